@@ -1,0 +1,91 @@
+//! The types of content that are told apart. Recognition by content lives in `unpack`.
+
+macro_rules! file_types {
+    ($($(#[$doc:meta])* $variant:ident $name:literal,)*) => {
+        /// What a stream is, by its content and never by its name alone.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum FileType { $($(#[$doc])* $variant,)* }
+
+        impl FileType {
+            /// A short lower-case name.
+            pub const fn name(self) -> &'static str {
+                match self { $(FileType::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+file_types! {
+    /// No bytes at all.
+    Empty "empty",
+    /// Nothing known, not text.
+    Binary "binary",
+    /// Text in an ASCII-compatible or Unicode charset.
+    Text "text",
+    /// HTML or XHTML.
+    Html "html",
+    /// XML that is not HTML.
+    Xml "xml",
+    /// An RFC 5322 message.
+    Mail "mail",
+    /// A DOS, Windows or EFI executable.
+    Pe "pe",
+    /// An ELF object.
+    Elf "elf",
+    /// A Mach-O object, thin or fat.
+    MachO "mach-o",
+    /// A Java class file.
+    JavaClass "java-class",
+    /// A Portable Document Format file.
+    Pdf "pdf",
+    /// Rich Text Format.
+    Rtf "rtf",
+    /// An OLE2 compound file.
+    Ole2 "ole2",
+    /// Transport Neutral Encapsulation Format (winmail.dat).
+    Tnef "tnef",
+    /// A Flash film.
+    Flash "flash",
+    /// A PNG, JPEG, GIF, BMP, TIFF or WebP image.
+    Image "image",
+    /// A ZIP archive, OOXML, ODF and JAR among them.
+    Zip "zip",
+    /// A gzip stream.
+    Gzip "gzip",
+    /// A zlib stream.
+    Zlib "zlib",
+    /// A bzip2 stream.
+    Bzip2 "bzip2",
+    /// An xz stream.
+    Xz "xz",
+    /// A tar archive.
+    Tar "tar",
+    /// A 7z archive.
+    SevenZip "7z",
+    /// A RAR archive, any version.
+    Rar "rar",
+    /// A Microsoft cabinet.
+    Cab "cab",
+    /// An ARJ archive.
+    Arj "arj",
+    /// An LHA archive.
+    Lha "lha",
+    /// A Zstandard stream.
+    Zstd "zstd",
+    /// An LZ4 frame.
+    Lz4 "lz4",
+    /// A lzip stream.
+    Lzip "lzip",
+    /// A compress (.Z) stream.
+    Compress "compress",
+    /// A cpio archive.
+    Cpio "cpio",
+    /// An ar archive, Debian packages among them.
+    Ar "ar",
+    /// An RPM package.
+    Rpm "rpm",
+    /// Compiled HTML help.
+    Chm "chm",
+    /// An ISO 9660 or UDF image.
+    Iso "iso",
+}

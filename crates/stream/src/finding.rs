@@ -1,0 +1,58 @@
+//! What is reported about content.
+
+use alloc::borrow::Cow;
+
+/// Something found in a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What sort of thing it is; policy is set by class.
+    pub class: Class,
+    /// The signature's name, or a name of our own in the form `Heuristics.Limits.Exceeded.Depth`,
+    /// `Heuristics.Encrypted.Zip`, `Heuristics.Ambiguous.Mime.Boundary`, `Heuristics.Malformed.Gzip.Crc`,
+    /// `Heuristics.Truncated.Zip`.
+    pub name: Cow<'static, str>,
+    /// Where, in bytes of the stream that the stage reads.
+    pub offset: u64,
+}
+
+/// The classes of findings. Ordered by weight: the later the worse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// The content ends before its format says so.
+    Truncated,
+    /// The content breaks its format in a way that readers agree on.
+    Malformed,
+    /// The content cannot be read without a key.
+    Encrypted,
+    /// Two readers could disagree about the content, and only one reading was inspected.
+    Ambiguous,
+    /// A bound of [`Limits`](crate::Limits) was reached: not everything was inspected.
+    Limit,
+    /// A signature matched.
+    Match,
+}
+
+impl Class {
+    /// The class in lower case, as it stands in logs and configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Truncated => "truncated",
+            Class::Malformed => "malformed",
+            Class::Encrypted => "encrypted",
+            Class::Ambiguous => "ambiguous",
+            Class::Limit => "limit",
+            Class::Match => "match",
+        }
+    }
+}
+
+impl Finding {
+    /// A finding with a name of our own.
+    pub const fn new(class: Class, name: &'static str, offset: u64) -> Finding {
+        Finding {
+            class,
+            name: Cow::Borrowed(name),
+            offset,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The bounds of one inspection.
+
+/// All bounds of one inspection. What is held, how deep, how many and how much is made out of little is bounded; how
+/// much is inspected is not. Reaching a bound is a [`Class::Limit`](crate::Class::Limit) finding, never a silent clean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Containers within containers (archives, mails in mails, compressed streams), from the outermost object on.
+    /// A mail with a zip with a tar.gz is 4 deep.
+    pub depth_max: u32,
+    /// Multiparts and messages nested inside one mail without a coding between them.
+    pub multipart_depth_max: u32,
+    /// Objects opened in one inspection, header fields not counted. Stops archives of a million empty files.
+    pub objects_max: u32,
+    /// Header fields in one header; the rest is told as one field.
+    pub fields_max: u32,
+    /// Bytes made out of one byte by decompression, over the whole of an inspection, beyond `ratio_free_bytes`.
+    pub ratio_max: u32,
+    /// Decompressed bytes that are never counted as a bomb, whatever their ratio.
+    pub ratio_free_bytes: u64,
+    /// Bytes of a name, a media type or a charset that are kept.
+    pub name_bytes_max: u32,
+    /// Bytes of the value of one structured header field (`Content-*`) that are parsed.
+    pub field_bytes_max: u32,
+    /// Bytes of one window between two stages.
+    pub window_bytes: u32,
+    /// Bytes kept for one object at the request of a stage.
+    pub spool_bytes_max: u32,
+    /// Bytes of working memory (dictionary, block) that one decompressor may take.
+    pub codec_bytes_max: u32,
+    /// Archive members remembered for comparing them with the directory at the end.
+    pub directory_entries_max: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            depth_max: 24,
+            multipart_depth_max: 32,
+            objects_max: 10_000,
+            fields_max: 4_000,
+            ratio_max: 200,
+            ratio_free_bytes: 64 << 20,
+            name_bytes_max: 1_024,
+            field_bytes_max: 8_192,
+            window_bytes: 8_192,
+            spool_bytes_max: 1 << 20,
+            codec_bytes_max: 64 << 20,
+            directory_entries_max: 10_000,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The things that a stage opens: parts, members, streams.
+
+use alloc::boxed::Box;
+
+use crate::Coding::*;
+
+/// An object that begins within another: what its container says of it, before its content is seen.
+///
+/// Everything here is a claim of hostile content. Text is valid UTF-8, bounded by
+/// [`Limits::name_bytes_max`](crate::Limits::name_bytes_max), and may still hold control characters.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Object {
+    /// What role the object plays in its container.
+    pub kind: Kind,
+    /// The file name, decoded.
+    pub name: Option<Box<str>>,
+    /// The declared media type, lower case, without parameters: `text/plain`.
+    pub media_type: Option<Box<str>>,
+    /// The declared charset, lower case.
+    pub charset: Option<Box<str>>,
+    /// The transfer coding in which the content is told. The driver decodes it.
+    pub coding: Coding,
+    /// The declared size of the content in bytes, as told (before the transfer coding is undone).
+    pub size: Option<u64>,
+    /// Where the content begins in the bytes that the stage reads, if the content is a contiguous run of them,
+    /// unchanged. Compressed members have none.
+    pub raw_offset: Option<u64>,
+}
+
+/// The role of an object in its container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Kind {
+    /// A body part of a mail that is not itself a container, or the text before and after such parts.
+    #[default]
+    Part,
+    /// One header field of a mail, raw: name, colon, value, folds and line ends.
+    Field,
+    /// A container of body parts; it has no content of its own.
+    Multipart,
+    /// A mail within a mail; it has no content of its own besides fields and parts.
+    Message,
+    /// A file inside of a text body: uuencode, BinHex, yEnc.
+    Embedded,
+    /// A member of an archive.
+    Member,
+    /// The content of a compressed stream.
+    Stream,
+}
+
+/// Transfer codings: how binary content is written as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Coding {
+    /// As it stands (7bit, 8bit, binary).
+    #[default]
+    Identity,
+    /// RFC 2045, section 6.8.
+    Base64,
+    /// RFC 2045, section 6.7.
+    QuotedPrintable,
+    /// POSIX uuencode.
+    Uuencode,
+    /// RFC 1741.
+    BinHex,
+    /// yEnc draft 1.3.
+    Yenc,
+}
+
+impl Coding {
+    /// The coding's usual name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Identity => "identity",
+            Base64 => "base64",
+            QuotedPrintable => "quoted-printable",
+            Uuencode => "uuencode",
+            BinHex => "binhex",
+            Yenc => "yenc",
+        }
+    }
+}
+
+impl Kind {
+    /// The kind in lower case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Part => "part",
+            Kind::Field => "field",
+            Kind::Multipart => "multipart",
+            Kind::Message => "message",
+            Kind::Embedded => "embedded",
+            Kind::Member => "member",
+            Kind::Stream => "stream",
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A byte buffer of fixed capacity between a writer and a reader.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// A buffer that is filled at its end and emptied from its front. It never grows and refuses what does not fit.
+#[derive(Debug, Clone)]
+pub struct Window {
+    bytes: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl Window {
+    /// A window that holds at most `capacity` bytes.
+    pub fn with_capacity(capacity: usize) -> Window {
+        Window {
+            bytes: vec![0; capacity].into_boxed_slice(),
+            start: 0,
+            end: 0,
+        }
+    }
+
+    /// How many bytes it can hold in all.
+    pub fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// How many more bytes fit.
+    pub fn room(&self) -> usize {
+        self.bytes.len() - self.len()
+    }
+
+    /// How many bytes wait to be taken.
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Whether nothing waits to be taken.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// The bytes that wait to be taken.
+    pub fn filled(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// The free space, to be written from its front and then announced by [`Window::wrote`].
+    pub fn spare(&mut self) -> &mut [u8] {
+        self.compact();
+        &mut self.bytes[self.end..]
+    }
+
+    /// Says that the first `count` bytes of [`Window::spare`] have been written.
+    ///
+    /// # Panics
+    /// If more is announced than there was room for: a mistake of the caller.
+    pub fn wrote(&mut self, count: usize) {
+        assert!(
+            count <= self.bytes.len() - self.end,
+            "wrote more than the window has room for"
+        );
+        self.end += count;
+    }
+
+    /// Copies as much of `bytes` as fits and returns how much that was.
+    pub fn push(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.room());
+        self.spare()[..count].copy_from_slice(&bytes[..count]);
+        self.end += count;
+        count
+    }
+
+    /// Removes `count` bytes from the front.
+    ///
+    /// # Panics
+    /// If fewer are there: a mistake of the caller.
+    pub fn take(&mut self, count: usize) {
+        assert!(count <= self.len(), "took more than the window holds");
+        self.start += count;
+        if self.start == self.end {
+            self.clear();
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.start = 0;
+        self.end = 0;
+    }
+
+    /// Moves what waits to the front, so that all free space is behind it.
+    fn compact(&mut self) {
+        if self.start == 0 {
+            return;
+        }
+        self.bytes.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_pushed_is_taken_in_order_and_the_rest_is_refused() {
+        let mut window = Window::with_capacity(4);
+        assert_eq!(window.push(b"abcdef"), 4);
+        assert_eq!(window.filled(), b"abcd");
+        window.take(3);
+        assert_eq!(window.push(b"efgh"), 3);
+        assert_eq!(window.filled(), b"defg");
+        assert_eq!(window.room(), 0);
+    }
+
+    #[test]
+    fn the_spare_space_is_whole_after_a_partial_take() {
+        let mut window = Window::with_capacity(4);
+        window.push(b"abcd");
+        window.take(2);
+        assert_eq!(window.spare().len(), 2);
+        window.spare()[0] = b'x';
+        window.wrote(1);
+        assert_eq!(window.filled(), b"cdx");
+    }
+
+    #[test]
+    #[should_panic(expected = "wrote more")]
+    fn announcing_more_than_was_there_is_a_mistake() {
+        Window::with_capacity(2).wrote(3);
+    }
+}
