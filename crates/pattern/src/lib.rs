@@ -1,1 +1,45 @@
-//! Placeholder replaced by the first real code.
+//! Many patterns in one pass over a stream, with the state carried across segments and nothing scanned twice.
+//!
+//! This crate knows nothing of signatures, files or formats. It is given *parts*, sequences of [`Piece`]s, and tells
+//! every place where one of them occurs: [`Patterns::scan`] for each segment, [`Patterns::finish`] at the end. What
+//! lies between the parts of one signature (open gaps, counts, offsets) is its callers' business.
+//!
+//! # How
+//! In plain words: try every part at every offset. The tricks, and what each buys:
+//! * **Aligned sampling** ([`tier`](self)). Of each part one window of `q + s - 1` fixed bytes is registered in all
+//!   `s` phases, and only every `s`-th absolute offset of the stream is looked at: whatever the alignment, exactly one
+//!   registered q-gram meets a sampled offset. Long parts cost one look in eight bytes.
+//! * **A blocked Bloom filter** says "no" to nearly all looks in one cache line; **tagged buckets** of one cache line
+//!   say "no" to nearly all of the rest. Buckets are chained: nothing is dropped.
+//! * **Rare anchors**: the window is chosen by a model of byte pairs in ordinary content.
+//! * **Verification where it lies**: a part is verified from its start, which a short history makes reachable, to the
+//!   end of what has arrived; the rest of it is parked and resumed with the next segment.
+//!
+//! # Order
+//! Matches are told in the order in which they become known (the end of the part, or the byte after it where a part
+//! looks at what follows), and that order does not depend on how the stream is cut.
+//!
+//! # Bounds
+//! A [`State`] is [`State::BYTES_AT_REST`] bytes plus at most [`PENDING_MAX`] parked verifications. When there would
+//! be more, the surplus is counted by [`State::lost`], never dropped silently: some match may then be missed.
+#![forbid(unsafe_code)]
+
+mod anchor;
+mod bucket;
+mod builder;
+mod fuzz;
+mod naive;
+mod patterns;
+mod piece;
+mod program;
+mod rarity;
+mod state;
+mod tier;
+mod verify;
+
+pub use builder::{Builder, PartId, Refusal};
+pub use fuzz::fuzz_pattern;
+pub use naive::find_all;
+pub use patterns::{Match, Patterns};
+pub use piece::{ByteSet, Edge, Piece};
+pub use state::{PENDING_MAX, State};

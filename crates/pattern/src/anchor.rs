@@ -1,0 +1,268 @@
+//! The choice of anchors: by which window of fixed bytes a part is found.
+//!
+//! The longest window that a part affords makes the cheapest tier; within a tier the window is taken whose commonest
+//! q-gram is rarest, and which does not share its q-grams with many other parts.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use crate::piece::Piece;
+use crate::rarity;
+use crate::tier::Shape;
+
+/// The farthest that an anchor's end may lie behind the start of its part. The history must reach back that far.
+pub(crate) const REACH_MAX: usize = 240;
+/// Parts that may share one q-gram before another window is looked for.
+const SHARING_MAX: u32 = 8;
+/// A window this rare (in eighths of a bit) is good enough: a shorter one costs more looks than this one costs candidates.
+const RARE_ENOUGH: u32 = 8 * 8;
+
+/// A chosen window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    /// Which shape of tier it is for.
+    pub(crate) shape: Shape,
+    /// The bytes of the window, `q + s - 1` of them; letters in any case are in upper case.
+    pub(crate) window: Vec<u8>,
+    /// Whether some byte of the window is a letter in either case.
+    pub(crate) caseless: bool,
+    /// The distances from the start of the part to the start of the window.
+    pub(crate) distances: Vec<u16>,
+}
+
+impl Anchor {
+    /// Makes an anchor of the 11 bytes of [`Shape::Q8S4`] one of 7: the 7 whose commonest q-gram is rarest.
+    pub(crate) fn shorten(&mut self) {
+        let shape = Shape::Q4S4;
+        let costs = rarity::grams(&self.window, shape.q());
+        let score = |at: &usize| costs[*at..*at + shape.s()].iter().copied().min();
+        let places = 0..=self.window.len().saturating_sub(shape.window());
+        let at = places.max_by_key(score).unwrap_or(0);
+        self.shape = shape;
+        self.window = self.window[at..at + shape.window()].to_vec();
+        for distance in &mut self.distances {
+            *distance += at as u16;
+        }
+    }
+}
+
+/// A run of fixed bytes in a part.
+struct Run {
+    bytes: Vec<u8>,
+    caseless: Vec<bool>,
+    /// At which distances from the start of the part it may begin.
+    distances: Vec<u16>,
+}
+
+/// Chooses windows and remembers which q-grams are in use.
+#[derive(Debug, Default)]
+pub(crate) struct Chooser {
+    used: HashMap<u64, u32, BuildHasherDefault<DefaultHasher>>,
+}
+
+struct Candidate {
+    score: u32,
+    run: usize,
+    at: usize,
+}
+
+impl Chooser {
+    /// The anchor of a part, or nothing if it has no two fixed bytes in a row within reach.
+    pub(crate) fn choose(&mut self, pieces: &[Piece]) -> Option<Anchor> {
+        let runs = runs(pieces);
+        let mut best: Option<(u32, Anchor)> = None;
+        for shape in Shape::ALL {
+            let Some((score, anchor)) = self.best_of(&runs, shape) else {
+                continue;
+            };
+            // A shorter window is only worth its price if it is rarer by a byte.
+            if best.as_ref().is_none_or(|(known, _)| score > known + 64) {
+                best = Some((score, anchor));
+            }
+            if best
+                .as_ref()
+                .is_some_and(|(score, _)| *score >= RARE_ENOUGH)
+            {
+                break;
+            }
+        }
+        let (_, anchor) = best?;
+        for gram in anchor.window.windows(anchor.shape.q()) {
+            *self.used.entry(key(gram)).or_default() += 1;
+        }
+        Some(anchor)
+    }
+
+    fn best_of(&self, runs: &[Run], shape: Shape) -> Option<(u32, Anchor)> {
+        let mut candidates = Vec::new();
+        for (index, run) in runs.iter().enumerate() {
+            let costs = rarity::grams(&run.bytes, shape.q());
+            let farthest = usize::from(run.distances.iter().copied().max().unwrap_or(0));
+            for (at, phases) in costs.windows(shape.s()).enumerate() {
+                if farthest + at + shape.window() > REACH_MAX {
+                    break;
+                }
+                let score = phases.iter().copied().min().unwrap_or(0);
+                candidates.push(Candidate {
+                    score,
+                    run: index,
+                    at,
+                });
+            }
+        }
+        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.score));
+        let shared =
+            |candidate: &Candidate| self.sharing(&runs[candidate.run], candidate.at, shape);
+        let tried = candidates.get(..candidates.len().min(16))?;
+        let chosen = tried
+            .iter()
+            .find(|candidate| shared(candidate) < SHARING_MAX)
+            .or_else(|| tried.iter().min_by_key(|candidate| shared(candidate)))?;
+        let run = &runs[chosen.run];
+        let range = chosen.at..chosen.at + shape.window();
+        let anchor = Anchor {
+            shape,
+            window: run.bytes[range.clone()].to_vec(),
+            caseless: run.caseless[range].contains(&true),
+            distances: run
+                .distances
+                .iter()
+                .map(|distance| distance + chosen.at as u16)
+                .collect(),
+        };
+        let penalty = if shared(chosen) >= SHARING_MAX { 64 } else { 0 };
+        Some((chosen.score.saturating_sub(penalty), anchor))
+    }
+
+    fn sharing(&self, run: &Run, at: usize, shape: Shape) -> u32 {
+        let grams = run.bytes[at..at + shape.window()].windows(shape.q());
+        grams
+            .map(|gram| self.used.get(&key(gram)).copied().unwrap_or(0))
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+fn key(gram: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..gram.len()].copy_from_slice(gram);
+    u64::from_le_bytes(bytes) ^ (gram.len() as u64) << 60
+}
+
+/// The runs of fixed bytes at the top level of a part that begin within reach.
+fn runs(pieces: &[Piece]) -> Vec<Run> {
+    let mut runs = Vec::new();
+    let mut distances = vec![0u16];
+    let mut open: Option<Run> = None;
+    for piece in pieces {
+        if let Some((byte, caseless)) = fixed(piece) {
+            let run = open.get_or_insert_with(|| Run {
+                bytes: Vec::new(),
+                caseless: Vec::new(),
+                distances: distances.clone(),
+            });
+            run.bytes.push(byte);
+            run.caseless.push(caseless);
+        } else {
+            runs.extend(open.take());
+        }
+        distances = beyond(&distances, piece);
+        if distances.is_empty() {
+            break;
+        }
+    }
+    runs.extend(open);
+    runs
+}
+
+/// The byte that a piece asks for, and whether its case does not matter.
+fn fixed(piece: &Piece) -> Option<(u8, bool)> {
+    match *piece {
+        Piece::Byte { value, mask: 0xff } => Some((value, false)),
+        Piece::Byte { value, mask: 0xdf } => Some((value, true)),
+        _ => None,
+    }
+}
+
+/// The distances at which what follows `piece` may begin; none if one of them is out of reach, since an anchor must
+/// hold for all of them.
+fn beyond(distances: &[u16], piece: &Piece) -> Vec<u16> {
+    let mut all: Vec<u16> = distances
+        .iter()
+        .flat_map(|&distance| {
+            consumed(piece)
+                .into_iter()
+                .map(move |more| distance.saturating_add(more))
+        })
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    if all
+        .last()
+        .is_some_and(|&last| usize::from(last) > REACH_MAX)
+    {
+        all.clear();
+    }
+    all
+}
+
+/// The numbers of bytes that a piece may consume, each no more than just out of reach.
+fn consumed(piece: &Piece) -> Vec<u16> {
+    let mut lengths = match piece {
+        Piece::OneOf(all) => all.iter().flat_map(|one| sequence(one)).collect(),
+        Piece::Gap { min, max } => (*min..=*max).take(REACH_MAX + 2).collect(),
+        other => vec![other.lengths().0.min(REACH_MAX + 1) as u16],
+    };
+    lengths.sort_unstable();
+    lengths.dedup();
+    lengths
+}
+
+fn sequence(pieces: &[Piece]) -> Vec<u16> {
+    let mut lengths = vec![0u16];
+    for piece in pieces {
+        let more = consumed(piece);
+        lengths = lengths
+            .iter()
+            .flat_map(|length| {
+                more.iter()
+                    .map(move |more| (length + more).min(REACH_MAX as u16 + 1))
+            })
+            .collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+    }
+    lengths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_zeros_of_a_part_are_not_its_anchor() {
+        let mut bytes = vec![0; 20];
+        bytes.extend(b"\x91\x3c\xe2\x07\x5d\xb8\x4f\xa6\x11\xcd\x72\xf9\x2e\x83\x50");
+        let anchor = Chooser::default()
+            .choose(&Piece::bytes(&bytes))
+            .expect("fixed bytes");
+        assert_eq!(anchor.shape, Shape::Q8S8);
+        assert_eq!(anchor.distances, [20]);
+    }
+
+    #[test]
+    fn a_window_behind_alternatives_knows_every_distance() {
+        let alternatives = vec![Piece::bytes(b"a"), Piece::bytes(b"bcd")];
+        let mut part = vec![Piece::OneOf(alternatives), Piece::Skip(2)];
+        part.extend(Piece::bytes(b"\x91\x3c\xe2\x07"));
+        let anchor = Chooser::default().choose(&part).expect("fixed bytes");
+        assert_eq!(anchor.distances, [3, 5]);
+    }
+
+    #[test]
+    fn bytes_out_of_reach_are_no_anchor() {
+        let mut part = vec![Piece::Skip(300)];
+        part.extend(Piece::bytes(b"fixed bytes"));
+        assert_eq!(Chooser::default().choose(&part), None);
+    }
+}

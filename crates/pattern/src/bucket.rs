@@ -1,0 +1,120 @@
+//! Tagged buckets: from the hash of a q-gram to the anchors that are registered under it.
+//!
+//! A bucket is one cache line of ten tags of 16 bits and ten values. What does not fit is chained; nothing is dropped.
+
+/// Entries of one bucket.
+const SLOTS: usize = 10;
+
+/// One cache line.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Bucket {
+    values: [u32; SLOTS],
+    tags: [u16; SLOTS],
+    /// How many slots are used, in the low four bits; above them the bucket that goes on, or 0.
+    next: u32,
+}
+
+const EMPTY: Bucket = Bucket {
+    values: [0; SLOTS],
+    tags: [0; SLOTS],
+    next: 0,
+};
+
+/// A hash table that is built once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Buckets {
+    buckets: Vec<Bucket>,
+    mask: u64,
+}
+
+impl Buckets {
+    /// A table of `(hash, value)` entries.
+    pub(crate) fn new(entries: &[(u64, u32)]) -> Buckets {
+        // Two thirds full on average, so that few buckets are chained.
+        let count = (entries.len() * 3 / (2 * SLOTS) + 1).next_power_of_two();
+        let mut table = Buckets {
+            buckets: vec![EMPTY; count],
+            mask: count as u64 - 1,
+        };
+        for &(hash, value) in entries {
+            table.insert(hash, value);
+        }
+        table
+    }
+
+    fn insert(&mut self, hash: u64, value: u32) {
+        let mut at = self.home(hash);
+        loop {
+            let used = (self.buckets[at].next & 15) as usize;
+            if used < SLOTS {
+                let bucket = &mut self.buckets[at];
+                bucket.values[used] = value;
+                bucket.tags[used] = tag(hash);
+                bucket.next += 1;
+                return;
+            }
+            let next = (self.buckets[at].next >> 4) as usize;
+            if next != 0 {
+                at = next;
+                continue;
+            }
+            let fresh = self.buckets.len();
+            self.buckets.push(EMPTY);
+            self.buckets[at].next |= (fresh as u32) << 4;
+            at = fresh;
+        }
+    }
+
+    /// Calls `hit` with each value whose tag is that of `hash`.
+    #[inline]
+    pub(crate) fn look_up(&self, hash: u64, mut hit: impl FnMut(u32)) {
+        let wanted = tag(hash);
+        let mut at = self.home(hash);
+        loop {
+            let bucket = &self.buckets[at];
+            let used = (bucket.next & 15) as usize;
+            let mut hits = 0u32;
+            for (slot, &tag) in bucket.tags.iter().enumerate() {
+                hits |= u32::from(tag == wanted) << slot;
+            }
+            hits &= (1 << used) - 1;
+            while hits != 0 {
+                hit(bucket.values[hits.trailing_zeros() as usize]);
+                hits &= hits - 1;
+            }
+            at = (bucket.next >> 4) as usize;
+            if at == 0 {
+                return;
+            }
+        }
+    }
+
+    /// The bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.buckets.len() * size_of::<Bucket>()
+    }
+
+    fn home(&self, hash: u64) -> usize {
+        ((hash >> 20) & self.mask) as usize
+    }
+}
+
+fn tag(hash: u64) -> u16 {
+    hash as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_dropped_when_a_bucket_overflows() {
+        let entries: Vec<(u64, u32)> = (0..1000).map(|value| (0xabcd_1234, value)).collect();
+        let table = Buckets::new(&entries);
+        let mut got = Vec::new();
+        table.look_up(0xabcd_1234, |value| got.push(value));
+        assert_eq!(got, (0..1000).collect::<Vec<_>>());
+        table.look_up(0xabcd_1235, |_| panic!("another tag"));
+    }
+}

@@ -1,0 +1,250 @@
+//! Collecting parts and compiling them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::ops::RangeInclusive;
+
+use crate::anchor::{Anchor, Chooser};
+use crate::patterns::{Entry, Patterns, Pinned};
+use crate::piece::{Piece, total};
+use crate::program::Programs;
+use crate::tier::{Shape, Tier};
+
+/// The number of a part, in the order in which parts were added.
+pub type PartId = u32;
+
+/// The most bytes that a part may match.
+const PART_BYTES_MAX: usize = 1 << 16;
+/// The most pieces of a part, those of alternatives counted.
+const PIECES_MAX: usize = 1 << 16;
+/// The most alternatives at one place, lengths of a gap counted.
+const ALTERNATIVES_MAX: usize = 4096;
+/// The deepest nesting of alternatives.
+const NESTING_MAX: usize = 15;
+/// The longest sequence of [`Piece::NoneOf`].
+const NONE_OF_BYTES_MAX: usize = 128;
+/// The widest range of offsets at which a part is tried instead of being looked for.
+const PINNED_RANGE_MAX: u64 = 64;
+/// So many parts of 11 bytes or more are worth a filter of their own; fewer share that of the short ones.
+const OWN_TIER_MIN: usize = 2048;
+/// The most parts, since an entry of a table has 29 bits for one.
+const PARTS_MAX: usize = 1 << 28;
+/// The most bytes in a pool.
+const POOL_BYTES_MAX: usize = 1 << 31;
+
+/// Why a part cannot be scanned for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It has no two fixed bytes in a row within its first 240 bytes.
+    NoAnchor,
+    /// It may match nothing, or more than 65,536 bytes.
+    Length,
+    /// It has too many pieces or alternatives, or they are nested too deep.
+    TooComplex,
+    /// A look behind or ahead that is not at its border, or a set of sequences of unequal or excessive length.
+    Misplaced,
+    /// The tables are full.
+    Full,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::NoAnchor => "no two fixed bytes in a row within its first 240 bytes",
+            Refusal::Length => "matches nothing or more than 65536 bytes",
+            Refusal::TooComplex => "too many or too deeply nested alternatives",
+            Refusal::Misplaced => {
+                "a boundary inside, or negated alternatives of unequal or excessive length"
+            }
+            Refusal::Full => "too many patterns",
+        })
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Collects parts.
+#[derive(Debug, Default)]
+pub struct Builder {
+    programs: Programs,
+    chooser: Chooser,
+    anchors: Vec<(Anchor, u32)>,
+    pinned: Vec<Pinned>,
+    known: HashMap<(Vec<Piece>, Option<(u64, u64)>), PartId, BuildHasherDefault<DefaultHasher>>,
+    count: u32,
+}
+
+impl Builder {
+    /// No parts.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// Adds a part and returns its number; an equal part added before keeps its number.
+    pub fn add(&mut self, pieces: &[Piece]) -> Result<PartId, Refusal> {
+        self.place(pieces, None)
+    }
+
+    /// Adds a part that need only be found where it starts at one of `offsets`.
+    ///
+    /// If they are few the part is tried there and needs no two fixed bytes; otherwise it may also be told elsewhere.
+    pub fn add_at(
+        &mut self,
+        pieces: &[Piece],
+        offsets: RangeInclusive<u64>,
+    ) -> Result<PartId, Refusal> {
+        let few = offsets.end().saturating_sub(*offsets.start()) < PINNED_RANGE_MAX;
+        self.place(pieces, few.then(|| (*offsets.start(), *offsets.end())))
+    }
+
+    fn place(&mut self, pieces: &[Piece], pinned: Option<(u64, u64)>) -> Result<PartId, Refusal> {
+        check(pieces)?;
+        let pieces = normal(pieces);
+        let key = (pieces, pinned);
+        if let Some(&known) = self.known.get(&key) {
+            return Ok(known);
+        }
+        if self.count as usize >= PARTS_MAX || self.programs.literals.len() >= POOL_BYTES_MAX {
+            return Err(Refusal::Full);
+        }
+        let pieces = &key.0;
+        match pinned {
+            None => {
+                let anchor = self.chooser.choose(pieces).ok_or(Refusal::NoAnchor)?;
+                let op = self.programs.add(pieces, self.count);
+                self.anchors.push((anchor, op));
+            }
+            Some((first, last)) => {
+                let op = self.programs.add(pieces, self.count);
+                let offsets = first..=last;
+                self.pinned
+                    .extend(offsets.map(|offset| Pinned { offset, op }));
+            }
+        }
+        self.known.insert(key, self.count);
+        self.count += 1;
+        Ok(self.count - 1)
+    }
+
+    /// Compiles what was added.
+    pub fn build(mut self) -> Patterns {
+        self.pinned.sort_by_key(|pinned| pinned.offset);
+        self.fold_tiers();
+        let mut distances = Vec::new();
+        let mut entries = Vec::with_capacity(self.anchors.len());
+        for (anchor, op) in &self.anchors {
+            entries.push(Entry {
+                op: *op,
+                distances: distances.len() as u32,
+                count: anchor.distances.len() as u32,
+            });
+            distances.extend_from_slice(&anchor.distances);
+        }
+        let of_shape = |shape: Shape| {
+            let anchors = self.anchors.iter().zip(0u32..);
+            let anchors = anchors.filter(|((anchor, _), _)| anchor.shape == shape);
+            let anchors: Vec<_> = anchors
+                .map(|((anchor, _), index)| (anchor, index << 3))
+                .collect();
+            (!anchors.is_empty()).then(|| Tier::new(shape, &anchors))
+        };
+        Patterns {
+            tiers: Shape::ALL.into_iter().filter_map(of_shape).collect(),
+            entries,
+            distances,
+            programs: self.programs,
+            pinned: self.pinned,
+            parts: self.count,
+        }
+    }
+
+    /// Spares a sweep over the stream where a tier would hold few parts: a window of 11 bytes has one of 7 in it.
+    fn fold_tiers(&mut self) {
+        let count = |anchors: &[(Anchor, u32)], shape| {
+            anchors
+                .iter()
+                .filter(|(anchor, _)| anchor.shape == shape)
+                .count()
+        };
+        let middle = count(&self.anchors, Shape::Q8S4);
+        if middle >= OWN_TIER_MIN {
+            return;
+        }
+        for (anchor, _) in &mut self.anchors {
+            if anchor.shape == Shape::Q8S4 {
+                anchor.shorten();
+            }
+        }
+    }
+}
+
+fn check(pieces: &[Piece]) -> Result<(), Refusal> {
+    let (min, max) = total(pieces);
+    if min == 0 || max > PART_BYTES_MAX {
+        return Err(Refusal::Length);
+    }
+    let mut count = 0;
+    for (index, piece) in pieces.iter().enumerate() {
+        let border = match piece {
+            Piece::Behind(_) => index == 0,
+            Piece::Ahead(_) => index + 1 == pieces.len(),
+            _ => true,
+        };
+        if !border {
+            return Err(Refusal::Misplaced);
+        }
+        check_piece(piece, 0, &mut count)?;
+    }
+    Ok(())
+}
+
+fn check_piece(piece: &Piece, depth: usize, count: &mut usize) -> Result<(), Refusal> {
+    *count += 1;
+    if *count > PIECES_MAX || depth > NESTING_MAX {
+        return Err(Refusal::TooComplex);
+    }
+    match piece {
+        Piece::Gap { min, max } if max < min => Err(Refusal::Length),
+        Piece::Gap { min, max } if usize::from(max - min) >= ALTERNATIVES_MAX => {
+            Err(Refusal::TooComplex)
+        }
+        Piece::OneOf(all) if all.is_empty() || all.len() > ALTERNATIVES_MAX => {
+            Err(Refusal::TooComplex)
+        }
+        Piece::OneOf(all) => all
+            .iter()
+            .flatten()
+            .try_for_each(|piece| check_piece(piece, depth + 1, count)),
+        Piece::NoneOf(all) => {
+            let length = all.first().map_or(0, Vec::len);
+            let even = all.iter().all(|one| one.len() == length);
+            if !even || length == 0 || length > NONE_OF_BYTES_MAX {
+                return Err(Refusal::Misplaced);
+            }
+            if all.len() > ALTERNATIVES_MAX {
+                return Err(Refusal::TooComplex);
+            }
+            Ok(())
+        }
+        Piece::Behind(_) | Piece::Ahead(_) if depth > 0 => Err(Refusal::Misplaced),
+        _ => Ok(()),
+    }
+}
+
+/// The same part with masked values masked, so that equal parts are equal.
+fn normal(pieces: &[Piece]) -> Vec<Piece> {
+    let normal_piece = |piece: &Piece| match piece {
+        Piece::Byte { value, mask: 0 } => {
+            let _ = value;
+            Piece::Skip(1)
+        }
+        Piece::Byte { value, mask } => Piece::Byte {
+            value: value & mask,
+            mask: *mask,
+        },
+        Piece::OneOf(all) => Piece::OneOf(all.iter().map(|one| normal(one)).collect()),
+        other => other.clone(),
+    };
+    pieces.iter().map(normal_piece).collect()
+}

@@ -1,0 +1,136 @@
+//! Fuzz body: patterns, stream and cuts from one input.
+
+use crate::{Builder, ByteSet, Edge, Match, PartId, Patterns, Piece, State, find_all};
+
+/// Fuzz body: the first bytes describe a few parts and a cut, the rest is the stream. Scanned in pieces it must tell
+/// what the naive matcher finds, in order.
+///
+/// # Panics
+/// If it does not.
+pub fn fuzz_pattern(data: &[u8]) {
+    let mut script = Script(data);
+    let mut builder = Builder::new();
+    let mut parts: Vec<(PartId, Vec<Piece>)> = Vec::new();
+    for _ in 0..script.below(6) + 1 {
+        let pieces = script.part();
+        if let Ok(part) = builder.add(&pieces) {
+            parts.push((part, pieces));
+        }
+    }
+    let piece = usize::from(script.next()) + 1;
+    let stream = &script.0[..script.0.len().min(4096)];
+    let patterns = builder.build();
+    let told = scan(&patterns, stream, piece);
+    assert!(
+        told.windows(2).all(|pair| pair[0].known <= pair[1].known),
+        "out of order"
+    );
+    for (part, pieces) in parts {
+        let of_part = told.iter().filter(|found| found.part == part);
+        let mut got: Vec<_> = of_part.map(|found| (found.start, found.end)).collect();
+        got.sort_unstable();
+        assert_eq!(got, find_all(&pieces, stream), "{pieces:?}");
+    }
+}
+
+/// Scans `stream` in pieces of `piece` bytes.
+pub(crate) fn scan(patterns: &Patterns, stream: &[u8], piece: usize) -> Vec<Match> {
+    let mut state = State::new();
+    let mut told = Vec::new();
+    for segment in stream.chunks(piece) {
+        patterns.scan(&mut state, segment, &mut |found| told.push(found));
+    }
+    patterns.finish(&mut state, &mut |found| told.push(found));
+    assert_eq!(state.lost(), 0, "too much was parked");
+    told
+}
+
+/// Reads choices from bytes.
+struct Script<'a>(&'a [u8]);
+
+impl Script<'_> {
+    fn next(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else {
+            return 0;
+        };
+        self.0 = rest;
+        first
+    }
+
+    fn below(&mut self, bound: u8) -> u8 {
+        self.next() % bound
+    }
+
+    fn part(&mut self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        if self.below(4) == 0 {
+            pieces.push(Piece::Behind(self.edge()));
+        }
+        for _ in 0..self.below(4) + 1 {
+            self.piece(&mut pieces, 0);
+        }
+        if self.below(4) == 0 {
+            pieces.push(Piece::Ahead(self.edge()));
+        }
+        pieces
+    }
+
+    fn edge(&mut self) -> Edge {
+        let set = ByteSet::of(|byte| byte.is_ascii_alphanumeric());
+        match self.below(4) {
+            0 => Edge::Line,
+            1 => Edge::NotWide(set),
+            2 => Edge::Byte {
+                set,
+                at_border: false,
+            },
+            _ => Edge::Byte {
+                set: set.complement(),
+                at_border: true,
+            },
+        }
+    }
+
+    fn piece(&mut self, pieces: &mut Vec<Piece>, depth: u8) {
+        match self.below(10) {
+            0..=3 => {
+                let length = self.below(24) + 1;
+                let bytes: Vec<u8> = (0..length).map(|_| self.letter()).collect();
+                pieces.extend(Piece::bytes(&bytes));
+            }
+            4 => {
+                let byte = self.letter();
+                pieces.push(Piece::caseless(byte));
+            }
+            5 => {
+                let value = self.letter() & 0xf0;
+                pieces.push(Piece::Byte { value, mask: 0xf0 });
+            }
+            6 => pieces.push(Piece::Skip(u16::from(self.below(40)))),
+            7 => {
+                let min = u16::from(self.below(5));
+                let max = min + u16::from(self.below(5));
+                pieces.push(Piece::Gap { min, max });
+            }
+            8 if depth < 2 => {
+                let mut all = Vec::new();
+                for _ in 0..self.below(3) + 1 {
+                    let mut one = Vec::new();
+                    self.piece(&mut one, depth + 1);
+                    all.push(one);
+                }
+                pieces.push(Piece::OneOf(all));
+            }
+            _ => {
+                let length = usize::from(self.below(3)) + 1;
+                let sequence = (0..length).map(|_| self.letter()).collect();
+                pieces.push(Piece::NoneOf(vec![sequence]));
+            }
+        }
+    }
+
+    /// One of few letters, so that streams of the same letters match.
+    fn letter(&mut self) -> u8 {
+        b"aAb\n"[usize::from(self.below(4))]
+    }
+}

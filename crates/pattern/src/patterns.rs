@@ -1,0 +1,220 @@
+//! The compiled patterns and the scan.
+
+use crate::program::Programs;
+use crate::state::{HISTORY, State};
+use crate::tier::Tier;
+use crate::verify::{View, Work};
+
+/// The longest piece that is swept at once: it stays in the first-level cache from filter to verification.
+const CHUNK: usize = 8192;
+
+/// An occurrence of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Match {
+    /// Behind how many bytes of the stream it was decided: its end, or a byte or two later.
+    pub known: u64,
+    /// Which part.
+    pub part: u32,
+    /// The offset of its first byte.
+    pub start: u64,
+    /// The offset behind its last byte.
+    pub end: u64,
+}
+
+/// What an anchor leads to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    /// The first op of the part.
+    pub(crate) op: u32,
+    /// Where its distances begin in the pool of distances.
+    pub(crate) distances: u32,
+    /// How many there are.
+    pub(crate) count: u32,
+}
+
+/// A part that is tried at an offset.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pinned {
+    pub(crate) offset: u64,
+    pub(crate) op: u32,
+}
+
+/// Compiled parts. Immutable, to be shared by any number of scans.
+#[derive(Debug, Clone)]
+pub struct Patterns {
+    pub(crate) tiers: Vec<Tier>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) distances: Vec<u16>,
+    pub(crate) programs: Programs,
+    pub(crate) pinned: Vec<Pinned>,
+    pub(crate) parts: u32,
+}
+
+impl Patterns {
+    /// How many parts there are.
+    pub fn len(&self) -> usize {
+        self.parts as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.parts == 0
+    }
+
+    /// The bytes that the tables take.
+    pub fn bytes(&self) -> usize {
+        let tiers: usize = self.tiers.iter().map(Tier::bytes).sum();
+        tiers
+            + self.entries.len() * size_of::<Entry>()
+            + self.distances.len() * 2
+            + self.programs.bytes()
+            + self.pinned.len() * size_of::<Pinned>()
+    }
+
+    /// What the tiers hold, for people.
+    pub fn describe(&self) -> String {
+        self.tiers
+            .iter()
+            .map(Tier::describe)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// Scans the next segment of a stream and calls `hit` for each match, in the order of [`Match`].
+    pub fn scan(&self, state: &mut State, segment: &[u8], hit: &mut impl FnMut(Match)) {
+        if self.is_empty() {
+            state.position += segment.len() as u64;
+            return;
+        }
+        let mut work = Work::default();
+        let (head, rest) = segment.split_at(segment.len().min(HISTORY));
+        if !head.is_empty() {
+            state.append(head);
+            let tail = state.tail;
+            let view = View {
+                bytes: &tail[..state.kept],
+                base: state.position + head.len() as u64 - state.kept as u64,
+                last: false,
+            };
+            self.pass(state, view, view.bytes.len() - head.len(), &mut work, hit);
+        }
+        if rest.is_empty() {
+            return;
+        }
+        let base = state.position - head.len() as u64;
+        for start in (HISTORY..segment.len()).step_by(CHUNK) {
+            let end = segment.len().min(start + CHUNK);
+            let view = View {
+                bytes: &segment[start - HISTORY..end],
+                base: base + (start - HISTORY) as u64,
+                last: false,
+            };
+            self.pass(state, view, HISTORY, &mut work, hit);
+        }
+        state.replace(segment);
+    }
+
+    /// Ends a stream: parts that look past their end are decided.
+    pub fn finish(&self, state: &mut State, hit: &mut impl FnMut(Match)) {
+        let tail = state.tail;
+        let view = View {
+            bytes: &tail[..state.kept],
+            base: state.position - state.kept as u64,
+            last: true,
+        };
+        self.pass(state, view, view.bytes.len(), &mut Work::default(), hit);
+    }
+
+    /// Looks at what `view` has from the place `fresh` on; what is before it has been looked at.
+    fn pass(
+        &self,
+        state: &mut State,
+        view: View<'_>,
+        fresh: usize,
+        work: &mut Work,
+        hit: &mut impl FnMut(Match),
+    ) {
+        let before = state.position;
+        self.resume(state, view, work);
+        self.try_pinned(view, before, work);
+        let mut masks = std::mem::take(&mut work.masks);
+        for tier in &self.tiers {
+            tier.probe(
+                view.bytes,
+                view.base,
+                fresh,
+                &mut masks,
+                &mut |at, value| {
+                    self.candidate(view, at, value, work);
+                },
+            );
+        }
+        work.masks = masks;
+        // Alternatives of one part may have led several threads to the same place.
+        work.parked.sort_unstable();
+        work.parked.dedup();
+        for thread in work.parked.drain(..) {
+            state.park(thread);
+        }
+        state.position = view.end();
+        tell(work, before, view.last, hit);
+    }
+
+    fn resume(&self, state: &mut State, view: View<'_>, work: &mut Work) {
+        if state.parked.is_empty() {
+            return;
+        }
+        let waiting = std::mem::take(&mut state.parked);
+        for thread in &waiting {
+            let offset = state.position - u64::from(thread.lag);
+            self.programs
+                .run(view, thread.start, thread.op, offset, work);
+        }
+        state.parked = waiting;
+        state.parked.clear();
+    }
+
+    fn try_pinned(&self, view: View<'_>, before: u64, work: &mut Work) {
+        let due = self.pinned.partition_point(|pinned| pinned.offset < before);
+        for pinned in &self.pinned[due..] {
+            if pinned.offset >= view.end() {
+                return;
+            }
+            self.programs
+                .run(view, pinned.offset, pinned.op, pinned.offset, work);
+        }
+    }
+
+    /// A q-gram of an anchor may stand at `at`.
+    fn candidate(&self, view: View<'_>, at: usize, value: u32, work: &mut Work) {
+        let Some(entry) = self.entries.get((value >> 3) as usize) else {
+            return;
+        };
+        let gram = view.base + at as u64;
+        let Some(window) = gram.checked_sub(u64::from(value & 7)) else {
+            return;
+        };
+        let distances = entry.distances as usize..(entry.distances + entry.count) as usize;
+        for &distance in &self.distances[distances] {
+            if let Some(start) = window.checked_sub(u64::from(distance))
+                && start >= view.base
+            {
+                self.programs.run(view, start, entry.op, start, work);
+            }
+        }
+    }
+}
+
+/// Tells what was found, each match once and in order. What was known before this pass has been told already.
+fn tell(work: &mut Work, before: u64, last: bool, hit: &mut impl FnMut(Match)) {
+    if work.matches.is_empty() {
+        return;
+    }
+    work.matches.sort_unstable();
+    work.matches.dedup();
+    for found in work.matches.drain(..) {
+        if found.known > before || last {
+            hit(found);
+        }
+    }
+}

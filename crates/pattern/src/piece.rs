@@ -1,0 +1,160 @@
+//! What parts are made of.
+//!
+//! A part is a sequence of pieces, each of which consumes bytes, looks behind the start or looks past the end. Lengths
+//! here are short: long and open gaps separate parts and are not part of one.
+
+/// A set of byte values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    /// The set of no byte.
+    pub const EMPTY: ByteSet = ByteSet([0; 4]);
+
+    /// The set of the bytes for which `holds`.
+    pub fn of(holds: impl Fn(u8) -> bool) -> ByteSet {
+        let mut set = ByteSet::EMPTY;
+        for byte in (0..=u8::MAX).filter(|&byte| holds(byte)) {
+            set.insert(byte);
+        }
+        set
+    }
+
+    /// Adds a byte.
+    pub fn insert(&mut self, byte: u8) {
+        self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+
+    /// Whether the byte is in the set.
+    pub const fn has(&self, byte: u8) -> bool {
+        self.0[(byte >> 6) as usize] >> (byte & 63) & 1 != 0
+    }
+
+    /// All bytes that are not in the set.
+    pub fn complement(&self) -> ByteSet {
+        ByteSet(self.0.map(|word| !word))
+    }
+}
+
+/// What stands beside a part, looked at but not consumed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Edge {
+    /// The neighbouring byte is in the set; at the border of the stream the answer is `at_border`.
+    Byte {
+        /// The bytes that will do.
+        set: ByteSet,
+        /// Whether the stream's border will do.
+        at_border: bool,
+    },
+    /// The neighbouring two bytes are not a byte of the set followed by NUL. The border of the stream will do.
+    NotWide(ByteSet),
+    /// A line feed, a carriage return with a line feed, or the border of the stream. Behind the start this is the same
+    /// as a line feed or the border.
+    Line,
+}
+
+/// One piece of a part.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Piece {
+    /// A byte `b` with `b & mask == value`. A mask of `0xff` is a fixed byte, `0xdf` a letter in either case, `0xf0` and
+    /// `0x0f` are nibbles.
+    Byte {
+        /// What the masked byte must be.
+        value: u8,
+        /// The bits that count.
+        mask: u8,
+    },
+    /// A byte of a set.
+    Set(ByteSet),
+    /// That many bytes, whatever they are.
+    Skip(u16),
+    /// From `min` to `max` bytes, whatever they are; every length is tried, so keep the difference small.
+    Gap {
+        /// The fewest bytes.
+        min: u16,
+        /// The most bytes.
+        max: u16,
+    },
+    /// One of several sequences, which may differ in length and hold alternatives themselves.
+    OneOf(Vec<Vec<Piece>>),
+    /// As many bytes as each of the sequences has (they are of one length), but none of them.
+    NoneOf(Vec<Vec<u8>>),
+    /// Looks behind the start; only as the first piece.
+    Behind(Edge),
+    /// Looks past the end; only as the last piece.
+    Ahead(Edge),
+}
+
+impl Piece {
+    /// A fixed byte.
+    pub const fn byte(value: u8) -> Piece {
+        Piece::Byte { value, mask: 0xff }
+    }
+
+    /// Fixed bytes.
+    pub fn bytes(bytes: &[u8]) -> Vec<Piece> {
+        bytes.iter().map(|&byte| Piece::byte(byte)).collect()
+    }
+
+    /// The byte in either case if it is a letter.
+    pub const fn caseless(byte: u8) -> Piece {
+        if byte.is_ascii_alphabetic() {
+            Piece::Byte {
+                value: byte & 0xdf,
+                mask: 0xdf,
+            }
+        } else {
+            Piece::byte(byte)
+        }
+    }
+
+    /// The fewest and the most bytes that the piece consumes.
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        match self {
+            Piece::Byte { .. } | Piece::Set(_) => (1, 1),
+            Piece::Skip(count) => (usize::from(*count), usize::from(*count)),
+            Piece::Gap { min, max } => (usize::from(*min), usize::from(*max)),
+            Piece::OneOf(all) => all
+                .iter()
+                .map(|one| total(one))
+                .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+                .unwrap_or((0, 0)),
+            Piece::NoneOf(all) => all.first().map_or((0, 0), |one| (one.len(), one.len())),
+            Piece::Behind(_) | Piece::Ahead(_) => (0, 0),
+        }
+    }
+}
+
+/// The fewest and the most bytes that a sequence consumes.
+pub(crate) fn total(pieces: &[Piece]) -> (usize, usize) {
+    pieces.iter().fold((0, 0), |(low, high), piece| {
+        let (min, max) = piece.lengths();
+        (low + min, high + max)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_what_was_put_in_and_its_complement_the_rest() {
+        let set = ByteSet::of(|byte| byte.is_ascii_digit());
+        for byte in 0..=u8::MAX {
+            assert_eq!(set.has(byte), byte.is_ascii_digit());
+            assert_eq!(set.complement().has(byte), !byte.is_ascii_digit());
+        }
+    }
+
+    #[test]
+    fn lengths_add_up_through_alternatives() {
+        let alternatives = vec![Piece::bytes(b"ab"), vec![Piece::Gap { min: 1, max: 9 }]];
+        let pieces = [
+            Piece::byte(1),
+            Piece::OneOf(alternatives),
+            Piece::Skip(3),
+            Piece::NoneOf(vec![b"xy".to_vec()]),
+        ];
+        assert_eq!(total(&pieces), (7, 15));
+    }
+}

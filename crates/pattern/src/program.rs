@@ -1,0 +1,245 @@
+//! Verifier programs: what a part compiles to.
+//!
+//! A program is a run of [`Op`]s in one flat array, from the first op of the part to its [`Op::End`]. Every op that
+//! consumes bytes consumes at most [`STRIDE`] of them, so that a verification which must wait for more input can be
+//! parked at the start of its op: the bytes it has not finished with are still in the history.
+
+use crate::piece::{ByteSet, Edge, Piece};
+
+/// The most bytes that one op looks at.
+pub(crate) const STRIDE: usize = 128;
+
+/// One instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// `length` bytes equal to those at `at` in the literal pool.
+    Exact { length: u16, at: u32 },
+    /// `length` bytes that, masked by those at `at + length`, equal those at `at`.
+    Masked { length: u16, at: u32 },
+    /// `length` bytes, whatever they are.
+    Skip { length: u16 },
+    /// A byte of the set.
+    Set { set: u32 },
+    /// None of the `count` sequences of `length` bytes at `at`.
+    NoneOf { length: u16, count: u16, at: u32 },
+    /// Goes on at each of the `count` ops listed at `at` in the target pool.
+    Split { count: u16, at: u32 },
+    /// Goes on at that op, where alternatives meet again.
+    Jump { to: u32 },
+    /// Looks behind.
+    Behind { edge: u32 },
+    /// The part is complete.
+    End { part: u32 },
+    /// The part is complete if what follows fits.
+    EndAhead { part: u32, edge: u32 },
+}
+
+/// All programs and the pools that they refer to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Programs {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) literals: Vec<u8>,
+    pub(crate) sets: Vec<ByteSet>,
+    pub(crate) targets: Vec<u32>,
+    pub(crate) edges: Vec<Edge>,
+}
+
+impl Programs {
+    /// The bytes that the programs take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.ops.len() * size_of::<Op>()
+            + self.literals.len()
+            + self.sets.len() * size_of::<ByteSet>()
+            + self.targets.len() * 4
+            + self.edges.len() * size_of::<Edge>()
+    }
+
+    /// Compiles a part and returns its first op.
+    pub(crate) fn add(&mut self, pieces: &[Piece], part: u32) -> u32 {
+        let first = self.next();
+        let (body, ahead) = match pieces.split_last() {
+            Some((Piece::Ahead(edge), body)) => (body, Some(edge)),
+            _ => (pieces, None),
+        };
+        self.sequence(body);
+        let end = match ahead {
+            Some(edge) => Op::EndAhead {
+                part,
+                edge: self.edge(edge),
+            },
+            None => Op::End { part },
+        };
+        self.ops.push(end);
+        first
+    }
+
+    fn next(&self) -> u32 {
+        index(self.ops.len())
+    }
+
+    fn sequence(&mut self, pieces: &[Piece]) {
+        let mut rest = pieces;
+        while let Some(piece) = rest.first() {
+            let run = rest.iter().take_while(|piece| is_run(piece)).count();
+            if run > 0 {
+                self.compare(&rest[..run]);
+                rest = &rest[run..];
+                continue;
+            }
+            self.piece(piece);
+            rest = &rest[1..];
+        }
+    }
+
+    /// Bytes and short skips between bytes, compared under masks in one go.
+    fn compare(&mut self, run: &[Piece]) {
+        let bytes: Vec<(u8, u8)> = run.iter().flat_map(masked).collect();
+        for chunk in bytes.chunks(STRIDE) {
+            let length = chunk.len() as u16;
+            let at = index(self.literals.len());
+            self.literals.extend(chunk.iter().map(|&(value, _)| value));
+            if chunk.iter().all(|&(_, mask)| mask == 0xff) {
+                self.ops.push(Op::Exact { length, at });
+                continue;
+            }
+            self.literals.extend(chunk.iter().map(|&(_, mask)| mask));
+            self.ops.push(Op::Masked { length, at });
+        }
+    }
+
+    fn piece(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Byte { .. } => self.compare(std::slice::from_ref(piece)),
+            Piece::Set(set) => {
+                let set = intern(&mut self.sets, set);
+                self.ops.push(Op::Set { set });
+            }
+            Piece::Skip(count) => self.skip(usize::from(*count)),
+            Piece::Gap { min, max } => {
+                self.skip(usize::from(*min));
+                let all = (0..=max.saturating_sub(*min)).map(|more| vec![Piece::Skip(more)]);
+                self.one_of(&all.collect::<Vec<_>>());
+            }
+            Piece::OneOf(all) => self.one_of(all),
+            Piece::NoneOf(all) => self.none_of(all),
+            Piece::Behind(edge) => {
+                let edge = self.edge(edge);
+                self.ops.push(Op::Behind { edge });
+            }
+            Piece::Ahead(_) => debug_assert!(false, "looking ahead is refused elsewhere"),
+        }
+    }
+
+    fn skip(&mut self, mut count: usize) {
+        while count > 0 {
+            let length = count.min(STRIDE);
+            self.ops.push(Op::Skip {
+                length: length as u16,
+            });
+            count -= length;
+        }
+    }
+
+    fn one_of(&mut self, all: &[Vec<Piece>]) {
+        let at = index(self.targets.len());
+        self.targets.resize(self.targets.len() + all.len(), 0);
+        self.ops.push(Op::Split {
+            count: all.len() as u16,
+            at,
+        });
+        let mut jumps = Vec::with_capacity(all.len());
+        for (one, slot) in all.iter().zip(at as usize..) {
+            self.targets[slot] = self.next();
+            self.sequence(one);
+            jumps.push(self.ops.len());
+            self.ops.push(Op::Jump { to: 0 });
+        }
+        let to = self.next();
+        for jump in jumps {
+            self.ops[jump] = Op::Jump { to };
+        }
+    }
+
+    fn none_of(&mut self, all: &[Vec<u8>]) {
+        let at = index(self.literals.len());
+        self.literals.extend(all.iter().flatten());
+        self.ops.push(Op::NoneOf {
+            length: all.first().map_or(0, Vec::len) as u16,
+            count: all.len() as u16,
+            at,
+        });
+    }
+
+    fn edge(&mut self, edge: &Edge) -> u32 {
+        intern(&mut self.edges, edge)
+    }
+}
+
+/// The place of `item` in `pool`, which holds few distinct items.
+fn intern<T: PartialEq + Clone>(pool: &mut Vec<T>, item: &T) -> u32 {
+    let recent = pool.iter().rev().take(64).position(|known| known == item);
+    if let Some(back) = recent {
+        return index(pool.len() - 1 - back);
+    }
+    pool.push(item.clone());
+    index(pool.len() - 1)
+}
+
+/// Skips this short are compared along with the bytes around them, under a mask of nothing.
+const SKIP_IN_RUN: u16 = 16;
+
+fn is_run(piece: &Piece) -> bool {
+    match piece {
+        Piece::Byte { .. } => true,
+        Piece::Skip(count) => *count <= SKIP_IN_RUN,
+        _ => false,
+    }
+}
+
+fn masked(piece: &Piece) -> impl Iterator<Item = (u8, u8)> {
+    let (one, count) = match *piece {
+        Piece::Byte { value, mask } => ((value & mask, mask), 1),
+        Piece::Skip(count) => ((0, 0), usize::from(count)),
+        _ => ((0, 0), 0),
+    };
+    std::iter::repeat_n(one, count)
+}
+
+/// An index into one of the flat arrays. More than 4 G of anything is beyond what [`crate::Builder`] accepts.
+fn index(length: usize) -> u32 {
+    u32::try_from(length).expect("the builder bounds the pools")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_bytes_become_one_comparison() {
+        let mut programs = Programs::default();
+        programs.add(&Piece::bytes(b"abcdef"), 7);
+        let run = Op::Exact { length: 6, at: 0 };
+        assert_eq!(programs.ops, [run, Op::End { part: 7 }]);
+    }
+
+    #[test]
+    fn long_runs_are_cut_so_that_each_can_wait_in_the_history() {
+        let mut programs = Programs::default();
+        programs.add(&Piece::bytes(&[7; 300]), 0);
+        let lengths = programs.ops.iter().filter_map(|op| match op {
+            Op::Exact { length, .. } => Some(*length),
+            _ => None,
+        });
+        assert_eq!(lengths.collect::<Vec<_>>(), [128, 128, 44]);
+    }
+
+    #[test]
+    fn alternatives_meet_again() {
+        let mut programs = Programs::default();
+        let all = vec![Piece::bytes(b"a"), Piece::bytes(b"bc")];
+        programs.add(&[Piece::OneOf(all), Piece::byte(1)], 0);
+        assert_eq!(programs.ops[2], Op::Jump { to: 5 });
+        assert_eq!(programs.ops[4], Op::Jump { to: 5 });
+        assert_eq!(programs.targets, [1, 3]);
+    }
+}

@@ -1,0 +1,41 @@
+//! How rare a q-gram is in ordinary content, by a model of byte pairs.
+//!
+//! The table was made by `examples/rarity.rs` from libraries and programs, mails, and web pages; each pair has the
+//! cost it has in the kind of content where it is commonest. A model of pairs cannot know that a whole instruction
+//! sequence is common; a sketch of longer grams is the next step.
+
+/// 256 costs of a byte, then 65,536 costs of a byte after another, in eighths of a bit.
+static TABLE: &[u8; 256 + 65536] = include_bytes!("../data/rarity.bin");
+
+/// The cost of a byte, in eighths of a bit.
+pub(crate) fn alone(byte: u8) -> u32 {
+    u32::from(TABLE[usize::from(byte)])
+}
+
+/// The cost of `byte` after `before`, in eighths of a bit.
+pub(crate) fn after(before: u8, byte: u8) -> u32 {
+    u32::from(TABLE[256 + (usize::from(before) << 8 | usize::from(byte))])
+}
+
+/// The cost of each gram of `q` bytes in `run`.
+pub(crate) fn grams(run: &[u8], q: usize) -> Vec<u32> {
+    run.windows(q)
+        .map(|gram| {
+            let rest = gram.windows(2).map(|pair| after(pair[0], pair[1]));
+            alone(gram[0]) + rest.sum::<u32>()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_common_and_noise_is_rare() {
+        let zeros = grams(&[0; 8], 8)[0];
+        let words = grams(b" the for", 8)[0];
+        let noise = grams(&[0x9e, 0x37, 0xc1, 0x6b, 0xd2, 0xa9, 0x1b, 0xee], 8)[0];
+        assert!(zeros < words && words < noise, "{zeros} {words} {noise}");
+    }
+}

@@ -1,0 +1,83 @@
+//! The state of one scan: a plain value that can be cloned and kept.
+
+use crate::verify::Thread;
+
+/// The most verifications that are parked at the end of a segment: 12 kB.
+pub const PENDING_MAX: usize = 768;
+
+/// How many bytes back the stream can be looked at: the farthest start of a part from its anchor, and an op's stride.
+pub(crate) const HISTORY: usize = 256;
+
+/// Where a scan stands: the position, the last bytes seen, and the verifications that wait for more.
+///
+/// It belongs to the [`Patterns`](crate::Patterns) that it was first used with; with others the matches are
+/// meaningless (but nothing breaks).
+#[derive(Debug, Clone)]
+pub struct State {
+    pub(crate) position: u64,
+    pub(crate) tail: [u8; 2 * HISTORY],
+    pub(crate) kept: usize,
+    pub(crate) parked: Vec<Thread>,
+    pub(crate) lost: u64,
+}
+
+impl State {
+    /// The size of a state with nothing parked.
+    pub const BYTES_AT_REST: usize = size_of::<State>();
+
+    /// The start of a stream.
+    pub fn new() -> State {
+        State {
+            position: 0,
+            tail: [0; 2 * HISTORY],
+            kept: 0,
+            parked: Vec::new(),
+            lost: 0,
+        }
+    }
+
+    /// How many bytes have been scanned.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// How many verifications were given up because [`PENDING_MAX`] were parked already. If it is not 0, matches may
+    /// have been missed.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Appends to the tail, forgetting what is older than the history. No more than [`HISTORY`] bytes at once.
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        debug_assert!(bytes.len() <= HISTORY);
+        if self.kept + bytes.len() > self.tail.len() {
+            let from = self.kept.saturating_sub(HISTORY);
+            self.tail.copy_within(from..self.kept, 0);
+            self.kept -= from;
+        }
+        self.tail[self.kept..self.kept + bytes.len()].copy_from_slice(bytes);
+        self.kept += bytes.len();
+    }
+
+    /// Makes the tail the end of `bytes`, which are at least [`HISTORY`] long.
+    pub(crate) fn replace(&mut self, bytes: &[u8]) {
+        let from = bytes.len().saturating_sub(HISTORY);
+        self.kept = bytes.len() - from;
+        self.tail[..self.kept].copy_from_slice(&bytes[from..]);
+    }
+
+    /// Parks a verification, or counts it as lost.
+    pub(crate) fn park(&mut self, thread: Thread) {
+        if self.parked.len() < PENDING_MAX {
+            self.parked.push(thread);
+        } else {
+            self.lost += 1;
+        }
+    }
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::new()
+    }
+}

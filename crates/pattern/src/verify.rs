@@ -1,0 +1,239 @@
+//! The verifier: runs a program over what has arrived of the stream.
+//!
+//! A verification is a few [`Thread`]s. A thread that needs bytes that have not arrived is parked; alternatives split a
+//! thread, and where they meet again equal threads become one, so the work is bounded by ops times offsets.
+
+use crate::patterns::Match;
+use crate::piece::Edge;
+use crate::program::{Op, Programs};
+
+/// A contiguous piece of the stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'a> {
+    /// The bytes, with as much history before the new ones as any look backwards needs.
+    pub(crate) bytes: &'a [u8],
+    /// The stream offset of the first of them.
+    pub(crate) base: u64,
+    /// Whether the stream ends with them.
+    pub(crate) last: bool,
+}
+
+impl<'a> View<'a> {
+    /// The stream offset behind the last byte.
+    pub(crate) fn end(&self) -> u64 {
+        self.base + self.bytes.len() as u64
+    }
+
+    /// What there is from `offset` on.
+    fn from(&self, offset: u64) -> &'a [u8] {
+        let at = offset.wrapping_sub(self.base);
+        usize::try_from(at)
+            .ok()
+            .and_then(|at| self.bytes.get(at..))
+            .unwrap_or(&[])
+    }
+
+    /// What there is before `offset`.
+    fn before(&self, offset: u64) -> &'a [u8] {
+        let at = offset.wrapping_sub(self.base);
+        usize::try_from(at)
+            .ok()
+            .and_then(|at| self.bytes.get(..at))
+            .unwrap_or(&[])
+    }
+}
+
+/// A verification under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Thread {
+    /// Where the part starts in the stream.
+    pub(crate) start: u64,
+    /// The op that comes next.
+    pub(crate) op: u32,
+    /// How many bytes before the end of what has arrived that op begins. Only valid while parked.
+    pub(crate) lag: u32,
+}
+
+/// What verifications are told to, and their scratch space.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    /// Matches in the order of discovery.
+    pub(crate) matches: Vec<Match>,
+    /// Threads that wait for more input.
+    pub(crate) parked: Vec<Thread>,
+    /// The answers of a tier's filter.
+    pub(crate) masks: Vec<u64>,
+    stack: Vec<(u32, u64)>,
+    met: Vec<(u32, u64)>,
+}
+
+/// How one op went.
+enum Outcome {
+    /// On to the next op, this many bytes further.
+    On(usize),
+    Jump(u32),
+    Split {
+        count: u16,
+        at: u32,
+    },
+    Found(Match),
+    Dead,
+    /// Not decided by what has arrived.
+    Wait,
+}
+
+impl Programs {
+    /// Runs from `op` at `offset` for a part that starts at `start`.
+    pub(crate) fn run(&self, view: View<'_>, start: u64, op: u32, offset: u64, work: &mut Work) {
+        work.met.clear();
+        work.stack.push((op, offset));
+        while let Some((mut op, mut offset)) = work.stack.pop() {
+            loop {
+                match self.step(view, start, op, offset) {
+                    Outcome::On(taken) => {
+                        op += 1;
+                        offset += taken as u64;
+                    }
+                    Outcome::Jump(to) => {
+                        if work.met.contains(&(to, offset)) {
+                            break;
+                        }
+                        work.met.push((to, offset));
+                        op = to;
+                    }
+                    Outcome::Split { count, at } => {
+                        let targets = at as usize..at as usize + usize::from(count);
+                        let targets = self.targets[targets].iter().rev();
+                        work.stack.extend(targets.map(|&to| (to, offset)));
+                        break;
+                    }
+                    Outcome::Found(found) => {
+                        work.matches.push(found);
+                        break;
+                    }
+                    Outcome::Wait => {
+                        let lag = (view.end() - offset) as u32;
+                        work.parked.push(Thread { start, op, lag });
+                        break;
+                    }
+                    Outcome::Dead => break,
+                }
+            }
+        }
+    }
+
+    fn step(&self, view: View<'_>, start: u64, op: u32, offset: u64) -> Outcome {
+        let bytes = view.from(offset);
+        match self.ops[op as usize] {
+            Op::Exact { length, at } => {
+                let wanted = self.literal(at, length);
+                let there = bytes.len().min(wanted.len());
+                let fits = bytes[..there] == wanted[..there];
+                on(fits, there, wanted.len(), view.last)
+            }
+            Op::Masked { length, at } => {
+                let wanted = self.literal(at, length);
+                let masks = self.literal(at + u32::from(length), length);
+                let there = bytes.len().min(wanted.len());
+                let fits = masked_equal(&bytes[..there], wanted, masks);
+                on(fits, there, wanted.len(), view.last)
+            }
+            Op::Skip { length } => {
+                let length = usize::from(length);
+                on(true, bytes.len().min(length), length, view.last)
+            }
+            Op::Set { set } => {
+                let set = &self.sets[set as usize];
+                let fits = bytes.first().is_none_or(|&byte| set.has(byte));
+                on(fits, bytes.len().min(1), 1, view.last)
+            }
+            Op::NoneOf { length, count, at } => {
+                let length = usize::from(length);
+                let there = bytes.len().min(length);
+                let all = self.literals[at as usize..].chunks_exact(length.max(1));
+                let hit = there == length
+                    && all
+                        .take(usize::from(count))
+                        .any(|one| one == &bytes[..length]);
+                on(!hit, there, length, view.last)
+            }
+            Op::Split { count, at } => Outcome::Split { count, at },
+            Op::Jump { to } => Outcome::Jump(to),
+            Op::Behind { edge } => {
+                if behind(&self.edges[edge as usize], view.before(offset)) {
+                    Outcome::On(0)
+                } else {
+                    Outcome::Dead
+                }
+            }
+            Op::End { part } => found(part, start, offset, 0),
+            Op::EndAhead { part, edge } => {
+                match ahead(&self.edges[edge as usize], bytes, view.last) {
+                    Some(Some(looked)) => found(part, start, offset, looked),
+                    Some(None) => Outcome::Dead,
+                    None => Outcome::Wait,
+                }
+            }
+        }
+    }
+
+    fn literal(&self, at: u32, length: u16) -> &[u8] {
+        &self.literals[at as usize..at as usize + usize::from(length)]
+    }
+}
+
+fn found(part: u32, start: u64, end: u64, looked: u64) -> Outcome {
+    Outcome::Found(Match {
+        part,
+        start,
+        end,
+        known: end + looked,
+    })
+}
+
+fn on(fits: bool, there: usize, wanted: usize, last: bool) -> Outcome {
+    match (fits, there == wanted) {
+        (true, true) => Outcome::On(wanted),
+        (true, false) if !last => Outcome::Wait,
+        _ => Outcome::Dead,
+    }
+}
+
+fn masked_equal(bytes: &[u8], wanted: &[u8], masks: &[u8]) -> bool {
+    let different = bytes
+        .iter()
+        .zip(wanted)
+        .zip(masks)
+        .fold(0, |seen, ((byte, value), mask)| {
+            seen | ((byte ^ value) & mask)
+        });
+    different == 0
+}
+
+/// Whether the bytes before the start fit.
+fn behind(edge: &Edge, before: &[u8]) -> bool {
+    match edge {
+        Edge::Byte { set, at_border } => before.last().map_or(*at_border, |&byte| set.has(byte)),
+        Edge::Line => before.last().is_none_or(|&byte| byte == b'\n'),
+        Edge::NotWide(set) => !matches!(before, [.., byte, 0] if set.has(*byte)),
+    }
+}
+
+/// Whether the bytes after the end fit and how many decided it; nothing if that is still open.
+fn ahead(edge: &Edge, bytes: &[u8], last: bool) -> Option<Option<u64>> {
+    let answer = |fits: bool, looked: u64| Some(fits.then_some(looked));
+    match (edge, bytes) {
+        (Edge::Byte { at_border, .. }, []) if last => answer(*at_border, 0),
+        (_, []) if last => answer(true, 0),
+        (_, []) => None,
+        (Edge::Byte { set, .. }, [byte, ..]) => answer(set.has(*byte), 1),
+        (Edge::Line, [b'\n', ..]) => answer(true, 1),
+        (Edge::Line, [b'\r', b'\n', ..]) => answer(true, 2),
+        (Edge::Line, [b'\r']) if !last => None,
+        (Edge::Line, _) => answer(false, 1),
+        (Edge::NotWide(set), [byte, ..]) if !set.has(*byte) => answer(true, 1),
+        (Edge::NotWide(_), [_, next, ..]) => answer(*next != 0, 2),
+        (Edge::NotWide(_), [_]) if last => answer(true, 1),
+        (Edge::NotWide(_), [_]) => None,
+    }
+}

@@ -1,0 +1,292 @@
+//! Every form of part, at every offset modulo 8, cut everywhere, against the naive matcher.
+
+use pattern::{Builder, ByteSet, Edge, Match, Patterns, Piece, State, find_all};
+use proptest::prelude::*;
+
+fn alnum() -> ByteSet {
+    ByteSet::of(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn bytes(text: &str) -> Vec<Piece> {
+    Piece::bytes(text.as_bytes())
+}
+
+fn with(pieces: Vec<Vec<Piece>>) -> Vec<Piece> {
+    pieces.concat()
+}
+
+/// One part of every form and tier, with a text that it matches.
+fn forms() -> Vec<(Vec<Piece>, &'static str)> {
+    let one_of = |all: &[&str]| vec![Piece::OneOf(all.iter().map(|one| bytes(one)).collect())];
+    let not_alnum = Edge::Byte {
+        set: alnum().complement(),
+        at_border: true,
+    };
+    vec![
+        (
+            bytes("a window of fifteen and more"),
+            "a window of fifteen and more",
+        ),
+        (bytes("eleven byte"), "eleven byte"),
+        (bytes("seven b"), "seven b"),
+        (bytes("sixby"), "sixby"),
+        (bytes("four"), "four"),
+        (bytes("xyz"), "xyz"),
+        (bytes("Q!"), "Q!"),
+        (
+            b"CaseLess words"
+                .iter()
+                .map(|&b| Piece::caseless(b))
+                .collect(),
+            "cASEleSS WORDS",
+        ),
+        (
+            with(vec![
+                bytes("nib"),
+                vec![Piece::Byte {
+                    value: 0x60,
+                    mask: 0xf0,
+                }],
+                bytes("ble"),
+            ]),
+            "nibcble",
+        ),
+        (
+            with(vec![
+                bytes("low"),
+                vec![Piece::Byte {
+                    value: 0x05,
+                    mask: 0x0f,
+                }],
+                bytes("nib"),
+            ]),
+            "lowEnib",
+        ),
+        (
+            with(vec![bytes("skip"), vec![Piece::Skip(5)], bytes("over")]),
+            "skip12345over",
+        ),
+        (
+            with(vec![bytes("far"), vec![Piece::Skip(200)], bytes("end")]),
+            "",
+        ),
+        (
+            with(vec![
+                vec![Piece::Skip(3)],
+                bytes("lead"),
+                vec![Piece::Skip(2)],
+            ]),
+            "123lead12",
+        ),
+        (
+            with(vec![
+                bytes("gap"),
+                vec![Piece::Gap { min: 1, max: 4 }],
+                bytes("z"),
+            ]),
+            "gap12z",
+        ),
+        (
+            with(vec![
+                one_of(&["cat", "mouse"]),
+                bytes(" in the house today"),
+            ]),
+            "mouse in the house today",
+        ),
+        (
+            with(vec![
+                bytes("the "),
+                one_of(&["one", "three", "on"]),
+                bytes("eleven"),
+            ]),
+            "the threeeleven",
+        ),
+        (
+            with(vec![
+                bytes("nest"),
+                vec![Piece::OneOf(vec![
+                    with(vec![bytes("a"), one_of(&["b", "cc"])]),
+                    with(vec![vec![Piece::Skip(2)], bytes("d")]),
+                ])],
+                bytes("ing"),
+            ]),
+            "nestacCing",
+        ),
+        (
+            with(vec![
+                bytes("not"),
+                vec![Piece::NoneOf(vec![b"ab".to_vec(), b"cd".to_vec()])],
+                bytes("this"),
+            ]),
+            "notacthis",
+        ),
+        (
+            with(vec![bytes("set"), vec![Piece::Set(alnum())], bytes("tle")]),
+            "set7tle",
+        ),
+        (
+            with(vec![
+                vec![Piece::Behind(not_alnum.clone())],
+                bytes("word"),
+                vec![Piece::Ahead(not_alnum)],
+            ]),
+            " word.",
+        ),
+        (
+            with(vec![
+                vec![Piece::Behind(Edge::Line)],
+                bytes("line"),
+                vec![Piece::Ahead(Edge::Line)],
+            ]),
+            "\nline\r\n",
+        ),
+        (
+            with(vec![
+                vec![Piece::Behind(Edge::NotWide(alnum()))],
+                bytes("w\0i\0"),
+                vec![Piece::Ahead(Edge::NotWide(alnum()))],
+            ]),
+            "_\0w\0i\0.",
+        ),
+        (bytes(&"long".repeat(80)), ""),
+    ]
+}
+
+fn collect(patterns: &Patterns, segments: &[&[u8]]) -> Vec<Match> {
+    let mut state = State::new();
+    let mut told = Vec::new();
+    for segment in segments {
+        patterns.scan(&mut state, segment, &mut |found| told.push(found));
+    }
+    patterns.finish(&mut state, &mut |found| told.push(found));
+    assert_eq!(state.lost(), 0);
+    told
+}
+
+fn expected(forms: &[(Vec<Piece>, &str)], stream: &[u8]) -> Vec<(u32, u64, u64)> {
+    let mut all = Vec::new();
+    for ((part, _), id) in forms.iter().zip(0u32..) {
+        all.extend(
+            find_all(part, stream)
+                .into_iter()
+                .map(|(start, end)| (id, start, end)),
+        );
+    }
+    all.sort_unstable();
+    all
+}
+
+fn flat(told: &[Match]) -> Vec<(u32, u64, u64)> {
+    let mut all: Vec<_> = told
+        .iter()
+        .map(|found| (found.part, found.start, found.end))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+fn compile(forms: &[(Vec<Piece>, &str)]) -> Patterns {
+    let mut builder = Builder::new();
+    for ((part, _), id) in forms.iter().zip(0u32..) {
+        assert_eq!(builder.add(part), Ok(id));
+    }
+    builder.build()
+}
+
+#[test]
+fn every_form_is_found_at_every_offset_whatever_the_cut() {
+    let forms = forms();
+    let patterns = compile(&forms);
+    for (index, (part, text)) in forms.iter().enumerate() {
+        let text = match (index, text.is_empty()) {
+            (11, _) => format!("far{}end", "-".repeat(200)),
+            (_, true) => "long".repeat(80),
+            _ => (*text).to_owned(),
+        };
+        assert!(
+            !find_all(part, text.as_bytes()).is_empty() || index == 16,
+            "{text:?}"
+        );
+        for offset in 0..8 {
+            let mut stream = vec![b'-'; offset + 3];
+            stream.extend_from_slice(text.as_bytes());
+            stream.extend_from_slice(b"--");
+            let wanted = expected(&forms, &stream);
+            let whole = collect(&patterns, &[&stream]);
+            assert_eq!(flat(&whole), wanted, "{text:?} at {offset}");
+            for cut in 0..stream.len() {
+                let (one, two) = stream.split_at(cut);
+                assert_eq!(
+                    collect(&patterns, &[one, two]),
+                    whole,
+                    "{text:?} at {offset} cut at {cut}"
+                );
+            }
+            let single: Vec<&[u8]> = stream.chunks(1).collect();
+            assert_eq!(collect(&patterns, &single), whole);
+        }
+    }
+}
+
+#[test]
+fn matches_across_large_segments_are_found_in_the_same_order() {
+    let forms = forms();
+    let patterns = compile(&forms);
+    let mut stream = Vec::new();
+    while stream.len() < 60_000 {
+        for (_, text) in &forms {
+            stream.extend_from_slice(text.as_bytes());
+            stream.extend(std::iter::repeat_n(b'.', stream.len() % 37));
+        }
+        stream.extend_from_slice("long".repeat(90).as_bytes());
+    }
+    let whole = collect(&patterns, &[&stream]);
+    assert_eq!(flat(&whole), expected(&forms, &stream));
+    for size in [100, 255, 256, 257, 300, 511, 1000, 8191, 8192, 8193, 20_000] {
+        let segments: Vec<&[u8]> = stream.chunks(size).collect();
+        assert_eq!(collect(&patterns, &segments), whole, "segments of {size}");
+    }
+}
+
+#[test]
+fn a_pinned_part_is_found_at_its_offsets_only() {
+    let mut builder = Builder::new();
+    let part = builder.add_at(&bytes("M"), 5..=7).expect("a part");
+    let patterns = builder.build();
+    let stream = b"MMMMMMMMMM";
+    for cut in 0..stream.len() {
+        let told = collect(&patterns, &[&stream[..cut], &stream[cut..]]);
+        let starts: Vec<u64> = told.iter().map(|found| found.start).collect();
+        assert_eq!((starts, told[0].part), (vec![5, 6, 7], part));
+    }
+}
+
+#[test]
+fn what_is_too_much_to_park_is_counted() {
+    let mut builder = Builder::new();
+    for number in 0..2000u32 {
+        let mut part = bytes("zq");
+        part.extend(std::iter::repeat_n(Piece::Skip(1), 3));
+        part.push(Piece::Set(ByteSet::of(|byte| {
+            u32::from(byte) != number % 251
+        })));
+        part.push(Piece::byte(number as u8));
+        part.push(Piece::Skip(1));
+        part.push(Piece::byte((number >> 8) as u8));
+        builder.add(&part).expect("a part");
+    }
+    let patterns = builder.build();
+    let mut state = State::new();
+    patterns.scan(&mut state, b"zq", &mut |_| {});
+    assert_eq!(state.lost(), 2000 - pattern::PENDING_MAX as u64);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn random_parts_agree_with_the_naive_matcher(data in proptest::collection::vec(any::<u8>(), 0..200), letters in proptest::collection::vec(0usize..5, 0..400)) {
+        let stream = letters.iter().map(|&letter| b"aAb\n\0"[letter]);
+        let input: Vec<u8> = data.into_iter().chain(stream).collect();
+        pattern::fuzz_pattern(&input);
+    }
+}
