@@ -1,1 +1,42 @@
-//! Placeholder replaced by the first real code.
+//! File types by content, decompressors and archive readers, all of them [`Stage`]s that read forward.
+//!
+//! [`recognise`] says what a stream is from its first [`HEAD_BYTES`]; [`opener`] gives the stage that opens it. A new
+//! format is one module and one line in `opener`.
+//!
+//! This crate knows nothing of mail, transfer codings or signatures. It does not count depth, ratio or objects: the
+//! driver does. What it promises is bounded memory (fields of [`Limits`], named in each module) and honest fuel.
+#![forbid(unsafe_code)]
+
+mod bzip2;
+mod codec;
+mod compressed;
+mod deflate;
+mod fuzz;
+mod gzip;
+mod name;
+mod recognise;
+mod tar;
+mod zip;
+mod zlib;
+
+use stream::{FileType, Limits, Stage};
+
+pub use fuzz::{fuzz_bzip2, fuzz_gzip, fuzz_recognise, fuzz_tar, fuzz_zip};
+pub use recognise::{HEAD_BYTES, recognise};
+
+use compressed::Compressed;
+
+/// The stage that opens a stream of type `file_type`, or `None` where there is nothing to open.
+///
+/// Types without a reader of their own are searched for zip archives inside of them or behind them.
+pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
+    Some(match file_type {
+        FileType::Empty | FileType::Mail => return None,
+        FileType::Gzip => Box::new(Compressed::new(gzip::Gzip::new(limits))),
+        FileType::Zlib => Box::new(Compressed::new(zlib::Zlib::new())),
+        FileType::Bzip2 => Box::new(Compressed::new(bzip2::Bzip2::new(limits))),
+        FileType::Tar => Box::new(tar::Tar::new(limits)),
+        FileType::Zip => Box::new(zip::Zip::new(limits)),
+        _ => Box::new(zip::Zip::searching(limits)),
+    })
+}

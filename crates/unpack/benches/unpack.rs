@@ -1,0 +1,2 @@
+//! Throughput of the readers.
+fn main() {}

@@ -1,0 +1,177 @@
+//! What a decompressor is inside of this crate: a push decoder that cannot fail, only tell.
+//!
+//! One decoder reads one compressed stream with all its framing (headers, trailers, further members). The stage around
+//! it, [`Compressed`](crate::compressed::Compressed) or the zip reader, turns what it tells into events.
+
+use stream::{Class, Event, Finding};
+
+/// A push decoder of one compressed format.
+pub(crate) trait Decoder: Send {
+    /// Takes a prefix of `input`, fills a prefix of `output`, tells at most one thing.
+    ///
+    /// `output` is not empty. Given input it makes progress or tells; with empty input it writes what is still inside.
+    /// What is told comes after what was written.
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress;
+
+    /// What is missing when the input ends here, after a call with empty input that did nothing.
+    fn missing(&self) -> Option<Fault>;
+
+    /// Bytes that were taken in search of a continuation and that belong to what follows the stream.
+    fn surplus(&self) -> &[u8] {
+        &[]
+    }
+}
+
+/// What one call of [`Decoder::decode`] did.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Progress {
+    /// Bytes taken from the front of the input.
+    pub taken: usize,
+    /// Bytes written to the front of the output.
+    pub wrote: usize,
+    /// What is to be said after them.
+    pub told: Told,
+}
+
+/// What a decoder tells.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Told {
+    /// Nothing.
+    Nothing,
+    /// Content begins, with the name that the header gives it.
+    Begin(Option<Box<str>>),
+    /// Something is wrong.
+    Fault(Fault),
+    /// The compressed stream is complete.
+    Over,
+}
+
+/// What is wrong with a compressed stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub class: Class,
+    pub name: &'static str,
+    /// Whether decoding cannot go on behind it.
+    pub fatal: bool,
+}
+
+impl Fault {
+    /// A fault behind which nothing can be decoded.
+    pub const fn fatal(class: Class, name: &'static str) -> Fault {
+        Fault {
+            class,
+            name,
+            fatal: true,
+        }
+    }
+
+    /// A fault that does not keep the rest from being decoded.
+    pub const fn passing(class: Class, name: &'static str) -> Fault {
+        Fault {
+            class,
+            name,
+            fatal: false,
+        }
+    }
+
+    /// The event that reports it at `offset`.
+    pub fn event(self, offset: u64) -> Event {
+        Event::finding(Finding::new(self.class, self.name, offset))
+    }
+}
+
+impl Progress {
+    /// Took `taken` bytes and has nothing to say.
+    pub const fn took(taken: usize) -> Progress {
+        Progress::tells(taken, Told::Nothing)
+    }
+
+    /// Took `taken` bytes, wrote none, tells `told`.
+    pub const fn tells(taken: usize, told: Told) -> Progress {
+        Progress {
+            taken,
+            wrote: 0,
+            told,
+        }
+    }
+
+    /// Took `taken` bytes and found a fault.
+    pub const fn fault(taken: usize, fault: Fault) -> Progress {
+        Progress::tells(taken, Told::Fault(fault))
+    }
+}
+
+/// A few bytes collected until there are `N` of them: a header or trailer that must be seen whole.
+#[derive(Debug, Clone)]
+pub(crate) struct Collected<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Collected<N> {
+    pub const fn new() -> Collected<N> {
+        Collected {
+            bytes: [0; N],
+            len: 0,
+        }
+    }
+
+    /// Copies from `input` until `wanted` bytes are there (at most `N`); returns how many were taken.
+    pub fn fill(&mut self, input: &[u8], wanted: usize) -> usize {
+        let count = wanted.min(N).saturating_sub(self.len).min(input.len());
+        self.bytes[self.len..self.len + count].copy_from_slice(&input[..count]);
+        self.len += count;
+        count
+    }
+
+    /// What has been collected.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// All `N` bytes, if they are there.
+    pub fn whole(&self) -> Option<&[u8; N]> {
+        (self.len == N).then_some(&self.bytes)
+    }
+
+    /// How many bytes are there.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Removes up to `count` bytes from the front.
+    pub fn drop_front(&mut self, count: usize) {
+        let count = count.min(self.len);
+        self.bytes.copy_within(count..self.len, 0);
+        self.len -= count;
+    }
+
+    /// Forgets all of them.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+}
+
+/// The little-endian number at `at`, missing bytes read as zero.
+pub(crate) fn le16(bytes: &[u8], at: usize) -> u16 {
+    le64_of(bytes, at, 2) as u16
+}
+
+/// See [`le16`].
+pub(crate) fn le32(bytes: &[u8], at: usize) -> u32 {
+    le64_of(bytes, at, 4) as u32
+}
+
+/// See [`le16`].
+pub(crate) fn le64(bytes: &[u8], at: usize) -> u64 {
+    le64_of(bytes, at, 8)
+}
+
+fn le64_of(bytes: &[u8], at: usize, width: usize) -> u64 {
+    let field = bytes.get(at..).unwrap_or_default();
+    let field = &field[..width.min(field.len())];
+    field
+        .iter()
+        .rev()
+        .fold(0, |value, &byte| value << 8 | u64::from(byte))
+}

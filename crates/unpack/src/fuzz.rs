@@ -1,0 +1,149 @@
+//! The bodies of the fuzz targets: each reader over hostile bytes, told the same however it is cut.
+//!
+//! The first byte of the data varies the cut; the rest is the stream.
+
+use stream::{Event, Finding, Fuel, Limits, Note, Nothing, Stage, Window};
+
+use crate::compressed::Compressed;
+use crate::{HEAD_BYTES, bzip2, gzip, recognise, tar, zip};
+
+/// The most content that is looked at; bombs are the driver's business.
+const CONTENT_BYTES_MAX: u64 = 4 << 20;
+
+/// Fuzz body: recognises `data` and every head of it that a driver could offer, and opens what was recognised.
+pub fn fuzz_recognise(data: &[u8]) {
+    let limits = Limits::default();
+    for end in [data.len(), HEAD_BYTES, data.len() / 2, 3] {
+        let head = &data[..end.min(data.len())];
+        let found = recognise(head);
+        assert_eq!(head.is_empty(), found == stream::FileType::Empty);
+        if let Some(mut stage) = crate::opener(found, &limits) {
+            tell(stage.as_mut(), head, usize::MAX, 8192);
+        }
+    }
+}
+
+/// Fuzz body: reads a gzip file.
+pub fn fuzz_gzip(data: &[u8]) {
+    compare(data, |limits| {
+        Box::new(Compressed::new(gzip::Gzip::new(limits)))
+    });
+}
+
+/// Fuzz body: reads a bzip2 file.
+pub fn fuzz_bzip2(data: &[u8]) {
+    compare(data, |limits| {
+        Box::new(Compressed::new(bzip2::Bzip2::new(limits)))
+    });
+}
+
+/// Fuzz body: reads a zip archive, and searches for one.
+pub fn fuzz_zip(data: &[u8]) {
+    compare(data, |limits| Box::new(zip::Zip::new(limits)));
+    compare(data, |limits| Box::new(zip::Zip::searching(limits)));
+}
+
+/// Fuzz body: reads a tar archive.
+pub fn fuzz_tar(data: &[u8]) {
+    compare(data, |limits| Box::new(tar::Tar::new(limits)));
+}
+
+fn compare(data: &[u8], make: impl Fn(&Limits) -> Box<dyn Stage>) {
+    let Some((&cut, stream)) = data.split_first() else {
+        return;
+    };
+    let limits = Limits {
+        codec_bytes_max: 1 << 20,
+        directory_entries_max: 20,
+        name_bytes_max: 64,
+        ..Limits::default()
+    };
+    let whole = tell(make(&limits).as_mut(), stream, usize::MAX, 65536);
+    let piece = 1 + usize::from(cut) % 61;
+    let pieces = tell(
+        make(&limits).as_mut(),
+        stream,
+        piece,
+        1 + usize::from(cut) * 7,
+    );
+    assert_eq!(whole, pieces, "pieces of {piece}");
+}
+
+/// What a stage tells, content reduced to its length and a sum.
+#[derive(Debug, PartialEq)]
+enum Told {
+    Content(u64, u64),
+    Open(stream::Object),
+    Close,
+    Finding(Finding),
+    End(usize),
+    /// More content than is looked at.
+    Enough,
+}
+
+fn tell(stage: &mut dyn Stage, input: &[u8], piece: usize, window: usize) -> Vec<Told> {
+    let mut told = Vec::new();
+    let (mut at, mut depth) = (0, 0u32);
+    loop {
+        let mut output = Window::with_capacity(window);
+        let mut fuel = Fuel::new(1 << 16);
+        let offered = &input[at..at + piece.min(input.len() - at)];
+        let (taken, event) = if offered.is_empty() {
+            (0, stage.finish(&Nothing, &mut output, &mut fuel))
+        } else {
+            let step = stage.step(offered, &mut output, &mut fuel);
+            assert!(step.taken > 0 || step.event != Event::Idle, "no progress");
+            (step.taken, step.event)
+        };
+        at += taken;
+        let content = match event {
+            Event::Verbatim => &offered[..taken],
+            _ => output.filled(),
+        };
+        match event {
+            Event::Idle => {}
+            Event::Verbatim | Event::Wrote => {
+                assert!(depth > 0, "content outside of an object");
+                if add(&mut told, content) {
+                    return told;
+                }
+            }
+            Event::Open(object) => {
+                depth += 1;
+                told.push(Told::Open(object));
+            }
+            Event::Close => {
+                depth = depth.checked_sub(1).expect("each close has its open");
+                told.push(Told::Close);
+            }
+            Event::Note(Note::Finding(finding)) => told.push(Told::Finding(finding)),
+            Event::Note(Note::Fork(_)) | Event::Keep(_) => {
+                unreachable!("no stage here asks for that")
+            }
+            Event::End => {
+                assert_eq!(depth, 0, "ended with an object open");
+                told.push(Told::End(at));
+                return told;
+            }
+        }
+    }
+}
+
+/// Adds content to what was told; whether it is enough.
+fn add(told: &mut Vec<Told>, content: &[u8]) -> bool {
+    if !matches!(told.last(), Some(Told::Content(..))) {
+        told.push(Told::Content(0, 0));
+    }
+    let Some(Told::Content(length, sum)) = told.last_mut() else {
+        return true;
+    };
+    for &byte in content {
+        *sum = sum.wrapping_mul(31).wrapping_add(u64::from(byte));
+        *length += 1;
+        if *length >= CONTENT_BYTES_MAX {
+            told.push(Told::Enough);
+            return true;
+        }
+    }
+    false
+}

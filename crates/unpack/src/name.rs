@@ -1,0 +1,43 @@
+//! Names of members, from the bytes that archives hold to text.
+//!
+//! Callers bound the bytes they keep; what is not text in the charset tried becomes U+FFFD or the next charset's view.
+
+/// UTF-8 if it is that, else each byte as the character of its number, as gzip's headers are defined.
+pub(crate) fn utf8_or_latin1(bytes: &[u8]) -> Box<str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
+    }
+}
+
+/// UTF-8 if it is that, else with replacement characters.
+pub(crate) fn utf8_lossy(bytes: &[u8]) -> Box<str> {
+    String::from_utf8_lossy(bytes).into()
+}
+
+/// UTF-8 if it is that, else code page 437, as zip's names are defined.
+pub(crate) fn utf8_or_cp437(bytes: &[u8]) -> Box<str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.iter().map(|&byte| cp437(byte)).collect(),
+    }
+}
+
+fn cp437(byte: u8) -> char {
+    const UPPER: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
+    match byte.checked_sub(128) {
+        None => char::from(byte),
+        Some(index) => UPPER.chars().nth(usize::from(index)).unwrap_or('\u{fffd}'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_upper_half_of_code_page_437_has_128_characters() {
+        assert_eq!(&*utf8_or_cp437(b"l\x84sser\xff"), "lässer\u{a0}");
+        assert_eq!(cp437(0xe1), 'ß');
+    }
+}

@@ -1,0 +1,116 @@
+//! What a stream is, from its first bytes.
+//!
+//! Magic numbers first (`magic`), then structures that need a look at their fields (tar, zlib, executables), then text
+//! against binary (`text`). Names and declared types play no role. Mail is not told from text here. A PDF header counts
+//! anywhere in the head, as PDF readers have it. An ISO 9660 image begins with 32 KiB of system area: it is recognised
+//! if the head is that long, or if what follows the system area is looked at alone.
+
+mod magic;
+mod text;
+
+use stream::FileType;
+use zlib_rs::{Inflate, InflateFlush};
+
+use crate::{tar, zlib};
+
+/// How many bytes of a stream [`recognise`] wants to see: two empty tar blocks and a header.
+pub const HEAD_BYTES: usize = 1536;
+
+/// The type of a stream that begins with `head`.
+///
+/// `head` is the first [`HEAD_BYTES`] of the stream, or all of it if it is shorter. A longer head does no harm.
+pub fn recognise(head: &[u8]) -> FileType {
+    if head.is_empty() {
+        return FileType::Empty;
+    }
+    if let Some(found) = magic::find(head) {
+        return found;
+    }
+    if is_tar(head) {
+        return FileType::Tar;
+    }
+    if is_zlib(head) {
+        return FileType::Zlib;
+    }
+    if is_pdf(head) {
+        return FileType::Pdf;
+    }
+    text::recognise(head).unwrap_or(FileType::Binary)
+}
+
+/// A tar header, or such a header behind blocks of NULs.
+fn is_tar(head: &[u8]) -> bool {
+    let first = head
+        .chunks_exact(tar::BLOCK)
+        .find(|block| block.iter().any(|&byte| byte != 0));
+    first.is_some_and(tar::looks_like_header)
+}
+
+/// A zlib header says little: the deflated data behind it must make sense too.
+fn is_zlib(head: &[u8]) -> bool {
+    const BYTES_MIN: usize = 8;
+    let Some((&[cmf, flags], deflated)) = head.split_first_chunk() else {
+        return false;
+    };
+    if head.len() < BYTES_MIN || !zlib::is_header([cmf, flags]) || flags & 0x20 != 0 {
+        return false;
+    }
+    let mut inflate = Inflate::new(false, 15);
+    let mut output = [0; 4096];
+    let result = inflate.decompress(deflated, &mut output, InflateFlush::NoFlush);
+    result.is_ok() && inflate.total_out() > 0
+}
+
+fn is_pdf(head: &[u8]) -> bool {
+    const REACH: usize = 1024;
+    let head = &head[..head.len().min(REACH)];
+    memchr::memmem::find_iter(head, b"%PDF-").any(|at| {
+        let version = &head[at + 5..];
+        version.first().is_some_and(u8::is_ascii_digit) && version.get(1) == Some(&b'.')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_begins_like_a_zlib_header_is_text() {
+        assert_eq!(
+            recognise(b"x^2 + y^2 = z^2 has many solutions"),
+            FileType::Text
+        );
+        assert_eq!(recognise(b"HK is a place, and so is MZ"), FileType::Text);
+    }
+
+    #[test]
+    fn a_zlib_stream_of_every_level_is_recognised() {
+        for level in 1..=9 {
+            let mut packed = [0; 256];
+            let config = zlib_rs::DeflateConfig::new(level);
+            let (packed, _) = zlib_rs::compress_slice(&mut packed, b"hello hello hello", config);
+            assert_eq!(recognise(packed), FileType::Zlib, "{level}");
+        }
+    }
+
+    #[test]
+    fn a_pdf_may_begin_behind_junk() {
+        assert_eq!(recognise(b"\x00junk\n%PDF-1.7\n"), FileType::Pdf);
+        assert_eq!(recognise(b"see %PDF- in the manual"), FileType::Text);
+    }
+
+    #[test]
+    fn a_head_of_nothing_but_nul_is_binary() {
+        assert_eq!(recognise(&[0; HEAD_BYTES]), FileType::Binary);
+        assert_eq!(recognise(b""), FileType::Empty);
+    }
+
+    #[test]
+    fn no_prefix_of_anything_makes_it_panic() {
+        for magic in magic::EXAMPLES {
+            for end in 0..=magic.len() {
+                recognise(&magic[..end]);
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Text against binary, and which text is HTML or XML.
+//!
+//! Text has no control characters but those of line printers, in an ASCII-compatible charset or in UTF-16 (with a byte
+//! order mark, or with every other byte NUL). Eight-bit charsets count as text: nothing else has a thousand bytes
+//! without a control character.
+
+use stream::FileType;
+
+/// Text, HTML or XML, or `None` for binary.
+pub(super) fn recognise(head: &[u8]) -> Option<FileType> {
+    let narrow = narrow(head)?;
+    if narrow.iter().any(|&byte| is_binary(byte)) {
+        return None;
+    }
+    Some(markup(&narrow))
+}
+
+/// The text with one byte for each unit of its charset; units beyond Latin-1 become `?`.
+fn narrow(head: &[u8]) -> Option<Vec<u8>> {
+    let big = |pair: &[u8]| u16::from_be_bytes([pair[0], pair[1]]);
+    let little = |pair: &[u8]| u16::from_le_bytes([pair[0], pair[1]]);
+    match head {
+        [0xef, 0xbb, 0xbf, text @ ..] => Some(text.to_vec()),
+        [0xff, 0xfe, 0, 0, text @ ..] if text.len() > 3 => {
+            Some(wide(text, 4, |unit| little(&unit[..2])))
+        }
+        [0xff, 0xfe, text @ ..] => Some(wide(text, 2, little)),
+        [0xfe, 0xff, text @ ..] => Some(wide(text, 2, big)),
+        _ if every_other_is_nul(head, 1) => Some(wide(head, 2, little)),
+        _ if every_other_is_nul(head, 0) => Some(wide(head, 2, big)),
+        _ => Some(head.to_vec()),
+    }
+}
+
+fn wide(text: &[u8], width: usize, unit: impl Fn(&[u8]) -> u16) -> Vec<u8> {
+    let units = text.chunks_exact(width).map(unit);
+    units
+        .map(|unit| u8::try_from(unit).unwrap_or(b'?'))
+        .collect()
+}
+
+/// UTF-16 of Latin text without a byte order mark.
+fn every_other_is_nul(head: &[u8], parity: usize) -> bool {
+    const UNITS_MIN: usize = 4;
+    let mut pairs = head.chunks_exact(2);
+    pairs.len() >= UNITS_MIN && pairs.all(|pair| pair[parity] == 0 && pair[1 - parity] != 0)
+}
+
+fn is_binary(byte: u8) -> bool {
+    const BACKSPACE: u8 = 8;
+    const ESCAPE: u8 = 27;
+    const DOS_END: u8 = 26;
+    let printer = matches!(
+        byte,
+        b'\t' | b'\n' | 11 | 12 | b'\r' | BACKSPACE | ESCAPE | DOS_END
+    );
+    (byte < 32 && !printer) || byte == 127
+}
+
+/// Tags that begin or betray HTML, in lower case.
+const TAGS: [&[u8]; 14] = [
+    b"<!doctype html",
+    b"<html",
+    b"<head",
+    b"<body",
+    b"<script",
+    b"<iframe",
+    b"<meta ",
+    b"<title",
+    b"<style",
+    b"<a href",
+    b"<table",
+    b"<img ",
+    b"<div",
+    b"<form",
+];
+
+fn markup(text: &[u8]) -> FileType {
+    let start = text.trim_ascii_start();
+    let is_xml = start.starts_with(b"<?xml")
+        || (start.starts_with(b"<") && memchr::memmem::find(start, b"xmlns").is_some());
+    let lower = start.to_ascii_lowercase();
+    let tags = if is_xml { &TAGS[..2] } else { &TAGS[..] };
+    if tags.iter().any(|tag| has_tag(&lower, tag)) {
+        return FileType::Html;
+    }
+    if is_xml {
+        FileType::Xml
+    } else {
+        FileType::Text
+    }
+}
+
+/// Whether the tag stands in the text, and is not the beginning of another tag's name.
+fn has_tag(lower: &[u8], tag: &[u8]) -> bool {
+    memchr::memmem::find_iter(lower, tag).any(|at| {
+        let next = lower.get(at + tag.len());
+        tag.ends_with(b" ")
+            || !next.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charsets_are_text_and_control_characters_are_not() {
+        for text in [
+            &b"plain\r\n\ttext\x0c"[..],
+            "naïve déjà vu".as_bytes(),
+            b"Gr\xfc\xdfe",
+            b"\xd0\xd2\xc9\xd7\xc5\xd4",
+            b"\xff\xfeh\0i\0",
+            b"\xfe\xff\0h\0i",
+            b"\xff\xfe\x3c\x04\x38\x04\x40\x04",
+            b"s\0c\0r\0i\0p\0t\0",
+            b"cut in the middle of \xc3",
+        ] {
+            assert_eq!(
+                recognise(text),
+                Some(FileType::Text),
+                "{}",
+                text.escape_ascii()
+            );
+        }
+        for binary in [&b"abc\0def"[..], b"\x01\x02\x03", b"\x00\x00\x00\x00"] {
+            assert_eq!(recognise(binary), None, "{}", binary.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn html_is_told_from_xml_and_both_from_text() {
+        let html: [&[u8]; 5] = [
+            b"<!DOCTYPE HTML><p>",
+            b"  \n<HTML>",
+            b"text first <script>alert(1)</script>",
+            b"<?xml version='1.0'?><html xmlns='x'>",
+            b"\xff\xfe<\0h\0t\0m\0l\0>\0",
+        ];
+        for text in html {
+            assert_eq!(
+                recognise(text),
+                Some(FileType::Html),
+                "{}",
+                text.escape_ascii()
+            );
+        }
+        assert_eq!(recognise(b"<?xml version='1.0'?><a/>"), Some(FileType::Xml));
+        assert_eq!(recognise(b"<svg xmlns='http://x'>"), Some(FileType::Xml));
+        assert_eq!(recognise(b"a < b and c > d"), Some(FileType::Text));
+        assert_eq!(recognise(b"<headline>"), Some(FileType::Text));
+    }
+}

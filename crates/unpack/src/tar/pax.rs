@@ -1,0 +1,217 @@
+//! Extended headers: POSIX.1-2001 pax records, read as they stream, and GNU long names, which say the same thing.
+//!
+//! Of all keys only the name and the size are kept; names are cut at `name_bytes_max`.
+
+/// What extended headers say of a member.
+pub(super) struct Pax {
+    name_bytes_max: usize,
+    path: Option<Vec<u8>>,
+    /// Takes precedence: with GNU sparse files `path` is a made-up name.
+    sparse_path: Option<Vec<u8>>,
+    long_name: Option<Vec<u8>>,
+    sparse: bool,
+    pub size: Option<u64>,
+    record: Record,
+}
+
+enum Record {
+    /// In the decimal length of the record, so many bytes of which have been read.
+    Length { value: u64, read: u64 },
+    /// In the key; `left` bytes of the record remain.
+    Key { key: Vec<u8>, left: u64 },
+    /// In the value and the newline behind it.
+    Value { key: Key, value: Vec<u8>, left: u64 },
+    /// What follows is no record.
+    Broken,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Key {
+    Path,
+    SparsePath,
+    Sparse,
+    Size,
+    Other,
+}
+
+const KEY_BYTES_MAX: usize = 64;
+const START: Record = Record::Length { value: 0, read: 0 };
+
+impl Pax {
+    pub const fn new(name_bytes_max: usize) -> Pax {
+        Pax {
+            name_bytes_max,
+            path: None,
+            sparse_path: None,
+            long_name: None,
+            sparse: false,
+            size: None,
+            record: START,
+        }
+    }
+
+    /// Reads a piece of the records.
+    pub fn read(&mut self, mut input: &[u8]) {
+        while !input.is_empty() {
+            let taken = self.read_some(input);
+            input = &input[taken..];
+        }
+    }
+
+    /// Takes over what `other` says.
+    pub fn add(&mut self, other: Pax) {
+        self.path = other.path.or(self.path.take());
+        self.sparse_path = other.sparse_path.or(self.sparse_path.take());
+        self.size = other.size.or(self.size);
+        self.sparse |= other.sparse;
+        self.record = other.record;
+    }
+
+    /// The name told by a GNU `L` header.
+    pub fn set_long_name(&mut self, name: &[u8]) {
+        let end = memchr::memchr(0, name).unwrap_or(name.len());
+        self.long_name = Some(name[..end].to_vec());
+    }
+
+    pub fn name(&self) -> Option<&[u8]> {
+        let name = self.sparse_path.as_ref().or(self.path.as_ref());
+        name.or(self.long_name.as_ref()).map(Vec::as_slice)
+    }
+
+    pub fn into_name(self) -> Option<Vec<u8>> {
+        self.sparse_path.or(self.path).or(self.long_name)
+    }
+
+    pub const fn is_sparse(&self) -> bool {
+        self.sparse
+    }
+
+    /// Whether the records broke off or never were any.
+    pub const fn is_broken(&self) -> bool {
+        !matches!(self.record, Record::Length { read: 0, .. })
+    }
+
+    fn read_some(&mut self, input: &[u8]) -> usize {
+        match std::mem::replace(&mut self.record, START) {
+            Record::Length { value, read } => {
+                self.record = length(value, read, input[0]);
+                1
+            }
+            Record::Key { key, left } => {
+                self.record = read_key(key, left, input[0]);
+                1
+            }
+            Record::Value { key, value, left } => self.read_value(key, value, left, input),
+            Record::Broken => {
+                self.record = Record::Broken;
+                input.len()
+            }
+        }
+    }
+
+    fn read_value(&mut self, key: Key, mut value: Vec<u8>, left: u64, input: &[u8]) -> usize {
+        let count = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if key != Key::Other {
+            let keep = (self.name_bytes_max + 1)
+                .saturating_sub(value.len())
+                .min(count);
+            value.extend_from_slice(&input[..keep]);
+        }
+        let left = left - count as u64;
+        if left > 0 {
+            self.record = Record::Value { key, value, left };
+            return count;
+        }
+        if value.last() == Some(&b'\n') {
+            value.pop();
+        }
+        value.truncate(self.name_bytes_max);
+        match key {
+            Key::Path => self.path = Some(value),
+            Key::SparsePath => self.sparse_path = Some(value),
+            Key::Size => self.size = decimal(&value),
+            Key::Sparse | Key::Other => {}
+        }
+        self.sparse |= matches!(key, Key::Sparse | Key::SparsePath);
+        count
+    }
+}
+
+fn length(value: u64, read: u64, byte: u8) -> Record {
+    const DIGITS_MAX: u64 = 18;
+    match byte {
+        b'0'..=b'9' if read < DIGITS_MAX => Record::Length {
+            value: value * 10 + u64::from(byte - b'0'),
+            read: read + 1,
+        },
+        // A key, an equals sign and a newline must fit.
+        b' ' if read > 0 && value > read + 3 => Record::Key {
+            key: Vec::new(),
+            left: value - read - 1,
+        },
+        // Some writers pad the body with NULs.
+        0 if read == 0 => START,
+        _ => Record::Broken,
+    }
+}
+
+fn read_key(mut key: Vec<u8>, left: u64, byte: u8) -> Record {
+    let left = left - 1;
+    if left == 0 {
+        return Record::Broken;
+    }
+    if byte != b'=' {
+        if key.len() < KEY_BYTES_MAX {
+            key.push(byte);
+        }
+        return Record::Key { key, left };
+    }
+    let key = match key.as_slice() {
+        b"path" => Key::Path,
+        b"GNU.sparse.name" => Key::SparsePath,
+        b"size" => Key::Size,
+        other if other.starts_with(b"GNU.sparse.") || other == b"SCHILY.realsize" => Key::Sparse,
+        _ => Key::Other,
+    };
+    Record::Value {
+        key,
+        value: Vec::new(),
+        left,
+    }
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_and_size_are_kept_at_every_cut() {
+        let records = b"21 path=a/b/c/d=e f\n\n12 size=123\n30 mtime=1350244992.023960108\n";
+        for cut in 0..records.len() {
+            let mut pax = Pax::new(100);
+            pax.read(&records[..cut]);
+            pax.read(&records[cut..]);
+            assert_eq!(pax.size, Some(123));
+            assert!(!pax.is_broken());
+            assert_eq!(pax.name(), Some(&b"a/b/c/d=e f\n"[..]));
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_broken() {
+        for text in [
+            &b"path=abc\n"[..],
+            b"4 a=",
+            b"9999999999999999999 a=b\n",
+            b"12 size=12",
+        ] {
+            let mut pax = Pax::new(100);
+            pax.read(text);
+            assert!(pax.is_broken(), "{}", text.escape_ascii());
+        }
+    }
+}

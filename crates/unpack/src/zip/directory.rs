@@ -1,0 +1,199 @@
+//! The comparison of the central directory with the members that were seen.
+//!
+//! Most readers go by the directory, streaming readers by the local headers. Where the two tell different stories a
+//! finding says so. Bounds: 64 bytes for each member seen, at most `directory_entries_max` of them.
+//!
+//! Offsets in the directory may be short by the length of what was put in front of the archive. The shift is taken from
+//! the first entry and must then hold for all, and for the directory itself.
+
+use stream::Class::{self, Ambiguous, Limit, Malformed};
+
+use super::record::{End, Header};
+use super::tail::NameDigest;
+
+/// A member as it was seen.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// Where its local header begins.
+    pub offset: u64,
+    /// Where it ends, descriptor included.
+    pub end: u64,
+    pub name: NameDigest,
+    /// Sizes as seen, where that is known.
+    pub compressed: Option<u64>,
+    pub uncompressed: Option<u64>,
+    pub crc: Option<u32>,
+    pub method: u16,
+    pub encrypted: bool,
+    /// Whether a directory entry has spoken of it.
+    pub listed: bool,
+}
+
+/// A finding without its place.
+pub(super) type Remark = (Class, &'static str);
+
+/// What has been seen of one archive.
+pub(super) struct Directory {
+    entries: Vec<Entry>,
+    entries_max: usize,
+    /// Whether there were more members than are remembered.
+    overflow: bool,
+    members: u64,
+    listed: u64,
+    /// What is added to the offsets that the directory tells.
+    shift: Option<u64>,
+    /// Where the first central header began and the last one ended.
+    span: Option<(u64, u64)>,
+    zip64: Option<End>,
+    remarks: Vec<Remark>,
+}
+
+const OVERLAP: Remark = (Limit, "Heuristics.Limits.Exceeded.ZipOverlap");
+const FULL: Remark = (Limit, "Heuristics.Limits.Exceeded.ZipDirectory");
+const CENTRAL_ONLY: Remark = (Ambiguous, "Heuristics.Ambiguous.Zip.CentralOnly");
+const LOCAL_ONLY: Remark = (Ambiguous, "Heuristics.Ambiguous.Zip.LocalOnly");
+const NAME: Remark = (Ambiguous, "Heuristics.Ambiguous.Zip.Name");
+const METHOD: Remark = (Ambiguous, "Heuristics.Ambiguous.Zip.Method");
+const ENCRYPTION: Remark = (Ambiguous, "Heuristics.Ambiguous.Zip.Encryption");
+const SIZE: Remark = (Ambiguous, "Heuristics.Ambiguous.Zip.Size");
+const OFFSET: Remark = (Ambiguous, "Heuristics.Ambiguous.Zip.Offset");
+const COUNT: Remark = (Ambiguous, "Heuristics.Ambiguous.Zip.Count");
+const SPAN: Remark = (Ambiguous, "Heuristics.Ambiguous.Zip.Directory");
+const ZIP64: Remark = (Ambiguous, "Heuristics.Ambiguous.Zip.Zip64");
+const CRC: Remark = (Malformed, "Heuristics.Malformed.Zip.Crc");
+
+impl Directory {
+    pub const fn new(entries_max: usize) -> Directory {
+        Directory {
+            entries: Vec::new(),
+            entries_max,
+            overflow: false,
+            members: 0,
+            listed: 0,
+            shift: None,
+            span: None,
+            zip64: None,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Whether nothing of an archive has been seen.
+    pub const fn is_empty(&self) -> bool {
+        self.members == 0 && self.span.is_none()
+    }
+
+    /// A member has been seen.
+    pub fn member(&mut self, entry: Entry) {
+        self.members += 1;
+        if self.entries.len() < self.entries_max {
+            self.entries.push(entry);
+        } else {
+            self.overflow = true;
+        }
+    }
+
+    /// A central header stands at `at` and ends at `end`.
+    pub fn central(&mut self, header: &Header, name: NameDigest, at: u64, end: u64) {
+        self.listed += 1;
+        self.span = Some((self.span.map_or(at, |(start, _)| start), end));
+        let shift = match self.shift {
+            Some(shift) => shift,
+            None => *self.shift.insert(self.guess_shift(header.offset, name)),
+        };
+        let target = header.offset.wrapping_add(shift);
+        let found = self
+            .entries
+            .binary_search_by_key(&target, |entry| entry.offset);
+        match found {
+            Ok(index) => self.compare(index, header, name),
+            Err(_) if self.overflow => {}
+            Err(index) => {
+                let within = index
+                    .checked_sub(1)
+                    .and_then(|before| self.entries.get(before));
+                let overlaps = within.is_some_and(|entry| target < entry.end);
+                self.remark(if overlaps { OVERLAP } else { CENTRAL_ONLY });
+            }
+        }
+    }
+
+    /// How far the first listed member lies behind the place that is told.
+    fn guess_shift(&self, offset: u64, name: NameDigest) -> u64 {
+        let exact = self
+            .entries
+            .binary_search_by_key(&offset, |entry| entry.offset);
+        if exact.is_ok_and(|index| self.entries[index].name == name) {
+            return 0;
+        }
+        let named = self.entries.iter().find(|entry| entry.name == name);
+        named.map_or(0, |entry| entry.offset.wrapping_sub(offset))
+    }
+
+    fn compare(&mut self, index: usize, header: &Header, name: NameDigest) {
+        let entry = &mut self.entries[index];
+        let again = std::mem::replace(&mut entry.listed, true);
+        let entry = &self.entries[index];
+        let differs = |seen: Option<u64>, told: u64| seen.is_some_and(|seen| seen != told);
+        let remarks = [
+            (again, OVERLAP),
+            (
+                entry.name != name && header.flags & Header::MASKED == 0,
+                NAME,
+            ),
+            (entry.method != header.method, METHOD),
+            (entry.encrypted != header.is_encrypted(), ENCRYPTION),
+            (
+                differs(entry.compressed, header.compressed)
+                    || differs(entry.uncompressed, header.uncompressed),
+                SIZE,
+            ),
+            (entry.crc.is_some_and(|crc| crc != header.crc), CRC),
+        ];
+        for (_, remark) in remarks.into_iter().filter(|(holds, _)| *holds) {
+            self.remark(remark);
+        }
+    }
+
+    /// The zip64 end record.
+    pub fn zip64(&mut self, end: End) {
+        self.zip64 = Some(end);
+    }
+
+    /// The end record: all is known, and what was found is returned, each sort once.
+    pub fn end(mut self, end: End) -> Vec<Remark> {
+        let (end, consistent) = match self.zip64 {
+            Some(wide) => end.with_zip64(wide),
+            None => (end, true),
+        };
+        if !consistent {
+            self.remark(ZIP64);
+        }
+        // Writers without zip64 count modulo 65536.
+        let wraps = self.zip64.is_none() && self.listed & 0xffff == end.entries;
+        if end.entries != self.listed && !wraps {
+            self.remark(COUNT);
+        }
+        if let Some((start, last)) = self.span {
+            if start.wrapping_add(end.directory_bytes) != last {
+                self.remark(SPAN);
+            }
+            let shift = start.wrapping_sub(end.directory_offset);
+            if self.shift.is_some_and(|guessed| guessed != shift) {
+                self.remark(OFFSET);
+            }
+        }
+        if self.overflow {
+            self.remark(FULL);
+        }
+        if self.entries.iter().any(|entry| !entry.listed) {
+            self.remark(LOCAL_ONLY);
+        }
+        self.remarks
+    }
+
+    fn remark(&mut self, remark: Remark) {
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! The content of one member: raw or decoded, of known or unknown length, and what to say of it at its end.
+
+use stream::{Class, Event, Finding, Fuel, Kind, Limits, Object, Step, Window};
+use zlib_rs::crc32::crc32;
+
+use super::directory::Entry;
+use super::record::{DESCRIPTOR_BYTES_MAX, Descriptor, Form, Header, Kind as Record};
+use super::tail::Tail;
+use super::unsized_raw::UnsizedRaw;
+use crate::bzip2::Bzip2;
+use crate::codec::{Collected, Decoder, Told};
+use crate::deflate::Deflate;
+
+/// Bytes looked at to find a descriptor and see what follows it.
+const AHEAD: usize = DESCRIPTOR_BYTES_MAX + 4;
+
+/// A member on its way in.
+pub(super) struct Member {
+    header: Header,
+    name: Option<Box<str>>,
+    entry: Entry,
+    state: State,
+    /// Bytes of the member's content taken and told.
+    taken: u64,
+    wrote: u64,
+    crc: u32,
+    descriptor: Option<Descriptor>,
+    /// Whether the content is understood, so that its length and checksum mean something.
+    understood: bool,
+    /// Whether decoding broke off.
+    broken: bool,
+    /// Bytes taken beyond the member: the beginning of the next record.
+    pub surplus: Vec<u8>,
+}
+
+enum State {
+    Opening,
+    /// As it stands; so many bytes remain.
+    Raw {
+        left: u64,
+    },
+    UnsizedRaw(UnsizedRaw),
+    Decoding(Decoding),
+    Descriptor(Collected<AHEAD>),
+    Settling,
+    Closed,
+}
+
+struct Decoding {
+    decoder: Box<dyn Decoder>,
+    /// The length that the header tells; `None` where it is unknown or has proved wrong.
+    limit: Option<u64>,
+    /// Bytes looked at behind that length.
+    ahead: Collected<4>,
+    /// What the decoder told behind content that had to be told first.
+    owing: Told,
+}
+
+/// What a turn of a member came to.
+pub(super) enum Turn {
+    /// Only the state changed.
+    Again,
+    Step(Step),
+    /// The member is closed.
+    Done,
+}
+
+impl Member {
+    pub fn new(tail: &Tail, content_at: u64) -> Member {
+        let header = tail.header;
+        let name = tail.name();
+        Member {
+            header,
+            name: (!name.is_empty()).then_some(name),
+            entry: Entry {
+                offset: tail.at,
+                end: content_at,
+                name: tail.name_digest(),
+                compressed: None,
+                uncompressed: None,
+                crc: None,
+                method: header.method,
+                encrypted: header.is_encrypted(),
+                listed: false,
+            },
+            state: State::Opening,
+            taken: 0,
+            wrote: 0,
+            crc: 0,
+            descriptor: None,
+            understood: !header.is_encrypted(),
+            broken: false,
+            surplus: Vec::new(),
+        }
+    }
+
+    /// Whether the member ended as it should, so that a record is to be expected at once.
+    pub const fn ended_well(&self) -> bool {
+        !self.broken
+    }
+
+    /// What the directory will be compared with; the member ends at `end`.
+    pub fn into_entry(mut self, end: u64) -> Entry {
+        self.entry.end = end;
+        self.entry
+    }
+
+    pub fn turn(
+        &mut self,
+        input: &[u8],
+        output: &mut Window,
+        fuel: &mut Fuel,
+        place: &mut Place,
+    ) -> Turn {
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Opening => self.open(place),
+            State::Raw { left } => self.raw(left, input, fuel, place),
+            State::UnsizedRaw(raw) => self.unsized_raw(raw, input, output, place),
+            State::Decoding(decoding) => self.decode(decoding, input, output, fuel, place),
+            State::Descriptor(bytes) => self.collect_descriptor(bytes, input, place),
+            State::Settling => self.settle(place),
+            State::Closed => Turn::Done,
+        }
+    }
+
+    fn open(&mut self, place: &mut Place) -> Turn {
+        let length_is_known = !self.header.has_descriptor() || self.header.compressed != 0;
+        let raw = self.header.is_encrypted() || self.header.method == 0;
+        let decoder = if raw {
+            None
+        } else {
+            self.decoder(place.limits)
+        };
+        if self.header.is_encrypted() {
+            place.note(Class::Encrypted, "Heuristics.Encrypted.Zip");
+        } else if decoder.is_none() && !raw {
+            self.understood = false;
+            place.note(Class::Limit, "Heuristics.Limits.Exceeded.ZipMethod");
+        }
+        let is_raw = decoder.is_none();
+        let length = length_is_known.then_some(self.header.compressed);
+        self.state = match (decoder, length) {
+            (Some(decoder), limit) => State::Decoding(Decoding {
+                decoder,
+                limit,
+                ahead: Collected::new(),
+                owing: Told::Nothing,
+            }),
+            (None, Some(left)) => State::Raw { left },
+            (None, None) => State::UnsizedRaw(UnsizedRaw::new(self.understood)),
+        };
+        let told = if self.understood {
+            self.header.uncompressed
+        } else {
+            self.header.compressed
+        };
+        Turn::Step(Step::tell(
+            0,
+            Event::Open(Object {
+                kind: Kind::Member,
+                name: self.name.take(),
+                size: length_is_known.then_some(told),
+                raw_offset: is_raw.then_some(place.at),
+                ..Object::default()
+            }),
+        ))
+    }
+
+    fn decoder(&self, limits: &Limits) -> Option<Box<dyn Decoder>> {
+        const TRUNCATED: &str = "Heuristics.Truncated.Zip";
+        Some(match self.header.method {
+            8 => Box::new(Deflate::new("Heuristics.Malformed.Zip.Data", TRUNCATED)),
+            12 => Box::new(Bzip2::single(limits)),
+            _ => return None,
+        })
+    }
+
+    fn raw(&mut self, left: u64, input: &[u8], fuel: &mut Fuel, place: &mut Place) -> Turn {
+        if left == 0 {
+            self.content_is_over();
+            return Turn::Again;
+        }
+        if place.last {
+            place.note(Class::Truncated, "Heuristics.Truncated.Zip");
+            self.broken = true;
+            self.state = State::Settling;
+            return Turn::Again;
+        }
+        let count = fuel
+            .allows(input.len())
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        if self.understood {
+            self.crc = crc32(self.crc, &input[..count]);
+        }
+        self.taken += count as u64;
+        self.wrote += count as u64;
+        place.at += count as u64;
+        self.state = State::Raw {
+            left: left - count as u64,
+        };
+        Turn::Step(Step::tell(count, Event::Verbatim))
+    }
+
+    fn unsized_raw(
+        &mut self,
+        mut raw: UnsizedRaw,
+        input: &[u8],
+        output: &mut Window,
+        place: &mut Place,
+    ) -> Turn {
+        if !raw.ready().is_empty() {
+            let count = output.push(raw.ready());
+            raw.tell(count);
+            self.state = State::UnsizedRaw(raw);
+            return Turn::Step(Step::tell(0, Event::Wrote));
+        }
+        if let Some((descriptor, surplus)) = raw.end() {
+            (self.taken, self.wrote, self.crc) = (raw.told, raw.told, raw.crc);
+            self.descriptor = Some(descriptor);
+            self.surplus = surplus;
+            self.state = State::Settling;
+            return Turn::Again;
+        }
+        let taken = raw.take(input);
+        place.at += taken as u64;
+        if taken == 0 && !raw.finish() {
+            (self.taken, self.wrote) = (raw.told, raw.told);
+            self.broken = true;
+            place.note(Class::Truncated, "Heuristics.Truncated.Zip");
+            self.state = State::Settling;
+            return Turn::Again;
+        }
+        self.state = State::UnsizedRaw(raw);
+        if taken == 0 {
+            Turn::Again
+        } else {
+            Turn::Step(Step::idle(taken))
+        }
+    }
+
+    fn decode(
+        &mut self,
+        mut decoding: Decoding,
+        input: &[u8],
+        output: &mut Window,
+        fuel: &mut Fuel,
+        place: &mut Place,
+    ) -> Turn {
+        let told = std::mem::replace(&mut decoding.owing, Told::Nothing);
+        if told != Told::Nothing {
+            return self.decoder_told(decoding, told, 0, place);
+        }
+        let from_ahead = decoding.limit.is_none() && decoding.ahead.len() > 0;
+        let left = decoding.limit.map_or(u64::MAX, |limit| limit - self.taken);
+        let count = fuel
+            .allows(input.len())
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        let ahead = decoding.ahead.clone();
+        let offered = if from_ahead {
+            ahead.bytes()
+        } else {
+            &input[..count]
+        };
+        let room = fuel.allows(output.room());
+        let progress = decoding
+            .decoder
+            .decode(offered, &mut output.spare()[..room]);
+        let spare = output.spare();
+        if self.understood {
+            self.crc = crc32(self.crc, &spare[..progress.wrote]);
+        }
+        output.wrote(progress.wrote);
+        fuel.burn(progress.wrote.max(1));
+        self.taken += progress.taken as u64;
+        self.wrote += progress.wrote as u64;
+        let taken = if from_ahead {
+            decoding.ahead.drop_front(progress.taken);
+            0
+        } else {
+            place.at += progress.taken as u64;
+            progress.taken
+        };
+        if progress.wrote > 0 {
+            decoding.owing = progress.told;
+            self.state = State::Decoding(decoding);
+            return Turn::Step(Step::tell(taken, Event::Wrote));
+        }
+        let idle = progress.taken == 0 && progress.told == Told::Nothing;
+        if idle && decoding.limit == Some(self.taken) {
+            return self.look_beyond(decoding, input, place);
+        }
+        if idle && place.last {
+            let missing = decoding.decoder.missing().map_or(Told::Over, Told::Fault);
+            return self.decoder_told(decoding, missing, 0, place);
+        }
+        self.decoder_told(decoding, progress.told, taken, place)
+    }
+
+    fn decoder_told(
+        &mut self,
+        decoding: Decoding,
+        told: Told,
+        taken: usize,
+        place: &mut Place,
+    ) -> Turn {
+        match told {
+            Told::Nothing | Told::Begin(_) => self.state = State::Decoding(decoding),
+            Told::Fault(fault) => {
+                place.note(fault.class, fault.name);
+                if fault.fatal {
+                    self.broken = true;
+                    self.surplus = decoding.ahead.bytes().to_vec();
+                    self.state = State::Settling;
+                } else {
+                    self.state = State::Decoding(decoding);
+                }
+            }
+            Told::Over => {
+                if decoding.limit.is_some_and(|limit| limit != self.taken) {
+                    place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
+                }
+                self.surplus = decoding.ahead.bytes().to_vec();
+                self.surplus.extend_from_slice(decoding.decoder.surplus());
+                self.content_is_over();
+            }
+        }
+        if taken == 0 {
+            Turn::Again
+        } else {
+            Turn::Step(Step::idle(taken))
+        }
+    }
+
+    /// The decoder wants more than the header promised. If no record follows, the header lies.
+    fn look_beyond(&mut self, mut decoding: Decoding, input: &[u8], place: &mut Place) -> Turn {
+        let taken = decoding.ahead.fill(input, 4);
+        place.at += taken as u64;
+        let bytes = decoding.ahead.bytes();
+        let is_record = decoding
+            .ahead
+            .whole()
+            .is_some_and(|bytes| Record::of(bytes).is_some());
+        if is_record || place.last {
+            place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
+            self.surplus = bytes.to_vec();
+            self.broken = !is_record;
+            self.state = State::Settling;
+        } else {
+            if !Record::is_possible(bytes) {
+                place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
+                decoding.limit = None;
+            }
+            self.state = State::Decoding(decoding);
+        }
+        if taken == 0 {
+            Turn::Again
+        } else {
+            Turn::Step(Step::idle(taken))
+        }
+    }
+
+    fn content_is_over(&mut self) {
+        let mut bytes = Collected::new();
+        bytes.fill(&self.surplus, AHEAD);
+        self.state = if self.header.has_descriptor() {
+            State::Descriptor(bytes)
+        } else {
+            State::Settling
+        };
+    }
+
+    fn collect_descriptor(
+        &mut self,
+        mut bytes: Collected<AHEAD>,
+        input: &[u8],
+        place: &mut Place,
+    ) -> Turn {
+        let taken = bytes.fill(input, AHEAD);
+        place.at += taken as u64;
+        if bytes.whole().is_none() && !place.last {
+            self.state = State::Descriptor(bytes);
+            return Turn::Step(Step::idle(taken));
+        }
+        let bytes = bytes.bytes();
+        let found = self.find_descriptor(bytes);
+        let length = found.map_or(0, |(length, _)| length);
+        self.surplus = bytes[length..].to_vec();
+        self.descriptor = found.map(|(_, descriptor)| descriptor);
+        if found.is_none() {
+            let class = if place.last {
+                Class::Truncated
+            } else {
+                Class::Malformed
+            };
+            let name = match class {
+                Class::Truncated => "Heuristics.Truncated.Zip",
+                _ => "Heuristics.Malformed.Zip.Descriptor",
+            };
+            place.note(class, name);
+        }
+        self.state = State::Settling;
+        if taken == 0 {
+            Turn::Again
+        } else {
+            Turn::Step(Step::idle(taken))
+        }
+    }
+
+    /// The descriptor at the front of `bytes`: the one that tells the truth, else one with its signature.
+    fn find_descriptor(&self, bytes: &[u8]) -> Option<(usize, Descriptor)> {
+        let followed = |length: usize| {
+            let next = &bytes[length..];
+            next.len() < 2 || next.starts_with(b"PK")
+        };
+        let all = || {
+            let read = Form::ALL.iter().map(|form| (form, form.read(bytes)));
+            read.filter_map(|(form, found)| Some((*form, form.len(), found?)))
+        };
+        let best = all().find(|(_, length, found)| self.is_true(found) && followed(*length));
+        let best = best.or_else(|| all().find(|(_, _, found)| self.is_true(found)));
+        let best =
+            best.or_else(|| all().find(|(form, length, _)| form.is_signed() && followed(*length)));
+        best.map(|(_, length, found)| (length, found))
+    }
+
+    fn is_true(&self, descriptor: &Descriptor) -> bool {
+        let content =
+            !self.understood || descriptor.crc == self.crc && descriptor.uncompressed == self.wrote;
+        descriptor.compressed == self.taken && content
+    }
+
+    /// Compares what was promised with what was seen, and closes.
+    fn settle(&mut self, place: &mut Place) -> Turn {
+        let promised = self.descriptor.unwrap_or(Descriptor {
+            crc: self.header.crc,
+            compressed: self.header.compressed,
+            uncompressed: self.header.uncompressed,
+        });
+        let known = self.descriptor.is_some() || !self.header.has_descriptor();
+        if !self.broken {
+            if known && self.understood && promised.crc != self.crc {
+                place.note(Class::Malformed, "Heuristics.Malformed.Zip.Crc");
+            }
+            if known && self.understood && promised.uncompressed != self.wrote
+                || self.descriptor.is_some() && promised.compressed != self.taken
+            {
+                place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
+            }
+            self.entry.compressed = Some(self.taken);
+            self.entry.uncompressed = match self.understood {
+                true => Some(self.wrote),
+                false => known.then_some(promised.uncompressed),
+            };
+            self.entry.crc = known.then_some(promised.crc);
+        } else if known {
+            self.entry.compressed = Some(promised.compressed);
+            self.entry.uncompressed = Some(promised.uncompressed);
+            self.entry.crc = Some(promised.crc);
+        }
+        self.state = State::Closed;
+        Turn::Again
+    }
+}
+
+/// Where a member stands, and what it has to say.
+pub(super) struct Place<'a> {
+    /// Bytes of input taken so far, by all.
+    pub at: u64,
+    /// Whether no more input follows.
+    pub last: bool,
+    pub limits: &'a Limits,
+    pub notes: &'a mut std::collections::VecDeque<Finding>,
+    /// Whether only what matters wherever an archive hides is reported.
+    pub searching: bool,
+}
+
+impl Place<'_> {
+    pub fn note(&mut self, class: Class, name: &'static str) {
+        if !(self.searching && matches!(class, Class::Malformed | Class::Truncated)) {
+            self.notes.push_back(Finding::new(class, name, self.at));
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A tiny driver for tests: reads a file, opens what is in it, and what is in that.
+#![allow(dead_code)]
+
+use std::path::PathBuf;
+
+use stream::{Event, FileType, Finding, Fuel, Limits, Note, Nothing, Object, Window};
+
+/// An object and what was found in it.
+pub struct Node {
+    pub object: Object,
+    pub file_type: FileType,
+    pub content: Vec<u8>,
+    pub findings: Vec<Finding>,
+    pub children: Vec<Node>,
+    /// Whether it lies deeper than was looked.
+    pub too_deep: bool,
+}
+
+/// The most bytes that one object is read to.
+pub const CONTENT_BYTES_MAX: usize = 64 << 20;
+
+impl Node {
+    /// Opens `content` and what is in it, `depth` layers deep.
+    pub fn open(object: Object, content: Vec<u8>, depth: u32) -> Node {
+        let head = &content[..content.len().min(unpack::HEAD_BYTES)];
+        let mut node = Node {
+            object,
+            file_type: unpack::recognise(head),
+            content,
+            findings: Vec::new(),
+            children: Vec::new(),
+            too_deep: depth == 0,
+        };
+        if depth > 0 {
+            node.read(depth);
+        }
+        node
+    }
+
+    fn read(&mut self, depth: u32) {
+        let Some(mut stage) = unpack::opener(self.file_type, &Limits::default()) else {
+            return;
+        };
+        let mut output = Window::with_capacity(8192);
+        let mut at = 0;
+        let mut open: Option<(Object, Vec<u8>)> = None;
+        loop {
+            output.clear();
+            let mut fuel = Fuel::unlimited();
+            let offered = &self.content[at..self.content.len().min(at + 16384)];
+            let (taken, event) = if offered.is_empty() {
+                (0, stage.finish(&Nothing, &mut output, &mut fuel))
+            } else {
+                let step = stage.step(offered, &mut output, &mut fuel);
+                (step.taken, step.event)
+            };
+            at += taken;
+            match event {
+                Event::Idle => {}
+                Event::Verbatim => add(&mut open, &offered[..taken]),
+                Event::Wrote => add(&mut open, output.filled()),
+                Event::Open(object) => open = Some((object, Vec::new())),
+                Event::Close => {
+                    let (object, content) = open.take().expect("a close has its open");
+                    self.children.push(Node::open(object, content, depth - 1));
+                }
+                Event::Note(Note::Finding(finding)) => self.findings.push(finding),
+                Event::Note(Note::Fork(_)) | Event::Keep(_) => {
+                    unreachable!("no stage here does that")
+                }
+                Event::End => return,
+            }
+        }
+    }
+
+    /// All nodes, this one first.
+    pub fn all(&self) -> Vec<&Node> {
+        let mut all = vec![self];
+        for child in &self.children {
+            all.extend(child.all());
+        }
+        all
+    }
+
+    /// The names of all findings, of this node and those below.
+    pub fn finding_names(&self) -> Vec<String> {
+        let findings = self.all().into_iter().flat_map(|node| &node.findings);
+        findings.map(|finding| finding.name.to_string()).collect()
+    }
+}
+
+fn add(open: &mut Option<(Object, Vec<u8>)>, bytes: &[u8]) {
+    let (_, content) = open.as_mut().expect("content belongs to an object");
+    assert!(
+        content.len() < CONTENT_BYTES_MAX,
+        "too much content for a test"
+    );
+    content.extend_from_slice(bytes);
+}
+
+/// A folder of the public material, if it is there.
+pub fn data(folder: &str) -> Option<PathBuf> {
+    let roots = [
+        std::env::var_os("SLUICE_DATA").map(PathBuf::from),
+        Some(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../data")),
+    ];
+    let found = roots
+        .into_iter()
+        .flatten()
+        .map(|root| root.join(folder))
+        .find(|path| path.is_dir());
+    if found.is_none() {
+        eprintln!("skipped: no {folder} in $SLUICE_DATA or ../data");
+    }
+    found
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
