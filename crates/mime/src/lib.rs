@@ -1,1 +1,23 @@
-//! Placeholder replaced by the first real code.
+//! Real-world mail, read as it streams, in bounded memory.
+//!
+//! * [`Parser`] reads a message and tells its header fields and parts, raw; where two mail readers could disagree it
+//!   offers the second reading.
+//! * [`Decoder`] undoes a transfer coding.
+//! * [`Embedded`] finds files written into text (uuencode, BinHex, yEnc).
+//! * [`Utf16`] turns UTF-16 into UTF-8.
+//! * [`looks_like_mail`] recognises a message by its head.
+//!
+//! This crate knows nothing of SMTP, of mail stores, of what is done with a part, and of the meaning of any field but
+//! `Content-Type`, `Content-Transfer-Encoding` and `Content-Disposition`. Standards: RFC 5322, 2045, 2046, 2047, 2231,
+//! 6532, and what mail readers do beyond them.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod decoder;
+mod field;
+mod parser;
+
+pub use decoder::Decoder;
+pub use parser::Parser;

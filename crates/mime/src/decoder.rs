@@ -1,0 +1,348 @@
+//! Undoing transfer codings as the bytes come.
+//!
+//! Whatever is fed in, something sensible comes out: junk is skipped or kept as mail readers do. One unnamed output, so
+//! no objects are told. Memory is bounded by a constant (under 2 KiB).
+
+mod base64;
+mod binhex;
+mod quoted_printable;
+mod sink;
+mod uuencode;
+mod yenc;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use stream::{Class, Coding, Event, Finding, Fuel, Note, ReadAt, Stage, Step, Window};
+
+use base64::Base64;
+use binhex::BinHex;
+use quoted_printable::QuotedPrintable;
+use sink::{Sink, Spill};
+use uuencode::Uuencode;
+use yenc::Yenc;
+
+/// Undoes one transfer coding. `step` as long as there is input, then `finish` until it ends.
+///
+/// In Base64, junk is one finding `Heuristics.Malformed.Base64.Junk`; where data follows padding the stream can be read
+/// as ending there, which is `Heuristics.Ambiguous.Base64.Padding`: this reading goes on, the second ends at once.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    inner: Inner,
+    offset: u64,
+    spill: Spill,
+    remark: Option<Remark>,
+    forked: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Inner {
+    Identity,
+    Base64(Base64),
+    QuotedPrintable(QuotedPrintable),
+    Uuencode(Uuencode),
+    BinHex(BinHex),
+    Yenc(Yenc),
+}
+
+/// What a coding remarks on the byte that comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Remark {
+    /// It is not of the alphabet. It has been skipped.
+    Junk,
+    /// It follows padding.
+    DataAfterPadding,
+}
+
+impl Decoder {
+    /// A decoder for `coding`; for [`Coding::Identity`] one that passes everything on.
+    pub fn new(coding: Coding) -> Decoder {
+        Decoder {
+            inner: match coding {
+                Coding::Identity => Inner::Identity,
+                Coding::Base64 => Inner::Base64(Base64::default()),
+                Coding::QuotedPrintable => Inner::QuotedPrintable(QuotedPrintable::default()),
+                Coding::Uuencode => Inner::Uuencode(Uuencode::default()),
+                Coding::BinHex => Inner::BinHex(BinHex::default()),
+                Coding::Yenc => Inner::Yenc(Yenc::default()),
+            },
+            offset: 0,
+            spill: Spill::default(),
+            remark: None,
+            forked: false,
+        }
+    }
+
+    /// Decodes a prefix of `input`; how long it was. It returns when the sink is full, or with a remark.
+    fn decode(&mut self, input: &[u8], output: &mut Window) -> usize {
+        let mut sink = Sink::new(output, &mut self.spill);
+        match &mut self.inner {
+            Inner::Identity => 0,
+            Inner::Base64(base64) => {
+                let (taken, remark) = base64.decode(input, &mut sink);
+                self.remark = remark;
+                taken
+            }
+            Inner::QuotedPrintable(quoted) => quoted.decode(input, &mut sink),
+            Inner::Uuencode(uuencode) => uuencode.decode(input, &mut sink),
+            Inner::BinHex(binhex) => binhex.decode(input, &mut sink),
+            Inner::Yenc(yenc) => yenc.decode(input, &mut sink),
+        }
+    }
+
+    fn decode_end(&mut self, output: &mut Window) {
+        let mut sink = Sink::new(output, &mut self.spill);
+        match &mut self.inner {
+            Inner::Identity | Inner::BinHex(_) | Inner::Yenc(_) => {}
+            Inner::Base64(base64) => base64.finish(&mut sink),
+            Inner::QuotedPrintable(quoted) => quoted.finish(&mut sink),
+            Inner::Uuencode(uuencode) => uuencode.finish(&mut sink),
+        }
+    }
+
+    fn remark(&mut self) -> Option<Event> {
+        Some(Event::Note(match self.remark.take()? {
+            Remark::Junk => Note::Finding(Finding::new(
+                Class::Malformed,
+                "Heuristics.Malformed.Base64.Junk",
+                self.offset - 1,
+            )),
+            Remark::DataAfterPadding => {
+                self.forked = true;
+                Note::Fork(Finding::new(
+                    Class::Ambiguous,
+                    "Heuristics.Ambiguous.Base64.Padding",
+                    self.offset,
+                ))
+            }
+        }))
+    }
+
+    /// What waits to be told.
+    fn pending(&mut self, output: &mut Window) -> Option<Event> {
+        if self.spill.flush(output) {
+            return Some(Event::Wrote);
+        }
+        self.remark()
+    }
+}
+
+impl Stage for Decoder {
+    fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
+        if fuel.is_empty() {
+            return Step::idle(0);
+        }
+        self.forked = false;
+        if let Some(event) = self.pending(output) {
+            fuel.burn(output.len().max(1));
+            return Step::tell(0, event);
+        }
+        let input = &input[..fuel.allows(input.len())];
+        if matches!(self.inner, Inner::Identity) {
+            fuel.burn(input.len());
+            self.offset += input.len() as u64;
+            let event = if input.is_empty() {
+                Event::Idle
+            } else {
+                Event::Verbatim
+            };
+            return Step::tell(input.len(), event);
+        }
+        let taken = self.decode(input, output);
+        self.offset += taken as u64;
+        fuel.burn(taken.max(output.len()).max(1));
+        if !output.is_empty() {
+            return Step::tell(taken, Event::Wrote);
+        }
+        Step::tell(taken, self.remark().unwrap_or(Event::Idle))
+    }
+
+    fn finish(&mut self, _: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
+        if fuel.is_empty() {
+            return Event::Idle;
+        }
+        self.forked = false;
+        fuel.burn(1);
+        if self.spill.is_empty() && self.remark.is_none() {
+            self.decode_end(output);
+            if !output.is_empty() {
+                return Event::Wrote;
+            }
+        }
+        self.pending(output).unwrap_or(Event::End)
+    }
+
+    fn alternative(&mut self) -> Option<Box<dyn Stage>> {
+        core::mem::take(&mut self.forked).then(|| Box::new(Ended) as Box<dyn Stage>)
+    }
+}
+
+/// The second reading of Base64 at its padding: it is over.
+#[derive(Debug, Clone, Copy)]
+struct Ended;
+
+impl Stage for Ended {
+    fn step(&mut self, _: &[u8], _: &mut Window, fuel: &mut Fuel) -> Step {
+        match fuel.is_empty() {
+            true => Step::idle(0),
+            false => Step::tell(0, Event::End),
+        }
+    }
+
+    fn finish(&mut self, _: &dyn ReadAt, _: &mut Window, fuel: &mut Fuel) -> Event {
+        match fuel.is_empty() {
+            true => Event::Idle,
+            false => Event::End,
+        }
+    }
+}
+
+/// The byte that two hexadecimal digits in either case stand for.
+pub(crate) const fn hex_pair(high: u8, low: u8) -> Option<u8> {
+    match (hex(high), hex(low)) {
+        (Some(high), Some(low)) => Some(high << 4 | low),
+        _ => None,
+    }
+}
+
+const fn hex(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// Decodes the Base64 of a short text whole, junk and padding skipped.
+pub(crate) fn base64_word(encoded: &[u8]) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(encoded.len() / 4 * 3 + 3);
+    let mut window = Window::with_capacity(encoded.len() + 4);
+    let mut spill = Spill::default();
+    let mut base64 = Base64::default();
+    let mut rest = encoded;
+    while !rest.is_empty() {
+        let (taken, _) = base64.decode(rest, &mut Sink::new(&mut window, &mut spill));
+        rest = &rest[taken..];
+    }
+    base64.finish(&mut Sink::new(&mut window, &mut spill));
+    decoded.extend_from_slice(window.filled());
+    decoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stream::law::{Told, content, holds, holds_at_every_cut, tell};
+
+    fn decode(coding: Coding, input: &[u8]) -> Vec<u8> {
+        holds_at_every_cut(|| Decoder::new(coding), input);
+        holds(|| Decoder::new(coding), input);
+        content(&tell(Decoder::new(coding), input))
+    }
+
+    fn notes(coding: Coding, input: &[u8]) -> Vec<(alloc::string::String, u64)> {
+        let told = tell(Decoder::new(coding), input);
+        told.iter()
+            .filter_map(|told| match told {
+                Told::Note(Note::Finding(finding) | Note::Fork(finding)) => {
+                    Some((finding.name.clone().into_owned(), finding.offset))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn base64_of_every_length_and_shape_is_decoded() {
+        for (encoded, decoded) in [
+            (&b""[..], &b""[..]),
+            (b"YQ==", b"a"),
+            (b"YWI=", b"ab"),
+            (b"YWJj", b"abc"),
+            (b"YQ", b"a"),
+            (b"YWI", b"ab"),
+            (b"Y\r\nW\r\nJ\r\nj\r\n", b"abc"),
+            (
+                b"YWJjZGVmZ2hpamtsbW5v\r\nYWJjZGVmZ2hpamtsbW5v",
+                b"abcdefghijklmnoabcdefghijklmno",
+            ),
+            (b"Y", b""),
+            (b"====", b""),
+        ] {
+            assert_eq!(decode(Coding::Base64, encoded), decoded);
+            assert_eq!(notes(Coding::Base64, encoded), []);
+        }
+    }
+
+    #[test]
+    fn junk_in_base64_is_skipped_and_told_once() {
+        assert_eq!(decode(Coding::Base64, b"YW!J*j-\x00\xff"), b"abc");
+        let junk = "Heuristics.Malformed.Base64.Junk".into();
+        assert_eq!(notes(Coding::Base64, b"YW!J*j"), [(junk, 2)]);
+    }
+
+    #[test]
+    fn data_behind_padding_is_decoded_and_can_be_read_as_absent() {
+        let input = b"YQ==\r\nYWI=YWJj";
+        assert_eq!(decode(Coding::Base64, input), b"aababc");
+        let told = tell(Decoder::new(Coding::Base64), input);
+        assert_eq!(told[0], Told::Content(b"a".to_vec()));
+        assert_eq!(told[2], Told::Alternative([Told::End(0)].to_vec()));
+        let padding = "Heuristics.Ambiguous.Base64.Padding".into();
+        assert_eq!(notes(Coding::Base64, input), [(padding, 6)]);
+    }
+
+    #[test]
+    fn quoted_printable_is_decoded_with_all_its_wrongs() {
+        for (encoded, decoded) in [
+            (&b"plain\r\ntext"[..], &b"plain\r\ntext"[..]),
+            (b"=41=4a=4A", b"AJJ"),
+            (
+                b"soft=\r\nbreak=\nand=  \t\r\nmore=\rx",
+                b"softbreakandmorex",
+            ),
+            (b"bad=ZZ=4=Z=", b"bad=ZZ=4=Z"),
+            (b"==41= =  x", b"=A= =  x"),
+            (b"=4", b"=4"),
+            (b"a=  ", b"a"),
+        ] {
+            assert_eq!(
+                decode(Coding::QuotedPrintable, encoded)
+                    .escape_ascii()
+                    .to_string(),
+                decoded.escape_ascii().to_string()
+            );
+        }
+        let spaces = [b"=".as_slice(), &[b' '; 300], b"x"].concat();
+        assert_eq!(decode(Coding::QuotedPrintable, &spaces), spaces);
+    }
+
+    #[test]
+    fn uuencode_is_decoded_with_all_its_wrongs() {
+        for encoded in [
+            &b"begin 644 x\n#86)C\n`\nend\n"[..],
+            b"text\r\n\r\nbegin 644 x\r\n#86)C\r\n \r\nend\r\nmore\r\n",
+            b"begin 644 x\r#86)C",
+            b"begin 644 x\n#86)CX\nsome text that is none\n",
+            b"begin-base64 644 x\nYWJj\n====\n",
+        ] {
+            assert_eq!(
+                decode(Coding::Uuencode, encoded),
+                b"abc",
+                "{}",
+                encoded.escape_ascii()
+            );
+        }
+        let stripped = b"begin 644 x\n&86)C\nend\nbegin 644 y\n#86)C\nend\n";
+        assert_eq!(decode(Coding::Uuencode, stripped), b"abc\0\0\0abc");
+        let headless = b"M86)C86)C86)C86)C86)C86)C86)C86)C86)C86)C86)C86)C86)C86)C86)C\n#86)C\n";
+        assert_eq!(decode(Coding::Uuencode, headless), b"abc".repeat(16));
+    }
+
+    #[test]
+    fn yenc_is_decoded() {
+        let encoded = b"text\r\n=ybegin part=1 line=128 size=4 name=x y\r\n=ypart begin=1 end=4\r\n\x8b\x8c\r\n=}=J\r\n=yend size=4\r\nmore";
+        assert_eq!(decode(Coding::Yenc, encoded), b"ab\x13\xe0");
+    }
+}

@@ -1,0 +1,181 @@
+//! The values of the structured fields that decide how a body is read.
+//!
+//! Values are whole and bounded (`Limits::field_bytes_max`) when they come here. Everything is accepted that some mail
+//! reader accepts; what readers take differently comes out as several candidates, likeliest first.
+
+mod coding;
+mod cursor;
+mod parameter;
+mod word;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+pub(crate) use coding::{TransferCoding, transfer_coding};
+use cursor::Cursor;
+use parameter::Parameters;
+pub(crate) use word::text;
+
+/// How many readings of one boundary parameter are kept.
+const BOUNDARIES_MAX: usize = 3;
+
+/// What a `Content-Type` field says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct ContentType {
+    /// Type and subtype, lower case.
+    pub media_type: Option<Box<str>>,
+    /// The boundary as different readers take it, likeliest first; empty when there is no such parameter.
+    pub boundaries: Vec<Box<[u8]>>,
+    /// The boundary is longer than what is kept of it.
+    pub boundary_cut: bool,
+    pub charset: Option<Box<str>>,
+    pub name: Option<Box<str>>,
+}
+
+/// Reads the value of a `Content-Type` field. Texts are cut to `bytes_max`.
+pub(crate) fn content_type(value: &[u8], bytes_max: usize) -> ContentType {
+    let mut cursor = Cursor::new(value);
+    let media_type = media_type(&mut cursor, bytes_max);
+    let parameters = Parameters::parse(cursor.rest());
+    let mut boundaries: Vec<Box<[u8]>> = Vec::new();
+    let mut boundary_cut = false;
+    for boundary in parameters.candidates(b"boundary") {
+        let boundary = boundary.trim_ascii_end();
+        boundary_cut |= boundary.len() > bytes_max;
+        let boundary = &boundary[..boundary.len().min(bytes_max)];
+        if boundaries.len() < BOUNDARIES_MAX && !boundaries.iter().any(|known| **known == *boundary)
+        {
+            boundaries.push(boundary.into());
+        }
+    }
+    ContentType {
+        media_type,
+        boundaries,
+        boundary_cut,
+        charset: parameters
+            .text(b"charset", bytes_max)
+            .map(|charset| charset.trim().to_lowercase().into()),
+        name: parameters.text(b"name", bytes_max),
+    }
+}
+
+/// Reads the file name out of the value of a `Content-Disposition` field.
+pub(crate) fn disposition_name(value: &[u8], bytes_max: usize) -> Option<Box<str>> {
+    let parameters = Parameters::parse(value);
+    parameters
+        .text(b"filename", bytes_max)
+        .or_else(|| parameters.text(b"name", bytes_max))
+}
+
+fn media_type(cursor: &mut Cursor, bytes_max: usize) -> Option<Box<str>> {
+    cursor.skip_space();
+    let quoted = cursor.skip(b'"');
+    let main = cursor.token();
+    let sub = cursor.skip(b'/').then(|| cursor.token());
+    if quoted {
+        cursor.skip(b'"');
+    }
+    if main.is_empty() && sub.is_none_or(<[u8]>::is_empty) {
+        return None;
+    }
+    let mut whole = main.to_vec();
+    if let Some(sub) = sub {
+        whole.push(b'/');
+        whole.extend_from_slice(sub);
+    }
+    Some(text(&whole.to_ascii_lowercase(), bytes_max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(value: &[u8]) -> ContentType {
+        content_type(value, 1024)
+    }
+
+    fn boundaries(value: &[u8]) -> Vec<Vec<u8>> {
+        read(value).boundaries.iter().map(|b| b.to_vec()).collect()
+    }
+
+    #[test]
+    fn the_type_is_lower_case_and_may_be_quoted_commented_or_half() {
+        for (value, wanted) in [
+            (&b" Text/HTML; charset=x"[..], "text/html"),
+            (b"\"text/html\"", "text/html"),
+            (b"(c) text / (d) html", "text/html"),
+            (b"text", "text"),
+            (b"text;", "text"),
+            (b"/html", "/html"),
+        ] {
+            assert_eq!(read(value).media_type.as_deref(), Some(wanted));
+        }
+        assert_eq!(read(b" ;x=y").media_type, None);
+    }
+
+    #[test]
+    fn a_boundary_is_read_however_it_is_written() {
+        for value in [
+            &b"multipart/mixed; boundary=B1"[..],
+            b"multipart/mixed; boundary=\"B1\"",
+            b"multipart/mixed; boundary=\"B1 \"",
+            b"multipart/mixed boundary=B1",
+            b"multipart/mixed;\r\n\tboundary = (c) B1 (d)",
+            b"multipart/mixed;;; BOUNDARY=B1; boundary=B1",
+            b"multipart/mixed; boundary=\"B1",
+            b"multipart/mixed; boundary*0=B; boundary*1=1",
+            b"multipart/mixed; boundary*1=1; boundary*0*=us-ascii'en'%42",
+            b"multipart/mixed, boundary=B1, charset=x",
+        ] {
+            assert_eq!(
+                boundaries(value),
+                [b"B1".to_vec()],
+                "{}",
+                value.escape_ascii()
+            );
+        }
+    }
+
+    #[test]
+    fn different_boundaries_are_all_kept() {
+        assert_eq!(
+            boundaries(b"multipart/mixed; boundary=A; boundary=B; boundary*0=C"),
+            [b"A", b"B", b"C"]
+        );
+        assert_eq!(
+            boundaries(b"multipart/mixed; boundary=\"A; charset=x"),
+            [&b"A"[..], b"A; charset=x"]
+        );
+        assert_eq!(
+            boundaries(b"multipart/mixed; boundary=\"a\\b\""),
+            [&b"a\\b"[..], b"ab"]
+        );
+    }
+
+    #[test]
+    fn names_are_decoded_in_every_form() {
+        for value in [
+            &b"attachment; filename=\"n\xc3\xa4 me.exe\""[..],
+            b"attachment; filename=n\xe4 me.exe",
+            b"attachment; filename*=utf-8''n%C3%A4%20me.exe",
+            b"attachment; filename=x; filename*=ISO-8859-1'de'n%e4%20me.exe",
+            b"attachment; filename*1*=%A4%20me.; filename*2=exe; filename*0*=utf-8''n%C3",
+            b"attachment; filename=\"=?utf-8?Q?n=C3=A4_me=2Eexe?=\"",
+            b"attachment; filename==?iso-8859-1?b?buQgbWUuZXhl?=",
+            b"attachment; filename=\"n\xc3\xa4 me.exe",
+        ] {
+            assert_eq!(
+                disposition_name(value, 1024).as_deref(),
+                Some("nä me.exe"),
+                "{}",
+                value.escape_ascii()
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_is_cut_at_its_bound_between_characters() {
+        let name = disposition_name("x; filename=\"ääää\"".as_bytes(), 5);
+        assert_eq!(name.as_deref(), Some("ää"));
+    }
+}

@@ -1,0 +1,136 @@
+//! The value of `Content-Transfer-Encoding` as it is met: in any case, quoted, commented, misspelt.
+
+use stream::Coding;
+
+use super::cursor::Cursor;
+
+/// What a `Content-Transfer-Encoding` field says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TransferCoding {
+    /// What most readers take it for.
+    pub coding: Coding,
+    /// What a lenient reader could take it for, if that differs.
+    pub other: Option<Coding>,
+}
+
+/// Reads the value of a `Content-Transfer-Encoding` field.
+pub(crate) fn transfer_coding(value: &[u8]) -> TransferCoding {
+    let mut cursor = Cursor::new(value);
+    let mut first: Option<Option<Coding>> = None;
+    let mut other = None;
+    while cursor.peek().is_some() {
+        let token = cursor.token();
+        if token.is_empty() {
+            cursor.advance(1);
+            continue;
+        }
+        let token = token.to_ascii_lowercase();
+        let coding = exact(&token);
+        if first.is_none() {
+            first = Some(coding);
+            other = coding.is_none().then(|| guess(&token));
+        } else if first == Some(None) || Some(coding) != first {
+            other = coding.or(other);
+        }
+    }
+    let coding = first.flatten().unwrap_or(Coding::Identity);
+    TransferCoding {
+        coding,
+        other: other.filter(|other| *other != coding),
+    }
+}
+
+fn exact(token: &[u8]) -> Option<Coding> {
+    Some(match token {
+        b"7bit" | b"8bit" | b"binary" => Coding::Identity,
+        b"base64" => Coding::Base64,
+        b"quoted-printable" => Coding::QuotedPrintable,
+        b"x-uuencode" | b"x-uue" | b"uuencode" | b"uue" | b"x-uu" | b"uu" => Coding::Uuencode,
+        b"mac-binhex40" | b"x-binhex40" | b"x-binhex" | b"binhex40" | b"binhex" => Coding::BinHex,
+        b"x-yenc" | b"yenc" => Coding::Yenc,
+        _ => return None,
+    })
+}
+
+/// What an unknown word could be meant or taken for. A lenient reader may try Base64 on anything; on words that plainly
+/// mean text nobody does.
+fn guess(token: &[u8]) -> Coding {
+    let has = |part: &[u8]| memchr::memmem::find(token, part).is_some();
+    if has(b"64") {
+        Coding::Base64
+    } else if has(b"quot") || has(b"print") || token == b"qp" {
+        Coding::QuotedPrintable
+    } else if has(b"uu") {
+        Coding::Uuencode
+    } else if has(b"hex") || has(b"hqx") {
+        Coding::BinHex
+    } else if has(b"yenc") {
+        Coding::Yenc
+    } else if TEXT_WORDS.iter().any(|word| has(word)) {
+        Coding::Identity
+    } else {
+        Coding::Base64
+    }
+}
+
+/// Parts of words that writers put where a coding belongs, and that every reader takes for plain text.
+const TEXT_WORDS: [&[u8]; 13] = [
+    b"bit",
+    b"7",
+    b"8",
+    b"none",
+    b"plain",
+    b"text",
+    b"ascii",
+    b"utf",
+    b"iso",
+    b"windows",
+    b"binary",
+    b"identity",
+    b"char",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(value: &[u8]) -> (Coding, Option<Coding>) {
+        let TransferCoding { coding, other } = transfer_coding(value);
+        (coding, other)
+    }
+
+    #[test]
+    fn a_coding_is_read_whatever_stands_around_it() {
+        for value in [
+            &b" BASE64"[..],
+            b"(c) base64 (x)",
+            b"\"base64\"",
+            b"base64;",
+            b"=base64",
+            b"base64\r\n junk",
+        ] {
+            assert_eq!(
+                read(value),
+                (Coding::Base64, None),
+                "{}",
+                value.escape_ascii()
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_word_is_identity_with_a_second_candidate() {
+        use Coding::{Base64, Identity, QuotedPrintable};
+        assert_eq!(read(b"base-64"), (Identity, Some(Base64)));
+        assert_eq!(read(b"quoted printable"), (Identity, Some(QuotedPrintable)));
+        assert_eq!(read(b"surprise"), (Identity, Some(Base64)));
+        assert_eq!(
+            read(b"surprise quoted-printable"),
+            (Identity, Some(QuotedPrintable))
+        );
+        assert_eq!(read(b"8-bit"), (Identity, None));
+        assert_eq!(read(b"iso-8859-1"), (Identity, None));
+        assert_eq!(read(b""), (Identity, None));
+        assert_eq!(read(b"7bit base64"), (Identity, Some(Base64)));
+    }
+}

@@ -1,0 +1,89 @@
+//! Reading a field value from front to back: white space, comments, tokens, quoted strings (RFC 5322, section 3.2).
+//!
+//! Nothing here fails; what does not fit the grammar is left for the caller to skip.
+
+/// A place in a field value.
+#[derive(Debug, Clone)]
+pub(super) struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) const fn new(value: &'a [u8]) -> Cursor<'a> {
+        Cursor { rest: value }
+    }
+
+    pub(super) const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
+    pub(super) fn advance(&mut self, count: usize) {
+        self.rest = self.rest.get(count..).unwrap_or_default();
+    }
+
+    /// Takes `byte` if it comes next.
+    pub(super) fn skip(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        if found {
+            self.advance(1);
+        }
+        found
+    }
+
+    /// Takes white space, line ends and comments.
+    pub(super) fn skip_space(&mut self) {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\t' | b'\r' | b'\n' => self.advance(1),
+                b'(' => self.skip_comment(),
+                _ => return,
+            }
+        }
+    }
+
+    fn skip_comment(&mut self) {
+        let mut depth = 0_usize;
+        while let Some(byte) = self.peek() {
+            self.advance(1);
+            match byte {
+                b'\\' => self.advance(1),
+                b'(' => depth += 1,
+                b')' if depth <= 1 => return,
+                b')' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes a token and the space around it.
+    pub(super) fn token(&mut self) -> &'a [u8] {
+        self.skip_space();
+        let token = self.until(|byte| byte <= b' ' || b"()<>@,;:\\\"/[]?=".contains(&byte));
+        self.skip_space();
+        token
+    }
+
+    /// Takes bytes up to the first that satisfies `stop`.
+    pub(super) fn until(&mut self, stop: impl Fn(u8) -> bool) -> &'a [u8] {
+        let end = self.rest.iter().position(|&byte| stop(byte));
+        let (taken, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = rest;
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_nest_and_may_not_end() {
+        let mut cursor = Cursor::new(b" (a (b\\)) c) base64 (x");
+        assert_eq!(cursor.token(), b"base64");
+        assert_eq!(cursor.rest(), b"");
+    }
+}

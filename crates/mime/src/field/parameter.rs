@@ -1,0 +1,224 @@
+//! Parameters of structured fields: RFC 2045 with the continuations and charsets of RFC 2231, and what is met instead.
+//!
+//! At most [`PARAMETERS_MAX`] parameters of a field are read.
+
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::cursor::Cursor;
+use super::word;
+
+/// How many parameters of one field are read; the rest has no effect.
+const PARAMETERS_MAX: usize = 128;
+
+/// The parameters of one field, in order.
+#[derive(Debug, Default)]
+pub(super) struct Parameters(Vec<Parameter>);
+
+#[derive(Debug)]
+struct Parameter {
+    /// The name in lower case, without section and star.
+    name: Vec<u8>,
+    /// The section of a continued value.
+    section: Option<u32>,
+    /// Percent-encoded.
+    extended: bool,
+    value: Vec<u8>,
+    /// The value as another reader takes it, if that differs.
+    other: Option<Vec<u8>>,
+}
+
+impl Parameters {
+    pub(super) fn parse(value: &[u8]) -> Parameters {
+        let mut cursor = Cursor::new(value);
+        let mut all = Vec::new();
+        while cursor.peek().is_some() && all.len() < PARAMETERS_MAX {
+            cursor.skip_space();
+            let name = cursor.until(|byte| byte <= b' ' || b"=;,(\"".contains(&byte));
+            cursor.skip_space();
+            if cursor.skip(b'=') {
+                cursor.skip_space();
+                let (value, other) = read_value(&mut cursor);
+                all.push(Parameter::new(name, value, other));
+            } else if name.is_empty() {
+                cursor.advance(1);
+            }
+        }
+        Parameters(all)
+    }
+
+    /// All values that a reader may take for the parameter `name`, in order: each plain one, then the continued one.
+    pub(super) fn candidates<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = Cow<'a, [u8]>> {
+        let plain = self.named(name).filter(|parameter| parameter.is_plain());
+        plain
+            .flat_map(|parameter| {
+                let other = parameter.other.as_deref();
+                [Some(parameter.value.as_slice()), other]
+            })
+            .flatten()
+            .map(Cow::Borrowed)
+            .chain(
+                self.continued(name)
+                    .map(|(_, bytes)| Cow::Owned(bytes))
+                    .into_iter(),
+            )
+    }
+
+    /// The parameter `name` as text: the RFC 2231 form if there is one, else the first plain one.
+    pub(super) fn text(&self, name: &[u8], bytes_max: usize) -> Option<Box<str>> {
+        if let Some((charset, bytes)) = self.continued(name) {
+            // Some writers put encoded words into continuations.
+            return Some(match charset {
+                Some(charset) => word::cut(&word::decode(&charset, &bytes), bytes_max),
+                None => word::text(&bytes, bytes_max),
+            });
+        }
+        let plain = self.named(name).find(|parameter| parameter.is_plain())?;
+        Some(word::text(&plain.value, bytes_max))
+    }
+
+    fn named<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a Parameter> {
+        self.0
+            .iter()
+            .filter(move |parameter| parameter.name == name)
+    }
+
+    /// The sections of `name` in their order, joined, and the charset that the first declares.
+    fn continued(&self, name: &[u8]) -> Option<(Option<Vec<u8>>, Vec<u8>)> {
+        let mut sections: Vec<&Parameter> = self
+            .named(name)
+            .filter(|parameter| !parameter.is_plain())
+            .collect();
+        if sections.is_empty() {
+            return None;
+        }
+        sections.sort_by_key(|parameter| parameter.section.unwrap_or(0));
+        sections.dedup_by_key(|parameter| parameter.section.unwrap_or(0));
+        let mut charset = None;
+        let mut joined = Vec::new();
+        for (index, section) in sections.iter().enumerate() {
+            let mut value = section.value.as_slice();
+            if index == 0 && section.extended {
+                (charset, value) = split_charset(value);
+            }
+            if section.extended {
+                percent_decode(value, &mut joined);
+            } else {
+                joined.extend_from_slice(value);
+            }
+        }
+        Some((charset, joined))
+    }
+}
+
+impl Parameter {
+    fn new(name: &[u8], value: Vec<u8>, other: Option<Vec<u8>>) -> Parameter {
+        let (name, extended) = match name {
+            [name @ .., b'*'] => (name, true),
+            _ => (name, false),
+        };
+        let star = name.iter().position(|&byte| byte == b'*');
+        let digits = star.and_then(|star| core::str::from_utf8(&name[star + 1..]).ok());
+        let section = digits.and_then(|digits| digits.parse().ok());
+        let base = match (star, section) {
+            (Some(star), Some(_)) => &name[..star],
+            _ => name,
+        };
+        Parameter {
+            name: base.to_ascii_lowercase(),
+            section,
+            extended,
+            value,
+            other,
+        }
+    }
+
+    const fn is_plain(&self) -> bool {
+        !self.extended && self.section.is_none()
+    }
+}
+
+/// Takes a value: what most readers see, and what others see if that differs.
+fn read_value(cursor: &mut Cursor) -> (Vec<u8>, Option<Vec<u8>>) {
+    if cursor.skip(b'"') {
+        return quoted(cursor);
+    }
+    let mut ahead = cursor.clone();
+    let value = ahead.until(|byte| b";\r\n".contains(&byte)).trim_ascii();
+    let word_end = value.iter().position(u8::is_ascii_whitespace);
+    let (word, tail) = value.split_at(word_end.unwrap_or(value.len()));
+    // Behind a space may come a comment, or a parameter whose semicolon was forgotten; else the space is part of it.
+    if tail.contains(&b'=') || tail.trim_ascii_start().starts_with(b"(") || word.ends_with(b",") {
+        cursor.advance(word.len());
+        return (word.strip_suffix(b",").unwrap_or(word).to_vec(), None);
+    }
+    *cursor = ahead;
+    (value.to_vec(), None)
+}
+
+fn quoted(cursor: &mut Cursor) -> (Vec<u8>, Option<Vec<u8>>) {
+    let whole = cursor.rest();
+    let mut kept = Vec::new();
+    let mut strict = Vec::new();
+    while let Some(byte) = cursor.peek() {
+        cursor.advance(1);
+        match (byte, cursor.peek()) {
+            (b'"', _) => return (kept.clone(), (strict != kept).then_some(strict)),
+            (b'\\', Some(next)) => {
+                cursor.advance(1);
+                // File names of Windows come with single backslashes.
+                if !matches!(next, b'"' | b'\\') {
+                    kept.push(b'\\');
+                }
+                kept.push(next);
+                strict.push(next);
+            }
+            (b'\r' | b'\n', _) => {}
+            _ => {
+                kept.push(byte);
+                strict.push(byte);
+            }
+        }
+    }
+    unterminated(whole, &kept, cursor)
+}
+
+fn unterminated<'a>(
+    whole: &'a [u8],
+    kept: &[u8],
+    cursor: &mut Cursor<'a>,
+) -> (Vec<u8>, Option<Vec<u8>>) {
+    let kept = kept.trim_ascii_end();
+    let Some(end) = whole.iter().position(|&byte| byte == b';') else {
+        return (kept.to_vec(), None);
+    };
+    *cursor = Cursor::new(&whole[end..]);
+    (whole[..end].trim_ascii().to_vec(), Some(kept.to_vec()))
+}
+
+/// Splits `charset'language'rest`.
+fn split_charset(value: &[u8]) -> (Option<Vec<u8>>, &[u8]) {
+    let mut pieces = value.splitn(3, |&byte| byte == b'\'');
+    match (pieces.next(), pieces.next(), pieces.next()) {
+        (Some(charset), Some(_), Some(rest)) => (Some(charset.to_vec()), rest),
+        _ => (None, value),
+    }
+}
+
+fn percent_decode(value: &[u8], into: &mut Vec<u8>) {
+    let mut rest = value;
+    while let Some((&byte, behind)) = rest.split_first() {
+        let pair = behind.first().zip(behind.get(1));
+        match pair.and_then(|(&high, &low)| crate::decoder::hex_pair(high, low)) {
+            Some(decoded) if byte == b'%' => {
+                into.push(decoded);
+                rest = &behind[2..];
+            }
+            _ => {
+                into.push(byte);
+                rest = behind;
+            }
+        }
+    }
+}

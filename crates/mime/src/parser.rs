@@ -1,0 +1,422 @@
+//! The parser of messages (RFC 5322, 2045, 2046), told as a stream.
+//!
+//! Each header field is a `Field` object with its raw bytes; each body that is not a container a `Part` with its raw,
+//! still encoded bytes; multiparts and messages that stand in the clear are containers. Text before the first and after
+//! the last delimiter of a multipart is told as a `Part` without media type, from its first byte on that is not a line
+//! end. The content of an object is always one run of the input. Nothing is decoded but names.
+//!
+//! ```text
+//!            blank line                       delimiter
+//! Header ───────────────▶ Body ─────────────────────────────▶ Delimiter
+//!   ▲                      │ (message: Header of the inner)      │    │ closing: Body (epilogue)
+//!   └──────────────────────┴─────────────────────────────────────┘◀───┘
+//! ```
+//!
+//! # Second readings
+//! Where two mail readers could disagree, [`Note::Fork`] is told and [`Stage::alternative`] is a parser of the second
+//! reading, which ends where the readings meet again: at a delimiter of a multipart around the place. At most
+//! [`FORKS_MAX`] are offered in one message, then one finding `Heuristics.Ambiguous.Mime.Forks` stands for the rest. An
+//! object of a second reading that begins before the fork has no `raw_offset`.
+//!
+//! # Bounds
+//! [`Parser::worst_case_bytes`]. Of a boundary `Limits::name_bytes_max` bytes count; at most 64 multiparts are open at
+//! once whatever the limits say.
+//!
+//! # Known wrongs
+//! White space at the end of a declared boundary is not compared. The line behind a boundary (white space, or what is
+//! told as ambiguous) is not told as content.
+
+mod body;
+mod boundary;
+mod entity;
+mod header;
+mod reader;
+
+use alloc::boxed::Box;
+
+use stream::{Class, Event, Fuel, Kind, Limits, Object, ReadAt, Stage, Step, Window};
+
+use body::{Body, Leaf};
+use boundary::Delimiter;
+use entity::{Entity, Structure};
+use header::Header;
+use reader::{Level, LineEnds, Multipart, Reader, Tell};
+
+/// How many second readings are offered in one message.
+const FORKS_MAX: u32 = 32;
+
+/// Reads a message. See the [crate] documentation; `step` as long as there is input, then `finish` until it ends.
+#[derive(Debug, Clone)]
+pub struct Parser {
+    reader: Reader,
+    state: State,
+    /// The second reading that was offered by the last event.
+    alternative: Option<Box<Parser>>,
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    /// In the header of a message or part.
+    Header(Box<Header>),
+    /// In a body that is not a container, or before or after the parts of a multipart.
+    Body(Body),
+    /// Behind the boundary on a delimiter line.
+    Delimiter { close: bool, after_cr: bool },
+    /// Everything is closed.
+    Done,
+}
+
+/// What a state makes of the input.
+#[derive(Debug)]
+enum Advance {
+    /// So many bytes are content of the innermost open object.
+    Content(usize),
+    /// So many bytes have been taken and are no content, or not yet.
+    Took(usize),
+    /// The header ends here; what is held belongs to the body.
+    HeaderEnd(HeaderEnd),
+    /// The bytes held are the beginning of a delimiter line.
+    Delimiter(Delimiter),
+    /// The bytes held are a delimiter only for readers that take a bare CR for a line end.
+    BareDelimiter(Delimiter),
+    /// The bytes held are content, but may be a delimiter of a multipart that declares another boundary.
+    Guess,
+    /// The input ended and nothing is held.
+    Finished,
+}
+
+/// Why a header ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeaderEnd {
+    /// By its blank line, or with the input.
+    Clear,
+    /// By a line that is not a field; the line is held.
+    NotField,
+    /// By a delimiter line; it is held.
+    Delimiter(Delimiter),
+}
+
+impl Parser {
+    /// A parser at the start of a message.
+    pub fn new(limits: &Limits) -> Parser {
+        Parser {
+            reader: Reader::new(limits),
+            state: State::Header(Box::new(Header::of_message())),
+            alternative: None,
+        }
+    }
+
+    /// The most memory that a parser takes, its second reading not counted (which takes as much again).
+    pub fn worst_case_bytes(limits: &Limits) -> usize {
+        Reader::worst_case_bytes(limits) + header::worst_case_bytes(limits)
+    }
+
+    /// What waits to be told: objects opened and closed, remarks, then content that was held back.
+    fn pending(&mut self, output: &mut Window) -> Option<Event> {
+        match self.reader.pending(output)? {
+            Tell::Open(object) => Some(Event::Open(object)),
+            Tell::Close => Some(Event::Close),
+            Tell::Finding(finding) => Some(Event::finding(finding)),
+            Tell::Fork(finding, other) => {
+                self.alternative = Some(other);
+                Some(Event::Note(stream::Note::Fork(finding)))
+            }
+            Tell::Wrote => Some(Event::Wrote),
+        }
+    }
+
+    fn advance(&mut self, input: &[u8]) -> Advance {
+        match &mut self.state {
+            State::Header(header) => self.reader.read_header(header, input),
+            State::Body(body) => body.advance(&mut self.reader, input),
+            State::Delimiter { .. } => {
+                let taken = self.delimiter_line(input);
+                self.reader.took(taken);
+                Advance::Took(taken)
+            }
+            State::Done => Advance::Finished,
+        }
+    }
+
+    fn advance_at_end(&mut self) -> Advance {
+        match &mut self.state {
+            State::Header(header) => self.reader.read_header_end(header),
+            State::Body(body) => body.advance_at_end(&mut self.reader),
+            State::Delimiter { .. } | State::Done => Advance::Finished,
+        }
+    }
+
+    /// Does what `advance` says, other than taking bytes.
+    fn turn(&mut self, advance: Advance) {
+        match advance {
+            Advance::Content(_) | Advance::Took(_) => {}
+            Advance::HeaderEnd(end) => self.header_ends(end),
+            Advance::Delimiter(delimiter) => self.delimiter(delimiter),
+            Advance::BareDelimiter(delimiter) => self.bare_delimiter(delimiter),
+            Advance::Guess => self.guess(),
+            Advance::Finished => self.close_all(),
+        }
+    }
+
+    /// The header is complete: tells how the body is read, and how else it could be.
+    fn header_ends(&mut self, end: HeaderEnd) {
+        let State::Header(mut header) = core::mem::replace(&mut self.state, State::Done) else {
+            return;
+        };
+        self.reader.end_fields(&mut header);
+        if end == HeaderEnd::NotField {
+            self.reader
+                .offer("Heuristics.Ambiguous.Mime.HeaderEnd", |reader| {
+                    let mut other = reader.branch(State::Done);
+                    other.state = State::Header(header.going_on(&mut other.reader));
+                    other
+                });
+        }
+        let default_message = self.reader.in_digest();
+        let readings = header.found.readings(default_message);
+        let mut entity = readings.first;
+        if header.is_empty() && self.reader.is_at_start() {
+            entity.note_utf16(self.reader.held());
+        }
+        if !matches!(end, HeaderEnd::Delimiter(_)) {
+            for (name, other) in readings.others {
+                self.reader.offer(name, |reader| {
+                    let mut branch = reader.branch(State::Done);
+                    branch.open(other);
+                    branch
+                });
+            }
+        }
+        self.open(entity);
+        if let HeaderEnd::Delimiter(delimiter) = end {
+            self.delimiter(delimiter);
+        }
+    }
+
+    /// Begins the body of `entity`.
+    fn open(&mut self, entity: Entity) {
+        let nested = !matches!(entity.structure, Structure::Leaf);
+        if nested && self.reader.is_full() {
+            let name = "Heuristics.Limits.Exceeded.MultipartDepth";
+            let finding = self.reader.finding(Class::Limit, name);
+            self.reader.tell(Tell::Finding(finding));
+            return self.open_leaf(entity.object);
+        }
+        match entity.structure {
+            Structure::Leaf => self.open_leaf(entity.object),
+            Structure::Message => {
+                self.open_container(Kind::Message, entity.object, Level::Message);
+                let mut header = Box::new(Header::of_message());
+                self.reader.replay_header(&mut header);
+                self.state = State::Header(header);
+            }
+            Structure::Multipart(multipart) => {
+                self.open_container(Kind::Multipart, entity.object, Level::Multipart(multipart));
+                self.state = State::Body(Body::new(Leaf::preamble()));
+            }
+        }
+    }
+
+    fn open_leaf(&mut self, object: Object) {
+        let mut leaf = Leaf::part(object);
+        leaf.open(&mut self.reader);
+        self.state = State::Body(Body::new(leaf));
+    }
+
+    fn open_container(&mut self, kind: Kind, object: Object, level: Level) {
+        let raw_offset = self.reader.held_offset();
+        self.reader.tell(Tell::Open(Object {
+            kind,
+            raw_offset,
+            coding: stream::Coding::Identity,
+            ..object
+        }));
+        self.reader.push_level(level);
+    }
+
+    /// A delimiter line of an open multipart stands in what is held.
+    fn delimiter(&mut self, delimiter: Delimiter) {
+        if delimiter.junk {
+            self.offer_content();
+        }
+        self.reader.drop_held();
+        self.close_leaf();
+        self.delimit(delimiter);
+    }
+
+    /// The second reading of a delimiter line that not every reader takes for one: the body goes on.
+    fn offer_content(&mut self) {
+        let State::Body(body) = &self.state else {
+            return;
+        };
+        let mut body = body.clone();
+        self.reader
+            .offer("Heuristics.Ambiguous.Mime.BoundaryJunk", |reader| {
+                let mut other = reader.branch(State::Done);
+                other.reader.set_strict();
+                body.leaf.reopen(&mut other.reader);
+                body.take_for_content(&mut other.reader);
+                other.state = State::Body(body);
+                other
+            });
+    }
+
+    /// Behind a bare CR stands what would be a delimiter line: content, but for some readers a delimiter.
+    fn bare_delimiter(&mut self, delimiter: Delimiter) {
+        self.reader
+            .offer("Heuristics.Ambiguous.Mime.BareCr", |reader| {
+                let mut other = reader.branch(State::Done);
+                other.reader.set_line_ends(LineEnds::Any);
+                other.reader.end_outside(delimiter.level);
+                other.reader.drop_held();
+                other.delimit(delimiter);
+                other
+            });
+        if let State::Body(body) = &mut self.state {
+            body.take_for_content(&mut self.reader);
+        }
+    }
+
+    /// Before the first delimiter of a multipart stands a line that looks like one, of another boundary.
+    fn guess(&mut self) {
+        let State::Body(body) = &mut self.state else {
+            return;
+        };
+        let Some(boundary) = body.guessed_boundary(&self.reader) else {
+            return body.take_for_content(&mut self.reader);
+        };
+        if self.reader.takes_guess(&boundary) {
+            let level = self.reader.depth().saturating_sub(1);
+            self.reader.drop_held();
+            self.close_leaf();
+            return self.delimit(Delimiter {
+                level,
+                close: false,
+                junk: false,
+            });
+        }
+        self.reader
+            .offer("Heuristics.Ambiguous.Mime.Boundary", |reader| {
+                let mut other = reader.branch(State::Done);
+                other.reader.drop_held();
+                let level = other.reader.push_silent(Multipart::guessed(boundary));
+                other.delimit(Delimiter {
+                    level,
+                    close: false,
+                    junk: false,
+                });
+                other
+            });
+        if let State::Body(body) = &mut self.state {
+            body.take_for_content(&mut self.reader);
+        }
+    }
+
+    /// Closes what the delimiter ends; the rest of its line comes next.
+    fn delimit(&mut self, delimiter: Delimiter) {
+        if self.reader.is_outside(delimiter.level) {
+            return self.close_all();
+        }
+        self.reader.close_to(delimiter.level, delimiter.close);
+        self.state = State::Delimiter {
+            close: delimiter.close,
+            after_cr: false,
+        };
+    }
+
+    fn delimiter_line(&mut self, input: &[u8]) -> usize {
+        let State::Delimiter { close, after_cr } = &mut self.state else {
+            return 0;
+        };
+        let close = *close;
+        let taken = if *after_cr {
+            usize::from(input.first() == Some(&b'\n'))
+        } else {
+            let Some(end) = self.reader.find_line_end(input) else {
+                return input.len();
+            };
+            if input.get(end) == Some(&b'\r') {
+                *after_cr = true;
+                return end + 1;
+            }
+            end + 1
+        };
+        self.state = if close {
+            State::Body(Body::new(Leaf::epilogue()))
+        } else {
+            State::Header(Box::new(Header::of_part()))
+        };
+        taken
+    }
+
+    fn close_leaf(&mut self) {
+        if let State::Body(body) = &mut self.state {
+            body.leaf.close(&mut self.reader);
+        }
+    }
+
+    fn close_all(&mut self) {
+        self.close_leaf();
+        self.reader.close_all();
+        self.state = State::Done;
+    }
+}
+
+impl Stage for Parser {
+    fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
+        if fuel.is_empty() {
+            return Step::idle(0);
+        }
+        self.alternative = None;
+        let offered = &input[..fuel.allows(input.len())];
+        loop {
+            if let Some(event) = self.pending(output) {
+                fuel.burn(output.len().max(1));
+                return Step::tell(0, event);
+            }
+            if matches!(self.state, State::Done) {
+                return Step::tell(0, Event::End);
+            }
+            if offered.is_empty() {
+                return Step::idle(0);
+            }
+            match self.advance(offered) {
+                Advance::Content(taken) if taken > 0 => {
+                    self.reader.took(taken);
+                    fuel.burn(taken);
+                    return Step::tell(taken, Event::Verbatim);
+                }
+                Advance::Took(taken) if taken > 0 => {
+                    fuel.burn(taken);
+                    let event = self.pending(output).unwrap_or(Event::Idle);
+                    fuel.burn(output.len());
+                    return Step::tell(taken, event);
+                }
+                advance => self.turn(advance),
+            }
+        }
+    }
+
+    fn finish(&mut self, _: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
+        if fuel.is_empty() {
+            return Event::Idle;
+        }
+        self.alternative = None;
+        loop {
+            if let Some(event) = self.pending(output) {
+                fuel.burn(output.len().max(1));
+                return event;
+            }
+            if matches!(self.state, State::Done) {
+                return Event::End;
+            }
+            let advance = self.advance_at_end();
+            self.turn(advance);
+        }
+    }
+
+    fn alternative(&mut self) -> Option<Box<dyn Stage>> {
+        let other = self.alternative.take()?;
+        Some(other)
+    }
+}

@@ -1,0 +1,422 @@
+//! What all states of the parser share: the place in the input, the open containers, bytes held back, events to tell.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::mem::size_of;
+
+use memchr::{memchr, memchr2};
+use stream::{Class, Finding, Limits, Object, Window};
+
+use super::boundary::{Boundary, Delimiter, LEVELS_MAX, Verdict};
+use super::{FORKS_MAX, Parser, State};
+
+/// What is told before more input is read.
+#[derive(Debug, Clone)]
+pub(super) enum Tell {
+    Open(Object),
+    Close,
+    Finding(Finding),
+    Fork(Finding, Box<Parser>),
+    /// Held bytes, written to the window.
+    Wrote,
+}
+
+/// Which bytes end a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineEnds {
+    /// LF, with CR before it or without.
+    Lf,
+    /// LF, CR, and both together, in any mixture.
+    Any,
+}
+
+/// A container that is open.
+#[derive(Debug, Clone)]
+pub(super) enum Level {
+    Message,
+    Multipart(Multipart),
+}
+
+/// An open multipart.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Multipart {
+    /// None: it declares none, and the first line that looks like a delimiter says what it is.
+    pub boundary: Option<Box<[u8]>>,
+    /// The boundary was longer than what is kept.
+    cut: bool,
+    /// Its parts are messages unless they say otherwise.
+    digest: bool,
+    /// Its closing delimiter was seen.
+    closed: bool,
+    /// A delimiter of it was seen, or another boundary was guessed.
+    settled: bool,
+}
+
+impl Multipart {
+    pub(super) const fn new(boundary: Option<Box<[u8]>>, cut: bool, digest: bool) -> Multipart {
+        Multipart {
+            boundary,
+            cut,
+            digest,
+            closed: false,
+            settled: false,
+        }
+    }
+
+    pub(super) fn guessed(boundary: Box<[u8]>) -> Multipart {
+        Multipart {
+            boundary: Some(boundary),
+            settled: true,
+            ..Multipart::default()
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Reader {
+    pub bounds: Bounds,
+    /// Bytes taken. Below zero only while bytes from before a second reading are read again.
+    offset: i64,
+    /// Unknown until the first line end.
+    line_ends: Option<LineEnds>,
+    levels: Vec<Level>,
+    /// The reading ends at delimiters of the levels below this one.
+    outside: usize,
+    /// The levels below this one are not opened and closed by this reading.
+    silent: usize,
+    /// Bytes taken whose role is not known yet.
+    held: Vec<u8>,
+    /// How many of the held bytes have been told, when they turned out to be content.
+    telling: Option<usize>,
+    queue: VecDeque<Tell>,
+    forks: u32,
+    /// A line with junk behind the boundary is no delimiter.
+    strict: bool,
+}
+
+/// The limits that matter here, as the types that they are compared with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub levels_max: usize,
+    pub fields_max: u32,
+    pub name_bytes_max: usize,
+    pub field_bytes_max: usize,
+}
+
+impl Bounds {
+    fn new(limits: &Limits) -> Bounds {
+        let bytes = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
+        Bounds {
+            levels_max: bytes(limits.multipart_depth_max).min(LEVELS_MAX - 1),
+            fields_max: limits.fields_max.max(1),
+            name_bytes_max: bytes(limits.name_bytes_max).max(70),
+            field_bytes_max: bytes(limits.field_bytes_max),
+        }
+    }
+}
+
+impl Reader {
+    pub(super) fn new(limits: &Limits) -> Reader {
+        Reader {
+            bounds: Bounds::new(limits),
+            offset: 0,
+            line_ends: None,
+            levels: Vec::new(),
+            outside: 0,
+            silent: 0,
+            held: Vec::new(),
+            telling: None,
+            queue: VecDeque::with_capacity(8),
+            forks: FORKS_MAX,
+            strict: false,
+        }
+    }
+
+    pub(super) fn worst_case_bytes(limits: &Limits) -> usize {
+        let bounds = Bounds::new(limits);
+        let level = size_of::<Level>() + bounds.name_bytes_max;
+        let object = size_of::<Tell>() + 3 * bounds.name_bytes_max;
+        let held = 2 * (bounds.name_bytes_max + 1024);
+        // Growing vectors hold up to twice what is in them; a header end may offer several readings at once.
+        2 * (bounds.levels_max + 1) * (level + size_of::<Tell>()) + 8 * object + held
+    }
+
+    /// Offers `make`'s parser as the second reading from here on.
+    pub(super) fn offer(&mut self, name: &'static str, make: impl FnOnce(&Reader) -> Box<Parser>) {
+        if !self.may_fork() {
+            return;
+        }
+        let other = make(self);
+        let finding = self.finding(Class::Ambiguous, name);
+        self.tell(Tell::Fork(finding, other));
+    }
+
+    /// A parser that reads on from here and ends with the entity that is being read. Nothing is open in it yet.
+    pub(super) fn branch(&self, state: State) -> Box<Parser> {
+        Box::new(Parser {
+            reader: self.for_branch(),
+            state,
+            alternative: None,
+        })
+    }
+
+    fn for_branch(&self) -> Reader {
+        Reader {
+            bounds: self.bounds,
+            offset: 0,
+            line_ends: self.line_ends,
+            levels: self.levels.clone(),
+            outside: self.levels.len(),
+            silent: self.levels.len(),
+            held: self.held.clone(),
+            telling: None,
+            queue: VecDeque::new(),
+            forks: self.forks,
+            strict: self.strict,
+        }
+    }
+
+    // --- the place in the input
+
+    pub(super) fn took(&mut self, count: usize) {
+        self.offset = self.offset.saturating_add_unsigned(count as u64);
+    }
+
+    /// Where the held bytes begin, if that is within what this reading has read.
+    pub(super) fn held_offset(&self) -> Option<u64> {
+        u64::try_from(self.offset.saturating_sub_unsigned(self.held.len() as u64)).ok()
+    }
+
+    /// Whether what is held is the very beginning of the message.
+    pub(super) fn is_at_start(&self) -> bool {
+        self.held_offset() == Some(0) && self.levels.is_empty()
+    }
+
+    // --- line ends
+
+    pub(super) const fn line_ends(&self) -> Option<LineEnds> {
+        self.line_ends
+    }
+
+    pub(super) const fn set_line_ends(&mut self, line_ends: LineEnds) {
+        self.line_ends = Some(line_ends);
+    }
+
+    /// Notes that a line ended with LF, the usual case.
+    pub(super) fn saw_lf(&mut self) {
+        self.line_ends.get_or_insert(LineEnds::Lf);
+    }
+
+    pub(super) fn bare_cr_is_content(&self) -> bool {
+        self.line_ends == Some(LineEnds::Lf)
+    }
+
+    pub(super) fn ends_line(&self, byte: u8) -> bool {
+        byte == b'\n' || byte == b'\r' && !self.bare_cr_is_content()
+    }
+
+    pub(super) fn find_line_end(&self, input: &[u8]) -> Option<usize> {
+        if self.bare_cr_is_content() {
+            memchr(b'\n', input)
+        } else {
+            memchr2(b'\n', b'\r', input)
+        }
+    }
+
+    // --- held bytes
+
+    /// Takes a byte whose role is not known yet.
+    pub(super) fn hold(&mut self, byte: u8) {
+        self.took(1);
+        self.held.push(byte);
+    }
+
+    pub(super) fn held(&self) -> &[u8] {
+        &self.held
+    }
+
+    pub(super) fn drop_held(&mut self) {
+        self.held.clear();
+        self.telling = None;
+    }
+
+    /// Gives the held bytes back, to be taken again.
+    pub(super) fn give_back(&mut self) -> Vec<u8> {
+        self.offset = self.offset.saturating_sub_unsigned(self.held.len() as u64);
+        core::mem::take(&mut self.held)
+    }
+
+    /// Drops the first `count` held bytes.
+    pub(super) fn drop_held_front(&mut self, count: usize) {
+        self.held.drain(..count.min(self.held.len()));
+    }
+
+    /// The held bytes are content of the object that will be open when the queue is empty.
+    pub(super) fn tell_held(&mut self) {
+        if !self.held.is_empty() {
+            self.telling = Some(0);
+        }
+    }
+
+    // --- telling
+
+    pub(super) fn tell(&mut self, tell: Tell) {
+        self.queue.push_back(tell);
+    }
+
+    pub(super) fn finding(&self, class: Class, name: &'static str) -> Finding {
+        Finding::new(class, name, self.offset.unsigned_abs())
+    }
+
+    pub(super) fn pending(&mut self, output: &mut Window) -> Option<Tell> {
+        if let Some(tell) = self.queue.pop_front() {
+            return Some(tell);
+        }
+        let told = self.telling?;
+        let end = told + output.push(&self.held[told..]);
+        self.telling = Some(end);
+        if end == self.held.len() {
+            self.drop_held();
+        }
+        Some(Tell::Wrote)
+    }
+
+    /// Whether one more second reading may be offered.
+    pub(super) fn may_fork(&mut self) -> bool {
+        if self.forks == 0 {
+            return false;
+        }
+        self.forks -= 1;
+        if self.forks == 0 {
+            let finding = self.finding(Class::Ambiguous, "Heuristics.Ambiguous.Mime.Forks");
+            self.tell(Tell::Finding(finding));
+        }
+        self.forks > 0
+    }
+
+    // --- levels
+
+    pub(super) fn depth(&self) -> usize {
+        self.levels.len()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.levels.len() >= self.bounds.levels_max
+    }
+
+    pub(super) fn push_level(&mut self, level: Level) {
+        self.levels.push(level);
+    }
+
+    /// Pushes a multipart whose container is open under another boundary already; which level it is.
+    pub(super) fn push_silent(&mut self, multipart: Multipart) -> usize {
+        self.levels.push(Level::Multipart(multipart));
+        self.silent = self.levels.len();
+        self.silent - 1
+    }
+
+    pub(super) fn in_digest(&self) -> bool {
+        matches!(self.levels.last(), Some(Level::Multipart(multipart)) if multipart.digest)
+    }
+
+    /// Whether a delimiter of this level ends the reading.
+    pub(super) const fn is_outside(&self, level: usize) -> bool {
+        level < self.outside
+    }
+
+    /// Makes the reading end only at delimiters of the levels below `level`.
+    pub(super) fn end_outside(&mut self, level: usize) {
+        self.outside = self.outside.min(level);
+    }
+
+    /// From here on a line with junk behind the boundary is no delimiter.
+    pub(super) const fn set_strict(&mut self) {
+        self.strict = true;
+    }
+
+    /// What a line is, given what the matcher says of it.
+    pub(super) fn judge(&self, verdict: Verdict) -> Verdict {
+        let Verdict::Delimiter(delimiter) = verdict else {
+            return verdict;
+        };
+        let Some(Level::Multipart(multipart)) = self.levels.get(delimiter.level) else {
+            return verdict;
+        };
+        let empty = multipart.boundary.as_deref().is_none_or(<[u8]>::is_empty);
+        if delimiter.junk && (self.strict || empty) {
+            return Verdict::Content;
+        }
+        Verdict::Delimiter(Delimiter {
+            junk: delimiter.junk && !multipart.cut,
+            ..delimiter
+        })
+    }
+
+    /// The boundaries of all open multiparts.
+    pub(super) fn boundaries(&self) -> impl Iterator<Item = (usize, Boundary<'_>)> {
+        boundaries(&self.levels)
+    }
+
+    /// Whether a line that looks like a delimiter may be one of the innermost multipart under a boundary that it does
+    /// not declare.
+    pub(super) fn wants_guess(&self) -> bool {
+        matches!(self.levels.last(), Some(Level::Multipart(multipart)) if !multipart.settled)
+    }
+
+    /// A line looks like a delimiter; whether the innermost multipart declares none and so takes this boundary.
+    pub(super) fn takes_guess(&mut self, boundary: &[u8]) -> bool {
+        let Some(Level::Multipart(multipart)) = self.levels.last_mut() else {
+            return false;
+        };
+        multipart.settled = true;
+        let takes = multipart.boundary.is_none();
+        if takes {
+            multipart.boundary = Some(boundary.into());
+        }
+        takes
+    }
+
+    /// Closes the levels within `level`, a delimiter of which was met.
+    pub(super) fn close_to(&mut self, level: usize, close: bool) {
+        while self.levels.len() > level + 1 {
+            self.close_last();
+        }
+        if let Some(Level::Multipart(multipart)) = self.levels.last_mut() {
+            multipart.settled = true;
+            multipart.closed = close;
+        }
+    }
+
+    pub(super) fn close_all(&mut self) {
+        while self.levels.len() > self.silent {
+            self.close_last();
+        }
+    }
+
+    fn close_last(&mut self) {
+        self.levels.pop();
+        if self.levels.len() >= self.silent {
+            self.tell(Tell::Close);
+        } else {
+            self.silent = self.levels.len();
+        }
+    }
+}
+
+/// The boundaries of the multiparts among `levels`.
+fn boundaries(levels: &[Level]) -> impl Iterator<Item = (usize, Boundary<'_>)> {
+    levels
+        .iter()
+        .enumerate()
+        .filter_map(|(index, level)| match level {
+            Level::Multipart(multipart) => Some((
+                index,
+                Boundary {
+                    bytes: multipart.boundary.as_deref()?,
+                    closed: multipart.closed,
+                },
+            )),
+            Level::Message => None,
+        })
+}
