@@ -18,7 +18,7 @@ use stream::{Class, Coding, Event, Finding, Fuel, Note, ReadAt, Stage, Step, Win
 use base64::Base64;
 use binhex::BinHex;
 use quoted_printable::QuotedPrintable;
-use sink::{Sink, Spill};
+pub(crate) use sink::{Sink, Spill};
 use uuencode::Uuencode;
 use yenc::Yenc;
 

@@ -16,8 +16,16 @@
 extern crate alloc;
 
 mod decoder;
+mod embedded;
 mod field;
+mod fuzz;
 mod parser;
+mod recognise;
+mod utf16;
 
 pub use decoder::Decoder;
+pub use embedded::Embedded;
+pub use fuzz::{fuzz_decoder, fuzz_embedded, fuzz_parser};
 pub use parser::Parser;
+pub use recognise::looks_like_mail;
+pub use utf16::Utf16;

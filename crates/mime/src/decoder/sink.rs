@@ -6,25 +6,25 @@ use stream::Window;
 
 /// Decoded bytes that found no room. No more than one item of a coding decodes to (a run of 256 bytes).
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spill {
+pub(crate) struct Spill {
     bytes: Vec<u8>,
     at: usize,
 }
 
 /// The window with the spill behind it.
 #[derive(Debug)]
-pub(super) struct Sink<'a> {
+pub(crate) struct Sink<'a> {
     window: &'a mut Window,
     spill: &'a mut Spill,
 }
 
 impl Spill {
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
     /// Moves what fits to the window; whether anything was there.
-    pub(super) fn flush(&mut self, window: &mut Window) -> bool {
+    pub(crate) fn flush(&mut self, window: &mut Window) -> bool {
         if self.bytes.is_empty() {
             return false;
         }
@@ -38,17 +38,17 @@ impl Spill {
 }
 
 impl<'a> Sink<'a> {
-    pub(super) const fn new(window: &'a mut Window, spill: &'a mut Spill) -> Sink<'a> {
+    pub(crate) const fn new(window: &'a mut Window, spill: &'a mut Spill) -> Sink<'a> {
         Sink { window, spill }
     }
 
     /// Whether nothing more should be decoded now.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.window.room() == 0 || !self.spill.is_empty()
     }
 
     /// Writes one item, however little room there is.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         let fit = match self.spill.is_empty() {
             true => self.window.push(bytes),
             false => 0,
@@ -57,11 +57,11 @@ impl<'a> Sink<'a> {
     }
 
     /// The room in the window, to be written from its front.
-    pub(super) fn spare(&mut self) -> &mut [u8] {
+    pub(crate) fn spare(&mut self) -> &mut [u8] {
         self.window.spare()
     }
 
-    pub(super) fn wrote(&mut self, count: usize) {
+    pub(crate) fn wrote(&mut self, count: usize) {
         self.window.wrote(count);
     }
 }

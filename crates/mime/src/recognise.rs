@@ -1,0 +1,123 @@
+//! Recognising a message by its head.
+//!
+//! Conservative: a text that merely has lines with colons is not taken for a mail, and neither are the headers of HTTP.
+//! At most 1 KiB is looked at.
+
+/// How much of the head is looked at.
+const HEAD_MAX: usize = 1024;
+
+/// Fields that hardly anything but a mail begins with.
+const STRONG: [&[u8]; 20] = [
+    b"received",
+    b"return-path",
+    b"delivered-to",
+    b"delivery-date",
+    b"envelope-to",
+    b"message-id",
+    b"mime-version",
+    b"x-original-to",
+    b"x-envelope-from",
+    b"x-envelope-to",
+    b"x-mailer",
+    b"x-mozilla-status",
+    b"x-uidl",
+    b"x-priority",
+    b"dkim-signature",
+    b"domainkey-signature",
+    b"authentication-results",
+    b"arc-seal",
+    b"in-reply-to",
+    b"list-unsubscribe",
+];
+
+/// Fields of mails that other texts have too; two different ones count.
+const WEAK: [&[u8]; 14] = [
+    b"from",
+    b"to",
+    b"cc",
+    b"bcc",
+    b"subject",
+    b"date",
+    b"sender",
+    b"reply-to",
+    b"references",
+    b"resent-from",
+    b"resent-to",
+    b"newsgroups",
+    b"content-type",
+    b"content-transfer-encoding",
+];
+
+/// Whether `head`, the first bytes of something (up to 1 KiB of it counts), looks like the beginning of a message (RFC
+/// 5322), with or without the `From ` line of mbox files.
+pub fn looks_like_mail(head: &[u8]) -> bool {
+    let head = &head[..head.len().min(HEAD_MAX)];
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let mut lines = head
+        .split(|&byte| byte == b'\n' || byte == b'\r')
+        .filter(|line| !line.is_empty())
+        .peekable();
+    lines.next_if(|line| line.starts_with(b"From ") || line.starts_with(b">From "));
+    let mut weak = 0_u32;
+    for (index, line) in lines.take_while(|line| !line.is_empty()).enumerate() {
+        if index > 0 && matches!(line.first(), Some(b' ' | b'\t')) {
+            continue;
+        }
+        let Some(name) = field_name(line) else {
+            return false;
+        };
+        if STRONG.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+            return true;
+        }
+        let known = WEAK
+            .iter()
+            .position(|known| name.eq_ignore_ascii_case(known));
+        weak |= known.map_or(0, |known| 1 << known);
+        if weak.count_ones() >= 2 {
+            return true;
+        }
+    }
+    false
+}
+
+fn field_name(line: &[u8]) -> Option<&[u8]> {
+    let colon = line.iter().position(|&byte| byte == b':')?;
+    let name = line[..colon].trim_ascii_end();
+    let good = !name.is_empty() && name.iter().all(u8::is_ascii_graphic);
+    good.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mails_are_recognised_by_their_first_fields() {
+        for head in [
+            &b"Received: from x by y; z\r\n"[..],
+            b"From a@example.org Thu Nov 21\nX-Some: thing\nReceived: x\n",
+            b"Subject: x\r\nFrom: y\r\n\r\nbody",
+            b"X-Folded: a\r\n b\r\nTo: x\r\nDate: y\r\n",
+            b"to: x\rsubject: y\r\rbody",
+            b"\xef\xbb\xbfMIME-Version: 1.0\n",
+        ] {
+            assert!(looks_like_mail(head), "{}", head.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn other_things_are_not() {
+        for head in [
+            &b""[..],
+            b"Dear reader,\nsubject: x\nfrom: y\n",
+            b"HTTP/1.1 200 OK\r\nDate: x\r\nContent-Type: text/plain\r\n",
+            b"Subject: only this\n\n",
+            b"key: value\nother: value\n",
+            b"From here on: things\nare different\n",
+            b"MZ\x90\0",
+            b"name\x00: x\nFrom: y\nTo: z\n",
+        ] {
+            assert!(!looks_like_mail(head), "{}", head.escape_ascii());
+        }
+    }
+}
