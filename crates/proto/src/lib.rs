@@ -1,1 +1,12 @@
-//! Placeholder replaced by the first real code.
+//! Protocol halves without I/O: one module a protocol, client and server side by side.
+//!
+//! A half is a value. The host hands it the bytes that came and the time, in milliseconds of any clock that only goes
+//! forward, and sends what it finds in the half's outbox. A half opens no socket, looks at no clock and never waits.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod smtp;

@@ -1,0 +1,172 @@
+//! Commands (RFC 5321, section 4.1), frame first: a line is found by its end before anybody looks at its words.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::Reply;
+use super::dot::line_len;
+
+/// A command with its argument, not yet looked into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Command<'a> {
+    Hello { domain: &'a str, verb: Hello },
+    Mail(&'a str),
+    Rcpt(&'a str),
+    Data,
+    Bdat { bytes: u64, last: bool },
+    Rset,
+    Noop,
+    Vrfy,
+    Help,
+    Quit,
+    Xforward(&'a str),
+}
+
+/// How a client greets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hello {
+    Helo,
+    Ehlo,
+    Lhlo,
+}
+
+impl<'a> Command<'a> {
+    /// Reads a line without its end.
+    pub fn parse(line: &'a [u8]) -> Result<Command<'a>, Reply> {
+        let line =
+            core::str::from_utf8(line).map_err(|_| Reply::new(500, (5, 5, 2), "Not UTF-8"))?;
+        if line
+            .bytes()
+            .any(|byte| byte.is_ascii_control() && byte != b'\t')
+        {
+            return Err(Reply::new(
+                500,
+                (5, 5, 2),
+                "Control characters in a command",
+            ));
+        }
+        let line = line.trim_end_matches([' ', '\t']);
+        let (verb, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+        let argument = argument.trim_start_matches([' ', '\t']);
+        let hello = |verb| match argument {
+            "" => Err(Reply::new(501, (5, 5, 4), "Say who you are")),
+            domain => Ok(Command::Hello { domain, verb }),
+        };
+        match verb.to_ascii_uppercase().as_str() {
+            "HELO" => hello(Hello::Helo),
+            "EHLO" => hello(Hello::Ehlo),
+            "LHLO" => hello(Hello::Lhlo),
+            "MAIL" => Ok(Command::Mail(behind(argument, "FROM:")?)),
+            "RCPT" => Ok(Command::Rcpt(behind(argument, "TO:")?)),
+            "DATA" if argument.is_empty() => Ok(Command::Data),
+            "BDAT" => Command::bdat(argument),
+            "RSET" if argument.is_empty() => Ok(Command::Rset),
+            "QUIT" if argument.is_empty() => Ok(Command::Quit),
+            "DATA" | "RSET" | "QUIT" => {
+                Err(Reply::new(501, (5, 5, 4), "No argument is allowed here"))
+            }
+            "NOOP" => Ok(Command::Noop),
+            "VRFY" => Ok(Command::Vrfy),
+            "HELP" => Ok(Command::Help),
+            "XFORWARD" => Ok(Command::Xforward(argument)),
+            "EXPN" | "ETRN" | "TURN" | "STARTTLS" | "AUTH" => {
+                Err(Reply::new(502, (5, 5, 1), "Not offered here"))
+            }
+            _ => Err(Reply::new(500, (5, 5, 2), "Not a command")),
+        }
+    }
+
+    fn bdat(argument: &str) -> Result<Command<'a>, Reply> {
+        let wrong = || Reply::new(501, (5, 5, 4), "Syntax: BDAT count [LAST]");
+        let mut words = argument.split_ascii_whitespace();
+        let count = words
+            .next()
+            .filter(|word| word.len() <= 18 && word.bytes().all(|byte| byte.is_ascii_digit()));
+        let bytes = count.and_then(|word| word.parse().ok()).ok_or_else(wrong)?;
+        let last = match words.next() {
+            None => false,
+            Some(word) if word.eq_ignore_ascii_case("LAST") => true,
+            Some(_) => return Err(wrong()),
+        };
+        if words.next().is_some() {
+            return Err(wrong());
+        }
+        Ok(Command::Bdat { bytes, last })
+    }
+}
+
+fn behind<'a>(argument: &'a str, keyword: &str) -> Result<&'a str, Reply> {
+    match argument.split_at_checked(keyword.len()) {
+        Some((word, rest)) if word.eq_ignore_ascii_case(keyword) => Ok(rest),
+        _ => Err(Reply::new(
+            501,
+            (5, 5, 4),
+            "Syntax: MAIL FROM:<path>, RCPT TO:<path>",
+        )),
+    }
+}
+
+/// Collects a line that arrives in pieces, up to a bound.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LineBuffer {
+    bytes: Vec<u8>,
+    overflow: bool,
+}
+
+/// A line, or why there is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// A line without its end.
+    Whole(Vec<u8>),
+    /// A line that was longer than allowed; it is gone.
+    TooLong,
+    /// Its end has not come.
+    Unfinished,
+}
+
+impl LineBuffer {
+    /// Takes bytes of `input` up to the end of a line, and returns how many.
+    pub fn take(&mut self, input: &[u8], bytes_max: usize) -> (usize, Line) {
+        let end = line_len(input);
+        let count = end.unwrap_or(input.len());
+        let room = bytes_max.saturating_sub(self.bytes.len());
+        self.overflow |= count > room;
+        if !self.overflow {
+            self.bytes.extend_from_slice(&input[..count]);
+        }
+        if end.is_none() {
+            return (count, Line::Unfinished);
+        }
+        let mut line = core::mem::take(&mut self.bytes);
+        if core::mem::take(&mut self.overflow) {
+            return (count, Line::TooLong);
+        }
+        line.pop();
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        (count, Line::Whole(line))
+    }
+}
+
+/// The attributes of XFORWARD: names in upper case, values in xtext as they came. None if it cannot be understood.
+pub(super) fn attributes(argument: &str) -> Option<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    for word in argument.split_ascii_whitespace() {
+        let (name, value) = word.split_once('=')?;
+        let name = name.to_ascii_uppercase();
+        let known = matches!(
+            name.as_str(),
+            "NAME" | "ADDR" | "PORT" | "PROTO" | "HELO" | "SOURCE" | "IDENT"
+        );
+        if !known
+            || value.len() > 255
+            || !value.bytes().all(|byte| byte.is_ascii_graphic())
+            || all.len() == 16
+        {
+            return None;
+        }
+        all.push((name, value.into()));
+    }
+    (!all.is_empty()).then_some(all)
+}

@@ -1,0 +1,220 @@
+//! The parameters of MAIL and RCPT, typed, so that what is handed on is what was understood.
+
+use alloc::string::String;
+use core::fmt::Write as _;
+
+use super::{Extensions, Path, Unsupported};
+
+/// `MAIL FROM` with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MailFrom {
+    /// The reverse-path.
+    pub path: Path,
+    /// `SIZE=`: the size that the client announces.
+    pub size: Option<u64>,
+    /// `BODY=`.
+    pub body: Option<Body>,
+    /// `SMTPUTF8`.
+    pub smtputf8: bool,
+    /// `RET=`.
+    pub ret: Option<Return>,
+    /// `ENVID=`, in xtext.
+    pub envid: Option<String>,
+}
+
+/// `RCPT TO` with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RcptTo {
+    /// The forward-path.
+    pub path: Path,
+    /// `NOTIFY=`: `NEVER`, or some of `SUCCESS`, `FAILURE`, `DELAY`.
+    pub notify: Option<String>,
+    /// `ORCPT=`: address type and xtext.
+    pub orcpt: Option<String>,
+}
+
+/// `BODY=` (RFC 6152).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// `7BIT`.
+    SevenBit,
+    /// `8BITMIME`.
+    EightBitMime,
+}
+
+/// `RET=` (RFC 3461): how much of the mail comes back with a notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Return {
+    /// `FULL`.
+    Full,
+    /// `HDRS`.
+    Headers,
+}
+
+/// The longest value of ENVID and ORCPT, in bytes (RFC 3461, sections 4.2 and 4.4).
+const XTEXT_BYTES_MAX: usize = 500;
+
+impl MailFrom {
+    /// Reads what stands behind `MAIL FROM:`; none if it cannot be understood.
+    pub(super) fn parse(text: &str, offered: &Extensions) -> Result<MailFrom, Wrong> {
+        let (path, rest) = Path::take(text).ok_or(Wrong::Syntax)?;
+        let mut mail = MailFrom {
+            path,
+            ..MailFrom::default()
+        };
+        for parameter in rest.split_ascii_whitespace() {
+            let (key, value) = split(parameter);
+            match (key.as_str(), value) {
+                ("SIZE", Some(value)) if offered.size.is_some() => mail.size = Some(number(value)?),
+                ("BODY", Some(value)) if offered.eight_bit_mime => {
+                    mail.body = Some(Body::parse(value)?)
+                }
+                ("SMTPUTF8", None) if offered.smtputf8 => mail.smtputf8 = true,
+                ("RET", Some(value)) if offered.dsn => mail.ret = Some(Return::parse(value)?),
+                ("ENVID", Some(value)) if offered.dsn => mail.envid = Some(xtext(value)?),
+                // RFC 4954: to be ignored by who does not authenticate, rather than refused.
+                ("AUTH", Some(_)) => {}
+                _ => return Err(Wrong::Parameter),
+            }
+        }
+        Ok(mail)
+    }
+
+    /// The command for a next hop that offers `hop`. What only helps is left out where it is not offered.
+    pub(super) fn command(&self, hop: &Extensions) -> Result<String, Unsupported> {
+        if (self.smtputf8 || self.path.needs_utf8()) && !hop.smtputf8 {
+            return Err(Unsupported::SmtpUtf8);
+        }
+        if self.body == Some(Body::EightBitMime) && !hop.eight_bit_mime {
+            return Err(Unsupported::EightBitMime);
+        }
+        let mut line = alloc::format!("MAIL FROM:{}", self.path);
+        if let (Some(size), Some(_)) = (self.size, hop.size) {
+            let _ = write!(line, " SIZE={size}");
+        }
+        match self.body {
+            Some(Body::EightBitMime) => line.push_str(" BODY=8BITMIME"),
+            Some(Body::SevenBit) if hop.eight_bit_mime => line.push_str(" BODY=7BIT"),
+            _ => {}
+        }
+        if self.smtputf8 {
+            line.push_str(" SMTPUTF8");
+        }
+        if hop.dsn {
+            match self.ret {
+                Some(Return::Full) => line.push_str(" RET=FULL"),
+                Some(Return::Headers) => line.push_str(" RET=HDRS"),
+                None => {}
+            }
+            if let Some(envid) = &self.envid {
+                let _ = write!(line, " ENVID={envid}");
+            }
+        }
+        Ok(line)
+    }
+}
+
+impl RcptTo {
+    pub(super) fn parse(text: &str, offered: &Extensions) -> Result<RcptTo, Wrong> {
+        let (path, rest) = Path::take(text).ok_or(Wrong::Syntax)?;
+        if path.is_null() {
+            return Err(Wrong::Syntax);
+        }
+        let mut rcpt = RcptTo {
+            path,
+            ..RcptTo::default()
+        };
+        for parameter in rest.split_ascii_whitespace() {
+            let (key, value) = split(parameter);
+            match (key.as_str(), value) {
+                ("NOTIFY", Some(value)) if offered.dsn => rcpt.notify = Some(notify(value)?),
+                ("ORCPT", Some(value)) if offered.dsn && value.contains(';') => {
+                    rcpt.orcpt = Some(xtext(value)?)
+                }
+                _ => return Err(Wrong::Parameter),
+            }
+        }
+        Ok(rcpt)
+    }
+
+    pub(super) fn command(&self, hop: &Extensions) -> Result<String, Unsupported> {
+        if self.path.needs_utf8() && !hop.smtputf8 {
+            return Err(Unsupported::SmtpUtf8);
+        }
+        let mut line = alloc::format!("RCPT TO:{}", self.path);
+        if hop.dsn {
+            if let Some(notify) = &self.notify {
+                let _ = write!(line, " NOTIFY={notify}");
+            }
+            if let Some(orcpt) = &self.orcpt {
+                let _ = write!(line, " ORCPT={orcpt}");
+            }
+        }
+        Ok(line)
+    }
+}
+
+/// Why MAIL or RCPT is not understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// The path.
+    Syntax,
+    /// A parameter that is not known, not offered, or has a wrong value.
+    Parameter,
+}
+
+impl Body {
+    fn parse(value: &str) -> Result<Body, Wrong> {
+        match value.to_ascii_uppercase().as_str() {
+            "7BIT" => Ok(Body::SevenBit),
+            "8BITMIME" => Ok(Body::EightBitMime),
+            _ => Err(Wrong::Parameter),
+        }
+    }
+}
+
+impl Return {
+    fn parse(value: &str) -> Result<Return, Wrong> {
+        match value.to_ascii_uppercase().as_str() {
+            "FULL" => Ok(Return::Full),
+            "HDRS" => Ok(Return::Headers),
+            _ => Err(Wrong::Parameter),
+        }
+    }
+}
+
+fn split(parameter: &str) -> (String, Option<&str>) {
+    match parameter.split_once('=') {
+        Some((key, value)) => (key.to_ascii_uppercase(), Some(value)),
+        None => (parameter.to_ascii_uppercase(), None),
+    }
+}
+
+fn number(value: &str) -> Result<u64, Wrong> {
+    let digits =
+        !value.is_empty() && value.len() <= 19 && value.bytes().all(|byte| byte.is_ascii_digit());
+    if digits {
+        value.parse().map_err(|_| Wrong::Parameter)
+    } else {
+        Err(Wrong::Parameter)
+    }
+}
+
+fn xtext(value: &str) -> Result<String, Wrong> {
+    let fits = !value.is_empty() && value.len() <= XTEXT_BYTES_MAX;
+    if fits && value.bytes().all(|byte| byte.is_ascii_graphic()) {
+        Ok(value.into())
+    } else {
+        Err(Wrong::Parameter)
+    }
+}
+
+fn notify(value: &str) -> Result<String, Wrong> {
+    let value = value.to_ascii_uppercase();
+    let known = |word: &str| matches!(word, "SUCCESS" | "FAILURE" | "DELAY");
+    if value == "NEVER" || (value.len() <= 32 && value.split(',').all(known)) {
+        Ok(value)
+    } else {
+        Err(Wrong::Parameter)
+    }
+}

@@ -1,0 +1,81 @@
+//! What a server offers in its answer to EHLO.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+
+/// The extensions that Sluice knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extensions {
+    /// RFC 2920.
+    pub pipelining: bool,
+    /// RFC 1870: the largest message, 0 for any.
+    pub size: Option<u64>,
+    /// RFC 6152.
+    pub eight_bit_mime: bool,
+    /// RFC 6531.
+    pub smtputf8: bool,
+    /// RFC 3030.
+    pub chunking: bool,
+    /// RFC 2034.
+    pub enhanced_status_codes: bool,
+    /// RFC 3461.
+    pub dsn: bool,
+    /// Postfix's XFORWARD: NAME, ADDR, PORT, PROTO, HELO, SOURCE.
+    pub xforward: bool,
+}
+
+impl Extensions {
+    /// Reads one line of an answer to EHLO, behind the code.
+    pub(super) fn learn(&mut self, line: &str) {
+        let mut words = line.split_ascii_whitespace();
+        let keyword = words.next().unwrap_or_default().to_ascii_uppercase();
+        match keyword.as_str() {
+            "PIPELINING" => self.pipelining = true,
+            "SIZE" => {
+                self.size = Some(words.next().and_then(|size| size.parse().ok()).unwrap_or(0))
+            }
+            "8BITMIME" => self.eight_bit_mime = true,
+            "SMTPUTF8" => self.smtputf8 = true,
+            "CHUNKING" => self.chunking = true,
+            "ENHANCEDSTATUSCODES" => self.enhanced_status_codes = true,
+            "DSN" => self.dsn = true,
+            "XFORWARD" => self.xforward = true,
+            _ => {}
+        }
+    }
+
+    /// The answer to EHLO.
+    pub(super) fn offer(&self, hostname: &str, out: &mut Vec<u8>) {
+        let mut lines: Vec<String> = Vec::new();
+        lines.push(hostname.into());
+        let offered = [
+            (self.pipelining, "PIPELINING"),
+            (self.eight_bit_mime, "8BITMIME"),
+            (self.smtputf8, "SMTPUTF8"),
+            (self.chunking, "CHUNKING"),
+            (self.enhanced_status_codes, "ENHANCEDSTATUSCODES"),
+            (self.dsn, "DSN"),
+            (self.xforward, "XFORWARD NAME ADDR PORT PROTO HELO SOURCE"),
+        ];
+        lines.extend(
+            offered
+                .iter()
+                .filter(|(offered, _)| *offered)
+                .map(|(_, name)| String::from(*name)),
+        );
+        if let Some(size) = self.size {
+            let mut line = String::from("SIZE");
+            if size > 0 {
+                let _ = write!(line, " {size}");
+            }
+            lines.push(line);
+        }
+        let last = lines.len() - 1;
+        for (index, line) in lines.iter().enumerate() {
+            out.extend_from_slice(if index == last { b"250 " } else { b"250-" });
+            out.extend_from_slice(line.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! SMTP (RFC 5321) and LMTP (RFC 2033), both halves.
+//!
+//! [`Server`] speaks with a client, [`Client`] with a next hop. Between them stand typed values: [`MailFrom`],
+//! [`RcptTo`], [`Reply`], [`Extensions`]. Content crosses as plain lines: the server half removes the dots of DATA and
+//! makes every line end CRLF, the client half puts dots in again. Nothing of a client's framing reaches the next hop,
+//! which is what SMTP smuggling needs.
+//!
+//! Extensions: PIPELINING (RFC 2920), SIZE (1870), 8BITMIME (6152), SMTPUTF8 (6531), CHUNKING (3030, without
+//! BINARYMIME), ENHANCEDSTATUSCODES (2034), DSN (3461), XFORWARD (Postfix). Not here: TLS and AUTH.
+
+mod client;
+mod command;
+mod dot;
+mod envelope;
+mod extensions;
+mod fuzz;
+mod path;
+mod reply;
+mod server;
+
+pub use client::{Asked, Client, ClientEvent, Unsupported};
+pub use dot::{DotWriter, LineReader};
+pub use envelope::{Body, MailFrom, RcptTo, Return};
+pub use extensions::Extensions;
+pub use fuzz::{fuzz_client, fuzz_server};
+pub use path::Path;
+pub use reply::{Enhanced, Reply};
+pub use server::{Config, Server, ServerEvent};
+
+/// Which of the two protocols is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Protocol {
+    /// RFC 5321.
+    #[default]
+    Smtp,
+    /// RFC 2033: `LHLO`, and a reply for each recipient after the content.
+    Lmtp,
+}

@@ -1,0 +1,570 @@
+//! The server half: what a client says, one event at a time.
+//!
+//! ```text
+//!            EHLO            MAIL            RCPT+          DATA / BDAT      last dot / LAST
+//!  Greeted ───────► Command ──────► Command ──────► Command ───────────► Content ──────────────► Command
+//!                   (each event that needs an answer waits for Server::reply; nothing is taken meanwhile)
+//! ```
+//!
+//! Bounds: a command line of [`Config::line_bytes_max`]; recipients, errors and idle commands as configured. At rest it
+//! is less than a kilobyte.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use stream::Window;
+
+use super::command::{Command, Hello, Line, LineBuffer, attributes};
+use super::dot::LineReader;
+use super::envelope::Wrong;
+use super::{Extensions, MailFrom, Protocol, RcptTo, Reply};
+
+/// What a server half is told at its start.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Who we are: greeting and answer to EHLO.
+    pub hostname: String,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// What is offered in the answer to EHLO.
+    pub extensions: Extensions,
+    /// Recipients of one message; more are deferred by 452.
+    pub recipients_max: u32,
+    /// Wrong commands of one session; then it ends by 421.
+    pub errors_max: u32,
+    /// Commands in a row that bring no message nearer; then the session ends by 421.
+    pub idle_commands_max: u32,
+    /// The longest command line, in bytes.
+    pub line_bytes_max: usize,
+    /// How long the next command may take (RFC 5321, section 4.5.3.2.7: five minutes).
+    pub command_ms_max: u64,
+    /// How long the next bytes of content may take.
+    pub content_ms_max: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            hostname: "localhost".into(),
+            protocol: Protocol::Smtp,
+            extensions: Extensions::default(),
+            recipients_max: 1_000,
+            errors_max: 20,
+            idle_commands_max: 100,
+            line_bytes_max: 4_096,
+            command_ms_max: 300_000,
+            content_ms_max: 180_000,
+        }
+    }
+}
+
+/// What a client wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerEvent {
+    /// Nothing to tell. If no byte was taken either, there is nothing to do until more comes or the host answers.
+    Idle,
+    /// It has greeted and was answered; a transaction under way is void.
+    Hello {
+        /// What it calls itself.
+        domain: String,
+        /// Whether it said EHLO or LHLO.
+        extended: bool,
+    },
+    /// What it knows of its own client; answered already.
+    Xforward(Vec<(String, String)>),
+    /// A message begins. To be answered.
+    Mail(MailFrom),
+    /// For this recipient. To be answered.
+    Recipient(RcptTo),
+    /// It wants to send the content. To be answered by [`Server::begin`] or a refusal.
+    Data,
+    /// Content was written to the window: plain lines that end in CRLF.
+    Content,
+    /// The content is complete. To be answered, in LMTP once for each recipient.
+    End {
+        /// Whether it held a bare CR or LF, which has become CRLF.
+        bare_line_ends: bool,
+    },
+    /// The transaction is void; answered already.
+    Reset,
+    /// The session is over; what is in the outbox is the last.
+    Closed,
+}
+
+/// The server's half of a session.
+#[derive(Debug, Clone)]
+pub struct Server {
+    config: Config,
+    state: State,
+    line: LineBuffer,
+    outbox: Vec<u8>,
+    greeted: bool,
+    errors: u32,
+    idle_commands: u32,
+    transaction: Transaction,
+    deadline: u64,
+}
+
+/// The message under way.
+#[derive(Debug, Clone, Default)]
+struct Transaction {
+    mail: bool,
+    recipients: u32,
+    /// The content has begun in chunks; the reader of their lines.
+    chunks: Option<LineReader>,
+    /// A chunk was refused: all others are, until the transaction ends.
+    failed: bool,
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    /// The next command.
+    Command,
+    /// The host has not answered an event.
+    Asked(Question),
+    /// Content up to the final dot.
+    Data(LineReader),
+    /// A chunk of content.
+    Chunk { left: u64, last: bool },
+    /// A chunk that nobody wants, and what is answered after it.
+    Swallow { left: u64, reply: Option<Reply> },
+    /// No more.
+    Closed,
+}
+
+#[derive(Debug, Clone)]
+enum Question {
+    Mail,
+    Recipient,
+    Data,
+    /// The first chunk's size is known already.
+    Chunk {
+        bytes: u64,
+        last: bool,
+    },
+    /// The replies still to come.
+    End {
+        left: u32,
+    },
+}
+
+/// Calling order: [`step`](Server::step) with what came; answer what asks for an answer; send the
+/// [`outbox`](Server::outbox) and say how much was [`sent`](Server::sent). When [`deadline`](Server::deadline) passes,
+/// [`timeout`](Server::timeout).
+impl Server {
+    /// A session that begins, its greeting in the outbox.
+    pub fn new(config: Config, now: u64) -> Server {
+        let mut server = Server {
+            state: State::Command,
+            line: LineBuffer::default(),
+            outbox: Vec::new(),
+            greeted: false,
+            errors: 0,
+            idle_commands: 0,
+            transaction: Transaction::default(),
+            deadline: now + config.command_ms_max,
+            config,
+        };
+        let name = match server.config.protocol {
+            Protocol::Smtp => "ESMTP",
+            Protocol::Lmtp => "LMTP",
+        };
+        let greeting = alloc::format!("220 {} {name} Sluice\r\n", server.config.hostname);
+        server.outbox.extend_from_slice(greeting.as_bytes());
+        server
+    }
+
+    /// What is to be sent.
+    pub fn outbox(&self) -> &[u8] {
+        &self.outbox
+    }
+
+    /// The first `count` bytes of the outbox have been sent.
+    pub fn sent(&mut self, count: usize) {
+        self.outbox.drain(..count);
+    }
+
+    /// When the client's patience with us, and ours with it, ends.
+    pub fn deadline(&self) -> u64 {
+        self.deadline
+    }
+
+    /// Whether the session is over.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// Whether it is between messages: nothing is lost when the session ends here.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Command) && !self.transaction.mail
+    }
+
+    /// Changes what is offered from the next EHLO on.
+    pub fn offer(&mut self, extensions: Extensions) {
+        self.config.extensions = extensions;
+    }
+
+    /// The deadline has passed: the session ends.
+    pub fn timeout(&mut self) {
+        self.close(Reply::new(421, (4, 4, 2), "You took too long"));
+    }
+
+    /// We end the session, for the time being.
+    pub fn close(&mut self, reply: Reply) {
+        if !self.is_closed() {
+            reply.write(&mut self.outbox);
+            self.state = State::Closed;
+        }
+    }
+
+    /// Takes a prefix of `input` and tells one thing. While an event waits for its answer nothing is taken.
+    ///
+    /// `content` is empty and has room for at least [`LineReader::ROOM_MIN`] bytes.
+    pub fn step(&mut self, now: u64, input: &[u8], content: &mut Window) -> (usize, ServerEvent) {
+        let (taken, event) = match &mut self.state {
+            State::Closed => return (0, ServerEvent::Closed),
+            State::Asked(_) => return (0, ServerEvent::Idle),
+            State::Command => self.command(input),
+            State::Data(reader) => {
+                let read = reader.read(input, content);
+                let bare_line_ends = reader.has_bare_line_ends();
+                if !content.is_empty() {
+                    // The end, if it is here too, is told by the next step.
+                    (read.taken, ServerEvent::Content)
+                } else if read.end {
+                    (read.taken, self.end(bare_line_ends))
+                } else {
+                    (read.taken, ServerEvent::Idle)
+                }
+            }
+            State::Chunk { .. } => self.chunk(input, content),
+            State::Swallow { .. } => self.swallow(input),
+        };
+        if taken > 0 {
+            self.deadline = now.saturating_add(match self.state {
+                State::Data(_) | State::Chunk { .. } => self.config.content_ms_max,
+                _ => self.config.command_ms_max,
+            });
+        }
+        (taken, event)
+    }
+
+    /// Answers the event that waits.
+    ///
+    /// # Panics
+    /// In debug builds, if none does.
+    pub fn reply(&mut self, reply: &Reply) {
+        let State::Asked(question) = core::mem::replace(&mut self.state, State::Command) else {
+            debug_assert!(false, "nothing was asked");
+            return;
+        };
+        match question {
+            Question::Mail => self.transaction.mail = reply.is_positive(),
+            Question::Recipient => self.transaction.recipients += u32::from(reply.is_positive()),
+            Question::Data => {}
+            Question::Chunk { bytes, last } => {
+                self.transaction.failed = true;
+                if last {
+                    self.transaction = Transaction::default();
+                }
+                self.state = State::Swallow {
+                    left: bytes,
+                    reply: Some(reply.clone()),
+                };
+                return self.swallow_nothing();
+            }
+            Question::End { left: 0 | 1 } => self.transaction = Transaction::default(),
+            Question::End { left } => self.state = State::Asked(Question::End { left: left - 1 }),
+        }
+        if reply.is_permanent() && self.transaction.recipients == 0 {
+            self.errors += 1;
+        }
+        reply.write(&mut self.outbox);
+    }
+
+    /// Answers [`ServerEvent::Data`]: the content may come.
+    pub fn begin(&mut self) {
+        let State::Asked(question) = core::mem::replace(&mut self.state, State::Command) else {
+            debug_assert!(false, "nothing was asked");
+            return;
+        };
+        self.idle_commands = 0;
+        match question {
+            Question::Chunk { bytes, last } => {
+                self.transaction.chunks = Some(LineReader::chunks());
+                self.state = State::Chunk { left: bytes, last };
+            }
+            _ => {
+                self.outbox
+                    .extend_from_slice(b"354 End it by a dot on a line of its own\r\n");
+                self.state = State::Data(LineReader::data());
+            }
+        }
+    }
+
+    /// How many recipients of the message under way were taken.
+    pub fn recipients(&self) -> u32 {
+        self.transaction.recipients
+    }
+
+    fn end(&mut self, bare_line_ends: bool) -> ServerEvent {
+        let left = match self.config.protocol {
+            Protocol::Smtp => 1,
+            Protocol::Lmtp => self.transaction.recipients,
+        };
+        self.state = State::Asked(Question::End { left });
+        ServerEvent::End { bare_line_ends }
+    }
+}
+
+/// Commands.
+impl Server {
+    fn command(&mut self, input: &[u8]) -> (usize, ServerEvent) {
+        let (taken, line) = self.line.take(input, self.config.line_bytes_max);
+        let event = match line {
+            Line::Unfinished => return (taken, ServerEvent::Idle),
+            Line::TooLong => Err(Reply::new(500, (5, 5, 2), "Line too long")),
+            Line::Whole(line) => match Command::parse(&line) {
+                Ok(command) => self.obey(command),
+                Err(reply) => Err(reply),
+            },
+        };
+        (taken, event.unwrap_or_else(|refusal| self.refuse(&refusal)))
+    }
+
+    fn refuse(&mut self, refusal: &Reply) -> ServerEvent {
+        refusal.write(&mut self.outbox);
+        if refusal.is_permanent() {
+            self.errors += 1;
+        }
+        if self.errors < self.config.errors_max {
+            return ServerEvent::Idle;
+        }
+        self.close(Reply::new(421, (4, 7, 0), "Too many errors"));
+        ServerEvent::Closed
+    }
+
+    fn obey(&mut self, command: Command<'_>) -> Result<ServerEvent, Reply> {
+        match command {
+            Command::Hello { domain, verb } => self.hello(domain, verb),
+            Command::Mail(text) => self.mail(text),
+            Command::Rcpt(text) => self.rcpt(text),
+            Command::Data => self.data(),
+            Command::Bdat { bytes, last } => Ok(self.bdat(bytes, last)),
+            Command::Xforward(text) => self.xforward(text),
+            Command::Rset => {
+                self.transaction = Transaction::default();
+                self.idle(Reply::new(250, (2, 0, 0), "Ok"))
+                    .map(|_| ServerEvent::Reset)
+            }
+            Command::Noop => self.idle(Reply::new(250, (2, 0, 0), "Ok")),
+            Command::Vrfy => self.idle(Reply::new(252, (2, 0, 0), "Send mail and see")),
+            Command::Help => self.idle(Reply::new(214, (2, 0, 0), "See RFC 5321")),
+            Command::Quit => {
+                Reply::new(221, (2, 0, 0), "Bye").write(&mut self.outbox);
+                self.state = State::Closed;
+                Ok(ServerEvent::Closed)
+            }
+        }
+    }
+
+    /// Answers a command that brings no message nearer.
+    fn idle(&mut self, reply: Reply) -> Result<ServerEvent, Reply> {
+        self.idle_commands += 1;
+        if self.idle_commands > self.config.idle_commands_max {
+            self.close(Reply::new(421, (4, 7, 0), "Too many commands and no mail"));
+            return Ok(ServerEvent::Closed);
+        }
+        reply.write(&mut self.outbox);
+        Ok(ServerEvent::Idle)
+    }
+
+    fn hello(&mut self, domain: &str, verb: Hello) -> Result<ServerEvent, Reply> {
+        if (verb == Hello::Lhlo) != (self.config.protocol == Protocol::Lmtp) {
+            return Err(match self.config.protocol {
+                Protocol::Smtp => Reply::new(500, (5, 5, 1), "This is SMTP: say EHLO"),
+                Protocol::Lmtp => Reply::new(500, (5, 5, 1), "This is LMTP: say LHLO"),
+            });
+        }
+        self.greeted = true;
+        self.transaction = Transaction::default();
+        let extended = verb != Hello::Helo;
+        if extended {
+            self.config
+                .extensions
+                .offer(&self.config.hostname, &mut self.outbox);
+        } else {
+            let reply = alloc::format!("250 {}\r\n", self.config.hostname);
+            self.outbox.extend_from_slice(reply.as_bytes());
+        }
+        Ok(ServerEvent::Hello {
+            domain: domain.chars().take(255).collect(),
+            extended,
+        })
+    }
+
+    fn mail(&mut self, text: &str) -> Result<ServerEvent, Reply> {
+        if !self.greeted {
+            return Err(Reply::new(503, (5, 5, 1), "Say EHLO first"));
+        }
+        if self.transaction.mail {
+            return Err(Reply::new(503, (5, 5, 1), "One sender at a time"));
+        }
+        let mail = MailFrom::parse(text, &self.config.extensions).map_err(wrong)?;
+        if mail.path.needs_utf8() && !mail.smtputf8 {
+            return Err(Reply::new(553, (5, 6, 7), "This address needs SMTPUTF8"));
+        }
+        let size_max = self.config.extensions.size.filter(|&most| most > 0);
+        if let (Some(size), Some(most)) = (mail.size, size_max)
+            && size > most
+        {
+            return Err(Reply::new(552, (5, 3, 4), "Message too large"));
+        }
+        self.transaction = Transaction::default();
+        self.state = State::Asked(Question::Mail);
+        Ok(ServerEvent::Mail(mail))
+    }
+
+    fn rcpt(&mut self, text: &str) -> Result<ServerEvent, Reply> {
+        if !self.transaction.mail {
+            return Err(Reply::new(503, (5, 5, 1), "Say MAIL first"));
+        }
+        if self.transaction.recipients >= self.config.recipients_max {
+            return Err(Reply::new(452, (4, 5, 3), "Too many recipients"));
+        }
+        let rcpt = RcptTo::parse(text, &self.config.extensions).map_err(wrong)?;
+        self.state = State::Asked(Question::Recipient);
+        Ok(ServerEvent::Recipient(rcpt))
+    }
+
+    fn data(&mut self) -> Result<ServerEvent, Reply> {
+        if self.transaction.chunks.is_some() || self.transaction.failed {
+            return Err(Reply::new(503, (5, 5, 1), "The content has begun by BDAT"));
+        }
+        self.need_recipients()?;
+        self.state = State::Asked(Question::Data);
+        Ok(ServerEvent::Data)
+    }
+
+    fn need_recipients(&self) -> Result<(), Reply> {
+        if !self.transaction.mail {
+            return Err(Reply::new(503, (5, 5, 1), "Say MAIL first"));
+        }
+        if self.transaction.recipients == 0 {
+            return Err(Reply::new(554, (5, 5, 1), "No valid recipients"));
+        }
+        Ok(())
+    }
+
+    /// A chunk follows, whatever is wrong: what is not wanted has to be swallowed.
+    fn bdat(&mut self, bytes: u64, last: bool) -> ServerEvent {
+        let refusal = match self.need_recipients() {
+            Err(refusal) => Some(refusal),
+            Ok(()) if !self.config.extensions.chunking => {
+                Some(Reply::new(502, (5, 5, 1), "Not offered here"))
+            }
+            Ok(()) if self.transaction.failed => {
+                Some(Reply::new(503, (5, 5, 1), "An earlier chunk was refused"))
+            }
+            Ok(()) => None,
+        };
+        if let Some(refusal) = refusal {
+            self.errors += 1;
+            self.transaction.failed = true;
+            self.state = State::Swallow {
+                left: bytes,
+                reply: Some(refusal),
+            };
+            self.swallow_nothing();
+            return ServerEvent::Idle;
+        }
+        if self.transaction.chunks.is_some() {
+            self.state = State::Chunk { left: bytes, last };
+            return ServerEvent::Idle;
+        }
+        self.state = State::Asked(Question::Chunk { bytes, last });
+        ServerEvent::Data
+    }
+
+    fn xforward(&mut self, text: &str) -> Result<ServerEvent, Reply> {
+        if !self.config.extensions.xforward {
+            return Err(Reply::new(550, (5, 7, 0), "Not allowed for you"));
+        }
+        if self.transaction.mail {
+            return Err(Reply::new(503, (5, 5, 1), "Not within a message"));
+        }
+        let attributes =
+            attributes(text).ok_or(Reply::new(501, (5, 5, 4), "Syntax: XFORWARD NAME=value..."))?;
+        Reply::new(250, (2, 0, 0), "Ok").write(&mut self.outbox);
+        Ok(ServerEvent::Xforward(attributes))
+    }
+}
+
+/// Chunks.
+impl Server {
+    fn chunk(&mut self, input: &[u8], content: &mut Window) -> (usize, ServerEvent) {
+        let State::Chunk { left, last } = &mut self.state else {
+            unreachable!("called in a chunk")
+        };
+        let reader = self
+            .transaction
+            .chunks
+            .as_mut()
+            .expect("set when the first chunk began");
+        let offered = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+        let read = reader.read(&input[..offered], content);
+        *left -= read.taken as u64;
+        if *left > 0 || !content.is_empty() {
+            let event = if content.is_empty() {
+                ServerEvent::Idle
+            } else {
+                ServerEvent::Content
+            };
+            return (read.taken, event);
+        }
+        if !*last {
+            self.state = State::Command;
+            Reply::new(250, (2, 0, 0), "Chunk taken").write(&mut self.outbox);
+            // Idle without a byte taken would say that there is nothing left to do.
+            return if read.taken > 0 { (read.taken, ServerEvent::Idle) } else { self.command(input) };
+        }
+        reader.finish(content);
+        if !content.is_empty() {
+            return (read.taken, ServerEvent::Content);
+        }
+        let bare_line_ends = reader.has_bare_line_ends();
+        (read.taken, self.end(bare_line_ends))
+    }
+
+    fn swallow(&mut self, input: &[u8]) -> (usize, ServerEvent) {
+        let State::Swallow { left, .. } = &mut self.state else {
+            unreachable!("called when swallowing")
+        };
+        let count = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+        *left -= count as u64;
+        self.swallow_nothing();
+        (count, ServerEvent::Idle)
+    }
+
+    /// Answers when the unwanted chunk is gone.
+    fn swallow_nothing(&mut self) {
+        let State::Swallow { left: 0, reply } = &mut self.state else {
+            return;
+        };
+        let reply = reply.take();
+        self.state = State::Command;
+        if let Some(reply) = reply {
+            reply.write(&mut self.outbox);
+        }
+        if self.errors >= self.config.errors_max {
+            self.close(Reply::new(421, (4, 7, 0), "Too many errors"));
+        }
+    }
+}
+
+fn wrong(wrong: Wrong) -> Reply {
+    match wrong {
+        Wrong::Syntax => Reply::new(501, (5, 1, 3), "Bad address syntax"),
+        Wrong::Parameter => Reply::new(555, (5, 5, 4), "Parameter not recognised or not offered"),
+    }
+}

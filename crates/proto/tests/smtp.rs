@@ -1,0 +1,426 @@
+//! Conversations with the server half, written as they stand on the wire, and the two halves face to face.
+
+use proto::smtp::{
+    Asked, Client, ClientEvent, Config, Extensions, MailFrom, Protocol, RcptTo, Reply, Server, ServerEvent, Unsupported,
+};
+use stream::Window;
+
+const ALL: Extensions = Extensions {
+    pipelining: true,
+    size: Some(1000),
+    eight_bit_mime: true,
+    smtputf8: true,
+    chunking: true,
+    enhanced_status_codes: true,
+    dsn: true,
+    xforward: true,
+};
+
+/// A host that says yes to everything but recipients that contain "no".
+struct Host {
+    server: Server,
+    events: Vec<ServerEvent>,
+    content: Vec<u8>,
+    lmtp: bool,
+}
+
+impl Host {
+    fn new(config: Config) -> Host {
+        let lmtp = config.protocol == Protocol::Lmtp;
+        Host { server: Server::new(config, 0), events: Vec::new(), content: Vec::new(), lmtp }
+    }
+
+    /// Hears `input`, in pieces of at most `piece` bytes, and returns what it answers.
+    fn hear(&mut self, input: &[u8], piece: usize) -> String {
+        for piece in input.chunks(piece) {
+            let mut at = 0;
+            loop {
+                let mut window = Window::with_capacity(64);
+                let (taken, event) = self.server.step(0, &piece[at..], &mut window);
+                at += taken;
+                self.content.extend_from_slice(window.filled());
+                match &event {
+                    ServerEvent::Idle if taken == 0 => break,
+                    ServerEvent::Idle | ServerEvent::Content => continue,
+                    ServerEvent::Closed if self.events.last() == Some(&ServerEvent::Closed) => break,
+                    ServerEvent::Mail(_) => self.server.reply(&Reply::new(250, (2, 1, 0), "Ok")),
+                    ServerEvent::Recipient(rcpt) if rcpt.path.as_str().contains("no") => {
+                        self.server.reply(&Reply::new(550, (5, 1, 1), "No"));
+                    }
+                    ServerEvent::Recipient(_) => self.server.reply(&Reply::new(250, (2, 1, 5), "Ok")),
+                    ServerEvent::Data => self.server.begin(),
+                    ServerEvent::End { .. } => {
+                        let replies = if self.lmtp { self.server.recipients() } else { 1 };
+                        (0..replies).for_each(|_| self.server.reply(&Reply::new(250, (2, 0, 0), "Taken")));
+                    }
+                    _ => {}
+                }
+                self.events.push(event);
+            }
+        }
+        let said = String::from_utf8(self.server.outbox().to_vec()).unwrap();
+        self.server.sent(said.len());
+        said
+    }
+}
+
+/// Plays `C:` and `S:` lines; `*` at the end of an expectation stands for anything.
+fn play(config: Config, script: &str) -> Host {
+    let mut host = Host::new(config);
+    let mut said: Vec<String> = Vec::new();
+    for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (side, text) = line.split_at(2);
+        let text = text.strip_prefix(' ').unwrap_or(text);
+        match side {
+            "C:" => said.extend(host.hear(format!("{text}\r\n").as_bytes(), 3).lines().map(String::from)),
+            "S:" => {
+                if said.is_empty() {
+                    said.extend(host.hear(b"", 1).lines().map(String::from));
+                    said.extend(String::from_utf8_lossy(host.server.outbox()).lines().map(String::from));
+                    let count = host.server.outbox().len();
+                    host.server.sent(count);
+                }
+                let got = if said.is_empty() { String::new() } else { said.remove(0) };
+                let matches = text.strip_suffix('*').map_or(got == text, |start| got.starts_with(start));
+                assert!(matches, "expected {text:?}, got {got:?}, then {said:?}");
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    assert!(said.is_empty(), "not expected: {said:?}");
+    host
+}
+
+fn smtp() -> Config {
+    Config { hostname: "mx.test".into(), extensions: ALL, ..Config::default() }
+}
+
+#[test]
+fn a_session_with_everything_that_is_offered() {
+    let host = play(
+        smtp(),
+        "S: 220 mx.test ESMTP Sluice
+         C: EHLO client.test
+         S: 250-mx.test
+         S: 250-PIPELINING
+         S: 250-8BITMIME
+         S: 250-SMTPUTF8
+         S: 250-CHUNKING
+         S: 250-ENHANCEDSTATUSCODES
+         S: 250-DSN
+         S: 250-XFORWARD NAME ADDR PORT PROTO HELO SOURCE
+         S: 250 SIZE 1000
+         C: MAIL FROM:<a@b> SIZE=10 BODY=8BITMIME RET=HDRS ENVID=x+20y
+         S: 250 2.1.0 Ok
+         C: RCPT TO:<c@d> NOTIFY=success,FAILURE ORCPT=rfc822;c@d
+         S: 250 2.1.5 Ok
+         C: DATA
+         S: 354 *
+         C: Subject: x
+         C:
+         C: ..dot
+         C: .
+         S: 250 2.0.0 Taken
+         C: QUIT
+         S: 221 2.0.0 Bye",
+    );
+    assert_eq!(host.content, b"Subject: x\r\n\r\n.dot\r\n");
+    let Some(ServerEvent::Recipient(rcpt)) = host.events.iter().find(|e| matches!(e, ServerEvent::Recipient(_))) else {
+        panic!("{:?}", host.events)
+    };
+    assert_eq!(rcpt.notify.as_deref(), Some("SUCCESS,FAILURE"));
+    assert_eq!(host.events.last(), Some(&ServerEvent::Closed));
+}
+
+#[test]
+fn commands_out_of_order_are_refused() {
+    play(
+        smtp(),
+        "S: 220 *
+         C: MAIL FROM:<a@b>
+         S: 503 5.5.1 *
+         C: HELO x
+         S: 250 mx.test
+         C: RCPT TO:<a@b>
+         S: 503 5.5.1 *
+         C: DATA
+         S: 503 5.5.1 *
+         C: MAIL FROM:<a@b>
+         S: 250 *
+         C: MAIL FROM:<a@b>
+         S: 503 5.5.1 *
+         C: DATA
+         S: 554 5.5.1 *
+         C: RCPT TO:<no@d>
+         S: 550 5.1.1 No
+         C: DATA
+         S: 554 5.5.1 *
+         C: RSET
+         S: 250 *
+         C: RCPT TO:<c@d>
+         S: 503 5.5.1 *",
+    );
+}
+
+#[test]
+fn what_is_not_understood_is_said() {
+    play(
+        smtp(),
+        "S: 220 *
+         C: EHLO
+         S: 501 *
+         C: FOO
+         S: 500 5.5.2 *
+         C: HELO x
+         S: 250 *
+         C: MAIL FROM:<a@b
+         S: 501 5.1.3 *
+         C: MAIL FROM:<a@b> FOO=BAR
+         S: 555 5.5.4 *
+         C: MAIL FROM:<a@b> SIZE=2000
+         S: 552 5.3.4 *
+         C: MAIL FROM:<gr\u{fc}n@b>
+         S: 553 5.6.7 *
+         C: MAIL TO:<a@b>
+         S: 501 *
+         C: VRFY a
+         S: 252 *
+         C: EXPN a
+         S: 502 *
+         C: STARTTLS
+         S: 502 *
+         C: QUIT now
+         S: 501 *
+         C: LHLO x
+         S: 500 *",
+    );
+}
+
+#[test]
+fn a_line_too_long_is_skipped_whole() {
+    let config = Config { line_bytes_max: 50, ..smtp() };
+    let long = "x".repeat(200);
+    play(config, &format!("S: 220 *\nC: NOOP {long}\nS: 500 5.5.2 Line too long\nC: NOOP\nS: 250 *"));
+}
+
+#[test]
+fn errors_and_idle_commands_are_bounded() {
+    let config = Config { errors_max: 2, ..smtp() };
+    play(config, "S: 220 *\nC: A\nS: 500 *\nC: B\nS: 500 *\nS: 421 4.7.0 *");
+    let config = Config { idle_commands_max: 1, ..smtp() };
+    play(config, "S: 220 *\nC: NOOP\nS: 250 *\nC: NOOP\nS: 421 4.7.0 *");
+}
+
+#[test]
+fn recipients_beyond_the_bound_are_deferred() {
+    let config = Config { recipients_max: 1, ..smtp() };
+    play(config, "S: 220 *\nC: HELO x\nS: 250 *\nC: MAIL FROM:<>\nS: 250 *\nC: RCPT TO:<a@b>\nS: 250 *\nC: RCPT TO:<b@b>\nS: 452 4.5.3 *");
+}
+
+#[test]
+fn chunks_are_content_too() {
+    let mut host = Host::new(smtp());
+    let said = host.hear(
+        b"EHLO x\r\nMAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nBDAT 5\r\n.\r\nab\
+          BDAT 6\r\n\ncd\r\n.BDAT 0 LAST\r\nNOOP\r\n",
+        4,
+    );
+    assert!(said.ends_with("250 2.0.0 Chunk taken\r\n250 2.0.0 Chunk taken\r\n250 2.0.0 Taken\r\n250 2.0.0 Ok\r\n"), "{said}");
+    assert_eq!(host.content, b".\r\nab\r\ncd\r\n.");
+    assert!(host.events.contains(&ServerEvent::End { bare_line_ends: true }));
+}
+
+#[test]
+fn a_chunk_that_is_not_wanted_is_swallowed() {
+    let mut host = Host::new(smtp());
+    let said = host.hear(b"EHLO x\r\nMAIL FROM:<a@b>\r\nRCPT TO:<no@d>\r\nBDAT 10 LAST\r\nMAIL FROM:NOOP\r\n", 5);
+    assert!(said.ends_with("550 5.1.1 No\r\n554 5.5.1 No valid recipients\r\n250 2.0.0 Ok\r\n"), "{said}");
+    assert!(host.content.is_empty());
+}
+
+#[test]
+fn a_refusal_of_the_content_holds_for_all_chunks() {
+    let mut server = Server::new(smtp(), 0);
+    let mut window = Window::with_capacity(64);
+    let mut input: &[u8] = b"EHLO x\r\nMAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nBDAT 3\r\nabcBDAT 3 LAST\r\nabcNOOP\r\n";
+    loop {
+        let (taken, event) = server.step(0, input, &mut window);
+        input = &input[taken..];
+        match event {
+            ServerEvent::Data => server.reply(&Reply::new(451, (4, 3, 0), "Later")),
+            ServerEvent::Mail(_) | ServerEvent::Recipient(_) => server.reply(&Reply::new(250, (2, 0, 0), "Ok")),
+            ServerEvent::Idle if taken == 0 => break,
+            _ => {}
+        }
+    }
+    let said = String::from_utf8_lossy(server.outbox()).to_string();
+    assert!(said.ends_with("451 4.3.0 Later\r\n503 5.5.1 An earlier chunk was refused\r\n250 2.0.0 Ok\r\n"), "{said}");
+}
+
+#[test]
+fn lmtp_answers_for_each_recipient() {
+    let config = Config { protocol: Protocol::Lmtp, ..smtp() };
+    play(
+        config,
+        "S: 220 mx.test LMTP Sluice
+         C: EHLO x
+         S: 500 *
+         C: LHLO x
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250 *
+         C: MAIL FROM:<a@b>
+         S: 250 *
+         C: RCPT TO:<c@d>
+         S: 250 *
+         C: RCPT TO:<no@d>
+         S: 550 *
+         C: RCPT TO:<e@d>
+         S: 250 *
+         C: DATA
+         S: 354 *
+         C: .
+         S: 250 2.0.0 Taken
+         S: 250 2.0.0 Taken",
+    );
+}
+
+#[test]
+fn time_runs_out() {
+    let mut server = Server::new(smtp(), 1_000);
+    assert_eq!(server.deadline(), 301_000);
+    server.step(2_000, b"NO", &mut Window::with_capacity(8));
+    assert_eq!(server.deadline(), 302_000);
+    server.timeout();
+    assert!(server.outbox().ends_with(b"421 4.4.2 You took too long\r\n"));
+    assert_eq!(server.step(0, b"x", &mut Window::with_capacity(8)), (0, ServerEvent::Closed));
+}
+
+#[test]
+fn a_hop_is_greeted_learned_and_given_what_it_offers() {
+    let mut client = Client::new("mx.test", Protocol::Smtp);
+    assert_eq!(client.step(b"220 hi\r\n"), (8, ClientEvent::Reply(Asked::Greeting, Reply { code: 220, enhanced: None, text: "hi".into() })));
+    client.hello();
+    let (_, event) = client.step(b"250-hop\r\n250-size 1000\r\n250 DSN\r\n");
+    assert!(matches!(event, ClientEvent::Reply(Asked::Hello, _)));
+    assert_eq!(*client.extensions(), Extensions { size: Some(1000), dsn: true, ..Extensions::default() });
+    client.sent(client.outbox().len());
+    let utf8 = MailFrom { smtputf8: true, ..MailFrom::default() };
+    assert_eq!(client.mail(&utf8), Err(Unsupported::SmtpUtf8));
+    client.mail(&MailFrom { size: Some(7), envid: Some("e".into()), ..MailFrom::default() }).unwrap();
+    assert_eq!(client.outbox(), b"MAIL FROM:<> SIZE=7 ENVID=e\r\n");
+}
+
+#[test]
+fn a_hop_without_ehlo_is_spoken_to_in_plain_smtp() {
+    let mut client = Client::new("mx.test", Protocol::Smtp);
+    client.step(b"220 hi\r\n");
+    client.hello();
+    assert_eq!(client.step(b"500 what\r\n").1, ClientEvent::Idle);
+    assert_eq!(client.outbox(), b"EHLO mx.test\r\nHELO mx.test\r\n");
+    assert!(matches!(client.step(b"250 hop\r\n").1, ClientEvent::Reply(Asked::Hello, Reply { code: 250, .. })));
+}
+
+#[test]
+fn a_hop_that_speaks_out_of_turn_is_left() {
+    for said in ["hello\r\n", "220 hi\r\n250 extra\r\n", "220-a\r\n250 b\r\n", "220 hi\r\n421 bye\r\n"] {
+        let mut client = Client::new("mx.test", Protocol::Smtp);
+        let (taken, first) = client.step(said.as_bytes());
+        let broken = matches!(first, ClientEvent::Broken(_)) || matches!(client.step(&said.as_bytes()[taken..]).1, ClientEvent::Broken(_));
+        assert!(broken, "{said:?}");
+    }
+    let endless = "220-x\r\n".repeat(200);
+    assert!(matches!(Client::new("x", Protocol::Smtp).step(endless.as_bytes()).1, ClientEvent::Broken(_)));
+}
+
+/// A client half and a server half in one room, the bytes between them cut into pieces.
+fn face_to_face(content: &[u8], piece: usize, chunked: bool) -> Vec<u8> {
+    let mut host = Host::new(smtp());
+    let mut client = Client::new("client.test", Protocol::Smtp);
+    let mut to_client = host.hear(b"", 1).into_bytes();
+    to_client.extend_from_slice(host.server.outbox());
+    host.server.sent(host.server.outbox().len());
+    let mut done = false;
+    for _ in 0..100 {
+        if done {
+            break;
+        }
+        let mut events = Vec::new();
+        let mut at = 0;
+        while at < to_client.len() {
+            let (taken, event) = client.step(&to_client[at..to_client.len().min(at + piece)]);
+            at += taken;
+            events.push(event);
+        }
+        for event in events {
+            match event {
+                ClientEvent::Idle => {}
+                ClientEvent::Broken(reason) => panic!("{reason}"),
+                ClientEvent::Reply(Asked::Greeting, _) => client.hello(),
+                ClientEvent::Reply(Asked::Hello, _) => {
+                    client.mail(&MailFrom::default()).unwrap();
+                    let (_, rcpt) = parse_rcpt();
+                    client.recipient(&rcpt).unwrap();
+                    if chunked {
+                        for piece in content.chunks(piece) {
+                            client.chunk(piece, None);
+                        }
+                        client.chunk(b"", Some(1));
+                    } else {
+                        client.data();
+                    }
+                }
+                ClientEvent::Reply(Asked::Data, _) => {
+                    content.chunks(piece).for_each(|piece| client.content(piece));
+                    client.end(1);
+                }
+                ClientEvent::Reply(Asked::Done, reply) => {
+                    assert_eq!(reply.code, 250);
+                    done = true;
+                }
+                ClientEvent::Reply(_, reply) => assert!(reply.is_positive(), "{reply}"),
+            }
+        }
+        let to_server = client.outbox().to_vec();
+        client.sent(to_server.len());
+        to_client = host.hear(&to_server, piece).into_bytes();
+    }
+    assert!(done, "the two halves wait for each other");
+    host.content
+}
+
+fn parse_rcpt() -> (Server, RcptTo) {
+    let mut server = Server::new(smtp(), 0);
+    let mut input: &[u8] = b"EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<c@d>\r\n";
+    loop {
+        let (taken, event) = server.step(0, input, &mut Window::with_capacity(8));
+        input = &input[taken..];
+        match event {
+            ServerEvent::Recipient(rcpt) => return (server, rcpt),
+            ServerEvent::Mail(_) => server.reply(&Reply::new(250, (2, 0, 0), "Ok")),
+            _ => {}
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn content_passes_both_halves_unchanged(
+        lines in proptest::collection::vec("[a.]{0,6}", 0..20), piece in 1usize..50, chunked: bool,
+    ) {
+        let content: Vec<u8> = lines.iter().flat_map(|line| [line.as_bytes(), b"\r\n"].concat()).collect();
+        proptest::prop_assert_eq!(face_to_face(&content, piece, chunked), content);
+    }
+
+    #[test]
+    fn no_input_breaks_a_half(data in proptest::collection::vec(proptest::num::u8::ANY, 0..300)) {
+        proto::smtp::fuzz_server(&data);
+        proto::smtp::fuzz_client(&data);
+    }
+}
