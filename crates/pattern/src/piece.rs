@@ -109,7 +109,7 @@ impl Piece {
     }
 
     /// The fewest and the most bytes that the piece consumes.
-    pub(crate) fn lengths(&self) -> (usize, usize) {
+    pub fn lengths(&self) -> (usize, usize) {
         match self {
             Piece::Byte { .. } | Piece::Set(_) => (1, 1),
             Piece::Skip(count) => (usize::from(*count), usize::from(*count)),

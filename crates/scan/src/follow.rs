@@ -1,0 +1,364 @@
+//! Following matches: gaps, places, counts and expressions of one table over one stream.
+//!
+//! Of an open gap only the earliest end of what is before it matters; of a bounded gap the ends within its reach. Ends
+//! that follow each other (a part of zeros in a run of zeros) are one entry. What would pass a bound is counted as lost
+//! and told, never dropped silently.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use pattern::Match;
+use stream::FileType;
+
+use crate::layout::Layout;
+use crate::location::Location;
+use crate::table::{Chain, Link, Table, User};
+
+/// The most runs of ends that are remembered at one gap of one chain.
+const RUNS_MAX: usize = 64;
+/// The most chains, and the most logical signatures, that are followed at a time in one stream.
+const FOLLOWED_MAX: usize = 32_768;
+
+/// Signature and chain numbers are spread by one multiplication.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        let mixed = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+type Map<T> = HashMap<u32, T, BuildHasherDefault<NumberHasher>>;
+
+/// A signature that holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Hit {
+    /// Behind how many bytes of the stream it was known.
+    pub(crate) known: u64,
+    pub(crate) signature: u32,
+    /// Where its (first) match starts.
+    pub(crate) start: u64,
+}
+
+/// What is remembered of a stream.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Follower {
+    chains: Map<ChainState>,
+    rules: Map<RuleState>,
+    told: HashSet<u32, BuildHasherDefault<NumberHasher>>,
+    lost: u64,
+}
+
+/// The ends of all links of a chain but the last, and, for a chain that is placed from the end, its starts.
+#[derive(Debug, Clone, Default)]
+struct ChainState {
+    ends: Vec<Ends>,
+    complete: Ends,
+}
+
+/// Runs of ends; each with the start of the chain that its first end belongs to.
+#[derive(Debug, Clone, Default)]
+struct Ends(VecDeque<Run>);
+
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    first: u64,
+    last: u64,
+    start: u64,
+}
+
+#[derive(Debug, Clone)]
+struct RuleState {
+    counts: Box<[Count]>,
+    first: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    count: u32,
+    last_start: u64,
+}
+
+impl Ends {
+    /// Adds an end; whether an older one had to go.
+    fn push(&mut self, end: u64, start: u64) -> bool {
+        if let Some(run) = self.0.back_mut() {
+            let shifted = run.start.wrapping_add(end.wrapping_sub(run.first));
+            if (run.first..=run.last).contains(&end) && shifted == start {
+                return false;
+            }
+            if end == run.last.wrapping_add(1) && shifted == start {
+                run.last = end;
+                return false;
+            }
+        }
+        self.0.push_back(Run {
+            first: end,
+            last: end,
+            start,
+        });
+        if self.0.len() > RUNS_MAX {
+            self.0.pop_front();
+            return true;
+        }
+        false
+    }
+
+    /// Forgets runs that end before `oldest`.
+    fn forget(&mut self, oldest: u64) {
+        while self.0.front().is_some_and(|run| run.last < oldest) {
+            self.0.pop_front();
+        }
+    }
+
+    /// The starts of the chains that have an end from `low` to `high`, one for each run.
+    fn between(&self, low: u64, high: u64) -> impl Iterator<Item = u64> {
+        let fits = move |run: &&Run| run.first <= high && run.last >= low;
+        let start = move |run: &Run| run.start.saturating_add(low.max(run.first) - run.first);
+        self.0.iter().filter(fits).map(start)
+    }
+}
+
+/// What a follower needs to know of the stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) layout: Option<&'a Layout>,
+    pub(crate) container: Option<FileType>,
+}
+
+impl Follower {
+    /// How much was given up because a bound was reached.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// A part matched.
+    pub(crate) fn on_match(&mut self, context: Context<'_>, found: Match, hits: &mut Vec<Hit>) {
+        for user in context.table.users(found.part) {
+            let chain = &context.table.chains[user.chain as usize];
+            if self.told.contains(&chain.signature) {
+                continue;
+            }
+            let links = context.table.links(chain);
+            if user.link == 0 {
+                if chain.location.admits(found.start, context.layout) {
+                    self.reached(context, (chain, links), *user, found.start, found, hits);
+                }
+                continue;
+            }
+            for start in self.predecessors(chain, links, *user, found) {
+                self.reached(context, (chain, links), *user, start, found, hits);
+            }
+        }
+    }
+
+    /// The starts of the chains that this match goes on with.
+    fn predecessors(&self, chain: &Chain, links: &[Link], user: User, found: Match) -> Vec<u64> {
+        let before = usize::from(user.link) - 1;
+        let ends = self
+            .chains
+            .get(&user.chain)
+            .and_then(|state| state.ends.get(before));
+        let (Some(ends), Some(link)) = (ends, links.get(usize::from(user.link))) else {
+            return Vec::new();
+        };
+        let Some(high) = found.start.checked_sub(u64::from(link.gap.min)) else {
+            return Vec::new();
+        };
+        let low = if link.gap.is_open() {
+            0
+        } else {
+            found.start.saturating_sub(u64::from(link.gap.max))
+        };
+        let every = matches!(chain.location, Location::FromEnd { .. });
+        ends.between(low, high)
+            .take(if every { RUNS_MAX } else { 1 })
+            .collect()
+    }
+
+    /// A chain that starts at `start` has got to this link.
+    fn reached(
+        &mut self,
+        context: Context<'_>,
+        (chain, links): (&Chain, &[Link]),
+        user: User,
+        start: u64,
+        found: Match,
+        hits: &mut Vec<Hit>,
+    ) {
+        let number = usize::from(user.link);
+        let Some(next) = links.get(number + 1) else {
+            return self.complete(context, chain, user.chain, start, found, hits);
+        };
+        let Some(state) = chain_state(&mut self.chains, user.chain, &mut self.lost) else {
+            return;
+        };
+        if state.ends.len() <= number {
+            state.ends.resize_with(links.len() - 1, Ends::default);
+        }
+        let ends = &mut state.ends[number];
+        match chain.location {
+            Location::FromEnd { back, .. } => ends
+                .0
+                .retain(|run| run.start >= found.known.saturating_sub(back)),
+            _ if next.gap.is_open() => {
+                if ends.0.is_empty() {
+                    ends.push(found.end, start);
+                }
+                return;
+            }
+            _ => {
+                let reach = u64::from(next.gap.max) + u64::from(next.bytes_max) + 2;
+                ends.forget(found.known.saturating_sub(reach));
+            }
+        }
+        self.lost += u64::from(ends.push(found.end, start));
+    }
+
+    fn complete(
+        &mut self,
+        context: Context<'_>,
+        chain: &Chain,
+        number: u32,
+        start: u64,
+        found: Match,
+        hits: &mut Vec<Hit>,
+    ) {
+        if let Location::FromEnd { back, .. } = chain.location {
+            let Some(state) = chain_state(&mut self.chains, number, &mut self.lost) else {
+                return;
+            };
+            state.complete.forget(found.known.saturating_sub(back));
+            self.lost += u64::from(state.complete.push(start, start));
+            return;
+        }
+        self.count(context, chain, start, found.known, hits);
+    }
+
+    /// A body matched for good.
+    fn count(
+        &mut self,
+        context: Context<'_>,
+        chain: &Chain,
+        start: u64,
+        known: u64,
+        hits: &mut Vec<Hit>,
+    ) {
+        let signature = chain.signature;
+        let Some(number) = context.table.signatures[signature as usize].rule else {
+            self.tell(signature, start, known, hits);
+            return;
+        };
+        let rule = &context.table.rules[number as usize];
+        if self.rules.len() >= FOLLOWED_MAX && !self.rules.contains_key(&signature) {
+            self.lost += 1;
+            return;
+        }
+        let state = self.rules.entry(signature).or_insert_with(|| RuleState {
+            counts: vec![Count::default(); usize::from(rule.subs)].into_boxed_slice(),
+            first: start,
+        });
+        let Some(count) = state.counts.get_mut(usize::from(chain.sub)) else {
+            return;
+        };
+        if count.count > 0 && count.last_start == start {
+            return;
+        }
+        count.count = count.count.saturating_add(1);
+        count.last_start = start;
+        let container = rule
+            .container
+            .is_none_or(|wanted| wanted.admits(context.container));
+        let first = state.first;
+        if rule.early && container && rule.expression.holds(|sub| count_of(&state.counts, sub)) {
+            self.tell(signature, first, known, hits);
+        }
+    }
+
+    fn tell(&mut self, signature: u32, start: u64, known: u64, hits: &mut Vec<Hit>) {
+        if self.told.insert(signature) {
+            hits.push(Hit {
+                known,
+                signature,
+                start,
+            });
+        }
+    }
+
+    /// The stream has ended after `size` bytes: decides what could not be decided before.
+    pub(crate) fn finish(&mut self, context: Context<'_>, size: u64, hits: &mut Vec<Hit>) {
+        let mut placed = Vec::new();
+        for (&number, state) in &self.chains {
+            let chain = &context.table.chains[number as usize];
+            for run in &state.complete.0 {
+                let starts = run.first..=run.last;
+                placed.extend(
+                    starts
+                        .filter(|&start| chain.location.admits_at_end(start, size))
+                        .map(|start| (number, start)),
+                );
+            }
+        }
+        placed.sort_unstable();
+        for (number, start) in placed {
+            let chain = context.table.chains[number as usize];
+            if !self.told.contains(&chain.signature) {
+                self.count(context, &chain, start, size, hits);
+            }
+        }
+        let mut due: Vec<u32> = self.rules.keys().copied().collect();
+        due.extend(&context.table.hold_untouched);
+        due.sort_unstable();
+        due.dedup();
+        for signature in due {
+            if let Some(start) = self.holds_at_end(context, signature, size) {
+                self.tell(signature, start, size, hits);
+            }
+        }
+    }
+
+    fn holds_at_end(&self, context: Context<'_>, signature: u32, size: u64) -> Option<u64> {
+        let rule = context.table.signatures.get(signature as usize)?.rule?;
+        let rule = context.table.rules.get(rule as usize)?;
+        let state = self.rules.get(&signature);
+        let fits = rule
+            .file_size
+            .is_none_or(|(min, max)| (min..=max).contains(&size))
+            && rule
+                .container
+                .is_none_or(|wanted| wanted.admits(context.container))
+            && rule
+                .expression
+                .holds(|sub| state.map_or(0, |state| count_of(&state.counts, sub)));
+        fits.then(|| state.map_or(0, |state| state.first))
+    }
+}
+
+fn count_of(counts: &[Count], sub: u8) -> u32 {
+    counts.get(usize::from(sub)).map_or(0, |count| count.count)
+}
+
+fn chain_state<'a>(
+    chains: &'a mut Map<ChainState>,
+    number: u32,
+    lost: &mut u64,
+) -> Option<&'a mut ChainState> {
+    if chains.len() >= FOLLOWED_MAX && !chains.contains_key(&number) {
+        *lost += 1;
+        return None;
+    }
+    Some(chains.entry(number).or_default())
+}

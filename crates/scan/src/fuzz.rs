@@ -1,0 +1,102 @@
+//! Fuzz bodies.
+
+use std::sync::Arc;
+
+use stream::{Event, FileType, Fuel, Note, Nothing, Stage, Window};
+
+use crate::{Builder, Database, Scan};
+
+/// Fuzz body: the first byte names a kind of database, the text up to a NUL is one, the rest is scanned with it.
+pub fn fuzz_database(data: &[u8]) {
+    const NAMES: [&str; 8] = [
+        "a.hdb", "a.hsb", "a.ndb", "a.ldb", "a.fp", "a.ign", "a.ign2", "a.db",
+    ];
+    let Some((&kind, rest)) = data.split_first() else {
+        return;
+    };
+    let (text, stream) = match rest.iter().position(|&byte| byte == 0) {
+        Some(end) => (&rest[..end], &rest[end + 1..]),
+        None => (rest, rest),
+    };
+    let mut builder = Builder::new();
+    let _ = builder.add(NAMES[usize::from(kind) % NAMES.len()], text);
+    check(&Arc::new(builder.build()), FileType::Binary, stream, kind);
+}
+
+/// Fuzz body: scans `data` with a fixed database of every form, as a type and with cuts taken from it.
+pub fn fuzz_scan(data: &[u8]) {
+    let Some((&choice, stream)) = data.split_first() else {
+        return;
+    };
+    const TYPES: [FileType; 5] = [
+        FileType::Binary,
+        FileType::Pe,
+        FileType::Elf,
+        FileType::Html,
+        FileType::Mail,
+    ];
+    let database = Arc::new(every_form());
+    check(
+        &database,
+        TYPES[usize::from(choice) % TYPES.len()],
+        stream,
+        choice >> 3,
+    );
+}
+
+/// Scanned whole and in pieces, the same must be told.
+fn check(database: &Arc<Database>, file_type: FileType, stream: &[u8], cut: u8) {
+    let whole = tell(
+        Scan::new(database.clone(), file_type, None),
+        stream,
+        stream.len().max(1),
+    );
+    let pieces = tell(
+        Scan::new(database.clone(), file_type, None),
+        stream,
+        usize::from(cut) + 1,
+    );
+    assert_eq!(whole, pieces);
+}
+
+fn tell(mut scan: Scan, stream: &[u8], piece: usize) -> Vec<(String, u64)> {
+    let mut window = Window::with_capacity(1);
+    let mut told = Vec::new();
+    for segment in stream.chunks(piece) {
+        let mut rest = segment;
+        while !rest.is_empty() {
+            let step = scan.step(rest, &mut window, &mut Fuel::unlimited());
+            rest = &rest[step.taken..];
+            note(step.event, &mut told);
+        }
+    }
+    loop {
+        match scan.finish(&Nothing, &mut window, &mut Fuel::unlimited()) {
+            Event::End => return told,
+            event => note(event, &mut told),
+        }
+    }
+}
+
+fn note(event: Event, told: &mut Vec<(String, u64)>) {
+    if let Event::Note(Note::Finding(finding)) = event {
+        told.push((finding.name.into_owned(), finding.offset));
+    }
+}
+
+/// A database with every supported form, over few letters so that little data matches much.
+fn every_form() -> Database {
+    let mut builder = Builder::new();
+    let ndb = "P:0:*:6161626261616262\nG:0:*:616162*626261\nB:0:*:6162{2-9}6263\nE:0:EOF-6,3:6162\nF:0:EOF-20,20:6162{-3}6261\n\
+        A:0:3,4:61??62\nN:0:*:6162!(6161|6262)6?62\nO:0:*:6162(61|6262|{2}63)62\nW:0:*:(B)6161(W)62(L)\nX:1:EP+0,9:6162\n\
+        S:1:S0+0,99:6162\nH:3:*:4162\nK:0:*:6261[1-3]63";
+    let ldb = "L;Target:0;0&1;6161;6262\nM;Target:0;(0|1)>3,2;6162;6261\nQ;Target:0;0&1=0;6162;6363\n\
+        R;Target:0,FileSize:5-9;0;6162\nT;Target:0;0|1;6162::iwa;626161::f\nU;Target:0;0=0;636363";
+    builder
+        .add("f.ndb", ndb.as_bytes())
+        .expect("a readable text");
+    builder
+        .add("f.ldb", ldb.as_bytes())
+        .expect("a readable text");
+    builder.build()
+}

@@ -1,0 +1,234 @@
+//! Where in a stream a body may start.
+
+use crate::body::number;
+use crate::layout::Layout;
+
+/// The first offset, relative to something, at which a body may start, and how far beyond it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Location {
+    Anywhere,
+    /// From the start of the stream.
+    Absolute {
+        first: u64,
+        shift: u64,
+    },
+    /// Before the end of the stream.
+    FromEnd {
+        back: u64,
+        shift: u64,
+    },
+    /// From the entry point of an executable.
+    Entry {
+        delta: i64,
+        shift: u64,
+    },
+    /// From the start of a section.
+    Section {
+        index: u32,
+        delta: u64,
+        shift: u64,
+    },
+    /// From the start of the last section.
+    LastSection {
+        delta: u64,
+        shift: u64,
+    },
+    /// Within a section.
+    InSection {
+        index: u32,
+    },
+}
+
+/// Why an offset is no [`Location`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoLocation {
+    /// Not in the grammar.
+    Malformed(String),
+    /// In the grammar and not supported.
+    Unsupported(&'static str),
+}
+
+impl Location {
+    /// Parses an offset as it stands in `.ndb` files and before subsignatures.
+    pub(crate) fn parse(text: &str) -> Result<Location, NoLocation> {
+        if text == "*" {
+            return Ok(Location::Anywhere);
+        }
+        if text == "VI" {
+            return Err(NoLocation::Unsupported("offsets in version information"));
+        }
+        if text.starts_with('$') {
+            return Err(NoLocation::Unsupported("macro groups"));
+        }
+        let (base, shift) = match text.split_once(',') {
+            Some((base, shift)) => (base, number(shift).map_err(NoLocation::Malformed)?),
+            None => (text, 0),
+        };
+        Location::with_shift(base, shift).map_err(NoLocation::Malformed)
+    }
+
+    fn with_shift(base: &str, shift: u64) -> Result<Location, String> {
+        if let Some(back) = base.strip_prefix("EOF-") {
+            return Ok(Location::FromEnd {
+                back: number(back)?,
+                shift,
+            });
+        }
+        if let Some(delta) = base.strip_prefix("EP+") {
+            let delta = i64::from(number::<u32>(delta)?);
+            return Ok(Location::Entry { delta, shift });
+        }
+        if let Some(delta) = base.strip_prefix("EP-") {
+            let delta = -i64::from(number::<u32>(delta)?);
+            return Ok(Location::Entry { delta, shift });
+        }
+        if let Some(delta) = base.strip_prefix("SL+") {
+            return Ok(Location::LastSection {
+                delta: number(delta)?,
+                shift,
+            });
+        }
+        if let Some(index) = base.strip_prefix("SE") {
+            return Ok(Location::InSection {
+                index: number(index)?,
+            });
+        }
+        if let Some((index, delta)) = base.strip_prefix('S').and_then(|rest| rest.split_once('+')) {
+            return Ok(Location::Section {
+                index: number(index)?,
+                delta: number(delta)?,
+                shift,
+            });
+        }
+        Ok(Location::Absolute {
+            first: number(base)?,
+            shift,
+        })
+    }
+
+    /// Whether it can only be known from the head of an executable.
+    pub(crate) const fn needs_layout(self) -> bool {
+        matches!(
+            self,
+            Location::Entry { .. }
+                | Location::Section { .. }
+                | Location::LastSection { .. }
+                | Location::InSection { .. }
+        )
+    }
+
+    /// Whether a body may start at `start`, as far as that is known before the end.
+    pub(crate) fn admits(self, start: u64, layout: Option<&Layout>) -> bool {
+        let within = |first: Option<u64>, shift: u64| {
+            first.is_some_and(|first| start >= first && start - first <= shift)
+        };
+        let section = |index: usize| layout.and_then(|layout| layout.sections.get(index));
+        match self {
+            Location::Anywhere | Location::FromEnd { .. } => true,
+            Location::Absolute { first, shift } => within(Some(first), shift),
+            Location::Entry { delta, shift } => {
+                let entry = layout.and_then(|layout| layout.entry);
+                within(
+                    entry.and_then(|entry| entry.checked_add_signed(delta)),
+                    shift,
+                )
+            }
+            Location::Section {
+                index,
+                delta,
+                shift,
+            } => {
+                let first = section(index as usize).map(|section| section.start);
+                within(first.and_then(|first| first.checked_add(delta)), shift)
+            }
+            Location::LastSection { delta, shift } => {
+                let last = layout.and_then(|layout| layout.sections.last());
+                within(last.and_then(|last| last.start.checked_add(delta)), shift)
+            }
+            Location::InSection { index } => {
+                section(index as usize).is_some_and(|section| section.contains(&start))
+            }
+        }
+    }
+
+    /// Whether a body that started at `start` is in its place now that the size is known.
+    pub(crate) fn admits_at_end(self, start: u64, size: u64) -> bool {
+        let Location::FromEnd { back, shift } = self else {
+            return true;
+        };
+        let first = size.checked_sub(back);
+        first.is_some_and(|first| start >= first && start - first <= shift)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_read_as_the_manual_has_them() {
+        let parse = |text| Location::parse(text).expect(text);
+        assert_eq!(parse("*"), Location::Anywhere);
+        assert_eq!(
+            parse("12,3"),
+            Location::Absolute {
+                first: 12,
+                shift: 3
+            }
+        );
+        assert_eq!(parse("EOF-40"), Location::FromEnd { back: 40, shift: 0 });
+        assert_eq!(
+            parse("EP-5,9"),
+            Location::Entry {
+                delta: -5,
+                shift: 9
+            }
+        );
+        assert_eq!(
+            parse("S2+7"),
+            Location::Section {
+                index: 2,
+                delta: 7,
+                shift: 0
+            }
+        );
+        assert_eq!(parse("SL+7"), Location::LastSection { delta: 7, shift: 0 });
+        assert_eq!(parse("SE1"), Location::InSection { index: 1 });
+    }
+
+    #[test]
+    fn what_is_no_offset_is_said_to_be_malformed_or_unsupported() {
+        assert!(matches!(
+            Location::parse("VI"),
+            Err(NoLocation::Unsupported(_))
+        ));
+        assert!(matches!(
+            Location::parse("$3"),
+            Err(NoLocation::Unsupported(_))
+        ));
+        for text in [
+            "",
+            "x",
+            "-1",
+            "EOF+3",
+            "1,",
+            "S+1",
+            "SEx",
+            "99999999999999999999",
+        ] {
+            assert!(
+                matches!(Location::parse(text), Err(NoLocation::Malformed(_))),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_start_before_the_end_is_judged_by_the_size() {
+        let location = Location::FromEnd { back: 14, shift: 4 };
+        assert!(location.admits_at_end(6, 20));
+        assert!(location.admits_at_end(10, 20));
+        assert!(!location.admits_at_end(11, 20));
+        assert!(!location.admits_at_end(0, 13));
+    }
+}

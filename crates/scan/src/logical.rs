@@ -1,0 +1,190 @@
+//! Reading logical signatures: `name;TDB;expression;subsignature0;...`.
+
+use crate::body::{Style, number};
+use crate::expression::{Expression, SUBSIGNATURES_MAX};
+use crate::signature::{self, FUNCTIONALITY_LEVEL, Logic, Reject, Signature, target_number};
+use crate::target::Container;
+
+/// The target description block.
+#[derive(Debug, Default)]
+struct Description {
+    target: Option<u8>,
+    file_size: Option<(u64, u64)>,
+    container: Option<Container>,
+}
+
+/// Reads what follows the name.
+pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
+    let [description, expression, subs @ ..] = fields else {
+        return Err(Reject::Malformed("fewer than four fields".to_owned()));
+    };
+    let description = Description::parse(description)?;
+    let target = description
+        .target
+        .ok_or_else(|| "the target description has no Target".to_owned())?;
+    let expression = Expression::parse(expression)?;
+    let subs = subs.strip_suffix(&[""]).unwrap_or(subs);
+    if subs.is_empty() || subs.len() > SUBSIGNATURES_MAX {
+        return Err(Reject::Malformed(format!("{} subsignatures", subs.len())));
+    }
+    if expression.subsignatures() != subs.len() {
+        let spoken = expression.subsignatures();
+        return Err(Reject::Malformed(format!(
+            "the expression speaks of {spoken} subsignatures and there are {}",
+            subs.len()
+        )));
+    }
+    let mut bodies = Vec::new();
+    for (sub, number) in subs.iter().zip(0u8..) {
+        subsignature(sub, target, number, &mut bodies)?;
+    }
+    Ok(Signature {
+        target,
+        bodies,
+        logic: Some(Logic {
+            expression,
+            subs: subs.len() as u8,
+            file_size: description.file_size,
+            container: description.container,
+        }),
+    })
+}
+
+impl Description {
+    fn parse(text: &str) -> Result<Description, Reject> {
+        let mut all = Description::default();
+        for pair in text.split(',').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair
+                .split_once(':')
+                .ok_or_else(|| format!("{pair:?} in the target description is no Key:Value"))?;
+            match key {
+                "Engine" => {
+                    let (min, max) = range(value)?;
+                    if !(min..=max).contains(&u64::from(FUNCTIONALITY_LEVEL)) {
+                        return Err(Reject::OtherEngine);
+                    }
+                }
+                "Target" => all.target = Some(target_number(value)?),
+                "FileSize" => all.file_size = Some(range(value)?),
+                "Container" => {
+                    all.container = Some(Container::parse(value).map_err(Reject::Unsupported)?)
+                }
+                _ => {
+                    return Err(Reject::Unsupported(format!(
+                        "{key} in the target description"
+                    )));
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn range(text: &str) -> Result<(u64, u64), Reject> {
+    let (min, max) = text.split_once('-').unwrap_or((text, text));
+    let (min, max) = (number(min)?, number(max)?);
+    if max < min {
+        return Err(Reject::Malformed(format!(
+            "the range {text} ends before it begins"
+        )));
+    }
+    Ok((min, max))
+}
+
+/// Reads one subsignature; it may have more than one body.
+fn subsignature(
+    text: &str,
+    target: u8,
+    sub: u8,
+    bodies: &mut Vec<signature::Body>,
+) -> Result<(), Reject> {
+    if let Some(kind) = special(text) {
+        return Err(Reject::Unsupported(kind.to_owned()));
+    }
+    let (text, modifiers) = match text.split_once("::") {
+        Some((text, modifiers)) => (text, modifiers),
+        None => (text, ""),
+    };
+    let (offset, hex) = text.rsplit_once(':').unwrap_or(("*", text));
+    let mut style = Style::default();
+    let mut ascii = false;
+    for modifier in modifiers.chars() {
+        match modifier {
+            'i' => style.caseless = true,
+            'w' => style.wide = true,
+            'f' => style.fullword = true,
+            'a' => ascii = true,
+            _ => {
+                return Err(Reject::Malformed(format!(
+                    "there is no modifier {modifier:?}"
+                )));
+            }
+        }
+    }
+    bodies.push(signature::body(offset, hex, target, style, sub)?);
+    if style.wide && ascii {
+        style.wide = false;
+        bodies.push(signature::body(offset, hex, target, style, sub)?);
+    }
+    Ok(())
+}
+
+/// The kind of a subsignature that is no body.
+fn special(text: &str) -> Option<&'static str> {
+    if text.contains('/') {
+        return Some("PCRE subsignatures");
+    }
+    if text.starts_with("${") {
+        return Some("macro subsignatures");
+    }
+    if text.starts_with("fuzzy_img#") {
+        return Some("fuzzy image hashes");
+    }
+    (text.contains('#') && text.contains('(')).then_some("byte comparisons")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Signature, Reject> {
+        parse(&line.split(';').collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_signature_of_every_supported_key_and_modifier_is_read() {
+        let line = "Engine:51-255,Target:1,FileSize:10-2000,Container:CL_TYPE_ZIP;(0&1)>2,2|2;EP+0:6162::i;10,5:6263::wa;6465*6667::f";
+        let signature = read(line).expect("a signature");
+        assert_eq!(signature.bodies.len(), 4);
+        let logic = signature.logic.expect("logical");
+        assert_eq!((logic.subs, logic.file_size), (3, Some((10, 2000))));
+    }
+
+    #[test]
+    fn unsupported_forms_are_told_apart_from_malformed_ones() {
+        for line in [
+            "Target:0;0&1;6162;0/x.*y/i",
+            "Target:0;0&1;6162;${6-7}12$",
+            "Target:0;0&1;6162;0(>>5#ib2#=512)",
+            "Target:0;0;fuzzy_img#af2ad01ed42993c7",
+            "Target:1;0;VI:6162",
+            "Target:1,IconGroup1:X;0;6162",
+            "Target:1,NumberOfSections:1-3;0;6162",
+        ] {
+            assert!(matches!(read(line), Err(Reject::Unsupported(_))), "{line}");
+        }
+        for line in [
+            "Target:0;0",
+            "Engine:51-255;0;6162",
+            "Target:0;0&1;6162",
+            "Target:0;0;6162::q",
+            "Target:x;0;6162",
+        ] {
+            assert!(matches!(read(line), Err(Reject::Malformed(_))), "{line}");
+        }
+        assert_eq!(
+            read("Engine:999-1000,Target:0;0;6162").err(),
+            Some(Reject::OtherEngine)
+        );
+    }
+}

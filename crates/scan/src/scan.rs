@@ -1,0 +1,232 @@
+//! One object, scanned while it streams.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use pattern::State;
+use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
+
+use crate::database::Database;
+use crate::follow::{Context, Follower, Hit};
+use crate::hashes::Running;
+use crate::layout::{HEAD_BYTES, Layout};
+
+/// The longest piece that is hashed and matched before hits are looked at.
+const PIECE: usize = 32 << 10;
+
+/// The scan of one object.
+///
+/// It takes every byte and tells each signature that matches (each name once), as a [`Class::Match`] finding: mid-stream as soon as
+/// it is known, with the offset of the match; hashes and whatever depends on the end in `finish`. It writes nothing.
+/// After the end, [`Scan::allowed`] tells whether an allow list has the object.
+///
+/// At rest it is about 3 kB; parked verifications and signatures half seen add to that within bounds. Where such a
+/// bound is reached a `Heuristics.Limits.Exceeded.Signatures` finding is told at the end.
+#[derive(Debug, Clone)]
+pub struct Scan {
+    database: Arc<Database>,
+    file_type: FileType,
+    container: Option<FileType>,
+    sides: [Option<Box<Side>>; 2],
+    running: Running,
+    position: u64,
+    /// The head of an executable, until its layout can be read.
+    head: Option<Vec<u8>>,
+    layout: Option<Layout>,
+    told: VecDeque<Finding>,
+    /// The names of the signatures told so far: several signatures may have one name.
+    names_told: Vec<u32>,
+    ended: bool,
+    allowed: bool,
+}
+
+/// The state with respect to one table.
+#[derive(Debug, Clone, Default)]
+struct Side {
+    state: State,
+    follower: Follower,
+    hits: Vec<Hit>,
+}
+
+impl Scan {
+    /// Begins the scan of an object of that type. The declared `size` is a claim, and nothing is skipped on a claim.
+    pub fn new(database: Arc<Database>, file_type: FileType, size: Option<u64>) -> Scan {
+        let _ = size;
+        let tables = database.tables_for(file_type);
+        let needs_layout = tables.into_iter().flatten().any(|table| table.needs_layout);
+        Scan {
+            sides: tables.map(|table| table.map(|_| Box::default())),
+            running: Running::new([&database.hashes, &database.allowed]),
+            database,
+            file_type,
+            container: None,
+            position: 0,
+            head: needs_layout.then(Vec::new),
+            layout: None,
+            told: VecDeque::new(),
+            names_told: Vec::new(),
+            ended: false,
+            allowed: false,
+        }
+    }
+
+    /// Says in what kind of container the object is, for signatures that ask. Without it the object is the outermost.
+    #[must_use]
+    pub fn within(mut self, container: FileType) -> Scan {
+        self.container = Some(container);
+        self
+    }
+
+    /// Whether an allow list has this object: then what was told of it does not count. Known after the end.
+    pub fn allowed(&self) -> bool {
+        self.allowed
+    }
+
+    /// Takes in the next bytes.
+    fn read(&mut self, bytes: &[u8]) {
+        self.position += bytes.len() as u64;
+        self.running.update(bytes, self.position);
+        let Some(mut head) = self.head.take() else {
+            return self.look(bytes);
+        };
+        // The layout decides where matches count, so matching waits for it.
+        let missing = bytes.len().min(HEAD_BYTES - head.len());
+        head.extend_from_slice(&bytes[..missing]);
+        if head.len() < HEAD_BYTES {
+            self.head = Some(head);
+            return;
+        }
+        self.head_complete(&head);
+        self.look(&bytes[missing..]);
+    }
+
+    fn head_complete(&mut self, head: &[u8]) {
+        self.layout = Layout::read(self.file_type, head);
+        self.look(head);
+    }
+
+    /// Matches bytes against all tables.
+    fn look(&mut self, bytes: &[u8]) {
+        self.each_side(|side, context| {
+            let Side {
+                state,
+                follower,
+                hits,
+            } = side;
+            let patterns = &context.table.patterns;
+            patterns.scan(state, bytes, &mut |found| {
+                follower.on_match(context, found, hits)
+            });
+        });
+    }
+
+    /// Does something with each table's side, then queues the hits in the order in which they became known.
+    fn each_side(&mut self, mut act: impl FnMut(&mut Side, Context<'_>)) {
+        let tables = self.database.tables_for(self.file_type);
+        let mut hits = Vec::new();
+        for (side, table) in self.sides.iter_mut().zip(tables) {
+            let (Some(side), Some(table)) = (side, table) else {
+                continue;
+            };
+            let context = Context {
+                table,
+                layout: self.layout.as_ref(),
+                container: self.container,
+            };
+            act(side, context);
+            hits.extend(side.hits.drain(..).map(|hit| (hit, table)));
+        }
+        // A table's hits are in order; the other table's must not come too late for it.
+        hits.sort_by_key(|(hit, _)| hit.known);
+        let hits: Vec<_> = hits
+            .into_iter()
+            .map(|(hit, table)| (table.signatures[hit.signature as usize].name, hit.start))
+            .collect();
+        for (name, start) in hits {
+            self.tell(name, start);
+        }
+    }
+
+    /// Queues a finding, once for each name.
+    fn tell(&mut self, name: u32, offset: u64) {
+        let names = &self.database.names;
+        let text = names.get(name);
+        if self.names_told.iter().any(|&told| names.get(told) == text) {
+            return;
+        }
+        self.names_told.push(name);
+        self.told.push_back(Finding {
+            class: Class::Match,
+            name: text.to_owned().into(),
+            offset,
+        });
+    }
+
+    /// The stream has ended: decides the rest.
+    fn end(&mut self) {
+        if let Some(head) = self.head.take() {
+            self.head_complete(&head);
+        }
+        let size = self.position;
+        let mut lost = 0;
+        self.each_side(|side, context| {
+            let Side {
+                state,
+                follower,
+                hits,
+            } = side;
+            let patterns = &context.table.patterns;
+            patterns.finish(state, &mut |found| follower.on_match(context, found, hits));
+            follower.finish(context, size, hits);
+            lost += state.lost() + follower.lost();
+        });
+        let sums = self.running.finish(size);
+        for name in self.database.hashes.matching(&sums) {
+            self.tell(name, 0);
+        }
+        self.allowed = !self.database.allowed.matching(&sums).is_empty();
+        if lost > 0 {
+            self.told.push_back(LOST);
+        }
+    }
+}
+
+const LOST: Finding = Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Signatures", 0);
+
+impl Stage for Scan {
+    fn step(&mut self, input: &[u8], _output: &mut Window, fuel: &mut Fuel) -> Step {
+        if fuel.is_empty() {
+            return Step::idle(0);
+        }
+        let allowed = fuel.allows(input.len());
+        let mut taken = 0;
+        while self.told.is_empty() && taken < allowed {
+            let piece = &input[taken..allowed.min(taken + PIECE)];
+            self.read(piece);
+            taken += piece.len();
+        }
+        fuel.burn(taken);
+        match self.told.pop_front() {
+            Some(finding) => {
+                fuel.burn(1);
+                Step::tell(taken, Event::finding(finding))
+            }
+            None => Step::idle(taken),
+        }
+    }
+
+    fn finish(&mut self, _kept: &dyn ReadAt, _output: &mut Window, fuel: &mut Fuel) -> Event {
+        if fuel.is_empty() {
+            return Event::Idle;
+        }
+        fuel.burn(1);
+        if !self.ended && self.told.is_empty() {
+            self.ended = true;
+            self.end();
+        }
+        match self.told.pop_front() {
+            Some(finding) => Event::finding(finding),
+            None => Event::End,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A signature as it was read, before it is compiled.
+
+use crate::body::{BodyPart, Style};
+use crate::expression::Expression;
+use crate::location::{Location, NoLocation};
+use crate::target::Container;
+use crate::{body, location};
+
+/// The functionality level of ClamAV whose signatures are understood: that of version 1.4.
+pub const FUNCTIONALITY_LEVEL: u32 = 216;
+
+/// One body in one place.
+#[derive(Debug, Clone)]
+pub(crate) struct Body {
+    pub(crate) location: Location,
+    pub(crate) parts: Vec<BodyPart>,
+    /// Which subsignature of a logical signature it is.
+    pub(crate) sub: u8,
+}
+
+/// What a logical signature adds to its bodies.
+#[derive(Debug, Clone)]
+pub(crate) struct Logic {
+    pub(crate) expression: Expression,
+    pub(crate) subs: u8,
+    /// The least and the greatest size of the stream.
+    pub(crate) file_size: Option<(u64, u64)>,
+    pub(crate) container: Option<Container>,
+}
+
+/// A signature by content.
+#[derive(Debug, Clone)]
+pub(crate) struct Signature {
+    pub(crate) target: u8,
+    pub(crate) bodies: Vec<Body>,
+    pub(crate) logic: Option<Logic>,
+}
+
+/// Why a line makes no signature.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Reject {
+    /// The line is not in the grammar.
+    Malformed(String),
+    /// The line is fine and asks for something that is not supported.
+    Unsupported(String),
+    /// The signature is for other versions of the engine.
+    OtherEngine,
+}
+
+impl From<String> for Reject {
+    fn from(reason: String) -> Reject {
+        Reject::Malformed(reason)
+    }
+}
+
+impl From<NoLocation> for Reject {
+    fn from(reason: NoLocation) -> Reject {
+        match reason {
+            NoLocation::Malformed(reason) => Reject::Malformed(reason),
+            NoLocation::Unsupported(reason) => Reject::Unsupported(reason.to_owned()),
+        }
+    }
+}
+
+impl Signature {
+    /// One body, from the fields of an extended signature.
+    pub(crate) fn extended(target: &str, offset: &str, hex: &str) -> Result<Signature, Reject> {
+        let target = target_number(target)?;
+        let body = body(offset, hex, target, Style::default(), 0)?;
+        Ok(Signature {
+            target,
+            bodies: vec![body],
+            logic: None,
+        })
+    }
+}
+
+/// The targets whose views are normalised by ClamAV: HTML and text.
+const NORMALISED: [u8; 2] = [3, 7];
+
+/// Reads a target number.
+pub(crate) fn target_number(text: &str) -> Result<u8, Reject> {
+    let target: u8 = body::number(text).map_err(|error| format!("target: {error}"))?;
+    match target {
+        0..=7 | 9..=12 => Ok(target),
+        8 | 13 | 14 => Err(Reject::Unsupported(format!("target type {target}"))),
+        _ => Err(Reject::Malformed(format!(
+            "there is no target type {target}"
+        ))),
+    }
+}
+
+/// Reads one body.
+pub(crate) fn body(
+    offset: &str,
+    hex: &str,
+    target: u8,
+    style: Style,
+    sub: u8,
+) -> Result<Body, Reject> {
+    let location = location::Location::parse(offset)?;
+    if location.needs_layout() && !matches!(target, 1 | 6 | 9) {
+        return Err(Reject::Malformed(format!(
+            "the offset {offset} needs an executable target"
+        )));
+    }
+    let mut parts = body::parse(hex)?;
+    let style = Style {
+        lowered: NORMALISED.contains(&target),
+        ..style
+    };
+    style.apply(&mut parts);
+    Ok(Body {
+        location,
+        parts,
+        sub,
+    })
+}
+
+/// Checks the functionality levels at the end of a line: `[:min[:max]]`.
+pub(crate) fn check_levels(levels: &[&str]) -> Result<(), Reject> {
+    let level = |index: usize, absent: u32| match levels.get(index).map(|text| text.trim()) {
+        None | Some("") => Ok(absent),
+        Some(text) => {
+            body::number::<u32>(text).map_err(|error| format!("functionality level: {error}"))
+        }
+    };
+    let (min, max) = (level(0, 0)?, level(1, u32::MAX)?);
+    if levels.len() > 2 {
+        return Err(Reject::Malformed(
+            "more fields than the format has".to_owned(),
+        ));
+    }
+    if (min..=max).contains(&FUNCTIONALITY_LEVEL) {
+        Ok(())
+    } else {
+        Err(Reject::OtherEngine)
+    }
+}

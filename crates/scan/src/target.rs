@@ -1,0 +1,91 @@
+//! Target types and container types: ClamAV's names for kinds of files, and ours.
+
+use stream::FileType;
+
+/// One more than the highest target type.
+pub(crate) const TARGETS: usize = 15;
+
+/// The target type of a kind of file, besides 0, which is every kind's.
+pub(crate) const fn target_of(file_type: FileType) -> u8 {
+    match file_type {
+        FileType::Pe => 1,
+        FileType::Ole2 => 2,
+        FileType::Html => 3,
+        FileType::Mail => 4,
+        FileType::Image => 5,
+        FileType::Elf => 6,
+        FileType::Text | FileType::Xml => 7,
+        FileType::MachO => 9,
+        FileType::Pdf => 10,
+        FileType::Flash => 11,
+        FileType::JavaClass => 12,
+        _ => 0,
+    }
+}
+
+/// What the container of an object must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Container {
+    /// There is none.
+    Root,
+    /// It is of this kind.
+    Is(FileType),
+}
+
+impl Container {
+    /// Reads a name of the form `CL_TYPE_ZIP`.
+    pub(crate) fn parse(text: &str) -> Result<Container, String> {
+        let Some(name) = text.strip_prefix("CL_TYPE_") else {
+            return Err(format!("the container {text}"));
+        };
+        Ok(Container::Is(match name {
+            "ANY" => return Ok(Container::Root),
+            "ZIP" | "ZIPSFX" => FileType::Zip,
+            "GZ" => FileType::Gzip,
+            "BZ" => FileType::Bzip2,
+            "XZ" => FileType::Xz,
+            "POSIX_TAR" | "OLD_TAR" => FileType::Tar,
+            "7Z" | "7ZSFX" => FileType::SevenZip,
+            "RAR" | "RARSFX" => FileType::Rar,
+            "MSCAB" | "CABSFX" => FileType::Cab,
+            "ARJ" | "ARJSFX" => FileType::Arj,
+            "LHA_LZH" => FileType::Lha,
+            "MAIL" => FileType::Mail,
+            "TNEF" => FileType::Tnef,
+            "HTML" => FileType::Html,
+            "MSOLE2" => FileType::Ole2,
+            "PDF" => FileType::Pdf,
+            "RTF" => FileType::Rtf,
+            "SWF" => FileType::Flash,
+            "MSEXE" => FileType::Pe,
+            "ELF" => FileType::Elf,
+            "MACHO" | "MACHO_UNIBIN" => FileType::MachO,
+            "CPIO_OLD" | "CPIO_ODC" | "CPIO_NEWC" | "CPIO_CRC" => FileType::Cpio,
+            "MSCHM" => FileType::Chm,
+            "ISO9660" | "UDF" => FileType::Iso,
+            _ => return Err(format!("the container {text}")),
+        }))
+    }
+
+    /// Whether an object in `container` fits.
+    pub(crate) fn admits(self, container: Option<FileType>) -> bool {
+        match self {
+            Container::Root => container.is_none(),
+            Container::Is(wanted) => container == Some(wanted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_are_read_and_compared() {
+        let zip = Container::parse("CL_TYPE_ZIP").expect("a container");
+        assert!(zip.admits(Some(FileType::Zip)) && !zip.admits(None));
+        let root = Container::parse("CL_TYPE_ANY").expect("the root");
+        assert!(root.admits(None) && !root.admits(Some(FileType::Zip)));
+        assert!(Container::parse("CL_TYPE_NONE_SUCH").is_err());
+    }
+}
