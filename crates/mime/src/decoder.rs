@@ -102,18 +102,12 @@ impl Decoder {
 
     fn remark(&mut self) -> Option<Event> {
         Some(Event::Note(match self.remark.take()? {
-            Remark::Junk => Note::Finding(Finding::new(
-                Class::Malformed,
-                "Heuristics.Malformed.Base64.Junk",
-                self.offset - 1,
-            )),
+            Remark::Junk => {
+                Note::Finding(Finding::new(Class::Malformed, "Heuristics.Malformed.Base64.Junk", self.offset - 1))
+            }
             Remark::DataAfterPadding => {
                 self.forked = true;
-                Note::Fork(Finding::new(
-                    Class::Ambiguous,
-                    "Heuristics.Ambiguous.Base64.Padding",
-                    self.offset,
-                ))
+                Note::Fork(Finding::new(Class::Ambiguous, "Heuristics.Ambiguous.Base64.Padding", self.offset))
             }
         }))
     }
@@ -141,11 +135,7 @@ impl Stage for Decoder {
         if matches!(self.inner, Inner::Identity) {
             fuel.burn(input.len());
             self.offset += input.len() as u64;
-            let event = if input.is_empty() {
-                Event::Idle
-            } else {
-                Event::Verbatim
-            };
+            let event = if input.is_empty() { Event::Idle } else { Event::Verbatim };
             return Step::tell(input.len(), event);
         }
         let taken = self.decode(input, output);
@@ -263,10 +253,7 @@ mod tests {
             (b"YQ", b"a"),
             (b"YWI", b"ab"),
             (b"Y\r\nW\r\nJ\r\nj\r\n", b"abc"),
-            (
-                b"YWJjZGVmZ2hpamtsbW5v\r\nYWJjZGVmZ2hpamtsbW5v",
-                b"abcdefghijklmnoabcdefghijklmno",
-            ),
+            (b"YWJjZGVmZ2hpamtsbW5v\r\nYWJjZGVmZ2hpamtsbW5v", b"abcdefghijklmnoabcdefghijklmno"),
             (b"Y", b""),
             (b"====", b""),
         ] {
@@ -298,19 +285,14 @@ mod tests {
         for (encoded, decoded) in [
             (&b"plain\r\ntext"[..], &b"plain\r\ntext"[..]),
             (b"=41=4a=4A", b"AJJ"),
-            (
-                b"soft=\r\nbreak=\nand=  \t\r\nmore=\rx",
-                b"softbreakandmorex",
-            ),
+            (b"soft=\r\nbreak=\nand=  \t\r\nmore=\rx", b"softbreakandmorex"),
             (b"bad=ZZ=4=Z=", b"bad=ZZ=4=Z"),
             (b"==41= =  x", b"=A= =  x"),
             (b"=4", b"=4"),
             (b"a=  ", b"a"),
         ] {
             assert_eq!(
-                decode(Coding::QuotedPrintable, encoded)
-                    .escape_ascii()
-                    .to_string(),
+                decode(Coding::QuotedPrintable, encoded).escape_ascii().to_string(),
                 decoded.escape_ascii().to_string()
             );
         }
@@ -327,12 +309,7 @@ mod tests {
             b"begin 644 x\n#86)CX\nsome text that is none\n",
             b"begin-base64 644 x\nYWJj\n====\n",
         ] {
-            assert_eq!(
-                decode(Coding::Uuencode, encoded),
-                b"abc",
-                "{}",
-                encoded.escape_ascii()
-            );
+            assert_eq!(decode(Coding::Uuencode, encoded), b"abc", "{}", encoded.escape_ascii());
         }
         let stripped = b"begin 644 x\n&86)C\nend\nbegin 644 y\n#86)C\nend\n";
         assert_eq!(decode(Coding::Uuencode, stripped), b"abc\0\0\0abc");

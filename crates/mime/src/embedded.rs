@@ -303,14 +303,8 @@ mod tests {
     fn uuencoded_files_are_found_one_after_another() {
         let text = b"Hello,\r\n\r\nbegin 644 a b.txt\r\n#86)C\r\n`\r\nend\r\nand\r\nbegin-base64 600 b\r\nYWJj\r\n====\r\nbegin 644 c\n#86)C\n";
         let files = files(text);
-        let found: Vec<_> = files
-            .iter()
-            .map(|file| (file.1.as_deref(), file.2))
-            .collect();
-        assert_eq!(
-            found,
-            [(Some("a b.txt"), 10), (Some("b"), 49), (Some("c"), 81)]
-        );
+        let found: Vec<_> = files.iter().map(|file| (file.1.as_deref(), file.2)).collect();
+        assert_eq!(found, [(Some("a b.txt"), 10), (Some("b"), 49), (Some("c"), 81)]);
         assert!(files[0].3.ends_with(b"`\r\nend"));
         for (coding, _, _, encoded) in files {
             assert_eq!(decoded(coding, &encoded), b"abc");

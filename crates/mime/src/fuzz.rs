@@ -15,13 +15,8 @@ use crate::{Decoder, Embedded, Parser, Utf16, looks_like_mail};
 /// # Panics
 /// If any of that does not hold.
 pub fn fuzz_parser(data: &[u8]) {
-    let limits = Limits {
-        multipart_depth_max: 5,
-        fields_max: 7,
-        name_bytes_max: 80,
-        field_bytes_max: 300,
-        ..Limits::default()
-    };
+    let limits =
+        Limits { multipart_depth_max: 5, fields_max: 7, name_bytes_max: 80, field_bytes_max: 300, ..Limits::default() };
     let (cut, input) = Cut::from(data);
     let told = run_twice(cut, input, &|| Box::new(Parser::new(&limits)));
     assert_runs(&told, input);
@@ -34,14 +29,9 @@ pub fn fuzz_parser(data: &[u8]) {
 /// If it does not.
 pub fn fuzz_decoder(data: &[u8]) {
     let (cut, input) = Cut::from(data);
-    for coding in [
-        Coding::Identity,
-        Coding::Base64,
-        Coding::QuotedPrintable,
-        Coding::Uuencode,
-        Coding::BinHex,
-        Coding::Yenc,
-    ] {
+    for coding in
+        [Coding::Identity, Coding::Base64, Coding::QuotedPrintable, Coding::Uuencode, Coding::BinHex, Coding::Yenc]
+    {
         run_twice(cut, input, &|| Box::new(Decoder::new(coding)));
     }
     run_twice(cut, input, &|| Box::new(Utf16::new("utf-16")));
@@ -68,10 +58,7 @@ impl Cut {
     fn from(data: &[u8]) -> (Cut, &[u8]) {
         let (choice, input) = data.split_at(data.len().min(2));
         let at = |index: usize| usize::from(choice.get(index).copied().unwrap_or(0)) + 1;
-        let cut = Cut {
-            piece: at(0),
-            window: at(1),
-        };
+        let cut = Cut { piece: at(0), window: at(1) };
         (cut, input)
     }
 }
@@ -85,10 +72,7 @@ enum Told {
 }
 
 fn run_twice(cut: Cut, input: &[u8], make: &dyn Fn() -> Box<dyn Stage>) -> Vec<Told> {
-    let whole = Cut {
-        piece: usize::MAX,
-        window: 4096,
-    };
+    let whole = Cut { piece: usize::MAX, window: 4096 };
     let told = run(make(), input, whole, 0);
     assert_eq!(told, run(make(), input, cut, 0), "cut by {cut:?}");
     told
@@ -165,8 +149,5 @@ fn assert_run(object: &Object, bytes: &[u8], input: &[u8]) {
     };
     let rest = usize::try_from(offset).ok().and_then(|at| input.get(at..));
     let rest = rest.expect("an object begins within the input");
-    assert!(
-        rest.starts_with(bytes),
-        "{object:?} is not what stands there"
-    );
+    assert!(rest.starts_with(bytes), "{object:?} is not what stands there");
 }

@@ -23,8 +23,8 @@
 //! once whatever the limits say.
 //!
 //! # Known wrongs
-//! White space at the end of a declared boundary is not compared. The line behind a boundary (white space, or what is
-//! told as ambiguous) is not told as content.
+//! What stands behind a boundary on its line (white space, or what is told as ambiguous) is content only of the second
+//! reading. A part that one reading ends at such a line is not read in one piece by the other.
 
 mod body;
 mod boundary;
@@ -33,17 +33,21 @@ mod header;
 mod reader;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use stream::{Class, Event, Fuel, Kind, Limits, Object, ReadAt, Stage, Step, Window};
 
 use body::{Body, Leaf};
 use boundary::Delimiter;
-use entity::{Entity, Structure};
+use entity::{Entity, Readings, Structure};
 use header::Header;
 use reader::{Level, LineEnds, Multipart, Reader, Tell};
 
 /// How many second readings are offered in one message.
 const FORKS_MAX: u32 = 32;
+
+/// How many second readings of one body are offered; more are the finding `Heuristics.Ambiguous.Mime.Forks`.
+const READINGS_MAX: usize = 3;
 
 /// Reads a message. See the [crate] documentation; `step` as long as there is input, then `finish` until it ends.
 #[derive(Debug, Clone)]
@@ -92,6 +96,8 @@ enum HeaderEnd {
     Clear,
     /// By a line that is not a field; the line is held.
     NotField,
+    /// At once: what was to be read as a message does not begin like one.
+    NoMessage,
     /// By a delimiter line; it is held.
     Delimiter(Delimiter),
 }
@@ -99,16 +105,15 @@ enum HeaderEnd {
 impl Parser {
     /// A parser at the start of a message.
     pub fn new(limits: &Limits) -> Parser {
-        Parser {
-            reader: Reader::new(limits),
-            state: State::Header(Box::new(Header::of_message())),
-            alternative: None,
-        }
+        Parser { reader: Reader::new(limits), state: State::Header(Box::new(Header::of_message())), alternative: None }
     }
 
-    /// The most memory that a parser takes, its second reading not counted (which takes as much again).
+    /// The most memory that a parser takes, second readings included that are offered and not yet asked for. One that
+    /// runs is a parser of its own.
     pub fn worst_case_bytes(limits: &Limits) -> usize {
-        Reader::worst_case_bytes(limits) + header::worst_case_bytes(limits)
+        let one = Reader::worst_case_bytes(limits) + header::worst_case_bytes(limits);
+        // One more for the line that is not a field.
+        one * (2 + READINGS_MAX)
     }
 
     /// What waits to be told: objects opened and closed, remarks, then content that was held back.
@@ -164,32 +169,39 @@ impl Parser {
             return;
         };
         self.reader.end_fields(&mut header);
-        if end == HeaderEnd::NotField {
-            self.reader
-                .offer("Heuristics.Ambiguous.Mime.HeaderEnd", |reader| {
-                    let mut other = reader.branch(State::Done);
-                    other.state = State::Header(header.going_on(&mut other.reader));
-                    other
-                });
+        if end == HeaderEnd::NoMessage {
+            return self.close_all();
         }
         let default_message = self.reader.in_digest();
-        let readings = header.found.readings(default_message);
-        let mut entity = readings.first;
-        if header.is_empty() && self.reader.is_at_start() {
-            entity.note_utf16(self.reader.held());
+        let Readings { mut first, others } = header.found.readings(default_message);
+        let utf16 = header.is_empty() && self.reader.is_at_start() && first.note_utf16(self.reader.held());
+        if end == HeaderEnd::NotField && !utf16 {
+            self.reader.offer("Heuristics.Ambiguous.Mime.HeaderEnd", |reader| {
+                let mut other = reader.branch(State::Done);
+                other.state = State::Header(header.going_on(&mut other.reader));
+                other
+            });
         }
-        if !matches!(end, HeaderEnd::Delimiter(_)) {
-            for (name, other) in readings.others {
-                self.reader.offer(name, |reader| {
-                    let mut branch = reader.branch(State::Done);
-                    branch.open(other);
-                    branch
-                });
-            }
-        }
-        self.open(entity);
         if let HeaderEnd::Delimiter(delimiter) = end {
-            self.delimiter(delimiter);
+            self.open(first);
+            return self.delimiter(delimiter);
+        }
+        self.offer_readings(others);
+        self.open(first);
+    }
+
+    fn offer_readings(&mut self, others: Vec<(&'static str, Entity)>) {
+        for (index, (name, other)) in others.into_iter().enumerate() {
+            if index == READINGS_MAX {
+                let name = "Heuristics.Ambiguous.Mime.Forks";
+                let finding = self.reader.finding(Class::Ambiguous, name);
+                return self.reader.tell(Tell::Finding(finding));
+            }
+            self.reader.offer(name, |reader| {
+                let mut branch = reader.branch(State::Done);
+                branch.open(other);
+                branch
+            });
         }
     }
 
@@ -204,9 +216,12 @@ impl Parser {
         }
         match entity.structure {
             Structure::Leaf => self.open_leaf(entity.object),
-            Structure::Message => {
+            Structure::Message { sure } => {
                 self.open_container(Kind::Message, entity.object, Level::Message);
-                let mut header = Box::new(Header::of_message());
+                let mut header = Box::new(match sure {
+                    true => Header::of_message(),
+                    false => Header::of_possible_message(),
+                });
                 self.reader.replay_header(&mut header);
                 self.state = State::Header(header);
             }
@@ -225,12 +240,7 @@ impl Parser {
 
     fn open_container(&mut self, kind: Kind, object: Object, level: Level) {
         let raw_offset = self.reader.held_offset();
-        self.reader.tell(Tell::Open(Object {
-            kind,
-            raw_offset,
-            coding: stream::Coding::Identity,
-            ..object
-        }));
+        self.reader.tell(Tell::Open(Object { kind, raw_offset, coding: stream::Coding::Identity, ..object }));
         self.reader.push_level(level);
     }
 
@@ -250,28 +260,26 @@ impl Parser {
             return;
         };
         let mut body = body.clone();
-        self.reader
-            .offer("Heuristics.Ambiguous.Mime.BoundaryJunk", |reader| {
-                let mut other = reader.branch(State::Done);
-                other.reader.set_strict();
-                body.leaf.reopen(&mut other.reader);
-                body.take_for_content(&mut other.reader);
-                other.state = State::Body(body);
-                other
-            });
+        self.reader.offer("Heuristics.Ambiguous.Mime.BoundaryJunk", |reader| {
+            let mut other = reader.branch(State::Done);
+            other.reader.set_strict();
+            body.leaf.reopen(&mut other.reader);
+            body.take_for_content(&mut other.reader);
+            other.state = State::Body(body);
+            other
+        });
     }
 
     /// Behind a bare CR stands what would be a delimiter line: content, but for some readers a delimiter.
     fn bare_delimiter(&mut self, delimiter: Delimiter) {
-        self.reader
-            .offer("Heuristics.Ambiguous.Mime.BareCr", |reader| {
-                let mut other = reader.branch(State::Done);
-                other.reader.set_line_ends(LineEnds::Any);
-                other.reader.end_outside(delimiter.level);
-                other.reader.drop_held();
-                other.delimit(delimiter);
-                other
-            });
+        self.reader.offer("Heuristics.Ambiguous.Mime.BareCr", |reader| {
+            let mut other = reader.branch(State::Done);
+            other.reader.set_line_ends(LineEnds::Any);
+            other.reader.end_outside(delimiter.level);
+            other.reader.drop_held();
+            other.delimit(delimiter);
+            other
+        });
         if let State::Body(body) = &mut self.state {
             body.take_for_content(&mut self.reader);
         }
@@ -289,24 +297,15 @@ impl Parser {
             let level = self.reader.depth().saturating_sub(1);
             self.reader.drop_held();
             self.close_leaf();
-            return self.delimit(Delimiter {
-                level,
-                close: false,
-                junk: false,
-            });
+            return self.delimit(Delimiter { level, close: false, junk: false });
         }
-        self.reader
-            .offer("Heuristics.Ambiguous.Mime.Boundary", |reader| {
-                let mut other = reader.branch(State::Done);
-                other.reader.drop_held();
-                let level = other.reader.push_silent(Multipart::guessed(boundary));
-                other.delimit(Delimiter {
-                    level,
-                    close: false,
-                    junk: false,
-                });
-                other
-            });
+        self.reader.offer("Heuristics.Ambiguous.Mime.Boundary", |reader| {
+            let mut other = reader.branch(State::Done);
+            other.reader.drop_held();
+            let level = other.reader.push_silent(Multipart::guessed(boundary));
+            other.delimit(Delimiter { level, close: false, junk: false });
+            other
+        });
         if let State::Body(body) = &mut self.state {
             body.take_for_content(&mut self.reader);
         }
@@ -318,10 +317,7 @@ impl Parser {
             return self.close_all();
         }
         self.reader.close_to(delimiter.level, delimiter.close);
-        self.state = State::Delimiter {
-            close: delimiter.close,
-            after_cr: false,
-        };
+        self.state = State::Delimiter { close: delimiter.close, after_cr: false };
     }
 
     fn delimiter_line(&mut self, input: &[u8]) -> usize {
@@ -341,11 +337,8 @@ impl Parser {
             }
             end + 1
         };
-        self.state = if close {
-            State::Body(Body::new(Leaf::epilogue()))
-        } else {
-            State::Header(Box::new(Header::of_part()))
-        };
+        self.state =
+            if close { State::Body(Body::new(Leaf::epilogue())) } else { State::Header(Box::new(Header::of_part())) };
         taken
     }
 

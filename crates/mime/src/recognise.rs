@@ -53,10 +53,7 @@ const WEAK: [&[u8]; 14] = [
 pub fn looks_like_mail(head: &[u8]) -> bool {
     let head = &head[..head.len().min(HEAD_MAX)];
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let mut lines = head
-        .split(|&byte| byte == b'\n' || byte == b'\r')
-        .filter(|line| !line.is_empty())
-        .peekable();
+    let mut lines = head.split(|&byte| byte == b'\n' || byte == b'\r').filter(|line| !line.is_empty()).peekable();
     lines.next_if(|line| line.starts_with(b"From ") || line.starts_with(b">From "));
     let mut weak = 0_u32;
     for (index, line) in lines.take_while(|line| !line.is_empty()).enumerate() {
@@ -69,9 +66,7 @@ pub fn looks_like_mail(head: &[u8]) -> bool {
         if STRONG.iter().any(|known| name.eq_ignore_ascii_case(known)) {
             return true;
         }
-        let known = WEAK
-            .iter()
-            .position(|known| name.eq_ignore_ascii_case(known));
+        let known = WEAK.iter().position(|known| name.eq_ignore_ascii_case(known));
         weak |= known.map_or(0, |known| 1 << known);
         if weak.count_ones() >= 2 {
             return true;

@@ -45,18 +45,18 @@ impl Utf16 {
         } else {
             None
         };
-        Utf16 {
-            order: Order::Open(declared),
-            half: None,
-            high: None,
-            spill: Spill::default(),
-        }
+        Utf16 { order: Order::Open(declared), half: None, high: None, spill: Spill::default() }
     }
 
     fn decode(&mut self, input: &[u8], sink: &mut Sink) -> usize {
         let mut taken = 0;
         while taken < input.len() && !sink.is_full() {
-            let byte = input[taken];
+            if let (None, None, Order::Known(endian)) = (self.half, self.high, self.order) {
+                taken += ascii_run(&input[taken..], endian, sink);
+            }
+            let Some(&byte) = input.get(taken).filter(|_| !sink.is_full()) else {
+                break;
+            };
             taken += 1;
             match self.half.take() {
                 None => self.half = Some(byte),
@@ -142,6 +142,25 @@ impl Stage for Utf16 {
     }
 }
 
+/// Writes the ASCII characters at the front of `input`; how many bytes they took.
+fn ascii_run(input: &[u8], endian: Endian, sink: &mut Sink) -> usize {
+    let (units, _) = input.as_chunks::<2>();
+    let mut count = 0;
+    for (unit, room) in units.iter().zip(sink.spare()) {
+        let unit = match endian {
+            Endian::Little => u16::from_le_bytes(*unit),
+            Endian::Big => u16::from_be_bytes(*unit),
+        };
+        match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii() => *room = byte,
+            _ => break,
+        }
+        count += 1;
+    }
+    sink.wrote(count);
+    2 * count
+}
+
 /// The byte order by the first unit, and whether that is a byte order mark.
 fn order(first: u8, second: u8, declared: Option<Endian>) -> (Endian, bool) {
     match (first, second) {
@@ -196,10 +215,7 @@ mod tests {
     fn halves_become_replacement_characters() {
         assert_eq!(decode("utf-16le", b"a\0\x00\xd8b\0"), "a\u{fffd}b");
         assert_eq!(decode("utf-16le", b"\x00\xdca\0b"), "\u{fffd}a\u{fffd}");
-        assert_eq!(
-            decode("utf-16le", b"\x3d\xd8\x3d\xd8\x00\xde"),
-            "\u{fffd}😀"
-        );
+        assert_eq!(decode("utf-16le", b"\x3d\xd8\x3d\xd8\x00\xde"), "\u{fffd}😀");
         assert_eq!(decode("utf-16le", b"\x3d\xd8"), "\u{fffd}");
     }
 }

@@ -47,9 +47,7 @@ fn decoded(coding: Coding, bytes: &[u8], into: &mut Vec<Vec<u8>>, depth: u32) {
 }
 
 fn has_limit_finding(told: &[Told]) -> bool {
-    told.iter().any(|told| {
-        matches!(told, Told::Note(Note::Finding(finding)) if finding.class == stream::Class::Limit)
-    })
+    told.iter().any(|told| matches!(told, Told::Note(Note::Finding(finding)) if finding.class == stream::Class::Limit))
 }
 
 #[test]
@@ -58,11 +56,7 @@ fn every_evasion_mail_yields_its_payload() {
         return;
     };
     for (path, mail) in packs::files(&folder) {
-        let name = path
-            .file_name()
-            .expect("a file")
-            .to_string_lossy()
-            .into_owned();
+        let name = path.file_name().expect("a file").to_string_lossy().into_owned();
         let mut all = Vec::new();
         let told = told(&mail);
         contents(&told, &mut all, 0);
@@ -113,11 +107,7 @@ fn note_forks(path: &Path, told: &[Told], forks: &mut BTreeMap<String, Vec<Strin
     let mut any = false;
     for item in told {
         if let Told::Note(Note::Fork(finding) | Note::Finding(finding)) = item {
-            let name = path
-                .file_name()
-                .expect("a file")
-                .to_string_lossy()
-                .into_owned();
+            let name = path.file_name().expect("a file").to_string_lossy().into_owned();
             let paths = forks.entry(finding.name.clone().into_owned()).or_default();
             paths.push(name);
             any = true;

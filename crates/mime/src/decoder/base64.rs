@@ -122,10 +122,7 @@ fn run(input: &[u8], sink: &mut Sink) -> usize {
         done += 1;
     }
     let (mut taken, mut wrote) = (8 * done, 6 * done);
-    if let (Some(single), Some(room)) = (
-        input[taken..].first_chunk::<4>(),
-        spare[wrote..].first_chunk_mut::<3>(),
-    ) {
+    if let (Some(single), Some(room)) = (input[taken..].first_chunk::<4>(), spare[wrote..].first_chunk_mut::<3>()) {
         let value = quantum(*single);
         if value & NONE == 0 {
             let [_, r0, r1, r2] = value.to_be_bytes();
@@ -140,8 +137,5 @@ fn run(input: &[u8], sink: &mut Sink) -> usize {
 
 #[inline]
 fn quantum([a, b, c, d]: [u8; 4]) -> u32 {
-    TABLES[0][usize::from(a)]
-        | TABLES[1][usize::from(b)]
-        | TABLES[2][usize::from(c)]
-        | TABLES[3][usize::from(d)]
+    TABLES[0][usize::from(a)] | TABLES[1][usize::from(b)] | TABLES[2][usize::from(c)] | TABLES[3][usize::from(d)]
 }

@@ -89,10 +89,7 @@ fn begins(line: &[u8]) -> Option<At> {
         Some(rest) => (At::Base64, rest),
         None => (At::Lines, line.strip_prefix(b"begin ")?),
     };
-    rest.trim_ascii_start()
-        .first()?
-        .is_ascii_digit()
-        .then_some(at)
+    rest.trim_ascii_start().first()?.is_ascii_digit().then_some(at)
 }
 
 fn is_full_line(line: &[u8]) -> bool {

@@ -31,10 +31,7 @@ enum At {
 
 impl Default for Yenc {
     fn default() -> Yenc {
-        Yenc {
-            at: At::LineStart(Vec::new()),
-            inside: false,
-        }
+        Yenc { at: At::LineStart(Vec::new()), inside: false }
     }
 }
 

@@ -34,10 +34,7 @@ pub(crate) fn transfer_coding(value: &[u8]) -> TransferCoding {
         }
     }
     let coding = first.flatten().unwrap_or(Coding::Identity);
-    TransferCoding {
-        coding,
-        other: other.filter(|other| *other != coding),
-    }
+    TransferCoding { coding, other: other.filter(|other| *other != coding) }
 }
 
 fn exact(token: &[u8]) -> Option<Coding> {
@@ -101,20 +98,8 @@ mod tests {
 
     #[test]
     fn a_coding_is_read_whatever_stands_around_it() {
-        for value in [
-            &b" BASE64"[..],
-            b"(c) base64 (x)",
-            b"\"base64\"",
-            b"base64;",
-            b"=base64",
-            b"base64\r\n junk",
-        ] {
-            assert_eq!(
-                read(value),
-                (Coding::Base64, None),
-                "{}",
-                value.escape_ascii()
-            );
+        for value in [&b" BASE64"[..], b"(c) base64 (x)", b"\"base64\"", b"base64;", b"=base64", b"base64\r\n junk"] {
+            assert_eq!(read(value), (Coding::Base64, None), "{}", value.escape_ascii());
         }
     }
 
@@ -124,10 +109,7 @@ mod tests {
         assert_eq!(read(b"base-64"), (Identity, Some(Base64)));
         assert_eq!(read(b"quoted printable"), (Identity, Some(QuotedPrintable)));
         assert_eq!(read(b"surprise"), (Identity, Some(Base64)));
-        assert_eq!(
-            read(b"surprise quoted-printable"),
-            (Identity, Some(QuotedPrintable))
-        );
+        assert_eq!(read(b"surprise quoted-printable"), (Identity, Some(QuotedPrintable)));
         assert_eq!(read(b"8-bit"), (Identity, None));
         assert_eq!(read(b"iso-8859-1"), (Identity, None));
         assert_eq!(read(b""), (Identity, None));

@@ -58,11 +58,7 @@ impl Parameters {
             })
             .flatten()
             .map(Cow::Borrowed)
-            .chain(
-                self.continued(name)
-                    .map(|(_, bytes)| Cow::Owned(bytes))
-                    .into_iter(),
-            )
+            .chain(self.continued(name).map(|(_, bytes)| Cow::Owned(bytes)))
     }
 
     /// The parameter `name` as text: the RFC 2231 form if there is one, else the first plain one.
@@ -79,17 +75,12 @@ impl Parameters {
     }
 
     fn named<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a Parameter> {
-        self.0
-            .iter()
-            .filter(move |parameter| parameter.name == name)
+        self.0.iter().filter(move |parameter| parameter.name == name)
     }
 
     /// The sections of `name` in their order, joined, and the charset that the first declares.
     fn continued(&self, name: &[u8]) -> Option<(Option<Vec<u8>>, Vec<u8>)> {
-        let mut sections: Vec<&Parameter> = self
-            .named(name)
-            .filter(|parameter| !parameter.is_plain())
-            .collect();
+        let mut sections: Vec<&Parameter> = self.named(name).filter(|parameter| !parameter.is_plain()).collect();
         if sections.is_empty() {
             return None;
         }
@@ -125,13 +116,7 @@ impl Parameter {
             (Some(star), Some(_)) => &name[..star],
             _ => name,
         };
-        Parameter {
-            name: base.to_ascii_lowercase(),
-            section,
-            extended,
-            value,
-            other,
-        }
+        Parameter { name: base.to_ascii_lowercase(), section, extended, value, other }
     }
 
     const fn is_plain(&self) -> bool {
@@ -184,11 +169,7 @@ fn quoted(cursor: &mut Cursor) -> (Vec<u8>, Option<Vec<u8>>) {
     unterminated(whole, &kept, cursor)
 }
 
-fn unterminated<'a>(
-    whole: &'a [u8],
-    kept: &[u8],
-    cursor: &mut Cursor<'a>,
-) -> (Vec<u8>, Option<Vec<u8>>) {
+fn unterminated<'a>(whole: &'a [u8], kept: &[u8], cursor: &mut Cursor<'a>) -> (Vec<u8>, Option<Vec<u8>>) {
     let kept = kept.trim_ascii_end();
     let Some(end) = whole.iter().position(|&byte| byte == b';') else {
         return (kept.to_vec(), None);

@@ -71,10 +71,7 @@ enum Decision {
 impl Body {
     /// A body at its start; if bytes are held, they are the beginning of its first line.
     pub(super) const fn new(leaf: Leaf) -> Body {
-        Body {
-            leaf,
-            at: At::Start(Start::new(0, false)),
-        }
+        Body { leaf, at: At::Start(Start::new(0, false)) }
     }
 
     pub(super) fn advance(&mut self, reader: &mut Reader, input: &[u8]) -> Advance {
@@ -112,20 +109,26 @@ impl Body {
         }
     }
 
-    /// What is held is content after all.
+    /// What is held is content after all, but for a CR at its end, which may begin a line end.
     pub(super) fn take_for_content(&mut self, reader: &mut Reader) {
-        self.at = At::Middle;
+        let line_at = match &self.at {
+            At::Start(start) => start.line_at,
+            At::Decided(_) => 2,
+            At::Middle | At::Cr => usize::MAX,
+        };
+        let kept = usize::from(reader.held().len() > line_at && reader.held().ends_with(b"\r"));
+        self.at = if kept > 0 { At::Cr } else { At::Middle };
         if !self.leaf.told {
-            let ends = reader.held().iter();
-            let ends = ends.take_while(|byte| matches!(byte, b'\r' | b'\n'));
-            let count = ends.count();
-            reader.drop_held_front(count);
-            if reader.held().is_empty() {
+            let line_ends = reader.held().iter();
+            let line_ends = line_ends.take_while(|byte| matches!(byte, b'\r' | b'\n'));
+            let count = line_ends.count();
+            reader.drop_held_front(count.min(reader.held().len() - kept));
+            if reader.held().len() == kept {
                 return;
             }
             self.leaf.open(reader);
         }
-        reader.tell_held();
+        reader.tell_held_but(kept);
     }
 
     /// The boundary that the held line would belong to if it were a delimiter.
@@ -151,11 +154,7 @@ impl Body {
             return Advance::Content(count);
         }
         reader.hold(input[0]);
-        self.at = if input[0] == b'\r' {
-            At::Cr
-        } else {
-            At::Start(Start::new(1, false))
-        };
+        self.at = if input[0] == b'\r' { At::Cr } else { At::Start(Start::new(1, false)) };
         Advance::Took(1)
     }
 
@@ -269,22 +268,13 @@ impl Body {
 
     fn decide(&mut self, delimiter: super::Delimiter) {
         let bare = matches!(self.at, At::Start(Start { bare_cr: true, .. }));
-        self.at = At::Decided(if bare {
-            Decision::BareDelimiter(delimiter)
-        } else {
-            Decision::Delimiter(delimiter)
-        });
+        self.at = At::Decided(if bare { Decision::BareDelimiter(delimiter) } else { Decision::Delimiter(delimiter) });
     }
 }
 
 impl Start {
     const fn new(line_at: usize, bare_cr: bool) -> Start {
-        Start {
-            line_at,
-            bare_cr,
-            matcher: Some(Matcher::new()),
-            seen: 0,
-        }
+        Start { line_at, bare_cr, matcher: Some(Matcher::new()), seen: 0 }
     }
 }
 
@@ -299,37 +289,21 @@ impl Decision {
 
 impl Leaf {
     pub(super) const fn part(object: Object) -> Leaf {
-        Leaf {
-            role: Role::Part,
-            object,
-            told: false,
-        }
+        Leaf { role: Role::Part, object, told: false }
     }
 
     pub(super) fn preamble() -> Leaf {
-        Leaf {
-            role: Role::Preamble,
-            object: Object::default(),
-            told: false,
-        }
+        Leaf { role: Role::Preamble, object: Object::default(), told: false }
     }
 
     pub(super) fn epilogue() -> Leaf {
-        Leaf {
-            role: Role::Epilogue,
-            object: Object::default(),
-            told: false,
-        }
+        Leaf { role: Role::Epilogue, object: Object::default(), told: false }
     }
 
     /// Opens the object at the first byte that is held, or else at the next one.
     pub(super) fn open(&mut self, reader: &mut Reader) {
         self.told = true;
-        reader.tell(Tell::Open(Object {
-            kind: Kind::Part,
-            raw_offset: reader.held_offset(),
-            ..self.object.clone()
-        }));
+        reader.tell(Tell::Open(Object { kind: Kind::Part, raw_offset: reader.held_offset(), ..self.object.clone() }));
     }
 
     /// Makes it an object of a second reading, in which nothing is open yet.

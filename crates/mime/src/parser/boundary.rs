@@ -74,20 +74,11 @@ enum Tail {
 impl Matcher {
     /// A matcher at the start of a line.
     pub(super) const fn new() -> Matcher {
-        Matcher {
-            dashes: 0,
-            viable: 0,
-            position: 0,
-            best: None,
-        }
+        Matcher { dashes: 0, viable: 0, position: 0, best: None }
     }
 
     /// Reads the next byte of the line, which is not its end.
-    pub(super) fn push<'a>(
-        &mut self,
-        byte: u8,
-        boundaries: impl Iterator<Item = (usize, Boundary<'a>)>,
-    ) -> Verdict {
+    pub(super) fn push<'a>(&mut self, byte: u8, boundaries: impl Iterator<Item = (usize, Boundary<'a>)>) -> Verdict {
         if self.dashes < 2 {
             return self.dash(byte, boundaries);
         }
@@ -121,11 +112,7 @@ impl Matcher {
         self.best.map_or(Verdict::Content, |best| best.delimiter())
     }
 
-    fn dash<'a>(
-        &mut self,
-        byte: u8,
-        boundaries: impl Iterator<Item = (usize, Boundary<'a>)>,
-    ) -> Verdict {
+    fn dash<'a>(&mut self, byte: u8, boundaries: impl Iterator<Item = (usize, Boundary<'a>)>) -> Verdict {
         if byte != b'-' {
             return Verdict::Content;
         }
@@ -157,11 +144,7 @@ impl Matcher {
 
 impl Best {
     const fn new(level: usize) -> Best {
-        Best {
-            level,
-            tail: Tail::Nothing,
-            spaces: 0,
-        }
+        Best { level, tail: Tail::Nothing, spaces: 0 }
     }
 
     fn push(&mut self, byte: u8) {
@@ -192,10 +175,7 @@ impl Best {
 }
 
 /// Whether the bytes behind two hyphens at the start of a line can still become a boundary, as far as they are known.
-pub(super) fn is_possible<'a>(
-    behind: &[u8],
-    mut boundaries: impl Iterator<Item = (usize, Boundary<'a>)>,
-) -> bool {
+pub(super) fn is_possible<'a>(behind: &[u8], mut boundaries: impl Iterator<Item = (usize, Boundary<'a>)>) -> bool {
     boundaries.any(|(_, boundary)| {
         let common = behind.len().min(boundary.bytes.len());
         behind[..common] == boundary.bytes[..common]
@@ -212,14 +192,8 @@ mod tests {
 
     fn judge(boundaries: &[&str], line: &str) -> Verdict {
         let all = || {
-            let boundary = |bytes| Boundary {
-                bytes,
-                closed: false,
-            };
-            boundaries
-                .iter()
-                .map(move |text| boundary(text.as_bytes()))
-                .enumerate()
+            let boundary = |bytes| Boundary { bytes, closed: false };
+            boundaries.iter().map(move |text| boundary(text.as_bytes())).enumerate()
         };
         let mut matcher = Matcher::new();
         for &byte in line.as_bytes() {
@@ -240,18 +214,9 @@ mod tests {
         for (boundaries, long) in [(["B1", "B1-a"], 1), (["B1-a", "B1"], 0)] {
             assert_eq!(judge(&boundaries, "--B1-a"), delimiter(long, false, false));
             assert_eq!(judge(&boundaries, "--B1-a--"), delimiter(long, true, false));
-            assert_eq!(
-                judge(&boundaries, "--B1"),
-                delimiter(1 - long, false, false)
-            );
-            assert_eq!(
-                judge(&boundaries, "--B1--"),
-                delimiter(1 - long, true, false)
-            );
-            assert_eq!(
-                judge(&boundaries, "--B1-b"),
-                delimiter(1 - long, false, true)
-            );
+            assert_eq!(judge(&boundaries, "--B1"), delimiter(1 - long, false, false));
+            assert_eq!(judge(&boundaries, "--B1--"), delimiter(1 - long, true, false));
+            assert_eq!(judge(&boundaries, "--B1-b"), delimiter(1 - long, false, true));
         }
     }
 

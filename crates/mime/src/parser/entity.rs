@@ -31,7 +31,10 @@ pub(super) struct Entity {
 #[derive(Debug, Clone)]
 pub(super) enum Structure {
     Leaf,
-    Message,
+    /// A message; if it is not sure, only if it begins like one.
+    Message {
+        sure: bool,
+    },
     Multipart(Multipart),
 }
 
@@ -70,23 +73,20 @@ impl Found {
         let coding = codings.first().copied().unwrap_or_default();
         let multipart = is_multipart(first_type);
         let message = is_message(first_type, default_message);
-        let first_boundary = first_type.boundaries.first();
+        let first_boundary = first_type.boundaries.first().map(AsRef::as_ref);
         let first = if multipart && first_boundary.is_some() {
             self.multipart(first_type, first_boundary)
         } else if message && coding == Coding::Identity {
-            self.message(first_type)
+            self.message(first_type, true)
         } else {
             self.leaf(first_type, coding)
         };
-        let mut readings = Readings {
-            first,
-            others: Vec::new(),
-        };
+        let mut readings = Readings { first, others: Vec::new() };
         for other in self.types.iter().skip(1) {
             let other = if is_multipart(other) {
-                self.multipart(other, other.boundaries.first())
+                self.multipart(other, other.boundaries.first().map(AsRef::as_ref))
             } else if is_message(other, default_message) && coding == Coding::Identity {
-                self.message(other)
+                self.message(other, true)
             } else {
                 self.leaf(other, coding)
             };
@@ -97,14 +97,14 @@ impl Found {
         }
         self.add_codings(first_type, &codings, &mut readings);
         if message && coding != Coding::Identity {
-            let other = self.message(first_type);
+            let other = self.message(first_type, false);
             readings.add("Heuristics.Ambiguous.Mime.MessageCoding", other);
         }
         readings
     }
 
     fn add_multiparts(&self, content_type: &ContentType, readings: &mut Readings) {
-        if content_type.boundaries.is_empty() {
+        if content_type.boundaries.iter().all(|boundary| boundary.is_empty()) {
             let guessed = self.multipart(content_type, None);
             readings.add("Heuristics.Ambiguous.Mime.BoundaryMissing", guessed);
         }
@@ -142,26 +142,21 @@ impl Found {
     }
 
     fn leaf(&self, content_type: &ContentType, coding: Coding) -> Entity {
-        Entity {
-            structure: Structure::Leaf,
-            object: self.object(content_type, coding),
-        }
+        Entity { structure: Structure::Leaf, object: self.object(content_type, coding) }
     }
 
-    fn message(&self, content_type: &ContentType) -> Entity {
-        Entity {
-            structure: Structure::Message,
-            object: self.object(content_type, Coding::Identity),
-        }
+    fn message(&self, content_type: &ContentType, sure: bool) -> Entity {
+        Entity { structure: Structure::Message { sure }, object: self.object(content_type, Coding::Identity) }
     }
 
-    fn multipart(&self, content_type: &ContentType, boundary: Option<&Box<[u8]>>) -> Entity {
+    fn multipart(&self, content_type: &ContentType, boundary: Option<&[u8]>) -> Entity {
         let digest = content_type.media_type.as_deref() == Some("multipart/digest");
         Entity {
             structure: Structure::Multipart(Multipart::new(
-                boundary.cloned(),
+                boundary.map(Box::from),
                 content_type.boundary_cut,
                 digest,
+                content_type.boundaries.len() > 1,
             )),
             object: self.object(content_type, Coding::Identity),
         }
@@ -195,21 +190,23 @@ impl Entity {
         self.structure == other.structure && self.object.coding == other.object.coding
     }
 
-    /// A message without header that begins with a byte order mark of UTF-16 is text of that charset.
-    pub(super) fn note_utf16(&mut self, head: &[u8]) {
+    /// A message without header that begins with a byte order mark of UTF-16 is text of that charset;
+    /// whether this is one.
+    pub(super) fn note_utf16(&mut self, head: &[u8]) -> bool {
         let charset = match head {
             [0xff, 0xfe, ..] => "utf-16le",
             [0xfe, 0xff, ..] => "utf-16be",
-            _ => return,
+            _ => return false,
         };
         self.object.charset = Some(charset.into());
+        true
     }
 }
 
 impl PartialEq for Structure {
     fn eq(&self, other: &Structure) -> bool {
         match (self, other) {
-            (Structure::Leaf, Structure::Leaf) | (Structure::Message, Structure::Message) => true,
+            (Structure::Leaf, Structure::Leaf) | (Structure::Message { .. }, Structure::Message { .. }) => true,
             (Structure::Multipart(one), Structure::Multipart(two)) => one.boundary == two.boundary,
             _ => false,
         }

@@ -46,8 +46,8 @@ pub(super) struct Header {
     meaning: Option<Meaning>,
     value: Vec<u8>,
     value_cut: bool,
-    /// Lines that are no fields do not end the header.
-    tolerant: bool,
+    /// What is done with a line that is not a field.
+    garbage: Garbage,
     /// A second reading for bare CRs has been offered, or this is it.
     bare_cr_told: bool,
     at: At,
@@ -67,6 +67,17 @@ enum At {
     AfterBlank,
     /// In the empty line that ends the header.
     End(HeaderEnd),
+}
+
+/// What is done with a line that is not a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Garbage {
+    /// The body begins with it.
+    EndsHeader,
+    /// It is told as a field and the header goes on.
+    Field,
+    /// If it is the first line, then this is no message, and the second reading that took it for one is over.
+    EndsReading,
 }
 
 /// What the bytes of a line so far may become.
@@ -97,10 +108,12 @@ pub(super) const fn worst_case_bytes(limits: &Limits) -> usize {
 
 impl Header {
     pub(super) fn of_message() -> Header {
-        Header {
-            of_message: true,
-            ..Header::of_part()
-        }
+        Header { of_message: true, ..Header::of_part() }
+    }
+
+    /// Of what is a message only for some readers, and only if it begins like one.
+    pub(super) fn of_possible_message() -> Header {
+        Header { garbage: Garbage::EndsReading, ..Header::of_message() }
     }
 
     pub(super) fn of_part() -> Header {
@@ -113,7 +126,7 @@ impl Header {
             meaning: None,
             value: Vec::new(),
             value_cut: false,
-            tolerant: false,
+            garbage: Garbage::EndsHeader,
             bare_cr_told: false,
             at: At::start(),
         }
@@ -127,16 +140,13 @@ impl Header {
     /// The second reading at a line that is not a field: the line, held by `reader`, is told as one and more follow.
     pub(super) fn going_on(&self, reader: &mut Reader) -> Box<Header> {
         let mut header = Box::new(self.as_second_reading());
-        header.tolerant = true;
+        header.garbage = Garbage::Field;
         reader.begin_field(&mut header);
         header
     }
 
     fn as_second_reading(&self) -> Header {
-        Header {
-            open: false,
-            ..self.clone()
-        }
+        Header { open: false, ..self.clone() }
     }
 
     fn note_value(&mut self, bytes: &[u8], bytes_max: usize) {
@@ -145,17 +155,13 @@ impl Header {
         }
         let room = bytes_max.saturating_sub(self.value.len());
         self.value_cut |= bytes.len() > room;
-        self.value
-            .extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.value.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 }
 
 impl At {
     const fn start() -> At {
-        At::Start(Start {
-            matcher: Some(Matcher::new()),
-            line: Line::Empty,
-        })
+        At::Start(Start { matcher: Some(Matcher::new()), line: Line::Empty })
     }
 }
 
@@ -200,7 +206,8 @@ impl Reader {
                 self.drop_held();
                 Advance::HeaderEnd(HeaderEnd::Clear)
             }
-            _ => Advance::HeaderEnd(HeaderEnd::NotField),
+            // Nothing follows that could be read in another way.
+            _ => Advance::HeaderEnd(HeaderEnd::Clear),
         }
     }
 
@@ -294,8 +301,7 @@ impl Reader {
         }
         match start.line {
             Line::Field => self.begin_field(header),
-            Line::NotField if header.tolerant => self.begin_field(header),
-            Line::NotField => header.at = At::End(HeaderEnd::NotField),
+            Line::NotField => self.garbage(header),
             _ => {}
         }
     }
@@ -312,10 +318,18 @@ impl Reader {
             self.drop_held();
             header.at = At::start();
             header.in_field = false;
-        } else if header.tolerant {
-            self.begin_field(header);
         } else {
-            header.at = At::End(HeaderEnd::NotField);
+            self.garbage(header);
+        }
+    }
+
+    fn garbage(&mut self, header: &mut Header) {
+        match header.garbage {
+            Garbage::Field => self.begin_field(header),
+            Garbage::EndsReading if header.is_empty() => {
+                header.at = At::End(HeaderEnd::NoMessage);
+            }
+            _ => header.at = At::End(HeaderEnd::NotField),
         }
     }
 
@@ -339,7 +353,7 @@ impl Reader {
             self.hold(byte);
             return true;
         }
-        header.at = At::End(HeaderEnd::NotField);
+        self.garbage(header);
         false
     }
 
@@ -401,6 +415,9 @@ impl Reader {
                 At::Start(_) => self.line_goes_on(header, byte),
                 _ => self.hold(byte),
             }
+        }
+        if matches!(header.at, At::Value { .. }) {
+            self.tell_held();
         }
     }
 

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::mem::size_of;
+use core::ops::Range;
 
 use memchr::{memchr, memchr2};
 use stream::{Class, Finding, Limits, Object, Window};
@@ -49,27 +50,17 @@ pub(super) struct Multipart {
     digest: bool,
     /// Its closing delimiter was seen.
     closed: bool,
-    /// A delimiter of it was seen, or another boundary was guessed.
+    /// A delimiter of it was seen, or readings with other boundaries have been offered.
     settled: bool,
 }
 
 impl Multipart {
-    pub(super) const fn new(boundary: Option<Box<[u8]>>, cut: bool, digest: bool) -> Multipart {
-        Multipart {
-            boundary,
-            cut,
-            digest,
-            closed: false,
-            settled: false,
-        }
+    pub(super) const fn new(boundary: Option<Box<[u8]>>, cut: bool, digest: bool, settled: bool) -> Multipart {
+        Multipart { boundary, cut, digest, closed: false, settled }
     }
 
     pub(super) fn guessed(boundary: Box<[u8]>) -> Multipart {
-        Multipart {
-            boundary: Some(boundary),
-            settled: true,
-            ..Multipart::default()
-        }
+        Multipart { boundary: Some(boundary), settled: true, ..Multipart::default() }
     }
 }
 
@@ -87,8 +78,8 @@ pub(super) struct Reader {
     silent: usize,
     /// Bytes taken whose role is not known yet.
     held: Vec<u8>,
-    /// How many of the held bytes have been told, when they turned out to be content.
-    telling: Option<usize>,
+    /// Which of the held bytes, from the front on, are still to be told as content.
+    telling: Option<Range<usize>>,
     queue: VecDeque<Tell>,
     forks: u32,
     /// A line with junk behind the boundary is no delimiter.
@@ -154,11 +145,7 @@ impl Reader {
 
     /// A parser that reads on from here and ends with the entity that is being read. Nothing is open in it yet.
     pub(super) fn branch(&self, state: State) -> Box<Parser> {
-        Box::new(Parser {
-            reader: self.for_branch(),
-            state,
-            alternative: None,
-        })
+        Box::new(Parser { reader: self.for_branch(), state, alternative: None })
     }
 
     fn for_branch(&self) -> Reader {
@@ -217,11 +204,7 @@ impl Reader {
     }
 
     pub(super) fn find_line_end(&self, input: &[u8]) -> Option<usize> {
-        if self.bare_cr_is_content() {
-            memchr(b'\n', input)
-        } else {
-            memchr2(b'\n', b'\r', input)
-        }
+        if self.bare_cr_is_content() { memchr(b'\n', input) } else { memchr2(b'\n', b'\r', input) }
     }
 
     // --- held bytes
@@ -252,11 +235,17 @@ impl Reader {
         self.held.drain(..count.min(self.held.len()));
     }
 
+    /// The held bytes but the last `kept` are content of the object that will be open when the queue is empty.
+    pub(super) fn tell_held_but(&mut self, kept: usize) {
+        let end = self.held.len().saturating_sub(kept);
+        if end > 0 {
+            self.telling = Some(0..end);
+        }
+    }
+
     /// The held bytes are content of the object that will be open when the queue is empty.
     pub(super) fn tell_held(&mut self) {
-        if !self.held.is_empty() {
-            self.telling = Some(0);
-        }
+        self.tell_held_but(0);
     }
 
     // --- telling
@@ -265,19 +254,20 @@ impl Reader {
         self.queue.push_back(tell);
     }
 
+    /// A finding about what is held, or else about the next byte.
     pub(super) fn finding(&self, class: Class, name: &'static str) -> Finding {
-        Finding::new(class, name, self.offset.unsigned_abs())
+        Finding::new(class, name, self.held_offset().unwrap_or(0))
     }
 
     pub(super) fn pending(&mut self, output: &mut Window) -> Option<Tell> {
         if let Some(tell) = self.queue.pop_front() {
             return Some(tell);
         }
-        let told = self.telling?;
-        let end = told + output.push(&self.held[told..]);
-        self.telling = Some(end);
-        if end == self.held.len() {
-            self.drop_held();
+        let telling = self.telling.as_mut()?;
+        telling.start += output.push(&self.held[telling.clone()]);
+        if telling.start == telling.end {
+            self.held.drain(..telling.end);
+            self.telling = None;
         }
         Some(Tell::Wrote)
     }
@@ -347,10 +337,7 @@ impl Reader {
         if delimiter.junk && (self.strict || empty) {
             return Verdict::Content;
         }
-        Verdict::Delimiter(Delimiter {
-            junk: delimiter.junk && !multipart.cut,
-            ..delimiter
-        })
+        Verdict::Delimiter(Delimiter { junk: delimiter.junk && !multipart.cut, ..delimiter })
     }
 
     /// The boundaries of all open multiparts.
@@ -406,17 +393,10 @@ impl Reader {
 
 /// The boundaries of the multiparts among `levels`.
 fn boundaries(levels: &[Level]) -> impl Iterator<Item = (usize, Boundary<'_>)> {
-    levels
-        .iter()
-        .enumerate()
-        .filter_map(|(index, level)| match level {
-            Level::Multipart(multipart) => Some((
-                index,
-                Boundary {
-                    bytes: multipart.boundary.as_deref()?,
-                    closed: multipart.closed,
-                },
-            )),
-            Level::Message => None,
-        })
+    levels.iter().enumerate().filter_map(|(index, level)| match level {
+        Level::Multipart(multipart) => {
+            Some((index, Boundary { bytes: multipart.boundary.as_deref()?, closed: multipart.closed }))
+        }
+        Level::Message => None,
+    })
 }

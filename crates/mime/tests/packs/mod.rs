@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 /// The folder `name` of the packs, which are looked for in `SLUICE_DATA` and beside the checkout.
+// Not every test that walks folders wants a pack.
+#[allow(dead_code)]
 pub fn folder(name: &str) -> Option<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../data");
     let root = std::env::var_os("SLUICE_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
