@@ -30,10 +30,7 @@ impl Random {
     }
 
     fn normal(&mut self) -> f64 {
-        (0..12)
-            .map(|_| self.next() as f64 / u64::MAX as f64)
-            .sum::<f64>()
-            - 6.0
+        (0..12).map(|_| self.next() as f64 / u64::MAX as f64).sum::<f64>() - 6.0
     }
 }
 
@@ -59,9 +56,7 @@ fn part(random: &mut Random, real: &[u8]) -> Vec<u8> {
         let at = random.below(real.len() - 256);
         let mut bytes = real[at..at + length].to_vec();
         let mut seen = [false; 256];
-        bytes[..8]
-            .iter()
-            .for_each(|&byte| seen[usize::from(byte)] = true);
+        bytes[..8].iter().for_each(|&byte| seen[usize::from(byte)] = true);
         if seen.iter().filter(|&&seen| seen).count() < 4 {
             continue;
         }
@@ -102,15 +97,9 @@ fn measure(patterns: &Patterns, data: &[u8]) -> (f64, u64) {
 
 fn main() {
     let mut random = Random(7);
-    let noise: Vec<u8> = (0..DATA_BYTES / 8)
-        .flat_map(|_| random.next().to_le_bytes())
-        .collect();
+    let noise: Vec<u8> = (0..DATA_BYTES / 8).flat_map(|_| random.next().to_le_bytes()).collect();
     let libraries = libraries();
-    let real = if libraries.len() > 1 << 20 {
-        &libraries
-    } else {
-        &noise
-    };
+    let real = if libraries.len() > 1 << 20 { &libraries } else { &noise };
     println!(
         "{:>8} {:>9} {:>9} {:>11} {:>11} {:>8}",
         "parts", "build ms", "table kB", "random MB/s", "library MB/s", "matches"
@@ -123,8 +112,6 @@ fn main() {
         let (on_noise, _) = measure(&patterns, &noise);
         let (on_libraries, matches) = measure(&patterns, &libraries);
         let table = patterns.bytes() / 1000;
-        println!(
-            "{count:>8} {built:>9} {table:>9} {on_noise:>11.0} {on_libraries:>11.0} {matches:>8}"
-        );
+        println!("{count:>8} {built:>9} {table:>9} {on_noise:>11.0} {on_libraries:>11.0} {matches:>8}");
     }
 }

@@ -33,8 +33,5 @@ fn costs(sample: &[u8]) -> Vec<u8> {
         (count as f64 + 0.5) / (before + 128.0)
     });
     let eighths = |share: f64| (-share.log2() * 8.0).round().clamp(0.0, 255.0) as u8;
-    alone
-        .chain(after.collect::<Vec<_>>())
-        .map(eighths)
-        .collect()
+    alone.chain(after.collect::<Vec<_>>()).map(eighths).collect()
 }

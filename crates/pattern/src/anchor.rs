@@ -12,6 +12,8 @@ use crate::tier::Shape;
 
 /// The farthest that an anchor's end may lie behind the start of its part. The history must reach back that far.
 pub(crate) const REACH_MAX: usize = 240;
+/// Windows of a part that are compared by how many others share them.
+const TRIED_MAX: usize = 16;
 /// Parts that may share one q-gram before another window is looked for.
 const SHARING_MAX: u32 = 8;
 /// A window this rare (in eighths of a bit) is good enough: a shorter one costs more looks than this one costs candidates.
@@ -68,7 +70,7 @@ struct Candidate {
 
 impl Chooser {
     /// The anchor of a part, or nothing if it has no two fixed bytes in a row within reach.
-    pub(crate) fn choose(&mut self, pieces: &[Piece]) -> Option<Anchor> {
+    pub(crate) fn choose(&self, pieces: &[Piece]) -> Option<Anchor> {
         let runs = runs(pieces);
         let mut best: Option<(u32, Anchor)> = None;
         for shape in Shape::ALL {
@@ -79,18 +81,18 @@ impl Chooser {
             if best.as_ref().is_none_or(|(known, _)| score > known + 64) {
                 best = Some((score, anchor));
             }
-            if best
-                .as_ref()
-                .is_some_and(|(score, _)| *score >= RARE_ENOUGH)
-            {
+            if best.as_ref().is_some_and(|(score, _)| *score >= RARE_ENOUGH) {
                 break;
             }
         }
-        let (_, anchor) = best?;
+        best.map(|(_, anchor)| anchor)
+    }
+
+    /// Notes that the q-grams of an anchor are in use.
+    pub(crate) fn take(&mut self, anchor: &Anchor) {
         for gram in anchor.window.windows(anchor.shape.q()) {
             *self.used.entry(key(gram)).or_default() += 1;
         }
-        Some(anchor)
     }
 
     fn best_of(&self, runs: &[Run], shape: Shape) -> Option<(u32, Anchor)> {
@@ -103,32 +105,27 @@ impl Chooser {
                     break;
                 }
                 let score = phases.iter().copied().min().unwrap_or(0);
-                candidates.push(Candidate {
-                    score,
-                    run: index,
-                    at,
-                });
+                candidates.push(Candidate { score, run: index, at });
             }
         }
-        candidates.sort_by_key(|candidate| std::cmp::Reverse(candidate.score));
-        let shared =
-            |candidate: &Candidate| self.sharing(&runs[candidate.run], candidate.at, shape);
-        let tried = candidates.get(..candidates.len().min(16))?;
-        let chosen = tried
+        let best_first = |candidate: &Candidate| std::cmp::Reverse(candidate.score);
+        if candidates.len() > TRIED_MAX {
+            candidates.select_nth_unstable_by_key(TRIED_MAX, best_first);
+            candidates.truncate(TRIED_MAX);
+        }
+        candidates.sort_by_key(|candidate| (best_first(candidate), candidate.run, candidate.at));
+        let shared = |candidate: &Candidate| self.sharing(&runs[candidate.run], candidate.at, shape);
+        let chosen = candidates
             .iter()
             .find(|candidate| shared(candidate) < SHARING_MAX)
-            .or_else(|| tried.iter().min_by_key(|candidate| shared(candidate)))?;
+            .or_else(|| candidates.iter().min_by_key(|candidate| shared(candidate)))?;
         let run = &runs[chosen.run];
         let range = chosen.at..chosen.at + shape.window();
         let anchor = Anchor {
             shape,
             window: run.bytes[range.clone()].to_vec(),
             caseless: run.caseless[range].contains(&true),
-            distances: run
-                .distances
-                .iter()
-                .map(|distance| distance + chosen.at as u16)
-                .collect(),
+            distances: run.distances.iter().map(|distance| distance + chosen.at as u16).collect(),
         };
         let penalty = if shared(chosen) >= SHARING_MAX { 64 } else { 0 };
         Some((chosen.score.saturating_sub(penalty), anchor))
@@ -136,10 +133,7 @@ impl Chooser {
 
     fn sharing(&self, run: &Run, at: usize, shape: Shape) -> u32 {
         let grams = run.bytes[at..at + shape.window()].windows(shape.q());
-        grams
-            .map(|gram| self.used.get(&key(gram)).copied().unwrap_or(0))
-            .max()
-            .unwrap_or(0)
+        grams.map(|gram| self.used.get(&key(gram)).copied().unwrap_or(0)).max().unwrap_or(0)
     }
 }
 
@@ -189,18 +183,11 @@ fn fixed(piece: &Piece) -> Option<(u8, bool)> {
 fn beyond(distances: &[u16], piece: &Piece) -> Vec<u16> {
     let mut all: Vec<u16> = distances
         .iter()
-        .flat_map(|&distance| {
-            consumed(piece)
-                .into_iter()
-                .map(move |more| distance.saturating_add(more))
-        })
+        .flat_map(|&distance| consumed(piece).into_iter().map(move |more| distance.saturating_add(more)))
         .collect();
     all.sort_unstable();
     all.dedup();
-    if all
-        .last()
-        .is_some_and(|&last| usize::from(last) > REACH_MAX)
-    {
+    if all.last().is_some_and(|&last| usize::from(last) > REACH_MAX) {
         all.clear();
     }
     all
@@ -224,10 +211,7 @@ fn sequence(pieces: &[Piece]) -> Vec<u16> {
         let more = consumed(piece);
         lengths = lengths
             .iter()
-            .flat_map(|length| {
-                more.iter()
-                    .map(move |more| (length + more).min(REACH_MAX as u16 + 1))
-            })
+            .flat_map(|length| more.iter().map(move |more| (length + more).min(REACH_MAX as u16 + 1)))
             .collect();
         lengths.sort_unstable();
         lengths.dedup();
@@ -243,9 +227,7 @@ mod tests {
     fn the_zeros_of_a_part_are_not_its_anchor() {
         let mut bytes = vec![0; 20];
         bytes.extend(b"\x91\x3c\xe2\x07\x5d\xb8\x4f\xa6\x11\xcd\x72\xf9\x2e\x83\x50");
-        let anchor = Chooser::default()
-            .choose(&Piece::bytes(&bytes))
-            .expect("fixed bytes");
+        let anchor = Chooser::default().choose(&Piece::bytes(&bytes)).expect("fixed bytes");
         assert_eq!(anchor.shape, Shape::Q8S8);
         assert_eq!(anchor.distances, [20]);
     }

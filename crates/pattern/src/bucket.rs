@@ -15,11 +15,7 @@ struct Bucket {
     next: u32,
 }
 
-const EMPTY: Bucket = Bucket {
-    values: [0; SLOTS],
-    tags: [0; SLOTS],
-    next: 0,
-};
+const EMPTY: Bucket = Bucket { values: [0; SLOTS], tags: [0; SLOTS], next: 0 };
 
 /// A hash table that is built once.
 #[derive(Debug, Clone, Default)]
@@ -33,10 +29,7 @@ impl Buckets {
     pub(crate) fn new(entries: &[(u64, u32)]) -> Buckets {
         // Two thirds full on average, so that few buckets are chained.
         let count = (entries.len() * 3 / (2 * SLOTS) + 1).next_power_of_two();
-        let mut table = Buckets {
-            buckets: vec![EMPTY; count],
-            mask: count as u64 - 1,
-        };
+        let mut table = Buckets { buckets: vec![EMPTY; count], mask: count as u64 - 1 };
         for &(hash, value) in entries {
             table.insert(hash, value);
         }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 
 use crate::anchor::{Anchor, Chooser};
 use crate::patterns::{Entry, Patterns, Pinned};
-use crate::piece::{Piece, total};
+use crate::piece::{Edge, Piece, total};
 use crate::program::Programs;
 use crate::tier::{Shape, Tier};
 
@@ -54,9 +54,7 @@ impl fmt::Display for Refusal {
             Refusal::NoAnchor => "no two fixed bytes in a row within its first 240 bytes",
             Refusal::Length => "matches nothing or more than 65536 bytes",
             Refusal::TooComplex => "too many or too deeply nested alternatives",
-            Refusal::Misplaced => {
-                "a boundary inside, or negated alternatives of unequal or excessive length"
-            }
+            Refusal::Misplaced => "a boundary inside, or negated alternatives of unequal or excessive length",
             Refusal::Full => "too many patterns",
         })
     }
@@ -71,7 +69,8 @@ pub struct Builder {
     chooser: Chooser,
     anchors: Vec<(Anchor, u32)>,
     pinned: Vec<Pinned>,
-    known: HashMap<(Vec<Piece>, Option<(u64, u64)>), PartId, BuildHasherDefault<DefaultHasher>>,
+    /// Parts by their encoding.
+    known: HashMap<Box<[u8]>, PartId, BuildHasherDefault<DefaultHasher>>,
     count: u32,
 }
 
@@ -86,43 +85,48 @@ impl Builder {
         self.place(pieces, None)
     }
 
-    /// Adds a part that need only be found where it starts at one of `offsets`.
+    /// Adds a part that need only be found where it starts at one of `offsets`; it may be told elsewhere too.
     ///
-    /// If they are few the part is tried there and needs no two fixed bytes; otherwise it may also be told elsewhere.
-    pub fn add_at(
-        &mut self,
-        pieces: &[Piece],
-        offsets: RangeInclusive<u64>,
-    ) -> Result<PartId, Refusal> {
+    /// If the offsets are few and the part has no long run of fixed bytes, it is tried there instead of being looked
+    /// for, and needs no two fixed bytes in a row.
+    pub fn add_at(&mut self, pieces: &[Piece], offsets: RangeInclusive<u64>) -> Result<PartId, Refusal> {
         let few = offsets.end().saturating_sub(*offsets.start()) < PINNED_RANGE_MAX;
-        self.place(pieces, few.then(|| (*offsets.start(), *offsets.end())))
+        self.place(pieces, few.then_some(offsets))
     }
 
-    fn place(&mut self, pieces: &[Piece], pinned: Option<(u64, u64)>) -> Result<PartId, Refusal> {
+    fn place(&mut self, pieces: &[Piece], offsets: Option<RangeInclusive<u64>>) -> Result<PartId, Refusal> {
         check(pieces)?;
-        let pieces = normal(pieces);
-        let key = (pieces, pinned);
-        if let Some(&known) = self.known.get(&key) {
+        let mut code = encode(pieces);
+        if let Some(&known) = self.known.get(code.as_slice()) {
             return Ok(known);
+        }
+        let anchor = self.chooser.choose(pieces);
+        let long = anchor.as_ref().is_some_and(|anchor| anchor.shape.is_cheap());
+        let pinned = offsets.filter(|_| !long);
+        if let Some(offsets) = &pinned {
+            code.push(AT);
+            code.extend(offsets.start().to_le_bytes());
+            code.extend(offsets.end().to_le_bytes());
+            if let Some(&known) = self.known.get(code.as_slice()) {
+                return Ok(known);
+            }
         }
         if self.count as usize >= PARTS_MAX || self.programs.literals.len() >= POOL_BYTES_MAX {
             return Err(Refusal::Full);
         }
-        let pieces = &key.0;
-        match pinned {
-            None => {
-                let anchor = self.chooser.choose(pieces).ok_or(Refusal::NoAnchor)?;
+        match (pinned, anchor) {
+            (Some(offsets), _) => {
+                let op = self.programs.add(pieces, self.count);
+                self.pinned.extend(offsets.map(|offset| Pinned { offset, op }));
+            }
+            (None, Some(anchor)) => {
+                self.chooser.take(&anchor);
                 let op = self.programs.add(pieces, self.count);
                 self.anchors.push((anchor, op));
             }
-            Some((first, last)) => {
-                let op = self.programs.add(pieces, self.count);
-                let offsets = first..=last;
-                self.pinned
-                    .extend(offsets.map(|offset| Pinned { offset, op }));
-            }
+            (None, None) => return Err(Refusal::NoAnchor),
         }
-        self.known.insert(key, self.count);
+        self.known.insert(code.into_boxed_slice(), self.count);
         self.count += 1;
         Ok(self.count - 1)
     }
@@ -134,19 +138,13 @@ impl Builder {
         let mut distances = Vec::new();
         let mut entries = Vec::with_capacity(self.anchors.len());
         for (anchor, op) in &self.anchors {
-            entries.push(Entry {
-                op: *op,
-                distances: distances.len() as u32,
-                count: anchor.distances.len() as u32,
-            });
+            entries.push(Entry { op: *op, distances: distances.len() as u32, count: anchor.distances.len() as u32 });
             distances.extend_from_slice(&anchor.distances);
         }
         let of_shape = |shape: Shape| {
             let anchors = self.anchors.iter().zip(0u32..);
             let anchors = anchors.filter(|((anchor, _), _)| anchor.shape == shape);
-            let anchors: Vec<_> = anchors
-                .map(|((anchor, _), index)| (anchor, index << 3))
-                .collect();
+            let anchors: Vec<_> = anchors.map(|((anchor, _), index)| (anchor, index << 3)).collect();
             (!anchors.is_empty()).then(|| Tier::new(shape, &anchors))
         };
         Patterns {
@@ -161,12 +159,8 @@ impl Builder {
 
     /// Spares a sweep over the stream where a tier would hold few parts: a window of 11 bytes has one of 7 in it.
     fn fold_tiers(&mut self) {
-        let count = |anchors: &[(Anchor, u32)], shape| {
-            anchors
-                .iter()
-                .filter(|(anchor, _)| anchor.shape == shape)
-                .count()
-        };
+        let count =
+            |anchors: &[(Anchor, u32)], shape| anchors.iter().filter(|(anchor, _)| anchor.shape == shape).count();
         let middle = count(&self.anchors, Shape::Q8S4);
         if middle >= OWN_TIER_MIN {
             return;
@@ -206,16 +200,9 @@ fn check_piece(piece: &Piece, depth: usize, count: &mut usize) -> Result<(), Ref
     }
     match piece {
         Piece::Gap { min, max } if max < min => Err(Refusal::Length),
-        Piece::Gap { min, max } if usize::from(max - min) >= ALTERNATIVES_MAX => {
-            Err(Refusal::TooComplex)
-        }
-        Piece::OneOf(all) if all.is_empty() || all.len() > ALTERNATIVES_MAX => {
-            Err(Refusal::TooComplex)
-        }
-        Piece::OneOf(all) => all
-            .iter()
-            .flatten()
-            .try_for_each(|piece| check_piece(piece, depth + 1, count)),
+        Piece::Gap { min, max } if usize::from(max - min) >= ALTERNATIVES_MAX => Err(Refusal::TooComplex),
+        Piece::OneOf(all) if all.is_empty() || all.len() > ALTERNATIVES_MAX => Err(Refusal::TooComplex),
+        Piece::OneOf(all) => all.iter().flatten().try_for_each(|piece| check_piece(piece, depth + 1, count)),
         Piece::NoneOf(all) => {
             let length = all.first().map_or(0, Vec::len);
             let even = all.iter().all(|one| one.len() == length);
@@ -232,19 +219,65 @@ fn check_piece(piece: &Piece, depth: usize, count: &mut usize) -> Result<(), Ref
     }
 }
 
-/// The same part with masked values masked, so that equal parts are equal.
-fn normal(pieces: &[Piece]) -> Vec<Piece> {
-    let normal_piece = |piece: &Piece| match piece {
-        Piece::Byte { value, mask: 0 } => {
-            let _ = value;
-            Piece::Skip(1)
+/// Follows the encoding of a part that is tried at offsets.
+const AT: u8 = 255;
+
+/// A part as bytes, so that equal parts have equal ones.
+fn encode(pieces: &[Piece]) -> Vec<u8> {
+    let mut code = Vec::with_capacity(2 * pieces.len());
+    encode_into(pieces, &mut code);
+    code
+}
+
+fn encode_into(pieces: &[Piece], code: &mut Vec<u8>) {
+    for piece in pieces {
+        match piece {
+            Piece::Byte { value, mask: 0xff } => code.extend([0, *value]),
+            Piece::Byte { value, mask } => code.extend([1, value & mask, *mask]),
+            Piece::Set(set) => {
+                code.push(2);
+                code.extend(set.to_bytes());
+            }
+            Piece::Skip(count) => {
+                code.push(3);
+                code.extend(count.to_le_bytes());
+            }
+            Piece::Gap { min, max } => {
+                code.push(4);
+                code.extend(min.to_le_bytes());
+                code.extend(max.to_le_bytes());
+            }
+            Piece::OneOf(all) => {
+                code.push(5);
+                for one in all {
+                    code.push(6);
+                    encode_into(one, code);
+                }
+                code.push(7);
+            }
+            Piece::NoneOf(all) => {
+                code.push(8);
+                code.extend((all.len() as u16).to_le_bytes());
+                code.push(all.first().map_or(0, Vec::len) as u8);
+                code.extend(all.iter().flatten());
+            }
+            Piece::Behind(edge) => encode_edge(9, edge, code),
+            Piece::Ahead(edge) => encode_edge(10, edge, code),
         }
-        Piece::Byte { value, mask } => Piece::Byte {
-            value: value & mask,
-            mask: *mask,
-        },
-        Piece::OneOf(all) => Piece::OneOf(all.iter().map(|one| normal(one)).collect()),
-        other => other.clone(),
-    };
-    pieces.iter().map(normal_piece).collect()
+    }
+}
+
+fn encode_edge(tag: u8, edge: &Edge, code: &mut Vec<u8>) {
+    code.push(tag);
+    match edge {
+        Edge::Line => code.push(0),
+        Edge::NotWide(set) => {
+            code.push(1);
+            code.extend(set.to_bytes());
+        }
+        Edge::Byte { set, at_border } => {
+            code.push(2 + u8::from(*at_border));
+            code.extend(set.to_bytes());
+        }
+    }
 }

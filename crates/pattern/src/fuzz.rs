@@ -21,10 +21,7 @@ pub fn fuzz_pattern(data: &[u8]) {
     let stream = &script.0[..script.0.len().min(4096)];
     let patterns = builder.build();
     let told = scan(&patterns, stream, piece);
-    assert!(
-        told.windows(2).all(|pair| pair[0].known <= pair[1].known),
-        "out of order"
-    );
+    assert!(told.windows(2).all(|pair| pair[0].known <= pair[1].known), "out of order");
     for (part, pieces) in parts {
         let of_part = told.iter().filter(|found| found.part == part);
         let mut got: Vec<_> = of_part.map(|found| (found.start, found.end)).collect();
@@ -80,14 +77,8 @@ impl Script<'_> {
         match self.below(4) {
             0 => Edge::Line,
             1 => Edge::NotWide(set),
-            2 => Edge::Byte {
-                set,
-                at_border: false,
-            },
-            _ => Edge::Byte {
-                set: set.complement(),
-                at_border: true,
-            },
+            2 => Edge::Byte { set, at_border: false },
+            _ => Edge::Byte { set: set.complement(), at_border: true },
         }
     }
 

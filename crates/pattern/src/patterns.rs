@@ -73,11 +73,7 @@ impl Patterns {
 
     /// What the tiers hold, for people.
     pub fn describe(&self) -> String {
-        self.tiers
-            .iter()
-            .map(Tier::describe)
-            .collect::<Vec<_>>()
-            .join(", ")
+        self.tiers.iter().map(Tier::describe).collect::<Vec<_>>().join(", ")
     }
 
     /// Scans the next segment of a stream and calls `hit` for each match, in the order of [`Match`].
@@ -104,11 +100,8 @@ impl Patterns {
         let base = state.position - head.len() as u64;
         for start in (HISTORY..segment.len()).step_by(CHUNK) {
             let end = segment.len().min(start + CHUNK);
-            let view = View {
-                bytes: &segment[start - HISTORY..end],
-                base: base + (start - HISTORY) as u64,
-                last: false,
-            };
+            let view =
+                View { bytes: &segment[start - HISTORY..end], base: base + (start - HISTORY) as u64, last: false };
             self.pass(state, view, HISTORY, &mut work, hit);
         }
         state.replace(segment);
@@ -117,37 +110,20 @@ impl Patterns {
     /// Ends a stream: parts that look past their end are decided.
     pub fn finish(&self, state: &mut State, hit: &mut impl FnMut(Match)) {
         let tail = state.tail;
-        let view = View {
-            bytes: &tail[..state.kept],
-            base: state.position - state.kept as u64,
-            last: true,
-        };
+        let view = View { bytes: &tail[..state.kept], base: state.position - state.kept as u64, last: true };
         self.pass(state, view, view.bytes.len(), &mut Work::default(), hit);
     }
 
     /// Looks at what `view` has from the place `fresh` on; what is before it has been looked at.
-    fn pass(
-        &self,
-        state: &mut State,
-        view: View<'_>,
-        fresh: usize,
-        work: &mut Work,
-        hit: &mut impl FnMut(Match),
-    ) {
+    fn pass(&self, state: &mut State, view: View<'_>, fresh: usize, work: &mut Work, hit: &mut impl FnMut(Match)) {
         let before = state.position;
         self.resume(state, view, work);
         self.try_pinned(view, before, work);
         let mut masks = std::mem::take(&mut work.masks);
         for tier in &self.tiers {
-            tier.probe(
-                view.bytes,
-                view.base,
-                fresh,
-                &mut masks,
-                &mut |at, value| {
-                    self.candidate(view, at, value, work);
-                },
-            );
+            tier.probe(view.bytes, view.base, fresh, &mut masks, &mut |at, value| {
+                self.candidate(view, at, value, work);
+            });
         }
         work.masks = masks;
         // Alternatives of one part may have led several threads to the same place.
@@ -167,8 +143,7 @@ impl Patterns {
         let waiting = std::mem::take(&mut state.parked);
         for thread in &waiting {
             let offset = state.position - u64::from(thread.lag);
-            self.programs
-                .run(view, thread.start, thread.op, offset, work);
+            self.programs.run(view, thread.start, thread.op, offset, work);
         }
         state.parked = waiting;
         state.parked.clear();
@@ -180,8 +155,7 @@ impl Patterns {
             if pinned.offset >= view.end() {
                 return;
             }
-            self.programs
-                .run(view, pinned.offset, pinned.op, pinned.offset, work);
+            self.programs.run(view, pinned.offset, pinned.op, pinned.offset, work);
         }
     }
 

@@ -30,6 +30,15 @@ impl ByteSet {
         self.0[(byte >> 6) as usize] >> (byte & 63) & 1 != 0
     }
 
+    /// The set as bits.
+    pub(crate) fn to_bytes(self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (eight, word) in bytes.chunks_mut(8).zip(self.0) {
+            eight.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
     /// All bytes that are not in the set.
     pub fn complement(&self) -> ByteSet {
         ByteSet(self.0.map(|word| !word))
@@ -98,14 +107,7 @@ impl Piece {
 
     /// The byte in either case if it is a letter.
     pub const fn caseless(byte: u8) -> Piece {
-        if byte.is_ascii_alphabetic() {
-            Piece::Byte {
-                value: byte & 0xdf,
-                mask: 0xdf,
-            }
-        } else {
-            Piece::byte(byte)
-        }
+        if byte.is_ascii_alphabetic() { Piece::Byte { value: byte & 0xdf, mask: 0xdf } } else { Piece::byte(byte) }
     }
 
     /// The fewest and the most bytes that the piece consumes.
@@ -114,11 +116,9 @@ impl Piece {
             Piece::Byte { .. } | Piece::Set(_) => (1, 1),
             Piece::Skip(count) => (usize::from(*count), usize::from(*count)),
             Piece::Gap { min, max } => (usize::from(*min), usize::from(*max)),
-            Piece::OneOf(all) => all
-                .iter()
-                .map(|one| total(one))
-                .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-                .unwrap_or((0, 0)),
+            Piece::OneOf(all) => {
+                all.iter().map(|one| total(one)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))
+            }
             Piece::NoneOf(all) => all.first().map_or((0, 0), |one| (one.len(), one.len())),
             Piece::Behind(_) | Piece::Ahead(_) => (0, 0),
         }
@@ -149,12 +149,7 @@ mod tests {
     #[test]
     fn lengths_add_up_through_alternatives() {
         let alternatives = vec![Piece::bytes(b"ab"), vec![Piece::Gap { min: 1, max: 9 }]];
-        let pieces = [
-            Piece::byte(1),
-            Piece::OneOf(alternatives),
-            Piece::Skip(3),
-            Piece::NoneOf(vec![b"xy".to_vec()]),
-        ];
+        let pieces = [Piece::byte(1), Piece::OneOf(alternatives), Piece::Skip(3), Piece::NoneOf(vec![b"xy".to_vec()])];
         assert_eq!(total(&pieces), (7, 15));
     }
 }

@@ -63,10 +63,7 @@ impl Programs {
         };
         self.sequence(body);
         let end = match ahead {
-            Some(edge) => Op::EndAhead {
-                part,
-                edge: self.edge(edge),
-            },
+            Some(edge) => Op::EndAhead { part, edge: self.edge(edge) },
             None => Op::End { part },
         };
         self.ops.push(end);
@@ -133,9 +130,7 @@ impl Programs {
     fn skip(&mut self, mut count: usize) {
         while count > 0 {
             let length = count.min(STRIDE);
-            self.ops.push(Op::Skip {
-                length: length as u16,
-            });
+            self.ops.push(Op::Skip { length: length as u16 });
             count -= length;
         }
     }
@@ -143,10 +138,7 @@ impl Programs {
     fn one_of(&mut self, all: &[Vec<Piece>]) {
         let at = index(self.targets.len());
         self.targets.resize(self.targets.len() + all.len(), 0);
-        self.ops.push(Op::Split {
-            count: all.len() as u16,
-            at,
-        });
+        self.ops.push(Op::Split { count: all.len() as u16, at });
         let mut jumps = Vec::with_capacity(all.len());
         for (one, slot) in all.iter().zip(at as usize..) {
             self.targets[slot] = self.next();
@@ -163,11 +155,7 @@ impl Programs {
     fn none_of(&mut self, all: &[Vec<u8>]) {
         let at = index(self.literals.len());
         self.literals.extend(all.iter().flatten());
-        self.ops.push(Op::NoneOf {
-            length: all.first().map_or(0, Vec::len) as u16,
-            count: all.len() as u16,
-            at,
-        });
+        self.ops.push(Op::NoneOf { length: all.first().map_or(0, Vec::len) as u16, count: all.len() as u16, at });
     }
 
     fn edge(&mut self, edge: &Edge) -> u32 {

@@ -27,13 +27,7 @@ impl State {
 
     /// The start of a stream.
     pub fn new() -> State {
-        State {
-            position: 0,
-            tail: [0; 2 * HISTORY],
-            kept: 0,
-            parked: Vec::new(),
-            lost: 0,
-        }
+        State { position: 0, tail: [0; 2 * HISTORY], kept: 0, parked: Vec::new(), lost: 0 }
     }
 
     /// How many bytes have been scanned.

@@ -20,14 +20,7 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// All shapes, the cheapest to look for first.
-    pub(crate) const ALL: [Shape; 6] = [
-        Shape::Q8S8,
-        Shape::Q8S4,
-        Shape::Q4S4,
-        Shape::Q4S2,
-        Shape::Q4S1,
-        Shape::Q2S1,
-    ];
+    pub(crate) const ALL: [Shape; 6] = [Shape::Q8S8, Shape::Q8S4, Shape::Q4S4, Shape::Q4S2, Shape::Q4S1, Shape::Q2S1];
 
     /// The length of a q-gram.
     pub(crate) const fn q(self) -> usize {
@@ -46,6 +39,11 @@ impl Shape {
             Shape::Q4S2 => 2,
             Shape::Q4S1 | Shape::Q2S1 => 1,
         }
+    }
+
+    /// Whether parts of this shape cost at most one look in four bytes.
+    pub(crate) const fn is_cheap(self) -> bool {
+        self.s() >= 4
     }
 
     /// The length of a window that holds a q-gram at a sampled offset whatever the alignment.
@@ -85,11 +83,7 @@ impl Tier {
             }
         }
         let single = entries.len() <= SMALL_FILTER_GRAMS;
-        let bits = if single {
-            SMALL_FILTER_BITS
-        } else {
-            entries.len() * 16
-        };
+        let bits = if single { SMALL_FILTER_BITS } else { entries.len() * 16 };
         let words = (bits / 64).next_power_of_two();
         let mut tier = Tier {
             shape,
@@ -101,11 +95,7 @@ impl Tier {
         };
         for (hash, _) in &entries {
             let word = word(*hash, tier.mask);
-            tier.filter[word] |= if single {
-                first(*hash)
-            } else {
-                all_three(*hash)
-            };
+            tier.filter[word] |= if single { first(*hash) } else { all_three(*hash) };
         }
         tier
     }
@@ -170,30 +160,22 @@ impl Tier {
     }
 
     /// Looks at every `S`-th offset and appends the answers, 64 a word.
-    fn sweep<const Q: usize, const S: usize, const SINGLE: bool>(
-        &self,
-        bytes: &[u8],
-        masks: &mut Vec<u64>,
-    ) {
+    fn sweep<const Q: usize, const S: usize, const SINGLE: bool>(&self, bytes: &[u8], masks: &mut Vec<u64>) {
         let looks = (bytes.len() - Q) / S + 1;
         let mut rest = bytes;
         for _ in 0..looks / 64 {
             masks.push(self.block::<Q, S, SINGLE>(rest, 64));
             rest = rest.get(64 * S..).unwrap_or(&[]);
         }
-        if looks % 64 > 0 {
-            let count = looks % 64;
+        let count = looks % 64;
+        if count > 0 {
             masks.push(self.block::<Q, S, SINGLE>(rest, count) >> (64 - count));
         }
     }
 
     /// The answers of `count` looks, the last in the highest bit.
     #[inline(always)]
-    fn block<const Q: usize, const S: usize, const SINGLE: bool>(
-        &self,
-        bytes: &[u8],
-        count: usize,
-    ) -> u64 {
+    fn block<const Q: usize, const S: usize, const SINGLE: bool>(&self, bytes: &[u8], count: usize) -> u64 {
         let filter = self.filter.as_slice();
         let mask = filter.len() as u64 - 1;
         let bytes = &bytes[..(count - 1) * S + Q];
@@ -205,9 +187,7 @@ impl Tier {
             let pass = if SINGLE {
                 word >> (hash >> 58)
             } else {
-                (word >> (hash >> 58))
-                    & (word >> ((hash >> 52) & 63))
-                    & (word >> ((hash >> 46) & 63))
+                (word >> (hash >> 58)) & (word >> ((hash >> 52) & 63)) & (word >> ((hash >> 46) & 63))
             };
             answers = answers >> 1 | pass << 63;
             at += S;
@@ -220,12 +200,8 @@ impl Tier {
 fn load_q<const Q: usize>(bytes: &[u8], at: usize) -> u64 {
     match Q {
         8 => bytes[at..at + 8].try_into().map_or(0, u64::from_le_bytes),
-        4 => bytes[at..at + 4]
-            .try_into()
-            .map_or(0, |four| u64::from(u32::from_le_bytes(four))),
-        _ => bytes[at..at + 2]
-            .try_into()
-            .map_or(0, |two| u64::from(u16::from_le_bytes(two))),
+        4 => bytes[at..at + 4].try_into().map_or(0, |four| u64::from(u32::from_le_bytes(four))),
+        _ => bytes[at..at + 2].try_into().map_or(0, |two| u64::from(u16::from_le_bytes(two))),
     }
 }
 

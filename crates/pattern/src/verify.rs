@@ -27,19 +27,13 @@ impl<'a> View<'a> {
     /// What there is from `offset` on.
     fn from(&self, offset: u64) -> &'a [u8] {
         let at = offset.wrapping_sub(self.base);
-        usize::try_from(at)
-            .ok()
-            .and_then(|at| self.bytes.get(at..))
-            .unwrap_or(&[])
+        usize::try_from(at).ok().and_then(|at| self.bytes.get(at..)).unwrap_or(&[])
     }
 
     /// What there is before `offset`.
     fn before(&self, offset: u64) -> &'a [u8] {
         let at = offset.wrapping_sub(self.base);
-        usize::try_from(at)
-            .ok()
-            .and_then(|at| self.bytes.get(..at))
-            .unwrap_or(&[])
+        usize::try_from(at).ok().and_then(|at| self.bytes.get(..at)).unwrap_or(&[])
     }
 }
 
@@ -151,10 +145,7 @@ impl Programs {
                 let length = usize::from(length);
                 let there = bytes.len().min(length);
                 let all = self.literals[at as usize..].chunks_exact(length.max(1));
-                let hit = there == length
-                    && all
-                        .take(usize::from(count))
-                        .any(|one| one == &bytes[..length]);
+                let hit = there == length && all.take(usize::from(count)).any(|one| one == &bytes[..length]);
                 on(!hit, there, length, view.last)
             }
             Op::Split { count, at } => Outcome::Split { count, at },
@@ -167,13 +158,11 @@ impl Programs {
                 }
             }
             Op::End { part } => found(part, start, offset, 0),
-            Op::EndAhead { part, edge } => {
-                match ahead(&self.edges[edge as usize], bytes, view.last) {
-                    Some(Some(looked)) => found(part, start, offset, looked),
-                    Some(None) => Outcome::Dead,
-                    None => Outcome::Wait,
-                }
-            }
+            Op::EndAhead { part, edge } => match ahead(&self.edges[edge as usize], bytes, view.last) {
+                Some(Some(looked)) => found(part, start, offset, looked),
+                Some(None) => Outcome::Dead,
+                None => Outcome::Wait,
+            },
         }
     }
 
@@ -183,12 +172,7 @@ impl Programs {
 }
 
 fn found(part: u32, start: u64, end: u64, looked: u64) -> Outcome {
-    Outcome::Found(Match {
-        part,
-        start,
-        end,
-        known: end + looked,
-    })
+    Outcome::Found(Match { part, start, end, known: end + looked })
 }
 
 fn on(fits: bool, there: usize, wanted: usize, last: bool) -> Outcome {
@@ -200,13 +184,8 @@ fn on(fits: bool, there: usize, wanted: usize, last: bool) -> Outcome {
 }
 
 fn masked_equal(bytes: &[u8], wanted: &[u8], masks: &[u8]) -> bool {
-    let different = bytes
-        .iter()
-        .zip(wanted)
-        .zip(masks)
-        .fold(0, |seen, ((byte, value), mask)| {
-            seen | ((byte ^ value) & mask)
-        });
+    let different =
+        bytes.iter().zip(wanted).zip(masks).fold(0, |seen, ((byte, value), mask)| seen | ((byte ^ value) & mask));
     different == 0
 }
 

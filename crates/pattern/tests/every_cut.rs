@@ -18,89 +18,24 @@ fn with(pieces: Vec<Vec<Piece>>) -> Vec<Piece> {
 /// One part of every form and tier, with a text that it matches.
 fn forms() -> Vec<(Vec<Piece>, &'static str)> {
     let one_of = |all: &[&str]| vec![Piece::OneOf(all.iter().map(|one| bytes(one)).collect())];
-    let not_alnum = Edge::Byte {
-        set: alnum().complement(),
-        at_border: true,
-    };
+    let not_alnum = Edge::Byte { set: alnum().complement(), at_border: true };
     vec![
-        (
-            bytes("a window of fifteen and more"),
-            "a window of fifteen and more",
-        ),
+        (bytes("a window of fifteen and more"), "a window of fifteen and more"),
         (bytes("eleven byte"), "eleven byte"),
         (bytes("seven b"), "seven b"),
         (bytes("sixby"), "sixby"),
         (bytes("four"), "four"),
         (bytes("xyz"), "xyz"),
         (bytes("Q!"), "Q!"),
-        (
-            b"CaseLess words"
-                .iter()
-                .map(|&b| Piece::caseless(b))
-                .collect(),
-            "cASEleSS WORDS",
-        ),
-        (
-            with(vec![
-                bytes("nib"),
-                vec![Piece::Byte {
-                    value: 0x60,
-                    mask: 0xf0,
-                }],
-                bytes("ble"),
-            ]),
-            "nibcble",
-        ),
-        (
-            with(vec![
-                bytes("low"),
-                vec![Piece::Byte {
-                    value: 0x05,
-                    mask: 0x0f,
-                }],
-                bytes("nib"),
-            ]),
-            "lowEnib",
-        ),
-        (
-            with(vec![bytes("skip"), vec![Piece::Skip(5)], bytes("over")]),
-            "skip12345over",
-        ),
-        (
-            with(vec![bytes("far"), vec![Piece::Skip(200)], bytes("end")]),
-            "",
-        ),
-        (
-            with(vec![
-                vec![Piece::Skip(3)],
-                bytes("lead"),
-                vec![Piece::Skip(2)],
-            ]),
-            "123lead12",
-        ),
-        (
-            with(vec![
-                bytes("gap"),
-                vec![Piece::Gap { min: 1, max: 4 }],
-                bytes("z"),
-            ]),
-            "gap12z",
-        ),
-        (
-            with(vec![
-                one_of(&["cat", "mouse"]),
-                bytes(" in the house today"),
-            ]),
-            "mouse in the house today",
-        ),
-        (
-            with(vec![
-                bytes("the "),
-                one_of(&["one", "three", "on"]),
-                bytes("eleven"),
-            ]),
-            "the threeeleven",
-        ),
+        (b"CaseLess words".iter().map(|&b| Piece::caseless(b)).collect(), "cASEleSS WORDS"),
+        (with(vec![bytes("nib"), vec![Piece::Byte { value: 0x60, mask: 0xf0 }], bytes("ble")]), "nibcble"),
+        (with(vec![bytes("low"), vec![Piece::Byte { value: 0x05, mask: 0x0f }], bytes("nib")]), "lowEnib"),
+        (with(vec![bytes("skip"), vec![Piece::Skip(5)], bytes("over")]), "skip12345over"),
+        (with(vec![bytes("far"), vec![Piece::Skip(200)], bytes("end")]), ""),
+        (with(vec![vec![Piece::Skip(3)], bytes("lead"), vec![Piece::Skip(2)]]), "123lead12"),
+        (with(vec![bytes("gap"), vec![Piece::Gap { min: 1, max: 4 }], bytes("z")]), "gap12z"),
+        (with(vec![one_of(&["cat", "mouse"]), bytes(" in the house today")]), "mouse in the house today"),
+        (with(vec![bytes("the "), one_of(&["one", "three", "on"]), bytes("eleven")]), "the threeeleven"),
         (
             with(vec![
                 bytes("nest"),
@@ -113,33 +48,12 @@ fn forms() -> Vec<(Vec<Piece>, &'static str)> {
             "nestacCing",
         ),
         (
-            with(vec![
-                bytes("not"),
-                vec![Piece::NoneOf(vec![b"ab".to_vec(), b"cd".to_vec()])],
-                bytes("this"),
-            ]),
+            with(vec![bytes("not"), vec![Piece::NoneOf(vec![b"ab".to_vec(), b"cd".to_vec()])], bytes("this")]),
             "notacthis",
         ),
-        (
-            with(vec![bytes("set"), vec![Piece::Set(alnum())], bytes("tle")]),
-            "set7tle",
-        ),
-        (
-            with(vec![
-                vec![Piece::Behind(not_alnum.clone())],
-                bytes("word"),
-                vec![Piece::Ahead(not_alnum)],
-            ]),
-            " word.",
-        ),
-        (
-            with(vec![
-                vec![Piece::Behind(Edge::Line)],
-                bytes("line"),
-                vec![Piece::Ahead(Edge::Line)],
-            ]),
-            "\nline\r\n",
-        ),
+        (with(vec![bytes("set"), vec![Piece::Set(alnum())], bytes("tle")]), "set7tle"),
+        (with(vec![vec![Piece::Behind(not_alnum.clone())], bytes("word"), vec![Piece::Ahead(not_alnum)]]), " word."),
+        (with(vec![vec![Piece::Behind(Edge::Line)], bytes("line"), vec![Piece::Ahead(Edge::Line)]]), "\nline\r\n"),
         (
             with(vec![
                 vec![Piece::Behind(Edge::NotWide(alnum()))],
@@ -166,21 +80,14 @@ fn collect(patterns: &Patterns, segments: &[&[u8]]) -> Vec<Match> {
 fn expected(forms: &[(Vec<Piece>, &str)], stream: &[u8]) -> Vec<(u32, u64, u64)> {
     let mut all = Vec::new();
     for ((part, _), id) in forms.iter().zip(0u32..) {
-        all.extend(
-            find_all(part, stream)
-                .into_iter()
-                .map(|(start, end)| (id, start, end)),
-        );
+        all.extend(find_all(part, stream).into_iter().map(|(start, end)| (id, start, end)));
     }
     all.sort_unstable();
     all
 }
 
 fn flat(told: &[Match]) -> Vec<(u32, u64, u64)> {
-    let mut all: Vec<_> = told
-        .iter()
-        .map(|found| (found.part, found.start, found.end))
-        .collect();
+    let mut all: Vec<_> = told.iter().map(|found| (found.part, found.start, found.end)).collect();
     all.sort_unstable();
     all
 }
@@ -203,10 +110,7 @@ fn every_form_is_found_at_every_offset_whatever_the_cut() {
             (_, true) => "long".repeat(80),
             _ => (*text).to_owned(),
         };
-        assert!(
-            !find_all(part, text.as_bytes()).is_empty() || index == 16,
-            "{text:?}"
-        );
+        assert!(!find_all(part, text.as_bytes()).is_empty() || index == 16, "{text:?}");
         for offset in 0..8 {
             let mut stream = vec![b'-'; offset + 3];
             stream.extend_from_slice(text.as_bytes());
@@ -216,11 +120,7 @@ fn every_form_is_found_at_every_offset_whatever_the_cut() {
             assert_eq!(flat(&whole), wanted, "{text:?} at {offset}");
             for cut in 0..stream.len() {
                 let (one, two) = stream.split_at(cut);
-                assert_eq!(
-                    collect(&patterns, &[one, two]),
-                    whole,
-                    "{text:?} at {offset} cut at {cut}"
-                );
+                assert_eq!(collect(&patterns, &[one, two]), whole, "{text:?} at {offset} cut at {cut}");
             }
             let single: Vec<&[u8]> = stream.chunks(1).collect();
             assert_eq!(collect(&patterns, &single), whole);
@@ -267,9 +167,7 @@ fn what_is_too_much_to_park_is_counted() {
     for number in 0..2000u32 {
         let mut part = bytes("zq");
         part.extend(std::iter::repeat_n(Piece::Skip(1), 3));
-        part.push(Piece::Set(ByteSet::of(|byte| {
-            u32::from(byte) != number % 251
-        })));
+        part.push(Piece::Set(ByteSet::of(|byte| u32::from(byte) != number % 251)));
         part.push(Piece::byte(number as u8));
         part.push(Piece::Skip(1));
         part.push(Piece::byte((number >> 8) as u8));

@@ -17,10 +17,7 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
-    pub(crate) const ANY: Gap = Gap {
-        min: 0,
-        max: u32::MAX,
-    };
+    pub(crate) const ANY: Gap = Gap { min: 0, max: u32::MAX };
 
     pub(crate) const fn is_open(self) -> bool {
         self.max == u32::MAX
@@ -53,19 +50,14 @@ enum Element {
 /// # Errors
 /// With the reason, for people.
 pub(crate) fn parse(text: &str) -> Result<Vec<BodyPart>, String> {
-    let mut reader = Reader {
-        rest: text.as_bytes(),
-    };
+    let mut reader = Reader { rest: text.as_bytes() };
     let mut parts = Vec::new();
     let mut gap = Gap::ANY;
     let mut open = Vec::new();
     while !reader.rest.is_empty() {
         match reader.element()? {
             Element::Gap(next) => {
-                parts.push(BodyPart {
-                    gap,
-                    pieces: close(std::mem::take(&mut open))?,
-                });
+                parts.push(BodyPart { gap, pieces: close(std::mem::take(&mut open))? });
                 gap = next;
             }
             element => open.push(element),
@@ -78,25 +70,19 @@ pub(crate) fn parse(text: &str) -> Result<Vec<BodyPart>, String> {
 
 /// A sequence of elements without gaps becomes a part: classes at its ends look, others consume.
 fn close(elements: Vec<Element>) -> Result<Vec<Piece>, String> {
-    if !elements
-        .iter()
-        .any(|element| matches!(element, Element::Piece(_)))
-    {
+    if !elements.iter().any(|element| matches!(element, Element::Piece(_))) {
         return Err("a part without bytes".to_owned());
     }
     let last = elements.len() - 1;
-    let pieces = elements
-        .into_iter()
-        .enumerate()
-        .map(|(index, element)| match element {
-            Element::Piece(piece) => Ok(piece),
-            Element::Gap(_) => Err("a gap inside a part".to_owned()),
-            Element::Class { letter, negated } => Ok(match index {
-                0 => Piece::Behind(class::behind(letter, negated)),
-                _ if index == last => Piece::Ahead(class::ahead(letter, negated)),
-                _ => class::consumed(letter, negated),
-            }),
-        });
+    let pieces = elements.into_iter().enumerate().map(|(index, element)| match element {
+        Element::Piece(piece) => Ok(piece),
+        Element::Gap(_) => Err("a gap inside a part".to_owned()),
+        Element::Class { letter, negated } => Ok(match index {
+            0 => Piece::Behind(class::behind(letter, negated)),
+            _ if index == last => Piece::Ahead(class::ahead(letter, negated)),
+            _ => class::consumed(letter, negated),
+        }),
+    });
     pieces.collect()
 }
 
@@ -143,8 +129,7 @@ impl<'a> Reader<'a> {
 
     /// What stands between an opening bracket, which comes next, and `closing`.
     fn enclosed(&mut self, closing: u8) -> Result<&'a str, String> {
-        let end = memchr::memchr(closing, self.rest)
-            .ok_or_else(|| format!("no closing {}", char::from(closing)))?;
+        let end = memchr::memchr(closing, self.rest).ok_or_else(|| format!("no closing {}", char::from(closing)))?;
         let inside = std::str::from_utf8(&self.rest[1..end]).map_err(|_| "not text".to_owned())?;
         self.skip(end + 1);
         Ok(inside)
@@ -160,10 +145,7 @@ impl<'a> Reader<'a> {
             if exact < SKIP_BELOW {
                 return Ok(Element::Piece(Piece::Skip(exact as u16)));
             }
-            return Ok(Element::Gap(Gap {
-                min: exact,
-                max: exact,
-            }));
+            return Ok(Element::Gap(Gap { min: exact, max: exact }));
         };
         let min = if min.is_empty() { 0 } else { number(min)? };
         let max = if max.is_empty() { 0 } else { number(max)? };
@@ -176,19 +158,12 @@ impl<'a> Reader<'a> {
 
     fn brackets(&mut self) -> Result<Element, String> {
         let inside = self.enclosed(b']')?;
-        let (min, max) = inside
-            .split_once('-')
-            .ok_or_else(|| format!("no range in [{inside}]"))?;
+        let (min, max) = inside.split_once('-').ok_or_else(|| format!("no range in [{inside}]"))?;
         let (min, max): (u32, u32) = (number(min)?, number(max)?);
         if max < min || max > BRACKET_MAX {
-            return Err(format!(
-                "the range [{inside}] is not within 0-{BRACKET_MAX}"
-            ));
+            return Err(format!("the range [{inside}] is not within 0-{BRACKET_MAX}"));
         }
-        Ok(Element::Piece(Piece::Gap {
-            min: min as u16,
-            max: max as u16,
-        }))
+        Ok(Element::Piece(Piece::Gap { min: min as u16, max: max as u16 }))
     }
 
     fn parentheses(&mut self, negated: bool) -> Result<Element, String> {
@@ -261,10 +236,7 @@ fn none_of(all: &[Vec<Piece>]) -> Result<Piece, String> {
         Piece::Byte { value, mask: 0xff } => Some(*value),
         _ => None,
     };
-    let sequences: Option<Vec<Vec<u8>>> = all
-        .iter()
-        .map(|one| one.iter().map(fixed).collect())
-        .collect();
+    let sequences: Option<Vec<Vec<u8>>> = all.iter().map(|one| one.iter().map(fixed).collect()).collect();
     let sequences = sequences.ok_or("negated alternatives with wildcards")?;
     let length = sequences.first().map_or(0, Vec::len);
     if sequences.iter().any(|one| one.len() != length) {
@@ -279,10 +251,7 @@ fn nibble(digit: u8) -> Result<Option<u8>, String> {
         b'0'..=b'9' => Ok(Some(digit - b'0')),
         b'a'..=b'f' => Ok(Some(digit - b'a' + 10)),
         b'A'..=b'F' => Ok(Some(digit - b'A' + 10)),
-        _ => Err(format!(
-            "{:?} is not a hexadecimal digit",
-            char::from(digit)
-        )),
+        _ => Err(format!("{:?} is not a hexadecimal digit", char::from(digit))),
     }
 }
 
@@ -346,20 +315,15 @@ impl Style {
             Piece::Byte { value, mask: 0xff } if fold => Piece::caseless(*value),
             Piece::Byte { value, mask } if fold && *mask != 0 => {
                 let fits = |byte: u8| byte & mask == *value;
-                Piece::Set(pattern::ByteSet::of(|byte| {
-                    fits(byte) || fits(byte.to_ascii_lowercase())
-                }))
+                Piece::Set(pattern::ByteSet::of(|byte| fits(byte) || fits(byte.to_ascii_lowercase())))
             }
             Piece::Set(set) if fold => {
                 let other = |byte: u8| {
-                    set.has(byte.to_ascii_lowercase())
-                        || (self.caseless && set.has(byte.to_ascii_uppercase()))
+                    set.has(byte.to_ascii_lowercase()) || (self.caseless && set.has(byte.to_ascii_uppercase()))
                 };
                 Piece::Set(pattern::ByteSet::of(|byte| set.has(byte) || other(byte)))
             }
-            Piece::OneOf(all) => {
-                Piece::OneOf(all.iter().map(|one| self.rewrite(one, fold)).collect())
-            }
+            Piece::OneOf(all) => Piece::OneOf(all.iter().map(|one| self.rewrite(one, fold)).collect()),
             Piece::NoneOf(all) if self.wide => {
                 let widen = |one: &Vec<u8>| one.iter().flat_map(|&byte| [byte, 0]).collect();
                 Piece::NoneOf(all.iter().map(widen).collect())
@@ -399,15 +363,8 @@ mod tests {
     #[test]
     fn gaps_part_a_body_and_short_fixed_ones_do_not() {
         let parts = parse("6162*6364{3-9}6566{2}67{200}6869{-7}7071{5-}7273").expect("a body");
-        let gaps: Vec<_> = parts
-            .iter()
-            .skip(1)
-            .map(|part| (part.gap.min, part.gap.max))
-            .collect();
-        assert_eq!(
-            gaps,
-            [(0, u32::MAX), (3, 9), (200, 200), (0, 7), (5, u32::MAX)]
-        );
+        let gaps: Vec<_> = parts.iter().skip(1).map(|part| (part.gap.min, part.gap.max)).collect();
+        assert_eq!(gaps, [(0, u32::MAX), (3, 9), (200, 200), (0, 7), (5, u32::MAX)]);
         assert_eq!(parts[2].pieces[2], Piece::Skip(2));
     }
 
@@ -459,10 +416,7 @@ mod tests {
     #[test]
     fn wide_bytes_are_followed_by_nul_and_skips_are_not() {
         let mut parts = parse("61??{2}62").expect("a body");
-        let style = Style {
-            wide: true,
-            ..Style::default()
-        };
+        let style = Style { wide: true, ..Style::default() };
         style.apply(&mut parts);
         assert_eq!(parts[0].pieces.len(), 7);
         assert_eq!(parts[0].pieces[4], Piece::Skip(2));

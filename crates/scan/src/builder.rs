@@ -139,21 +139,14 @@ impl Builder {
     /// Loads the signatures that come with the program.
     pub fn add_builtin(&mut self) -> &mut Builder {
         for (name, text) in BUILTIN {
-            self.add_official(name, text)
-                .expect("a test reads the built-in files");
+            self.add_official(name, text).expect("a test reads the built-in files");
         }
         self
     }
 
     fn load(&mut self, file_name: &str, text: &[u8], suffix: &str) -> Result<Loaded, Error> {
-        let (kind, unwanted) = kind_of(file_name).ok_or_else(|| Error::Kind {
-            file: file_name.to_owned(),
-        })?;
-        let mut file = File {
-            suffix,
-            kind,
-            loaded: Loaded::default(),
-        };
+        let (kind, unwanted) = kind_of(file_name).ok_or_else(|| Error::Kind { file: file_name.to_owned() })?;
+        let mut file = File { suffix, kind, loaded: Loaded::default() };
         for (line, number) in text.split(|&byte| byte == b'\n').zip(1..) {
             let line = String::from_utf8_lossy(line.trim_ascii_end());
             if line.is_empty() || line.starts_with('#') {
@@ -200,10 +193,9 @@ impl Builder {
             }
             Err(Reject::Unsupported(reason)) => {
                 file.loaded.left_out += 1;
-                self.census.refused.push(Refused {
-                    name: format!("{name}{}", file.suffix).into(),
-                    reason: reason.into(),
-                });
+                self.census
+                    .refused
+                    .push(Refused { name: format!("{name}{}", file.suffix).into(), reason: reason.into() });
                 Ok(())
             }
         }
@@ -238,9 +230,7 @@ impl Builder {
                 Ok(())
             }
             Kind::Plain => {
-                let (_, hex) = line
-                    .split_once('=')
-                    .ok_or_else(|| "no = after the name".to_owned())?;
+                let (_, hex) = line.split_once('=').ok_or_else(|| "no = after the name".to_owned())?;
                 self.place(file, name, &Signature::extended("0", "*", hex)?)?;
                 file.loaded.bodies += 1;
                 Ok(())
@@ -275,10 +265,7 @@ impl Builder {
 
     fn ignore(&mut self, line: &str, field: usize) -> Result<(), String> {
         let mut fields = line.split(':').skip(field);
-        let name = fields
-            .next()
-            .filter(|name| !name.is_empty())
-            .ok_or("no name")?;
+        let name = fields.next().filter(|name| !name.is_empty()).ok_or("no name")?;
         let name = name.strip_suffix(UNOFFICIAL).unwrap_or(name);
         match fields.next() {
             Some(pin) if field == 0 => match AnyDigest::parse(pin)? {
@@ -291,24 +278,12 @@ impl Builder {
     }
 
     fn is_pinned(&self, name: &str, line: &str) -> bool {
-        !self.ignored_lines.is_empty()
-            && self
-                .ignored_lines
-                .contains(&(name.into(), Md5::digest(line).into()))
+        !self.ignored_lines.is_empty() && self.ignored_lines.contains(&(name.into(), Md5::digest(line).into()))
     }
 
     /// Compiles what was loaded.
     pub fn build(self) -> Database {
-        let Builder {
-            tables,
-            hashes,
-            allowed,
-            names,
-            ignored,
-            classes,
-            mut census,
-            ..
-        } = self;
+        let Builder { tables, hashes, allowed, names, ignored, classes, mut census, .. } = self;
         let is_ignored = |number: u32| {
             let name = names.get(number);
             !ignored.is_empty() && ignored.contains(name.strip_suffix(UNOFFICIAL).unwrap_or(name))
@@ -362,8 +337,7 @@ fn name_of(kind: Kind, line: &str) -> Result<&str, String> {
         Kind::Plain => line.split('=').next(),
         Kind::Extended | Kind::Ignore(_) => line.split(':').next(),
     };
-    name.filter(|name| !name.is_empty())
-        .ok_or_else(|| "no name".to_owned())
+    name.filter(|name| !name.is_empty()).ok_or_else(|| "no name".to_owned())
 }
 
 /// `hash:size:name[:min[:max]]`.
@@ -372,32 +346,20 @@ fn hash(line: &str) -> Result<(AnyDigest, u64), Reject> {
     let [digest, size, _, levels @ ..] = fields.as_slice() else {
         return Err(Reject::Malformed("fewer than three fields".to_owned()));
     };
-    let size = if *size == "*" {
-        ANY_SIZE
-    } else {
-        body::number(size).map_err(|error| format!("size: {error}"))?
-    };
+    let size = if *size == "*" { ANY_SIZE } else { body::number(size).map_err(|error| format!("size: {error}"))? };
     let digest = AnyDigest::parse(digest)?;
     check_levels(levels)?;
     Ok((digest, size))
 }
 
 fn class_of(signature: &Signature) -> Class {
-    let from_end =
-        |body: &crate::signature::Body| matches!(body.location, Location::FromEnd { .. });
-    let bounded = |body: &crate::signature::Body| {
-        body.location.needs_layout() || (from_end(body) && body.parts.len() > 1)
-    };
+    let from_end = |body: &crate::signature::Body| matches!(body.location, Location::FromEnd { .. });
+    let bounded =
+        |body: &crate::signature::Body| body.location.needs_layout() || (from_end(body) && body.parts.len() > 1);
     if signature.bodies.iter().any(bounded) {
         return Class::Bounded;
     }
-    let late = signature
-        .logic
-        .as_ref()
-        .is_some_and(|logic| logic.file_size.is_some() || !logic.expression.is_monotone());
-    if late || signature.bodies.iter().any(from_end) {
-        Class::AtEnd
-    } else {
-        Class::Exact
-    }
+    let late =
+        signature.logic.as_ref().is_some_and(|logic| logic.file_size.is_some() || !logic.expression.is_monotone());
+    if late || signature.bodies.iter().any(from_end) { Class::AtEnd } else { Class::Exact }
 }

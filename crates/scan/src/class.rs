@@ -36,10 +36,7 @@ fn beside_word(byte: u8) -> bool {
 /// A class at the start of a part.
 pub(crate) fn behind(letter: u8, negated: bool) -> Edge {
     let boundary = if negated { beside_word } else { before_word };
-    Edge::Byte {
-        set: beside(letter, negated, boundary),
-        at_border: !negated,
-    }
+    Edge::Byte { set: beside(letter, negated, boundary), at_border: !negated }
 }
 
 /// At the ends of a part `!(W)` is less than its complement.
@@ -55,10 +52,7 @@ pub(crate) fn ahead(letter: u8, negated: bool) -> Edge {
     if (letter, negated) == (b'L', false) {
         return Edge::Line;
     }
-    Edge::Byte {
-        set: beside(letter, negated, after_word),
-        at_border: !negated,
-    }
+    Edge::Byte { set: beside(letter, negated, after_word), at_border: !negated }
 }
 
 /// A class inside a part: it consumes what it matches.

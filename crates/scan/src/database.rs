@@ -55,8 +55,7 @@ impl Names {
     /// Takes back the last name.
     pub(crate) fn remove_last(&mut self) {
         self.ends.pop();
-        self.text
-            .truncate(self.ends.last().map_or(0, |&end| end as usize));
+        self.text.truncate(self.ends.last().map_or(0, |&end| end as usize));
     }
 
     /// The name with that number.
@@ -85,21 +84,13 @@ impl Database {
 
     /// The bytes that the pattern tables take.
     pub fn pattern_bytes(&self) -> usize {
-        self.tables
-            .iter()
-            .flatten()
-            .map(|table| table.patterns.bytes())
-            .sum()
+        self.tables.iter().flatten().map(|table| table.patterns.bytes()).sum()
     }
 
     /// The tables that apply to a kind of file: that of every kind, and its own.
     pub(crate) fn tables_for(&self, file_type: FileType) -> [Option<&Table>; 2] {
         let own = usize::from(target_of(file_type));
-        let own = if own == 0 {
-            None
-        } else {
-            self.tables[own].as_ref()
-        };
+        let own = if own == 0 { None } else { self.tables[own].as_ref() };
         [self.tables[0].as_ref(), own]
     }
 }

@@ -104,11 +104,7 @@ impl Ends {
                 return false;
             }
         }
-        self.0.push_back(Run {
-            first: end,
-            last: end,
-            start,
-        });
+        self.0.push_back(Run { first: end, last: end, start });
         if self.0.len() > RUNS_MAX {
             self.0.pop_front();
             return true;
@@ -168,25 +164,16 @@ impl Follower {
     /// The starts of the chains that this match goes on with.
     fn predecessors(&self, chain: &Chain, links: &[Link], user: User, found: Match) -> Vec<u64> {
         let before = usize::from(user.link) - 1;
-        let ends = self
-            .chains
-            .get(&user.chain)
-            .and_then(|state| state.ends.get(before));
+        let ends = self.chains.get(&user.chain).and_then(|state| state.ends.get(before));
         let (Some(ends), Some(link)) = (ends, links.get(usize::from(user.link))) else {
             return Vec::new();
         };
         let Some(high) = found.start.checked_sub(u64::from(link.gap.min)) else {
             return Vec::new();
         };
-        let low = if link.gap.is_open() {
-            0
-        } else {
-            found.start.saturating_sub(u64::from(link.gap.max))
-        };
+        let low = if link.gap.is_open() { 0 } else { found.start.saturating_sub(u64::from(link.gap.max)) };
         let every = matches!(chain.location, Location::FromEnd { .. });
-        ends.between(low, high)
-            .take(if every { RUNS_MAX } else { 1 })
-            .collect()
+        ends.between(low, high).take(if every { RUNS_MAX } else { 1 }).collect()
     }
 
     /// A chain that starts at `start` has got to this link.
@@ -211,9 +198,7 @@ impl Follower {
         }
         let ends = &mut state.ends[number];
         match chain.location {
-            Location::FromEnd { back, .. } => ends
-                .0
-                .retain(|run| run.start >= found.known.saturating_sub(back)),
+            Location::FromEnd { back, .. } => ends.0.retain(|run| run.start >= found.known.saturating_sub(back)),
             _ if next.gap.is_open() => {
                 if ends.0.is_empty() {
                     ends.push(found.end, start);
@@ -249,14 +234,7 @@ impl Follower {
     }
 
     /// A body matched for good.
-    fn count(
-        &mut self,
-        context: Context<'_>,
-        chain: &Chain,
-        start: u64,
-        known: u64,
-        hits: &mut Vec<Hit>,
-    ) {
+    fn count(&mut self, context: Context<'_>, chain: &Chain, start: u64, known: u64, hits: &mut Vec<Hit>) {
         let signature = chain.signature;
         let Some(number) = context.table.signatures[signature as usize].rule else {
             self.tell(signature, start, known, hits);
@@ -279,9 +257,7 @@ impl Follower {
         }
         count.count = count.count.saturating_add(1);
         count.last_start = start;
-        let container = rule
-            .container
-            .is_none_or(|wanted| wanted.admits(context.container));
+        let container = rule.container.is_none_or(|wanted| wanted.admits(context.container));
         let first = state.first;
         if rule.early && container && rule.expression.holds(|sub| count_of(&state.counts, sub)) {
             self.tell(signature, first, known, hits);
@@ -290,11 +266,7 @@ impl Follower {
 
     fn tell(&mut self, signature: u32, start: u64, known: u64, hits: &mut Vec<Hit>) {
         if self.told.insert(signature) {
-            hits.push(Hit {
-                known,
-                signature,
-                start,
-            });
+            hits.push(Hit { known, signature, start });
         }
     }
 
@@ -306,9 +278,7 @@ impl Follower {
             for run in &state.complete.0 {
                 let starts = run.first..=run.last;
                 placed.extend(
-                    starts
-                        .filter(|&start| chain.location.admits_at_end(start, size))
-                        .map(|start| (number, start)),
+                    starts.filter(|&start| chain.location.admits_at_end(start, size)).map(|start| (number, start)),
                 );
             }
         }
@@ -334,15 +304,9 @@ impl Follower {
         let rule = context.table.signatures.get(signature as usize)?.rule?;
         let rule = context.table.rules.get(rule as usize)?;
         let state = self.rules.get(&signature);
-        let fits = rule
-            .file_size
-            .is_none_or(|(min, max)| (min..=max).contains(&size))
-            && rule
-                .container
-                .is_none_or(|wanted| wanted.admits(context.container))
-            && rule
-                .expression
-                .holds(|sub| state.map_or(0, |state| count_of(&state.counts, sub)));
+        let fits = rule.file_size.is_none_or(|(min, max)| (min..=max).contains(&size))
+            && rule.container.is_none_or(|wanted| wanted.admits(context.container))
+            && rule.expression.holds(|sub| state.map_or(0, |state| count_of(&state.counts, sub)));
         fits.then(|| state.map_or(0, |state| state.first))
     }
 }
@@ -351,11 +315,7 @@ fn count_of(counts: &[Count], sub: u8) -> u32 {
     counts.get(usize::from(sub)).map_or(0, |count| count.count)
 }
 
-fn chain_state<'a>(
-    chains: &'a mut Map<ChainState>,
-    number: u32,
-    lost: &mut u64,
-) -> Option<&'a mut ChainState> {
+fn chain_state<'a>(chains: &'a mut Map<ChainState>, number: u32, lost: &mut u64) -> Option<&'a mut ChainState> {
     if chains.len() >= FOLLOWED_MAX && !chains.contains_key(&number) {
         *lost += 1;
         return None;

@@ -8,9 +8,7 @@ use crate::{Builder, Database, Scan};
 
 /// Fuzz body: the first byte names a kind of database, the text up to a NUL is one, the rest is scanned with it.
 pub fn fuzz_database(data: &[u8]) {
-    const NAMES: [&str; 8] = [
-        "a.hdb", "a.hsb", "a.ndb", "a.ldb", "a.fp", "a.ign", "a.ign2", "a.db",
-    ];
+    const NAMES: [&str; 8] = ["a.hdb", "a.hsb", "a.ndb", "a.ldb", "a.fp", "a.ign", "a.ign2", "a.db"];
     let Some((&kind, rest)) = data.split_first() else {
         return;
     };
@@ -28,34 +26,15 @@ pub fn fuzz_scan(data: &[u8]) {
     let Some((&choice, stream)) = data.split_first() else {
         return;
     };
-    const TYPES: [FileType; 5] = [
-        FileType::Binary,
-        FileType::Pe,
-        FileType::Elf,
-        FileType::Html,
-        FileType::Mail,
-    ];
+    const TYPES: [FileType; 5] = [FileType::Binary, FileType::Pe, FileType::Elf, FileType::Html, FileType::Mail];
     let database = Arc::new(every_form());
-    check(
-        &database,
-        TYPES[usize::from(choice) % TYPES.len()],
-        stream,
-        choice >> 3,
-    );
+    check(&database, TYPES[usize::from(choice) % TYPES.len()], stream, choice >> 3);
 }
 
 /// Scanned whole and in pieces, the same must be told.
 fn check(database: &Arc<Database>, file_type: FileType, stream: &[u8], cut: u8) {
-    let whole = tell(
-        Scan::new(database.clone(), file_type, None),
-        stream,
-        stream.len().max(1),
-    );
-    let pieces = tell(
-        Scan::new(database.clone(), file_type, None),
-        stream,
-        usize::from(cut) + 1,
-    );
+    let whole = tell(Scan::new(database.clone(), file_type, None), stream, stream.len().max(1));
+    let pieces = tell(Scan::new(database.clone(), file_type, None), stream, usize::from(cut) + 1);
     assert_eq!(whole, pieces);
 }
 
@@ -92,11 +71,7 @@ fn every_form() -> Database {
         S:1:S0+0,99:6162\nH:3:*:4162\nK:0:*:6261[1-3]63";
     let ldb = "L;Target:0;0&1;6161;6262\nM;Target:0;(0|1)>3,2;6162;6261\nQ;Target:0;0&1=0;6162;6363\n\
         R;Target:0,FileSize:5-9;0;6162\nT;Target:0;0|1;6162::iwa;626161::f\nU;Target:0;0=0;636363";
-    builder
-        .add("f.ndb", ndb.as_bytes())
-        .expect("a readable text");
-    builder
-        .add("f.ldb", ldb.as_bytes())
-        .expect("a readable text");
+    builder.add("f.ndb", ndb.as_bytes()).expect("a readable text");
+    builder.add("f.ldb", ldb.as_bytes()).expect("a readable text");
     builder.build()
 }

@@ -33,13 +33,8 @@ impl<const N: usize> Digests<N> {
 
     /// The names of the entries that match.
     fn matching(&self, digest: &[u8], size: u64) -> impl Iterator<Item = u32> {
-        let first = self
-            .digests
-            .partition_point(|known| known.as_slice() < digest);
-        let same = self.digests[first..]
-            .iter()
-            .take_while(move |known| known.as_slice() == digest)
-            .count();
+        let first = self.digests.partition_point(|known| known.as_slice() < digest);
+        let same = self.digests[first..].iter().take_while(move |known| known.as_slice() == digest).count();
         (first..first + same)
             .filter(move |&index| matches!(self.sizes[index], known if known == size || known == ANY_SIZE))
             .map(|index| self.names[index])
@@ -104,27 +99,14 @@ impl HashTable {
                 AnyDigest::Sha256(digest) => sha256.push((digest, size, name)),
             }
         }
-        HashTable {
-            md5: Digests::new(md5),
-            sha1: Digests::new(sha1),
-            sha256: Digests::new(sha256),
-        }
+        HashTable { md5: Digests::new(md5), sha1: Digests::new(sha1), sha256: Digests::new(sha256) }
     }
 
     /// The names of all entries that match, in a fixed order.
     pub(crate) fn matching(&self, sums: &Sums) -> Vec<u32> {
-        let md5 = sums
-            .md5
-            .iter()
-            .flat_map(|sum| self.md5.matching(sum, sums.size));
-        let sha1 = sums
-            .sha1
-            .iter()
-            .flat_map(|sum| self.sha1.matching(sum, sums.size));
-        let sha256 = sums
-            .sha256
-            .iter()
-            .flat_map(|sum| self.sha256.matching(sum, sums.size));
+        let md5 = sums.md5.iter().flat_map(|sum| self.md5.matching(sum, sums.size));
+        let sha1 = sums.sha1.iter().flat_map(|sum| self.sha1.matching(sum, sums.size));
+        let sha256 = sums.sha256.iter().flat_map(|sum| self.sha256.matching(sum, sums.size));
         md5.chain(sha1).chain(sha256).collect()
     }
 }
@@ -147,10 +129,7 @@ struct Bounded<D> {
 
 impl<D: Digest> Bounded<D> {
     fn new(largest: Option<u64>) -> Option<Bounded<D>> {
-        largest.map(|largest| Bounded {
-            digest: D::new(),
-            largest,
-        })
+        largest.map(|largest| Bounded { digest: D::new(), largest })
     }
 
     /// Takes in bytes that end at `position`; nothing is left when that is too far.
@@ -192,18 +171,9 @@ impl Running {
     pub(crate) fn finish(&mut self, size: u64) -> Sums {
         Sums {
             size,
-            md5: self
-                .md5
-                .take()
-                .map(|running| running.digest.finalize().into()),
-            sha1: self
-                .sha1
-                .take()
-                .map(|running| running.digest.finalize().into()),
-            sha256: self
-                .sha256
-                .take()
-                .map(|running| running.digest.finalize().into()),
+            md5: self.md5.take().map(|running| running.digest.finalize().into()),
+            sha1: self.sha1.take().map(|running| running.digest.finalize().into()),
+            sha256: self.sha256.take().map(|running| running.digest.finalize().into()),
         }
     }
 }
@@ -214,11 +184,7 @@ mod tests {
 
     fn table(size: u64) -> HashTable {
         let digest = AnyDigest::parse("900150983cd24fb0d6963f7d28e17f72").expect("the MD5 of abc");
-        HashTable::new(vec![HashEntry {
-            digest,
-            size,
-            name: 5,
-        }])
+        HashTable::new(vec![HashEntry { digest, size, name: 5 }])
     }
 
     fn names(table: &HashTable, bytes: &[u8]) -> Vec<u32> {
@@ -247,12 +213,7 @@ mod tests {
 
     #[test]
     fn digits_that_are_none_are_refused() {
-        for text in [
-            "",
-            "12",
-            "900150983cd24fb0d6963f7d28e17f7g",
-            &"0".repeat(41),
-        ] {
+        for text in ["", "12", "900150983cd24fb0d6963f7d28e17f7g", &"0".repeat(41)] {
             assert!(AnyDigest::parse(text).is_err(), "{text:?}");
         }
     }

@@ -40,9 +40,7 @@ struct Section {
 fn layout(sections: Vec<Section>, entry: u64, flat_below: u64) -> Layout {
     let inside = |section: &Section| {
         let distance = entry.checked_sub(section.address)?;
-        let length = section
-            .address_length
-            .max(section.raw.end - section.raw.start);
+        let length = section.address_length.max(section.raw.end - section.raw.start);
         (distance < length).then_some(section.raw.start.saturating_add(distance))
     };
     let mapped = sections.iter().find_map(inside);
@@ -74,11 +72,7 @@ fn portable_executable(head: &[u8]) -> Option<Layout> {
             raw: start..start + length,
         })
     });
-    Some(layout(
-        sections.collect(),
-        u64::from(entry),
-        u64::from(headers),
-    ))
+    Some(layout(sections.collect(), u64::from(entry), u64::from(headers)))
 }
 
 /// "Tool Interface Standard: ELF": the entry point is an address that the program headers place in the file; sections
@@ -93,11 +87,7 @@ fn elf(head: &[u8]) -> Option<Layout> {
         return None;
     }
     let word = |at: usize| {
-        if wide {
-            u64_at(head, at)
-        } else {
-            u32_at(head, at).map(u64::from)
-        }
+        if wide { u64_at(head, at) } else { u32_at(head, at).map(u64::from) }
     };
     let entry = word(24)?;
     let table = usize::try_from(word(if wide { 32 } else { 28 })?).ok()?;
@@ -105,22 +95,13 @@ fn elf(head: &[u8]) -> Option<Layout> {
     let count = usize::from(u16_at(head, if wide { 56 } else { 44 })?).min(SECTIONS_MAX);
     let segments = (0..count).map_while(|index| {
         let at = table.checked_add(index.checked_mul(size)?)?;
-        let field = |wide_at: usize, narrow_at: usize| {
-            word(at.checked_add(if wide { wide_at } else { narrow_at })?)
-        };
+        let field = |wide_at: usize, narrow_at: usize| word(at.checked_add(if wide { wide_at } else { narrow_at })?);
         let start = field(8, 4)?;
         let length = field(32, 16)?;
-        Some(Section {
-            address: field(16, 8)?,
-            address_length: length,
-            raw: start..start.saturating_add(length),
-        })
+        Some(Section { address: field(16, 8)?, address_length: length, raw: start..start.saturating_add(length) })
     });
     let found = layout(segments.collect(), entry, 0);
-    Some(Layout {
-        entry: found.entry,
-        sections: Vec::new(),
-    })
+    Some(Layout { entry: found.entry, sections: Vec::new() })
 }
 
 fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {

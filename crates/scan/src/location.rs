@@ -69,10 +69,7 @@ impl Location {
 
     fn with_shift(base: &str, shift: u64) -> Result<Location, String> {
         if let Some(back) = base.strip_prefix("EOF-") {
-            return Ok(Location::FromEnd {
-                back: number(back)?,
-                shift,
-            });
+            return Ok(Location::FromEnd { back: number(back)?, shift });
         }
         if let Some(delta) = base.strip_prefix("EP+") {
             let delta = i64::from(number::<u32>(delta)?);
@@ -83,27 +80,15 @@ impl Location {
             return Ok(Location::Entry { delta, shift });
         }
         if let Some(delta) = base.strip_prefix("SL+") {
-            return Ok(Location::LastSection {
-                delta: number(delta)?,
-                shift,
-            });
+            return Ok(Location::LastSection { delta: number(delta)?, shift });
         }
         if let Some(index) = base.strip_prefix("SE") {
-            return Ok(Location::InSection {
-                index: number(index)?,
-            });
+            return Ok(Location::InSection { index: number(index)? });
         }
         if let Some((index, delta)) = base.strip_prefix('S').and_then(|rest| rest.split_once('+')) {
-            return Ok(Location::Section {
-                index: number(index)?,
-                delta: number(delta)?,
-                shift,
-            });
+            return Ok(Location::Section { index: number(index)?, delta: number(delta)?, shift });
         }
-        Ok(Location::Absolute {
-            first: number(base)?,
-            shift,
-        })
+        Ok(Location::Absolute { first: number(base)?, shift })
     }
 
     /// Whether it can only be known from the head of an executable.
@@ -119,25 +104,17 @@ impl Location {
 
     /// Whether a body may start at `start`, as far as that is known before the end.
     pub(crate) fn admits(self, start: u64, layout: Option<&Layout>) -> bool {
-        let within = |first: Option<u64>, shift: u64| {
-            first.is_some_and(|first| start >= first && start - first <= shift)
-        };
+        let within =
+            |first: Option<u64>, shift: u64| first.is_some_and(|first| start >= first && start - first <= shift);
         let section = |index: usize| layout.and_then(|layout| layout.sections.get(index));
         match self {
             Location::Anywhere | Location::FromEnd { .. } => true,
             Location::Absolute { first, shift } => within(Some(first), shift),
             Location::Entry { delta, shift } => {
                 let entry = layout.and_then(|layout| layout.entry);
-                within(
-                    entry.and_then(|entry| entry.checked_add_signed(delta)),
-                    shift,
-                )
+                within(entry.and_then(|entry| entry.checked_add_signed(delta)), shift)
             }
-            Location::Section {
-                index,
-                delta,
-                shift,
-            } => {
+            Location::Section { index, delta, shift } => {
                 let first = section(index as usize).map(|section| section.start);
                 within(first.and_then(|first| first.checked_add(delta)), shift)
             }
@@ -145,9 +122,7 @@ impl Location {
                 let last = layout.and_then(|layout| layout.sections.last());
                 within(last.and_then(|last| last.start.checked_add(delta)), shift)
             }
-            Location::InSection { index } => {
-                section(index as usize).is_some_and(|section| section.contains(&start))
-            }
+            Location::InSection { index } => section(index as usize).is_some_and(|section| section.contains(&start)),
         }
     }
 
@@ -169,57 +144,20 @@ mod tests {
     fn offsets_are_read_as_the_manual_has_them() {
         let parse = |text| Location::parse(text).expect(text);
         assert_eq!(parse("*"), Location::Anywhere);
-        assert_eq!(
-            parse("12,3"),
-            Location::Absolute {
-                first: 12,
-                shift: 3
-            }
-        );
+        assert_eq!(parse("12,3"), Location::Absolute { first: 12, shift: 3 });
         assert_eq!(parse("EOF-40"), Location::FromEnd { back: 40, shift: 0 });
-        assert_eq!(
-            parse("EP-5,9"),
-            Location::Entry {
-                delta: -5,
-                shift: 9
-            }
-        );
-        assert_eq!(
-            parse("S2+7"),
-            Location::Section {
-                index: 2,
-                delta: 7,
-                shift: 0
-            }
-        );
+        assert_eq!(parse("EP-5,9"), Location::Entry { delta: -5, shift: 9 });
+        assert_eq!(parse("S2+7"), Location::Section { index: 2, delta: 7, shift: 0 });
         assert_eq!(parse("SL+7"), Location::LastSection { delta: 7, shift: 0 });
         assert_eq!(parse("SE1"), Location::InSection { index: 1 });
     }
 
     #[test]
     fn what_is_no_offset_is_said_to_be_malformed_or_unsupported() {
-        assert!(matches!(
-            Location::parse("VI"),
-            Err(NoLocation::Unsupported(_))
-        ));
-        assert!(matches!(
-            Location::parse("$3"),
-            Err(NoLocation::Unsupported(_))
-        ));
-        for text in [
-            "",
-            "x",
-            "-1",
-            "EOF+3",
-            "1,",
-            "S+1",
-            "SEx",
-            "99999999999999999999",
-        ] {
-            assert!(
-                matches!(Location::parse(text), Err(NoLocation::Malformed(_))),
-                "{text}"
-            );
+        assert!(matches!(Location::parse("VI"), Err(NoLocation::Unsupported(_))));
+        assert!(matches!(Location::parse("$3"), Err(NoLocation::Unsupported(_))));
+        for text in ["", "x", "-1", "EOF+3", "1,", "S+1", "SEx", "99999999999999999999"] {
+            assert!(matches!(Location::parse(text), Err(NoLocation::Malformed(_))), "{text}");
         }
     }
 

@@ -19,9 +19,7 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
         return Err(Reject::Malformed("fewer than four fields".to_owned()));
     };
     let description = Description::parse(description)?;
-    let target = description
-        .target
-        .ok_or_else(|| "the target description has no Target".to_owned())?;
+    let target = description.target.ok_or_else(|| "the target description has no Target".to_owned())?;
     let expression = Expression::parse(expression)?;
     let subs = subs.strip_suffix(&[""]).unwrap_or(subs);
     if subs.is_empty() || subs.len() > SUBSIGNATURES_MAX {
@@ -54,9 +52,8 @@ impl Description {
     fn parse(text: &str) -> Result<Description, Reject> {
         let mut all = Description::default();
         for pair in text.split(',').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair
-                .split_once(':')
-                .ok_or_else(|| format!("{pair:?} in the target description is no Key:Value"))?;
+            let (key, value) =
+                pair.split_once(':').ok_or_else(|| format!("{pair:?} in the target description is no Key:Value"))?;
             match key {
                 "Engine" => {
                     let (min, max) = range(value)?;
@@ -66,13 +63,9 @@ impl Description {
                 }
                 "Target" => all.target = Some(target_number(value)?),
                 "FileSize" => all.file_size = Some(range(value)?),
-                "Container" => {
-                    all.container = Some(Container::parse(value).map_err(Reject::Unsupported)?)
-                }
+                "Container" => all.container = Some(Container::parse(value).map_err(Reject::Unsupported)?),
                 _ => {
-                    return Err(Reject::Unsupported(format!(
-                        "{key} in the target description"
-                    )));
+                    return Err(Reject::Unsupported(format!("{key} in the target description")));
                 }
             }
         }
@@ -84,20 +77,13 @@ fn range(text: &str) -> Result<(u64, u64), Reject> {
     let (min, max) = text.split_once('-').unwrap_or((text, text));
     let (min, max) = (number(min)?, number(max)?);
     if max < min {
-        return Err(Reject::Malformed(format!(
-            "the range {text} ends before it begins"
-        )));
+        return Err(Reject::Malformed(format!("the range {text} ends before it begins")));
     }
     Ok((min, max))
 }
 
 /// Reads one subsignature; it may have more than one body.
-fn subsignature(
-    text: &str,
-    target: u8,
-    sub: u8,
-    bodies: &mut Vec<signature::Body>,
-) -> Result<(), Reject> {
+fn subsignature(text: &str, target: u8, sub: u8, bodies: &mut Vec<signature::Body>) -> Result<(), Reject> {
     if let Some(kind) = special(text) {
         return Err(Reject::Unsupported(kind.to_owned()));
     }
@@ -115,9 +101,7 @@ fn subsignature(
             'f' => style.fullword = true,
             'a' => ascii = true,
             _ => {
-                return Err(Reject::Malformed(format!(
-                    "there is no modifier {modifier:?}"
-                )));
+                return Err(Reject::Malformed(format!("there is no modifier {modifier:?}")));
             }
         }
     }
@@ -173,18 +157,10 @@ mod tests {
         ] {
             assert!(matches!(read(line), Err(Reject::Unsupported(_))), "{line}");
         }
-        for line in [
-            "Target:0;0",
-            "Engine:51-255;0;6162",
-            "Target:0;0&1;6162",
-            "Target:0;0;6162::q",
-            "Target:x;0;6162",
-        ] {
+        for line in ["Target:0;0", "Engine:51-255;0;6162", "Target:0;0&1;6162", "Target:0;0;6162::q", "Target:x;0;6162"]
+        {
             assert!(matches!(read(line), Err(Reject::Malformed(_))), "{line}");
         }
-        assert_eq!(
-            read("Engine:999-1000,Target:0;0;6162").err(),
-            Some(Reject::OtherEngine)
-        );
+        assert_eq!(read("Engine:999-1000,Target:0;0;6162").err(), Some(Reject::OtherEngine));
     }
 }

@@ -108,15 +108,9 @@ impl Scan {
     /// Matches bytes against all tables.
     fn look(&mut self, bytes: &[u8]) {
         self.each_side(|side, context| {
-            let Side {
-                state,
-                follower,
-                hits,
-            } = side;
+            let Side { state, follower, hits } = side;
             let patterns = &context.table.patterns;
-            patterns.scan(state, bytes, &mut |found| {
-                follower.on_match(context, found, hits)
-            });
+            patterns.scan(state, bytes, &mut |found| follower.on_match(context, found, hits));
         });
     }
 
@@ -128,20 +122,14 @@ impl Scan {
             let (Some(side), Some(table)) = (side, table) else {
                 continue;
             };
-            let context = Context {
-                table,
-                layout: self.layout.as_ref(),
-                container: self.container,
-            };
+            let context = Context { table, layout: self.layout.as_ref(), container: self.container };
             act(side, context);
             hits.extend(side.hits.drain(..).map(|hit| (hit, table)));
         }
         // A table's hits are in order; the other table's must not come too late for it.
         hits.sort_by_key(|(hit, _)| hit.known);
-        let hits: Vec<_> = hits
-            .into_iter()
-            .map(|(hit, table)| (table.signatures[hit.signature as usize].name, hit.start))
-            .collect();
+        let hits: Vec<_> =
+            hits.into_iter().map(|(hit, table)| (table.signatures[hit.signature as usize].name, hit.start)).collect();
         for (name, start) in hits {
             self.tell(name, start);
         }
@@ -155,11 +143,7 @@ impl Scan {
             return;
         }
         self.names_told.push(name);
-        self.told.push_back(Finding {
-            class: Class::Match,
-            name: text.to_owned().into(),
-            offset,
-        });
+        self.told.push_back(Finding { class: Class::Match, name: text.to_owned().into(), offset });
     }
 
     /// The stream has ended: decides the rest.
@@ -170,11 +154,7 @@ impl Scan {
         let size = self.position;
         let mut lost = 0;
         self.each_side(|side, context| {
-            let Side {
-                state,
-                follower,
-                hits,
-            } = side;
+            let Side { state, follower, hits } = side;
             let patterns = &context.table.patterns;
             patterns.finish(state, &mut |found| follower.on_match(context, found, hits));
             follower.finish(context, size, hits);

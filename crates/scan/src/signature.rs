@@ -67,11 +67,7 @@ impl Signature {
     pub(crate) fn extended(target: &str, offset: &str, hex: &str) -> Result<Signature, Reject> {
         let target = target_number(target)?;
         let body = body(offset, hex, target, Style::default(), 0)?;
-        Ok(Signature {
-            target,
-            bodies: vec![body],
-            logic: None,
-        })
+        Ok(Signature { target, bodies: vec![body], logic: None })
     }
 }
 
@@ -84,56 +80,31 @@ pub(crate) fn target_number(text: &str) -> Result<u8, Reject> {
     match target {
         0..=7 | 9..=12 => Ok(target),
         8 | 13 | 14 => Err(Reject::Unsupported(format!("target type {target}"))),
-        _ => Err(Reject::Malformed(format!(
-            "there is no target type {target}"
-        ))),
+        _ => Err(Reject::Malformed(format!("there is no target type {target}"))),
     }
 }
 
 /// Reads one body.
-pub(crate) fn body(
-    offset: &str,
-    hex: &str,
-    target: u8,
-    style: Style,
-    sub: u8,
-) -> Result<Body, Reject> {
+pub(crate) fn body(offset: &str, hex: &str, target: u8, style: Style, sub: u8) -> Result<Body, Reject> {
     let location = location::Location::parse(offset)?;
     if location.needs_layout() && !matches!(target, 1 | 6 | 9) {
-        return Err(Reject::Malformed(format!(
-            "the offset {offset} needs an executable target"
-        )));
+        return Err(Reject::Malformed(format!("the offset {offset} needs an executable target")));
     }
     let mut parts = body::parse(hex)?;
-    let style = Style {
-        lowered: NORMALISED.contains(&target),
-        ..style
-    };
+    let style = Style { lowered: NORMALISED.contains(&target), ..style };
     style.apply(&mut parts);
-    Ok(Body {
-        location,
-        parts,
-        sub,
-    })
+    Ok(Body { location, parts, sub })
 }
 
 /// Checks the functionality levels at the end of a line: `[:min[:max]]`.
 pub(crate) fn check_levels(levels: &[&str]) -> Result<(), Reject> {
     let level = |index: usize, absent: u32| match levels.get(index).map(|text| text.trim()) {
         None | Some("") => Ok(absent),
-        Some(text) => {
-            body::number::<u32>(text).map_err(|error| format!("functionality level: {error}"))
-        }
+        Some(text) => body::number::<u32>(text).map_err(|error| format!("functionality level: {error}")),
     };
     let (min, max) = (level(0, 0)?, level(1, u32::MAX)?);
     if levels.len() > 2 {
-        return Err(Reject::Malformed(
-            "more fields than the format has".to_owned(),
-        ));
+        return Err(Reject::Malformed("more fields than the format has".to_owned()));
     }
-    if (min..=max).contains(&FUNCTIONALITY_LEVEL) {
-        Ok(())
-    } else {
-        Err(Reject::OtherEngine)
-    }
+    if (min..=max).contains(&FUNCTIONALITY_LEVEL) { Ok(()) } else { Err(Reject::OtherEngine) }
 }

@@ -111,11 +111,7 @@ impl TableBuilder {
         for body in &signature.bodies {
             let mut parts = Vec::with_capacity(body.parts.len());
             for (index, part) in body.parts.iter().enumerate() {
-                let location = if index == 0 {
-                    body.location
-                } else {
-                    Location::Anywhere
-                };
+                let location = if index == 0 { body.location } else { Location::Anywhere };
                 parts.push(self.part(&part.pieces, location)?);
             }
             compiled.push(parts);
@@ -130,16 +126,12 @@ impl TableBuilder {
                 first_link: self.links.len() as u32,
                 links: body.parts.len() as u16,
             };
-            self.links.extend(body.parts.iter().map(|part| Link {
-                gap: part.gap,
-                bytes_max: bytes_max(&part.pieces),
-            }));
+            self.links.extend(body.parts.iter().map(|part| Link { gap: part.gap, bytes_max: bytes_max(&part.pieces) }));
             self.chains.push((chain, parts));
         }
         let rule = signature.logic.as_ref().map(|logic| self.rule(logic));
         let named = Named { name, rule };
-        self.signatures
-            .push((named, first_chain..self.chains.len()));
+        self.signatures.push((named, first_chain..self.chains.len()));
         Ok(())
     }
 
@@ -186,12 +178,7 @@ impl TableBuilder {
         }
         let patterns = self.patterns.build();
         let mut by_part: Vec<(PartId, User)> = Vec::new();
-        for (index, (_, parts)) in self
-            .chains
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| kept[*index])
-        {
+        for (index, (_, parts)) in self.chains.iter().enumerate().filter(|(index, _)| kept[*index]) {
             let users = parts.iter().zip(0u16..).map(|(&part, link)| {
                 let chain = index as u32;
                 (part, User { chain, link })

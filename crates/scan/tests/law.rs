@@ -18,12 +18,8 @@ fn names(told: &[Told]) -> Vec<(String, u64)> {
 fn database(ndb: &str, ldb: &str) -> Arc<Database> {
     let mut builder = Builder::new();
     builder.add_builtin();
-    builder
-        .add_official("test.ndb", ndb.as_bytes())
-        .expect("a readable text");
-    builder
-        .add_official("test.ldb", ldb.as_bytes())
-        .expect("a readable text");
+    builder.add_official("test.ndb", ndb.as_bytes()).expect("a readable text");
+    builder.add_official("test.ldb", ldb.as_bytes()).expect("a readable text");
     let database = builder.build();
     assert_eq!(database.census().refused, []);
     Arc::new(database)
@@ -37,18 +33,10 @@ fn hex(text: &str) -> String {
 fn eicar() -> Vec<u8> {
     let (_, ndb) = scan::BUILTIN[1];
     let text = String::from_utf8_lossy(ndb);
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("Eicar"))
-        .expect("the signature");
+    let line = text.lines().find(|line| line.starts_with("Eicar")).expect("the signature");
     let digits = line.rsplit(':').next().expect("a body");
-    let pairs = digits
-        .as_bytes()
-        .chunks(2)
-        .map(|pair| String::from_utf8_lossy(pair).into_owned());
-    pairs
-        .map(|pair| u8::from_str_radix(&pair, 16).expect("hexadecimal"))
-        .collect()
+    let pairs = digits.as_bytes().chunks(2).map(|pair| String::from_utf8_lossy(pair).into_owned());
+    pairs.map(|pair| u8::from_str_radix(&pair, 16).expect("hexadecimal")).collect()
 }
 
 #[test]
@@ -60,10 +48,7 @@ fn the_test_file_is_found_by_content_and_by_hash_once() {
     law::holds_at_every_cut(make, &eicar());
     let mut later = vec![b'\n'; 1024];
     later.extend(eicar());
-    assert_eq!(
-        names(&law::tell(make(), &later)),
-        [("Eicar-Test-Signature".to_owned(), 1024)]
-    );
+    assert_eq!(names(&law::tell(make(), &later)), [("Eicar-Test-Signature".to_owned(), 1024)]);
     later.insert(0, b'\n');
     assert_eq!(names(&law::tell(make(), &later)), []);
 }
@@ -81,10 +66,7 @@ fn the_markers_are_found_and_a_negation_waits_for_the_end() {
     .concat();
     let told = names(&law::tell(make(), text.as_bytes()));
     let told: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(
-        told,
-        ["Sluice.Test.Marker", "Sluice.Test.Pair", "Sluice.Test.Open"]
-    );
+    assert_eq!(told, ["Sluice.Test.Marker", "Sluice.Test.Pair", "Sluice.Test.Open"]);
     law::holds_at_every_cut(make, text.as_bytes());
     let closed = format!("{text} sluice-test-close-{}", "qvxzkjwy");
     assert_eq!(names(&law::tell(make(), closed.as_bytes())).len(), 2);
@@ -119,10 +101,7 @@ fn the_law_holds_over_every_form_of_signature() {
             law::holds(make, text.as_bytes());
         }
     }
-    let told = law::tell(
-        Scan::new(database, FileType::Html, None),
-        b"-------Alpha-bravo-alpha......................",
-    );
+    let told = law::tell(Scan::new(database, FileType::Html, None), b"-------Alpha-bravo-alpha......................");
     let told: Vec<String> = names(&told).into_iter().map(|(name, _)| name).collect();
     for name in ["Html", "HtmlOnly", "Word", "Sized", "None", "End"] {
         assert!(told.iter().any(|told| told == name), "{name} in {told:?}");
@@ -150,10 +129,7 @@ fn bodies_placed_by_an_executable_are_found_with_the_head_cut() {
     );
     let database = database(&ndb, "");
     let make = || Scan::new(database.clone(), FileType::Pe, None);
-    let told: Vec<String> = names(&law::tell(make(), &file))
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    let told: Vec<String> = names(&law::tell(make(), &file)).into_iter().map(|(name, _)| name).collect();
     assert_eq!(told, ["Entry", "Section", "Last", "Inside"]);
     law::holds(make, &file);
     file.resize(9000, 0);
@@ -164,14 +140,9 @@ fn bodies_placed_by_an_executable_are_found_with_the_head_cut() {
 #[test]
 fn an_allow_list_is_asked_at_the_end() {
     let mut builder = Builder::new();
+    builder.add("a.hdb", b"900150983cd24fb0d6963f7d28e17f72:3:Abc").expect("a hash");
     builder
-        .add("a.hdb", b"900150983cd24fb0d6963f7d28e17f72:3:Abc")
-        .expect("a hash");
-    builder
-        .add(
-            "a.sfp",
-            b"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad:*:Known",
-        )
+        .add("a.sfp", b"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad:*:Known")
         .expect("an allow list");
     let database = Arc::new(builder.build());
     let mut scan = Scan::new(database.clone(), FileType::Binary, None);
