@@ -25,10 +25,7 @@ pub(crate) struct Bzip2 {
 
 enum State {
     Magic,
-    Body {
-        decompress: Decompress,
-        magic_fed: bool,
-    },
+    Body { decompress: Decompress, magic_fed: bool },
     Over,
 }
 
@@ -46,10 +43,7 @@ impl Bzip2 {
 
     /// Reads one stream only, as it stands in a zip.
     pub fn single(limits: &Limits) -> Bzip2 {
-        Bzip2 {
-            single: true,
-            ..Bzip2::new(limits)
-        }
+        Bzip2 { single: true, ..Bzip2::new(limits) }
     }
 
     fn magic(&mut self, input: &[u8]) -> Progress {
@@ -70,10 +64,7 @@ impl Bzip2 {
             self.state = State::Over;
             return Progress::fault(taken, LIMIT);
         }
-        self.state = State::Body {
-            decompress: Decompress::new(small),
-            magic_fed: false,
-        };
+        self.state = State::Body { decompress: Decompress::new(small), magic_fed: false };
         if std::mem::replace(&mut self.further, true) {
             return Progress::took(taken);
         }
@@ -86,10 +77,7 @@ const STATE_BYTES: usize = 70_000;
 
 fn is_magic(bytes: &[u8]) -> bool {
     let fixed = bytes.len().min(3);
-    b"BZh".starts_with(&bytes[..fixed])
-        && bytes
-            .get(3)
-            .is_none_or(|level| (b'1'..=b'9').contains(level))
+    b"BZh".starts_with(&bytes[..fixed]) && bytes.get(3).is_none_or(|level| (b'1'..=b'9').contains(level))
 }
 
 fn decompress(decompress: &mut Decompress, input: &[u8], output: &mut [u8]) -> Progress {
@@ -110,10 +98,7 @@ impl Decoder for Bzip2 {
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         let (body, magic_fed) = match &mut self.state {
             State::Magic => return self.magic(input),
-            State::Body {
-                decompress,
-                magic_fed,
-            } => (decompress, magic_fed),
+            State::Body { decompress, magic_fed } => (decompress, magic_fed),
             State::Over => return Progress::tells(0, Told::Over),
         };
         if !std::mem::replace(magic_fed, true) {
@@ -122,11 +107,7 @@ impl Decoder for Bzip2 {
         }
         let mut progress = decompress(body, input, output);
         if progress.told == Told::Over {
-            self.state = if self.single {
-                State::Over
-            } else {
-                State::Magic
-            };
+            self.state = if self.single { State::Over } else { State::Magic };
             if !self.single {
                 progress.told = Told::Nothing;
             }

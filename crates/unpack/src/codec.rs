@@ -58,20 +58,12 @@ pub(crate) struct Fault {
 impl Fault {
     /// A fault behind which nothing can be decoded.
     pub const fn fatal(class: Class, name: &'static str) -> Fault {
-        Fault {
-            class,
-            name,
-            fatal: true,
-        }
+        Fault { class, name, fatal: true }
     }
 
     /// A fault that does not keep the rest from being decoded.
     pub const fn passing(class: Class, name: &'static str) -> Fault {
-        Fault {
-            class,
-            name,
-            fatal: false,
-        }
+        Fault { class, name, fatal: false }
     }
 
     /// The event that reports it at `offset`.
@@ -88,11 +80,7 @@ impl Progress {
 
     /// Took `taken` bytes, wrote none, tells `told`.
     pub const fn tells(taken: usize, told: Told) -> Progress {
-        Progress {
-            taken,
-            wrote: 0,
-            told,
-        }
+        Progress { taken, wrote: 0, told }
     }
 
     /// Took `taken` bytes and found a fault.
@@ -110,10 +98,7 @@ pub(crate) struct Collected<const N: usize> {
 
 impl<const N: usize> Collected<N> {
     pub const fn new() -> Collected<N> {
-        Collected {
-            bytes: [0; N],
-            len: 0,
-        }
+        Collected { bytes: [0; N], len: 0 }
     }
 
     /// Copies from `input` until `wanted` bytes are there (at most `N`); returns how many were taken.
@@ -170,8 +155,5 @@ pub(crate) fn le64(bytes: &[u8], at: usize) -> u64 {
 fn le64_of(bytes: &[u8], at: usize, width: usize) -> u64 {
     let field = bytes.get(at..).unwrap_or_default();
     let field = &field[..width.min(field.len())];
-    field
-        .iter()
-        .rev()
-        .fold(0, |value, &byte| value << 8 | u64::from(byte))
+    field.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }

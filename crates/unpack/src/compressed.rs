@@ -36,22 +36,11 @@ enum State {
 
 impl<D: Decoder> Compressed<D> {
     pub fn new(decoder: D) -> Compressed<D> {
-        Compressed {
-            decoder,
-            at: 0,
-            open: false,
-            state: State::Reading,
-        }
+        Compressed { decoder, at: 0, open: false, state: State::Reading }
     }
 
     /// One turn of the machine; `None` when only the state changed. `last` says that no more input follows.
-    fn turn(
-        &mut self,
-        input: &[u8],
-        output: &mut Window,
-        fuel: &mut Fuel,
-        last: bool,
-    ) -> Option<Step> {
+    fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Option<Step> {
         match std::mem::replace(&mut self.state, State::Reading) {
             State::Reading => self.read(input, output, fuel, last),
             State::Owing(told) => self.tell(0, told),
@@ -63,13 +52,7 @@ impl<D: Decoder> Compressed<D> {
         }
     }
 
-    fn read(
-        &mut self,
-        input: &[u8],
-        output: &mut Window,
-        fuel: &mut Fuel,
-        last: bool,
-    ) -> Option<Step> {
+    fn read(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Option<Step> {
         let offered = &input[..fuel.allows(input.len())];
         let room = fuel.allows(output.room());
         let progress = self.decoder.decode(offered, &mut output.spare()[..room]);
@@ -96,11 +79,7 @@ impl<D: Decoder> Compressed<D> {
             Told::Nothing => Event::Idle,
             Told::Begin(name) => {
                 self.open = true;
-                Event::Open(Object {
-                    kind: Kind::Stream,
-                    name,
-                    ..Object::default()
-                })
+                Event::Open(Object { kind: Kind::Stream, name, ..Object::default() })
             }
             Told::Fault(fault) => {
                 if fault.fatal {
@@ -148,9 +127,7 @@ impl<D: Decoder> Compressed<D> {
         }
         if !owed.is_empty() {
             let count = output.push(owed);
-            self.state = State::Rest {
-                surplus_told: surplus_told + count,
-            };
+            self.state = State::Rest { surplus_told: surplus_told + count };
             return Some(Step::tell(0, Event::Wrote));
         }
         let count = fuel.allows(input.len()).max(1);
@@ -160,11 +137,7 @@ impl<D: Decoder> Compressed<D> {
     }
 
     fn close_or_end(&mut self) -> Step {
-        let event = if std::mem::take(&mut self.open) {
-            Event::Close
-        } else {
-            Event::End
-        };
+        let event = if std::mem::take(&mut self.open) { Event::Close } else { Event::End };
         Step::tell(0, event)
     }
 }

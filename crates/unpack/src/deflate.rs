@@ -35,9 +35,7 @@ impl Deflate {
 impl Decoder for Deflate {
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         let (taken, wrote) = (self.inflate.total_in(), self.inflate.total_out());
-        let status = self
-            .inflate
-            .decompress(input, output, InflateFlush::NoFlush);
+        let status = self.inflate.decompress(input, output, InflateFlush::NoFlush);
         let taken = (self.inflate.total_in() - taken) as usize;
         let wrote = (self.inflate.total_out() - wrote) as usize;
         let stuck = taken == 0 && wrote == 0 && !input.is_empty();
@@ -65,10 +63,7 @@ mod tests {
             plain.extend_from_slice(format!("{} and {} ", i * 7919 % 1000, i % 13).as_bytes());
         }
         let mut packed = vec![0; plain.len() + 64];
-        let config = zlib_rs::DeflateConfig {
-            window_bits: -15,
-            ..zlib_rs::DeflateConfig::default()
-        };
+        let config = zlib_rs::DeflateConfig { window_bits: -15, ..zlib_rs::DeflateConfig::default() };
         let (packed, _) = zlib_rs::compress_slice(&mut packed, &plain, config);
         for at in (0..packed.len()).step_by(23) {
             for bit in [0, 3, 6] {
@@ -76,11 +71,7 @@ mod tests {
                 broken[at] ^= 1 << bit;
                 let whole = run(&broken, usize::MAX, 65536);
                 for (piece, window) in [(1, 65536), (7, 65536), (65536, 1), (100, 300), (300, 13)] {
-                    assert_eq!(
-                        run(&broken, piece, window),
-                        whole,
-                        "{at} {bit} {piece} {window}"
-                    );
+                    assert_eq!(run(&broken, piece, window), whole, "{at} {bit} {piece} {window}");
                 }
             }
         }

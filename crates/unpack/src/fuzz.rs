@@ -5,7 +5,7 @@
 use stream::{Event, Finding, Fuel, Limits, Note, Nothing, Stage, Window};
 
 use crate::compressed::Compressed;
-use crate::{HEAD_BYTES, bzip2, gzip, recognise, tar, zip};
+use crate::{HEAD_BYTES, bzip2, gzip, recognise, tar, xz, zip};
 
 /// The most content that is looked at; bombs are the driver's business.
 const CONTENT_BYTES_MAX: u64 = 4 << 20;
@@ -25,16 +25,17 @@ pub fn fuzz_recognise(data: &[u8]) {
 
 /// Fuzz body: reads a gzip file.
 pub fn fuzz_gzip(data: &[u8]) {
-    compare(data, |limits| {
-        Box::new(Compressed::new(gzip::Gzip::new(limits)))
-    });
+    compare(data, |limits| Box::new(Compressed::new(gzip::Gzip::new(limits))));
 }
 
 /// Fuzz body: reads a bzip2 file.
 pub fn fuzz_bzip2(data: &[u8]) {
-    compare(data, |limits| {
-        Box::new(Compressed::new(bzip2::Bzip2::new(limits)))
-    });
+    compare(data, |limits| Box::new(Compressed::new(bzip2::Bzip2::new(limits))));
+}
+
+/// Fuzz body: reads an xz file.
+pub fn fuzz_xz(data: &[u8]) {
+    compare(data, |limits| Box::new(Compressed::new(xz::Xz::new(limits))));
 }
 
 /// Fuzz body: reads a zip archive, and searches for one.
@@ -52,20 +53,11 @@ fn compare(data: &[u8], make: impl Fn(&Limits) -> Box<dyn Stage>) {
     let Some((&cut, stream)) = data.split_first() else {
         return;
     };
-    let limits = Limits {
-        codec_bytes_max: 1 << 20,
-        directory_entries_max: 20,
-        name_bytes_max: 64,
-        ..Limits::default()
-    };
+    let limits =
+        Limits { codec_bytes_max: 1 << 20, directory_entries_max: 20, name_bytes_max: 64, ..Limits::default() };
     let whole = tell(make(&limits).as_mut(), stream, usize::MAX, 65536);
     let piece = 1 + usize::from(cut) % 61;
-    let pieces = tell(
-        make(&limits).as_mut(),
-        stream,
-        piece,
-        1 + usize::from(cut) * 7,
-    );
+    let pieces = tell(make(&limits).as_mut(), stream, piece, 1 + usize::from(cut) * 7);
     assert_eq!(whole, pieces, "pieces of {piece}");
 }
 

@@ -41,11 +41,7 @@ enum State {
     /// In the deflated content.
     Body { crc: u32, len: u32 },
     /// In the checksum and length.
-    Trailer {
-        crc: u32,
-        len: u32,
-        bytes: Collected<8>,
-    },
+    Trailer { crc: u32, len: u32, bytes: Collected<8> },
     /// The stream is over.
     Over,
 }
@@ -86,10 +82,7 @@ impl Gzip {
         match &mut self.deflate {
             Some(deflate) => deflate.reset(),
             none => {
-                *none = Some(Deflate::new(
-                    "Heuristics.Malformed.Gzip.Data",
-                    TRUNCATED.name,
-                ));
+                *none = Some(Deflate::new("Heuristics.Malformed.Gzip.Data", TRUNCATED.name));
             }
         }
         self.state = State::Body { crc: 0, len: 0 };

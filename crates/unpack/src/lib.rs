@@ -16,12 +16,13 @@ mod gzip;
 mod name;
 mod recognise;
 mod tar;
+mod xz;
 mod zip;
 mod zlib;
 
 use stream::{FileType, Limits, Stage};
 
-pub use fuzz::{fuzz_bzip2, fuzz_gzip, fuzz_recognise, fuzz_tar, fuzz_zip};
+pub use fuzz::{fuzz_bzip2, fuzz_gzip, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip};
 pub use recognise::{HEAD_BYTES, recognise};
 
 use compressed::Compressed;
@@ -35,6 +36,7 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Gzip => Box::new(Compressed::new(gzip::Gzip::new(limits))),
         FileType::Zlib => Box::new(Compressed::new(zlib::Zlib::new())),
         FileType::Bzip2 => Box::new(Compressed::new(bzip2::Bzip2::new(limits))),
+        FileType::Xz => Box::new(Compressed::new(xz::Xz::new(limits))),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
         FileType::Zip => Box::new(zip::Zip::new(limits)),
         _ => Box::new(zip::Zip::searching(limits)),

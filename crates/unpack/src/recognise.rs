@@ -40,9 +40,7 @@ pub fn recognise(head: &[u8]) -> FileType {
 
 /// A tar header, or such a header behind blocks of NULs.
 fn is_tar(head: &[u8]) -> bool {
-    let first = head
-        .chunks_exact(tar::BLOCK)
-        .find(|block| block.iter().any(|&byte| byte != 0));
+    let first = head.chunks_exact(tar::BLOCK).find(|block| block.iter().any(|&byte| byte != 0));
     first.is_some_and(tar::looks_like_header)
 }
 
@@ -76,10 +74,7 @@ mod tests {
 
     #[test]
     fn text_that_begins_like_a_zlib_header_is_text() {
-        assert_eq!(
-            recognise(b"x^2 + y^2 = z^2 has many solutions"),
-            FileType::Text
-        );
+        assert_eq!(recognise(b"x^2 + y^2 = z^2 has many solutions"), FileType::Text);
         assert_eq!(recognise(b"HK is a place, and so is MZ"), FileType::Text);
     }
 

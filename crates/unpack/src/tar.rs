@@ -57,10 +57,7 @@ enum State {
     /// Collecting an extension of a sparse header.
     Sparse { entry: Entry },
     /// A member is about to be opened.
-    Opening {
-        entry: Entry,
-        block_is_content: bool,
-    },
+    Opening { entry: Entry, block_is_content: bool },
     /// The first `end` bytes of the block are content, `told` of them told.
     Owed { told: usize, end: usize, then: Then },
     /// Content of the open member.
@@ -123,18 +120,11 @@ impl Tar {
         match std::mem::replace(&mut self.state, State::Block { link: None }) {
             State::Block { link } => self.collect(link, input, fuel),
             State::Sparse { entry } => self.sparse(entry, input),
-            State::Opening {
-                entry,
-                block_is_content,
-            } => Some(self.begin(entry, block_is_content)),
+            State::Opening { entry, block_is_content } => Some(self.begin(entry, block_is_content)),
             State::Owed { told, end, then } => Some(self.owed(told, end, then, output)),
             State::Data { left, padding } => self.data(left, padding, input, fuel),
             State::Skip { left } => self.skip(left, input),
-            State::Meta {
-                meta,
-                left,
-                padding,
-            } => self.meta(meta, left, padding, input),
+            State::Meta { meta, left, padding } => self.meta(meta, left, padding, input),
         }
     }
 
@@ -199,27 +189,17 @@ impl Tar {
     /// The block is the content of a link after all, or part of a gap.
     fn no_header(&mut self, link: Option<Entry>) {
         if let Some(entry) = link {
-            self.state = State::Opening {
-                entry,
-                block_is_content: true,
-            };
+            self.state = State::Opening { entry, block_is_content: true };
             return;
         }
         if self.open {
-            self.state = State::Owed {
-                told: 0,
-                end: BLOCK,
-                then: Then::Gap,
-            };
+            self.state = State::Owed { told: 0, end: BLOCK, then: Then::Gap };
             return;
         }
         if !self.ended {
             self.note_here(Class::Malformed, "Heuristics.Malformed.Tar.Checksum");
         }
-        self.state = State::Opening {
-            entry: Entry::default(),
-            block_is_content: true,
-        };
+        self.state = State::Opening { entry: Entry::default(), block_is_content: true };
     }
 
     fn header(&mut self, header: Header) {
@@ -241,11 +221,7 @@ impl Tar {
             _ => return self.member(header, size),
         };
         let padding = Entry::padding(size);
-        self.state = State::Meta {
-            meta,
-            left: size,
-            padding,
-        };
+        self.state = State::Meta { meta, left: size, padding };
     }
 
     fn member(&mut self, header: Header, stored_size: u64) {
@@ -254,22 +230,14 @@ impl Tar {
         if size != stored_size && size <= header::OCTAL_SIZE_MAX && !next.is_sparse() {
             self.note_here(Class::Ambiguous, "Heuristics.Ambiguous.Tar.PaxSize");
         }
-        let name = next
-            .into_name()
-            .or_else(|| self.global.name().map(Into::into));
+        let name = next.into_name().or_else(|| self.global.name().map(Into::into));
         let name = name::utf8_lossy(name.as_deref().unwrap_or(&header.name));
-        let entry = Entry {
-            name: Some(name),
-            size,
-        };
+        let entry = Entry { name: Some(name), size };
         self.state = match header.kind {
             b'1'..=b'6' if size == 0 => State::Block { link: None },
             b'1'..=b'6' => State::Block { link: Some(entry) },
             b'S' if header.sparse_goes_on => State::Sparse { entry },
-            _ => State::Opening {
-                entry,
-                block_is_content: false,
-            },
+            _ => State::Opening { entry, block_is_content: false },
         };
     }
 
@@ -278,10 +246,7 @@ impl Tar {
         let taken = self.block.fill(input, BLOCK);
         self.state = match self.block.whole() {
             None => State::Sparse { entry },
-            Some(block) if block[GOES_ON_AT] == 0 => State::Opening {
-                entry,
-                block_is_content: false,
-            },
+            Some(block) if block[GOES_ON_AT] == 0 => State::Opening { entry, block_is_content: false },
             Some(_) => State::Sparse { entry },
         };
         if self.block.len() == BLOCK {
@@ -296,31 +261,16 @@ impl Tar {
         let left = entry.size;
         self.open = true;
         self.state = if is_gap {
-            State::Owed {
-                told: 0,
-                end: BLOCK,
-                then: Then::Gap,
-            }
+            State::Owed { told: 0, end: BLOCK, then: Then::Gap }
         } else if block_is_content {
             let end = left.min(BLOCK_BYTES);
             let padding = if left < BLOCK_BYTES { 0 } else { padding };
-            let then = Then::Data {
-                left: left - end,
-                padding,
-            };
-            State::Owed {
-                told: 0,
-                end: end as usize,
-                then,
-            }
+            let then = Then::Data { left: left - end, padding };
+            State::Owed { told: 0, end: end as usize, then }
         } else {
             State::Data { left, padding }
         };
-        let held = if block_is_content {
-            self.block.len()
-        } else {
-            0
-        };
+        let held = if block_is_content { self.block.len() } else { 0 };
         Step::tell(
             0,
             Event::Open(Object {
@@ -353,13 +303,8 @@ impl Tar {
             self.state = State::Skip { left: padding };
             return Some(Step::tell(0, Event::Close));
         }
-        let count = fuel
-            .allows(input.len())
-            .min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.state = State::Data {
-            left: left - count as u64,
-            padding,
-        };
+        let count = fuel.allows(input.len()).min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.state = State::Data { left: left - count as u64, padding };
         self.at += count as u64;
         (count > 0).then_some(Step::tell(count, Event::Verbatim))
     }
@@ -388,11 +333,7 @@ impl Tar {
             self.meta_is_read(meta);
             self.state = State::Skip { left: padding };
         } else {
-            self.state = State::Meta {
-                meta,
-                left,
-                padding,
-            };
+            self.state = State::Meta { meta, left, padding };
         }
         self.took(count)
     }
@@ -422,43 +363,33 @@ impl Tar {
             return Some(Event::finding(finding));
         }
         match std::mem::replace(&mut self.state, State::Skip { left: 0 }) {
-            State::Opening {
-                entry,
-                block_is_content,
-            } => Some(self.begin(entry, block_is_content).event),
+            State::Opening { entry, block_is_content } => Some(self.begin(entry, block_is_content).event),
             State::Owed { told, end, then } => Some(self.owed(told, end, then, output).event),
             State::Data { left: 0, .. } => None,
             State::Data { .. } | State::Meta { .. } | State::Sparse { .. } => {
                 self.truncated();
                 None
             }
-            State::Block { link } => self.end_of_blocks(link.is_some()),
+            State::Block { .. } => self.end_of_blocks(),
             State::Skip { .. } if std::mem::take(&mut self.open) => Some(Event::Close),
             State::Skip { .. } => Some(Event::End),
         }
     }
 
     /// A block that is not whole cannot be a header; it is told, unless it is padding.
-    fn end_of_blocks(&mut self, link: bool) -> Option<Event> {
+    fn end_of_blocks(&mut self) -> Option<Event> {
         let rest_is_zero = self.block.bytes().iter().all(|&byte| byte == 0);
-        if link || !rest_is_zero && !self.ended && !self.open {
+        if !rest_is_zero && !self.ended && !self.open {
             self.truncated();
         }
         if rest_is_zero {
             return None;
         }
-        self.state = State::Owed {
-            told: 0,
-            end: BLOCK,
-            then: Then::Gap,
-        };
+        self.state = State::Owed { told: 0, end: BLOCK, then: Then::Gap };
         if self.open {
             return None;
         }
-        self.state = State::Opening {
-            entry: Entry::default(),
-            block_is_content: true,
-        };
+        self.state = State::Opening { entry: Entry::default(), block_is_content: true };
         None
     }
 
@@ -471,8 +402,7 @@ impl Tar {
 /// How many of the first bytes are whole blocks that belong to a gap: neither headers nor empty.
 fn gap_run(input: &[u8]) -> usize {
     let blocks = input.chunks_exact(BLOCK);
-    let run =
-        blocks.take_while(|block| !looks_like_header(block) && block.iter().any(|&byte| byte != 0));
+    let run = blocks.take_while(|block| !looks_like_header(block) && block.iter().any(|&byte| byte != 0));
     run.count() * BLOCK
 }
 

@@ -94,11 +94,7 @@ impl Zip {
 
     /// A reader that looks for zip archives in a stream that is something else.
     pub fn searching(limits: &Limits) -> Zip {
-        Zip {
-            searching: true,
-            expected: false,
-            ..Zip::new(limits)
-        }
+        Zip { searching: true, expected: false, ..Zip::new(limits) }
     }
 
     fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Turn {
@@ -128,13 +124,8 @@ impl Zip {
         fuel: &mut Fuel,
         last: bool,
     ) -> Turn {
-        let mut place = Place {
-            at: self.at,
-            last,
-            limits: &self.limits,
-            notes: &mut self.notes,
-            searching: self.searching,
-        };
+        let mut place =
+            Place { at: self.at, last, limits: &self.limits, notes: &mut self.notes, searching: self.searching };
         let turn = member.turn(input, output, fuel, &mut place);
         self.at = place.at;
         if !matches!(turn, Turn::Done) {
@@ -179,14 +170,10 @@ impl Zip {
             true => (&self.local_finder, &b"PK\x03\x04"[..]),
             false => (&self.record_finder, &b"PK"[..]),
         };
-        let found = finder
-            .find_iter(input)
-            .find(|&at| Kind::is_possible(&input[at..]));
+        let found = finder.find_iter(input).find(|&at| Kind::is_possible(&input[at..]));
         found.unwrap_or_else(|| {
             let tails = (1..needle.len()).rev();
-            let tail = tails
-                .into_iter()
-                .find(|&length| input.ends_with(&needle[..length]));
+            let tail = tails.into_iter().find(|&length| input.ends_with(&needle[..length]));
             input.len() - tail.unwrap_or(0)
         })
     }
@@ -337,33 +324,23 @@ impl Zip {
         if !tail.is_complete() {
             self.note(Class::Truncated, "Heuristics.Truncated.Zip");
         } else if tail.is_central {
-            self.directory
-                .central(&tail.header, tail.name_digest(), tail.at, self.at);
+            self.directory.central(&tail.header, tail.name_digest(), tail.at, self.at);
         } else if tail.is_directory() {
             let member = Member::new(&tail, self.at);
-            self.directory.member(Entry {
-                compressed: Some(0),
-                ..member.into_entry(self.at)
-            });
+            self.directory.member(Entry { compressed: Some(0), ..member.into_entry(self.at) });
         } else if !self.searching || tail.name_is_plausible() {
             self.state = State::Member(Box::new(Member::new(&tail, self.at)));
         } else {
             self.expected = false;
         }
-        if taken == 0 {
-            Turn::Again
-        } else {
-            Turn::Step(Step::idle(taken))
-        }
+        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
     }
 
     /// What to tell when the input is over and no member is open.
     fn end(&mut self, output: &mut Window) -> Turn {
         if self.head.len() > 0 {
             return match Kind::of(self.head.bytes().get(..4).unwrap_or_default()) {
-                Some(kind) if self.head.len() >= kind.fixed_bytes() && self.accepts(kind) => {
-                    self.accept(kind)
-                }
+                Some(kind) if self.head.len() >= kind.fixed_bytes() && self.accepts(kind) => self.accept(kind),
                 _ => self.reject(output),
             };
         }

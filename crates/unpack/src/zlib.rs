@@ -27,9 +27,7 @@ enum State {
 
 impl Zlib {
     pub fn new() -> Zlib {
-        Zlib {
-            state: State::Header(Collected::new()),
-        }
+        Zlib { state: State::Header(Collected::new()) }
     }
 
     fn header(&mut self, mut bytes: Collected<2>, input: &[u8]) -> Progress {
@@ -45,10 +43,7 @@ impl Zlib {
             return Progress::fault(taken, DICTIONARY);
         }
         let deflate = Deflate::new("Heuristics.Malformed.Zlib.Data", TRUNCATED.name);
-        self.state = State::Body {
-            deflate: Box::new(deflate),
-            adler: 1,
-        };
+        self.state = State::Body { deflate: Box::new(deflate), adler: 1 };
         Progress::tells(taken, Told::Begin(None))
     }
 }
@@ -66,10 +61,7 @@ impl Decoder for Zlib {
                 let mut progress = deflate.decode(input, output);
                 let adler = adler32(adler, &output[..progress.wrote]);
                 self.state = match progress.told {
-                    Told::Over => State::Trailer {
-                        adler,
-                        bytes: Collected::new(),
-                    },
+                    Told::Over => State::Trailer { adler, bytes: Collected::new() },
                     _ => State::Body { deflate, adler },
                 };
                 if progress.told == Told::Over {
@@ -80,9 +72,7 @@ impl Decoder for Zlib {
             State::Trailer { adler, mut bytes } => {
                 let taken = bytes.fill(input, 4);
                 match bytes.whole() {
-                    Some(&whole) if u32::from_be_bytes(whole) != adler => {
-                        Progress::fault(taken, CHECK)
-                    }
+                    Some(&whole) if u32::from_be_bytes(whole) != adler => Progress::fault(taken, CHECK),
                     Some(_) => Progress::tells(taken, Told::Over),
                     None => {
                         self.state = State::Trailer { adler, bytes };

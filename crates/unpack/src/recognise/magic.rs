@@ -62,9 +62,7 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
 
 /// The type that a magic number tells.
 pub(super) fn find(head: &[u8]) -> Option<FileType> {
-    let certain = CERTAIN
-        .iter()
-        .find(|(at, magic, _)| head.get(*at..).is_some_and(|from| from.starts_with(magic)));
+    let certain = CERTAIN.iter().find(|(at, magic, _)| head.get(*at..).is_some_and(|from| from.starts_with(magic)));
     if let Some(&(_, _, found)) = certain {
         return Some(found);
     }
@@ -93,8 +91,7 @@ fn is_pe(head: &[u8]) -> bool {
 
 /// Shared magic with fat Mach-O files, which hold few architectures where a class holds its version.
 fn is_java_class(head: &[u8]) -> bool {
-    be32(head, 0) == Some(0xcafe_babe)
-        && be32(head, 4).is_some_and(|version| version & 0xffff >= 45)
+    be32(head, 0) == Some(0xcafe_babe) && be32(head, 4).is_some_and(|version| version & 0xffff >= 45)
 }
 
 fn is_mach_o(head: &[u8]) -> bool {
@@ -106,13 +103,8 @@ fn is_mach_o(head: &[u8]) -> bool {
 }
 
 fn is_flash(head: &[u8]) -> bool {
-    let magic = [b"FWS", b"CWS", b"ZWS"]
-        .iter()
-        .any(|magic| head.starts_with(*magic));
-    magic
-        && head
-            .get(3)
-            .is_some_and(|version| (1..=60).contains(version))
+    let magic = [b"FWS", b"CWS", b"ZWS"].iter().any(|magic| head.starts_with(*magic));
+    magic && head.get(3).is_some_and(|version| (1..=60).contains(version))
 }
 
 fn is_bmp(head: &[u8]) -> bool {
@@ -126,10 +118,7 @@ fn is_webp(head: &[u8]) -> bool {
 
 fn is_bzip2(head: &[u8]) -> bool {
     let level = matches!(head.get(3), Some(b'1'..=b'9'));
-    let block = matches!(
-        head.get(4..10),
-        Some(b"\x31\x41\x59\x26\x53\x59" | b"\x17\x72\x45\x38\x50\x90")
-    );
+    let block = matches!(head.get(4..10), Some(b"\x31\x41\x59\x26\x53\x59" | b"\x17\x72\x45\x38\x50\x90"));
     head.starts_with(b"BZh") && level && block
 }
 
@@ -141,8 +130,7 @@ fn is_arj(head: &[u8]) -> bool {
 
 /// `-lh5-` and its like at offset 2, in a header of known level.
 fn is_lha(head: &[u8]) -> bool {
-    let Some(&[b'-', family, kind, method, b'-']) = head.get(2..7).and_then(<[u8]>::first_chunk)
-    else {
+    let Some(&[b'-', family, kind, method, b'-']) = head.get(2..7).and_then(<[u8]>::first_chunk) else {
         return false;
     };
     let known = matches!((family, kind), (b'l', b'h' | b'z' | b'Z') | (b'p', b'm'));
@@ -195,9 +183,7 @@ mod tests {
 
     #[test]
     fn each_weak_magic_finds_its_example() {
-        let expected = [
-            Pe, JavaClass, MachO, Image, Image, Bzip2, Arj, Lha, Compress, Cpio,
-        ];
+        let expected = [Pe, JavaClass, MachO, Image, Image, Bzip2, Arj, Lha, Compress, Cpio];
         for (head, expected) in EXAMPLES.iter().zip(expected) {
             assert_eq!(find(head), Some(expected), "{}", head.escape_ascii());
         }
@@ -205,13 +191,7 @@ mod tests {
 
     #[test]
     fn a_weak_magic_without_its_fields_is_nothing() {
-        for head in [
-            &b"BM is an abbreviation"[..],
-            b"BZh9 is a prefix",
-            b"FWS",
-            b"MZ",
-            b"RIFF\x24\0\0\0WAVE",
-        ] {
+        for head in [&b"BM is an abbreviation"[..], b"BZh9 is a prefix", b"FWS", b"MZ", b"RIFF\x24\0\0\0WAVE"] {
             assert_eq!(find(head), None, "{}", head.escape_ascii());
         }
     }

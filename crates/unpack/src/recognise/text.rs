@@ -1,6 +1,6 @@
 //! Text against binary, and which text is HTML or XML.
 //!
-//! Text has no control characters but those of line printers, in an ASCII-compatible charset or in UTF-16 (with a byte
+//! Text has hardly any control characters but those of line printers, in an ASCII-compatible charset or in UTF-16 (with a byte
 //! order mark, or with every other byte NUL). Eight-bit charsets count as text: nothing else has a thousand bytes
 //! without a control character.
 
@@ -9,11 +9,24 @@ use stream::FileType;
 /// Text, HTML or XML, or `None` for binary.
 pub(super) fn recognise(head: &[u8]) -> Option<FileType> {
     let narrow = narrow(head)?;
-    if narrow.iter().any(|&byte| is_binary(byte)) {
-        return None;
+    let controls = narrow.iter().filter(|&&byte| is_control(byte)).count();
+    if controls == 0 {
+        return Some(markup(&narrow));
     }
-    Some(markup(&narrow))
+    // Browsers pass over control characters, NULs too; editors show them.
+    let few = controls * FEW <= narrow.len();
+    let some = controls * SOME <= narrow.len();
+    match markup(&narrow) {
+        FileType::Html if some => Some(FileType::Html),
+        other if few && !narrow.contains(&0) => Some(other),
+        _ => None,
+    }
 }
+
+/// One control character in so many bytes leaves a text a text. Compressed data has one in ten.
+const FEW: usize = 64;
+/// One in so many leaves HTML what it is.
+const SOME: usize = 6;
 
 /// The text with one byte for each unit of its charset; units beyond Latin-1 become `?`.
 fn narrow(head: &[u8]) -> Option<Vec<u8>> {
@@ -21,9 +34,7 @@ fn narrow(head: &[u8]) -> Option<Vec<u8>> {
     let little = |pair: &[u8]| u16::from_le_bytes([pair[0], pair[1]]);
     match head {
         [0xef, 0xbb, 0xbf, text @ ..] => Some(text.to_vec()),
-        [0xff, 0xfe, 0, 0, text @ ..] if text.len() > 3 => {
-            Some(wide(text, 4, |unit| little(&unit[..2])))
-        }
+        [0xff, 0xfe, 0, 0, text @ ..] if text.len() > 3 => Some(wide(text, 4, |unit| little(&unit[..2]))),
         [0xff, 0xfe, text @ ..] => Some(wide(text, 2, little)),
         [0xfe, 0xff, text @ ..] => Some(wide(text, 2, big)),
         _ if every_other_is_nul(head, 1) => Some(wide(head, 2, little)),
@@ -34,9 +45,7 @@ fn narrow(head: &[u8]) -> Option<Vec<u8>> {
 
 fn wide(text: &[u8], width: usize, unit: impl Fn(&[u8]) -> u16) -> Vec<u8> {
     let units = text.chunks_exact(width).map(unit);
-    units
-        .map(|unit| u8::try_from(unit).unwrap_or(b'?'))
-        .collect()
+    units.map(|unit| u8::try_from(unit).unwrap_or(b'?')).collect()
 }
 
 /// UTF-16 of Latin text without a byte order mark.
@@ -46,14 +55,11 @@ fn every_other_is_nul(head: &[u8], parity: usize) -> bool {
     pairs.len() >= UNITS_MIN && pairs.all(|pair| pair[parity] == 0 && pair[1 - parity] != 0)
 }
 
-fn is_binary(byte: u8) -> bool {
+fn is_control(byte: u8) -> bool {
     const BACKSPACE: u8 = 8;
     const ESCAPE: u8 = 27;
     const DOS_END: u8 = 26;
-    let printer = matches!(
-        byte,
-        b'\t' | b'\n' | 11 | 12 | b'\r' | BACKSPACE | ESCAPE | DOS_END
-    );
+    let printer = matches!(byte, b'\t' | b'\n' | 11 | 12 | b'\r' | BACKSPACE | ESCAPE | DOS_END);
     (byte < 32 && !printer) || byte == 127
 }
 
@@ -77,26 +83,21 @@ const TAGS: [&[u8]; 14] = [
 
 fn markup(text: &[u8]) -> FileType {
     let start = text.trim_ascii_start();
-    let is_xml = start.starts_with(b"<?xml")
-        || (start.starts_with(b"<") && memchr::memmem::find(start, b"xmlns").is_some());
+    let is_xml =
+        start.starts_with(b"<?xml") || (start.starts_with(b"<") && memchr::memmem::find(start, b"xmlns").is_some());
     let lower = start.to_ascii_lowercase();
     let tags = if is_xml { &TAGS[..2] } else { &TAGS[..] };
     if tags.iter().any(|tag| has_tag(&lower, tag)) {
         return FileType::Html;
     }
-    if is_xml {
-        FileType::Xml
-    } else {
-        FileType::Text
-    }
+    if is_xml { FileType::Xml } else { FileType::Text }
 }
 
 /// Whether the tag stands in the text, and is not the beginning of another tag's name.
 fn has_tag(lower: &[u8], tag: &[u8]) -> bool {
     memchr::memmem::find_iter(lower, tag).any(|at| {
         let next = lower.get(at + tag.len());
-        tag.ends_with(b" ")
-            || !next.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        tag.ends_with(b" ") || !next.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
     })
 }
 
@@ -117,12 +118,7 @@ mod tests {
             b"s\0c\0r\0i\0p\0t\0",
             b"cut in the middle of \xc3",
         ] {
-            assert_eq!(
-                recognise(text),
-                Some(FileType::Text),
-                "{}",
-                text.escape_ascii()
-            );
+            assert_eq!(recognise(text), Some(FileType::Text), "{}", text.escape_ascii());
         }
         for binary in [&b"abc\0def"[..], b"\x01\x02\x03", b"\x00\x00\x00\x00"] {
             assert_eq!(recognise(binary), None, "{}", binary.escape_ascii());
@@ -139,16 +135,14 @@ mod tests {
             b"\xff\xfe<\0h\0t\0m\0l\0>\0",
         ];
         for text in html {
-            assert_eq!(
-                recognise(text),
-                Some(FileType::Html),
-                "{}",
-                text.escape_ascii()
-            );
+            assert_eq!(recognise(text), Some(FileType::Html), "{}", text.escape_ascii());
         }
         assert_eq!(recognise(b"<?xml version='1.0'?><a/>"), Some(FileType::Xml));
         assert_eq!(recognise(b"<svg xmlns='http://x'>"), Some(FileType::Xml));
         assert_eq!(recognise(b"a < b and c > d"), Some(FileType::Text));
         assert_eq!(recognise(b"<headline>"), Some(FileType::Text));
+        let sprinkled = b"\0<html>\x01<body> of some words </body>";
+        assert_eq!(recognise(sprinkled), Some(FileType::Html));
+        assert_eq!(recognise(&[b"\x01\0\0"[..].repeat(99), b"<html>".to_vec()].concat()), None);
     }
 }

@@ -75,9 +75,7 @@ fn text(field: &[u8]) -> &[u8] {
 /// Octal digits, or base 256 if the first bit is set; an empty field is zero, a negative number is none.
 fn number(field: &[u8]) -> Option<u64> {
     match *field.first()? {
-        0x80 => field[1..].iter().try_fold(0u64, |value, &byte| {
-            value.checked_mul(256)?.checked_add(u64::from(byte))
-        }),
+        0x80 => field[1..].iter().try_fold(0u64, |value, &byte| value.checked_mul(256)?.checked_add(u64::from(byte))),
         0x81.. => None,
         _ => octal(field),
     }
@@ -105,18 +103,9 @@ mod tests {
         assert_eq!(number(b"00000001040\0"), Some(544));
         assert_eq!(number(b"       1040 "), Some(544));
         assert_eq!(number(b"\0\0\0\0\0\0\0\0\0\0\0\0"), Some(0));
-        assert_eq!(
-            number(b"\x80\0\0\0\0\0\0\x02\0\0\0\x01"),
-            Some(0x2_0000_0001)
-        );
-        assert_eq!(
-            number(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
-            None
-        );
-        assert_eq!(
-            number(b"\x80\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
-            None
-        );
+        assert_eq!(number(b"\x80\0\0\0\0\0\0\x02\0\0\0\x01"), Some(0x2_0000_0001));
+        assert_eq!(number(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), None);
+        assert_eq!(number(b"\x80\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), None);
         assert_eq!(number(b"12x45678901\0"), None);
     }
 

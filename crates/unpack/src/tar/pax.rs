@@ -39,15 +39,7 @@ const START: Record = Record::Length { value: 0, read: 0 };
 
 impl Pax {
     pub const fn new(name_bytes_max: usize) -> Pax {
-        Pax {
-            name_bytes_max,
-            path: None,
-            sparse_path: None,
-            long_name: None,
-            sparse: false,
-            size: None,
-            record: START,
-        }
+        Pax { name_bytes_max, path: None, sparse_path: None, long_name: None, sparse: false, size: None, record: START }
     }
 
     /// Reads a piece of the records.
@@ -112,9 +104,7 @@ impl Pax {
     fn read_value(&mut self, key: Key, mut value: Vec<u8>, left: u64, input: &[u8]) -> usize {
         let count = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         if key != Key::Other {
-            let keep = (self.name_bytes_max + 1)
-                .saturating_sub(value.len())
-                .min(count);
+            let keep = (self.name_bytes_max + 1).saturating_sub(value.len()).min(count);
             value.extend_from_slice(&input[..keep]);
         }
         let left = left - count as u64;
@@ -140,15 +130,11 @@ impl Pax {
 fn length(value: u64, read: u64, byte: u8) -> Record {
     const DIGITS_MAX: u64 = 18;
     match byte {
-        b'0'..=b'9' if read < DIGITS_MAX => Record::Length {
-            value: value * 10 + u64::from(byte - b'0'),
-            read: read + 1,
-        },
+        b'0'..=b'9' if read < DIGITS_MAX => {
+            Record::Length { value: value * 10 + u64::from(byte - b'0'), read: read + 1 }
+        }
         // A key, an equals sign and a newline must fit.
-        b' ' if read > 0 && value > read + 3 => Record::Key {
-            key: Vec::new(),
-            left: value - read - 1,
-        },
+        b' ' if read > 0 && value > read + 3 => Record::Key { key: Vec::new(), left: value - read - 1 },
         // Some writers pad the body with NULs.
         0 if read == 0 => START,
         _ => Record::Broken,
@@ -173,11 +159,7 @@ fn read_key(mut key: Vec<u8>, left: u64, byte: u8) -> Record {
         other if other.starts_with(b"GNU.sparse.") || other == b"SCHILY.realsize" => Key::Sparse,
         _ => Key::Other,
     };
-    Record::Value {
-        key,
-        value: Vec::new(),
-        left,
-    }
+    Record::Value { key, value: Vec::new(), left }
 }
 
 fn decimal(digits: &[u8]) -> Option<u64> {
@@ -203,12 +185,7 @@ mod tests {
 
     #[test]
     fn what_is_no_record_is_broken() {
-        for text in [
-            &b"path=abc\n"[..],
-            b"4 a=",
-            b"9999999999999999999 a=b\n",
-            b"12 size=12",
-        ] {
+        for text in [&b"path=abc\n"[..], b"4 a=", b"9999999999999999999 a=b\n", b"12 size=12"] {
             let mut pax = Pax::new(100);
             pax.read(text);
             assert!(pax.is_broken(), "{}", text.escape_ascii());

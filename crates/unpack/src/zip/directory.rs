@@ -101,16 +101,12 @@ impl Directory {
             None => *self.shift.insert(self.guess_shift(header.offset, name)),
         };
         let target = header.offset.wrapping_add(shift);
-        let found = self
-            .entries
-            .binary_search_by_key(&target, |entry| entry.offset);
+        let found = self.entries.binary_search_by_key(&target, |entry| entry.offset);
         match found {
             Ok(index) => self.compare(index, header, name),
             Err(_) if self.overflow => {}
             Err(index) => {
-                let within = index
-                    .checked_sub(1)
-                    .and_then(|before| self.entries.get(before));
+                let within = index.checked_sub(1).and_then(|before| self.entries.get(before));
                 let overlaps = within.is_some_and(|entry| target < entry.end);
                 self.remark(if overlaps { OVERLAP } else { CENTRAL_ONLY });
             }
@@ -119,9 +115,7 @@ impl Directory {
 
     /// How far the first listed member lies behind the place that is told.
     fn guess_shift(&self, offset: u64, name: NameDigest) -> u64 {
-        let exact = self
-            .entries
-            .binary_search_by_key(&offset, |entry| entry.offset);
+        let exact = self.entries.binary_search_by_key(&offset, |entry| entry.offset);
         if exact.is_ok_and(|index| self.entries[index].name == name) {
             return 0;
         }
@@ -136,17 +130,10 @@ impl Directory {
         let differs = |seen: Option<u64>, told: u64| seen.is_some_and(|seen| seen != told);
         let remarks = [
             (again, OVERLAP),
-            (
-                entry.name != name && header.flags & Header::MASKED == 0,
-                NAME,
-            ),
+            (entry.name != name && header.flags & Header::MASKED == 0, NAME),
             (entry.method != header.method, METHOD),
             (entry.encrypted != header.is_encrypted(), ENCRYPTION),
-            (
-                differs(entry.compressed, header.compressed)
-                    || differs(entry.uncompressed, header.uncompressed),
-                SIZE,
-            ),
+            (differs(entry.compressed, header.compressed) || differs(entry.uncompressed, header.uncompressed), SIZE),
             (entry.crc.is_some_and(|crc| crc != header.crc), CRC),
         ];
         for (_, remark) in remarks.into_iter().filter(|(holds, _)| *holds) {

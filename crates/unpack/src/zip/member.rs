@@ -10,6 +10,7 @@ use super::unsized_raw::UnsizedRaw;
 use crate::bzip2::Bzip2;
 use crate::codec::{Collected, Decoder, Told};
 use crate::deflate::Deflate;
+use crate::xz::Xz;
 
 /// Bytes looked at to find a descriptor and see what follows it.
 const AHEAD: usize = DESCRIPTOR_BYTES_MAX + 4;
@@ -105,13 +106,7 @@ impl Member {
         self.entry
     }
 
-    pub fn turn(
-        &mut self,
-        input: &[u8],
-        output: &mut Window,
-        fuel: &mut Fuel,
-        place: &mut Place,
-    ) -> Turn {
+    pub fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, place: &mut Place) -> Turn {
         match std::mem::replace(&mut self.state, State::Closed) {
             State::Opening => self.open(place),
             State::Raw { left } => self.raw(left, input, fuel, place),
@@ -126,11 +121,7 @@ impl Member {
     fn open(&mut self, place: &mut Place) -> Turn {
         let length_is_known = !self.header.has_descriptor() || self.header.compressed != 0;
         let raw = self.header.is_encrypted() || self.header.method == 0;
-        let decoder = if raw {
-            None
-        } else {
-            self.decoder(place.limits)
-        };
+        let decoder = if raw { None } else { self.decoder(place.limits) };
         if self.header.is_encrypted() {
             place.note(Class::Encrypted, "Heuristics.Encrypted.Zip");
         } else if decoder.is_none() && !raw {
@@ -140,20 +131,13 @@ impl Member {
         let is_raw = decoder.is_none();
         let length = length_is_known.then_some(self.header.compressed);
         self.state = match (decoder, length) {
-            (Some(decoder), limit) => State::Decoding(Decoding {
-                decoder,
-                limit,
-                ahead: Collected::new(),
-                owing: Told::Nothing,
-            }),
+            (Some(decoder), limit) => {
+                State::Decoding(Decoding { decoder, limit, ahead: Collected::new(), owing: Told::Nothing })
+            }
             (None, Some(left)) => State::Raw { left },
             (None, None) => State::UnsizedRaw(UnsizedRaw::new(self.understood)),
         };
-        let told = if self.understood {
-            self.header.uncompressed
-        } else {
-            self.header.compressed
-        };
+        let told = if self.understood { self.header.uncompressed } else { self.header.compressed };
         Turn::Step(Step::tell(
             0,
             Event::Open(Object {
@@ -171,6 +155,7 @@ impl Member {
         Some(match self.header.method {
             8 => Box::new(Deflate::new("Heuristics.Malformed.Zip.Data", TRUNCATED)),
             12 => Box::new(Bzip2::single(limits)),
+            95 => Box::new(Xz::single(limits)),
             _ => return None,
         })
     }
@@ -186,28 +171,18 @@ impl Member {
             self.state = State::Settling;
             return Turn::Again;
         }
-        let count = fuel
-            .allows(input.len())
-            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        let count = fuel.allows(input.len()).min(usize::try_from(left).unwrap_or(usize::MAX));
         if self.understood {
             self.crc = crc32(self.crc, &input[..count]);
         }
         self.taken += count as u64;
         self.wrote += count as u64;
         place.at += count as u64;
-        self.state = State::Raw {
-            left: left - count as u64,
-        };
+        self.state = State::Raw { left: left - count as u64 };
         Turn::Step(Step::tell(count, Event::Verbatim))
     }
 
-    fn unsized_raw(
-        &mut self,
-        mut raw: UnsizedRaw,
-        input: &[u8],
-        output: &mut Window,
-        place: &mut Place,
-    ) -> Turn {
+    fn unsized_raw(&mut self, mut raw: UnsizedRaw, input: &[u8], output: &mut Window, place: &mut Place) -> Turn {
         if !raw.ready().is_empty() {
             let count = output.push(raw.ready());
             raw.tell(count);
@@ -231,11 +206,7 @@ impl Member {
             return Turn::Again;
         }
         self.state = State::UnsizedRaw(raw);
-        if taken == 0 {
-            Turn::Again
-        } else {
-            Turn::Step(Step::idle(taken))
-        }
+        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
     }
 
     fn decode(
@@ -252,19 +223,11 @@ impl Member {
         }
         let from_ahead = decoding.limit.is_none() && decoding.ahead.len() > 0;
         let left = decoding.limit.map_or(u64::MAX, |limit| limit - self.taken);
-        let count = fuel
-            .allows(input.len())
-            .min(usize::try_from(left).unwrap_or(usize::MAX));
+        let count = fuel.allows(input.len()).min(usize::try_from(left).unwrap_or(usize::MAX));
         let ahead = decoding.ahead.clone();
-        let offered = if from_ahead {
-            ahead.bytes()
-        } else {
-            &input[..count]
-        };
+        let offered = if from_ahead { ahead.bytes() } else { &input[..count] };
         let room = fuel.allows(output.room());
-        let progress = decoding
-            .decoder
-            .decode(offered, &mut output.spare()[..room]);
+        let progress = decoding.decoder.decode(offered, &mut output.spare()[..room]);
         let spare = output.spare();
         if self.understood {
             self.crc = crc32(self.crc, &spare[..progress.wrote]);
@@ -296,13 +259,7 @@ impl Member {
         self.decoder_told(decoding, progress.told, taken, place)
     }
 
-    fn decoder_told(
-        &mut self,
-        decoding: Decoding,
-        told: Told,
-        taken: usize,
-        place: &mut Place,
-    ) -> Turn {
+    fn decoder_told(&mut self, decoding: Decoding, told: Told, taken: usize, place: &mut Place) -> Turn {
         match told {
             Told::Nothing | Told::Begin(_) => self.state = State::Decoding(decoding),
             Told::Fault(fault) => {
@@ -324,11 +281,7 @@ impl Member {
                 self.content_is_over();
             }
         }
-        if taken == 0 {
-            Turn::Again
-        } else {
-            Turn::Step(Step::idle(taken))
-        }
+        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
     }
 
     /// The decoder wants more than the header promised. If no record follows, the header lies.
@@ -336,10 +289,7 @@ impl Member {
         let taken = decoding.ahead.fill(input, 4);
         place.at += taken as u64;
         let bytes = decoding.ahead.bytes();
-        let is_record = decoding
-            .ahead
-            .whole()
-            .is_some_and(|bytes| Record::of(bytes).is_some());
+        let is_record = decoding.ahead.whole().is_some_and(|bytes| Record::of(bytes).is_some());
         if is_record || place.last {
             place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
             self.surplus = bytes.to_vec();
@@ -352,29 +302,16 @@ impl Member {
             }
             self.state = State::Decoding(decoding);
         }
-        if taken == 0 {
-            Turn::Again
-        } else {
-            Turn::Step(Step::idle(taken))
-        }
+        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
     }
 
     fn content_is_over(&mut self) {
         let mut bytes = Collected::new();
         bytes.fill(&self.surplus, AHEAD);
-        self.state = if self.header.has_descriptor() {
-            State::Descriptor(bytes)
-        } else {
-            State::Settling
-        };
+        self.state = if self.header.has_descriptor() { State::Descriptor(bytes) } else { State::Settling };
     }
 
-    fn collect_descriptor(
-        &mut self,
-        mut bytes: Collected<AHEAD>,
-        input: &[u8],
-        place: &mut Place,
-    ) -> Turn {
+    fn collect_descriptor(&mut self, mut bytes: Collected<AHEAD>, input: &[u8], place: &mut Place) -> Turn {
         let taken = bytes.fill(input, AHEAD);
         place.at += taken as u64;
         if bytes.whole().is_none() && !place.last {
@@ -387,11 +324,7 @@ impl Member {
         self.surplus = bytes[length..].to_vec();
         self.descriptor = found.map(|(_, descriptor)| descriptor);
         if found.is_none() {
-            let class = if place.last {
-                Class::Truncated
-            } else {
-                Class::Malformed
-            };
+            let class = if place.last { Class::Truncated } else { Class::Malformed };
             let name = match class {
                 Class::Truncated => "Heuristics.Truncated.Zip",
                 _ => "Heuristics.Malformed.Zip.Descriptor",
@@ -399,11 +332,7 @@ impl Member {
             place.note(class, name);
         }
         self.state = State::Settling;
-        if taken == 0 {
-            Turn::Again
-        } else {
-            Turn::Step(Step::idle(taken))
-        }
+        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
     }
 
     /// The descriptor at the front of `bytes`: the one that tells the truth, else one with its signature.
@@ -418,14 +347,12 @@ impl Member {
         };
         let best = all().find(|(_, length, found)| self.is_true(found) && followed(*length));
         let best = best.or_else(|| all().find(|(_, _, found)| self.is_true(found)));
-        let best =
-            best.or_else(|| all().find(|(form, length, _)| form.is_signed() && followed(*length)));
+        let best = best.or_else(|| all().find(|(form, length, _)| form.is_signed() && followed(*length)));
         best.map(|(_, length, found)| (length, found))
     }
 
     fn is_true(&self, descriptor: &Descriptor) -> bool {
-        let content =
-            !self.understood || descriptor.crc == self.crc && descriptor.uncompressed == self.wrote;
+        let content = !self.understood || descriptor.crc == self.crc && descriptor.uncompressed == self.wrote;
         descriptor.compressed == self.taken && content
     }
 

@@ -37,9 +37,7 @@ impl Kind {
         match bytes {
             [] | [b'P'] | [b'P', b'K'] => true,
             [b'P', b'K', third] => matches!(third, 1 | 3 | 5 | 6 | 7 | b'0'),
-            [first, second, third, fourth, ..] => {
-                Kind::of(&[*first, *second, *third, *fourth]).is_some()
-            }
+            [first, second, third, fourth, ..] => Kind::of(&[*first, *second, *third, *fourth]).is_some(),
             _ => false,
         }
     }
@@ -115,11 +113,7 @@ impl Header {
     /// Takes the 64-bit numbers of the zip64 extra field for those that did not fit.
     pub fn widen(&mut self, zip64: &[u8]) {
         let mut at = 0;
-        for number in [
-            &mut self.uncompressed,
-            &mut self.compressed,
-            &mut self.offset,
-        ] {
+        for number in [&mut self.uncompressed, &mut self.compressed, &mut self.offset] {
             if *number == UNKNOWN_32 && zip64.len() >= at + 8 {
                 *number = le64(zip64, at);
                 at += 8;
@@ -132,8 +126,7 @@ impl Header {
     }
 
     pub const fn is_encrypted(&self) -> bool {
-        self.flags & (Header::ENCRYPTED | Header::STRONG | Header::MASKED) != 0
-            || self.method == Header::METHOD_AES
+        self.flags & (Header::ENCRYPTED | Header::STRONG | Header::MASKED) != 0 || self.method == Header::METHOD_AES
     }
 }
 
@@ -200,11 +193,7 @@ impl End {
         let consistent = agree(self.entries, wide.entries, 0xffff)
             && agree(self.directory_bytes, wide.directory_bytes, UNKNOWN_32)
             && agree(self.directory_offset, wide.directory_offset, UNKNOWN_32);
-        let disk = if self.disk == 0xffff {
-            wide.disk
-        } else {
-            self.disk
-        };
+        let disk = if self.disk == 0xffff { wide.disk } else { self.disk };
         (End { disk, ..wide }, consistent)
     }
 
@@ -233,22 +222,10 @@ pub(super) struct Form {
 impl Form {
     /// The likelier first.
     pub const ALL: [Form; 4] = [
-        Form {
-            signed: true,
-            wide: false,
-        },
-        Form {
-            signed: true,
-            wide: true,
-        },
-        Form {
-            signed: false,
-            wide: false,
-        },
-        Form {
-            signed: false,
-            wide: true,
-        },
+        Form { signed: true, wide: false },
+        Form { signed: true, wide: true },
+        Form { signed: false, wide: false },
+        Form { signed: false, wide: true },
     ];
 
     pub const fn is_signed(self) -> bool {
@@ -269,11 +246,7 @@ impl Form {
             true => (le64(fields, 4), le64(fields, 12)),
             false => (u64::from(le32(fields, 4)), u64::from(le32(fields, 8))),
         };
-        Some(Descriptor {
-            crc: le32(fields, 0),
-            compressed,
-            uncompressed,
-        })
+        Some(Descriptor { crc: le32(fields, 0), compressed, uncompressed })
     }
 }
 
@@ -286,12 +259,7 @@ mod tests {
 
     #[test]
     fn a_header_takes_from_zip64_only_what_did_not_fit() {
-        let mut header = Header {
-            uncompressed: 5,
-            compressed: UNKNOWN_32,
-            offset: UNKNOWN_32,
-            ..Header::default()
-        };
+        let mut header = Header { uncompressed: 5, compressed: UNKNOWN_32, offset: UNKNOWN_32, ..Header::default() };
         header.widen(&[7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0]);
         assert_eq!((header.uncompressed, header.compressed), (5, 7));
         assert_eq!(header.offset, 0x1_0000_0009);

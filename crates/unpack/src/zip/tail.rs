@@ -159,11 +159,7 @@ impl Extra {
         if let Field::Header(bytes) = &self.field
             && let Some(header) = bytes.whole()
         {
-            self.field = Field::Body {
-                id: le16(header, 0),
-                left: le16(header, 2),
-                kept: Vec::new(),
-            };
+            self.field = Field::Body { id: le16(header, 0), left: le16(header, 2), kept: Vec::new() };
         }
         if let Field::Body { id, left: 0, kept } = &mut self.field {
             let (id, kept) = (*id, std::mem::take(kept));

@@ -28,14 +28,7 @@ pub(super) struct UnsizedRaw {
 
 impl UnsizedRaw {
     pub fn new(stored: bool) -> UnsizedRaw {
-        UnsizedRaw {
-            hold: Vec::with_capacity(HOLD),
-            decided: 0,
-            told: 0,
-            crc: 0,
-            stored,
-            end: None,
-        }
+        UnsizedRaw { hold: Vec::with_capacity(HOLD), decided: 0, told: 0, crc: 0, stored, end: None }
     }
 
     /// Content ready to be told.
@@ -103,9 +96,7 @@ impl UnsizedRaw {
             return false;
         }
         // With its signature a descriptor of the right length may lie about the checksum, and is then reported.
-        form.is_signed()
-            || !self.stored
-            || end.crc == crc32(self.crc, &self.hold[..content_in_hold])
+        form.is_signed() || !self.stored || end.crc == crc32(self.crc, &self.hold[..content_in_hold])
     }
 }
 
