@@ -1,1 +1,23 @@
-//! Placeholder replaced by the first real code.
+//! The inspection of one byte stream: what is in it, and what is to be done about it.
+//!
+//! [`Inspection`] is the driver of the stages of `mime`, `unpack` and `scan`. It owns the windows between them and the
+//! fuel, and is the only place where bytes move on. It keeps a bounded tree of objects: each has one window and
+//! several readers (signature scan, parser, decompressor, a second reading) that advance at the pace of the slowest.
+//!
+//! A door talks to it in plain values, [`In`] and [`Out`], so that the same conversation can cross a process border.
+//! [`Filler`] acts on the verdict: it overwrites a part with what decodes to nothing.
+//!
+//! This crate knows no protocol, opens no file and has no clock; a host that wants times hands one in.
+#![forbid(unsafe_code)]
+
+mod boundary;
+mod inspection;
+mod node;
+mod opener;
+mod redact;
+mod verdict;
+
+pub use boundary::{Blank, Context, In, ObjectReport, Out, Spotted, StageTime, Verdict};
+pub use inspection::{Engine, Inspection, Progress};
+pub use redact::Filler;
+pub use verdict::{Action, Policy};

@@ -214,7 +214,10 @@ fn errors_and_idle_commands_are_bounded() {
 #[test]
 fn recipients_beyond_the_bound_are_deferred() {
     let config = Config { recipients_max: 1, ..smtp() };
-    play(config, "S: 220 *\nC: HELO x\nS: 250 *\nC: MAIL FROM:<>\nS: 250 *\nC: RCPT TO:<a@b>\nS: 250 *\nC: RCPT TO:<b@b>\nS: 452 4.5.3 *");
+    play(
+        config,
+        "S: 220 *\nC: HELO x\nS: 250 *\nC: MAIL FROM:<>\nS: 250 *\nC: RCPT TO:<a@b>\nS: 250 *\nC: RCPT TO:<b@b>\nS: 452 4.5.3 *",
+    );
 }
 
 #[test]
@@ -225,7 +228,10 @@ fn chunks_are_content_too() {
           BDAT 6\r\n\ncd\r\n.BDAT 0 LAST\r\nNOOP\r\n",
         4,
     );
-    assert!(said.ends_with("250 2.0.0 Chunk taken\r\n250 2.0.0 Chunk taken\r\n250 2.0.0 Taken\r\n250 2.0.0 Ok\r\n"), "{said}");
+    assert!(
+        said.ends_with("250 2.0.0 Chunk taken\r\n250 2.0.0 Chunk taken\r\n250 2.0.0 Taken\r\n250 2.0.0 Ok\r\n"),
+        "{said}"
+    );
     assert_eq!(host.content, b".\r\nab\r\ncd\r\n.");
     assert!(host.events.contains(&ServerEvent::End { bare_line_ends: true }));
 }
@@ -305,7 +311,10 @@ fn time_runs_out() {
 #[test]
 fn a_hop_is_greeted_learned_and_given_what_it_offers() {
     let mut client = Client::new("mx.test", Protocol::Smtp);
-    assert_eq!(client.step(b"220 hi\r\n"), (8, ClientEvent::Reply(Asked::Greeting, Reply { code: 220, enhanced: None, text: "hi".into() })));
+    assert_eq!(
+        client.step(b"220 hi\r\n"),
+        (8, ClientEvent::Reply(Asked::Greeting, Reply { code: 220, enhanced: None, text: "hi".into() }))
+    );
     client.hello();
     let (_, event) = client.step(b"250-hop\r\n250-size 1000\r\n250 DSN\r\n");
     assert!(matches!(event, ClientEvent::Reply(Asked::Hello, _)));
@@ -332,7 +341,8 @@ fn a_hop_that_speaks_out_of_turn_is_left() {
     for said in ["hello\r\n", "220 hi\r\n250 extra\r\n", "220-a\r\n250 b\r\n", "220 hi\r\n421 bye\r\n"] {
         let mut client = Client::new("mx.test", Protocol::Smtp);
         let (taken, first) = client.step(said.as_bytes());
-        let broken = matches!(first, ClientEvent::Broken(_)) || matches!(client.step(&said.as_bytes()[taken..]).1, ClientEvent::Broken(_));
+        let broken = matches!(first, ClientEvent::Broken(_))
+            || matches!(client.step(&said.as_bytes()[taken..]).1, ClientEvent::Broken(_));
         assert!(broken, "{said:?}");
     }
     let endless = "220-x\r\n".repeat(200);

@@ -49,10 +49,6 @@ impl Class {
 impl Finding {
     /// A finding with a name of our own.
     pub const fn new(class: Class, name: &'static str, offset: u64) -> Finding {
-        Finding {
-            class,
-            name: Cow::Borrowed(name),
-            offset,
-        }
+        Finding { class, name: Cow::Borrowed(name), offset }
     }
 }

@@ -61,12 +61,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// All input at once, as much fuel as wanted, a roomy window.
-    pub const WHOLE: Schedule = Schedule {
-        piece: usize::MAX,
-        fuel: u64::MAX,
-        window: 64 << 10,
-        seed: 0,
-    };
+    pub const WHOLE: Schedule = Schedule { piece: usize::MAX, fuel: u64::MAX, window: 64 << 10, seed: 0 };
 }
 
 /// Runs a stage over `input` in one piece and returns what it told.
@@ -91,9 +86,7 @@ pub fn holds<S: Stage + 'static>(make: impl Fn() -> S, input: &[u8]) {
     let reference = run(Box::new(make()), input, Schedule::WHOLE);
     for schedule in schedules(input.len()) {
         let told = run(Box::new(make()), input, schedule);
-        let Some(at) =
-            (0..told.len().max(reference.len())).find(|&i| told.get(i) != reference.get(i))
-        else {
+        let Some(at) = (0..told.len().max(reference.len())).find(|&i| told.get(i) != reference.get(i)) else {
             continue;
         };
         panic!(
@@ -112,10 +105,7 @@ pub fn holds_at_every_cut<S: Stage + 'static>(make: impl Fn() -> S, input: &[u8]
     let reference = run(Box::new(make()), input, Schedule::WHOLE);
     for cut in 1..input.len() {
         let told = run_cut(Box::new(make()), input, cut);
-        assert!(
-            told == reference,
-            "the law is broken by a cut at {cut}\n whole: {reference:?}\n   cut: {told:?}"
-        );
+        assert!(told == reference, "the law is broken by a cut at {cut}\n whole: {reference:?}\n   cut: {told:?}");
     }
 }
 
@@ -131,20 +121,10 @@ fn schedules(len: usize) -> Vec<Schedule> {
         (3 + smallest, 2 + cheap, 5 + smallest),
         (4096, 1000, 333),
     ] {
-        all.push(Schedule {
-            piece,
-            fuel,
-            window,
-            seed: 0,
-        });
+        all.push(Schedule { piece, fuel, window, seed: 0 });
     }
     for seed in 1..=6 {
-        all.push(Schedule {
-            piece: 1 << (2 * seed),
-            fuel: 1 << (15 - 2 * seed),
-            window: 1 << (2 * seed),
-            seed,
-        });
+        all.push(Schedule { piece: 1 << (2 * seed), fuel: 1 << (15 - 2 * seed), window: 1 << (2 * seed), seed });
     }
     all
 }
@@ -154,10 +134,7 @@ fn run(stage: Box<dyn Stage>, input: &[u8], schedule: Schedule) -> Vec<Told> {
 }
 
 fn run_cut(stage: Box<dyn Stage>, input: &[u8], cut: usize) -> Vec<Told> {
-    Run::new(stage, Schedule::WHOLE).over(
-        input,
-        |at, piece| if at < cut { piece.min(cut - at) } else { piece },
-    )
+    Run::new(stage, Schedule::WHOLE).over(input, |at, piece| if at < cut { piece.min(cut - at) } else { piece })
 }
 
 struct Run {
@@ -170,13 +147,7 @@ struct Run {
 
 impl Run {
     fn new(stage: Box<dyn Stage>, schedule: Schedule) -> Run {
-        Run {
-            stage,
-            schedule,
-            random: schedule.seed,
-            told: Vec::new(),
-            depth: 0,
-        }
+        Run { stage, schedule, random: schedule.seed, told: Vec::new(), depth: 0 }
     }
 
     fn over(mut self, input: &[u8], cut: impl Fn(usize, usize) -> usize) -> Vec<Told> {
@@ -192,10 +163,7 @@ impl Run {
             let Step { taken, event } = self.stage.step(given, &mut window, &mut fuel);
             assert!(taken <= given.len(), "took {taken} of {}", given.len());
             if event == Event::Idle {
-                assert!(
-                    taken == given.len() || fuel.is_empty() || taken > 0,
-                    "no progress at {at}: {given:?}"
-                );
+                assert!(taken == given.len() || fuel.is_empty() || taken > 0, "no progress at {at}: {given:?}");
             }
             let verbatim = &given[..taken];
             at += taken;
@@ -208,10 +176,7 @@ impl Run {
             let mut fuel = Fuel::new(self.vary_u64(self.schedule.fuel));
             let event = self.stage.finish(&Nothing, &mut window, &mut fuel);
             assert!(event != Event::Verbatim, "verbatim needs input");
-            assert!(
-                event != Event::Idle || fuel.is_empty(),
-                "idle in finish with fuel left"
-            );
+            assert!(event != Event::Idle || fuel.is_empty(), "idle in finish with fuel left");
             if self.hear(event, b"", &window, input, at) {
                 return self.told;
             }
@@ -219,14 +184,7 @@ impl Run {
     }
 
     /// Notes one event; whether it was the last.
-    fn hear(
-        &mut self,
-        event: Event,
-        verbatim: &[u8],
-        window: &Window,
-        input: &[u8],
-        at: usize,
-    ) -> bool {
+    fn hear(&mut self, event: Event, verbatim: &[u8], window: &Window, input: &[u8], at: usize) -> bool {
         if event != Event::Wrote {
             assert!(window.is_empty(), "wrote without saying so: {event:?}");
         }
@@ -239,10 +197,7 @@ impl Run {
                 self.told.push(Told::Open(object));
             }
             Event::Close => {
-                self.depth = self
-                    .depth
-                    .checked_sub(1)
-                    .expect("more objects closed than opened");
+                self.depth = self.depth.checked_sub(1).expect("more objects closed than opened");
                 self.told.push(Told::Close);
             }
             Event::Keep(range) => self.told.push(Told::Keep(range)),
@@ -304,14 +259,7 @@ mod tests {
                 output.push(&[byte.to_ascii_uppercase()]);
             }
             fuel.burn(count);
-            Step::tell(
-                count,
-                if count == 0 {
-                    Event::Idle
-                } else {
-                    Event::Wrote
-                },
-            )
+            Step::tell(count, if count == 0 { Event::Idle } else { Event::Wrote })
         }
 
         fn finish(&mut self, _: &dyn ReadAt, _: &mut Window, _: &mut Fuel) -> Event {

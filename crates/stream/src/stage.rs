@@ -91,10 +91,7 @@ pub enum Note {
 impl Step {
     /// Takes `taken` bytes and tells nothing.
     pub const fn idle(taken: usize) -> Step {
-        Step {
-            taken,
-            event: Event::Idle,
-        }
+        Step { taken, event: Event::Idle }
     }
 
     /// Takes `taken` bytes and tells `event`.

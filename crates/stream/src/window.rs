@@ -14,11 +14,7 @@ pub struct Window {
 impl Window {
     /// A window that holds at most `capacity` bytes.
     pub fn with_capacity(capacity: usize) -> Window {
-        Window {
-            bytes: vec![0; capacity].into_boxed_slice(),
-            start: 0,
-            end: 0,
-        }
+        Window { bytes: vec![0; capacity].into_boxed_slice(), start: 0, end: 0 }
     }
 
     /// How many bytes it can hold in all.
@@ -57,10 +53,7 @@ impl Window {
     /// # Panics
     /// If more is announced than there was room for: a mistake of the caller.
     pub fn wrote(&mut self, count: usize) {
-        assert!(
-            count <= self.bytes.len() - self.end,
-            "wrote more than the window has room for"
-        );
+        assert!(count <= self.bytes.len() - self.end, "wrote more than the window has room for");
         self.end += count;
     }
 

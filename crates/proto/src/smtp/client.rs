@@ -66,12 +66,8 @@ impl Unsupported {
     /// What a client is told.
     pub const fn reply(self) -> Reply {
         match self {
-            Unsupported::SmtpUtf8 => {
-                Reply::new(550, (5, 6, 7), "The next hop does not offer SMTPUTF8")
-            }
-            Unsupported::EightBitMime => {
-                Reply::new(550, (5, 6, 3), "The next hop does not offer 8BITMIME")
-            }
+            Unsupported::SmtpUtf8 => Reply::new(550, (5, 6, 7), "The next hop does not offer SMTPUTF8"),
+            Unsupported::EightBitMime => Reply::new(550, (5, 6, 3), "The next hop does not offer 8BITMIME"),
         }
     }
 }
@@ -135,11 +131,7 @@ impl Client {
 
     /// EHLO or LHLO; where EHLO is refused, HELO follows by itself.
     pub fn hello(&mut self) {
-        let verb = if self.protocol == Protocol::Lmtp {
-            "LHLO"
-        } else {
-            "EHLO"
-        };
+        let verb = if self.protocol == Protocol::Lmtp { "LHLO" } else { "EHLO" };
         let line = alloc::format!("{verb} {}", self.hostname);
         self.command(&line, Asked::Hello);
     }
@@ -148,19 +140,8 @@ impl Client {
     pub fn xforward(&mut self, attributes: &[(&str, String)]) {
         let mut line = String::from("XFORWARD");
         for (name, value) in attributes {
-            let value: String = value
-                .chars()
-                .filter(char::is_ascii_graphic)
-                .take(255)
-                .collect();
-            line.push_str(&alloc::format!(
-                " {name}={}",
-                if value.is_empty() {
-                    "[UNAVAILABLE]"
-                } else {
-                    &value
-                }
-            ));
+            let value: String = value.chars().filter(char::is_ascii_graphic).take(255).collect();
+            line.push_str(&alloc::format!(" {name}={}", if value.is_empty() { "[UNAVAILABLE]" } else { &value }));
         }
         self.command(&line, Asked::Xforward);
     }
@@ -205,8 +186,7 @@ impl Client {
     /// One chunk of content, and whether it is the last, after which `replies` are expected.
     pub fn chunk(&mut self, content: &[u8], last: Option<u32>) {
         let mark = if last.is_some() { " LAST" } else { "" };
-        self.outbox
-            .extend_from_slice(alloc::format!("BDAT {}{mark}\r\n", content.len()).as_bytes());
+        self.outbox.extend_from_slice(alloc::format!("BDAT {}{mark}\r\n", content.len()).as_bytes());
         self.outbox.extend_from_slice(content);
         match last {
             None => self.expected.push_back(Asked::Chunk),
@@ -245,21 +225,14 @@ impl Client {
     }
 
     fn command(&mut self, line: &str, asked: Asked) {
-        debug_assert!(
-            !line.bytes().any(|byte| byte.is_ascii_control()),
-            "a command is one line"
-        );
+        debug_assert!(!line.bytes().any(|byte| byte.is_ascii_control()), "a command is one line");
         self.outbox.extend_from_slice(line.as_bytes());
         self.outbox.extend_from_slice(b"\r\n");
         self.expected.push_back(asked);
     }
 
     fn expect_done(&mut self, replies: u32) {
-        let replies = if self.protocol == Protocol::Lmtp {
-            replies
-        } else {
-            1
-        };
+        let replies = if self.protocol == Protocol::Lmtp { replies } else { 1 };
         self.expected.extend((0..replies).map(|_| Asked::Done));
     }
 
@@ -294,10 +267,7 @@ impl Client {
             }
             self.extensions = Extensions::default();
             if code < 300 && !self.helo {
-                lines
-                    .iter()
-                    .skip(1)
-                    .for_each(|line| self.extensions.learn(line));
+                lines.iter().skip(1).for_each(|line| self.extensions.learn(line));
             }
         }
         ClientEvent::Reply(asked, Reply::heard(code, &lines.join("\n")))

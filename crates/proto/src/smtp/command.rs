@@ -33,17 +33,9 @@ pub(super) enum Hello {
 impl<'a> Command<'a> {
     /// Reads a line without its end.
     pub fn parse(line: &'a [u8]) -> Result<Command<'a>, Reply> {
-        let line =
-            core::str::from_utf8(line).map_err(|_| Reply::new(500, (5, 5, 2), "Not UTF-8"))?;
-        if line
-            .bytes()
-            .any(|byte| byte.is_ascii_control() && byte != b'\t')
-        {
-            return Err(Reply::new(
-                500,
-                (5, 5, 2),
-                "Control characters in a command",
-            ));
+        let line = core::str::from_utf8(line).map_err(|_| Reply::new(500, (5, 5, 2), "Not UTF-8"))?;
+        if line.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+            return Err(Reply::new(500, (5, 5, 2), "Control characters in a command"));
         }
         let line = line.trim_end_matches([' ', '\t']);
         let (verb, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
@@ -62,16 +54,12 @@ impl<'a> Command<'a> {
             "BDAT" => Command::bdat(argument),
             "RSET" if argument.is_empty() => Ok(Command::Rset),
             "QUIT" if argument.is_empty() => Ok(Command::Quit),
-            "DATA" | "RSET" | "QUIT" => {
-                Err(Reply::new(501, (5, 5, 4), "No argument is allowed here"))
-            }
+            "DATA" | "RSET" | "QUIT" => Err(Reply::new(501, (5, 5, 4), "No argument is allowed here")),
             "NOOP" => Ok(Command::Noop),
             "VRFY" => Ok(Command::Vrfy),
             "HELP" => Ok(Command::Help),
             "XFORWARD" => Ok(Command::Xforward(argument)),
-            "EXPN" | "ETRN" | "TURN" | "STARTTLS" | "AUTH" => {
-                Err(Reply::new(502, (5, 5, 1), "Not offered here"))
-            }
+            "EXPN" | "ETRN" | "TURN" | "STARTTLS" | "AUTH" => Err(Reply::new(502, (5, 5, 1), "Not offered here")),
             _ => Err(Reply::new(500, (5, 5, 2), "Not a command")),
         }
     }
@@ -79,9 +67,7 @@ impl<'a> Command<'a> {
     fn bdat(argument: &str) -> Result<Command<'a>, Reply> {
         let wrong = || Reply::new(501, (5, 5, 4), "Syntax: BDAT count [LAST]");
         let mut words = argument.split_ascii_whitespace();
-        let count = words
-            .next()
-            .filter(|word| word.len() <= 18 && word.bytes().all(|byte| byte.is_ascii_digit()));
+        let count = words.next().filter(|word| word.len() <= 18 && word.bytes().all(|byte| byte.is_ascii_digit()));
         let bytes = count.and_then(|word| word.parse().ok()).ok_or_else(wrong)?;
         let last = match words.next() {
             None => false,
@@ -98,11 +84,7 @@ impl<'a> Command<'a> {
 fn behind<'a>(argument: &'a str, keyword: &str) -> Result<&'a str, Reply> {
     match argument.split_at_checked(keyword.len()) {
         Some((word, rest)) if word.eq_ignore_ascii_case(keyword) => Ok(rest),
-        _ => Err(Reply::new(
-            501,
-            (5, 5, 4),
-            "Syntax: MAIL FROM:<path>, RCPT TO:<path>",
-        )),
+        _ => Err(Reply::new(501, (5, 5, 4), "Syntax: MAIL FROM:<path>, RCPT TO:<path>")),
     }
 }
 
@@ -155,15 +137,8 @@ pub(super) fn attributes(argument: &str) -> Option<Vec<(String, String)>> {
     for word in argument.split_ascii_whitespace() {
         let (name, value) = word.split_once('=')?;
         let name = name.to_ascii_uppercase();
-        let known = matches!(
-            name.as_str(),
-            "NAME" | "ADDR" | "PORT" | "PROTO" | "HELO" | "SOURCE" | "IDENT"
-        );
-        if !known
-            || value.len() > 255
-            || !value.bytes().all(|byte| byte.is_ascii_graphic())
-            || all.len() == 16
-        {
+        let known = matches!(name.as_str(), "NAME" | "ADDR" | "PORT" | "PROTO" | "HELO" | "SOURCE" | "IDENT");
+        if !known || value.len() > 255 || !value.bytes().all(|byte| byte.is_ascii_graphic()) || all.len() == 16 {
             return None;
         }
         all.push((name, value.into()));

@@ -46,20 +46,12 @@ pub struct Read {
 impl LineReader {
     /// A reader of DATA.
     pub const fn data() -> LineReader {
-        LineReader {
-            at: At::LineStart,
-            dots: true,
-            bare: false,
-        }
+        LineReader { at: At::LineStart, dots: true, bare: false }
     }
 
     /// A reader of the chunks of BDAT, which have no dots and no end.
     pub const fn chunks() -> LineReader {
-        LineReader {
-            at: At::LineStart,
-            dots: false,
-            bare: false,
-        }
+        LineReader { at: At::LineStart, dots: false, bare: false }
     }
 
     /// Whether a bare CR or LF has been read so far.
@@ -78,10 +70,7 @@ impl LineReader {
                 _ => self.byte(input[taken], output),
             };
         }
-        Read {
-            taken,
-            end: self.at == At::End,
-        }
+        Read { taken, end: self.at == At::End }
     }
 
     /// Writes what is still held at the end of the last chunk.
@@ -109,9 +98,7 @@ impl LineReader {
         while let Some(end) = memchr2(b'\r', b'\n', &input[run..limit]) {
             let line_end = run + end;
             match input.get(line_end..line_end + 3) {
-                Some([b'\r', b'\n', next])
-                    if line_end + 2 < limit && !(self.dots && *next == b'.') =>
-                {
+                Some([b'\r', b'\n', next]) if line_end + 2 < limit && !(self.dots && *next == b'.') => {
                     run = line_end + 2
                 }
                 _ => {
@@ -187,13 +174,7 @@ impl DotWriter {
             from = at + 1;
         }
         out.extend_from_slice(&content[from..]);
-        self.last = [
-            content
-                .len()
-                .checked_sub(2)
-                .map_or(self.last[1], |at| content[at]),
-            last,
-        ];
+        self.last = [content.len().checked_sub(2).map_or(self.last[1], |at| content[at]), last];
     }
 
     /// Appends the end of DATA, behind a line end of its own if the content has none.
@@ -239,10 +220,7 @@ mod tests {
 
     #[test]
     fn dots_are_undone_and_the_end_is_found() {
-        assert_eq!(
-            read(b"a\r\n..b\r\n.c\r\n.\r\nQUIT"),
-            (b"a\r\n.b\r\nc\r\n".to_vec(), Some(15), false)
-        );
+        assert_eq!(read(b"a\r\n..b\r\n.c\r\n.\r\nQUIT"), (b"a\r\n.b\r\nc\r\n".to_vec(), Some(15), false));
         assert_eq!(read(b".\r\n"), (vec![], Some(3), false));
     }
 
@@ -264,25 +242,13 @@ mod tests {
             let wire = alloc::format!("a{end}b");
             let (read, ended, _) = read(wire.as_bytes());
             assert_eq!(ended, None, "{end:?} ended the data");
-            assert_eq!(
-                alloc::string::String::from_utf8(read).unwrap(),
-                content,
-                "{end:?}"
-            );
+            assert_eq!(alloc::string::String::from_utf8(read).unwrap(), content, "{end:?}");
         }
     }
 
     #[test]
     fn what_is_read_and_written_again_has_one_end() {
-        for end in [
-            "\n.\n",
-            "\n.\r\n",
-            "\r\n.\n",
-            "\r.\r",
-            "\r.\r\n",
-            "\r\n.\r",
-            "\r\n.\r\r\n",
-        ] {
+        for end in ["\n.\n", "\n.\r\n", "\r\n.\n", "\r.\r", "\r.\r\n", "\r\n.\r", "\r\n.\r\r\n"] {
             let wire = alloc::format!("a{end}MAIL FROM:<x@y>\r\n.\r\n");
             let (content, ended, bare) = read(wire.as_bytes());
             assert_eq!((ended, bare), (Some(wire.len()), true), "{end:?}");
@@ -293,16 +259,8 @@ mod tests {
             assert_eq!(memmem::find_iter(&out, b"\r\n.\r\n").count(), 1, "{end:?}");
             let lenient = out.windows(2).filter(|two| *two == b"\n.").count();
             let doubled = out.windows(3).filter(|three| *three == b"\n..").count();
-            assert_eq!(
-                lenient,
-                doubled + 1,
-                "{end:?}: an undoubled dot at the start of a line"
-            );
-            assert!(
-                !out.iter()
-                    .enumerate()
-                    .any(|(at, &byte)| byte == b'\n' && (at == 0 || out[at - 1] != b'\r'))
-            );
+            assert_eq!(lenient, doubled + 1, "{end:?}: an undoubled dot at the start of a line");
+            assert!(!out.iter().enumerate().any(|(at, &byte)| byte == b'\n' && (at == 0 || out[at - 1] != b'\r')));
         }
     }
 

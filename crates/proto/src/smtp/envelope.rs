@@ -58,17 +58,12 @@ impl MailFrom {
     /// Reads what stands behind `MAIL FROM:`; none if it cannot be understood.
     pub(super) fn parse(text: &str, offered: &Extensions) -> Result<MailFrom, Wrong> {
         let (path, rest) = Path::take(text).ok_or(Wrong::Syntax)?;
-        let mut mail = MailFrom {
-            path,
-            ..MailFrom::default()
-        };
+        let mut mail = MailFrom { path, ..MailFrom::default() };
         for parameter in rest.split_ascii_whitespace() {
             let (key, value) = split(parameter);
             match (key.as_str(), value) {
                 ("SIZE", Some(value)) if offered.size.is_some() => mail.size = Some(number(value)?),
-                ("BODY", Some(value)) if offered.eight_bit_mime => {
-                    mail.body = Some(Body::parse(value)?)
-                }
+                ("BODY", Some(value)) if offered.eight_bit_mime => mail.body = Some(Body::parse(value)?),
                 ("SMTPUTF8", None) if offered.smtputf8 => mail.smtputf8 = true,
                 ("RET", Some(value)) if offered.dsn => mail.ret = Some(Return::parse(value)?),
                 ("ENVID", Some(value)) if offered.dsn => mail.envid = Some(xtext(value)?),
@@ -120,17 +115,12 @@ impl RcptTo {
         if path.is_null() {
             return Err(Wrong::Syntax);
         }
-        let mut rcpt = RcptTo {
-            path,
-            ..RcptTo::default()
-        };
+        let mut rcpt = RcptTo { path, ..RcptTo::default() };
         for parameter in rest.split_ascii_whitespace() {
             let (key, value) = split(parameter);
             match (key.as_str(), value) {
                 ("NOTIFY", Some(value)) if offered.dsn => rcpt.notify = Some(notify(value)?),
-                ("ORCPT", Some(value)) if offered.dsn && value.contains(';') => {
-                    rcpt.orcpt = Some(xtext(value)?)
-                }
+                ("ORCPT", Some(value)) if offered.dsn && value.contains(';') => rcpt.orcpt = Some(xtext(value)?),
                 _ => return Err(Wrong::Parameter),
             }
         }
@@ -191,22 +181,13 @@ fn split(parameter: &str) -> (String, Option<&str>) {
 }
 
 fn number(value: &str) -> Result<u64, Wrong> {
-    let digits =
-        !value.is_empty() && value.len() <= 19 && value.bytes().all(|byte| byte.is_ascii_digit());
-    if digits {
-        value.parse().map_err(|_| Wrong::Parameter)
-    } else {
-        Err(Wrong::Parameter)
-    }
+    let digits = !value.is_empty() && value.len() <= 19 && value.bytes().all(|byte| byte.is_ascii_digit());
+    if digits { value.parse().map_err(|_| Wrong::Parameter) } else { Err(Wrong::Parameter) }
 }
 
 fn xtext(value: &str) -> Result<String, Wrong> {
     let fits = !value.is_empty() && value.len() <= XTEXT_BYTES_MAX;
-    if fits && value.bytes().all(|byte| byte.is_ascii_graphic()) {
-        Ok(value.into())
-    } else {
-        Err(Wrong::Parameter)
-    }
+    if fits && value.bytes().all(|byte| byte.is_ascii_graphic()) { Ok(value.into()) } else { Err(Wrong::Parameter) }
 }
 
 fn notify(value: &str) -> Result<String, Wrong> {

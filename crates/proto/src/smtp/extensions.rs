@@ -32,9 +32,7 @@ impl Extensions {
         let keyword = words.next().unwrap_or_default().to_ascii_uppercase();
         match keyword.as_str() {
             "PIPELINING" => self.pipelining = true,
-            "SIZE" => {
-                self.size = Some(words.next().and_then(|size| size.parse().ok()).unwrap_or(0))
-            }
+            "SIZE" => self.size = Some(words.next().and_then(|size| size.parse().ok()).unwrap_or(0)),
             "8BITMIME" => self.eight_bit_mime = true,
             "SMTPUTF8" => self.smtputf8 = true,
             "CHUNKING" => self.chunking = true,
@@ -58,12 +56,7 @@ impl Extensions {
             (self.dsn, "DSN"),
             (self.xforward, "XFORWARD NAME ADDR PORT PROTO HELO SOURCE"),
         ];
-        lines.extend(
-            offered
-                .iter()
-                .filter(|(offered, _)| *offered)
-                .map(|(_, name)| String::from(*name)),
-        );
+        lines.extend(offered.iter().filter(|(offered, _)| *offered).map(|(_, name)| String::from(*name)));
         if let Some(size) = self.size {
             let mut line = String::from("SIZE");
             if size > 0 {

@@ -32,14 +32,7 @@ pub fn fuzz_server(data: &[u8]) {
 /// All events, content joined, and everything that was answered.
 fn serve(data: &[u8], piece: usize, lmtp: bool) -> (Vec<ServerEvent>, Vec<u8>, Vec<u8>) {
     let protocol = if lmtp { Protocol::Lmtp } else { Protocol::Smtp };
-    let mut server = Server::new(
-        Config {
-            extensions: ALL,
-            protocol,
-            ..Config::default()
-        },
-        0,
-    );
+    let mut server = Server::new(Config { extensions: ALL, protocol, ..Config::default() }, 0);
     let (mut events, mut content, mut at, mut offered) = (Vec::new(), Vec::new(), 0, 0);
     loop {
         if offered == at {
@@ -50,9 +43,7 @@ fn serve(data: &[u8], piece: usize, lmtp: bool) -> (Vec<ServerEvent>, Vec<u8>, V
         at += taken;
         content.extend_from_slice(window.filled());
         match &event {
-            ServerEvent::Mail(_) | ServerEvent::Recipient(_) => {
-                server.reply(&Reply::new(250, (2, 1, 0), "Ok"))
-            }
+            ServerEvent::Mail(_) | ServerEvent::Recipient(_) => server.reply(&Reply::new(250, (2, 1, 0), "Ok")),
             ServerEvent::Data => server.begin(),
             ServerEvent::End { .. } => {
                 for _ in 0..if lmtp { server.recipients() } else { 1 } {
@@ -68,10 +59,7 @@ fn serve(data: &[u8], piece: usize, lmtp: bool) -> (Vec<ServerEvent>, Vec<u8>, V
         }
     }
     let bare = |(at, &byte): (usize, &u8)| byte == b'\n' && (at == 0 || content[at - 1] != b'\r');
-    assert!(
-        !content.iter().enumerate().any(bare),
-        "a bare line feed in the content"
-    );
+    assert!(!content.iter().enumerate().any(bare), "a bare line feed in the content");
     (events, content, server.outbox().to_vec())
 }
 

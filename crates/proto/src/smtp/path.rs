@@ -45,9 +45,7 @@ impl Path {
     pub(super) fn take(text: &str) -> Option<(Path, &str)> {
         let text = text.trim_start_matches(' ');
         let (inner, rest) = match text.strip_prefix('<') {
-            Some(inner) => {
-                split_unquoted(inner, |byte| byte == b'>').map(|(path, rest)| (path, &rest[1..]))?
-            }
+            Some(inner) => split_unquoted(inner, |byte| byte == b'>').map(|(path, rest)| (path, &rest[1..]))?,
             None => split_unquoted(text, |byte| byte == b' ').unwrap_or((text, "")),
         };
         let mailbox = match inner.strip_prefix('@') {
@@ -104,28 +102,18 @@ fn is_local(local: &str) -> bool {
             && split_unquoted(&local[..local.len() - 1], |_| false).is_none()
             && quoted.ends_with('"');
     }
-    !local.is_empty()
-        && local
-            .bytes()
-            .all(|byte| !b" \t<>()[]:;,\\\"@".contains(&byte))
+    !local.is_empty() && local.bytes().all(|byte| !b" \t<>()[]:;,\\\"@".contains(&byte))
 }
 
 fn is_domain(domain: &str) -> bool {
     if let Some(literal) = domain.strip_prefix('[') {
         return literal.strip_suffix(']').is_some_and(|literal| {
-            !literal.is_empty()
-                && literal
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b".:-".contains(&byte))
+            !literal.is_empty() && literal.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:-".contains(&byte))
         });
     }
-    let is_label_byte =
-        |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte) || byte >= 0x80;
+    let is_label_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte) || byte >= 0x80;
     domain.len() <= 255
-        && domain
-            .trim_end_matches('.')
-            .split('.')
-            .all(|label| !label.is_empty() && label.bytes().all(is_label_byte))
+        && domain.trim_end_matches('.').split('.').all(|label| !label.is_empty() && label.bytes().all(is_label_byte))
 }
 
 #[cfg(test)]
@@ -146,16 +134,10 @@ mod tests {
             ("<>", "<>"),
             ("<Postmaster>", "<Postmaster>"),
             ("<@one,@two:a@b.example>", "<a@b.example>"),
-            (
-                "<\"a > b @\\\"c\"@b.example>",
-                "<\"a > b @\\\"c\"@b.example>",
-            ),
+            ("<\"a > b @\\\"c\"@b.example>", "<\"a > b @\\\"c\"@b.example>"),
             ("<a@[192.0.2.1]>", "<a@[192.0.2.1]>"),
             ("<a@[IPv6:2001:db8::1]>", "<a@[IPv6:2001:db8::1]>"),
-            (
-                "<gr\u{fc}n@b\u{fc}cher.example>",
-                "<gr\u{fc}n@b\u{fc}cher.example>",
-            ),
+            ("<gr\u{fc}n@b\u{fc}cher.example>", "<gr\u{fc}n@b\u{fc}cher.example>"),
         ] {
             assert_eq!(path(text), Some(wanted.to_string()), "{text}");
         }

@@ -25,20 +25,12 @@ pub type Enhanced = (u8, u16, u16);
 impl Reply {
     /// A reply with a text of our own.
     pub const fn new(code: u16, enhanced: Enhanced, text: &'static str) -> Reply {
-        Reply {
-            code,
-            enhanced: Some(enhanced),
-            text: Cow::Borrowed(text),
-        }
+        Reply { code, enhanced: Some(enhanced), text: Cow::Borrowed(text) }
     }
 
     /// A reply with a text made for the occasion.
     pub const fn with_text(code: u16, enhanced: Enhanced, text: String) -> Reply {
-        Reply {
-            code,
-            enhanced: Some(enhanced),
-            text: Cow::Owned(text),
-        }
+        Reply { code, enhanced: Some(enhanced), text: Cow::Owned(text) }
     }
 
     /// Whether it says yes.
@@ -61,9 +53,7 @@ impl Reply {
             if let Some((class, subject, detail)) = self.enhanced {
                 out.extend_from_slice(alloc::format!("{class}.{subject}.{detail} ").as_bytes());
             }
-            let safe = line
-                .bytes()
-                .map(|byte| if byte.is_ascii_control() { b' ' } else { byte });
+            let safe = line.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte });
             out.extend(safe.take(TEXT_BYTES_MAX));
             out.extend_from_slice(b"\r\n");
         }
@@ -75,9 +65,7 @@ impl Reply {
         if !code.iter().all(u8::is_ascii_digit) || !(b'2'..=b'5').contains(&code[0]) {
             return None;
         }
-        let code = code
-            .iter()
-            .fold(0, |code, digit| code * 10 + u16::from(digit - b'0'));
+        let code = code.iter().fold(0, |code, digit| code * 10 + u16::from(digit - b'0'));
         match rest.split_first() {
             None => Some((code, false, rest)),
             Some((b' ', text)) => Some((code, false, text)),
@@ -89,25 +77,15 @@ impl Reply {
     /// A peer's reply from its code and its text, the enhanced code taken out of each line.
     pub(super) fn heard(code: u16, text: &str) -> Reply {
         let first = text.split('\n').next().unwrap_or_default();
-        let Some((enhanced, _)) =
-            enhanced(first).filter(|((class, ..), _)| u16::from(*class) == code / 100)
-        else {
-            return Reply {
-                code,
-                enhanced: None,
-                text: Cow::Owned(text.to_owned()),
-            };
+        let Some((enhanced, _)) = enhanced(first).filter(|((class, ..), _)| u16::from(*class) == code / 100) else {
+            return Reply { code, enhanced: None, text: Cow::Owned(text.to_owned()) };
         };
         let lines = text.split('\n').map(|line| match self::enhanced(line) {
             Some((same, rest)) if same == enhanced => rest,
             _ => line,
         });
         let text = lines.collect::<Vec<_>>().join("\n");
-        Reply {
-            code,
-            enhanced: Some(enhanced),
-            text: Cow::Owned(text),
-        }
+        Reply { code, enhanced: Some(enhanced), text: Cow::Owned(text) }
     }
 }
 
@@ -129,25 +107,10 @@ fn digits(code: u16) -> [u8; 3] {
 fn enhanced(line: &str) -> Option<(Enhanced, &str)> {
     let (code, rest) = line.split_once(' ').unwrap_or((line, ""));
     let mut numbers = code.split('.');
-    let class = numbers
-        .next()?
-        .parse()
-        .ok()
-        .filter(|class| matches!(class, 2 | 4 | 5))?;
-    let subject = numbers
-        .next()?
-        .parse()
-        .ok()
-        .filter(|&number: &u16| number < 1000)?;
-    let detail = numbers
-        .next()?
-        .parse()
-        .ok()
-        .filter(|&number: &u16| number < 1000)?;
-    numbers
-        .next()
-        .is_none()
-        .then_some(((class, subject, detail), rest))
+    let class = numbers.next()?.parse().ok().filter(|class| matches!(class, 2 | 4 | 5))?;
+    let subject = numbers.next()?.parse().ok().filter(|&number: &u16| number < 1000)?;
+    let detail = numbers.next()?.parse().ok().filter(|&number: &u16| number < 1000)?;
+    numbers.next().is_none().then_some(((class, subject, detail), rest))
 }
 
 #[cfg(test)]
@@ -163,18 +126,12 @@ mod tests {
 
     #[test]
     fn lines_share_code_and_enhanced_code() {
-        assert_eq!(
-            wire(&Reply::new(554, (5, 7, 1), "No\nReally")),
-            "554-5.7.1 No\r\n554 5.7.1 Really\r\n"
-        );
+        assert_eq!(wire(&Reply::new(554, (5, 7, 1), "No\nReally")), "554-5.7.1 No\r\n554 5.7.1 Really\r\n");
     }
 
     #[test]
     fn a_text_cannot_inject_a_line() {
-        assert_eq!(
-            wire(&Reply::with_text(550, (5, 0, 0), "a\r250 ok\0".into())),
-            "550 5.0.0 a 250 ok \r\n"
-        );
+        assert_eq!(wire(&Reply::with_text(550, (5, 0, 0), "a\r250 ok\0".into())), "550 5.0.0 a 250 ok \r\n");
         assert!(wire(&Reply::with_text(550, (5, 0, 0), "x".repeat(5000))).len() <= 512);
     }
 

@@ -267,10 +267,7 @@ impl Server {
                 if last {
                     self.transaction = Transaction::default();
                 }
-                self.state = State::Swallow {
-                    left: bytes,
-                    reply: Some(reply.clone()),
-                };
+                self.state = State::Swallow { left: bytes, reply: Some(reply.clone()) };
                 return self.swallow_nothing();
             }
             Question::End { left: 0 | 1 } => self.transaction = Transaction::default(),
@@ -295,8 +292,7 @@ impl Server {
                 self.state = State::Chunk { left: bytes, last };
             }
             _ => {
-                self.outbox
-                    .extend_from_slice(b"354 End it by a dot on a line of its own\r\n");
+                self.outbox.extend_from_slice(b"354 End it by a dot on a line of its own\r\n");
                 self.state = State::Data(LineReader::data());
             }
         }
@@ -354,8 +350,7 @@ impl Server {
             Command::Xforward(text) => self.xforward(text),
             Command::Rset => {
                 self.transaction = Transaction::default();
-                self.idle(Reply::new(250, (2, 0, 0), "Ok"))
-                    .map(|_| ServerEvent::Reset)
+                self.idle(Reply::new(250, (2, 0, 0), "Ok")).map(|_| ServerEvent::Reset)
             }
             Command::Noop => self.idle(Reply::new(250, (2, 0, 0), "Ok")),
             Command::Vrfy => self.idle(Reply::new(252, (2, 0, 0), "Send mail and see")),
@@ -390,17 +385,12 @@ impl Server {
         self.transaction = Transaction::default();
         let extended = verb != Hello::Helo;
         if extended {
-            self.config
-                .extensions
-                .offer(&self.config.hostname, &mut self.outbox);
+            self.config.extensions.offer(&self.config.hostname, &mut self.outbox);
         } else {
             let reply = alloc::format!("250 {}\r\n", self.config.hostname);
             self.outbox.extend_from_slice(reply.as_bytes());
         }
-        Ok(ServerEvent::Hello {
-            domain: domain.chars().take(255).collect(),
-            extended,
-        })
+        Ok(ServerEvent::Hello { domain: domain.chars().take(255).collect(), extended })
     }
 
     fn mail(&mut self, text: &str) -> Result<ServerEvent, Reply> {
@@ -460,21 +450,14 @@ impl Server {
     fn bdat(&mut self, bytes: u64, last: bool) -> ServerEvent {
         let refusal = match self.need_recipients() {
             Err(refusal) => Some(refusal),
-            Ok(()) if !self.config.extensions.chunking => {
-                Some(Reply::new(502, (5, 5, 1), "Not offered here"))
-            }
-            Ok(()) if self.transaction.failed => {
-                Some(Reply::new(503, (5, 5, 1), "An earlier chunk was refused"))
-            }
+            Ok(()) if !self.config.extensions.chunking => Some(Reply::new(502, (5, 5, 1), "Not offered here")),
+            Ok(()) if self.transaction.failed => Some(Reply::new(503, (5, 5, 1), "An earlier chunk was refused")),
             Ok(()) => None,
         };
         if let Some(refusal) = refusal {
             self.errors += 1;
             self.transaction.failed = true;
-            self.state = State::Swallow {
-                left: bytes,
-                reply: Some(refusal),
-            };
+            self.state = State::Swallow { left: bytes, reply: Some(refusal) };
             self.swallow_nothing();
             return ServerEvent::Idle;
         }
@@ -493,8 +476,7 @@ impl Server {
         if self.transaction.mail {
             return Err(Reply::new(503, (5, 5, 1), "Not within a message"));
         }
-        let attributes =
-            attributes(text).ok_or(Reply::new(501, (5, 5, 4), "Syntax: XFORWARD NAME=value..."))?;
+        let attributes = attributes(text).ok_or(Reply::new(501, (5, 5, 4), "Syntax: XFORWARD NAME=value..."))?;
         Reply::new(250, (2, 0, 0), "Ok").write(&mut self.outbox);
         Ok(ServerEvent::Xforward(attributes))
     }
@@ -503,23 +485,13 @@ impl Server {
 /// Chunks.
 impl Server {
     fn chunk(&mut self, input: &[u8], content: &mut Window) -> (usize, ServerEvent) {
-        let State::Chunk { left, last } = &mut self.state else {
-            unreachable!("called in a chunk")
-        };
-        let reader = self
-            .transaction
-            .chunks
-            .as_mut()
-            .expect("set when the first chunk began");
+        let State::Chunk { left, last } = &mut self.state else { unreachable!("called in a chunk") };
+        let reader = self.transaction.chunks.as_mut().expect("set when the first chunk began");
         let offered = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
         let read = reader.read(&input[..offered], content);
         *left -= read.taken as u64;
         if *left > 0 || !content.is_empty() {
-            let event = if content.is_empty() {
-                ServerEvent::Idle
-            } else {
-                ServerEvent::Content
-            };
+            let event = if content.is_empty() { ServerEvent::Idle } else { ServerEvent::Content };
             return (read.taken, event);
         }
         if !*last {
@@ -537,9 +509,7 @@ impl Server {
     }
 
     fn swallow(&mut self, input: &[u8]) -> (usize, ServerEvent) {
-        let State::Swallow { left, .. } = &mut self.state else {
-            unreachable!("called when swallowing")
-        };
+        let State::Swallow { left, .. } = &mut self.state else { unreachable!("called when swallowing") };
         let count = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
         *left -= count as u64;
         self.swallow_nothing();

@@ -1,0 +1,26 @@
+# Two commands: `make run` starts a gateway that takes mail, `make test` passes the tests.
+# Both install what a fresh Debian machine with Rust lacks.
+
+.PHONY: run test setup build bench deb clean
+
+run: build
+	target/release/sluice serve
+
+test: setup
+	ci/gate.sh
+
+build:
+	cargo build --release --locked --bin sluice
+
+setup:
+	ci/setup.sh
+
+bench: build
+	bench/mail
+
+deb: build
+	cargo deb --version >/dev/null 2>&1 || cargo install --locked cargo-deb
+	cargo deb -p sluice --no-build
+
+clean:
+	cargo clean

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The gate: everything that a commit has to pass. `--quick`: what takes less than three minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+quick=false
+[ "${1:-}" = --quick ] && quick=true
+
+step() { printf '\n== %s\n' "$*"; }
+
+step format
+cargo fmt --all --check
+
+step "floor order and tidiness"
+ci/tidy.sh
+
+step clippy
+cargo clippy --workspace --all-targets --locked -q -- -D warnings
+
+if $quick; then
+    step "tests (libraries and program)"
+    cargo test --workspace --lib --bins --locked -q
+    exit 0
+fi
+
+step docs
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q --document-private-items
+
+step "no_std cores"
+cargo build --locked -q -p sluice-stream -p sluice-mime -p sluice-proto --target-dir target/no-std
+ci/no_std.sh
+
+step "tests, corpus replay among them"
+cargo test --workspace --locked
+
+step "licences, bans, sources"
+cargo deny --log-level error check bans licenses sources

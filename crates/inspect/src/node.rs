@@ -1,0 +1,233 @@
+//! One object under inspection: its window, and the readers that share it.
+
+use std::sync::Arc;
+
+use scan::Scan;
+use sha2::{Digest, Sha256};
+use stream::{Event, FileType, Fuel, Object, ReadAt, Stage, Step, Window};
+
+use crate::StageTime;
+
+/// An object whose content is being read.
+pub(crate) struct Node {
+    /// Its number in reports.
+    pub id: u32,
+    /// What its container says of it.
+    pub object: Object,
+    /// Its names, outermost first.
+    pub path: Arc<[Box<str>]>,
+    /// The slot of the node whose reader opened it.
+    pub source: Option<usize>,
+    /// Containers that it lies in.
+    pub depth: u32,
+    /// Where its bytes begin in the object that is fed, if they are a run of it, unchanged.
+    pub raw_start: Option<u64>,
+    /// What it is; unknown until enough of it has come.
+    pub file_type: Option<FileType>,
+    /// Bytes received.
+    pub bytes: u64,
+    /// Bytes received that no reader waits for any more.
+    pub base: u64,
+    /// Received, and not yet taken by every reader.
+    pub window: Window,
+    /// No more bytes will come.
+    pub closing: bool,
+    /// Who reads it. Those that open objects come first, so that a match in a mail finds its part.
+    pub readers: Vec<Reader>,
+    /// Whether this is the encoded form of the object with the same number, which is the one reported.
+    pub encoded: bool,
+    /// Whether a second reading produced it.
+    pub second_reading: bool,
+    /// Set once its raw bytes are to be overwritten; whether the finding came late.
+    pub blanked: Option<bool>,
+}
+
+/// What a node wants to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Decide what it is, and who reads it.
+    Recognise,
+    /// Let this reader take bytes.
+    Step(usize),
+    /// Let this reader finish.
+    Finish(usize),
+    /// Report it and forget it.
+    Retire,
+}
+
+impl Node {
+    /// What can be done now; none while it waits for bytes.
+    pub fn task(&self) -> Option<Task> {
+        if self.file_type.is_none() && !self.encoded {
+            let enough = self.window.len() >= unpack::HEAD_BYTES;
+            return (enough || self.closing).then_some(Task::Recognise);
+        }
+        let mut reading = self.readers.iter().enumerate().filter(|(_, reader)| !reader.ended);
+        if let Some((index, _)) = reading.clone().find(|(_, reader)| reader.at < self.bytes) {
+            return Some(Task::Step(index));
+        }
+        if !self.closing {
+            return None;
+        }
+        Some(reading.next().map_or(Task::Retire, |(index, _)| Task::Finish(index)))
+    }
+
+    /// Lets go of the bytes that all readers have taken.
+    pub fn trim(&mut self) {
+        if self.file_type.is_none() && !self.encoded {
+            return;
+        }
+        let slowest = self.readers.iter().filter(|reader| !reader.ended).map(|reader| reader.at).min();
+        let keep_from = slowest.unwrap_or(self.bytes);
+        let done = usize::try_from(keep_from - self.base).expect("a window's length fits usize");
+        self.window.take(done);
+        self.base = keep_from;
+    }
+
+    /// The scan of its content, if there is one.
+    pub fn scan(&self) -> Option<&Scan> {
+        self.readers.iter().find_map(|reader| match &reader.work {
+            Work::Scan(scan) => Some(&**scan),
+            _ => None,
+        })
+    }
+
+    /// The SHA-256 of all that was received, if it was asked for.
+    pub fn sha256(&self) -> Option<[u8; 32]> {
+        self.readers.iter().find_map(|reader| match &reader.work {
+            Work::Sha256(hash) => Some((**hash).clone().finalize().into()),
+            _ => None,
+        })
+    }
+
+    /// The time spent by each reader.
+    pub fn stage_times(&self) -> Vec<StageTime> {
+        let timed = self.readers.iter().filter(|reader| reader.nanos > 0);
+        timed.map(|reader| StageTime { stage: reader.name, nanos: reader.nanos }).collect()
+    }
+}
+
+/// A stage that reads a node, and the objects that it has open.
+pub(crate) struct Reader {
+    pub work: Work,
+    /// The stage's name in reports.
+    pub name: &'static str,
+    /// Bytes of the node taken, from the node's first byte on.
+    pub at: u64,
+    /// Where in the node it began: offsets that it tells count from here.
+    pub began: u64,
+    /// What it has open, innermost last.
+    pub open: Vec<Open>,
+    /// Whether it is a second reading.
+    pub second_reading: bool,
+    /// Whether it is the one that began the second reading.
+    pub forked: bool,
+    /// Whether it makes more out of its input than it is given, which counts as expansion.
+    pub expands: bool,
+    /// It has told `End`, or was cut off.
+    pub ended: bool,
+    /// Time spent in it.
+    pub nanos: u64,
+    /// What it asked to keep.
+    pub spool: Spool,
+}
+
+impl Reader {
+    /// A reader that begins at the first byte.
+    pub fn new(name: &'static str, work: Work) -> Reader {
+        Reader {
+            work,
+            name,
+            at: 0,
+            began: 0,
+            open: Vec::new(),
+            second_reading: false,
+            forked: false,
+            expands: false,
+            ended: false,
+            nanos: 0,
+            spool: Spool::default(),
+        }
+    }
+}
+
+/// What a reader does.
+pub(crate) enum Work {
+    /// Looks for signatures.
+    Scan(Box<Scan>),
+    /// Opens objects.
+    Stage(Box<dyn Stage>),
+    /// Computes the hash that reports show.
+    Sha256(Box<Sha256>),
+}
+
+impl Work {
+    pub fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
+        match self {
+            Work::Scan(scan) => scan.step(input, output, fuel),
+            Work::Stage(stage) => stage.step(input, output, fuel),
+            Work::Sha256(hash) => {
+                hash.update(input);
+                fuel.burn(input.len());
+                Step::idle(input.len())
+            }
+        }
+    }
+
+    pub fn finish(&mut self, kept: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
+        match self {
+            Work::Scan(scan) => scan.finish(kept, output, fuel),
+            Work::Stage(stage) => stage.finish(kept, output, fuel),
+            Work::Sha256(_) => Event::End,
+        }
+    }
+}
+
+/// Something that a reader has open.
+pub(crate) enum Open {
+    /// An object with content, in this slot.
+    Node(usize),
+    /// A container without content of its own.
+    Container { id: u32, parent: u32, path: Arc<[Box<str>]>, object: Box<Object> },
+    /// Content that nobody reads: header fields, and objects beyond a limit.
+    Unread,
+}
+
+/// Bytes kept for a reader's `finish`.
+#[derive(Debug, Default)]
+pub(crate) struct Spool {
+    start: u64,
+    end: u64,
+    bytes: Vec<u8>,
+}
+
+impl Spool {
+    /// Asks for a range, none of it passed yet; whether it is granted.
+    pub fn ask(&mut self, range: core::ops::Range<u64>, at: u64, bytes_max: u32) -> bool {
+        let granted =
+            self.bytes.is_empty() && range.start >= at && range.end.saturating_sub(range.start) <= bytes_max.into();
+        if granted {
+            (self.start, self.end) = (range.start, range.end);
+        }
+        granted
+    }
+
+    /// Keeps what is wanted of `bytes`, which stand at `offset`.
+    pub fn pass(&mut self, offset: u64, bytes: &[u8]) {
+        let from = self.start.max(offset);
+        let to = self.end.min(offset + bytes.len() as u64);
+        if from < to {
+            self.bytes.extend_from_slice(&bytes[(from - offset) as usize..(to - offset) as usize]);
+        }
+    }
+}
+
+impl ReadAt for Spool {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> usize {
+        let Some(skip) = offset.checked_sub(self.start).and_then(|skip| usize::try_from(skip).ok()) else { return 0 };
+        let Some(kept) = self.bytes.get(skip..) else { return 0 };
+        let count = kept.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&kept[..count]);
+        count
+    }
+}

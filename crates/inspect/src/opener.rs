@@ -1,0 +1,57 @@
+//! Which stages open an object: by its content, and by what its container says of it.
+
+use stream::{FileType, Limits, Object, Stage};
+
+/// A stage to be set on a node, and how the driver treats it.
+pub(crate) struct Opener {
+    pub stage: Box<dyn Stage>,
+    pub name: &'static str,
+    /// It has one output that it does not open itself.
+    pub unnamed: bool,
+    /// It makes more out of its input than it is given.
+    pub expands: bool,
+}
+
+/// What `head` is. A mail is one by declaration too: any text can be its body.
+pub(crate) fn recognise(object: &Object, head: &[u8], first: bool) -> FileType {
+    if first && declared_mail(object) {
+        return FileType::Mail;
+    }
+    match unpack::recognise(head) {
+        FileType::Text | FileType::Binary if declared_mail(object) || mime::looks_like_mail(head) => FileType::Mail,
+        file_type => file_type,
+    }
+}
+
+/// The stages that open an object of this type.
+pub(crate) fn openers(object: &Object, file_type: FileType, head: &[u8], limits: &Limits) -> Vec<Opener> {
+    let mut openers = Vec::new();
+    let mut add = |name, stage, unnamed, expands| openers.push(Opener { stage, name, unnamed, expands });
+    if file_type == FileType::Mail || declared_mail(object) {
+        add("mime", Box::new(mime::Parser::new(limits)), false, false);
+    }
+    if file_type == FileType::Mail {
+        return openers;
+    }
+    if let Some(stage) = unpack::opener(file_type, limits) {
+        add(file_type.name(), stage, false, true);
+    }
+    if matches!(file_type, FileType::Text | FileType::Html | FileType::Xml) {
+        match utf16(object, head) {
+            Some(stage) => add("utf-16", Box::new(stage), true, false),
+            None => add("embedded", Box::new(mime::Embedded::new(limits)), false, false),
+        }
+    }
+    openers
+}
+
+fn declared_mail(object: &Object) -> bool {
+    matches!(object.media_type.as_deref(), Some("message/rfc822" | "message/global" | "message/news"))
+}
+
+/// The converter of a text in UTF-16, told by its byte order mark or by its label.
+fn utf16(object: &Object, head: &[u8]) -> Option<mime::Utf16> {
+    let marked = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
+    let label = object.charset.as_deref().filter(|label| label.starts_with("utf-16"));
+    (marked || label.is_some()).then(|| mime::Utf16::new(label.unwrap_or("utf-16")))
+}

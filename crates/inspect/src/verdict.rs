@@ -1,0 +1,72 @@
+//! From findings to what is to be done.
+
+use stream::Class;
+
+/// What is done with content in which something was found. Ordered by weight: of several, the heaviest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Action {
+    /// Nothing.
+    #[default]
+    Pass,
+    /// Deliver, marked by a header field.
+    Tag,
+    /// Deliver with the part overwritten.
+    Blank,
+    /// Keep a copy aside and do not deliver.
+    Quarantine,
+    /// Refuse.
+    Reject,
+}
+
+impl Action {
+    /// The action in lower case, as it stands in configuration and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Action::Pass => "pass",
+            Action::Tag => "tag",
+            Action::Blank => "blank",
+            Action::Quarantine => "quarantine",
+            Action::Reject => "reject",
+        }
+    }
+}
+
+/// Which action each class of findings asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// A signature matched.
+    pub on_infected: Action,
+    /// A limit was reached, so that not everything was inspected.
+    pub on_limit: Action,
+    /// Two readers could disagree and only one reading was inspected.
+    pub on_ambiguous: Action,
+    /// Content that needs a key.
+    pub on_encrypted: Action,
+    /// Broken or cut-off content.
+    pub on_malformed: Action,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            on_infected: Action::Reject,
+            on_limit: Action::Reject,
+            on_ambiguous: Action::Reject,
+            on_encrypted: Action::Pass,
+            on_malformed: Action::Pass,
+        }
+    }
+}
+
+impl Policy {
+    /// The action for one class.
+    pub const fn action(&self, class: Class) -> Action {
+        match class {
+            Class::Match => self.on_infected,
+            Class::Limit => self.on_limit,
+            Class::Ambiguous => self.on_ambiguous,
+            Class::Encrypted => self.on_encrypted,
+            Class::Malformed | Class::Truncated => self.on_malformed,
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! The configuration: one TOML file, a struct for each table, checked before it is used.
+//!
+//! An unknown key, a wrong type or a wrong value is an error that names the file, the line and the column. The page of
+//! settings (`docs/configuration.md`) describes what stands here.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use inspect::{Action, Policy};
+use serde::Deserialize;
+use serde::de::{self, Deserializer};
+use stream::Limits;
+
+/// The whole file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The name that the gateway gives itself: greeting, `Received`, message ids. Default: the machine's host name.
+    pub hostname: String,
+    /// Event loops; 0 means one for each core.
+    pub threads: usize,
+    /// Signatures.
+    pub database: Database,
+    /// Bounds of each inspection.
+    pub limits: LimitSettings,
+    /// Memory and sessions of the whole program.
+    pub resources: Resources,
+    /// Where the numbers are.
+    pub metrics: Metrics,
+    /// How the log looks.
+    pub log: Log,
+    /// The doors.
+    #[serde(rename = "listener")]
+    pub listeners: Vec<Listener>,
+}
+
+/// `[database]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Database {
+    /// Signature files, and folders of them. Relative paths count from the configuration file's folder.
+    pub paths: Vec<PathBuf>,
+    /// Whether the built-in test signatures are loaded too.
+    pub builtin: bool,
+}
+
+/// `[limits]`: see `docs/limits.md`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitSettings {
+    /// Containers within containers.
+    pub depth_max: u32,
+    /// Objects in one mail.
+    pub objects_max: u32,
+    /// Bytes made out of one byte.
+    pub ratio_max: u32,
+    /// Decompressed bytes that never count as a bomb.
+    pub ratio_free_bytes: u64,
+    /// Working memory of one decompressor.
+    pub codec_bytes_max: u32,
+}
+
+/// `[resources]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Resources {
+    /// The pool that all head windows come from, in bytes.
+    pub head_pool_bytes: usize,
+    /// The head window of one mail, at most, in bytes.
+    pub head_window_bytes: usize,
+    /// Seconds that sessions are given to end after SIGTERM.
+    pub stop_seconds: u64,
+}
+
+/// `[metrics]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Metrics {
+    /// Where Prometheus finds `/metrics`, and a load balancer `/healthz`. None: nowhere.
+    pub address: Option<SocketAddr>,
+}
+
+/// `[log]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// `human` or `json`.
+    pub format: LogFormat,
+    /// `error`, `warn`, `info`, `debug` or `trace`.
+    pub level: LogLevel,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// From which level on lines are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// What went wrong.
+    Error,
+    /// And what might.
+    Warn,
+    /// And one line for each message and session that matters.
+    #[default]
+    Info,
+    /// And each session.
+    Debug,
+    /// And each event.
+    Trace,
+}
+
+/// `[[listener]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listener {
+    /// What is spoken: `smtp` or `lmtp`.
+    pub protocol: Protocol,
+    /// Where.
+    pub address: SocketAddr,
+    /// Where mail goes: `smtp://HOST:PORT`, `lmtp://HOST:PORT`, `lmtp:PATH`, `maildir:PATH` or `discard:`.
+    pub forward: Forward,
+    /// A signature matched.
+    #[serde(default = "reject", deserialize_with = "action")]
+    pub on_infected: Action,
+    /// A limit was reached.
+    #[serde(default = "reject", deserialize_with = "action")]
+    pub on_limit: Action,
+    /// Two readers could disagree, and only one reading was inspected.
+    #[serde(default = "reject", deserialize_with = "action")]
+    pub on_ambiguous: Action,
+    /// Content that needs a key.
+    #[serde(default, deserialize_with = "action")]
+    pub on_encrypted: Action,
+    /// Broken content.
+    #[serde(default, deserialize_with = "action")]
+    pub on_malformed: Action,
+    /// What becomes of `tag` when the header has been sent already: `reject` or `pass`.
+    #[serde(default = "reject", deserialize_with = "action")]
+    pub on_late_tag: Action,
+    /// The folder for `quarantine`.
+    pub quarantine: Option<PathBuf>,
+    /// Bare CR or LF in the content: `normalise` or `refuse`.
+    #[serde(default)]
+    pub bare_line_ends: BareLineEnds,
+    /// Whether a `Received` field is added.
+    #[serde(default = "yes")]
+    pub received: bool,
+    /// The largest mail, in bytes; 0 means any.
+    #[serde(default)]
+    pub message_bytes_max: u64,
+    /// Recipients in one transaction.
+    #[serde(default = "recipients_max")]
+    pub recipients_max: u32,
+    /// Sessions at a time, on this listener.
+    #[serde(default = "connections_max")]
+    pub connections_max: u32,
+    /// Sessions at a time from one address.
+    #[serde(default = "connections_per_client_max")]
+    pub connections_per_client_max: u32,
+    /// New sessions from one address within a minute; 0 means any.
+    #[serde(default)]
+    pub connections_per_minute_max: u32,
+    /// Seconds after which a session is ended, whatever it does.
+    #[serde(default = "session_seconds_max")]
+    pub session_seconds_max: u64,
+    /// Clients that may send XFORWARD.
+    #[serde(default)]
+    pub xforward_from: Vec<std::net::IpAddr>,
+}
+
+/// What a listener speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// RFC 5321.
+    Smtp,
+    /// RFC 2033.
+    Lmtp,
+}
+
+/// What becomes of a bare CR or LF.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BareLineEnds {
+    /// It becomes CRLF.
+    #[default]
+    Normalise,
+    /// The mail is refused.
+    Refuse,
+}
+
+/// Where mail goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Forward {
+    /// A server that speaks SMTP, as `host:port`.
+    Smtp(String),
+    /// A server that speaks LMTP, as `host:port`.
+    Lmtp(String),
+    /// A server that speaks LMTP on a UNIX socket.
+    LmtpSocket(PathBuf),
+    /// A Maildir.
+    Maildir(PathBuf),
+    /// Nowhere.
+    Discard,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            hostname: host_name(),
+            threads: 0,
+            database: Database::default(),
+            limits: LimitSettings::default(),
+            resources: Resources::default(),
+            metrics: Metrics::default(),
+            log: Log::default(),
+            listeners: Vec::new(),
+        }
+    }
+}
+
+impl Default for Database {
+    fn default() -> Database {
+        Database { paths: Vec::new(), builtin: true }
+    }
+}
+
+impl Default for LimitSettings {
+    fn default() -> LimitSettings {
+        let limits = Limits::default();
+        LimitSettings {
+            depth_max: limits.depth_max,
+            objects_max: limits.objects_max,
+            ratio_max: limits.ratio_max,
+            ratio_free_bytes: limits.ratio_free_bytes,
+            codec_bytes_max: limits.codec_bytes_max,
+        }
+    }
+}
+
+impl Default for Resources {
+    fn default() -> Resources {
+        Resources { head_pool_bytes: 64 << 20, head_window_bytes: 256 << 10, stop_seconds: 30 }
+    }
+}
+
+impl LimitSettings {
+    /// The bounds, those that have no setting at their defaults.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            depth_max: self.depth_max,
+            objects_max: self.objects_max,
+            ratio_max: self.ratio_max,
+            ratio_free_bytes: self.ratio_free_bytes,
+            codec_bytes_max: self.codec_bytes_max,
+            ..Limits::default()
+        }
+    }
+}
+
+impl Listener {
+    /// The actions, as the inspection takes them.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            on_infected: self.on_infected,
+            on_limit: self.on_limit,
+            on_ambiguous: self.on_ambiguous,
+            on_encrypted: self.on_encrypted,
+            on_malformed: self.on_malformed,
+        }
+    }
+
+    fn quarantines(&self) -> bool {
+        [self.on_infected, self.on_limit, self.on_ambiguous, self.on_encrypted, self.on_malformed]
+            .contains(&Action::Quarantine)
+    }
+}
+
+impl Config {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or something in it is not known or not allowed; the message names file, line and column.
+    pub fn read(path: &Path) -> Result<Config, Error> {
+        let text = std::fs::read_to_string(path).map_err(|error| Error(format!("{}: {error}", path.display())))?;
+        let mut config = Config::parse(&text, &path.display().to_string())?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        for path in &mut config.database.paths {
+            *path = folder.join(&path);
+        }
+        Ok(config)
+    }
+
+    /// Parses and checks a text; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn parse(text: &str, name: &str) -> Result<Config, Error> {
+        let config: Config = toml::from_str(text).map_err(|error| Error::at(name, text, &error))?;
+        config.check().map_err(|reason| Error(format!("{name}: {reason}")))?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for (index, listener) in self.listeners.iter().enumerate() {
+            let place = format!("listener {} ({})", index + 1, listener.address);
+            let same = |other: &Listener| other.address == listener.address && listener.address.port() != 0;
+            if self.listeners[..index].iter().any(same) {
+                return Err(format!("{place}: the address is used twice"));
+            }
+            if listener.quarantines() && listener.quarantine.is_none() {
+                return Err(format!(
+                    "{place}: an action is \"quarantine\", but no folder is set: quarantine = \"PATH\""
+                ));
+            }
+            if !matches!(listener.on_late_tag, Action::Reject | Action::Pass) {
+                return Err(format!("{place}: on_late_tag is \"reject\" or \"pass\""));
+            }
+        }
+        if self.resources.head_window_bytes > self.resources.head_pool_bytes {
+            return Err("resources: head_window_bytes is larger than head_pool_bytes".into());
+        }
+        if self.limits.depth_max == 0 || self.limits.objects_max == 0 || self.limits.ratio_max == 0 {
+            return Err("limits: a limit of 0 would refuse everything".into());
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a configuration, ready to be shown.
+#[derive(Debug)]
+pub struct Error(String);
+
+impl Error {
+    fn at(name: &str, text: &str, error: &toml::de::Error) -> Error {
+        let message = error.message();
+        let Some(span) = error.span() else { return Error(format!("{name}: {message}")) };
+        let before = &text[..span.start.min(text.len())];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        let shown = text.lines().nth(line - 1).unwrap_or_default();
+        Error(format!("{name}:{line}:{column}: {message}\n  {shown}\n  {:>column$}", '^'))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl<'de> Deserialize<'de> for Forward {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Forward, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+impl std::str::FromStr for Forward {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Forward, String> {
+        if let Some(host) = text.strip_prefix("smtp://") {
+            return Ok(Forward::Smtp(host_port(host, 25)?));
+        }
+        if let Some(host) = text.strip_prefix("lmtp://") {
+            return Ok(Forward::Lmtp(host_port(host, 24)?));
+        }
+        match text.split_once(':') {
+            Some(("lmtp", path)) if !path.is_empty() => Ok(Forward::LmtpSocket(path.into())),
+            Some(("maildir", path)) if !path.is_empty() => Ok(Forward::Maildir(path.into())),
+            Some(("discard", "")) => Ok(Forward::Discard),
+            _ => Err(format!(
+                "{text:?} is no next hop: smtp://HOST:PORT, lmtp://HOST:PORT, lmtp:PATH, maildir:PATH or discard:"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Forward {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Forward::Smtp(host) => write!(f, "smtp://{host}"),
+            Forward::Lmtp(host) => write!(f, "lmtp://{host}"),
+            Forward::LmtpSocket(path) => write!(f, "lmtp:{}", path.display()),
+            Forward::Maildir(path) => write!(f, "maildir:{}", path.display()),
+            Forward::Discard => write!(f, "discard:"),
+        }
+    }
+}
+
+fn host_port(text: &str, default_port: u16) -> Result<String, String> {
+    let text = text.trim_end_matches('/');
+    if text.is_empty() {
+        return Err("the next hop has no host".into());
+    }
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    match port.map(str::parse::<u16>) {
+        None => Ok(format!("{host}:{default_port}")),
+        Some(Ok(port)) if port != 0 => Ok(format!("{host}:{port}")),
+        Some(_) => Err(format!("{text:?} has no valid port")),
+    }
+}
+
+fn action<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Action, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let all = [Action::Pass, Action::Tag, Action::Blank, Action::Quarantine, Action::Reject];
+    let known = all.into_iter().find(|action| action.name() == text);
+    known.ok_or_else(|| de::Error::custom(format!("{text:?} is no action: reject, blank, tag, quarantine or pass")))
+}
+
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "localhost".into() } else { name.into() }
+}
+
+fn reject() -> Action {
+    Action::Reject
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn recipients_max() -> u32 {
+    1_000
+}
+
+fn connections_max() -> u32 {
+    10_000
+}
+
+fn connections_per_client_max() -> u32 {
+    1_000
+}
+
+fn session_seconds_max() -> u64 {
+    3_600
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTENER: &str = "[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:2525\"\nforward = \"discard:\"\n";
+
+    fn refusal(text: &str) -> String {
+        Config::parse(text, "sluice.toml").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_small_file_is_completed_by_defaults() {
+        let config = Config::parse(LISTENER, "sluice.toml").unwrap();
+        assert_eq!(config.listeners[0].on_infected, Action::Reject);
+        assert_eq!(config.listeners[0].on_malformed, Action::Pass);
+        assert_eq!(config.resources.head_window_bytes, 256 << 10);
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_line_and_column() {
+        let refusal = refusal(&format!("{LISTENER}on_infcted = \"reject\"\n"));
+        assert!(refusal.starts_with("sluice.toml:5:1: unknown field `on_infcted`"), "{refusal}");
+    }
+
+    #[test]
+    fn a_wrong_action_is_refused_where_it_stands() {
+        let refusal = refusal(&format!("{LISTENER}on_infected = \"destroy\"\n"));
+        assert!(refusal.starts_with("sluice.toml:5:15: \"destroy\" is no action"), "{refusal}");
+    }
+
+    #[test]
+    fn a_wrong_next_hop_is_refused() {
+        let refusal = refusal(&LISTENER.replace("discard:", "smtp://host:port"));
+        assert!(refusal.contains("has no valid port"), "{refusal}");
+    }
+
+    #[test]
+    fn quarantine_needs_a_folder() {
+        let refusal = refusal(&format!("{LISTENER}on_infected = \"quarantine\"\n"));
+        assert!(refusal.contains("no folder is set"), "{refusal}");
+    }
+
+    #[test]
+    fn next_hops_are_read_and_written_alike() {
+        for text in ["smtp://mail.example:2526", "lmtp://[::1]:24", "lmtp:/run/lmtp", "maildir:/var/mail/x", "discard:"]
+        {
+            assert_eq!(text.parse::<Forward>().unwrap().to_string(), text);
+        }
+        assert_eq!("smtp://mail.example".parse::<Forward>().unwrap().to_string(), "smtp://mail.example:25");
+    }
+}

@@ -1,0 +1,38 @@
+//! `sluice`: everything that touches the operating system.
+//!
+//! The command line, the configuration, files, sockets, signals and logs. What bytes mean is decided below, in
+//! `inspect` and `proto`.
+
+mod check;
+mod cli;
+mod config;
+mod database;
+mod examine;
+mod explain;
+mod manual;
+mod scan_command;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Scan(args) => scan_command::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Man { folder } => manual::pages(folder.as_deref()),
+        Command::Completions { shell } => manual::completions(shell),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("sluice: {error}");
+        ExitCode::from(2)
+    })
+}
+
+/// What ends a command: shown after the program's name. Exit status 2.
+pub type Failure = Box<dyn std::error::Error>;

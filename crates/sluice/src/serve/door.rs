@@ -1,0 +1,182 @@
+//! A listener: its settings, its sockets, and who may come in.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::hop::HopFacts;
+use crate::config::Listener;
+
+/// A listener with its settings. After a reload there is a new one for the same sockets.
+pub struct Door {
+    /// The settings.
+    pub listener: Listener,
+    /// Where it listens: the address of the settings, with the port that the system chose where that one is 0.
+    pub address: SocketAddr,
+    /// A socket for each event loop, until it takes it.
+    pub sockets: Arc<Mutex<Vec<TcpListener>>>,
+    /// Who is in.
+    pub gate: Arc<Gate>,
+    /// What is known of the next hop.
+    pub facts: Arc<HopFacts>,
+}
+
+impl Door {
+    /// Opens the sockets.
+    ///
+    /// # Errors
+    /// When the address cannot be had; the message names it.
+    pub fn open(listener: Listener, threads: usize) -> Result<Door, String> {
+        let failed = |error| format!("cannot listen on {}: {error}", listener.address);
+        let mut sockets = vec![bind(listener.address).map_err(failed)?];
+        let address = sockets[0].local_addr().map_err(failed)?;
+        for _ in 1..threads {
+            sockets.push(bind(address).map_err(failed)?);
+        }
+        Ok(Door {
+            address,
+            facts: Arc::new(HopFacts::default()),
+            listener,
+            sockets: Arc::new(Mutex::new(sockets)),
+            gate: Arc::default(),
+        })
+    }
+
+    /// The same sockets with other settings.
+    pub fn with_settings(&self, listener: Listener) -> Door {
+        let same_hop = listener.forward == self.listener.forward;
+        Door {
+            facts: if same_hop { self.facts.clone() } else { Arc::default() },
+            listener,
+            address: self.address,
+            sockets: self.sockets.clone(),
+            gate: self.gate.clone(),
+        }
+    }
+}
+
+/// One socket of several on the same address: the kernel spreads connections over the event loops.
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(1024)?;
+    Ok(socket.into())
+}
+
+/// Counts sessions, in all and by address.
+#[derive(Debug, Default)]
+pub struct Gate {
+    clients: Mutex<Clients>,
+}
+
+#[derive(Debug, Default)]
+struct Clients {
+    open: u32,
+    by_address: HashMap<IpAddr, Client>,
+}
+
+#[derive(Debug)]
+struct Client {
+    open: u32,
+    minute: Instant,
+    in_minute: u32,
+}
+
+/// Why a session is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The listener is full.
+    Full,
+    /// This address has its share.
+    TooMany,
+    /// This address comes too often.
+    TooFast,
+}
+
+/// A session that was let in; dropping it makes room for another.
+#[derive(Debug)]
+pub struct Ticket {
+    gate: Arc<Gate>,
+    address: IpAddr,
+}
+
+/// Addresses remembered for their rate when they have no session open.
+const IDLE_CLIENTS_MAX: usize = 10_000;
+
+impl Gate {
+    /// Lets a session in, or says why not.
+    pub fn enter(self: &Arc<Gate>, listener: &Listener, address: IpAddr, now: Instant) -> Result<Ticket, Refusal> {
+        let mut clients = self.clients.lock().expect("no holder panics");
+        if clients.open >= listener.connections_max {
+            return Err(Refusal::Full);
+        }
+        if clients.by_address.len() > IDLE_CLIENTS_MAX {
+            clients.by_address.retain(|_, client| client.open > 0);
+        }
+        let client = clients.by_address.entry(address).or_insert(Client { open: 0, minute: now, in_minute: 0 });
+        if now.duration_since(client.minute) >= Duration::from_secs(60) {
+            (client.minute, client.in_minute) = (now, 0);
+        }
+        client.in_minute = client.in_minute.saturating_add(1);
+        if client.open >= listener.connections_per_client_max {
+            return Err(Refusal::TooMany);
+        }
+        if listener.connections_per_minute_max > 0 && client.in_minute > listener.connections_per_minute_max {
+            return Err(Refusal::TooFast);
+        }
+        client.open += 1;
+        clients.open += 1;
+        Ok(Ticket { gate: self.clone(), address })
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut clients = self.gate.clients.lock().expect("no holder panics");
+        clients.open -= 1;
+        if let Some(client) = clients.by_address.get_mut(&self.address) {
+            client.open -= 1;
+            if client.open == 0 && client.minute.elapsed() >= Duration::from_secs(60) {
+                clients.by_address.remove(&self.address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn listener(settings: &str) -> Listener {
+        let text = format!("[[listener]]\nprotocol='smtp'\naddress='127.0.0.1:1'\nforward='discard:'\n{settings}");
+        Config::parse(&text, "test").unwrap().listeners.remove(0)
+    }
+
+    #[test]
+    fn a_full_listener_lets_in_again_after_one_left() {
+        let (gate, listener) = (Arc::new(Gate::default()), listener("connections_max = 1"));
+        let (one, two) = ([127, 0, 0, 1].into(), [127, 0, 0, 2].into());
+        let ticket = gate.enter(&listener, one, Instant::now()).unwrap();
+        assert_eq!(gate.enter(&listener, two, Instant::now()).unwrap_err(), Refusal::Full);
+        drop(ticket);
+        assert!(gate.enter(&listener, two, Instant::now()).is_ok());
+    }
+
+    #[test]
+    fn one_address_has_its_share_and_its_rate() {
+        let (gate, address, now) = (Arc::new(Gate::default()), [127, 0, 0, 1].into(), Instant::now());
+        let listener = listener("connections_per_client_max = 1\nconnections_per_minute_max = 2");
+        let ticket = gate.enter(&listener, address, now).unwrap();
+        assert_eq!(gate.enter(&listener, address, now).unwrap_err(), Refusal::TooMany);
+        drop(ticket);
+        assert_eq!(gate.enter(&listener, address, now).unwrap_err(), Refusal::TooFast);
+        assert!(gate.enter(&listener, address, now + Duration::from_secs(61)).is_ok());
+    }
+}

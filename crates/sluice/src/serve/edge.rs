@@ -1,0 +1,165 @@
+//! One event loop: it accepts connections and runs their sessions.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinHandle, LocalSet};
+
+use super::door::{Door, Refusal};
+use super::hop::{Hop, Leases};
+use super::session::{self, Session};
+use super::site::Site;
+use super::{Control, metrics};
+
+/// What the sessions of one event loop share.
+pub struct Edge {
+    /// The site in force, for new messages.
+    pub site: RefCell<Arc<Site>>,
+    /// Connections to next hops that wait for their next transaction.
+    pub leases: Leases,
+    /// Says when to stop.
+    pub control: watch::Receiver<Control>,
+}
+
+/// Runs an event loop until the program stops and its last session has ended.
+pub fn run(control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop can start");
+    LocalSet::new().block_on(&runtime, serve(control, ready));
+}
+
+async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
+    let site = control.borrow_and_update().site.clone();
+    let edge = Rc::new(Edge { site: RefCell::new(site), leases: Leases::default(), control: control.clone() });
+    let mut accepting: HashMap<SocketAddr, JoinHandle<()>> = HashMap::new();
+    let _ = edge.open(&mut accepting);
+    let _ = ready.send(()).await;
+    drop(ready);
+    while control.changed().await.is_ok() {
+        let Control { site, stopping } = control.borrow_and_update().clone();
+        if stopping {
+            break;
+        }
+        edge.site.replace(site);
+        edge.open(&mut accepting);
+    }
+    accepting.into_values().for_each(|task| task.abort());
+    // Each session holds the edge while it lasts; so do the accepting tasks until they are gone.
+    while Rc::strong_count(&edge) > 1 {
+        edge.leases.clear();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+impl Edge {
+    /// Starts to accept on the sockets that are new, and stops on those that are gone.
+    fn open(self: &Rc<Edge>, accepting: &mut HashMap<SocketAddr, JoinHandle<()>>) {
+        let site = self.site.borrow().clone();
+        accepting.retain(|address, task| {
+            let kept = site.doors.iter().any(|door| door.address == *address) || self.is_metrics(*address);
+            if !kept {
+                task.abort();
+            }
+            kept
+        });
+        for door in &site.doors {
+            let socket = door.sockets.lock().expect("no holder panics").pop();
+            let Some(socket) = socket.filter(|_| !accepting.contains_key(&door.address)) else { continue };
+            let address = door.address;
+            match TcpListener::from_std(socket) {
+                Ok(socket) => {
+                    accepting.insert(address, tokio::task::spawn_local(accept(self.clone(), socket, address)));
+                    tokio::task::spawn_local(probe(self.clone(), door.clone()));
+                }
+                Err(error) => tracing::error!(%address, %error, "cannot accept"),
+            }
+        }
+        if let Some(address) = site.config.metrics.address
+            && let std::collections::hash_map::Entry::Vacant(vacant) = accepting.entry(address)
+            && let Some(task) = self.show_metrics(address)
+        {
+            vacant.insert(task);
+        }
+    }
+
+    fn is_metrics(&self, address: SocketAddr) -> bool {
+        self.site.borrow().config.metrics.address == Some(address)
+    }
+
+    /// Shows the numbers, on the event loop that gets the address first.
+    fn show_metrics(self: &Rc<Edge>, address: SocketAddr) -> Option<JoinHandle<()>> {
+        let socket = std::net::TcpListener::bind(address).ok()?;
+        socket.set_nonblocking(true).ok()?;
+        let listener = TcpListener::from_std(socket).ok()?;
+        let edge = Rc::downgrade(self);
+        let page = move || edge.upgrade().map(|edge| edge.numbers()).unwrap_or_default();
+        Some(tokio::task::spawn_local(metrics::serve(listener, page)))
+    }
+
+    fn numbers(&self) -> String {
+        let site = self.site.borrow();
+        let metrics = &site.metrics;
+        for (count, now) in [
+            (&metrics.head_pool_free_bytes, site.pool.free_bytes() as u64),
+            (&metrics.signatures, site.signatures),
+            (&metrics.database_generation, site.generation),
+        ] {
+            count.set(now);
+        }
+        metrics.text()
+    }
+
+    /// The door at an address, with the settings in force.
+    fn door(&self, address: SocketAddr) -> Option<Arc<Door>> {
+        self.site.borrow().doors.iter().find(|door| door.address == address).cloned()
+    }
+}
+
+/// Learns what the next hop offers, before the first client asks.
+async fn probe(edge: Rc<Edge>, door: Arc<Door>) {
+    let hostname = edge.site.borrow().config.hostname.clone();
+    Hop::probe(&door.listener.forward, &hostname, &edge.leases, &door.facts).await;
+}
+
+async fn accept(edge: Rc<Edge>, socket: TcpListener, address: SocketAddr) {
+    loop {
+        let (stream, client) = match socket.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of descriptors, most likely: sessions that end will free some.
+                tracing::warn!(%address, %error, "cannot accept");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let Some(door) = edge.door(address) else { return };
+        admit(&edge, door, stream, client);
+    }
+}
+
+fn admit(edge: &Rc<Edge>, door: Arc<Door>, stream: TcpStream, client: SocketAddr) {
+    let metrics = edge.site.borrow().metrics.clone();
+    let _ = stream.set_nodelay(true);
+    match door.gate.enter(&door.listener, client.ip(), Instant::now()) {
+        Ok(ticket) => {
+            metrics.sessions_total.add(1);
+            let session = Session::new(edge.clone(), door, client, ticket);
+            tokio::task::spawn_local(session.run(stream));
+        }
+        Err(refusal) => {
+            metrics.sessions_refused_total.add(1);
+            tracing::debug!(%client, ?refusal, "refused");
+            let text = match refusal {
+                Refusal::Full => "4.3.2 Too many sessions, try again later",
+                Refusal::TooMany => "4.7.0 Too many sessions from your address",
+                Refusal::TooFast => "4.7.0 Too many sessions from your address in a minute",
+            };
+            tokio::task::spawn_local(session::turn_away(stream, text));
+        }
+    }
+}

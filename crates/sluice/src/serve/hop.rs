@@ -1,0 +1,224 @@
+//! Where mail goes: one message at a time, to a server, into a Maildir, or nowhere.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Mutex;
+
+use proto::smtp::{Extensions, MailFrom, Protocol, RcptTo, Reply};
+
+use super::maildir::Delivery;
+use super::smtp_hop::{Peer, SmtpHop};
+use crate::config::Forward;
+
+/// A next hop, leased for one message.
+pub enum Hop {
+    /// A server.
+    Smtp(Box<SmtpHop>),
+    /// A Maildir.
+    Maildir(Maildir),
+    /// Nowhere.
+    Discard {
+        /// Recipients that were taken.
+        recipients: u32,
+    },
+}
+
+/// A Maildir, and the mail on its way into it.
+pub struct Maildir {
+    folder: PathBuf,
+    hostname: String,
+    delivery: Option<Delivery>,
+    recipients: u32,
+    /// A carriage return was held back: it is written unless a line feed follows.
+    carriage_return: bool,
+}
+
+impl Hop {
+    /// Leases a hop, and hands it the sender and the first recipient. The reply is the hop's to that recipient, or to
+    /// what it refused before.
+    pub async fn lease(
+        forward: &Forward,
+        hostname: &str,
+        leases: &Leases,
+        facts: &HopFacts,
+        mail: &MailFrom,
+        rcpt: &RcptTo,
+        peer: &Peer<'_>,
+    ) -> (Option<Hop>, Reply) {
+        let taken = Reply::new(250, (2, 1, 5), "Ok");
+        let Some((address, protocol)) = server(forward) else {
+            let Forward::Maildir(folder) = forward else { return (Some(Hop::Discard { recipients: 1 }), taken) };
+            let (folder, hostname) = (folder.clone(), hostname.into());
+            let maildir = Maildir { folder, hostname, delivery: None, recipients: 1, carriage_return: false };
+            return (Some(Hop::Maildir(maildir)), taken);
+        };
+        let leased = SmtpHop::lease(&address, protocol, hostname, leases, facts, mail, rcpt, peer).await;
+        match leased {
+            Ok((hop, reply)) => (Some(Hop::Smtp(Box::new(hop))), reply),
+            Err(reply) => (None, reply),
+        }
+    }
+
+    /// Learns what a hop offers, if it is a server.
+    pub async fn probe(forward: &Forward, hostname: &str, leases: &Leases, facts: &HopFacts) {
+        if let Some((address, protocol)) = server(forward) {
+            SmtpHop::probe(&address, protocol, hostname, leases, facts).await;
+        }
+    }
+
+    /// Hands on another recipient.
+    pub async fn recipient(&mut self, rcpt: &RcptTo) -> Reply {
+        match self {
+            Hop::Smtp(hop) => hop.recipient(rcpt).await,
+            Hop::Maildir(Maildir { recipients, .. }) | Hop::Discard { recipients } => {
+                *recipients += 1;
+                Reply::new(250, (2, 1, 5), "Ok")
+            }
+        }
+    }
+
+    /// Makes ready for content.
+    ///
+    /// # Errors
+    /// The hop's refusal.
+    pub async fn begin(&mut self) -> Result<(), Reply> {
+        match self {
+            Hop::Smtp(hop) => hop.begin().await,
+            Hop::Maildir(maildir) => {
+                let delivery = Delivery::begin(&maildir.folder, &maildir.hostname).await;
+                maildir.delivery = Some(delivery.map_err(|error| disk(&error))?);
+                Ok(())
+            }
+            Hop::Discard { .. } => Ok(()),
+        }
+    }
+
+    /// Hands on content, whose line ends are CRLF.
+    ///
+    /// # Errors
+    /// When the hop has gone; nothing of the message is delivered then.
+    pub async fn write(&mut self, content: &[u8]) -> Result<(), Reply> {
+        match self {
+            Hop::Smtp(hop) => hop.write(content).await,
+            Hop::Maildir(maildir) => maildir.write(content).await.map_err(|error| disk(&error)),
+            Hop::Discard { .. } => Ok(()),
+        }
+    }
+
+    /// Ends the content; from here on the message may be delivered. Returns a reply for each recipient where the hop
+    /// gives one, or one for all.
+    pub async fn commit(&mut self) -> Vec<Reply> {
+        match self {
+            Hop::Smtp(hop) => hop.commit().await,
+            Hop::Maildir(maildir) => {
+                let delivery = maildir.delivery.take().expect("the content has begun");
+                vec![match delivery.commit().await {
+                    Ok(()) => Reply::new(250, (2, 0, 0), "Delivered"),
+                    Err(error) => disk(&error),
+                }]
+            }
+            Hop::Discard { .. } => vec![Reply::new(250, (2, 0, 0), "Discarded")],
+        }
+    }
+
+    /// Drops the message before its end, so that nothing of it is delivered, and gives back the lease if it can be
+    /// used again.
+    pub async fn abandon(self, leases: &Leases) {
+        if let Hop::Smtp(hop) = self {
+            hop.abandon(leases).await;
+        }
+    }
+
+    /// Gives back the lease after the message.
+    pub fn release(self, leases: &Leases) {
+        if let Hop::Smtp(hop) = self {
+            hop.release(leases);
+        }
+    }
+}
+
+impl Maildir {
+    async fn write(&mut self, content: &[u8]) -> std::io::Result<()> {
+        let mut lines = Vec::with_capacity(content.len() + 1);
+        for &byte in content {
+            if std::mem::take(&mut self.carriage_return) && byte != b'\n' {
+                lines.push(b'\r');
+            }
+            match byte {
+                b'\r' => self.carriage_return = true,
+                byte => lines.push(byte),
+            }
+        }
+        self.delivery.as_mut().expect("the content has begun").write(&lines).await
+    }
+}
+
+/// The server behind a next hop, if there is one.
+fn server(forward: &Forward) -> Option<(String, Protocol)> {
+    match forward {
+        Forward::Smtp(address) => Some((address.clone(), Protocol::Smtp)),
+        Forward::Lmtp(address) => Some((address.clone(), Protocol::Lmtp)),
+        Forward::LmtpSocket(path) => Some((path.display().to_string(), Protocol::Lmtp)),
+        Forward::Maildir(_) | Forward::Discard => None,
+    }
+}
+
+fn disk(error: &std::io::Error) -> Reply {
+    tracing::error!(%error, "cannot write to the Maildir");
+    Reply::new(451, (4, 3, 0), "Cannot store the message now")
+}
+
+/// What is known of a hop without asking it again.
+#[derive(Debug, Default)]
+pub struct HopFacts(Mutex<Option<Extensions>>);
+
+impl HopFacts {
+    /// What it offered when it was last spoken to.
+    pub fn extensions(&self) -> Option<Extensions> {
+        *self.0.lock().expect("no holder panics")
+    }
+
+    /// It has been spoken to.
+    pub fn learn(&self, extensions: Extensions) {
+        *self.0.lock().expect("no holder panics") = Some(extensions);
+    }
+}
+
+/// Connections that have finished a message and wait for the next, for each hop of this event loop.
+#[derive(Default)]
+pub struct Leases(Rc<RefCell<HashMap<String, Vec<SmtpHop>>>>);
+
+/// Idle connections kept to one hop by one event loop.
+const IDLE_MAX: usize = 32;
+
+impl Leases {
+    /// A connection that waits.
+    pub fn take(&self, address: &str) -> Option<SmtpHop> {
+        let mut idle = self.0.borrow_mut();
+        let waiting = idle.get_mut(address)?;
+        // The longest unused ones are closed one by one, as load goes down.
+        while let Some(hop) = waiting.pop() {
+            if hop.is_fresh() {
+                return Some(hop);
+            }
+        }
+        None
+    }
+
+    /// A connection that may be used again.
+    pub fn give(&self, address: &str, hop: SmtpHop) {
+        let mut idle = self.0.borrow_mut();
+        let waiting = idle.entry(address.to_string()).or_default();
+        waiting.retain(SmtpHop::is_fresh);
+        if waiting.len() < IDLE_MAX {
+            waiting.push(hop);
+        }
+    }
+
+    /// Closes all of them.
+    pub fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+}

@@ -1,0 +1,108 @@
+//! The numbers, and the small HTTP server that shows them to Prometheus.
+//!
+//! It answers `GET /metrics` (text exposition format 0.0.4) and `GET /healthz`, one request a connection, and nothing
+//! else; it is meant for a private address.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A number that only grows, or a level.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    /// One more.
+    pub fn add(&self, count: u64) {
+        self.0.fetch_add(count, Relaxed);
+    }
+
+    /// One less.
+    pub fn sub(&self, count: u64) {
+        self.0.fetch_sub(count, Relaxed);
+    }
+
+    /// This much.
+    pub fn set(&self, count: u64) {
+        self.0.store(count, Relaxed);
+    }
+
+    /// How much it is.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+macro_rules! numbers {
+    ($($field:ident $kind:literal $help:literal,)*) => {
+        /// The numbers of the whole program.
+        #[derive(Debug, Default)]
+        pub struct Metrics { $(#[doc = $help] pub $field: Count,)* }
+
+        impl Metrics {
+            /// The numbers in Prometheus' text format.
+            pub fn text(&self) -> String {
+                let mut text = String::new();
+                $(
+                    let name = concat!("sluice_", stringify!($field));
+                    let _ = write!(text, "# HELP {name} {}\n# TYPE {name} {}\n{name} {}\n", $help, $kind, self.$field.get());
+                )*
+                text
+            }
+        }
+    };
+}
+
+numbers! {
+    sessions_open "gauge" "Sessions open now.",
+    sessions_total "counter" "Sessions accepted.",
+    sessions_refused_total "counter" "Sessions refused for a limit.",
+    messages_total "counter" "Messages received to their end.",
+    messages_passed_total "counter" "Messages handed on as they were.",
+    messages_tagged_total "counter" "Messages handed on with a mark.",
+    messages_blanked_total "counter" "Messages handed on with a part overwritten.",
+    messages_quarantined_total "counter" "Messages put into quarantine.",
+    messages_rejected_total "counter" "Messages refused for what they hold.",
+    messages_deferred_total "counter" "Messages refused for the time being.",
+    messages_streamed_total "counter" "Messages larger than their head window.",
+    content_bytes_total "counter" "Bytes of content received.",
+    inspect_microseconds_total "counter" "Time spent in inspection.",
+    head_pool_free_bytes "gauge" "Bytes of the head-window pool that are free.",
+    signatures "gauge" "Signatures loaded.",
+    database_generation "gauge" "How often the signatures have been loaded.",
+}
+
+/// Answers requests until the listener fails. `page` makes the text of `/metrics`.
+pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Clone + 'static) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let page = page.clone();
+        tokio::task::spawn_local(async move {
+            let answered = answer(stream, page);
+            let _ = tokio::time::timeout(std::time::Duration::from_secs(10), answered).await;
+        });
+    }
+}
+
+async fn answer(mut stream: TcpStream, page: impl Fn() -> String) -> std::io::Result<()> {
+    let mut request = [0; 2048];
+    let mut len = 0;
+    while len < request.len() && !request[..len].windows(4).any(|four| four == b"\r\n\r\n") {
+        match stream.read(&mut request[len..]).await? {
+            0 => break,
+            count => len += count,
+        }
+    }
+    let (status, body) = match request[..len].split(|&byte| byte == b' ').nth(1) {
+        Some(b"/metrics") => ("200 OK", page()),
+        Some(b"/healthz") => ("200 OK", "ok\n".to_string()),
+        _ => ("404 Not Found", "not found\n".to_string()),
+    };
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body.as_bytes()).await
+}

@@ -1,0 +1,142 @@
+//! `sluice serve`: the gateway.
+//!
+//! The main thread owns the configuration, the listening sockets and the signals. One event loop for each core takes
+//! connections; a session lives on one loop from its first byte to its last, and nothing is shared between loops but
+//! counters, the head-window pool and the signatures.
+//!
+//! ```text
+//! main ── signals, reload ──┬─ edge 0 ── sessions: socket · smtp::Server · Inspection · Hop
+//!                           └─ edge 1 ── ...
+//! ```
+
+mod door;
+mod edge;
+mod hop;
+mod intake;
+mod log;
+mod maildir;
+mod message;
+mod metrics;
+mod notice;
+mod pool;
+mod quarantine;
+mod session;
+mod site;
+mod smtp_hop;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+
+use crate::Failure;
+use crate::cli::Serve;
+use site::Site;
+
+/// What the main thread tells the event loops.
+#[derive(Clone)]
+pub struct Control {
+    /// What is served.
+    pub site: Arc<Site>,
+    /// No new sessions; those under way come to their end.
+    pub stopping: bool,
+}
+
+/// Runs until a signal ends it.
+pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
+    let site = Arc::new(Site::load(args, None)?);
+    log::start(&site.config.log);
+    let (control, watched) = watch::channel(Control { site: site.clone(), stopping: false });
+    let (ready, readies) = mpsc::channel(site.threads());
+    let edges: Vec<_> = (0..site.threads())
+        .map(|index| {
+            let (watched, ready) = (watched.clone(), ready.clone());
+            std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || edge::run(watched, ready))
+        })
+        .collect::<Result<_, _>>()?;
+    drop((watched, ready));
+
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(supervise(args, control, readies))?;
+    for edge in edges {
+        if edge.join().is_err() {
+            return Err("an event loop failed".into());
+        }
+    }
+    tracing::info!("stopped");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for signals until one ends the program.
+async fn supervise(
+    args: &Serve,
+    control: watch::Sender<Control>,
+    mut readies: mpsc::Receiver<()>,
+) -> Result<(), Failure> {
+    let [mut hangup, mut terminate, mut interrupt] =
+        [signal(SignalKind::hangup())?, signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
+    for _ in 0..control.borrow().site.threads() {
+        readies.recv().await.ok_or("an event loop did not start")?;
+    }
+    announce(&control.borrow().site, args.config.is_none());
+    loop {
+        tokio::select! {
+            _ = hangup.recv() => reload(args, &control),
+            _ = stop(&mut terminate, &mut interrupt) => break,
+        }
+    }
+    let site = control.borrow().site.clone();
+    tracing::info!(sessions = site.metrics.sessions_open.get(), "stopping");
+    control.send_modify(|control| control.stopping = true);
+    // A second signal means now.
+    tokio::select! {
+        _ = control.closed() => {}
+        _ = stop(&mut terminate, &mut interrupt) => tracing::warn!("sessions cut off by a second signal"),
+        _ = tokio::time::sleep(Duration::from_secs(site.config.resources.stop_seconds)) => {
+            tracing::warn!("sessions cut off after {} s", site.config.resources.stop_seconds);
+        }
+    }
+    if !control.is_closed() {
+        std::process::exit(0);
+    }
+    Ok(())
+}
+
+async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+/// Reads everything anew; what is wrong leaves the old in force.
+fn reload(args: &Serve, control: &watch::Sender<Control>) {
+    let old = control.borrow().site.clone();
+    match Site::load(args, Some(&old)) {
+        Ok(site) => {
+            tracing::info!(generation = site.generation, signatures = site.signatures, "reloaded");
+            control.send_modify(|control| control.site = Arc::new(site));
+        }
+        Err(error) => tracing::error!(%error, "not reloaded, the old configuration stays in force"),
+    }
+}
+
+/// Says in one line that every listener is ready, and to a newcomer what to type next.
+fn announce(site: &Site, first_steps: bool) {
+    let doors = site.doors.iter().map(|door| {
+        let listener = &door.listener;
+        format!("{:?} {} -> {}", listener.protocol, door.address, listener.forward).to_lowercase()
+    });
+    println!("sluice: ready: {}", doors.collect::<Vec<_>>().join(", "));
+    if !first_steps {
+        return;
+    }
+    let Some(door) = site.doors.first() else { return };
+    println!("\nSend a clean mail, and one with the EICAR test file; the first arrives, the second is refused:\n");
+    let swaks = format!("swaks --server {} --from you@example.org --to me@example.org", door.address);
+    println!("  {swaks}");
+    println!("  {swaks} --attach-body 'X5O!P%@AP[4\\PZX54(P^)7CC)7}}$EICAR-STANDARD-ANTIVIRUS-TEST-''FILE!$H+H*'\n");
+    println!("Ctrl-C ends it. Your own configuration: sluice serve --config FILE");
+}

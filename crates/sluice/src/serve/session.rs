@@ -1,0 +1,310 @@
+//! One session: a client, the inspection of what it sends, and the next hop.
+//!
+//! The session is one task. It takes from the client only what the inspection has room for and the hop takes off its
+//! hands, so a slow peer on either side slows its own mail and nobody else's.
+//!
+//! The next hop is leased at the first recipient; its refusals are the client's. The end of the content is never sent
+//! before the verdict, and the client is told of success only after the hop was.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use proto::smtp::{self, Extensions, MailFrom, RcptTo, Reply, Server, ServerEvent};
+use stream::Window;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::door::{Door, Ticket};
+use super::edge::Edge;
+use super::hop::Hop;
+use super::intake::Intake;
+use super::message::new_id;
+use super::smtp_hop::Peer;
+use crate::config::{Forward, Protocol};
+
+/// Bytes read from a client at a time.
+const INPUT_BYTES: usize = 8 << 10;
+
+/// Bytes of content told at a time.
+const CONTENT_BYTES: usize = 8 << 10;
+
+/// How long a client may take to take what we say.
+const REPLY_WAIT: Duration = Duration::from_secs(60);
+
+/// One session.
+pub struct Session {
+    pub(super) edge: Rc<Edge>,
+    pub(super) door: Arc<Door>,
+    pub(super) client: SocketAddr,
+    pub(super) hello: String,
+    pub(super) extended: bool,
+    xforward: Vec<(String, String)>,
+    _ticket: Ticket,
+    server: Server,
+    started: Instant,
+    transaction: Option<Transaction>,
+    intake: Option<Box<Intake>>,
+}
+
+/// A message under way.
+pub struct Transaction {
+    /// Its name.
+    pub id: String,
+    /// From whom.
+    pub mail: MailFrom,
+    /// For whom; those that the hop has taken.
+    pub recipients: Vec<RcptTo>,
+    /// The leased hop, from the first recipient on.
+    pub hop: Option<Hop>,
+}
+
+/// Tells a client that it is not let in.
+pub async fn turn_away(mut stream: TcpStream, text: &str) {
+    let _ = timeout(REPLY_WAIT, stream.write_all(format!("421 {text}\r\n").as_bytes())).await;
+}
+
+impl Session {
+    /// A session that was let in.
+    pub fn new(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket) -> Session {
+        let hostname = edge.site.borrow().config.hostname.clone();
+        let listener = &door.listener;
+        let config = smtp::Config {
+            hostname,
+            protocol: match listener.protocol {
+                Protocol::Smtp => smtp::Protocol::Smtp,
+                Protocol::Lmtp => smtp::Protocol::Lmtp,
+            },
+            extensions: offered(&door, client),
+            recipients_max: listener.recipients_max,
+            ..smtp::Config::default()
+        };
+        edge.site.borrow().metrics.sessions_open.add(1);
+        Session {
+            edge,
+            door,
+            client,
+            hello: String::new(),
+            extended: false,
+            xforward: Vec::new(),
+            _ticket: ticket,
+            server: Server::new(config, 0),
+            started: Instant::now(),
+            transaction: None,
+            intake: None,
+        }
+    }
+
+    /// Runs the session to its end.
+    pub async fn run(mut self, mut stream: TcpStream) {
+        tracing::debug!(client = %self.client, "session begins");
+        let outcome = self.converse(&mut stream).await;
+        if let Some(transaction) = self.transaction.take() {
+            let reason = if outcome.is_err() { "the client was lost" } else { "the client left" };
+            tracing::debug!(id = transaction.id, client = %self.client, reason, "message not finished");
+            self.abandon(transaction).await;
+        }
+        tracing::debug!(client = %self.client, ms = self.started.elapsed().as_millis() as u64, "session ends");
+    }
+
+    async fn converse(&mut self, stream: &mut TcpStream) -> std::io::Result<()> {
+        let mut input = Vec::new();
+        let mut at = 0;
+        let mut content = Window::with_capacity(smtp::LineReader::ROOM_MIN);
+        loop {
+            let (taken, event) = self.server.step(self.now(), &input[at..], &mut content);
+            at += taken;
+            match event {
+                ServerEvent::Idle if taken == 0 => {
+                    debug_assert!(at == input.len(), "input is left and nothing is done with it");
+                    self.flush(stream).await?;
+                    if !self.read(stream, &mut input).await? {
+                        return Ok(());
+                    }
+                    at = 0;
+                }
+                ServerEvent::Idle => {}
+                ServerEvent::Content => {
+                    let (intake, transaction) = self.under_way();
+                    intake.take(transaction, content.filled()).await;
+                    content.clear();
+                }
+                ServerEvent::Data => {
+                    self.begin();
+                    content = Window::with_capacity(CONTENT_BYTES);
+                }
+                ServerEvent::End { bare_line_ends } => {
+                    self.flush(stream).await?;
+                    content = Window::with_capacity(smtp::LineReader::ROOM_MIN);
+                    self.end(bare_line_ends).await;
+                }
+                ServerEvent::Closed => return self.flush(stream).await,
+                event => self.answer(event).await,
+            }
+        }
+    }
+
+    /// Answers what is said between messages.
+    async fn answer(&mut self, event: ServerEvent) {
+        match event {
+            ServerEvent::Hello { domain, extended } => {
+                self.hello = domain;
+                self.extended = extended;
+                self.reset().await;
+            }
+            ServerEvent::Xforward(attributes) => self.xforward = attributes,
+            ServerEvent::Mail(mail) => {
+                self.reset().await;
+                self.transaction = Some(Transaction { id: new_id(), mail, recipients: Vec::new(), hop: None });
+                self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
+            }
+            ServerEvent::Recipient(rcpt) => {
+                let reply = self.recipient(rcpt).await;
+                self.server.reply(&reply);
+            }
+            ServerEvent::Reset => self.reset().await,
+            _ => {}
+        }
+    }
+
+    /// Hands a recipient to the next hop, which is leased for the first one.
+    async fn recipient(&mut self, rcpt: RcptTo) -> Reply {
+        let Some(transaction) = &mut self.transaction else { return Reply::new(503, (5, 5, 1), "Say MAIL first") };
+        let reply = match &mut transaction.hop {
+            Some(hop) => hop.recipient(&rcpt).await,
+            None => {
+                let peer = Peer {
+                    address: self.client.ip(),
+                    hello: &self.hello,
+                    xforward: &self.xforward,
+                    lmtp: self.door.listener.protocol == Protocol::Lmtp,
+                };
+                let hostname = self.edge.site.borrow().config.hostname.clone();
+                let forward = &self.door.listener.forward;
+                let mail = &transaction.mail;
+                let facts = &self.door.facts;
+                let (hop, reply) = Hop::lease(forward, &hostname, &self.edge.leases, facts, mail, &rcpt, &peer).await;
+                transaction.hop = hop;
+                reply
+            }
+        };
+        if reply.is_positive() {
+            transaction.recipients.push(rcpt);
+        } else {
+            tracing::info!(id = transaction.id, client = %self.client, from = %transaction.mail.path, to = %rcpt.path, %reply, "recipient refused");
+        }
+        reply
+    }
+
+    /// The content may come.
+    fn begin(&mut self) {
+        let transaction = self.transaction.as_ref().expect("the server half asks for recipients first");
+        self.intake = Some(Box::new(Intake::new(self, &transaction.id)));
+        self.server.begin();
+    }
+
+    fn under_way(&mut self) -> (&mut Intake, &mut Transaction) {
+        let intake = self.intake.as_mut().expect("content comes after its beginning");
+        let transaction = self.transaction.as_mut().expect("content belongs to a message");
+        (intake, transaction)
+    }
+
+    /// The content is complete: the verdict, what follows from it, and the reply.
+    async fn end(&mut self, bare_line_ends: bool) {
+        let mut transaction = self.transaction.take().expect("content belongs to a message");
+        let intake = self.intake.take().expect("content comes after its beginning");
+        let replies = intake.conclude(self, &mut transaction, bare_line_ends).await;
+        let count = match self.door.listener.protocol {
+            Protocol::Smtp => 1,
+            Protocol::Lmtp => self.server.recipients() as usize,
+        };
+        // A hop that gave one reply gave it for all.
+        for index in 0..count {
+            self.server.reply(replies.get(index).unwrap_or(&replies[0]));
+        }
+    }
+
+    async fn reset(&mut self) {
+        self.intake = None;
+        if let Some(transaction) = self.transaction.take() {
+            self.abandon(transaction).await;
+        }
+    }
+
+    async fn abandon(&self, transaction: Transaction) {
+        if let Some(hop) = transaction.hop {
+            hop.abandon(&self.edge.leases).await;
+        }
+    }
+
+    async fn flush(&mut self, stream: &mut TcpStream) -> std::io::Result<()> {
+        if self.server.outbox().is_empty() {
+            return Ok(());
+        }
+        timeout(REPLY_WAIT, stream.write_all(self.server.outbox())).await??;
+        self.server.sent(self.server.outbox().len());
+        Ok(())
+    }
+
+    /// Waits for more from the client; whether there is more to do.
+    async fn read(&mut self, stream: &mut TcpStream, input: &mut Vec<u8>) -> std::io::Result<bool> {
+        if self.server.is_closed() {
+            return Ok(false);
+        }
+        let end = Duration::from_secs(self.door.listener.session_seconds_max);
+        let deadline = self.started + Duration::from_millis(self.server.deadline()).min(end);
+        let mut control = self.edge.control.clone();
+        input.clear();
+        input.reserve_exact(INPUT_BYTES);
+        tokio::select! {
+            biased;
+            read = stream.read_buf(input) => return Ok(read? > 0),
+            () = tokio::time::sleep_until(deadline.into()) => self.server.timeout(),
+            _ = control.wait_for(|control| control.stopping), if self.server.is_idle() => {
+                self.server.close(Reply::new(421, (4, 3, 2), "Going down, try again later"));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Milliseconds since the session began.
+    fn now(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.edge.site.borrow().metrics.sessions_open.sub(1);
+    }
+}
+
+/// What is offered to a client: what we do, as far as the next hop does not stand against it.
+fn offered(door: &Door, client: SocketAddr) -> Extensions {
+    let listener = &door.listener;
+    let ours = listener.message_bytes_max;
+    let hop = match listener.forward {
+        Forward::Maildir(_) | Forward::Discard => {
+            Extensions { eight_bit_mime: true, smtputf8: true, ..Extensions::default() }
+        }
+        // Of a hop that has not been spoken to yet, what nearly all of them do is expected.
+        _ => door.facts.extensions().unwrap_or(Extensions { eight_bit_mime: true, ..Extensions::default() }),
+    };
+    let size = match (ours, hop.size.unwrap_or(0)) {
+        (0, theirs) => theirs,
+        (ours, 0) => ours,
+        (ours, theirs) => ours.min(theirs),
+    };
+    Extensions {
+        pipelining: true,
+        size: Some(size),
+        eight_bit_mime: hop.eight_bit_mime,
+        smtputf8: hop.smtputf8,
+        chunking: true,
+        enhanced_status_codes: true,
+        dsn: hop.dsn,
+        xforward: listener.xforward_from.contains(&client.ip()),
+    }
+}

@@ -1,0 +1,101 @@
+//! Everything that is made from one reading of the configuration.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use inspect::Engine;
+
+use super::door::Door;
+use super::metrics::Metrics;
+use super::pool::Pool;
+use crate::cli::Serve;
+use crate::config::{Config, Forward};
+use crate::{Failure, database};
+
+/// What one run of the program serves, until the next reload.
+pub struct Site {
+    /// The configuration.
+    pub config: Config,
+    /// Signatures and bounds.
+    pub engine: Arc<Engine>,
+    /// How many signatures.
+    pub signatures: u64,
+    /// How often the signatures have been loaded.
+    pub generation: u64,
+    /// The doors.
+    pub doors: Vec<Arc<Door>>,
+    /// The pool of head windows; one for the whole run.
+    pub pool: Arc<Pool>,
+    /// The numbers; one set for the whole run.
+    pub metrics: Arc<Metrics>,
+}
+
+/// What is served without a configuration.
+const FIRST_STEPS: &str = r#"
+[[listener]]
+protocol = "smtp"
+address = "127.0.0.1:2525"
+forward = "maildir:maildir"
+"#;
+
+impl Site {
+    /// Reads configuration and signatures and opens the listening sockets that `old` does not have.
+    ///
+    /// # Errors
+    /// When something cannot be read, understood or opened; nothing has changed then.
+    pub fn load(args: &Serve, old: Option<&Site>) -> Result<Site, Failure> {
+        let mut config = match &args.config {
+            Some(path) => Config::read(path)?,
+            None => Config::parse(FIRST_STEPS, "built-in configuration")?,
+        };
+        config.database.paths.extend(args.database.databases.iter().cloned());
+        if config.listeners.is_empty() {
+            return Err("the configuration has no [[listener]]".into());
+        }
+        let loaded = database::load(&config.database.paths, config.database.builtin)?;
+        for refused in &loaded.refused {
+            tracing::debug!("signature refused: {refused}");
+        }
+        let (pool, metrics) = match old {
+            Some(old) => (old.pool.clone(), old.metrics.clone()),
+            None => (Arc::new(Pool::new(config.resources.head_pool_bytes)), Arc::new(Metrics::default())),
+        };
+        let generation = old.map_or(1, |old| old.generation + 1);
+        let engine = Arc::new(Engine { database: loaded.database, limits: config.limits.limits() });
+        let threads = threads(&config);
+        let doors = config.listeners.iter().map(|listener| {
+            let known = old.and_then(|old| old.doors.iter().find(|door| door.listener.address == listener.address));
+            match known {
+                Some(door) => Ok(Arc::new(door.with_settings(listener.clone()))),
+                None => Door::open(listener.clone(), threads).map(Arc::new),
+            }
+        });
+        let doors = doors.collect::<Result<Vec<_>, String>>()?;
+        for folder in doors.iter().filter_map(|door| prepared_folder(door)) {
+            super::maildir::prepare(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+        for folder in doors.iter().filter_map(|door| door.listener.quarantine.clone()) {
+            std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+        Ok(Site { config, engine, signatures: loaded.signatures, generation, doors, pool, metrics })
+    }
+
+    /// How many event loops there are.
+    pub fn threads(&self) -> usize {
+        threads(&self.config)
+    }
+}
+
+fn threads(config: &Config) -> usize {
+    match config.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    }
+}
+
+fn prepared_folder(door: &Door) -> Option<PathBuf> {
+    match &door.listener.forward {
+        Forward::Maildir(path) => Some(path.clone()),
+        _ => None,
+    }
+}

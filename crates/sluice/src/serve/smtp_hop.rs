@@ -1,0 +1,379 @@
+//! A connection to a next hop that speaks SMTP or LMTP.
+//!
+//! The timeouts are those of RFC 5321, section 4.5.3.2. A connection that has finished a message is kept for the next;
+//! if it turns out to be dead when the next begins, a new one is made, once, before anything was promised.
+//!
+//! Where the hop offers CHUNKING the content goes by BDAT: dropping it is an RSET then, and the connection lives on.
+//! By DATA, the connection is closed before the final dot.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use proto::smtp::{Asked, Client, ClientEvent, MailFrom, Protocol, RcptTo, Reply};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+use super::hop::{HopFacts, Leases};
+
+const CONNECT_WAIT: Duration = Duration::from_secs(30);
+const GREETING_WAIT: Duration = Duration::from_secs(300);
+const COMMAND_WAIT: Duration = Duration::from_secs(300);
+const DATA_WAIT: Duration = Duration::from_secs(120);
+const CONTENT_WAIT: Duration = Duration::from_secs(180);
+const DONE_WAIT: Duration = Duration::from_secs(600);
+const QUIET_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a connection is kept for the next message.
+const IDLE_WAIT: Duration = Duration::from_secs(10);
+
+/// Content is collected into chunks of this size for BDAT.
+const CHUNK_BYTES: usize = 16 << 10;
+
+/// The client, as the next hop may be told by XFORWARD.
+pub struct Peer<'a> {
+    /// Where it comes from.
+    pub address: IpAddr,
+    /// What it calls itself.
+    pub hello: &'a str,
+    /// What a trusted client told about its own client; then that is told, and not the two above.
+    pub xforward: &'a [(String, String)],
+    /// Whether it speaks LMTP, and so can be told how each recipient fared.
+    pub lmtp: bool,
+}
+
+/// An open connection.
+pub struct SmtpHop {
+    address: String,
+    wire: Box<dyn Wire>,
+    client: Client,
+    protocol: Protocol,
+    recipients: u32,
+    /// Whether a message may have several recipients.
+    many_recipients: bool,
+    /// Content that waits to become a chunk.
+    chunk: Option<Vec<u8>>,
+    in_data: bool,
+    broken: bool,
+    used: Instant,
+    input: Vec<u8>,
+}
+
+trait Wire: AsyncRead + AsyncWrite + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Unpin> Wire for T {}
+
+impl SmtpHop {
+    /// Leases a connection and hands on the sender and the first recipient.
+    ///
+    /// # Errors
+    /// The reply for the client: what the hop refused, or why it could not be asked.
+    #[allow(clippy::too_many_arguments, reason = "one place makes the call; a struct would be built for it alone")]
+    pub async fn lease(
+        address: &str,
+        protocol: Protocol,
+        hostname: &str,
+        leases: &Leases,
+        facts: &HopFacts,
+        mail: &MailFrom,
+        rcpt: &RcptTo,
+        peer: &Peer<'_>,
+    ) -> Result<(SmtpHop, Reply), Reply> {
+        if let Some(mut hop) = leases.take(address) {
+            match hop.envelope(mail, rcpt, peer).await {
+                Err(Lost::Gone) => {}
+                outcome => return hop.entered(outcome, leases).await,
+            }
+        }
+        let mut hop = SmtpHop::connect(address, protocol, hostname).await?;
+        facts.learn(*hop.client.extensions());
+        let outcome = hop.envelope(mail, rcpt, peer).await;
+        hop.entered(outcome, leases).await
+    }
+
+    /// What the envelope's fate means for the connection.
+    async fn entered(mut self, outcome: Result<Reply, Lost>, leases: &Leases) -> Result<(SmtpHop, Reply), Reply> {
+        match outcome {
+            Ok(reply) => {
+                self.recipients = u32::from(reply.is_positive());
+                Ok((self, reply))
+            }
+            Err(Lost::Refused(reply)) => {
+                self.abandon(leases).await;
+                Err(reply)
+            }
+            Err(Lost::Gone) => Err(gone()),
+        }
+    }
+
+    /// Speaks to the hop to learn what it offers, and keeps the connection for the first message.
+    pub async fn probe(address: &str, protocol: Protocol, hostname: &str, leases: &Leases, facts: &HopFacts) {
+        if let Ok(hop) = SmtpHop::connect(address, protocol, hostname).await {
+            facts.learn(*hop.client.extensions());
+            hop.release(leases);
+        }
+    }
+
+    async fn connect(address: &str, protocol: Protocol, hostname: &str) -> Result<SmtpHop, Reply> {
+        let unreachable = |error: &dyn std::fmt::Display| {
+            tracing::warn!(hop = address, %error, "next hop not reachable");
+            Reply::new(451, (4, 4, 1), "The next hop cannot be reached now")
+        };
+        let wire = match timeout(CONNECT_WAIT, open(address)).await {
+            Ok(Ok(wire)) => wire,
+            Ok(Err(error)) => return Err(unreachable(&error)),
+            Err(_) => return Err(unreachable(&"timed out")),
+        };
+        let mut hop = SmtpHop {
+            address: address.into(),
+            wire,
+            client: Client::new(hostname, protocol),
+            protocol,
+            recipients: 0,
+            many_recipients: true,
+            chunk: None,
+            in_data: false,
+            broken: false,
+            used: Instant::now(),
+            input: Vec::new(),
+        };
+        let greeting = hop.reply(Asked::Greeting, GREETING_WAIT).await.map_err(|lost| lost.reply())?;
+        if !greeting.is_positive() {
+            return Err(Reply::new(451, (4, 4, 1), "The next hop takes no mail now"));
+        }
+        hop.client.hello();
+        let hello = hop.reply(Asked::Hello, COMMAND_WAIT).await.map_err(|lost| lost.reply())?;
+        if !hello.is_positive() {
+            return Err(Reply::new(451, (4, 4, 1), "The next hop does not want to talk"));
+        }
+        Ok(hop)
+    }
+
+    /// Sender and first recipient, in one go where the hop lets us.
+    async fn envelope(&mut self, mail: &MailFrom, rcpt: &RcptTo, peer: &Peer<'_>) -> Result<Reply, Lost> {
+        self.many_recipients = self.protocol == Protocol::Smtp || peer.lmtp;
+        if self.client.extensions().xforward {
+            self.client.xforward(&attributes(peer));
+            self.reply(Asked::Xforward, COMMAND_WAIT).await?;
+        }
+        self.client.mail(mail).map_err(|unsupported| Lost::Refused(unsupported.reply()))?;
+        let pipelining = self.client.extensions().pipelining;
+        if pipelining {
+            self.client.recipient(rcpt).map_err(|unsupported| Lost::Refused(unsupported.reply()))?;
+        }
+        let sender = self.reply(Asked::Mail, COMMAND_WAIT).await?;
+        if !sender.is_positive() {
+            if pipelining {
+                self.reply(Asked::Recipient, COMMAND_WAIT).await?;
+            }
+            return Err(Lost::Refused(sender));
+        }
+        if !pipelining {
+            self.client.recipient(rcpt).map_err(|unsupported| Lost::Refused(unsupported.reply()))?;
+        }
+        self.reply(Asked::Recipient, COMMAND_WAIT).await
+    }
+
+    /// Hands on another recipient.
+    pub async fn recipient(&mut self, rcpt: &RcptTo) -> Reply {
+        if self.recipients > 0 && !self.many_recipients {
+            return Reply::new(452, (4, 5, 3), "One recipient at a time");
+        }
+        if let Err(unsupported) = self.client.recipient(rcpt) {
+            return unsupported.reply();
+        }
+        let reply = self.reply(Asked::Recipient, COMMAND_WAIT).await.unwrap_or_else(|lost| lost.reply());
+        self.recipients += u32::from(reply.is_positive());
+        reply
+    }
+
+    /// Makes ready for content.
+    pub async fn begin(&mut self) -> Result<(), Reply> {
+        if self.client.extensions().chunking {
+            self.chunk = Some(Vec::new());
+            return Ok(());
+        }
+        self.client.data();
+        let reply = self.reply(Asked::Data, DATA_WAIT).await.map_err(|lost| lost.reply())?;
+        if reply.code != 354 {
+            return Err(if reply.is_positive() { gone() } else { reply });
+        }
+        self.in_data = true;
+        Ok(())
+    }
+
+    /// Hands on content.
+    pub async fn write(&mut self, mut content: &[u8]) -> Result<(), Reply> {
+        let Some(chunk) = &mut self.chunk else {
+            // The outbox holds one piece at a time.
+            while !content.is_empty() {
+                let (piece, rest) = content.split_at(content.len().min(CHUNK_BYTES));
+                self.client.content(piece);
+                content = rest;
+                self.flush(CONTENT_WAIT).await.map_err(|lost| lost.reply())?;
+            }
+            return Ok(());
+        };
+        chunk.extend_from_slice(content);
+        if chunk.len() < CHUNK_BYTES {
+            return Ok(());
+        }
+        let mut full = std::mem::take(chunk);
+        self.client.chunk(&full, None);
+        full.clear();
+        self.chunk = Some(full);
+        let reply = self.reply(Asked::Chunk, CONTENT_WAIT).await.map_err(|lost| lost.reply())?;
+        if reply.is_positive() { Ok(()) } else { Err(reply) }
+    }
+
+    /// Ends the content.
+    pub async fn commit(&mut self) -> Vec<Reply> {
+        match self.chunk.take() {
+            Some(rest) => self.client.chunk(&rest, Some(self.recipients)),
+            None => self.client.end(self.recipients),
+        }
+        let count = if self.protocol == Protocol::Lmtp { self.recipients } else { 1 };
+        let mut replies = Vec::new();
+        for _ in 0..count {
+            match self.reply(Asked::Done, DONE_WAIT).await {
+                Ok(reply) => replies.push(reply),
+                // Whether it was delivered is not known: the client has to try again, and may deliver twice.
+                Err(lost) => replies.push(lost.reply()),
+            }
+        }
+        self.in_data = false;
+        self.recipients = 0;
+        replies
+    }
+
+    /// Drops the message.
+    pub async fn abandon(mut self, leases: &Leases) {
+        if self.broken || self.in_data {
+            return;
+        }
+        self.client.reset();
+        let reset = timeout(QUIET_WAIT, self.reply(Asked::Reset, QUIET_WAIT)).await;
+        if matches!(reset, Ok(Ok(reply)) if reply.is_positive()) {
+            self.recipients = 0;
+            self.chunk = None;
+            self.release(leases);
+        }
+    }
+
+    /// Keeps the connection for the next message.
+    pub fn release(mut self, leases: &Leases) {
+        if self.broken || self.in_data || self.client.is_waiting() {
+            return;
+        }
+        self.used = Instant::now();
+        self.input = Vec::new();
+        let address = self.address.clone();
+        leases.give(&address, self);
+    }
+
+    /// Whether it may still be alive.
+    pub fn is_fresh(&self) -> bool {
+        self.used.elapsed() < IDLE_WAIT
+    }
+
+    /// Sends what is in the outbox, and waits for the reply to `asked`.
+    async fn reply(&mut self, asked: Asked, wait: Duration) -> Result<Reply, Lost> {
+        self.flush(wait).await?;
+        loop {
+            let (taken, event) = self.client.step(&self.input);
+            self.input.drain(..taken);
+            match event {
+                ClientEvent::Reply(answered, reply) if answered == asked => {
+                    if reply.code == 421 {
+                        self.broken = true;
+                    }
+                    return Ok(reply);
+                }
+                ClientEvent::Reply(answered, _) => return Err(self.lost(&format!("it answered {answered:?}"))),
+                ClientEvent::Broken(reason) => return Err(self.lost(reason)),
+                ClientEvent::Idle => self.read(wait).await?,
+            }
+            if !self.client.outbox().is_empty() {
+                self.flush(wait).await?;
+            }
+        }
+    }
+
+    async fn read(&mut self, wait: Duration) -> Result<(), Lost> {
+        let mut piece = [0; 1024];
+        match timeout(wait, self.wire.read(&mut piece)).await {
+            Ok(Ok(count @ 1..)) => {
+                self.input.extend_from_slice(&piece[..count]);
+                Ok(())
+            }
+            Ok(Ok(_)) => Err(self.lost("it closed the connection")),
+            Ok(Err(error)) => Err(self.lost(&error.to_string())),
+            Err(_) => Err(self.lost("it took too long")),
+        }
+    }
+
+    async fn flush(&mut self, wait: Duration) -> Result<(), Lost> {
+        if self.broken {
+            return Err(Lost::Gone);
+        }
+        let sent = timeout(wait, self.wire.write_all(self.client.outbox())).await;
+        let count = self.client.outbox().len();
+        self.client.sent(count);
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(self.lost(&error.to_string())),
+            Err(_) => Err(self.lost("it took too long")),
+        }
+    }
+
+    fn lost(&mut self, reason: &str) -> Lost {
+        self.broken = true;
+        tracing::debug!(hop = self.address, reason, "connection to the next hop lost");
+        Lost::Gone
+    }
+}
+
+/// Why a reply did not come, or came before it was asked for.
+enum Lost {
+    /// The connection is of no more use.
+    Gone,
+    /// The hop, or what it offers, stands against it.
+    Refused(Reply),
+}
+
+impl Lost {
+    fn reply(self) -> Reply {
+        match self {
+            Lost::Gone => gone(),
+            Lost::Refused(reply) => reply,
+        }
+    }
+}
+
+fn gone() -> Reply {
+    Reply::new(451, (4, 4, 2), "The connection to the next hop was lost")
+}
+
+async fn open(address: &str) -> std::io::Result<Box<dyn Wire>> {
+    if address.starts_with('/') {
+        return Ok(Box::new(UnixStream::connect(address).await?));
+    }
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(Box::new(stream))
+}
+
+fn attributes(peer: &Peer<'_>) -> Vec<(&'static str, String)> {
+    const NAMES: [&str; 6] = ["NAME", "ADDR", "PORT", "PROTO", "HELO", "SOURCE"];
+    if !peer.xforward.is_empty() {
+        let known = |name: &'static str| {
+            let value = peer.xforward.iter().find(|(other, _)| other == name)?;
+            Some((name, value.1.clone()))
+        };
+        return NAMES.into_iter().filter_map(known).collect();
+    }
+    let address = match peer.address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("IPv6:{address}"),
+    };
+    vec![("ADDR", address), ("HELO", peer.hello.into()), ("PROTO", "ESMTP".into())]
+}

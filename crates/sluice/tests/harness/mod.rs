@@ -1,0 +1,462 @@
+//! What the program tests stand on: a gateway under test, a sink behind it, and conversations as on the wire.
+#![allow(dead_code, reason = "each test program uses its own part of the harness")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// How long anything may take before a test fails.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The 68 bytes of the EICAR test file, put together here so that this source does not hold them.
+pub fn eicar() -> Vec<u8> {
+    [r"X5O!P%@AP[4\PZX54(P^)7CC)7}", "$EICAR-STANDARD-", "ANTIVIRUS-TEST-FILE!$H+H*"].concat().into_bytes()
+}
+
+/// A running `sluice serve`.
+pub struct Gateway {
+    child: Child,
+    /// Where its first listener is.
+    pub address: SocketAddr,
+    /// A folder of its own.
+    pub folder: TempDir,
+    log: Arc<Mutex<String>>,
+}
+
+impl Gateway {
+    /// Starts a gateway with one SMTP listener that forwards to `forward`; `settings` are more lines for it.
+    pub fn start(forward: &str, settings: &str) -> Gateway {
+        Gateway::start_with("", "smtp", forward, settings)
+    }
+
+    /// The same with lines before the listener, and its protocol. `FOLDER` stands for the gateway's folder.
+    pub fn start_with(head: &str, protocol: &str, forward: &str, settings: &str) -> Gateway {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!(
+            "hostname = \"mx.test\"\nthreads = 1\n{head}\n[[listener]]\nprotocol = \"{protocol}\"\n\
+             address = \"127.0.0.1:0\"\nforward = \"{forward}\"\n{settings}\n"
+        );
+        let config = folder.path().join("sluice.toml");
+        std::fs::write(&config, text.replace("FOLDER", &folder.path().display().to_string())).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sluice"))
+            .arg("serve")
+            .arg("--config")
+            .arg(&config)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = Arc::new(Mutex::new(String::new()));
+        let (mut errors, copy) = (child.stderr.take().unwrap(), log.clone());
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = errors.read(&mut piece) {
+                copy.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..count]));
+            }
+        });
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let address = ready.split_whitespace().find_map(|word| word.parse().ok());
+        let address = address.unwrap_or_else(|| panic!("not ready: {ready:?} {}", log.lock().unwrap()));
+        Gateway { child, address, folder, log }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Waits until the log holds `text`.
+    pub fn wait_for_log(&self, text: &str) -> String {
+        wait_for(|| Some(self.log()).filter(|log| log.contains(text)), &format!("the log to hold {text:?}: {}", self.log()))
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> std::process::ExitStatus {
+        let child = &mut self.child;
+        wait_for(|| child.try_wait().unwrap(), "the gateway to end")
+    }
+
+    /// A new connection to it.
+    pub fn connect(&self) -> Wire {
+        Wire::connect(self.address)
+    }
+
+    /// The files below its folder.
+    pub fn files(&self, below: &str) -> Vec<PathBuf> {
+        files(&self.folder.path().join(below))
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// All files below a folder, sorted.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut all: Vec<PathBuf> = entries
+        .flat_map(|entry| {
+            let path = entry.unwrap().path();
+            if path.is_dir() { files(&path) } else { vec![path] }
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// Asks until there is an answer.
+pub fn wait_for<T>(mut ask: impl FnMut() -> Option<T>, what: &str) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// One end of a conversation.
+pub struct Wire {
+    pub stream: TcpStream,
+    reader: BufReader<TcpStream>,
+}
+
+impl Wire {
+    pub fn connect(address: SocketAddr) -> Wire {
+        Wire::new(TcpStream::connect(address).unwrap())
+    }
+
+    pub fn new(stream: TcpStream) -> Wire {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let reader = BufReader::new(stream.try_clone().unwrap());
+        Wire { stream, reader }
+    }
+
+    /// A line without its end; empty at the end of the stream.
+    pub fn line(&mut self) -> String {
+        let mut line = Vec::new();
+        let _ = self.reader.read_until(b'\n', &mut line);
+        String::from_utf8_lossy(&line).trim_end().to_string()
+    }
+
+    /// A reply, all its lines joined by a space.
+    pub fn reply(&mut self) -> String {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.line();
+            let more = line.as_bytes().get(3) == Some(&b'-');
+            lines.push(line);
+            if !more {
+                return lines.join(" ");
+            }
+        }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
+    }
+
+    /// Sends a command and returns the reply.
+    pub fn command(&mut self, line: &str) -> String {
+        self.send(format!("{line}\r\n").as_bytes());
+        self.reply()
+    }
+
+    /// Exactly `count` bytes.
+    pub fn exactly(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.reader.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// Plays a script: `C: ` lines are sent, `S: ` lines are expected; `*` at the end of an expectation stands for
+    /// anything.
+    pub fn talk(&mut self, script: &str) {
+        for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            match line.split_at(2) {
+                ("C:", text) => self.send(format!("{}\r\n", text.strip_prefix(' ').unwrap_or(text)).as_bytes()),
+                ("S:", text) => self.expect(text.trim_start()),
+                _ => panic!("a script's line begins with C: or S:, not {line:?}"),
+            }
+        }
+    }
+
+    pub fn expect(&mut self, wanted: &str) {
+        let reply = self.reply();
+        let matches = match wanted.strip_suffix('*') {
+            Some(start) => reply.starts_with(start),
+            None => reply == wanted,
+        };
+        assert!(matches, "expected {wanted:?}, got {reply:?}");
+    }
+
+    /// Sends a mail from the greeting on and returns the reply to its end.
+    pub fn deliver(&mut self, mail: &[u8]) -> String {
+        self.talk("S: 220 *\nC: EHLO client.test\nS: 250-*");
+        self.transaction(mail)
+    }
+
+    /// Sends a mail in an open session.
+    pub fn transaction(&mut self, mail: &[u8]) -> String {
+        self.talk("C: MAIL FROM:<a@client.test>\nS: 250 *\nC: RCPT TO:<b@mx.test>\nS: 250 *\nC: DATA\nS: 354 *");
+        self.send(&stuffed(mail));
+        self.send(b".\r\n");
+        self.reply()
+    }
+}
+
+/// A mail as it stands in DATA: dots doubled, a line end at its end.
+pub fn stuffed(mail: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(mail.len() + 64);
+    for line in mail.split_inclusive(|&byte| byte == b'\n') {
+        if line.starts_with(b".") {
+            out.push(b'.');
+        }
+        out.extend_from_slice(line);
+    }
+    if !out.ends_with(b"\r\n") {
+        out.extend_from_slice(b"\r\n");
+    }
+    out
+}
+
+/// A mail with one attachment in this transfer coding, which is already applied to `body`.
+pub fn mail_with(coding: &str, name: &str, body: &str) -> Vec<u8> {
+    format!(
+        "From: a@client.test\r\nTo: b@mx.test\r\nSubject: test\r\nMIME-Version: 1.0\r\n\
+         Content-Type: multipart/mixed; boundary=\"frontier\"\r\n\r\n\
+         --frontier\r\nContent-Type: text/plain\r\n\r\nHello.\r\n\
+         --frontier\r\nContent-Type: application/octet-stream; name=\"{name}\"\r\n\
+         Content-Transfer-Encoding: {coding}\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n\r\n\
+         {body}\r\n--frontier--\r\n"
+    )
+    .into_bytes()
+}
+
+/// Base64 in lines of 76.
+pub fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for line in bytes.chunks(57) {
+        for group in line.chunks(3) {
+            let word = group.iter().enumerate().fold(0u32, |word, (at, &byte)| word | u32::from(byte) << (16 - 8 * at));
+            for at in 0..4 {
+                let digit = ALPHABET[(word >> (18 - 6 * at) & 63) as usize];
+                text.push(if at <= group.len() { digit.into() } else { '=' });
+            }
+        }
+        text.push_str("\r\n");
+    }
+    text
+}
+
+/// A mail that arrived at the sink.
+#[derive(Debug, Clone)]
+pub struct Arrived {
+    pub from: String,
+    pub to: Vec<String>,
+    /// As it was sent, dots undoubled.
+    pub content: Vec<u8>,
+}
+
+impl Arrived {
+    /// The content after the fields that the gateway adds.
+    pub fn original(&self) -> &[u8] {
+        let at = self.content.windows(5).position(|five| five == b"From:").expect("a From field");
+        &self.content[at..]
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.content).into()
+    }
+}
+
+/// How a sink behaves.
+#[derive(Debug, Clone, Default)]
+pub struct Behaviour {
+    /// Extensions besides PIPELINING and 8BITMIME.
+    pub extensions: &'static [&'static str],
+    /// Speaks LMTP.
+    pub lmtp: bool,
+    /// Recipients that contain this are refused.
+    pub refuse: Option<&'static str>,
+    /// Closes the connection at this command.
+    pub close_at: Option<&'static str>,
+    /// Closes the connection after this many bytes of content.
+    pub close_after_bytes: Option<usize>,
+    /// Stops reading content after this many bytes.
+    pub stall_after_bytes: Option<usize>,
+    /// The reply to the end of the content.
+    pub final_reply: Option<&'static str>,
+}
+
+/// A server that takes mail and keeps it.
+#[derive(Clone)]
+pub struct Sink {
+    pub address: SocketAddr,
+    state: Arc<(Mutex<SinkState>, Condvar)>,
+}
+
+#[derive(Default)]
+struct SinkState {
+    mails: Vec<Arrived>,
+    unfinished: Vec<Arrived>,
+    commands: Vec<String>,
+}
+
+impl Sink {
+    pub fn start(behaviour: Behaviour) -> Sink {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let sink = Sink { address: listener.local_addr().unwrap(), state: Arc::default() };
+        let shared = sink.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (sink, behaviour) = (shared.clone(), behaviour.clone());
+                std::thread::spawn(move || sink.session(Wire::new(stream.unwrap()), &behaviour));
+            }
+        });
+        sink
+    }
+
+    /// The next hop's name in a configuration.
+    pub fn forward(&self) -> String {
+        format!("smtp://{}", self.address)
+    }
+
+    /// Mails that arrived whole.
+    pub fn mails(&self) -> Vec<Arrived> {
+        self.state.0.lock().unwrap().mails.clone()
+    }
+
+    /// Mails whose end never came.
+    pub fn unfinished(&self) -> Vec<Arrived> {
+        self.state.0.lock().unwrap().unfinished.clone()
+    }
+
+    /// All commands that were given.
+    pub fn commands(&self) -> Vec<String> {
+        self.state.0.lock().unwrap().commands.clone()
+    }
+
+    /// Waits for this many mails.
+    pub fn wait(&self, count: usize) -> Vec<Arrived> {
+        wait_for(|| Some(self.mails()).filter(|mails| mails.len() >= count), &format!("{count} mails"))
+    }
+
+    fn session(&self, mut wire: Wire, behaviour: &Behaviour) {
+        let _ = wire.stream.write_all(b"220 sink.test ESMTP\r\n");
+        let mut mail = Arrived { from: String::new(), to: Vec::new(), content: Vec::new() };
+        loop {
+            let line = wire.line();
+            if line.is_empty() {
+                break;
+            }
+            self.state.0.lock().unwrap().commands.push(line.clone());
+            let verb = line.split([' ', ':']).next().unwrap().to_ascii_uppercase();
+            if behaviour.close_at == Some(verb.as_str()) {
+                return;
+            }
+            let reply = match verb.as_str() {
+                "EHLO" | "LHLO" => {
+                    let more: String = behaviour.extensions.iter().map(|name| format!("250-{name}\r\n")).collect();
+                    format!("250-sink.test\r\n{more}250-PIPELINING\r\n250 8BITMIME\r\n")
+                }
+                "MAIL" => {
+                    mail = Arrived { from: path(&line), to: Vec::new(), content: Vec::new() };
+                    "250 2.1.0 Ok\r\n".into()
+                }
+                "RCPT" if behaviour.refuse.is_some_and(|name| line.contains(name)) => "550 5.1.1 No such user\r\n".into(),
+                "RCPT" => {
+                    mail.to.push(path(&line));
+                    "250 2.1.5 Ok\r\n".into()
+                }
+                "DATA" => {
+                    let _ = wire.stream.write_all(b"354 Go ahead\r\n");
+                    match self.content(&mut wire, &mut mail, behaviour) {
+                        true => self.done(&mut mail, behaviour),
+                        false => break,
+                    }
+                }
+                "BDAT" => {
+                    let words: Vec<&str> = line.split(' ').collect();
+                    mail.content.extend(wire.exactly(words[1].parse().unwrap()));
+                    if words.len() > 2 { self.done(&mut mail, behaviour) } else { "250 2.0.0 Ok\r\n".into() }
+                }
+                "QUIT" => {
+                    let _ = wire.stream.write_all(b"221 2.0.0 Bye\r\n");
+                    return;
+                }
+                "RSET" => {
+                    mail.content.clear();
+                    "250 2.0.0 Ok\r\n".into()
+                }
+                _ => "250 2.0.0 Ok\r\n".into(),
+            };
+            if wire.stream.write_all(reply.as_bytes()).is_err() {
+                break;
+            }
+        }
+        if !mail.content.is_empty() {
+            self.state.0.lock().unwrap().unfinished.push(mail);
+        }
+    }
+
+    /// Reads content up to its end; whether that came.
+    fn content(&self, wire: &mut Wire, mail: &mut Arrived, behaviour: &Behaviour) -> bool {
+        loop {
+            let mut line = Vec::new();
+            if !matches!(wire.reader.read_until(b'\n', &mut line), Ok(1..)) || !line.ends_with(b"\n") {
+                mail.content.extend(line);
+                return false;
+            }
+            if line == b".\r\n" {
+                return true;
+            }
+            mail.content.extend_from_slice(line.strip_prefix(b".").unwrap_or(&line));
+            if behaviour.close_after_bytes.is_some_and(|most| mail.content.len() > most) {
+                return false;
+            }
+            if behaviour.stall_after_bytes.is_some_and(|most| mail.content.len() > most) {
+                std::thread::sleep(PATIENCE);
+            }
+        }
+    }
+
+    fn done(&self, mail: &mut Arrived, behaviour: &Behaviour) -> String {
+        let reply = behaviour.final_reply.unwrap_or("250 2.0.0 Taken");
+        if reply.starts_with('2') {
+            self.state.0.lock().unwrap().mails.push(mail.clone());
+        }
+        mail.content.clear();
+        let count = if behaviour.lmtp { mail.to.len() } else { 1 };
+        format!("{reply}\r\n").repeat(count)
+    }
+}
+
+fn path(line: &str) -> String {
+    let start = line.find('<').map_or(0, |at| at + 1);
+    line[start..].split('>').next().unwrap_or_default().to_string()
+}
