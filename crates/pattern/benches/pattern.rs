@@ -107,7 +107,6 @@ fn main() {
     for count in [32, 1_000, 19_807, 131_072] {
         let begin = Instant::now();
         let patterns = build(count, real);
-        eprintln!("{}", patterns.describe());
         let built = begin.elapsed().as_millis();
         let (on_noise, _) = measure(&patterns, &noise);
         let (on_libraries, matches) = measure(&patterns, &libraries);
