@@ -322,4 +322,12 @@ mod tests {
         let encoded = b"text\r\n=ybegin part=1 line=128 size=4 name=x y\r\n=ypart begin=1 end=4\r\n\x8b\x8c\r\n=}=J\r\n=yend size=4\r\nmore";
         assert_eq!(decode(Coding::Yenc, encoded), b"ab\x13\xe0");
     }
+
+    #[test]
+    fn binhex_is_unpacked_to_its_data_fork() {
+        let encoded = b"Text: with colon\r\n(This file must be converted with BinHex 4.0)\r\n\r\n\
+            :#(4PFh3ZG(Kd!&4&@&4dG(Kd!*!%!6i!!!!)4M\"KBQ0kN2pkN#f3!*!!C@jNN!#\r\n3#JBcFQ9cEh9bBf8SE!:\r\nmore";
+        let repeated = [&b"abc"[..], &[b'z'; 300], b"\x90\x90end", &[0x90; 10]].concat();
+        assert_eq!(decode(Coding::BinHex, encoded), repeated);
+    }
 }

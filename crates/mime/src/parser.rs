@@ -39,7 +39,7 @@ use stream::{Class, Event, Fuel, Kind, Limits, Object, ReadAt, Stage, Step, Wind
 
 use body::{Body, Leaf};
 use boundary::Delimiter;
-use entity::{Entity, Readings, Structure};
+use entity::{Certainty, Entity, Readings, Structure};
 use header::Header;
 use reader::{Level, LineEnds, Multipart, Reader, Tell};
 
@@ -106,6 +106,15 @@ impl Parser {
     /// A parser at the start of a message.
     pub fn new(limits: &Limits) -> Parser {
         Parser { reader: Reader::new(limits), state: State::Header(Box::new(Header::of_message())), alternative: None }
+    }
+
+    /// A parser at the start of the body of a multipart whose boundary is not known: the first line that looks like a
+    /// delimiter tells it. For bodies that had a transfer coding although they are multiparts.
+    pub fn of_multipart(limits: &Limits) -> Parser {
+        let mut parser = Parser::new(limits);
+        parser.reader.push_silent(Multipart::default());
+        parser.state = State::Body(Body::new(Leaf::preamble()));
+        parser
     }
 
     /// The most memory that a parser takes, second readings included that are offered and not yet asked for. One that
@@ -175,7 +184,8 @@ impl Parser {
         let default_message = self.reader.in_digest();
         let Readings { mut first, others } = header.found.readings(default_message);
         let utf16 = header.is_empty() && self.reader.is_at_start() && first.note_utf16(self.reader.held());
-        if end == HeaderEnd::NotField && !utf16 {
+        // Where the blank line before the first delimiter is missing, both readings come to the same parts.
+        if end == HeaderEnd::NotField && !utf16 && !first.delimits(self.reader.held()) {
             self.reader.offer("Heuristics.Ambiguous.Mime.HeaderEnd", |reader| {
                 let mut other = reader.branch(State::Done);
                 other.state = State::Header(header.going_on(&mut other.reader));
@@ -216,11 +226,12 @@ impl Parser {
         }
         match entity.structure {
             Structure::Leaf => self.open_leaf(entity.object),
-            Structure::Message { sure } => {
+            Structure::Message(certainty) => {
                 self.open_container(Kind::Message, entity.object, Level::Message);
-                let mut header = Box::new(match sure {
-                    true => Header::of_message(),
-                    false => Header::of_possible_message(),
+                let mut header = Box::new(match certainty {
+                    Certainty::Whole => Header::of_message(),
+                    Certainty::Piece => Header::of_piece(),
+                    Certainty::Possible => Header::of_possible_message(),
                 });
                 self.reader.replay_header(&mut header);
                 self.state = State::Header(header);

@@ -66,6 +66,9 @@ pub fn looks_like_mail(head: &[u8]) -> bool {
         if STRONG.iter().any(|known| name.eq_ignore_ascii_case(known)) {
             return true;
         }
+        if name.eq_ignore_ascii_case(b"content-type") && is_multipart(&line[name.len()..]) {
+            return true;
+        }
         let known = WEAK.iter().position(|known| name.eq_ignore_ascii_case(known));
         weak |= known.map_or(0, |known| 1 << known);
         if weak.count_ones() >= 2 {
@@ -82,6 +85,12 @@ fn field_name(line: &[u8]) -> Option<&[u8]> {
     good.then_some(name)
 }
 
+/// Whether what follows the name of a `Content-Type` field declares a multipart.
+fn is_multipart(rest: &[u8]) -> bool {
+    let value = rest.trim_ascii_start().strip_prefix(b":").unwrap_or_default().trim_ascii_start();
+    value.get(..10).is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +104,7 @@ mod tests {
             b"X-Folded: a\r\n b\r\nTo: x\r\nDate: y\r\n",
             b"to: x\rsubject: y\r\rbody",
             b"\xef\xbb\xbfMIME-Version: 1.0\n",
+            b"Content-type : Multipart/mixed; boundary=B\r\n",
         ] {
             assert!(looks_like_mail(head), "{}", head.escape_ascii());
         }

@@ -77,7 +77,7 @@ fn the_law_holds_over_every_public_mail() {
         return;
     };
     for (path, mail) in packs::files(&folder) {
-        eprintln!("{}", path.display());
+        println!("{}", path.display());
         // Long mails cost patience, not insight: their structure is in the beginning.
         let mail = &mail[..mail.len().min(20_000)];
         law::holds(|| Parser::new(&Limits::default()), mail);
@@ -114,4 +114,21 @@ fn note_forks(path: &Path, told: &[Told], forks: &mut BTreeMap<String, Vec<Strin
         }
     }
     any
+}
+
+#[test]
+fn files_written_into_public_mails_are_whole() {
+    let Some(folder) = packs::folder("mail-mime") else {
+        return;
+    };
+    for (mail, len, start) in [
+        ("mimekit/yenc/simple.msg", 584, &b"yEnc - Testfile (1)"[..]),
+        ("mime-tools/testmsgs/uu-zeegee.msg", 4834, b"GIF8"),
+        ("mimekit/encoders/photo.uu-states", 130_292, b"\xff\xd8"),
+    ] {
+        let mut all = Vec::new();
+        let text = std::fs::read(folder.join(mail)).expect("the mail is in the pack");
+        contents(&law::tell(Embedded::new(&Limits::default()), &text), &mut all, 4);
+        assert!(all.iter().any(|file| file.len() == len && file.starts_with(start)), "{mail}");
+    }
 }

@@ -31,11 +31,18 @@ pub(super) struct Entity {
 #[derive(Debug, Clone)]
 pub(super) enum Structure {
     Leaf,
-    /// A message; if it is not sure, only if it begins like one.
-    Message {
-        sure: bool,
-    },
+    Message(Certainty),
     Multipart(Multipart),
+}
+
+/// How sure it is that a body is a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Certainty {
+    Whole,
+    /// Part of one, which may have no header.
+    Piece,
+    /// One only for some readers, and only if it begins like one.
+    Possible,
 }
 
 /// All ways to read a body.
@@ -77,7 +84,7 @@ impl Found {
         let first = if multipart && first_boundary.is_some() {
             self.multipart(first_type, first_boundary)
         } else if message && coding == Coding::Identity {
-            self.message(first_type, true)
+            self.message(first_type, certainty(first_type))
         } else {
             self.leaf(first_type, coding)
         };
@@ -86,7 +93,7 @@ impl Found {
             let other = if is_multipart(other) {
                 self.multipart(other, other.boundaries.first().map(AsRef::as_ref))
             } else if is_message(other, default_message) && coding == Coding::Identity {
-                self.message(other, true)
+                self.message(other, certainty(other))
             } else {
                 self.leaf(other, coding)
             };
@@ -97,7 +104,7 @@ impl Found {
         }
         self.add_codings(first_type, &codings, &mut readings);
         if message && coding != Coding::Identity {
-            let other = self.message(first_type, false);
+            let other = self.message(first_type, Certainty::Possible);
             readings.add("Heuristics.Ambiguous.Mime.MessageCoding", other);
         }
         readings
@@ -145,8 +152,8 @@ impl Found {
         Entity { structure: Structure::Leaf, object: self.object(content_type, coding) }
     }
 
-    fn message(&self, content_type: &ContentType, sure: bool) -> Entity {
-        Entity { structure: Structure::Message { sure }, object: self.object(content_type, Coding::Identity) }
+    fn message(&self, content_type: &ContentType, certainty: Certainty) -> Entity {
+        Entity { structure: Structure::Message(certainty), object: self.object(content_type, Coding::Identity) }
     }
 
     fn multipart(&self, content_type: &ContentType, boundary: Option<&[u8]>) -> Entity {
@@ -190,6 +197,17 @@ impl Entity {
         self.structure == other.structure && self.object.coding == other.object.coding
     }
 
+    /// Whether `line` begins like a delimiter of the body.
+    pub(super) fn delimits(&self, line: &[u8]) -> bool {
+        match &self.structure {
+            Structure::Multipart(multipart) => {
+                let behind = line.strip_prefix(b"--").zip(multipart.boundary.as_deref());
+                behind.is_some_and(|(behind, boundary)| behind.starts_with(boundary))
+            }
+            Structure::Leaf | Structure::Message(_) => false,
+        }
+    }
+
     /// A message without header that begins with a byte order mark of UTF-16 is text of that charset;
     /// whether this is one.
     pub(super) fn note_utf16(&mut self, head: &[u8]) -> bool {
@@ -206,7 +224,7 @@ impl Entity {
 impl PartialEq for Structure {
     fn eq(&self, other: &Structure) -> bool {
         match (self, other) {
-            (Structure::Leaf, Structure::Leaf) | (Structure::Message { .. }, Structure::Message { .. }) => true,
+            (Structure::Leaf, Structure::Leaf) | (Structure::Message(_), Structure::Message(_)) => true,
             (Structure::Multipart(one), Structure::Multipart(two)) => one.boundary == two.boundary,
             _ => false,
         }
@@ -220,6 +238,13 @@ fn is_multipart(content_type: &ContentType) -> bool {
         return false;
     };
     media_type == "multipart" || media_type.starts_with("multipart/")
+}
+
+fn certainty(content_type: &ContentType) -> Certainty {
+    match content_type.media_type.as_deref() {
+        Some("message/partial") => Certainty::Piece,
+        _ => Certainty::Whole,
+    }
 }
 
 fn is_message(content_type: &ContentType, default_message: bool) -> bool {

@@ -76,6 +76,8 @@ enum Garbage {
     EndsHeader,
     /// It is told as a field and the header goes on.
     Field,
+    /// The body begins with it, which nobody doubts.
+    EndsHeaderClearly,
     /// If it is the first line, then this is no message, and the second reading that took it for one is over.
     EndsReading,
 }
@@ -97,6 +99,8 @@ enum Line {
     White,
     Name,
     NameSpace,
+    /// Begins with two hyphens, as no field does and a delimiter of the very entity may.
+    Dashes,
     Field,
     NotField,
 }
@@ -109,6 +113,11 @@ pub(super) const fn worst_case_bytes(limits: &Limits) -> usize {
 impl Header {
     pub(super) fn of_message() -> Header {
         Header { of_message: true, ..Header::of_part() }
+    }
+
+    /// Of a message of which only a piece may be there, without its header.
+    pub(super) fn of_piece() -> Header {
+        Header { garbage: Garbage::EndsHeaderClearly, ..Header::of_message() }
     }
 
     /// Of what is a message only for some readers, and only if it begins like one.
@@ -326,6 +335,7 @@ impl Reader {
     fn garbage(&mut self, header: &mut Header) {
         match header.garbage {
             Garbage::Field => self.begin_field(header),
+            Garbage::EndsHeaderClearly => header.at = At::End(HeaderEnd::Clear),
             Garbage::EndsReading if header.is_empty() => {
                 header.at = At::End(HeaderEnd::NoMessage);
             }
@@ -549,8 +559,8 @@ fn next_line(line: Line, byte: u8, held: &[u8], of_message: bool) -> Line {
     match (line, byte) {
         (Line::Empty, b'\r') => Line::Crs,
         (Line::Empty | Line::White, b' ' | b'\t' | b'\r') if is_short => Line::White,
-        // No field name begins so, and the boundary of this very entity may.
-        (Line::Name, b'-') if held == b"-" => Line::NotField,
+        (Line::Name, b'-') if held == b"-" => Line::Dashes,
+        (Line::Dashes, _) if is_short => Line::Dashes,
         (Line::Name, b' ' | b'\t') if is_mbox_line(held, of_message) => Line::Field,
         (Line::Name | Line::NameSpace, b' ' | b'\t') if is_short => Line::NameSpace,
         (Line::Name | Line::NameSpace, b':') => Line::Field,
@@ -561,6 +571,7 @@ fn next_line(line: Line, byte: u8, held: &[u8], of_message: bool) -> Line {
 }
 
 fn is_mbox_line(held: &[u8], of_message: bool) -> bool {
+    let held = held.strip_prefix(b"\xef\xbb\xbf").unwrap_or(held);
     of_message && (held == b"From" || held == b">From")
 }
 
