@@ -14,6 +14,13 @@ use pattern::{Builder, Patterns, Piece, State};
 const DATA_BYTES: usize = 64 << 20;
 const SEGMENT: usize = 8192;
 
+/// Seconds that this thread has been on a processor, where the system tells; else since some moment.
+fn seconds(since: Instant) -> f64 {
+    let told = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanos = told.and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    nanos.map_or_else(|| since.elapsed().as_secs_f64(), |nanos| nanos as f64 / 1e9)
+}
+
 struct Random(u64);
 
 impl Random {
@@ -86,11 +93,12 @@ fn measure(patterns: &Patterns, data: &[u8]) -> (f64, u64) {
     for _ in 0..3 {
         matches = 0;
         let mut state = State::new();
-        let begin = Instant::now();
+        let since = Instant::now();
+        let begin = seconds(since);
         for segment in data.chunks(SEGMENT) {
             patterns.scan(&mut state, segment, &mut |_| matches += 1);
         }
-        best = best.max(data.len() as f64 / 1e6 / begin.elapsed().as_secs_f64());
+        best = best.max(data.len() as f64 / 1e6 / (seconds(since) - begin));
     }
     (best, matches)
 }

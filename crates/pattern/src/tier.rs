@@ -54,8 +54,8 @@ impl Shape {
 
 /// The bits of a filter that few anchors share: 16 kB, half of a first-level cache.
 const SMALL_FILTER_BITS: usize = 1 << 17;
-/// Up to this many q-grams one bit each in a small filter lets less than one look in a hundred pass.
-const SMALL_FILTER_GRAMS: usize = SMALL_FILTER_BITS / 100;
+/// Up to this many q-grams one bit each in a small filter lets at most one look in 32 pass.
+const SMALL_FILTER_GRAMS: usize = SMALL_FILTER_BITS / 32;
 /// Case folding of ASCII letters, and of a few other bytes, which costs nothing but a little selectivity.
 const FOLD: u64 = 0x2020_2020_2020_2020;
 

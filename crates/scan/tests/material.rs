@@ -1,0 +1,93 @@
+//! ClamAV's own scan inputs and their signature files, where they are at hand: all load, and raw scans of all inputs
+//! say what clamscan says of them with everything that unpacks switched off.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use scan::{Builder, Scan};
+use stream::law::{self, Told};
+use stream::{FileType, Note};
+
+/// The folder of a pack, looked for in `SLUICE_DATA` and beside the checkout.
+fn pack(name: &str) -> Option<PathBuf> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../data");
+    let root = std::env::var_os("SLUICE_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
+    let folder = root.join(name);
+    if !folder.is_dir() {
+        eprintln!("skipped: no {}", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+fn files(folder: &Path, all: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            files(&path, all);
+        } else {
+            all.push(path);
+        }
+    }
+}
+
+fn names(told: &[Told]) -> BTreeSet<String> {
+    let findings = told.iter().filter_map(|told| match told {
+        Told::Note(Note::Finding(finding)) => Some(finding.name.to_string()),
+        _ => None,
+    });
+    findings.collect()
+}
+
+#[test]
+fn the_scan_inputs_of_clamav_load_and_behave() {
+    let Some(folder) = pack("av-clamav") else {
+        return;
+    };
+    let mut all = Vec::new();
+    files(&folder, &mut all);
+    let mut builder = Builder::new();
+    let mut loaded = Vec::new();
+    for path in &all {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if [".hdb", ".hsb", ".ndb", ".ldb"].iter().any(|kind| name.ends_with(kind)) {
+            let text = fs::read(path).expect("a signature file");
+            builder.add(&name, &text).unwrap_or_else(|error| panic!("{error}"));
+            loaded.push(path.clone());
+        }
+    }
+    let database = Arc::new(builder.build());
+    assert_eq!(database.census().refused, []);
+    assert_eq!(database.census().at_end, 5, "hashes");
+    for path in &all {
+        let bytes = fs::read(path).expect("an input");
+        let told = law::tell(Scan::new(database.clone(), FileType::Binary, None), &bytes);
+        if let Some(theirs) = clamscan(&loaded, path) {
+            assert_eq!(names(&told), theirs, "{}", path.display());
+        }
+    }
+    let unit = b"CLAMAV-TEST-STRING-NOT-EICAR";
+    let told = law::tell(Scan::new(database, FileType::Text, None), unit);
+    assert!(names(&told).contains("NDB.Clamav-Unit-Test-Signature.UNOFFICIAL"));
+}
+
+/// What clamscan says of the raw file, if it is installed.
+fn clamscan(databases: &[PathBuf], path: &Path) -> Option<BTreeSet<String>> {
+    let mut command = Command::new("clamscan");
+    command.args(["--allmatch", "--no-summary", "--normalize=no"]);
+    for kind in ["archive", "mail", "ole2", "pdf", "html", "swf", "xmldocs", "hwp3", "onenote", "pe", "elf", "image"] {
+        command.arg(format!("--scan-{kind}=no"));
+    }
+    for database in databases {
+        command.arg("-d").arg(database);
+    }
+    let output = command.arg(path).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let names = text.lines().filter_map(|line| line.strip_suffix(" FOUND")?.rsplit(' ').next());
+    Some(names.map(str::to_owned).collect())
+}
