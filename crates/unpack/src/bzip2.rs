@@ -12,6 +12,10 @@ const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Bzip2.D
 const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.Bzip2");
 const LIMIT: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Codec");
 
+/// How many bytes are fed at once. The library reads ahead within what it is given, so that where it stands when it finds
+/// an error depends on that; pieces of one size make it stand at the same place however the input is cut.
+const PIECE: usize = 16;
+
 /// A decoder of bzip2 files.
 pub(crate) struct Bzip2 {
     codec_bytes_max: usize,
@@ -20,12 +24,16 @@ pub(crate) struct Bzip2 {
     further: bool,
     /// `BZh` and the level, collected to tell a stream from surplus; fed to the decompressor first.
     magic: Collected<4>,
+    piece: Collected<PIECE>,
+    /// Whether the piece is being fed, and not to be added to.
+    feeding: bool,
+    surplus: Vec<u8>,
     state: State,
 }
 
 enum State {
     Magic,
-    Body { decompress: Decompress, magic_fed: bool },
+    Body(Decompress),
     Over,
 }
 
@@ -37,6 +45,9 @@ impl Bzip2 {
             single: false,
             further: false,
             magic: Collected::new(),
+            piece: Collected::new(),
+            feeding: false,
+            surplus: Vec::new(),
             state: State::Magic,
         }
     }
@@ -46,10 +57,17 @@ impl Bzip2 {
         Bzip2 { single: true, ..Bzip2::new(limits) }
     }
 
+    /// Reads the magic, from what is left of the last piece first.
     fn magic(&mut self, input: &[u8]) -> Progress {
-        let taken = self.magic.fill(input, 4);
+        let left = self.magic.fill_while(self.piece.bytes(), is_magic);
+        self.piece.drop_front(left);
+        let taken = if self.piece.len() == 0 && is_magic(self.magic.bytes()) {
+            self.magic.fill_while(input, is_magic)
+        } else {
+            0
+        };
         if !is_magic(self.magic.bytes()) {
-            self.state = State::Over;
+            self.end();
             if !self.further {
                 return Progress::fault(taken, DATA);
             }
@@ -61,14 +79,58 @@ impl Bzip2 {
         let block = usize::from(level - b'0') * 100_000;
         let small = block * 4 + STATE_BYTES > self.codec_bytes_max;
         if small && block * 5 / 2 + STATE_BYTES > self.codec_bytes_max {
-            self.state = State::Over;
+            self.end();
             return Progress::fault(taken, LIMIT);
         }
-        self.state = State::Body { decompress: Decompress::new(small), magic_fed: false };
+        let mut body = Decompress::new(small);
+        // The magic is known to be right, and holds no content.
+        decompress(&mut body, self.magic.bytes(), &mut []);
+        self.magic.clear();
+        self.state = State::Body(body);
         if std::mem::replace(&mut self.further, true) {
             return Progress::took(taken);
         }
         Progress::tells(taken, Told::Begin(None))
+    }
+
+    /// The reading is over; what was taken and not used follows it.
+    fn end(&mut self) {
+        self.surplus = [self.magic.bytes(), self.piece.bytes()].concat();
+        self.state = State::Over;
+    }
+
+    /// Feeds the piece, once it is whole or nothing follows.
+    fn body(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Progress {
+        let State::Body(body) = &mut self.state else {
+            return Progress::tells(0, Told::Over);
+        };
+        let mut taken = 0;
+        if !self.feeding {
+            taken = self.piece.fill(input, PIECE);
+            self.feeding = self.piece.whole().is_some() || last;
+        }
+        if !self.feeding {
+            return Progress::took(taken);
+        }
+        let fed = decompress(body, self.piece.bytes(), output);
+        self.piece.drop_front(fed.taken);
+        self.feeding = self.piece.len() > 0;
+        let told = match fed.told {
+            Told::Over => {
+                self.feeding = false;
+                match self.single {
+                    true => self.end(),
+                    false => self.state = State::Magic,
+                }
+                if self.single { Told::Over } else { Told::Nothing }
+            }
+            Told::Fault(fault) => {
+                self.end();
+                Told::Fault(fault)
+            }
+            told => told,
+        };
+        Progress { taken, wrote: fed.wrote, told }
     }
 }
 
@@ -96,23 +158,22 @@ fn decompress(decompress: &mut Decompress, input: &[u8], output: &mut [u8]) -> P
 
 impl Decoder for Bzip2 {
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        let (body, magic_fed) = match &mut self.state {
-            State::Magic => return self.magic(input),
-            State::Body { decompress, magic_fed } => (decompress, magic_fed),
-            State::Over => return Progress::tells(0, Told::Over),
-        };
-        if !std::mem::replace(magic_fed, true) {
-            decompress(body, self.magic.bytes(), output);
-            self.magic.clear();
-        }
-        let mut progress = decompress(body, input, output);
-        if progress.told == Told::Over {
-            self.state = if self.single { State::Over } else { State::Magic };
-            if !self.single {
-                progress.told = Told::Nothing;
+        let mut taken = 0;
+        loop {
+            let before = (self.piece.len(), self.magic.len(), std::mem::discriminant(&self.state));
+            let rest = &input[taken..];
+            let mut progress = match self.state {
+                State::Magic => self.magic(rest),
+                State::Body(_) => self.body(rest, output, input.is_empty()),
+                State::Over => Progress::tells(0, Told::Over),
+            };
+            taken += progress.taken;
+            let after = (self.piece.len(), self.magic.len(), std::mem::discriminant(&self.state));
+            if progress.wrote > 0 || progress.told != Told::Nothing || before == after && progress.taken == 0 {
+                progress.taken = taken;
+                return progress;
             }
         }
-        progress
     }
 
     fn missing(&self) -> Option<Fault> {
@@ -125,8 +186,8 @@ impl Decoder for Bzip2 {
 
     fn surplus(&self) -> &[u8] {
         match self.state {
-            State::Body { .. } => &[],
-            _ => self.magic.bytes(),
+            State::Magic => self.magic.bytes(),
+            _ => &self.surplus,
         }
     }
 }

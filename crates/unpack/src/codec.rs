@@ -109,6 +109,15 @@ impl<const N: usize> Collected<N> {
         count
     }
 
+    /// Copies from `input` up to the byte with which what is collected is no longer `possible`.
+    pub fn fill_while(&mut self, input: &[u8], possible: impl Fn(&[u8]) -> bool) -> usize {
+        let mut taken = 0;
+        while self.len < N && taken < input.len() && possible(self.bytes()) {
+            taken += self.fill(&input[taken..taken + 1], N);
+        }
+        taken
+    }
+
     /// What has been collected.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]

@@ -40,7 +40,7 @@ impl<D: Decoder> Compressed<D> {
     }
 
     /// One turn of the machine; `None` when only the state changed. `last` says that no more input follows.
-    fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Option<Step> {
+    fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Option<Step> {
         match std::mem::replace(&mut self.state, State::Reading) {
             State::Reading => self.read(input, output, fuel, last),
             State::Owing(told) => self.tell(0, told),
@@ -52,12 +52,11 @@ impl<D: Decoder> Compressed<D> {
         }
     }
 
-    fn read(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Option<Step> {
+    fn read(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Option<Step> {
         let offered = &input[..fuel.allows(input.len())];
         let room = fuel.allows(output.room());
         let progress = self.decoder.decode(offered, &mut output.spare()[..room]);
         self.at += progress.taken as u64;
-        fuel.burn((progress.taken + progress.wrote).max(1));
         output.wrote(progress.wrote);
         if progress.wrote > 0 {
             if progress.told != Told::Nothing {
@@ -104,7 +103,7 @@ impl<D: Decoder> Compressed<D> {
         surplus_told: usize,
         input: &[u8],
         output: &mut Window,
-        fuel: &mut Fuel,
+        fuel: &Fuel,
         last: bool,
     ) -> Option<Step> {
         self.state = State::Rest { surplus_told };
@@ -113,7 +112,6 @@ impl<D: Decoder> Compressed<D> {
         if owed.is_empty() && input.is_empty() {
             return last.then(|| self.close_or_end());
         }
-        fuel.burn(1);
         if !self.open {
             self.open = true;
             return Some(Step::tell(
@@ -131,7 +129,6 @@ impl<D: Decoder> Compressed<D> {
             return Some(Step::tell(0, Event::Wrote));
         }
         let count = fuel.allows(input.len()).max(1);
-        fuel.burn(count);
         self.at += count as u64;
         Some(Step::tell(count, Event::Verbatim))
     }
@@ -144,8 +141,10 @@ impl<D: Decoder> Compressed<D> {
 
 impl<D: Decoder> Stage for Compressed<D> {
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
+        let room = output.room();
         while !fuel.is_empty() && !input.is_empty() {
             if let Some(step) = self.turn(input, output, fuel, false) {
+                fuel.burn((step.taken + room - output.room()).max(1));
                 return step;
             }
         }
@@ -153,10 +152,14 @@ impl<D: Decoder> Stage for Compressed<D> {
     }
 
     fn finish(&mut self, _: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
+        let room = output.room();
         while !fuel.is_empty() {
             match self.turn(b"", output, fuel, true) {
                 Some(step) if step.event == Event::Idle => {}
-                Some(step) => return step.event,
+                Some(step) => {
+                    fuel.burn((room - output.room()).max(1));
+                    return step.event;
+                }
                 None => {}
             }
         }

@@ -62,7 +62,7 @@ impl Gzip {
         if self.further && self.surplus.len() == 0 {
             padding = input.iter().take_while(|&&byte| byte == 0).count();
         }
-        let taken = padding + self.surplus.fill(&input[padding..], MAGIC.len());
+        let taken = padding + self.surplus.fill_while(&input[padding..], |bytes| MAGIC.starts_with(bytes));
         if !MAGIC.starts_with(self.surplus.bytes()) {
             self.state = State::Over;
             if !self.further {

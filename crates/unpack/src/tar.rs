@@ -113,7 +113,7 @@ impl Tar {
         }
     }
 
-    fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Turn {
+    fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel) -> Turn {
         if let Some(finding) = self.notes.pop_front() {
             return Some(Step::tell(0, Event::finding(finding)));
         }
@@ -329,13 +329,14 @@ impl Tar {
             }
             Meta::Ignored => {}
         }
+        let turn = self.took(count);
         if left == 0 {
             self.meta_is_read(meta);
             self.state = State::Skip { left: padding };
         } else {
             self.state = State::Meta { meta, left, padding };
         }
-        self.took(count)
+        turn
     }
 
     fn meta_is_read(&mut self, meta: Meta) {

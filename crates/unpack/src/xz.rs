@@ -112,7 +112,7 @@ impl Xz {
         if self.further && self.magic.len() == 0 {
             padding = input.iter().take_while(|&&byte| byte == 0).count();
         }
-        let taken = padding + self.magic.fill(&input[padding..], MAGIC.len());
+        let taken = padding + self.magic.fill_while(&input[padding..], |bytes| MAGIC.starts_with(bytes));
         if !MAGIC.starts_with(self.magic.bytes()) {
             self.state = State::Over;
             if !self.further {

@@ -97,7 +97,7 @@ impl Zip {
         Zip { searching: true, expected: false, ..Zip::new(limits) }
     }
 
-    fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Turn {
+    fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Turn {
         if let Some(finding) = self.notes.pop_front() {
             return Turn::Step(Step::tell(0, Event::finding(finding)));
         }
@@ -116,14 +116,7 @@ impl Zip {
         }
     }
 
-    fn member(
-        &mut self,
-        mut member: Box<Member>,
-        input: &[u8],
-        output: &mut Window,
-        fuel: &mut Fuel,
-        last: bool,
-    ) -> Turn {
+    fn member(&mut self, mut member: Box<Member>, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Turn {
         let mut place =
             Place { at: self.at, last, limits: &self.limits, notes: &mut self.notes, searching: self.searching };
         let turn = member.turn(input, output, fuel, &mut place);
@@ -358,9 +351,10 @@ impl Zip {
 
 impl Stage for Zip {
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
+        let room = output.room();
         while !fuel.is_empty() && !input.is_empty() {
             if let Turn::Step(step) = self.turn(input, output, fuel, false) {
-                fuel.burn(step.taken.max(1));
+                fuel.burn((step.taken + room - output.room()).max(1));
                 return step;
             }
         }
@@ -368,11 +362,12 @@ impl Stage for Zip {
     }
 
     fn finish(&mut self, _: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
+        let room = output.room();
         while !fuel.is_empty() {
             match self.turn(b"", output, fuel, true) {
                 Turn::Step(step) if step.event == Event::Idle => {}
                 Turn::Step(step) => {
-                    fuel.burn(1);
+                    fuel.burn((room - output.room()).max(1));
                     return step.event;
                 }
                 _ => {}

@@ -106,7 +106,7 @@ impl Member {
         self.entry
     }
 
-    pub fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, place: &mut Place) -> Turn {
+    pub fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, place: &mut Place) -> Turn {
         match std::mem::replace(&mut self.state, State::Closed) {
             State::Opening => self.open(place),
             State::Raw { left } => self.raw(left, input, fuel, place),
@@ -160,7 +160,7 @@ impl Member {
         })
     }
 
-    fn raw(&mut self, left: u64, input: &[u8], fuel: &mut Fuel, place: &mut Place) -> Turn {
+    fn raw(&mut self, left: u64, input: &[u8], fuel: &Fuel, place: &mut Place) -> Turn {
         if left == 0 {
             self.content_is_over();
             return Turn::Again;
@@ -214,7 +214,7 @@ impl Member {
         mut decoding: Decoding,
         input: &[u8],
         output: &mut Window,
-        fuel: &mut Fuel,
+        fuel: &Fuel,
         place: &mut Place,
     ) -> Turn {
         let told = std::mem::replace(&mut decoding.owing, Told::Nothing);
@@ -233,7 +233,6 @@ impl Member {
             self.crc = crc32(self.crc, &spare[..progress.wrote]);
         }
         output.wrote(progress.wrote);
-        fuel.burn(progress.wrote.max(1));
         self.taken += progress.taken as u64;
         self.wrote += progress.wrote as u64;
         let taken = if from_ahead {
@@ -266,18 +265,18 @@ impl Member {
                 place.note(fault.class, fault.name);
                 if fault.fatal {
                     self.broken = true;
-                    self.surplus = decoding.ahead.bytes().to_vec();
+                    self.surplus = [decoding.decoder.surplus(), decoding.ahead.bytes()].concat();
                     self.state = State::Settling;
                 } else {
                     self.state = State::Decoding(decoding);
                 }
             }
             Told::Over => {
+                self.taken -= decoding.decoder.surplus().len() as u64;
+                self.surplus = [decoding.decoder.surplus(), decoding.ahead.bytes()].concat();
                 if decoding.limit.is_some_and(|limit| limit != self.taken) {
-                    place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
+                    place.note_behind(&self.surplus, "Heuristics.Malformed.Zip.Size");
                 }
-                self.surplus = decoding.ahead.bytes().to_vec();
-                self.surplus.extend_from_slice(decoding.decoder.surplus());
                 self.content_is_over();
             }
         }
@@ -290,16 +289,15 @@ impl Member {
         place.at += taken as u64;
         let bytes = decoding.ahead.bytes();
         let is_record = decoding.ahead.whole().is_some_and(|bytes| Record::of(bytes).is_some());
+        if is_record || place.last || !Record::is_possible(bytes) {
+            place.note_behind(bytes, "Heuristics.Malformed.Zip.Size");
+            decoding.limit = None;
+        }
         if is_record || place.last {
-            place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
             self.surplus = bytes.to_vec();
             self.broken = !is_record;
             self.state = State::Settling;
         } else {
-            if !Record::is_possible(bytes) {
-                place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
-                decoding.limit = None;
-            }
             self.state = State::Decoding(decoding);
         }
         if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
@@ -366,12 +364,12 @@ impl Member {
         let known = self.descriptor.is_some() || !self.header.has_descriptor();
         if !self.broken {
             if known && self.understood && promised.crc != self.crc {
-                place.note(Class::Malformed, "Heuristics.Malformed.Zip.Crc");
+                place.note_behind(&self.surplus, "Heuristics.Malformed.Zip.Crc");
             }
             if known && self.understood && promised.uncompressed != self.wrote
                 || self.descriptor.is_some() && promised.compressed != self.taken
             {
-                place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
+                place.note_behind(&self.surplus, "Heuristics.Malformed.Zip.Size");
             }
             self.entry.compressed = Some(self.taken);
             self.entry.uncompressed = match self.understood {
@@ -402,6 +400,14 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// Notes malformedness in front of `ahead`, the bytes looked at last.
+    fn note_behind(&mut self, ahead: &[u8], name: &'static str) {
+        let at = self.at;
+        self.at -= ahead.len() as u64;
+        self.note(Class::Malformed, name);
+        self.at = at;
+    }
+
     pub fn note(&mut self, class: Class, name: &'static str) {
         if !(self.searching && matches!(class, Class::Malformed | Class::Truncated)) {
             self.notes.push_back(Finding::new(class, name, self.at));

@@ -1,0 +1,75 @@
+//! The fuzz bodies over their seeds, and over seeds that were damaged a little.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+type Body = fn(&[u8]);
+
+const BODIES: [(&str, Body); 6] = [
+    ("unpack_recognise", unpack::fuzz_recognise),
+    ("unpack_gzip", unpack::fuzz_gzip),
+    ("unpack_zip", unpack::fuzz_zip),
+    ("unpack_tar", unpack::fuzz_tar),
+    ("unpack_bzip2", unpack::fuzz_bzip2),
+    ("unpack_xz", unpack::fuzz_xz),
+];
+
+fn seeds(folder: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(folder);
+    let files = std::fs::read_dir(&folder).expect("the corpus is there");
+    let mut paths: Vec<_> = files.map(|file| file.expect("it can be listed").path()).collect();
+    paths.sort();
+    paths.into_iter().map(|path| std::fs::read(path).expect("it can be read")).collect()
+}
+
+#[test]
+fn every_seed_replays() {
+    for (folder, body) in BODIES {
+        let seeds = seeds(folder);
+        assert!(seeds.len() >= 5, "{folder} has few seeds");
+        for seed in seeds {
+            body(&seed);
+        }
+    }
+}
+
+#[test]
+fn every_seed_replays_in_pieces_of_any_size() {
+    for (folder, body) in BODIES {
+        for mut seed in seeds(folder) {
+            for cut in [0, 1, 3, 17, 60] {
+                seed[0] = cut;
+                body(&seed);
+            }
+        }
+    }
+}
+
+fn damaged() -> impl Strategy<Value = (Body, Vec<u8>)> {
+    let all: Vec<(Body, Vec<u8>)> =
+        BODIES.iter().flat_map(|(folder, body)| seeds(folder).into_iter().map(|seed| (*body, seed))).collect();
+    let damage = prop::collection::vec((any::<Index>(), any::<u8>()), 0..4);
+    let parameters = (select(all), any::<u8>(), damage, any::<Index>(), any::<bool>());
+    parameters.prop_map(|((body, mut seed), cut, damage, end, truncate)| {
+        for (at, value) in damage {
+            let at = at.index(seed.len());
+            seed[at] = value;
+        }
+        if truncate {
+            seed.truncate(1 + end.index(seed.len()));
+        }
+        seed[0] = cut;
+        (body, seed)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damage_is_told_the_same_however_it_is_cut((body, seed) in damaged()) {
+        body(&seed);
+    }
+}

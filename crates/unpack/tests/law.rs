@@ -1,0 +1,107 @@
+//! The law: however the input is cut, whatever the fuel and the window, the same is told.
+
+mod driver;
+
+use std::path::Path;
+
+use stream::{Event, FileType, Fuel, Limits, ReadAt, Stage, Step, Window, law};
+
+/// The reader of a type, as one type that the harness can make again and again.
+struct Reader(Box<dyn Stage>);
+
+impl Reader {
+    fn of(file_type: FileType) -> Reader {
+        Reader(unpack::opener(file_type, &Limits::default()).expect("there is a reader"))
+    }
+}
+
+impl Stage for Reader {
+    fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
+        let (before, room) = (fuel.left(), output.room());
+        let step = self.0.step(input, output, fuel);
+        let work = step.taken + room - output.room();
+        let burned = before - fuel.left();
+        assert!(burned >= (work as u64).min(before), "did {work} for {burned}");
+        assert!(step.event == Event::Idle && step.taken == 0 || burned > 0, "did something for nothing");
+        step
+    }
+
+    fn finish(&mut self, kept: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
+        self.0.finish(kept, output, fuel)
+    }
+}
+
+fn readers(input: &[u8]) -> [FileType; 2] {
+    [unpack::recognise(&input[..input.len().min(unpack::HEAD_BYTES)]), FileType::Binary]
+}
+
+#[test]
+fn it_holds_for_every_seed() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for format in ["gzip", "zip", "tar", "bzip2", "xz", "recognise"] {
+        let folder = corpus.join(format!("unpack_{format}"));
+        for file in std::fs::read_dir(folder).expect("the corpus is there") {
+            let bytes = std::fs::read(file.expect("it can be listed").path()).expect("it can be read");
+            let input = &bytes[1..];
+            for file_type in readers(input).into_iter().filter(|&file_type| file_type != FileType::Empty) {
+                law::holds(|| Reader::of(file_type), input);
+            }
+        }
+    }
+}
+
+#[test]
+fn it_holds_at_every_cut_of_the_small_seeds() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for seed in [
+        "gzip/junk-behind.gz",
+        "gzip/all-fields.gz",
+        "gzip/bad-header-crc.gz",
+        "zip/descriptor-bare.zip",
+        "zip/descriptor-signed.zip",
+        "zip/in-comment.zip",
+        "zip/prefix.zip",
+        "zip/short-size.zip",
+        "tar/pax-unicode.tar",
+        "bzip2/junk-behind.bz2",
+        "xz/streams.xz",
+        "xz/crc32-x86.xz",
+        "xz/junk-behind.xz",
+    ] {
+        let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");
+        let input = &bytes[1..];
+        let [file_type, _] = readers(input);
+        law::holds_at_every_cut(|| Reader::of(file_type), input);
+    }
+}
+
+#[test]
+fn it_holds_for_public_archives() {
+    const SMALL: u64 = 6 << 10;
+    let Some(folder) = driver::data("archives") else {
+        return;
+    };
+    let mut files = Vec::new();
+    list(&folder, &mut files);
+    for path in files {
+        if path.metadata().is_ok_and(|file| file.len() > SMALL) {
+            continue;
+        }
+        let input = std::fs::read(&path).expect("it can be read");
+        let [file_type, _] = readers(&input);
+        if file_type != FileType::Empty {
+            law::holds(|| Reader::of(file_type), &input);
+        }
+    }
+}
+
+fn list(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
+    for file in std::fs::read_dir(folder).expect("it is a folder") {
+        let path = file.expect("it can be listed").path();
+        if path.is_dir() {
+            list(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The seeds of the fuzz targets, made by us: what is in each, and what is found wrong with it.
+//!
+//! `seeds.tsv` lists their members as they were put in. The first byte of a seed is the fuzz body's.
+
+mod driver;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use driver::Node;
+use sha2::{Digest, Sha256};
+
+#[derive(Default)]
+struct Expected {
+    members: Vec<(String, String, String)>,
+    findings: Vec<String>,
+}
+
+fn expected() -> BTreeMap<&'static str, Expected> {
+    let mut all = BTreeMap::<_, Expected>::new();
+    for line in include_str!("seeds.tsv").lines().skip(1) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [seed, size, digest, member] = fields[..] else {
+            panic!("four fields in {line:?}");
+        };
+        let seed = all.entry(seed).or_default();
+        match size {
+            "!" => seed.findings.push(member.to_string()),
+            "" => {}
+            _ => seed.members.push((member.to_string(), size.to_string(), digest.to_string())),
+        }
+    }
+    all
+}
+
+#[test]
+fn each_seed_holds_what_was_put_in() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let mut wrong = 0;
+    for (seed, expected) in expected() {
+        let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");
+        let root = Node::open(Default::default(), bytes[1..].to_vec(), 1);
+        let members: Vec<_> = root
+            .children
+            .iter()
+            .map(|child| {
+                let digest = driver::hex(&Sha256::digest(&child.content));
+                let name = child.object.name.as_deref().unwrap_or("").to_string();
+                (name, child.content.len().to_string(), digest[..32].to_string())
+            })
+            .collect();
+        let findings: Vec<_> = root.findings.iter().map(|finding| finding.name.to_string()).collect();
+        if members != expected.members || findings != expected.findings {
+            eprintln!("{seed}\n  {members:?} {findings:?}\n  {:?} {:?}", expected.members, expected.findings);
+            wrong += 1;
+        }
+    }
+    assert_eq!(wrong, 0, "seeds that differ");
+}
