@@ -8,27 +8,20 @@
 //! Past `Limits::fields_max` fields the rest of the header is told as one field. The value of a `Content-*` field that
 //! is longer than `Limits::field_bytes_max` is read up to there, which is a finding.
 
+mod line;
+mod value;
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use stream::{Class, Coding, Kind, Limits, Object};
+use stream::Limits;
 
 use super::boundary::{Matcher, Verdict};
 use super::entity::Found;
-use super::reader::{LineEnds, Reader, Tell};
-use super::{Advance, HeaderEnd, Parser, State};
-use crate::field;
-
-/// The longest field name that is recognised; a line that is longer before its colon is not a field.
-const NAME_BYTES_MAX: usize = 256;
-
-/// The fields whose values are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
-    Type,
-    TransferEncoding,
-    Disposition,
-}
+use super::reader::{LineEnds, Reader};
+use super::{Advance, HeaderEnd};
+use line::{Line, NAME_BYTES_MAX, is_name_byte, next_line};
+use value::{Meaning, meaning};
 
 /// A header being read.
 #[derive(Debug, Clone)]
@@ -88,21 +81,6 @@ struct Start {
     /// None when the line is not a delimiter.
     matcher: Option<Matcher>,
     line: Line,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
-    Empty,
-    /// CRs only.
-    Crs,
-    /// White space only, and no field that it could continue.
-    White,
-    Name,
-    NameSpace,
-    /// Begins with two hyphens, as no field does and a delimiter of the very entity may.
-    Dashes,
-    Field,
-    NotField,
 }
 
 pub(super) const fn worst_case_bytes(limits: &Limits) -> usize {
@@ -365,235 +343,5 @@ impl Reader {
         }
         self.garbage(header);
         false
-    }
-
-    // --- fields
-
-    /// The line of which the beginning is held is a field, or told as one.
-    pub(super) fn begin_field(&mut self, header: &mut Header) {
-        self.end_field(header);
-        self.open_field(header);
-        let colon = self.held().iter().position(|&byte| byte == b':');
-        header.meaning = colon.and_then(|colon| meaning(&self.held()[..colon]));
-        header.note_value(self.held(), self.bounds.field_bytes_max);
-        self.tell_held();
-        header.at = At::Value { blank: false };
-    }
-
-    fn open_field(&mut self, header: &mut Header) {
-        header.in_field = true;
-        if header.open {
-            return;
-        }
-        header.open = true;
-        header.fields += 1;
-        self.tell(Tell::Open(Object {
-            kind: Kind::Field,
-            raw_offset: self.held_offset(),
-            coding: Coding::Identity,
-            ..Object::default()
-        }));
-    }
-
-    /// The field before the place is complete: reads what it means, and closes it unless it holds the rest of a header
-    /// with too many fields.
-    fn end_field(&mut self, header: &mut Header) {
-        self.read_field(header);
-        header.in_field = false;
-        if header.fields < self.bounds.fields_max {
-            self.close_field(header);
-        }
-    }
-
-    /// The header is complete, and with it its last field.
-    pub(super) fn end_fields(&mut self, header: &mut Header) {
-        self.read_field(header);
-        self.close_field(header);
-    }
-
-    fn close_field(&mut self, header: &mut Header) {
-        if header.open {
-            header.open = false;
-            self.tell(Tell::Close);
-        }
-    }
-
-    /// Reads what is held as the beginning of a header.
-    pub(super) fn replay_header(&mut self, header: &mut Header) {
-        for byte in self.give_back() {
-            match header.at {
-                At::Start(_) => self.line_goes_on(header, byte),
-                _ => self.hold(byte),
-            }
-        }
-        if matches!(header.at, At::Value { .. }) {
-            self.tell_held();
-        }
-    }
-
-    fn read_field(&mut self, header: &mut Header) {
-        let Some(meaning) = header.meaning.take() else {
-            return;
-        };
-        if header.value_cut {
-            let name = "Heuristics.Limits.Exceeded.FieldBytes";
-            let finding = self.finding(Class::Limit, name);
-            self.tell(Tell::Finding(finding));
-        }
-        let colon = header.value.iter().position(|&byte| byte == b':');
-        let value = &header.value[colon.map_or(0, |colon| colon + 1)..];
-        let bytes_max = self.bounds.name_bytes_max;
-        let found = &mut header.found;
-        match meaning {
-            Meaning::Type => found.note_type(field::content_type(value, bytes_max)),
-            Meaning::TransferEncoding => found.note_coding(field::transfer_coding(value)),
-            Meaning::Disposition => found.note_name(field::disposition_name(value, bytes_max)),
-        }
-        header.value.clear();
-        header.value_cut = false;
-    }
-
-    fn value(&mut self, header: &mut Header, input: &[u8], blank: bool) -> Advance {
-        let end = memchr::memchr2(b'\n', b'\r', input);
-        let taken = end.map_or(input.len(), |end| end + 1);
-        let bytes = &input[..taken];
-        header.note_value(bytes, self.bounds.field_bytes_max);
-        let blank = blank && bytes.iter().all(u8::is_ascii_whitespace);
-        header.at = match bytes.last() {
-            Some(b'\n') => self.value_line_end(blank),
-            Some(b'\r') => At::ValueCr { blank },
-            _ => At::Value { blank },
-        };
-        Advance::Content(taken)
-    }
-
-    fn value_line_end(&mut self, blank: bool) -> At {
-        self.saw_lf();
-        if blank { At::AfterBlank } else { At::start() }
-    }
-
-    fn value_cr(&mut self, header: &mut Header, next: u8, blank: bool) -> Advance {
-        match (next, self.line_ends()) {
-            (b'\n', _) => {
-                header.at = self.value_line_end(blank);
-                return Advance::Content(1);
-            }
-            (b'\r', Some(LineEnds::Lf)) => return Advance::Content(1),
-            (b'\r', None) => {
-                self.hold(b'\r');
-                header.at = At::ValueCrCr { blank };
-                return Advance::Took(1);
-            }
-            (_, Some(LineEnds::Lf)) => self.bare_cr(header, blank),
-            (_, Some(LineEnds::Any)) => header.at = At::start(),
-            (_, None) => self.first_line_ends_with_cr(header, blank),
-        }
-        Advance::Took(0)
-    }
-
-    fn value_cr_cr(&mut self, header: &mut Header, next: u8, blank: bool) -> Advance {
-        if next == b'\n' {
-            self.saw_lf();
-            self.tell_held();
-            header.at = At::ValueCr { blank };
-        } else {
-            self.first_line_ends_with_cr(header, blank);
-        }
-        Advance::Took(0)
-    }
-
-    /// The first line end of all is a bare CR: it ends lines, except in the second reading.
-    fn first_line_ends_with_cr(&mut self, header: &mut Header, blank: bool) {
-        header.bare_cr_told = true;
-        let mut second = header.as_second_reading();
-        self.offer("Heuristics.Ambiguous.Mime.BareCr", |reader| {
-            let mut other = reader.branch(State::Done);
-            other.reader.set_line_ends(LineEnds::Lf);
-            other.reader.open_field(&mut second);
-            other.reader.tell_held();
-            second.at = At::Value { blank };
-            other.state = State::Header(Box::new(second));
-            other
-        });
-        self.set_line_ends(LineEnds::Any);
-        header.at = At::start();
-        if let At::Start(start) = &mut header.at
-            && !self.held().is_empty()
-        {
-            start.line = Line::Crs;
-        }
-    }
-
-    /// A bare CR where lines end with LF: part of the value, except in the second reading.
-    fn bare_cr(&mut self, header: &mut Header, blank: bool) {
-        header.at = At::Value { blank };
-        if header.bare_cr_told {
-            return;
-        }
-        header.bare_cr_told = true;
-        let mut second = header.as_second_reading();
-        self.offer("Heuristics.Ambiguous.Mime.BareCr", |reader| {
-            let mut other = reader.branch(State::Done);
-            other.reader.set_line_ends(LineEnds::Any);
-            second.at = At::start();
-            other.state = State::Header(Box::new(second));
-            other
-        });
-    }
-
-    /// A line of only white space precedes: for some readers the header has ended with it.
-    fn offer_header_end(&mut self, header: &Header) {
-        let mut second = header.as_second_reading();
-        self.offer("Heuristics.Ambiguous.Mime.BlankLine", |reader| {
-            let mut other: Box<Parser> = reader.branch(State::Done);
-            second.at = At::End(HeaderEnd::Clear);
-            other.state = State::Header(Box::new(second));
-            other
-        });
-    }
-}
-
-/// What a line is with one more byte; `line` and `held` are what it was before.
-fn next_line(line: Line, byte: u8, held: &[u8], of_message: bool) -> Line {
-    let is_short = held.len() < NAME_BYTES_MAX;
-    match (line, byte) {
-        (Line::Empty, b'\r') => Line::Crs,
-        (Line::Empty | Line::White, b' ' | b'\t' | b'\r') if is_short => Line::White,
-        (Line::Name, b'-') if held == b"-" => Line::Dashes,
-        (Line::Dashes, _) if is_short => Line::Dashes,
-        (Line::Name, b' ' | b'\t') if is_mbox_line(held, of_message) => Line::Field,
-        (Line::Name | Line::NameSpace, b' ' | b'\t') if is_short => Line::NameSpace,
-        (Line::Name | Line::NameSpace, b':') => Line::Field,
-        (Line::Empty | Line::White | Line::Name, _) if is_short && is_name_byte(byte) => Line::Name,
-        (Line::Field, _) => Line::Field,
-        _ => Line::NotField,
-    }
-}
-
-fn is_mbox_line(held: &[u8], of_message: bool) -> bool {
-    let held = held.strip_prefix(b"\xef\xbb\xbf").unwrap_or(held);
-    of_message && (held == b"From" || held == b">From")
-}
-
-/// Whether a byte may stand in a field name. Names with 8-bit characters are met.
-const fn is_name_byte(byte: u8) -> bool {
-    byte > b' ' && byte != b':' && byte != 0x7f
-}
-
-fn meaning(name: &[u8]) -> Option<Meaning> {
-    const PREFIX: &[u8] = b"content-";
-    let name = name.trim_ascii();
-    let (prefix, rest) = name.split_at_checked(PREFIX.len())?;
-    if !prefix.eq_ignore_ascii_case(PREFIX) {
-        return None;
-    }
-    if rest.eq_ignore_ascii_case(b"type") {
-        Some(Meaning::Type)
-    } else if rest.eq_ignore_ascii_case(b"transfer-encoding") {
-        Some(Meaning::TransferEncoding)
-    } else if rest.eq_ignore_ascii_case(b"disposition") {
-        Some(Meaning::Disposition)
-    } else {
-        None
     }
 }

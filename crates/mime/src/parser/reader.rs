@@ -1,5 +1,7 @@
 //! What all states of the parser share: the place in the input, the open containers, bytes held back, events to tell.
 
+mod levels;
+
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -9,8 +11,9 @@ use core::ops::Range;
 use memchr::{memchr, memchr2};
 use stream::{Class, Finding, Limits, Object, Window};
 
-use super::boundary::{Boundary, Delimiter, LEVELS_MAX, Verdict};
+use super::boundary::LEVELS_MAX;
 use super::{FORKS_MAX, Parser, State};
+pub(super) use levels::{Level, Multipart};
 
 /// What is told before more input is read.
 #[derive(Debug, Clone)]
@@ -30,38 +33,6 @@ pub(super) enum LineEnds {
     Lf,
     /// LF, CR, and both together, in any mixture.
     Any,
-}
-
-/// A container that is open.
-#[derive(Debug, Clone)]
-pub(super) enum Level {
-    Message,
-    Multipart(Multipart),
-}
-
-/// An open multipart.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Multipart {
-    /// None: it declares none, and the first line that looks like a delimiter says what it is.
-    pub boundary: Option<Box<[u8]>>,
-    /// The boundary was longer than what is kept.
-    cut: bool,
-    /// Its parts are messages unless they say otherwise.
-    digest: bool,
-    /// Its closing delimiter was seen.
-    closed: bool,
-    /// A delimiter of it was seen, or readings with other boundaries have been offered.
-    settled: bool,
-}
-
-impl Multipart {
-    pub(super) const fn new(boundary: Option<Box<[u8]>>, cut: bool, digest: bool, settled: bool) -> Multipart {
-        Multipart { boundary, cut, digest, closed: false, settled }
-    }
-
-    pub(super) fn guessed(boundary: Box<[u8]>) -> Multipart {
-        Multipart { boundary: Some(boundary), settled: true, ..Multipart::default() }
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -284,119 +255,4 @@ impl Reader {
         }
         self.forks > 0
     }
-
-    // --- levels
-
-    pub(super) fn depth(&self) -> usize {
-        self.levels.len()
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.levels.len() >= self.bounds.levels_max
-    }
-
-    pub(super) fn push_level(&mut self, level: Level) {
-        self.levels.push(level);
-    }
-
-    /// Pushes a multipart whose container is open under another boundary already; which level it is.
-    pub(super) fn push_silent(&mut self, multipart: Multipart) -> usize {
-        self.levels.push(Level::Multipart(multipart));
-        self.silent = self.levels.len();
-        self.silent - 1
-    }
-
-    pub(super) fn in_digest(&self) -> bool {
-        matches!(self.levels.last(), Some(Level::Multipart(multipart)) if multipart.digest)
-    }
-
-    /// Whether a delimiter of this level ends the reading.
-    pub(super) const fn is_outside(&self, level: usize) -> bool {
-        level < self.outside
-    }
-
-    /// Makes the reading end only at delimiters of the levels below `level`.
-    pub(super) fn end_outside(&mut self, level: usize) {
-        self.outside = self.outside.min(level);
-    }
-
-    /// From here on a line with junk behind the boundary is no delimiter.
-    pub(super) const fn set_strict(&mut self) {
-        self.strict = true;
-    }
-
-    /// What a line is, given what the matcher says of it.
-    pub(super) fn judge(&self, verdict: Verdict) -> Verdict {
-        let Verdict::Delimiter(delimiter) = verdict else {
-            return verdict;
-        };
-        let Some(Level::Multipart(multipart)) = self.levels.get(delimiter.level) else {
-            return verdict;
-        };
-        let empty = multipart.boundary.as_deref().is_none_or(<[u8]>::is_empty);
-        if delimiter.junk && (self.strict || empty) {
-            return Verdict::Content;
-        }
-        Verdict::Delimiter(Delimiter { junk: delimiter.junk && !multipart.cut, ..delimiter })
-    }
-
-    /// The boundaries of all open multiparts.
-    pub(super) fn boundaries(&self) -> impl Iterator<Item = (usize, Boundary<'_>)> {
-        boundaries(&self.levels)
-    }
-
-    /// Whether a line that looks like a delimiter may be one of the innermost multipart under a boundary that it does
-    /// not declare.
-    pub(super) fn wants_guess(&self) -> bool {
-        matches!(self.levels.last(), Some(Level::Multipart(multipart)) if !multipart.settled)
-    }
-
-    /// A line looks like a delimiter; whether the innermost multipart declares none and so takes this boundary.
-    pub(super) fn takes_guess(&mut self, boundary: &[u8]) -> bool {
-        let Some(Level::Multipart(multipart)) = self.levels.last_mut() else {
-            return false;
-        };
-        multipart.settled = true;
-        let takes = multipart.boundary.is_none();
-        if takes {
-            multipart.boundary = Some(boundary.into());
-        }
-        takes
-    }
-
-    /// Closes the levels within `level`, a delimiter of which was met.
-    pub(super) fn close_to(&mut self, level: usize, close: bool) {
-        while self.levels.len() > level + 1 {
-            self.close_last();
-        }
-        if let Some(Level::Multipart(multipart)) = self.levels.last_mut() {
-            multipart.settled = true;
-            multipart.closed = close;
-        }
-    }
-
-    pub(super) fn close_all(&mut self) {
-        while self.levels.len() > self.silent {
-            self.close_last();
-        }
-    }
-
-    fn close_last(&mut self) {
-        self.levels.pop();
-        if self.levels.len() >= self.silent {
-            self.tell(Tell::Close);
-        } else {
-            self.silent = self.levels.len();
-        }
-    }
-}
-
-/// The boundaries of the multiparts among `levels`.
-fn boundaries(levels: &[Level]) -> impl Iterator<Item = (usize, Boundary<'_>)> {
-    levels.iter().enumerate().filter_map(|(index, level)| match level {
-        Level::Multipart(multipart) => {
-            Some((index, Boundary { bytes: multipart.boundary.as_deref()?, closed: multipart.closed }))
-        }
-        Level::Message => None,
-    })
 }

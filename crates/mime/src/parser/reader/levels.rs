@@ -1,0 +1,158 @@
+//! The containers that are open, and what a delimiter line does to them.
+
+use alloc::boxed::Box;
+
+use super::{Reader, Tell};
+use crate::parser::boundary::{Boundary, Delimiter, Verdict};
+
+/// A container that is open.
+#[derive(Debug, Clone)]
+pub(in crate::parser) enum Level {
+    Message,
+    Multipart(Multipart),
+}
+
+/// An open multipart.
+#[derive(Debug, Clone, Default)]
+pub(in crate::parser) struct Multipart {
+    /// None: it declares none, and the first line that looks like a delimiter says what it is.
+    pub(in crate::parser) boundary: Option<Box<[u8]>>,
+    /// The boundary was longer than what is kept.
+    cut: bool,
+    /// Its parts are messages unless they say otherwise.
+    digest: bool,
+    /// Its closing delimiter was seen.
+    closed: bool,
+    /// A delimiter of it was seen, or readings with other boundaries have been offered.
+    settled: bool,
+}
+
+impl Multipart {
+    pub(in crate::parser) const fn new(
+        boundary: Option<Box<[u8]>>,
+        cut: bool,
+        digest: bool,
+        settled: bool,
+    ) -> Multipart {
+        Multipart { boundary, cut, digest, closed: false, settled }
+    }
+
+    pub(in crate::parser) fn guessed(boundary: Box<[u8]>) -> Multipart {
+        Multipart { boundary: Some(boundary), settled: true, ..Multipart::default() }
+    }
+}
+
+impl Reader {
+    pub(in crate::parser) fn depth(&self) -> usize {
+        self.levels.len()
+    }
+
+    pub(in crate::parser) fn is_full(&self) -> bool {
+        self.levels.len() >= self.bounds.levels_max
+    }
+
+    pub(in crate::parser) fn push_level(&mut self, level: Level) {
+        self.levels.push(level);
+    }
+
+    /// Pushes a multipart whose container is open under another boundary already; which level it is.
+    pub(in crate::parser) fn push_silent(&mut self, multipart: Multipart) -> usize {
+        self.levels.push(Level::Multipart(multipart));
+        self.silent = self.levels.len();
+        self.silent - 1
+    }
+
+    pub(in crate::parser) fn in_digest(&self) -> bool {
+        matches!(self.levels.last(), Some(Level::Multipart(multipart)) if multipart.digest)
+    }
+
+    /// Whether a delimiter of this level ends the reading.
+    pub(in crate::parser) const fn is_outside(&self, level: usize) -> bool {
+        level < self.outside
+    }
+
+    /// Makes the reading end only at delimiters of the levels below `level`.
+    pub(in crate::parser) fn end_outside(&mut self, level: usize) {
+        self.outside = self.outside.min(level);
+    }
+
+    /// From here on a line with junk behind the boundary is no delimiter.
+    pub(in crate::parser) const fn set_strict(&mut self) {
+        self.strict = true;
+    }
+
+    /// What a line is, given what the matcher says of it.
+    pub(in crate::parser) fn judge(&self, verdict: Verdict) -> Verdict {
+        let Verdict::Delimiter(delimiter) = verdict else {
+            return verdict;
+        };
+        let Some(Level::Multipart(multipart)) = self.levels.get(delimiter.level) else {
+            return verdict;
+        };
+        let empty = multipart.boundary.as_deref().is_none_or(<[u8]>::is_empty);
+        if delimiter.junk && (self.strict || empty) {
+            return Verdict::Content;
+        }
+        Verdict::Delimiter(Delimiter { junk: delimiter.junk && !multipart.cut, ..delimiter })
+    }
+
+    /// The boundaries of all open multiparts.
+    pub(in crate::parser) fn boundaries(&self) -> impl Iterator<Item = (usize, Boundary<'_>)> {
+        boundaries(&self.levels)
+    }
+
+    /// Whether a line that looks like a delimiter may be one of the innermost multipart under a boundary that it does
+    /// not declare.
+    pub(in crate::parser) fn wants_guess(&self) -> bool {
+        matches!(self.levels.last(), Some(Level::Multipart(multipart)) if !multipart.settled)
+    }
+
+    /// A line looks like a delimiter; whether the innermost multipart declares none and so takes this boundary.
+    pub(in crate::parser) fn takes_guess(&mut self, boundary: &[u8]) -> bool {
+        let Some(Level::Multipart(multipart)) = self.levels.last_mut() else {
+            return false;
+        };
+        multipart.settled = true;
+        let takes = multipart.boundary.is_none();
+        if takes {
+            multipart.boundary = Some(boundary.into());
+        }
+        takes
+    }
+
+    /// Closes the levels within `level`, a delimiter of which was met.
+    pub(in crate::parser) fn close_to(&mut self, level: usize, close: bool) {
+        while self.levels.len() > level + 1 {
+            self.close_last();
+        }
+        if let Some(Level::Multipart(multipart)) = self.levels.last_mut() {
+            multipart.settled = true;
+            multipart.closed = close;
+        }
+    }
+
+    pub(in crate::parser) fn close_all(&mut self) {
+        while self.levels.len() > self.silent {
+            self.close_last();
+        }
+    }
+
+    fn close_last(&mut self) {
+        self.levels.pop();
+        if self.levels.len() >= self.silent {
+            self.tell(Tell::Close);
+        } else {
+            self.silent = self.levels.len();
+        }
+    }
+}
+
+/// The boundaries of the multiparts among `levels`.
+fn boundaries(levels: &[Level]) -> impl Iterator<Item = (usize, Boundary<'_>)> {
+    levels.iter().enumerate().filter_map(|(index, level)| match level {
+        Level::Multipart(multipart) => {
+            Some((index, Boundary { bytes: multipart.boundary.as_deref()?, closed: multipart.closed }))
+        }
+        Level::Message => None,
+    })
+}
