@@ -267,6 +267,7 @@ mod tests {
         assert_eq!(decode(Coding::Base64, b"YW!J*j-\x00\xff"), b"abc");
         let junk = "Heuristics.Malformed.Base64.Junk".into();
         assert_eq!(notes(Coding::Base64, b"YW!J*j"), [(junk, 2)]);
+        assert_eq!(decode(Coding::Base64, b"Y=WJj"), b"abc");
     }
 
     #[test]

@@ -61,8 +61,10 @@ impl Base64 {
                     return (taken, Some(Remark::DataAfterPadding));
                 }
                 self.character(value, sink);
-            } else if byte == b'=' {
-                self.padding(sink);
+            } else if byte == b'=' && self.count != 1 {
+                // One character alone makes no byte; behind it padding is junk.
+                self.end_quantum(sink);
+                self.padded = true;
             } else if !matches!(byte, b'\r' | b'\n' | b' ' | b'\t') && !self.junk_told {
                 self.junk_told = true;
                 return (taken + 1, Some(Remark::Junk));
@@ -85,14 +87,6 @@ impl Base64 {
             sink.push(&self.bits.to_be_bytes()[1..]);
             self.bits = 0;
             self.count = 0;
-        }
-    }
-
-    fn padding(&mut self, sink: &mut Sink) {
-        // One character alone makes no byte; then the padding is junk.
-        if self.count != 1 {
-            self.end_quantum(sink);
-            self.padded = true;
         }
     }
 
