@@ -54,6 +54,8 @@ pub struct Inspection {
     /// The slots in use, in the order in which their objects began: parents before children.
     order: Vec<usize>,
     spare_windows: Vec<Window>,
+    /// Written to where the target's window is not empty: while it waits to be recognised.
+    scratch: Option<Window>,
     out: VecDeque<Out>,
     cleared: u64,
     second_readings: u32,
@@ -100,6 +102,7 @@ impl Inspection {
             nodes: Vec::new(),
             order: Vec::new(),
             spare_windows: Vec::new(),
+            scratch: Some(Window::with_capacity(unpack::HEAD_BYTES)),
             out: VecDeque::new(),
             cleared: 0,
             second_readings: 0,
@@ -164,7 +167,7 @@ impl Inspection {
     /// Bytes of the windows that are allocated now.
     pub fn window_bytes(&self) -> usize {
         let used = self.nodes.iter().flatten().map(|node| node.window.capacity());
-        used.chain(self.spare_windows.iter().map(Window::capacity)).sum()
+        used.chain(self.spare_windows.iter().chain(&self.scratch).map(Window::capacity)).sum()
     }
 
     /// The heaviest action that the findings so far ask for.
@@ -235,29 +238,27 @@ impl Inspection {
 
     fn step(&mut self, node: &mut Node, slot: usize, index: usize, fuel: &mut Fuel) {
         let started = self.clock.map(|clock| clock());
-        let mut window = self.borrow_target(&node.readers[index]);
+        let reader = &mut node.readers[index];
+        let target = reader.target();
         // What is told verbatim has to fit the target's window.
-        let writes = matches!(node.readers[index].open.last(), Some(Open::Node(_)));
-        let input_max = if writes { window.room() } else { usize::MAX };
-        let filled_before = window.len();
-
-        let skip = usize::try_from(node.readers[index].at - node.base).expect("a window's length fits usize");
+        let input_max = target.map_or(usize::MAX, |target| self.node(target).window.room());
+        let skip = usize::try_from(reader.at - node.base).expect("a window's length fits usize");
         let input = &node.window.filled()[skip..];
         let input = &input[..input.len().min(input_max)];
-        let reader = &mut node.readers[index];
+
+        let mut window = self.lend(target);
         let Step { taken, event } = reader.work.step(input, &mut window, fuel);
         let stalled = event == Event::Idle && taken == 0 && !fuel.is_empty();
+        let mut told = self.settle(target, window);
+        if let (Event::Verbatim, Some(target)) = (&event, target) {
+            told = self.node(target).window.push(&input[..taken]);
+            debug_assert_eq!(told, taken, "verbatim content is lost");
+        }
         reader.spool.pass(reader.at - reader.began, &input[..taken]);
         reader.at += taken as u64;
-        let told = match event {
-            Event::Verbatim => window.push(&input[..taken]),
-            _ => window.len() - filled_before,
-        };
-        debug_assert!(event != Event::Verbatim || told == taken || !writes, "verbatim content is lost");
         if let (Some(clock), Some(started)) = (self.clock, started) {
             reader.nanos += clock().saturating_sub(started);
         }
-        self.return_target(&node.readers[index], window);
         if stalled {
             self.found(node, slot, index, Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Stall", 0), false);
             return self.cut_off(node, index);
@@ -267,15 +268,14 @@ impl Inspection {
 
     fn finish(&mut self, node: &mut Node, slot: usize, index: usize, fuel: &mut Fuel) {
         let started = self.clock.map(|clock| clock());
-        let mut window = self.borrow_target(&node.readers[index]);
-        let filled_before = window.len();
         let reader = &mut node.readers[index];
+        let target = reader.target();
+        let mut window = self.lend(target);
         let event = reader.work.finish(&reader.spool, &mut window, fuel);
-        let told = window.len() - filled_before;
+        let told = self.settle(target, window);
         if let (Some(clock), Some(started)) = (self.clock, started) {
             reader.nanos += clock().saturating_sub(started);
         }
-        self.return_target(&node.readers[index], window);
         self.heed(node, slot, index, event, told, true);
     }
 
@@ -369,30 +369,37 @@ impl Inspection {
 
 /// Events: what a reader's words do to the tree.
 impl Inspection {
-    /// The window that the reader writes to: its innermost node's, or none.
-    fn borrow_target(&mut self, reader: &Reader) -> Window {
-        let target = match reader.open.last() {
-            Some(Open::Node(slot)) => self.nodes[*slot].as_mut(),
-            _ => None,
-        };
-        match target {
-            Some(target) => {
-                target.trim();
-                std::mem::replace(&mut target.window, Window::with_capacity(0))
-            }
-            None => self.spare_window(),
-        }
+    fn node(&mut self, slot: usize) -> &mut Node {
+        self.nodes[slot].as_mut().expect("an open node is in its slot")
     }
 
-    fn return_target(&mut self, reader: &Reader, mut window: Window) {
-        if let Some(Open::Node(slot)) = reader.open.last()
-            && let Some(target) = self.nodes[*slot].as_mut()
-        {
-            target.window = window;
-            return;
+    /// An empty window to write to: the target's own, unless something waits in it.
+    fn lend(&mut self, target: Option<usize>) -> Window {
+        if let Some(slot) = target {
+            let target = self.node(slot);
+            target.trim();
+            if target.window.is_empty() {
+                return std::mem::replace(&mut target.window, Window::with_capacity(0));
+            }
+        }
+        self.scratch.take().expect("the scratch window is lent once at a time")
+    }
+
+    /// Takes back a lent window; returns how many bytes reached the target.
+    fn settle(&mut self, target: Option<usize>, mut window: Window) -> usize {
+        let written = window.len();
+        if let Some(slot) = target {
+            let target = self.node(slot);
+            if target.window.capacity() == 0 {
+                target.window = window;
+                return written;
+            }
+            let pushed = target.window.push(window.filled());
+            debug_assert_eq!(pushed, written, "what waits in a window leaves room for a scratch window");
         }
         window.clear();
-        self.spare_windows.push(window);
+        self.scratch = Some(window);
+        written
     }
 
     fn spare_window(&mut self) -> Window {

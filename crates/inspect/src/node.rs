@@ -133,6 +133,14 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
+    /// The slot of the node that its content goes to.
+    pub fn target(&self) -> Option<usize> {
+        match self.open.last() {
+            Some(Open::Node(slot)) => Some(*slot),
+            _ => None,
+        }
+    }
+
     /// A reader that begins at the first byte.
     pub fn new(name: &'static str, work: Work) -> Reader {
         Reader {
