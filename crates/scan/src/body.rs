@@ -262,85 +262,6 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     parsed.ok_or_else(|| format!("{text:?} is not a number in range"))
 }
 
-/// How the bytes of a body are to be read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Style {
-    /// Letters in either case (`::i`).
-    pub(crate) caseless: bool,
-    /// Each byte followed by NUL (`::w`).
-    pub(crate) wide: bool,
-    /// Not beside a letter or a digit (`::f`).
-    pub(crate) fullword: bool,
-    /// Matches the stream in lower case as well as the stream.
-    pub(crate) lowered: bool,
-}
-
-impl Style {
-    /// Rewrites the parts of a body.
-    pub(crate) fn apply(self, parts: &mut [BodyPart]) {
-        for part in parts.iter_mut() {
-            let fold = self.caseless || (self.lowered && !has_upper(&part.pieces));
-            part.pieces = self.rewrite(&part.pieces, fold);
-        }
-        if !self.fullword {
-            return;
-        }
-        let edge = class::fullword(self.wide);
-        if let Some(first) = parts.first_mut()
-            && !matches!(first.pieces.first(), Some(Piece::Behind(_)))
-        {
-            first.pieces.insert(0, Piece::Behind(edge.clone()));
-        }
-        if let Some(last) = parts.last_mut()
-            && !matches!(last.pieces.last(), Some(Piece::Ahead(_)))
-        {
-            last.pieces.push(Piece::Ahead(edge));
-        }
-    }
-
-    fn rewrite(self, pieces: &[Piece], fold: bool) -> Vec<Piece> {
-        let mut all = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            let unit = matches!(piece, Piece::Byte { .. } | Piece::Set(_));
-            all.push(self.rewrite_piece(piece, fold));
-            if self.wide && unit {
-                all.push(Piece::byte(0));
-            }
-        }
-        all
-    }
-
-    fn rewrite_piece(self, piece: &Piece, fold: bool) -> Piece {
-        match piece {
-            Piece::Byte { value, mask: 0xff } if fold => Piece::caseless(*value),
-            Piece::Byte { value, mask } if fold && *mask != 0 => {
-                let fits = |byte: u8| byte & mask == *value;
-                Piece::Set(pattern::ByteSet::of(|byte| fits(byte) || fits(byte.to_ascii_lowercase())))
-            }
-            Piece::Set(set) if fold => {
-                let other = |byte: u8| {
-                    set.has(byte.to_ascii_lowercase()) || (self.caseless && set.has(byte.to_ascii_uppercase()))
-                };
-                Piece::Set(pattern::ByteSet::of(|byte| set.has(byte) || other(byte)))
-            }
-            Piece::OneOf(all) => Piece::OneOf(all.iter().map(|one| self.rewrite(one, fold)).collect()),
-            Piece::NoneOf(all) if self.wide => {
-                let widen = |one: &Vec<u8>| one.iter().flat_map(|&byte| [byte, 0]).collect();
-                Piece::NoneOf(all.iter().map(widen).collect())
-            }
-            other => other.clone(),
-        }
-    }
-}
-
-fn has_upper(pieces: &[Piece]) -> bool {
-    pieces.iter().any(|piece| match piece {
-        Piece::Byte { value, mask: 0xff } => value.is_ascii_uppercase(),
-        Piece::OneOf(all) => all.iter().any(|one| has_upper(one)),
-        _ => false,
-    })
-}
-
 /// The edge of a part, if it is one; for tests.
 #[cfg(test)]
 fn edge(piece: &Piece) -> Option<&pattern::Edge> {
@@ -411,14 +332,5 @@ mod tests {
         ] {
             assert!(parse(text).is_err(), "{text:?}");
         }
-    }
-
-    #[test]
-    fn wide_bytes_are_followed_by_nul_and_skips_are_not() {
-        let mut parts = parse("61??{2}62").expect("a body");
-        let style = Style { wide: true, ..Style::default() };
-        style.apply(&mut parts);
-        assert_eq!(parts[0].pieces.len(), 7);
-        assert_eq!(parts[0].pieces[4], Piece::Skip(2));
     }
 }

@@ -7,12 +7,13 @@ use md5::{Digest, Md5};
 
 use crate::builtin::BUILTIN;
 use crate::database::{Census, Database, Names, Refused};
-use crate::hashes::{ANY_SIZE, AnyDigest, HashEntry, HashTable};
+use crate::hashes::{AnyDigest, HashEntry, HashTable};
+use crate::kind::{Kind, hash, kind_of, name_of};
 use crate::location::Location;
+use crate::logical;
 use crate::signature::{Reject, Signature, check_levels};
 use crate::table::TableBuilder;
 use crate::target::TARGETS;
-use crate::{body, logical};
 
 /// Appended to the names of signatures that are not the engine's own makers'.
 const UNOFFICIAL: &str = ".UNOFFICIAL";
@@ -63,18 +64,6 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// The kinds of text databases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Hash,
-    Allow,
-    Extended,
-    Plain,
-    Logical,
-    /// Names to ignore, at that field.
-    Ignore(usize),
-}
 
 /// Collects signatures from text files. Lists of names to ignore that pin the MD5 of an entry must come before the
 /// files that they speak of; the order does not matter otherwise.
@@ -312,46 +301,6 @@ impl Builder {
     }
 }
 
-/// The kind of a file by its extension, and whether it is one of potentially unwanted applications.
-fn kind_of(file_name: &str) -> Option<(Kind, bool)> {
-    let (_, extension) = file_name.rsplit_once('.')?;
-    Some(match extension {
-        "hdb" | "hsb" => (Kind::Hash, false),
-        "hdu" | "hsu" => (Kind::Hash, true),
-        "fp" | "sfp" => (Kind::Allow, false),
-        "ndb" | "sdb" => (Kind::Extended, false),
-        "ndu" => (Kind::Extended, true),
-        "ldb" => (Kind::Logical, false),
-        "ldu" => (Kind::Logical, true),
-        "db" => (Kind::Plain, false),
-        "ign" => (Kind::Ignore(2), false),
-        "ign2" => (Kind::Ignore(0), false),
-        _ => return None,
-    })
-}
-
-fn name_of(kind: Kind, line: &str) -> Result<&str, String> {
-    let name = match kind {
-        Kind::Hash | Kind::Allow => line.split(':').nth(2),
-        Kind::Logical => line.split(';').next(),
-        Kind::Plain => line.split('=').next(),
-        Kind::Extended | Kind::Ignore(_) => line.split(':').next(),
-    };
-    name.filter(|name| !name.is_empty()).ok_or_else(|| "no name".to_owned())
-}
-
-/// `hash:size:name[:min[:max]]`.
-fn hash(line: &str) -> Result<(AnyDigest, u64), Reject> {
-    let fields: Vec<&str> = line.split(':').collect();
-    let [digest, size, _, levels @ ..] = fields.as_slice() else {
-        return Err(Reject::Malformed("fewer than three fields".to_owned()));
-    };
-    let size = if *size == "*" { ANY_SIZE } else { body::number(size).map_err(|error| format!("size: {error}"))? };
-    let digest = AnyDigest::parse(digest)?;
-    check_levels(levels)?;
-    Ok((digest, size))
-}
-
 fn class_of(signature: &Signature) -> Class {
     let from_end = |body: &crate::signature::Body| matches!(body.location, Location::FromEnd { .. });
     let bounded =
@@ -362,4 +311,51 @@ fn class_of(signature: &Signature) -> Class {
     let late =
         signature.logic.as_ref().is_some_and(|logic| logic.file_size.is_some() || !logic.expression.is_monotone());
     if late || signature.bodies.iter().any(from_end) { Class::AtEnd } else { Class::Exact }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_files_are_read_whole() {
+        let census = Database::with_builtin().census;
+        assert_eq!((census.exact, census.at_end, census.refused.len()), (3, 4, 0));
+    }
+
+    #[test]
+    fn a_bad_line_is_told_with_its_place_and_reason() {
+        let mut builder = Builder::new();
+        let error = builder.add("x.ndb", b"# note\n\nA:0:*:6162\r\nB:0:*:61g2\n");
+        assert_eq!(error.map_err(|error| error.to_string()), Err("x.ndb:4: 'g' is not a hexadecimal digit".to_owned()));
+        let error = builder.add("x.mdb", b"");
+        assert_eq!(error, Err(Error::Kind { file: "x.mdb".to_owned() }));
+    }
+
+    #[test]
+    fn what_is_left_out_is_in_the_census() {
+        let mut builder = Builder::new();
+        builder.add("i.ign2", b"Gone\nPinned:11839b02d0ba0a1a3a3c33f0cd3ae77f\n").expect("a list");
+        let ndb = b"Gone:0:*:6162\nPUA.Thing:0:*:6162\nNew:0:*:6162:999\nVersion:1:VI:6162\nShort:0:*:61??62\nKept:0:*:6162\n";
+        let loaded = builder.add("x.ndb", ndb).expect("a database");
+        assert_eq!((loaded.bodies, loaded.left_out), (2, 4));
+        builder.add("x.ndu", b"Unwanted:0:*:6162").expect("a database");
+        let database = builder.build();
+        let census = database.census();
+        assert_eq!((census.exact, census.ignored, census.other_engine, census.unwanted), (1, 1, 1, 2));
+        let refused: Vec<&str> = census.refused.iter().map(|refused| &*refused.name).collect();
+        assert_eq!(refused, ["Version.UNOFFICIAL", "Short.UNOFFICIAL"]);
+    }
+
+    #[test]
+    fn a_pinned_name_is_ignored_only_while_its_line_is_the_same() {
+        let line = "Pinned:0:*:6162";
+        let pin: String = Md5::digest(line).iter().map(|byte| format!("{byte:02x}")).collect();
+        for (text, ignored) in [(line, 1), ("Pinned:0:*:6163", 0)] {
+            let mut builder = Builder::new();
+            builder.add("i.ign2", format!("Pinned:{pin}").as_bytes()).expect("a list");
+            builder.add("x.ndb", text.as_bytes()).expect("a database");
+            assert_eq!(builder.build().census().ignored, ignored);
+        }
+    }
 }

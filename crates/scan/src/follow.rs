@@ -4,20 +4,22 @@
 //! that follow each other (a part of zeros in a run of zeros) are one entry. What would pass a bound is counted as lost
 //! and told, never dropped silently.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use pattern::Match;
 use stream::FileType;
 
+use crate::ends::{Ends, RUNS_MAX};
 use crate::layout::Layout;
 use crate::location::Location;
 use crate::table::{Chain, Link, Table, User};
 
-/// The most runs of ends that are remembered at one gap of one chain.
-const RUNS_MAX: usize = 64;
 /// The most chains, and the most logical signatures, that are followed at a time in one stream.
 const FOLLOWED_MAX: usize = 32_768;
+
+/// The most starts of one chain before the end of a stream that are counted.
+const PLACED_MAX: usize = 65_536;
 
 /// Signature and chain numbers are spread by one multiplication.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,17 +70,6 @@ struct ChainState {
     complete: Ends,
 }
 
-/// Runs of ends; each with the start of the chain that its first end belongs to.
-#[derive(Debug, Clone, Default)]
-struct Ends(VecDeque<Run>);
-
-#[derive(Debug, Clone, Copy)]
-struct Run {
-    first: u64,
-    last: u64,
-    start: u64,
-}
-
 #[derive(Debug, Clone)]
 struct RuleState {
     counts: Box<[Count]>,
@@ -89,42 +80,6 @@ struct RuleState {
 struct Count {
     count: u32,
     last_start: u64,
-}
-
-impl Ends {
-    /// Adds an end; whether an older one had to go.
-    fn push(&mut self, end: u64, start: u64) -> bool {
-        if let Some(run) = self.0.back_mut() {
-            let shifted = run.start.wrapping_add(end.wrapping_sub(run.first));
-            if (run.first..=run.last).contains(&end) && shifted == start {
-                return false;
-            }
-            if end == run.last.wrapping_add(1) && shifted == start {
-                run.last = end;
-                return false;
-            }
-        }
-        self.0.push_back(Run { first: end, last: end, start });
-        if self.0.len() > RUNS_MAX {
-            self.0.pop_front();
-            return true;
-        }
-        false
-    }
-
-    /// Forgets runs that end before `oldest`.
-    fn forget(&mut self, oldest: u64) {
-        while self.0.front().is_some_and(|run| run.last < oldest) {
-            self.0.pop_front();
-        }
-    }
-
-    /// The starts of the chains that have an end from `low` to `high`, one for each run.
-    fn between(&self, low: u64, high: u64) -> impl Iterator<Item = u64> {
-        let fits = move |run: &&Run| run.first <= high && run.last >= low;
-        let start = move |run: &Run| run.start.saturating_add(low.max(run.first) - run.first);
-        self.0.iter().filter(fits).map(start)
-    }
 }
 
 /// What a follower needs to know of the stream.
@@ -198,19 +153,20 @@ impl Follower {
         }
         let ends = &mut state.ends[number];
         match chain.location {
-            Location::FromEnd { back, .. } => ends.0.retain(|run| run.start >= found.known.saturating_sub(back)),
+            Location::FromEnd { back, .. } => {
+                // Which start will be in place is only known at the end, so each is kept.
+                ends.forget_starts(found.known.saturating_sub(back));
+                self.lost += u64::from(ends.push_alone(found.end, start));
+            }
             _ if next.gap.is_open() => {
-                if ends.0.is_empty() {
-                    ends.push(found.end, start);
-                }
-                return;
+                ends.keep_earliest(found.end, start);
             }
             _ => {
                 let reach = u64::from(next.gap.max) + u64::from(next.bytes_max) + 2;
                 ends.forget(found.known.saturating_sub(reach));
+                self.lost += u64::from(ends.push(found.end, start));
             }
         }
-        self.lost += u64::from(ends.push(found.end, start));
     }
 
     fn complete(
@@ -275,12 +231,12 @@ impl Follower {
         let mut placed = Vec::new();
         for (&number, state) in &self.chains {
             let chain = &context.table.chains[number as usize];
-            for run in &state.complete.0 {
-                let starts = run.first..=run.last;
-                placed.extend(
-                    starts.filter(|&start| chain.location.admits_at_end(start, size)).map(|start| (number, start)),
-                );
-            }
+            let Some(places) = chain.location.at_end(size) else {
+                continue;
+            };
+            let mut starts = state.complete.within(*places.start(), *places.end());
+            placed.extend(starts.by_ref().take(PLACED_MAX).map(|start| (number, start)));
+            self.lost += u64::from(starts.next().is_some());
         }
         placed.sort_unstable();
         for (number, start) in placed {

@@ -27,15 +27,18 @@ mod builder;
 mod builtin;
 mod class;
 mod database;
+mod ends;
 mod expression;
 mod follow;
 mod fuzz;
 mod hashes;
+mod kind;
 mod layout;
 mod location;
 mod logical;
 mod scan;
 mod signature;
+mod style;
 mod table;
 mod target;
 

@@ -1,5 +1,7 @@
 //! Where in a stream a body may start.
 
+use std::ops::RangeInclusive;
+
 use crate::body::number;
 use crate::layout::Layout;
 
@@ -126,13 +128,13 @@ impl Location {
         }
     }
 
-    /// Whether a body that started at `start` is in its place now that the size is known.
-    pub(crate) fn admits_at_end(self, start: u64, size: u64) -> bool {
+    /// Where a body that is placed from the end may have started, now that the size is known.
+    pub(crate) fn at_end(self, size: u64) -> Option<RangeInclusive<u64>> {
         let Location::FromEnd { back, shift } = self else {
-            return true;
+            return None;
         };
-        let first = size.checked_sub(back);
-        first.is_some_and(|first| start >= first && start - first <= shift)
+        let first = size.checked_sub(back)?;
+        Some(first..=first.saturating_add(shift))
     }
 }
 
@@ -164,9 +166,7 @@ mod tests {
     #[test]
     fn a_start_before_the_end_is_judged_by_the_size() {
         let location = Location::FromEnd { back: 14, shift: 4 };
-        assert!(location.admits_at_end(6, 20));
-        assert!(location.admits_at_end(10, 20));
-        assert!(!location.admits_at_end(11, 20));
-        assert!(!location.admits_at_end(0, 13));
+        assert_eq!(location.at_end(20), Some(6..=10));
+        assert_eq!(location.at_end(13), None);
     }
 }

@@ -1,8 +1,9 @@
 //! Reading logical signatures: `name;TDB;expression;subsignature0;...`.
 
-use crate::body::{Style, number};
+use crate::body::number;
 use crate::expression::{Expression, SUBSIGNATURES_MAX};
 use crate::signature::{self, FUNCTIONALITY_LEVEL, Logic, Reject, Signature, target_number};
+use crate::style::Style;
 use crate::target::Container;
 
 /// The target description block.

@@ -1,8 +1,9 @@
 //! A signature as it was read, before it is compiled.
 
-use crate::body::{BodyPart, Style};
+use crate::body::BodyPart;
 use crate::expression::Expression;
 use crate::location::{Location, NoLocation};
+use crate::style::Style;
 use crate::target::Container;
 use crate::{body, location};
 

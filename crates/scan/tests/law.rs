@@ -1,5 +1,6 @@
 //! The law over scans: the same findings in the same order whatever the cut, the fuel and the window.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -105,6 +106,32 @@ fn the_law_holds_over_every_form_of_signature() {
     let told: Vec<String> = names(&told).into_iter().map(|(name, _)| name).collect();
     for name in ["Html", "HtmlOnly", "Word", "Sized", "None", "End"] {
         assert!(told.iter().any(|told| told == name), "{name} in {told:?}");
+    }
+}
+
+#[test]
+fn gaps_are_measured_from_every_end_that_may_matter() {
+    let (a, b, c) = (hex("alpha"), hex("bravo"), hex("charl"));
+    let ndb = format!(
+        "Older:0:*:{a}{{5-6}}{b}\nOpen:0:*:{a}{{7-}}{b}\nThird:0:*:{a}{{5-6}}{b}{{-3}}{c}\nEnd:0:EOF-22,2:{a}{{-9}}{b}\n"
+    );
+    let database = database(&ndb, "");
+    let make = || Scan::new(database.clone(), FileType::Binary, None);
+    for (text, wanted) in [
+        ("alphaalphabravo.......", "Older End"),
+        ("alphaalphabravo...........", "Older End"),
+        ("alphaalphaalphabravo", "Older Open"),
+        ("alpha....bravo", ""),
+        ("alpha.......bravo", "Open"),
+        ("alphaalphabravo...charl", "Older Third"),
+        ("alphaalphabravo....charl", "Older"),
+        ("alphaalphabravobravocharl", "Older Open Third End"),
+    ] {
+        let told: BTreeSet<String> =
+            names(&law::tell(make(), text.as_bytes())).into_iter().map(|(name, _)| name).collect();
+        let wanted: BTreeSet<String> = wanted.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        assert_eq!(told, wanted, "{text}");
+        law::holds_at_every_cut(make, text.as_bytes());
     }
 }
 
