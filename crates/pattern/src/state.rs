@@ -75,3 +75,25 @@ impl Default for State {
         State::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_small_at_rest_and_bounded_at_worst() {
+        const { assert!(State::BYTES_AT_REST < 1024) };
+        const { assert!(State::BYTES_AT_REST + PENDING_MAX * size_of::<Thread>() < 16 << 10) };
+    }
+
+    #[test]
+    fn the_tail_keeps_the_history_however_small_the_segments() {
+        let mut state = State::new();
+        for number in 0..2000u32 {
+            state.append(&[number as u8]);
+            let kept = &state.tail[..state.kept];
+            assert!(kept.len() >= HISTORY.min(number as usize + 1));
+            assert_eq!(kept.last(), Some(&(number as u8)));
+        }
+    }
+}
