@@ -1,6 +1,6 @@
 //! Which stages open an object: by its content, and by what its container says of it.
 
-use stream::{FileType, Limits, Object, Stage};
+use stream::{Coding, FileType, Limits, Object, Stage};
 
 /// A stage to be set on a node, and how the driver treats it.
 pub(crate) struct Opener {
@@ -33,12 +33,19 @@ pub(crate) fn openers(object: &Object, file_type: FileType, head: &[u8], limits:
     if file_type == FileType::Mail {
         return openers;
     }
+    // A container that is itself encoded: forbidden, and opened by some readers all the same.
+    if object.coding != Coding::Identity
+        && object.media_type.as_deref().is_some_and(|media| media.starts_with("multipart/"))
+    {
+        add("mime", Box::new(mime::Parser::of_multipart(limits)), false, false);
+    }
     if let Some(stage) = unpack::opener(file_type, limits) {
         add(file_type.name(), stage, false, true);
     }
-    if matches!(file_type, FileType::Text | FileType::Html | FileType::Xml) {
+    if matches!(file_type, FileType::Text | FileType::Html | FileType::Xml | FileType::Binary) {
         match utf16(object, head) {
             Some(stage) => add("utf-16", Box::new(stage), true, false),
+            None if file_type == FileType::Binary => {}
             None => add("embedded", Box::new(mime::Embedded::new(limits)), false, false),
         }
     }

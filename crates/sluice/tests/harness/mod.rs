@@ -23,6 +23,8 @@ pub struct Gateway {
     child: Child,
     /// Where its first listener is.
     pub address: SocketAddr,
+    /// Where all of them are.
+    pub addresses: Vec<SocketAddr>,
     /// A folder of its own.
     pub folder: TempDir,
     log: Arc<Mutex<String>>,
@@ -61,9 +63,9 @@ impl Gateway {
         });
         let mut ready = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
-        let address = ready.split_whitespace().find_map(|word| word.parse().ok());
-        let address = address.unwrap_or_else(|| panic!("not ready: {ready:?} {}", log.lock().unwrap()));
-        Gateway { child, address, folder, log }
+        let addresses: Vec<SocketAddr> = ready.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        assert!(!addresses.is_empty(), "not ready: {ready:?} {}", log.lock().unwrap());
+        Gateway { child, address: addresses[0], addresses, folder, log }
     }
 
     /// Its process id.
@@ -78,7 +80,10 @@ impl Gateway {
 
     /// Waits until the log holds `text`.
     pub fn wait_for_log(&self, text: &str) -> String {
-        wait_for(|| Some(self.log()).filter(|log| log.contains(text)), &format!("the log to hold {text:?}: {}", self.log()))
+        wait_for(
+            || Some(self.log()).filter(|log| log.contains(text)),
+            &format!("the log to hold {text:?}: {}", self.log()),
+        )
     }
 
     /// Sends it a signal.
@@ -388,7 +393,9 @@ impl Sink {
                     mail = Arrived { from: path(&line), to: Vec::new(), content: Vec::new() };
                     "250 2.1.0 Ok\r\n".into()
                 }
-                "RCPT" if behaviour.refuse.is_some_and(|name| line.contains(name)) => "550 5.1.1 No such user\r\n".into(),
+                "RCPT" if behaviour.refuse.is_some_and(|name| line.contains(name)) => {
+                    "550 5.1.1 No such user\r\n".into()
+                }
                 "RCPT" => {
                     mail.to.push(path(&line));
                     "250 2.1.5 Ok\r\n".into()

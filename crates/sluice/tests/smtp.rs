@@ -1,0 +1,511 @@
+//! Whole conversations through the gateway.
+
+mod harness;
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+use harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, mail_with, stuffed, wait_for};
+
+/// A mail of about `bytes` bytes in one Base64 attachment that compresses badly.
+fn large_mail(bytes: usize) -> Vec<u8> {
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let body: Vec<u8> = (0..bytes * 3 / 4)
+        .map(|_| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random as u8
+        })
+        .collect();
+    mail_with("base64", "random.bin", &base64(&body))
+}
+
+fn quoted_printable(bytes: &[u8]) -> String {
+    bytes.chunks(20).map(|line| line.iter().map(|byte| format!("={byte:02X}")).collect::<String>() + "=\r\n").collect()
+}
+
+fn uuencode(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from(if value == 0 { b'`' } else { value + 32 });
+    let mut text = String::from("begin 644 eicar.com\r\n");
+    for line in bytes.chunks(45) {
+        text.push(digit(line.len() as u8));
+        for group in line.chunks(3) {
+            let at = |index: usize| group.get(index).copied().unwrap_or(0);
+            let (a, b, c) = (at(0), at(1), at(2));
+            text.extend([a >> 2, (a & 3) << 4 | b >> 4, (b & 15) << 2 | c >> 6, c & 63].map(digit));
+        }
+        text.push_str("\r\n");
+    }
+    text + "`\r\nend"
+}
+
+#[test]
+fn clean_mails_arrive_as_they_were_sent() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), "");
+    let mut wire = gateway.connect();
+    wire.talk("S: 220 mx.test ESMTP Sluice\nC: EHLO client.test\nS: 250-*");
+    let dots = b"From: a\r\n\r\n.\r\n..\r\n.x\r\n\r\n.\r\n".to_vec();
+    let mails = [dots, mail_with("7bit", "a.txt", "Hello"), large_mail(100_000), large_mail(3_000_000)];
+    for (index, mail) in mails.iter().enumerate() {
+        assert_eq!(wire.transaction(mail), "250 2.0.0 Taken");
+        let arrived = sink.wait(index + 1)[index].clone();
+        assert!(arrived.original() == mail, "mail {index} was changed");
+        assert!(
+            arrived
+                .text()
+                .starts_with("Received: from client.test ([127.0.0.1])\r\n\tby mx.test (Sluice) with ESMTP id ")
+        );
+        assert_eq!((arrived.from.as_str(), arrived.to), ("a@client.test", vec!["b@mx.test".to_string()]));
+    }
+}
+
+#[test]
+fn eicar_is_refused_in_every_coding_and_nothing_is_delivered() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), "");
+    let virus = eicar();
+    let text = String::from_utf8(virus.clone()).unwrap();
+    for (what, mail) in [
+        ("plain", mail_with("7bit", "eicar.com", &text)),
+        ("base64", mail_with("base64", "eicar.com", &base64(&virus))),
+        ("quoted-printable", mail_with("quoted-printable", "eicar.com", &quoted_printable(&virus))),
+        ("uuencode", mail_with("x-uuencode", "eicar.com", &uuencode(&virus))),
+        ("uuencode in text", mail_with("7bit", "letter.txt", &format!("See below.\r\n\r\n{}", uuencode(&virus)))),
+        ("a mail in base64", mail_with("base64", "mail.eml", &base64(&mail_with("base64", "e.com", &base64(&virus))))),
+    ] {
+        let reply = gateway.connect().deliver(&mail);
+        assert!(reply.starts_with("554 5.7.1 Message refused: Eicar-Test-Signature"), "{what}: {reply}");
+    }
+    assert!(sink.mails().is_empty() && sink.unfinished().is_empty());
+}
+
+#[test]
+fn a_virus_behind_the_head_window_never_gets_its_final_dot() {
+    for extensions in [&[][..], &["CHUNKING"][..]] {
+        let sink = Sink::start(Behaviour { extensions, ..Behaviour::default() });
+        let head = "[resources]\nhead_window_bytes = 32768";
+        let gateway = Gateway::start_with(head, "smtp", &sink.forward(), "");
+        let mut mail = large_mail(200_000);
+        let end = b"--frontier--\r\n";
+        mail.truncate(mail.len() - end.len());
+        mail.extend_from_slice(
+            b"--frontier\r\nContent-Type: application/x-com\r\nContent-Transfer-Encoding: base64\r\n\r\n",
+        );
+        mail.extend_from_slice(base64(&eicar()).as_bytes());
+        mail.extend_from_slice(end);
+        let mut wire = gateway.connect();
+        assert!(wire.deliver(&mail).starts_with("554 5.7.1 Message refused: Eicar"), "{extensions:?}");
+        assert!(sink.mails().is_empty());
+        // The next mail in the same session is none the worse.
+        assert_eq!(wire.transaction(b"From: a\r\n\r\nHello\r\n"), "250 2.0.0 Taken");
+        assert_eq!(sink.wait(1)[0].original(), b"From: a\r\n\r\nHello\r\n");
+    }
+}
+
+#[test]
+fn blank_overwrites_the_part_and_tells_the_recipient() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), "on_infected = \"blank\"");
+    let body = base64(&eicar());
+    let mail = mail_with("base64", "eicar.com", &body);
+    assert_eq!(gateway.connect().deliver(&mail), "250 2.0.0 Taken");
+    let mails = sink.wait(2);
+    let (blanked, notice) = (&mails[0], &mails[1]);
+    let wanted: String =
+        body.chars().map(|c| if c.is_ascii_alphanumeric() || c == '+' || c == '/' { 'A' } else { c }).collect();
+    let wanted = String::from_utf8(mail).unwrap().replace(&body, &wanted);
+    assert_eq!(String::from_utf8_lossy(blanked.original()), wanted);
+    assert_eq!((notice.from.as_str(), &notice.to), ("", &vec!["b@mx.test".to_string()]));
+    assert!(notice.text().contains("Eicar-Test-Signature in eicar.com"), "{}", notice.text());
+    assert!(notice.text().contains("Auto-Submitted: auto-replied"));
+}
+
+#[test]
+fn blank_of_a_part_that_streams_overwrites_the_rest() {
+    let sink = Sink::start(Behaviour::default());
+    let head = "[resources]\nhead_window_bytes = 32768";
+    let gateway = Gateway::start_with(head, "smtp", &sink.forward(), "on_infected = \"blank\"");
+    let marker = b"SLUICE-TEST-MARKER-";
+    let database = gateway.folder.path().join("local.ndb");
+    let hex: String = marker.iter().map(|byte| format!("{byte:02x}")).collect();
+    std::fs::write(&database, format!("Local.Marker:0:*:{hex}\n")).unwrap();
+    let config = gateway.folder.path().join("sluice.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}\n[database]\npaths = [\"local.ndb\"]\n")).unwrap();
+    gateway.signal("HUP");
+    gateway.wait_for_log("reloaded");
+
+    let mut bytes: Vec<u8> = (0..300_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    bytes[150_000..150_000 + marker.len()].copy_from_slice(marker);
+    let mail = mail_with("base64", "half.bin", &base64(&bytes));
+    assert_eq!(gateway.connect().deliver(&mail), "250 2.0.0 Taken");
+    let blanked = sink.wait(2)[0].clone();
+    assert_eq!(blanked.original().len(), mail.len());
+    let differ: Vec<usize> = (0..mail.len()).filter(|&at| blanked.original()[at] != mail[at]).collect();
+    let (hit, first) = (150_000 * 78 / 57, *differ.first().unwrap());
+    assert!(first < hit && hit - first < 100_000, "overwritten from {first} on, hit at {hit}");
+    let end = mail.len() - 20;
+    assert!(blanked.original()[hit..end].iter().all(|byte| b"A=\r\n-".contains(byte)), "not overwritten to its end");
+}
+
+#[test]
+fn tag_marks_quarantine_keeps_and_pass_lets_through() {
+    let sink = Sink::start(Behaviour::default());
+    let mail = mail_with("base64", "eicar.com", &base64(&eicar()));
+
+    let gateway = Gateway::start(&sink.forward(), "on_infected = \"tag\"");
+    assert_eq!(gateway.connect().deliver(&mail), "250 2.0.0 Taken");
+    let tagged = sink.wait(1)[0].clone();
+    assert!(
+        tagged.text().contains("X-Sluice-Status: found;\r\n\tEicar-Test-Signature (match)\r\n"),
+        "{}",
+        tagged.text()
+    );
+    assert_eq!(tagged.original(), mail);
+
+    let gateway = Gateway::start(&sink.forward(), "on_infected = \"quarantine\"\nquarantine = \"FOLDER/quarantine\"");
+    assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nclean\r\n"), "250 2.0.0 Taken");
+    assert!(gateway.files("quarantine").is_empty(), "clean mail does not touch the quarantine");
+    assert!(gateway.connect().deliver(&mail).starts_with("250 2.0.0 Held back (id "));
+    let kept = gateway.files("quarantine");
+    assert_eq!(kept.len(), 2);
+    assert_eq!(std::fs::read(&kept[0]).unwrap(), mail);
+    assert!(std::fs::read_to_string(&kept[1]).unwrap().contains("Eicar-Test-Signature"));
+    assert_eq!(sink.mails().len(), 2);
+
+    let gateway = Gateway::start(&sink.forward(), "on_infected = \"pass\"");
+    assert_eq!(gateway.connect().deliver(&mail), "250 2.0.0 Taken");
+    assert_eq!(sink.wait(3)[2].original(), mail);
+}
+
+#[test]
+fn the_hops_refusal_is_the_clients() {
+    let sink = Sink::start(Behaviour { refuse: Some("nobody"), ..Behaviour::default() });
+    let gateway = Gateway::start(&sink.forward(), "");
+    gateway.connect().talk(
+        "S: 220 *
+         C: EHLO x
+         S: 250-*
+         C: MAIL FROM:<a@b>
+         S: 250 *
+         C: RCPT TO:<nobody@mx.test>
+         S: 550 5.1.1 No such user
+         C: RCPT TO:<c@mx.test>
+         S: 250 2.1.5 Ok
+         C: DATA
+         S: 354 *
+         C: From: x
+         C:
+         C: y
+         C: .
+         S: 250 2.0.0 Taken
+         C: QUIT
+         S: 221 *",
+    );
+    assert_eq!(sink.mails()[0].to, ["c@mx.test"]);
+}
+
+#[test]
+fn a_hop_that_refuses_the_end_refuses_the_client() {
+    let sink = Sink::start(Behaviour { final_reply: Some("452 4.3.1 Disk full"), ..Behaviour::default() });
+    let gateway = Gateway::start(&sink.forward(), "");
+    assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n"), "452 4.3.1 Disk full");
+}
+
+#[test]
+fn a_hop_that_is_not_there_or_goes_away_defers_the_mail() {
+    let gateway = Gateway::start("smtp://127.0.0.1:1", "");
+    let mut wire = gateway.connect();
+    wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 451 4.4.1 *");
+
+    for behaviour in [
+        Behaviour { close_at: Some("DATA"), ..Behaviour::default() },
+        Behaviour { close_after_bytes: Some(1000), ..Behaviour::default() },
+    ] {
+        let sink = Sink::start(behaviour);
+        let gateway = Gateway::start(&sink.forward(), "");
+        let reply = gateway.connect().deliver(&large_mail(1_000_000));
+        assert!(reply.starts_with("451 4.4.2 "), "{reply}");
+        assert!(sink.mails().is_empty());
+    }
+}
+
+#[test]
+fn a_client_that_goes_away_delivers_nothing() {
+    for extensions in [&[][..], &["CHUNKING"][..]] {
+        let sink = Sink::start(Behaviour { extensions, ..Behaviour::default() });
+        let gateway = Gateway::start_with("[resources]\nhead_window_bytes = 32768", "smtp", &sink.forward(), "");
+        for bytes in [10, 100_000] {
+            let mut wire = gateway.connect();
+            wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *");
+            wire.send(&stuffed(&large_mail(300_000))[..bytes]);
+            wire.stream.shutdown(Shutdown::Both).unwrap();
+        }
+        assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nlast\r\n"), "250 2.0.0 Taken");
+        assert_eq!(sink.wait(1).len(), 1);
+    }
+}
+
+#[test]
+fn killed_in_the_middle_the_gateway_delivers_nothing() {
+    let sink = Sink::start(Behaviour::default());
+    let mut gateway = Gateway::start_with("[resources]\nhead_window_bytes = 32768", "smtp", &sink.forward(), "");
+    let mut wire = gateway.connect();
+    wire.talk(
+        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *",
+    );
+    wire.send(&stuffed(&large_mail(300_000))[..200_000]);
+    wait_for(|| sink.commands().iter().any(|command| command == "DATA").then_some(()), "the content to begin");
+    gateway.signal("KILL");
+    gateway.wait();
+    wait_for(|| (!sink.unfinished().is_empty()).then_some(()), "the hop to lose its client");
+    assert!(sink.mails().is_empty());
+    assert_eq!(wire.line(), "");
+}
+
+#[test]
+fn no_sequence_smuggles_a_second_mail() {
+    for extensions in [&[][..], &["CHUNKING"][..]] {
+        let sink = Sink::start(Behaviour { extensions, ..Behaviour::default() });
+        let gateway = Gateway::start(&sink.forward(), "");
+        for end in [
+            "\n.\n",
+            "\n.\r\n",
+            "\r\n.\n",
+            "\r.\r",
+            "\r.\r\n",
+            "\r\n.\r",
+            "\r\n\0.\r\n",
+            "\r\n.\0\r\n",
+            "\r\r\n.\r\r\n",
+        ] {
+            let before = sink.mails().len();
+            let smuggled = format!(
+                "From: a\r\n\r\nfirst{end}MAIL FROM:<evil@x>\r\nRCPT TO:<victim@x>\r\nDATA\r\nFrom: evil\r\n\r\nsecond\r\n.\r\n"
+            );
+            let mut wire = gateway.connect();
+            wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *");
+            wire.send(smuggled.as_bytes());
+            wire.expect("250 2.0.0 Taken");
+            wire.talk("C: QUIT\nS: 221 *");
+            let mails = sink.mails();
+            assert_eq!(mails.len(), before + 1, "{end:?}");
+            assert_eq!(mails[before].from, "a@b");
+            let content = &mails[before].content;
+            assert!(
+                !content.iter().enumerate().any(|(at, &byte)| byte == b'\n' && content[at - 1] != b'\r'),
+                "{end:?}"
+            );
+            assert!(!sink.commands().iter().any(|command| command.contains("evil@x")), "{end:?}");
+        }
+    }
+}
+
+#[test]
+fn bare_line_ends_are_refused_where_that_is_set() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), "bare_line_ends = \"refuse\"");
+    let mut wire = gateway.connect();
+    wire.talk(
+        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *",
+    );
+    wire.send(b"From: a\r\n\r\nbare\nline\r\n.\r\n");
+    wire.expect("550 5.6.0 *");
+    assert!(sink.mails().is_empty());
+}
+
+#[test]
+fn pipelined_commands_and_chunks_are_taken() {
+    let sink =
+        Sink::start(Behaviour { extensions: &["CHUNKING", "SMTPUTF8", "DSN", "SIZE 100000"], ..Behaviour::default() });
+    let gateway = Gateway::start(&sink.forward(), "");
+    wait_for(|| (!sink.commands().is_empty()).then_some(()), "the probe");
+    let mut wire = gateway.connect();
+    wire.expect("220 *");
+    let offered = wait_for(
+        || {
+            Some(gateway.connect())
+                .map(|mut wire| (wire.reply(), wire.command("EHLO x")))
+                .filter(|(_, hello)| hello.contains("DSN"))
+        },
+        "the hop to be learned",
+    )
+    .1;
+    for extension in ["PIPELINING", "8BITMIME", "SMTPUTF8", "CHUNKING", "ENHANCEDSTATUSCODES", "DSN", "SIZE 100000"] {
+        assert!(offered.contains(extension), "{extension} in {offered}");
+    }
+    wire.send(
+        "EHLO x\r\nMAIL FROM:<j\u{f6}@x> SMTPUTF8 BODY=8BITMIME RET=HDRS ENVID=e1\r\nRCPT TO:<c@d> NOTIFY=NEVER\r\nBDAT 10\r\nFrom: x\r\n\rBDAT 7 LAST\r\n\nhello\r"
+            .as_bytes(),
+    );
+    let _ = wire.reply();
+    for wanted in ["250 2.1.0 *", "250 2.1.5 *", "250 2.0.0 *", "250 2.0.0 Taken"] {
+        wire.expect(wanted);
+    }
+    assert_eq!(sink.wait(1)[0].original(), b"From: x\r\n\r\nhello\r\n");
+    let commands = sink.commands();
+    assert!(
+        commands.iter().any(|line| line == "MAIL FROM:<j\u{f6}@x> BODY=8BITMIME SMTPUTF8 RET=HDRS ENVID=e1"),
+        "{commands:?}"
+    );
+    assert!(commands.iter().any(|line| line == "RCPT TO:<c@d> NOTIFY=NEVER"), "{commands:?}");
+}
+
+#[test]
+fn an_lmtp_hop_gets_one_recipient_a_message_from_an_smtp_client() {
+    let sink = Sink::start(Behaviour { lmtp: true, ..Behaviour::default() });
+    let gateway = Gateway::start(&format!("lmtp://{}", sink.address), "");
+    gateway.connect().talk(
+        "S: 220 *
+         C: EHLO x
+         S: 250-*
+         C: MAIL FROM:<a@b>
+         S: 250 *
+         C: RCPT TO:<c@d>
+         S: 250 *
+         C: RCPT TO:<e@d>
+         S: 452 4.5.3 *
+         C: DATA
+         S: 354 *
+         C: From: a
+         C:
+         C: x
+         C: .
+         S: 250 2.0.0 Taken
+         C: QUIT
+         S: 221 *",
+    );
+    let gateway = Gateway::start_with("", "lmtp", &format!("lmtp://{}", sink.address), "");
+    gateway.connect().talk(
+        "S: 220 mx.test LMTP Sluice
+         C: LHLO x
+         S: 250-*
+         C: MAIL FROM:<a@b>
+         S: 250 *
+         C: RCPT TO:<c@d>
+         S: 250 *
+         C: RCPT TO:<e@d>
+         S: 250 *
+         C: DATA
+         S: 354 *
+         C: From: a
+         C:
+         C: x
+         C: .
+         S: 250 2.0.0 Taken
+         S: 250 2.0.0 Taken
+         C: QUIT
+         S: 221 *",
+    );
+    assert_eq!(sink.mails()[1].to, ["c@d", "e@d"]);
+}
+
+#[test]
+fn a_maildir_gets_whole_mails_with_the_systems_line_ends() {
+    let gateway = Gateway::start("maildir:FOLDER/box", "");
+    assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\n.dot\r\n"), "250 2.0.0 Delivered");
+    assert!(gateway.connect().deliver(&mail_with("base64", "e", &base64(&eicar()))).starts_with("554 "));
+    let box_files = gateway.files("box");
+    assert_eq!(box_files.len(), 1);
+    assert!(box_files[0].parent().unwrap().ends_with("new"));
+    let text = std::fs::read_to_string(&box_files[0]).unwrap();
+    assert!(
+        text.starts_with("Received: ") && text.ends_with("\nFrom: a\n\n.dot\n") && !text.contains('\r'),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn limits_of_size_and_sessions_hold() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), "message_bytes_max = 1000\nconnections_per_client_max = 1");
+    let mut wire = gateway.connect();
+    wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b> SIZE=2000\nS: 552 5.3.4 *");
+    assert!(wire.transaction(&large_mail(5_000)).starts_with("552 5.3.4 "));
+    assert!(gateway.connect().reply().starts_with("421 4.7.0 "));
+    drop(wire);
+    wait_for(|| gateway.connect().reply().starts_with("220 ").then_some(()), "room for another session");
+    assert!(sink.mails().is_empty());
+}
+
+#[test]
+fn a_term_signal_lets_a_message_come_to_its_end() {
+    let sink = Sink::start(Behaviour::default());
+    let mut gateway = Gateway::start(&sink.forward(), "");
+    let (mut idle, mut busy) = (gateway.connect(), gateway.connect());
+    idle.expect("220 *");
+    busy.talk(
+        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *",
+    );
+    gateway.signal("TERM");
+    idle.expect("421 4.3.2 *");
+    busy.talk("C: From: a\nC:\nC: x\nC: .\nS: 250 2.0.0 Taken\nS: 421 4.3.2 *");
+    assert!(gateway.wait().success());
+    assert_eq!(sink.mails().len(), 1);
+}
+
+#[test]
+fn a_reload_changes_the_policy_and_keeps_the_sessions() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), "");
+    let mut old = gateway.connect();
+    old.talk("S: 220 *\nC: EHLO x\nS: 250-*");
+    let config = gateway.folder.path().join("sluice.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}nonsense = 1\n")).unwrap();
+    gateway.signal("HUP");
+    gateway.wait_for_log("not reloaded");
+    std::fs::write(&config, format!("{text}on_infected = \"pass\"\n")).unwrap();
+    gateway.signal("HUP");
+    gateway.wait_for_log("reloaded generation");
+    let mail = mail_with("base64", "e", &base64(&eicar()));
+    assert!(old.transaction(&mail).starts_with("554 "), "a session keeps the policy that it began with");
+    assert_eq!(gateway.connect().deliver(&mail), "250 2.0.0 Taken");
+}
+
+#[test]
+fn a_slow_hop_holds_up_nobody_else() {
+    let (stalled, sink) = (
+        Sink::start(Behaviour { stall_after_bytes: Some(1000), ..Behaviour::default() }),
+        Sink::start(Behaviour::default()),
+    );
+    let more =
+        format!("[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"{}\"", sink.forward());
+    let gateway = Gateway::start(&stalled.forward(), &more);
+    let mut slow = gateway.connect();
+    slow.talk(
+        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *",
+    );
+    let stream = slow.stream.try_clone().unwrap();
+    std::thread::spawn(move || {
+        let mut stream = stream;
+        let _ = stream.write_all(&stuffed(&large_mail(20_000_000)));
+    });
+    wait_for(|| stalled.commands().iter().any(|command| command == "DATA").then_some(()), "the slow hop to stall");
+    let started = Instant::now();
+    assert_eq!(Wire::connect(gateway.addresses[1]).deliver(b"From: a\r\n\r\nx\r\n"), "250 2.0.0 Taken");
+    gateway.connect().talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: NOOP\nS: 250 *");
+    assert!(started.elapsed() < Duration::from_secs(5), "held up");
+}
+
+#[test]
+fn the_log_says_what_was_decided_and_nothing_of_the_content() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start_with("[log]\nformat = \"json\"", "smtp", &sink.forward(), "");
+    let reply = gateway.connect().deliver(&mail_with("base64", "eicar.com", &base64(&eicar())));
+    let id = reply.split("(id ").nth(1).unwrap().trim_end_matches(')').to_string();
+    let log = gateway.wait_for_log(&id);
+    let line = log.lines().find(|line| line.contains("\"message\":\"message\"")).unwrap();
+    for part in [
+        "\"action\":\"reject\"",
+        "\"found\":\"Eicar-Test-Signature in eicar.com\"",
+        "\"from\":\"<a@client.test>\"",
+        "\"to\":\"b@mx.test\"",
+    ] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    assert!(!log.contains("Subject") && !log.contains("Hello."));
+}
