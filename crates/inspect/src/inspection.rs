@@ -228,12 +228,27 @@ impl Inspection {
         }
         let census = self.engine.database.census();
         if census.exact + census.at_end + census.bounded > 0 {
-            let scan = Scan::new(self.engine.database.clone(), file_type, None);
+            let mut scan = Scan::new(self.engine.database.clone(), file_type, None);
+            if let Some(container) = self.container(node) {
+                scan = scan.within(container);
+            }
             node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
         }
         if self.context.explain {
             node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
         }
+    }
+
+    /// What the node's container is.
+    fn container(&self, node: &Node) -> Option<FileType> {
+        let mut source = node.source;
+        while let Some(above) = source.and_then(|slot| self.nodes[slot].as_ref()) {
+            if above.file_type.is_some() {
+                return above.file_type;
+            }
+            source = above.source;
+        }
+        None
     }
 
     fn step(&mut self, node: &mut Node, slot: usize, index: usize, fuel: &mut Fuel) {
