@@ -12,9 +12,10 @@ const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Bzip2.D
 const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.Bzip2");
 const LIMIT: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Codec");
 
-/// How many bytes are fed at once. The library reads ahead within what it is given, so that where it stands when it finds
-/// an error depends on that; pieces of one size make it stand at the same place however the input is cut.
+/// How many bytes are fed at once, and how many asked for. The library reads ahead within what it is given, and forgets
+/// what it wrote in the call that finds an error: only if all its calls are the same does it tell the same.
 const PIECE: usize = 16;
+const CONTENT: usize = 2048;
 
 /// A decoder of bzip2 files.
 pub(crate) struct Bzip2 {
@@ -27,6 +28,10 @@ pub(crate) struct Bzip2 {
     piece: Collected<PIECE>,
     /// Whether the piece is being fed, and not to be added to.
     feeding: bool,
+    /// Content of the last call, told up to `content_told`, and what is to be told behind it.
+    content: Vec<u8>,
+    content_told: usize,
+    owing: Told,
     surplus: Vec<u8>,
     state: State,
 }
@@ -47,6 +52,9 @@ impl Bzip2 {
             magic: Collected::new(),
             piece: Collected::new(),
             feeding: false,
+            content: Vec::new(),
+            content_told: 0,
+            owing: Told::Nothing,
             surplus: Vec::new(),
             state: State::Magic,
         }
@@ -112,25 +120,43 @@ impl Bzip2 {
         if !self.feeding {
             return Progress::took(taken);
         }
-        let fed = decompress(body, self.piece.bytes(), output);
+        self.content.resize(CONTENT, 0);
+        let fed = decompress(body, self.piece.bytes(), &mut self.content);
+        self.content.truncate(fed.wrote);
+        self.content_told = 0;
         self.piece.drop_front(fed.taken);
         self.feeding = self.piece.len() > 0;
-        let told = match fed.told {
-            Told::Over => {
+        self.owing = self.after(fed.told);
+        self.tell(taken, output)
+    }
+
+    /// What the end of a stream or of all sense means.
+    fn after(&mut self, told: Told) -> Told {
+        match told {
+            Told::Over if !self.single => {
                 self.feeding = false;
-                match self.single {
-                    true => self.end(),
-                    false => self.state = State::Magic,
-                }
-                if self.single { Told::Over } else { Told::Nothing }
+                self.state = State::Magic;
+                Told::Nothing
             }
-            Told::Fault(fault) => {
+            Told::Over | Told::Fault(_) => {
                 self.end();
-                Told::Fault(fault)
+                told
             }
             told => told,
+        }
+    }
+
+    /// Tells content, and behind it what is owed.
+    fn tell(&mut self, taken: usize, output: &mut [u8]) -> Progress {
+        let content = &self.content[self.content_told..];
+        let wrote = content.len().min(output.len());
+        output[..wrote].copy_from_slice(&content[..wrote]);
+        self.content_told += wrote;
+        let told = match self.content_told == self.content.len() {
+            true => std::mem::replace(&mut self.owing, Told::Nothing),
+            false => Told::Nothing,
         };
-        Progress { taken, wrote: fed.wrote, told }
+        Progress { taken, wrote, told }
     }
 }
 
@@ -159,6 +185,9 @@ fn decompress(decompress: &mut Decompress, input: &[u8], output: &mut [u8]) -> P
 impl Decoder for Bzip2 {
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         let mut taken = 0;
+        if self.content_told < self.content.len() || self.owing != Told::Nothing {
+            return self.tell(0, output);
+        }
         loop {
             let before = (self.piece.len(), self.magic.len(), std::mem::discriminant(&self.state));
             let rest = &input[taken..];

@@ -8,7 +8,7 @@
 //! The searching reader looks for archives inside of other files. It tells members only, and no malformedness, for what
 //! it finds may not be an archive at all.
 //!
-//! Bounds: a name, 64 bytes for each of `directory_entries_max` members, one decoder.
+//! Bounds: a name, 56 bytes for each of `directory_entries_max` members, one decoder.
 //!
 //! Not read: members of split archives that lie in other files, methods other than stored, deflate, bzip2 and xz (told
 //! raw, with `Heuristics.Limits.Exceeded.ZipMethod`), encrypted members (told raw, with `Heuristics.Encrypted.Zip`).
@@ -32,7 +32,7 @@ use memchr::memmem;
 use stream::{Class, Event, Finding, Fuel, Limits, Object, ReadAt, Stage, Step, Window};
 
 use crate::codec::{Collected, le16, le32, le64};
-use directory::{Directory, Entry};
+use directory::{Directory, Entry, Size};
 use member::{Member, Place, Turn};
 use record::{End, Header, Kind};
 use tail::Tail;
@@ -320,7 +320,7 @@ impl Zip {
             self.directory.central(&tail.header, tail.name_digest(), tail.at, self.at);
         } else if tail.is_directory() {
             let member = Member::new(&tail, self.at);
-            self.directory.member(Entry { compressed: Some(0), ..member.into_entry(self.at) });
+            self.directory.member(Entry { compressed: Size::of(0), ..member.into_entry(self.at) });
         } else if !self.searching || tail.name_is_plausible() {
             self.state = State::Member(Box::new(Member::new(&tail, self.at)));
         } else {

@@ -66,7 +66,7 @@ fn damaged() -> impl Strategy<Value = (Body, Vec<u8>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 20000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn damage_is_told_the_same_however_it_is_cut((body, seed) in damaged()) {

@@ -77,7 +77,7 @@ fn it_holds_at_every_cut_of_the_small_seeds() {
 
 #[test]
 fn it_holds_for_public_archives() {
-    const SMALL: u64 = 6 << 10;
+    const SMALL: u64 = 3 << 9;
     let Some(folder) = driver::data("archives") else {
         return;
     };

@@ -1,7 +1,7 @@
 //! The comparison of the central directory with the members that were seen.
 //!
 //! Most readers go by the directory, streaming readers by the local headers. Where the two tell different stories a
-//! finding says so. Bounds: 64 bytes for each member seen, at most `directory_entries_max` of them.
+//! finding says so. Bounds: 56 bytes for each member seen, at most `directory_entries_max` of them.
 //!
 //! Offsets in the directory may be short by the length of what was put in front of the archive. The shift is taken from
 //! the first entry and must then hold for all, and for the directory itself.
@@ -19,15 +19,33 @@ pub(super) struct Entry {
     /// Where it ends, descriptor included.
     pub end: u64,
     pub name: NameDigest,
-    /// Sizes as seen, where that is known.
-    pub compressed: Option<u64>,
-    pub uncompressed: Option<u64>,
-    pub crc: Option<u32>,
+    pub compressed: Size,
+    pub uncompressed: Size,
+    /// Of no meaning where the compressed size is not known.
+    pub crc: u32,
     pub method: u16,
     pub encrypted: bool,
     /// Whether a directory entry has spoken of it.
     pub listed: bool,
 }
+
+/// A size as seen, where that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size(u64);
+
+impl Size {
+    pub const UNKNOWN: Size = Size(u64::MAX);
+
+    pub const fn of(bytes: u64) -> Size {
+        Size(bytes)
+    }
+
+    fn differs_from(self, told: u64) -> bool {
+        self != Size::UNKNOWN && self.0 != told
+    }
+}
+
+const _: () = assert!(size_of::<Entry>() == 56, "the bound above says so");
 
 /// A finding without its place.
 pub(super) type Remark = (Class, &'static str);
@@ -127,14 +145,16 @@ impl Directory {
         let entry = &mut self.entries[index];
         let again = std::mem::replace(&mut entry.listed, true);
         let entry = &self.entries[index];
-        let differs = |seen: Option<u64>, told: u64| seen.is_some_and(|seen| seen != told);
+        let sizes_differ =
+            entry.compressed.differs_from(header.compressed) || entry.uncompressed.differs_from(header.uncompressed);
+        let crc_differs = entry.compressed != Size::UNKNOWN && entry.crc != header.crc;
         let remarks = [
             (again, OVERLAP),
             (entry.name != name && header.flags & Header::MASKED == 0, NAME),
             (entry.method != header.method, METHOD),
             (entry.encrypted != header.is_encrypted(), ENCRYPTION),
-            (differs(entry.compressed, header.compressed) || differs(entry.uncompressed, header.uncompressed), SIZE),
-            (entry.crc.is_some_and(|crc| crc != header.crc), CRC),
+            (sizes_differ, SIZE),
+            (crc_differs, CRC),
         ];
         for (_, remark) in remarks.into_iter().filter(|(holds, _)| *holds) {
             self.remark(remark);

@@ -3,7 +3,7 @@
 use stream::{Class, Event, Finding, Fuel, Kind, Limits, Object, Step, Window};
 use zlib_rs::crc32::crc32;
 
-use super::directory::Entry;
+use super::directory::{Entry, Size};
 use super::record::{DESCRIPTOR_BYTES_MAX, Descriptor, Form, Header, Kind as Record};
 use super::tail::Tail;
 use super::unsized_raw::UnsizedRaw;
@@ -77,9 +77,9 @@ impl Member {
                 offset: tail.at,
                 end: content_at,
                 name: tail.name_digest(),
-                compressed: None,
-                uncompressed: None,
-                crc: None,
+                compressed: Size::UNKNOWN,
+                uncompressed: Size::UNKNOWN,
+                crc: 0,
                 method: header.method,
                 encrypted: header.is_encrypted(),
                 listed: false,
@@ -262,7 +262,7 @@ impl Member {
         match told {
             Told::Nothing | Told::Begin(_) => self.state = State::Decoding(decoding),
             Told::Fault(fault) => {
-                place.note(fault.class, fault.name);
+                place.note_behind(decoding.ahead.bytes(), fault.class, fault.name);
                 if fault.fatal {
                     self.broken = true;
                     self.surplus = [decoding.decoder.surplus(), decoding.ahead.bytes()].concat();
@@ -275,7 +275,7 @@ impl Member {
                 self.taken -= decoding.decoder.surplus().len() as u64;
                 self.surplus = [decoding.decoder.surplus(), decoding.ahead.bytes()].concat();
                 if decoding.limit.is_some_and(|limit| limit != self.taken) {
-                    place.note_behind(&self.surplus, "Heuristics.Malformed.Zip.Size");
+                    place.note_behind(&self.surplus, Class::Malformed, "Heuristics.Malformed.Zip.Size");
                 }
                 self.content_is_over();
             }
@@ -290,7 +290,7 @@ impl Member {
         let bytes = decoding.ahead.bytes();
         let is_record = decoding.ahead.whole().is_some_and(|bytes| Record::of(bytes).is_some());
         if is_record || place.last || !Record::is_possible(bytes) {
-            place.note_behind(bytes, "Heuristics.Malformed.Zip.Size");
+            place.note_behind(bytes, Class::Malformed, "Heuristics.Malformed.Zip.Size");
             decoding.limit = None;
         }
         if is_record || place.last {
@@ -364,26 +364,34 @@ impl Member {
         let known = self.descriptor.is_some() || !self.header.has_descriptor();
         if !self.broken {
             if known && self.understood && promised.crc != self.crc {
-                place.note_behind(&self.surplus, "Heuristics.Malformed.Zip.Crc");
+                place.note_behind(&self.surplus, Class::Malformed, "Heuristics.Malformed.Zip.Crc");
             }
             if known && self.understood && promised.uncompressed != self.wrote
                 || self.descriptor.is_some() && promised.compressed != self.taken
             {
-                place.note_behind(&self.surplus, "Heuristics.Malformed.Zip.Size");
+                place.note_behind(&self.surplus, Class::Malformed, "Heuristics.Malformed.Zip.Size");
             }
-            self.entry.compressed = Some(self.taken);
-            self.entry.uncompressed = match self.understood {
-                true => Some(self.wrote),
-                false => known.then_some(promised.uncompressed),
-            };
-            self.entry.crc = known.then_some(promised.crc);
-        } else if known {
-            self.entry.compressed = Some(promised.compressed);
-            self.entry.uncompressed = Some(promised.uncompressed);
-            self.entry.crc = Some(promised.crc);
         }
+        self.remember(promised, known);
         self.state = State::Closed;
         Turn::Again
+    }
+
+    /// What the directory will be compared with: what was seen, or else what was promised.
+    fn remember(&mut self, promised: Descriptor, known: bool) {
+        let entry = &mut self.entry;
+        if known {
+            entry.compressed = Size::of(promised.compressed);
+            entry.uncompressed = Size::of(promised.uncompressed);
+            entry.crc = promised.crc;
+        }
+        if !self.broken && (known || self.understood) {
+            entry.compressed = Size::of(self.taken);
+        }
+        if !self.broken && self.understood {
+            entry.uncompressed = Size::of(self.wrote);
+            entry.crc = if known { promised.crc } else { self.crc };
+        }
     }
 }
 
@@ -400,11 +408,11 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Notes malformedness in front of `ahead`, the bytes looked at last.
-    fn note_behind(&mut self, ahead: &[u8], name: &'static str) {
+    /// Notes something in front of `ahead`, the bytes looked at last.
+    fn note_behind(&mut self, ahead: &[u8], class: Class, name: &'static str) {
         let at = self.at;
         self.at -= ahead.len() as u64;
-        self.note(Class::Malformed, name);
+        self.note(class, name);
         self.at = at;
     }
 
