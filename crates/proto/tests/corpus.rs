@@ -1,0 +1,19 @@
+//! Replays the fuzz seeds, so that what was found once stays found.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn every_seed_passes_its_fuzz_body() {
+    let bodies: [(&str, fn(&[u8])); 2] =
+        [("proto_smtp_server", proto::smtp::fuzz_server), ("proto_smtp_client", proto::smtp::fuzz_client)];
+    for (name, body) in bodies {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+        let mut count = 0;
+        for entry in fs::read_dir(&folder).unwrap() {
+            body(&fs::read(entry.unwrap().path()).unwrap());
+            count += 1;
+        }
+        assert!(count > 0, "no seeds in {}", folder.display());
+    }
+}

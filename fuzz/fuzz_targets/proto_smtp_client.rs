@@ -1,0 +1,3 @@
+//! Fuzz target: `proto::smtp::fuzz_client`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| proto::smtp::fuzz_client(data));
