@@ -1,0 +1,104 @@
+//! Links `stream`, `mime` and `proto` into a program without std: what is missing is an error of the linker.
+//!
+//! It parses a mail, decodes a word, and lets both halves of SMTP say a line; its exit status is 0 if they did. The
+//! host's C library is linked for what a bare machine brings itself: the call of `main`, `memcpy` and its like, `_exit`.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+use alloc::alloc::{GlobalAlloc, Layout};
+use core::cell::UnsafeCell;
+use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use mime::{Decoder, Embedded, Parser, Utf16};
+use proto::smtp::{Client, Config, Protocol, Server};
+use stream::{Coding, Event, Fuel, Limits, Nothing, Stage, Step, Window};
+
+const MAIL: &[u8] = b"Subject: =?iso-8859-2?Q?=B1?=\r\nContent-Type: text/plain; name*=utf-8''%C3%A9\r\n\r\nHello\r\n";
+
+/// Called by the C library's start files, with no runtime of Rust's before it.
+#[unsafe(no_mangle)]
+extern "C" fn main() -> i32 {
+    let limits = Limits::default();
+    let told = drain(&mut Parser::new(&limits), MAIL)
+        + drain(&mut Decoder::new(Coding::Base64), b"SGVsbG8=")
+        + drain(&mut Embedded::new(&limits), b"begin 644 a\n#0V%T\n`\nend\n")
+        + drain(&mut Utf16::new("utf-16le"), b"a\0b\0");
+    let mut server = Server::new(Config::default(), 0);
+    let mut content = Window::with_capacity(64);
+    server.step(0, b"QUIT\r\n", &mut content);
+    let mut client = Client::new("client.test", Protocol::Smtp);
+    client.step(server.outbox());
+    client.hello();
+    let works = told > 10 && server.is_closed() && !client.outbox().is_empty() && mime::looks_like_mail(MAIL);
+    i32::from(!works)
+}
+
+/// Drives a stage over `input`; how many events it told.
+fn drain(stage: &mut dyn Stage, mut input: &[u8]) -> usize {
+    let mut window = Window::with_capacity(256);
+    let mut events = 0;
+    while !input.is_empty() {
+        let Step { taken, event } = stage.step(input, &mut window, &mut Fuel::unlimited());
+        input = &input[taken..];
+        window.clear();
+        events += 1;
+        if event == Event::End {
+            return events;
+        }
+    }
+    while stage.finish(&Nothing, &mut window, &mut Fuel::unlimited()) != Event::End {
+        window.clear();
+        events += 1;
+    }
+    events
+}
+
+#[link(name = "c")]
+unsafe extern "C" {
+    fn _exit(status: i32) -> !;
+}
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    // SAFETY: `_exit` takes any status and does not return.
+    unsafe { _exit(2) }
+}
+
+/// Hands out memory from one array and takes none back.
+struct Arena {
+    bytes: UnsafeCell<[u8; ARENA_BYTES]>,
+    used: AtomicUsize,
+}
+
+const ARENA_BYTES: usize = 4 << 20;
+
+#[global_allocator]
+static ARENA: Arena = Arena { bytes: UnsafeCell::new([0; ARENA_BYTES]), used: AtomicUsize::new(0) };
+
+// SAFETY: the bytes are only reached through `alloc`, which hands out each of them once.
+unsafe impl Sync for Arena {}
+
+// SAFETY: each allocation is a range of the array of its own, aligned as asked for.
+unsafe impl GlobalAlloc for Arena {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let base = self.bytes.get().cast::<u8>();
+        let place = |used: usize| {
+            let start = (base as usize).checked_add(used)?.checked_next_multiple_of(layout.align())? - base as usize;
+            let end = start.checked_add(layout.size())?;
+            (end <= ARENA_BYTES).then_some((start, end))
+        };
+        match self.used.fetch_update(Relaxed, Relaxed, |used| place(used).map(|(_, end)| end)) {
+            Err(_) => core::ptr::null_mut(),
+            Ok(used) => {
+                let (start, _) = place(used).expect("it fitted a moment ago");
+                // SAFETY: `start` lies within the array.
+                unsafe { base.add(start) }
+            }
+        }
+    }
+
+    unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+}
