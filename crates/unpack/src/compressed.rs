@@ -1,12 +1,12 @@
 //! The stage of every format that is one compressed stream: gzip, zlib, bzip2, xz.
 //!
 //! It opens one object for the content, all concatenated members together, as the formats' own tools do. Bytes behind
-//! the last member are told as an object of their own, so that nothing can be hidden there. A reader that stops after
-//! the first member sees a prefix of what is told here.
+//! the last member, or behind the place where decoding broke off, are told as an object of their own, so that nothing
+//! can be hidden there. A reader that stops after the first member sees a prefix of what is told here.
 //!
 //! ```text
-//! Reading ──Over──▶ Rest ──▶ End
-//!    └──fatal fault──▶ Broken ──▶ End
+//! Reading ──────over──────▶ Rest ──▶ End
+//!    └──fatal fault──▶ Broken ──┘
 //! ```
 
 use stream::{Event, Fuel, Kind, Object, ReadAt, Stage, Step, Window};
@@ -30,7 +30,7 @@ enum State {
     Owing(Told),
     /// The compressed stream is over; this many bytes of the surplus have been told.
     Rest { surplus_told: usize },
-    /// Nothing more can be decoded.
+    /// Nothing more can be decoded; the object is still open.
     Broken,
 }
 
@@ -46,8 +46,8 @@ impl<D: Decoder> Compressed<D> {
             State::Owing(told) => self.tell(0, told),
             State::Rest { surplus_told } => self.rest(surplus_told, input, output, fuel, last),
             State::Broken => {
-                self.state = State::Broken;
-                Some(self.close_or_end())
+                self.state = State::Rest { surplus_told: 0 };
+                std::mem::take(&mut self.open).then_some(Step::tell(0, Event::Close))
             }
         }
     }

@@ -18,6 +18,7 @@
 //! ```
 
 mod header;
+mod meta;
 mod pax;
 
 use std::collections::VecDeque;
@@ -28,6 +29,7 @@ use crate::codec::Collected;
 use crate::name;
 use header::Header;
 pub(crate) use header::{BLOCK, looks_like_header};
+use meta::Meta;
 use pax::Pax;
 
 const BLOCK_BYTES: u64 = BLOCK as u64;
@@ -72,13 +74,6 @@ enum State {
 enum Then {
     Data { left: u64, padding: u64 },
     Gap,
-}
-
-enum Meta {
-    Pax(Pax),
-    Global(Pax),
-    LongName(Vec<u8>),
-    Ignored,
 }
 
 /// A member that is about to begin.
@@ -213,12 +208,8 @@ impl Tar {
             self.note_here(Class::Malformed, "Heuristics.Malformed.Tar.Size");
             0
         });
-        let meta = match header.kind {
-            b'x' | b'X' => Meta::Pax(Pax::new(self.name_bytes_max)),
-            b'g' => Meta::Global(Pax::new(self.name_bytes_max)),
-            b'L' => Meta::LongName(Vec::new()),
-            b'K' => Meta::Ignored,
-            _ => return self.member(header, size),
+        let Some(meta) = Meta::of(header.kind, self.name_bytes_max) else {
+            return self.member(header, size);
         };
         let padding = Entry::padding(size);
         self.state = State::Meta { meta, left: size, padding };
@@ -321,14 +312,7 @@ impl Tar {
     fn meta(&mut self, mut meta: Meta, left: u64, padding: u64, input: &[u8]) -> Turn {
         let count = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let (bytes, left) = (&input[..count], left - count as u64);
-        match &mut meta {
-            Meta::Pax(pax) | Meta::Global(pax) => pax.read(bytes),
-            Meta::LongName(name) => {
-                let keep = self.name_bytes_max.saturating_sub(name.len()).min(count);
-                name.extend_from_slice(&bytes[..keep]);
-            }
-            Meta::Ignored => {}
-        }
+        meta.read(bytes, self.name_bytes_max);
         let turn = self.took(count);
         if left == 0 {
             self.meta_is_read(meta);

@@ -16,6 +16,7 @@ mod block;
 mod check;
 mod dictionary;
 mod filter;
+mod header;
 mod index;
 mod lzma;
 mod lzma2;
@@ -25,9 +26,10 @@ use stream::{Class, Limits};
 use zlib_rs::crc32::crc32;
 
 use crate::codec::{Collected, Decoder, Fault, Progress, Told, le32};
-use block::{HEADER_BYTES_MAX, Header, Refused};
+use block::Block;
 use check::Check;
-use filter::{Chain, FILTER_BYTES};
+use filter::Chain;
+use header::{HEADER_BYTES_MAX, Header, Refused};
 use index::{Index, Seen};
 use lzma2::{Broken, Lzma2};
 
@@ -73,18 +75,6 @@ enum State {
         index_bytes: u64,
     },
     Over,
-}
-
-/// A block on its way in.
-struct Block {
-    header: Header,
-    header_bytes: u64,
-    chain: Chain,
-    check: Check,
-    compressed: u64,
-    uncompressed: u64,
-    /// Whether LZMA2 has ended, so that only the filters hold content.
-    drained: bool,
 }
 
 impl Xz {
@@ -190,15 +180,7 @@ impl Xz {
             return Progress::fault(taken, FILTER);
         };
         let crc_is_right = header.crc_is_right;
-        self.state = State::Block(Box::new(Block {
-            header,
-            header_bytes: wanted as u64,
-            chain,
-            check: Check::of(self.flags[1]),
-            compressed: 0,
-            uncompressed: 0,
-            drained: false,
-        }));
+        self.state = State::Block(Box::new(Block::new(header, wanted as u64, chain, Check::of(self.flags[1]))));
         if !crc_is_right {
             return Progress::fault(taken, HEADER);
         }
@@ -209,46 +191,33 @@ impl Xz {
         let Some(lzma2) = &mut self.lzma2 else {
             return Progress::fault(0, NO_HEADER);
         };
-        let result = match block.chain.is_empty() {
-            true => lzma2.decode(input, output),
-            false => block.filtered(lzma2, input, output),
-        };
-        let mut progress = match result {
+        let mut progress = match block.decode(lzma2, input, output) {
             Ok(progress) => progress,
             Err(Broken { taken, limit: false }) => return Progress::fault(taken, DATA),
             Err(Broken { taken, limit: true }) => return Progress::fault(taken, DICTIONARY),
         };
-        block.compressed += progress.taken as u64;
-        block.uncompressed += progress.wrote as u64;
-        block.check.update(&output[..progress.wrote]);
         if progress.told != Told::Over {
             self.state = State::Block(block);
             return progress;
         }
-        progress.told = Told::Nothing;
-        let differs = |told: Option<u64>, seen: u64| told.is_some_and(|told| told != seen);
-        if differs(block.header.compressed, block.compressed) || differs(block.header.uncompressed, block.uncompressed)
-        {
-            progress.told = Told::Fault(SIZE);
-        }
+        progress.told = if block.sizes_are_right() { Told::Nothing } else { Told::Fault(SIZE) };
         self.state = State::Tail(block, Vec::new());
         progress
     }
 
     fn tail(&mut self, block: Box<Block>, mut bytes: Vec<u8>, input: &[u8]) -> Progress {
         let length = Check::length(self.flags[1]);
-        let padding = (4 - block.compressed % 4) as usize % 4;
+        let padding = block.padding();
         let taken = input.len().min(padding + length - bytes.len());
         bytes.extend_from_slice(&input[..taken]);
         if bytes.len() < padding + length {
             self.state = State::Tail(block, bytes);
             return Progress::took(taken);
         }
-        let unpadded = block.header_bytes + block.compressed + length as u64;
-        self.seen.block(unpadded, block.uncompressed);
+        self.seen.block(block.unpadded(length), block.uncompressed());
         self.state = State::BlockSize;
         let (padding, told) = bytes.split_at(padding);
-        if padding.iter().any(|&byte| byte != 0) || !block.check.agrees_with(told) {
+        if padding.iter().any(|&byte| byte != 0) || !block.check_agrees_with(told) {
             return Progress::fault(taken, CHECK);
         }
         Progress::took(taken)
@@ -289,31 +258,6 @@ impl Xz {
         match self.single {
             true => Progress::tells(taken, Told::Over),
             false => Progress::took(taken),
-        }
-    }
-}
-
-impl Block {
-    /// Decodes through the filters: content that is ready first, then another piece.
-    fn filtered(&mut self, lzma2: &mut Lzma2, input: &[u8], output: &mut [u8]) -> Result<Progress, Broken> {
-        let mut taken = 0;
-        loop {
-            let wrote = self.chain.take(output);
-            if wrote > 0 || self.drained {
-                let told = if wrote > 0 { Told::Nothing } else { Told::Over };
-                return Ok(Progress { taken, wrote, told });
-            }
-            let mut piece = [0; FILTER_BYTES];
-            let progress = lzma2.decode(&input[taken..], &mut piece);
-            let progress = progress.map_err(|broken| Broken { taken: taken + broken.taken, ..broken })?;
-            taken += progress.taken;
-            self.chain.push(&piece[..progress.wrote]);
-            if progress.told == Told::Over {
-                self.drained = true;
-                self.chain.finish();
-            } else if progress == Progress::took(0) {
-                return Ok(Progress::took(taken));
-            }
         }
     }
 }

@@ -20,8 +20,10 @@
 //!    └───────────────────┴─────────────────────┘
 //! ```
 
+mod descriptor;
 mod directory;
 mod member;
+mod place;
 mod record;
 mod tail;
 mod unsized_raw;
@@ -33,7 +35,8 @@ use stream::{Class, Event, Finding, Fuel, Limits, Object, ReadAt, Stage, Step, W
 
 use crate::codec::{Collected, le16, le32, le64};
 use directory::{Directory, Entry, Size};
-use member::{Member, Place, Turn};
+use member::{Member, Turn};
+use place::Place;
 use record::{End, Header, Kind};
 use tail::Tail;
 

@@ -47,7 +47,10 @@ fn a_dictionary_that_is_too_small_ends_the_reading_where_it_is_missed() {
     let limits = Limits { codec_bytes_max: 4096, ..Limits::default() };
     let told = tell("xz/far.xz", FileType::Xz, &limits);
     assert_eq!(names(&told), ["Heuristics.Limits.Exceeded.Codec"]);
-    assert_eq!(content(&told).len(), 5000);
+    // What could be decoded, and then the rest as it stands.
+    let objects = told.split(|told| matches!(told, Told::Open(_)));
+    let lengths: Vec<usize> = objects.skip(1).map(|object| content(object).len()).collect();
+    assert_eq!(lengths, [5000, 36]);
     let limits = Limits { codec_bytes_max: 5000, ..Limits::default() };
     assert_eq!(content(&tell("xz/far.xz", FileType::Xz, &limits)).len(), 10_000);
 }

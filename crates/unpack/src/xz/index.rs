@@ -4,8 +4,8 @@
 
 use zlib_rs::crc32::crc32;
 
-use super::block::{Number, TooLong};
 use super::check::Crc64;
+use super::header::{Number, TooLong};
 use crate::codec::{Collected, le32};
 
 /// The sizes of a stream's blocks, as seen or as told.

@@ -1,19 +1,18 @@
 //! The content of one member: raw or decoded, of known or unknown length, and what to say of it at its end.
 
-use stream::{Class, Event, Finding, Fuel, Kind, Limits, Object, Step, Window};
+use stream::{Class, Event, Fuel, Kind, Limits, Object, Step, Window};
 use zlib_rs::crc32::crc32;
 
+use super::descriptor::{self, AHEAD, Descriptor, Truth};
 use super::directory::{Entry, Size};
-use super::record::{DESCRIPTOR_BYTES_MAX, Descriptor, Form, Header, Kind as Record};
+use super::place::Place;
+use super::record::{Header, Kind as Record};
 use super::tail::Tail;
 use super::unsized_raw::UnsizedRaw;
 use crate::bzip2::Bzip2;
 use crate::codec::{Collected, Decoder, Told};
 use crate::deflate::Deflate;
 use crate::xz::Xz;
-
-/// Bytes looked at to find a descriptor and see what follows it.
-const AHEAD: usize = DESCRIPTOR_BYTES_MAX + 4;
 
 /// A member on its way in.
 pub(super) struct Member {
@@ -317,7 +316,7 @@ impl Member {
             return Turn::Step(Step::idle(taken));
         }
         let bytes = bytes.bytes();
-        let found = self.find_descriptor(bytes);
+        let found = descriptor::find(bytes, self.truth());
         let length = found.map_or(0, |(length, _)| length);
         self.surplus = bytes[length..].to_vec();
         self.descriptor = found.map(|(_, descriptor)| descriptor);
@@ -333,25 +332,9 @@ impl Member {
         if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
     }
 
-    /// The descriptor at the front of `bytes`: the one that tells the truth, else one with its signature.
-    fn find_descriptor(&self, bytes: &[u8]) -> Option<(usize, Descriptor)> {
-        let followed = |length: usize| {
-            let next = &bytes[length..];
-            next.len() < 2 || next.starts_with(b"PK")
-        };
-        let all = || {
-            let read = Form::ALL.iter().map(|form| (form, form.read(bytes)));
-            read.filter_map(|(form, found)| Some((*form, form.len(), found?)))
-        };
-        let best = all().find(|(_, length, found)| self.is_true(found) && followed(*length));
-        let best = best.or_else(|| all().find(|(_, _, found)| self.is_true(found)));
-        let best = best.or_else(|| all().find(|(form, length, _)| form.is_signed() && followed(*length)));
-        best.map(|(_, length, found)| (length, found))
-    }
-
-    fn is_true(&self, descriptor: &Descriptor) -> bool {
-        let content = !self.understood || descriptor.crc == self.crc && descriptor.uncompressed == self.wrote;
-        descriptor.compressed == self.taken && content
+    /// What a truthful descriptor says.
+    const fn truth(&self) -> Truth {
+        Truth { crc: self.crc, compressed: self.taken, uncompressed: self.wrote, understood: self.understood }
     }
 
     /// Compares what was promised with what was seen, and closes.
@@ -391,34 +374,6 @@ impl Member {
         if !self.broken && self.understood {
             entry.uncompressed = Size::of(self.wrote);
             entry.crc = if known { promised.crc } else { self.crc };
-        }
-    }
-}
-
-/// Where a member stands, and what it has to say.
-pub(super) struct Place<'a> {
-    /// Bytes of input taken so far, by all.
-    pub at: u64,
-    /// Whether no more input follows.
-    pub last: bool,
-    pub limits: &'a Limits,
-    pub notes: &'a mut std::collections::VecDeque<Finding>,
-    /// Whether only what matters wherever an archive hides is reported.
-    pub searching: bool,
-}
-
-impl Place<'_> {
-    /// Notes something in front of `ahead`, the bytes looked at last.
-    fn note_behind(&mut self, ahead: &[u8], class: Class, name: &'static str) {
-        let at = self.at;
-        self.at -= ahead.len() as u64;
-        self.note(class, name);
-        self.at = at;
-    }
-
-    pub fn note(&mut self, class: Class, name: &'static str) {
-        if !(self.searching && matches!(class, Class::Malformed | Class::Truncated)) {
-            self.notes.push_back(Finding::new(class, name, self.at));
         }
     }
 }

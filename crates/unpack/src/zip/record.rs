@@ -204,55 +204,6 @@ impl End {
     }
 }
 
-/// What follows a member whose sizes were not known in front.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Descriptor {
-    pub crc: u32,
-    pub compressed: u64,
-    pub uncompressed: u64,
-}
-
-/// The forms in which descriptors are met: with and without signature, with 32 and 64 bits.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Form {
-    signed: bool,
-    wide: bool,
-}
-
-impl Form {
-    /// The likelier first.
-    pub const ALL: [Form; 4] = [
-        Form { signed: true, wide: false },
-        Form { signed: true, wide: true },
-        Form { signed: false, wide: false },
-        Form { signed: false, wide: true },
-    ];
-
-    pub const fn is_signed(self) -> bool {
-        self.signed
-    }
-
-    pub const fn len(self) -> usize {
-        4 + if self.signed { 4 } else { 0 } + if self.wide { 16 } else { 8 }
-    }
-
-    /// The descriptor of this form at the front of `bytes`, if they are enough and signed as they should be.
-    pub fn read(self, bytes: &[u8]) -> Option<Descriptor> {
-        if bytes.len() < self.len() || self.signed && !bytes.starts_with(b"PK\x07\x08") {
-            return None;
-        }
-        let fields = if self.signed { &bytes[4..] } else { bytes };
-        let (compressed, uncompressed) = match self.wide {
-            true => (le64(fields, 4), le64(fields, 12)),
-            false => (u64::from(le32(fields, 4)), u64::from(le32(fields, 8))),
-        };
-        Some(Descriptor { crc: le32(fields, 0), compressed, uncompressed })
-    }
-}
-
-/// The most bytes that a descriptor takes.
-pub(super) const DESCRIPTOR_BYTES_MAX: usize = 24;
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,8 @@
 
 use zlib_rs::crc32::crc32;
 
-use super::record::{DESCRIPTOR_BYTES_MAX, Descriptor, Form, Kind};
+use super::descriptor::{DESCRIPTOR_BYTES_MAX, Descriptor, Form};
+use super::record::Kind;
 
 const SIGNATURE: usize = 4;
 /// What may still turn out not to be content.
