@@ -6,6 +6,9 @@ cd "$(dirname "$0")/.."
 quick=false
 [ "${1:-}" = --quick ] && quick=true
 
+SLUICE_DATA=${SLUICE_DATA:-$(ci/data.sh)}
+[ -z "$SLUICE_DATA" ] || export SLUICE_DATA
+
 step() { printf '\n== %s\n' "$*"; }
 
 step format

@@ -10,6 +10,7 @@ need smtp-source postfix
 need clamscan clamav
 need zip zip
 need xz xz-utils
+need zstd zstd
 need strace strace
 need python3 python3
 need ip iproute2

@@ -15,7 +15,7 @@ use stream::{Class, Coding, Event, FileType, Finding, Fuel, Kind, Limits, Note, 
 
 use crate::node::{Node, Open, Reader, Task, Work};
 use crate::opener::{self, Opener};
-use crate::{Action, Blank, Context, In, ObjectReport, Out, Spotted, Verdict};
+use crate::{Action, Blank, Context, In, ObjectReport, Out, Spotted, StageTime, Verdict};
 
 /// What all inspections share: the signatures and the bounds.
 #[derive(Debug, Clone)]
@@ -220,7 +220,8 @@ impl Inspection {
             let (mut reader, unnamed) = stage(opener);
             reader.second_reading = node.second_reading;
             if unnamed {
-                let seed = self.child(node, slot, &reader, Object { name: None, ..node.object.clone() });
+                // What it converts to is read afresh: nothing that was said of the original holds.
+                let seed = self.child(node, slot, &reader, Object::default());
                 let child = self.plant(seed);
                 reader.open.push(Open::Node(child));
             }
@@ -367,9 +368,15 @@ impl Inspection {
             sha256: node.sha256(),
             second_reading: node.second_reading,
             findings: spotted.map(|spotted| spotted.finding.clone()).collect(),
-            stages: node.stage_times(),
+            stages: self.stage_times(node),
         };
         self.out.push_back(Out::Object(Box::new(report)));
+    }
+
+    /// The time spent by the node's readers, and in undoing its transfer coding.
+    fn stage_times(&self, node: &Node) -> Vec<StageTime> {
+        let source = node.source.and_then(|slot| self.nodes[slot].as_deref()).filter(|source| source.encoded);
+        source.into_iter().chain([node]).flat_map(Node::stage_times).collect()
     }
 
     fn conclude(&mut self, fed: u64) {

@@ -129,6 +129,9 @@ fn utf_16_is_read_as_text_too() {
     let engine = engine_of("t.ndb", &format!("Wide:0:*:{hex}\n"));
     let text: Vec<u8> = "\u{feff}some wide words".encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert_eq!(inspect(&engine, Policy::default(), &text).names(), ["Wide.UNOFFICIAL"]);
+    let labelled = "From: a\r\nContent-Type: text/plain; charset=utf-16le\r\n\r\nnot wide at all\r\n";
+    let seen = inspect(&engine, Policy::default(), labelled.as_bytes());
+    assert_eq!(seen.verdict.objects, 3, "a label is believed once");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -251,7 +251,8 @@ pub fn stuffed(mail: &[u8]) -> Vec<u8> {
 /// A mail with one attachment in this transfer coding, which is already applied to `body`.
 pub fn mail_with(coding: &str, name: &str, body: &str) -> Vec<u8> {
     format!(
-        "From: a@client.test\r\nTo: b@mx.test\r\nSubject: test\r\nMIME-Version: 1.0\r\n\
+        "From: a@client.test\r\nTo: b@mx.test\r\nSubject: test\r\n\
+         Date: Sat, 21 Nov 2026 12:00:00 +0000\r\nMessage-ID: <test@client.test>\r\nMIME-Version: 1.0\r\n\
          Content-Type: multipart/mixed; boundary=\"frontier\"\r\n\r\n\
          --frontier\r\nContent-Type: text/plain\r\n\r\nHello.\r\n\
          --frontier\r\nContent-Type: application/octet-stream; name=\"{name}\"\r\n\
@@ -322,7 +323,7 @@ pub struct Behaviour {
 #[derive(Clone)]
 pub struct Sink {
     pub address: SocketAddr,
-    state: Arc<(Mutex<SinkState>, Condvar)>,
+    state: Arc<Mutex<SinkState>>,
 }
 
 #[derive(Default)]
@@ -353,17 +354,23 @@ impl Sink {
 
     /// Mails that arrived whole.
     pub fn mails(&self) -> Vec<Arrived> {
-        self.state.0.lock().unwrap().mails.clone()
+        self.state.lock().unwrap().mails.clone()
+    }
+
+    /// The oldest mail that arrived, which is forgotten.
+    pub fn take(&self) -> Option<Arrived> {
+        let mails = &mut self.state.lock().unwrap().mails;
+        (!mails.is_empty()).then(|| mails.remove(0))
     }
 
     /// Mails whose end never came.
     pub fn unfinished(&self) -> Vec<Arrived> {
-        self.state.0.lock().unwrap().unfinished.clone()
+        self.state.lock().unwrap().unfinished.clone()
     }
 
     /// All commands that were given.
     pub fn commands(&self) -> Vec<String> {
-        self.state.0.lock().unwrap().commands.clone()
+        self.state.lock().unwrap().commands.clone()
     }
 
     /// Waits for this many mails.
@@ -379,7 +386,7 @@ impl Sink {
             if line.is_empty() {
                 break;
             }
-            self.state.0.lock().unwrap().commands.push(line.clone());
+            self.state.lock().unwrap().commands.push(line.clone());
             let verb = line.split([' ', ':']).next().unwrap().to_ascii_uppercase();
             if behaviour.close_at == Some(verb.as_str()) {
                 return;
@@ -427,7 +434,7 @@ impl Sink {
             }
         }
         if !mail.content.is_empty() {
-            self.state.0.lock().unwrap().unfinished.push(mail);
+            self.state.lock().unwrap().unfinished.push(mail);
         }
     }
 
@@ -455,7 +462,7 @@ impl Sink {
     fn done(&self, mail: &mut Arrived, behaviour: &Behaviour) -> String {
         let reply = behaviour.final_reply.unwrap_or("250 2.0.0 Taken");
         if reply.starts_with('2') {
-            self.state.0.lock().unwrap().mails.push(mail.clone());
+            self.state.lock().unwrap().mails.push(mail.clone());
         }
         mail.content.clear();
         let count = if behaviour.lmtp { mail.to.len() } else { 1 };
