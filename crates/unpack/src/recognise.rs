@@ -89,6 +89,11 @@ mod tests {
     }
 
     #[test]
+    fn a_zlib_header_without_content_behind_it_is_not_enough() {
+        assert_eq!(recognise(b"\x78\x9c\x05\xc1\x01\x01\0\0\x10"), FileType::Binary);
+    }
+
+    #[test]
     fn a_pdf_may_begin_behind_junk() {
         assert_eq!(recognise(b"\x00junk\n%PDF-1.7\n"), FileType::Pdf);
         assert_eq!(recognise(b"see %PDF- in the manual"), FileType::Text);

@@ -57,3 +57,21 @@ fn each_seed_holds_what_was_put_in() {
     }
     assert_eq!(wrong, 0, "seeds that differ");
 }
+
+#[test]
+fn a_raw_offset_is_where_the_content_stands() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let mut checked = 0;
+    for (seed, _) in expected() {
+        let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");
+        for child in Node::open(Default::default(), bytes[1..].to_vec(), 1).children {
+            let Some(offset) = child.object.raw_offset else {
+                continue;
+            };
+            let from = &bytes[1 + offset as usize..];
+            assert!(from.starts_with(&child.content), "{seed}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 30, "only {checked} have one");
+}

@@ -125,3 +125,39 @@ fn signature(bytes: &[u8]) -> Option<usize> {
         record.is_some_and(|kind| kind != Kind::Marker)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much content is told of `bytes`, and whether its end was found.
+    fn read(bytes: &[u8]) -> (u64, bool) {
+        let mut raw = UnsizedRaw::new(true);
+        let mut at = 0;
+        loop {
+            let taken = raw.take(&bytes[at..]);
+            at += taken;
+            if taken == 0 && raw.ready().is_empty() && raw.end.is_none() && !raw.finish() {
+                return (raw.told, false);
+            }
+            raw.tell(usize::MAX);
+            if raw.end().is_some() {
+                return (raw.told, true);
+            }
+        }
+    }
+
+    fn stored(signed: bool, crc: u32) -> Vec<u8> {
+        let signature = if signed { &b"PK\x07\x08"[..] } else { b"" };
+        let sizes = [5, 0, 0, 0, 5, 0, 0, 0];
+        [b"hello", signature, &crc.to_le_bytes(), &sizes, b"PK\x01\x02"].concat()
+    }
+
+    #[test]
+    fn without_its_signature_a_descriptor_must_know_the_checksum() {
+        let crc = crc32(0, b"hello");
+        assert_eq!(read(&stored(false, crc)), (5, true));
+        assert_eq!(read(&stored(false, crc ^ 1)), (21, false));
+        assert_eq!(read(&stored(true, crc ^ 1)), (5, true));
+    }
+}
