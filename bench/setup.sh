@@ -1,9 +1,9 @@
-# Sourced by the benches: installs the Debian packages that they lack, and builds the load generator.
+# shellcheck shell=bash disable=SC2154 # here: the folder of the bench that sources this
+# Sourced by the benches: installs the Debian packages that they lack, and builds the load generator and Sluice.
 # It starts no service: packages are told that the machine is in run level 1 while they install.
 
 root=$(cd "$here/.." && pwd)
-export LOAD=${LOAD:-${CARGO_TARGET_DIR:-$root/target}/bench-load/release/sluice-bench-load}
-export SLUICE=${SLUICE:-$root/target/release/sluice}
+target=${CARGO_TARGET_DIR:-$root/target}
 
 has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ]; }
 
@@ -32,9 +32,16 @@ need_for_peers() {
     need "${wanted[@]}"
 }
 
-build_load() {
-    # LOAD may name a finished program; cargo is quick when there is nothing to do.
-    [ "$LOAD" = "${CARGO_TARGET_DIR:-$root/target}/bench-load/release/sluice-bench-load" ] || return 0
-    "${CARGO:-cargo}" build --release --quiet --locked --manifest-path "$here/load/Cargo.toml" \
-        --target-dir "${CARGO_TARGET_DIR:-$root/target}/bench-load"
+# SLUICE and LOAD may name finished programs; cargo is quick when there is nothing to do.
+build() {
+    if [ -z "${LOAD:-}" ]; then
+        "${CARGO:-cargo}" build --release --quiet --locked --manifest-path "$here/load/Cargo.toml" \
+            --target-dir "$target/bench-load"
+    fi
+    if [ -z "${SLUICE:-}" ]; then
+        "${CARGO:-cargo}" build --release --quiet --locked --manifest-path "$root/Cargo.toml" \
+            --target-dir "$target" --bin sluice
+    fi
+    export LOAD=${LOAD:-$target/bench-load/release/sluice-bench-load}
+    export SLUICE=${SLUICE:-$target/release/sluice}
 }

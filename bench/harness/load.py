@@ -10,12 +10,14 @@ GRACE_SECONDS = 20
 
 
 class Load(Program):
-    """The generator, with its sink on `sink_port` unless that is None; `within` is a command that starts it elsewhere."""
+    """The generator, with its sink on `sink`, if any; `within` is a command that starts it elsewhere."""
 
     def __init__(self, binary, sink=None, within=()):
         self.name = "load generator"
         command = [*within, binary] + (["--sink", sink] if sink else [])
-        self.root = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.root = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                     start_new_session=True)
+        self._watch("started")
         if self.root.stdout.readline() != "ready\n":
             raise Failed("the load generator did not start: is the sink's port taken?")
 
@@ -33,3 +35,4 @@ class Load(Program):
     def stop(self):
         self.root.stdin.close()
         self.root.wait(GRACE_SECONDS)
+        self._watch("ended")

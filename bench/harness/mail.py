@@ -9,7 +9,6 @@ import argparse
 import datetime
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ import signatures
 import sockets
 import table
 from load import Load
-from processes import Failed, memory_bytes, processor_seconds
+from processes import Failed, memory_bytes, processor_seconds, take_charge
 from targets import NAMES, Targets
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -41,17 +40,18 @@ class Plan:
         self.memory_seconds = 5 if quick else 7
         # Installing packages and compiling are not counted: they happen once, before this.
         self.end = time.monotonic() + (270 if quick else 1440)
+        self.title = "bench/mail, quick" if quick else "bench/mail"
 
-    def has_time_for(self, seconds):
-        return time.monotonic() + seconds < self.end
+    def seconds_left(self):
+        return self.end - time.monotonic()
 
 
 def main():
     options = parse()
+    take_charge()
     # Programs of other users have to reach their sockets and files below it.
     folder = tempfile.mkdtemp(prefix="sluice-bench-", dir=options.folder)
     os.chmod(folder, 0o755)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         report = bench(options, folder)
     except (Failed, OSError) as reason:
@@ -68,9 +68,9 @@ def main():
 
 def parse():
     parser = argparse.ArgumentParser(prog="bench/mail", description="Sluice beside the mail gateways of today.")
-    parser.add_argument("--quick", action="store_true", help="under 5 minutes instead of under 25, with less certain figures")
-    parser.add_argument("--set", type=names(mails.SETS), default=mails.SETS, metavar="NAME,...", help=", ".join(mails.SETS))
-    parser.add_argument("--peers", type=names(NAMES), default=NAMES, metavar="NAME,...", help=", ".join(NAMES))
+    parser.add_argument("--quick", action="store_true", help="under 5 minutes instead of 25, and less certain figures")
+    for option, known in (("--set", mails.SETS), ("--peers", NAMES)):
+        parser.add_argument(option, type=names(known), default=known, metavar="NAME,...", help=", ".join(known))
     parser.add_argument("--rounds", type=int, help="rounds (quick 3, full 7, as far as time allows)")
     parser.add_argument("--save", action="store_true", help="write bench/results/mail-DATE.md too")
     parser.add_argument("--port-base", type=int, default=19_000, help="first of eleven ports on loopback (19000)")
@@ -103,7 +103,8 @@ def bench(options, folder):
     try:
         say("starting " + ", ".join(options.peers))
         targets.start(options.peers)
-        run = Run(plan, options.set, targets, measures.Bench(load, f"{folder}/mails", plan.throughput_seconds))
+        tools = measures.Bench(load, f"{folder}/mails", plan.throughput_seconds, plan.seconds_left)
+        run = Run(plan, options.set, targets, tools)
         run.measure()
         return run.report(machine.describe(folder))
     finally:
@@ -133,7 +134,7 @@ class Run:
             self.attempt(target, lambda target: self.bench.warm_up(target, self.sets), drop=True)
         longest = 0.0
         for number in range(self.plan.rounds):
-            if not self.plan.has_time_for(longest):
+            if self.plan.seconds_left() < longest:
                 self.notes.append(f"time was up after {number} of {self.plan.rounds} rounds")
                 return
             begun = time.monotonic()
@@ -171,7 +172,7 @@ class Run:
                     self.cell(name, target, number, measure)
 
     def cell(self, name, target, number, measure):
-        if not self.plan.has_time_for(0):
+        if self.plan.seconds_left() < 0:
             return
         figures = self.attempt(target, lambda target: measure(target, name))
         self.results.add(name, target.name, number, figures or {})
@@ -189,7 +190,7 @@ class Run:
     def report(self, about):
         shown = [name for name in NAMES if name in {target.name for target in self.targets}]
         measured = [name for name in shown if name in self.idle_bytes]
-        lines = [f"# bench/mail{'' if self.plan.rounds >= 7 else ' (few rounds)'}", "", *about, self.busy.describe(),
+        lines = [f"# {self.plan.title}", "", *about, self.busy.describe(),
                  f"{signatures.COUNT} signatures; median [least..most] of {self.results.rounds()} rounds; "
                  "×N: N times Sluice's figure", "",
                  table.speed(self.results, self.sets, shown), "",

@@ -1,7 +1,7 @@
 """A Postfix of its own: configuration, queue and log under the bench's folder, the system's Postfix untouched.
 
-Set to be strong: no DNS, no TLS, in_flow_delay 0 (its default is a second), 300 processes, nothing chrooted; the queue is
-on disk with its usual fsync. Needs root, as Postfix does.
+Set to be strong: no DNS, no TLS, in_flow_delay 0 (its default is a second), 300 processes, nothing chrooted; the queue
+is on disk with its usual fsync. Needs root, as Postfix does.
 """
 
 import os

@@ -1,19 +1,54 @@
 """Programs that the bench starts: their processor time, their memory, and their end.
 
 A program is started in the foreground, so that everything it starts is its descendant; the tree is read from /proc
-whenever it is asked for. Only processes of these trees are ever signalled. They die with the bench, should it be killed.
+whenever it is asked for. Only processes of these trees are ever signalled. Should the bench be killed, a guard process
+ends them in its place.
 """
 
-import ctypes
 import os
 import signal
 import subprocess
+import sys
 import time
 
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)
-
 STOP_SECONDS_MAX = 10
+
+
+def take_charge():
+    """To be called first: from now on the bench leaves nothing running, however it ends.
+
+    SIGTERM and SIGINT end it by way of its `finally` blocks, and a guard is set for the case of SIGKILL.
+    """
+    Program.guard = Guard()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+
+
+class Guard:
+    """A child that outlives the bench by as long as it takes to end what the bench could not.
+
+    It is told of each program's start and end through a pipe, and acts when the pipe closes. (The kernel's own signal on
+    a parent's death does not reach servers that change their user.) Forked before anything is opened, so that it keeps
+    nothing else open.
+    """
+
+    def __init__(self):
+        reading, self.pipe = os.pipe()
+        if os.fork():
+            os.close(reading)
+            return
+        os.setsid()
+        os.close(self.pipe)
+        running = set()
+        with os.fdopen(reading) as lines:
+            for word, process in map(str.split, lines):
+                (running.add if word == "started" else running.discard)(int(process))
+        for process in running:
+            _end_tree(process)
+        os._exit(0)
+
+    def tell(self, word, process):
+        os.write(self.pipe, f"{word} {process}\n".encode())
 
 
 class Failed(Exception):
@@ -23,22 +58,27 @@ class Failed(Exception):
 class Program:
     """One program with its descendants; its output goes to `log`."""
 
-    def __init__(self, name, command, log, environment=None):
+    guard = None
+
+    def __init__(self, name, command, log):
         self.name = name
         self.log = log
         with open(log, "ab") as out:
             self.root = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-                env=environment, preexec_fn=lambda: _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0))
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+        self._watch("started")
 
     def wait_until(self, ready, seconds=60):
         """Waits for `ready()`; raises Failed with the end of the log when it does not come."""
-        end = time.monotonic() + seconds
-        while not ready():
-            if self.root.poll() is not None or time.monotonic() > end:
-                self.stop()
-                raise Failed(f"{self.name} did not become ready; its log ends:\n{self.log_tail()}")
-            time.sleep(0.05)
+        try:
+            end = time.monotonic() + seconds
+            while not ready():
+                if self.root.poll() is not None or time.monotonic() > end:
+                    raise Failed(f"{self.name} did not become ready; its log ends:\n{self.log_tail()}")
+                time.sleep(0.05)
+        except BaseException:  # an interrupt too: nobody else knows of this program yet
+            self.stop()
+            raise
         return self
 
     def log_tail(self):
@@ -47,24 +87,16 @@ class Program:
 
     def tree(self):
         """The ids of the program's processes."""
-        found, todo = [], [self.root.pid]
-        while todo:
-            process = todo.pop()
-            found.append(process)
-            todo += _children(process)
-        return found
+        return _tree(self.root.pid)
 
     def stop(self):
         """SIGTERM to the root, SIGKILL to what is left of its tree after STOP_SECONDS_MAX."""
-        tree = self.tree()
-        self.root.terminate()
-        end = time.monotonic() + STOP_SECONDS_MAX
-        while any(map(_is_alive, tree)) and time.monotonic() < end:
-            self.root.poll()
-            time.sleep(0.05)
-        for process in filter(_is_alive, tree):
-            os.kill(process, signal.SIGKILL)
+        _end_tree(self.root.pid, self.root.poll)
         self.root.wait()
+        self._watch("ended")
+
+    def _watch(self, word):
+        Program.guard.tell(word, self.root.pid)
 
 
 def processor_seconds(programs):
@@ -77,10 +109,43 @@ def memory_bytes(programs):
     return sum(_pss_bytes(process) for program in programs for process in program.tree())
 
 
+def forget_peak(program):
+    """Sets the kernel's high-water mark of the program's first process to what is resident now."""
+    with open(f"/proc/{program.root.pid}/clear_refs", "w") as file:
+        file.write("5")
+
+
 def peak_resident_bytes(program):
-    """Largest resident set that the program's first process had so far."""
+    """Largest resident set that the program's first process had since its peak was forgotten, or it began."""
     with open(f"/proc/{program.root.pid}/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+
+
+def written_bytes(program):
+    """What the program's first process had written to storage so far; its log counts."""
+    with open(f"/proc/{program.root.pid}/io") as counts:
+        return next(int(line.split()[1]) for line in counts if line.startswith("write_bytes:"))
+
+
+def _end_tree(root, reap=lambda: None):
+    tree = [process for process in _tree(root) if _is_alive(process)]
+    if root in tree:
+        os.kill(root, signal.SIGTERM)
+    end = time.monotonic() + STOP_SECONDS_MAX
+    while any(map(_is_alive, tree)) and time.monotonic() < end:
+        reap()
+        time.sleep(0.05)
+    for process in filter(_is_alive, tree):
+        os.kill(process, signal.SIGKILL)
+
+
+def _tree(root):
+    found, todo = [], [root]
+    while todo:
+        process = todo.pop()
+        found.append(process)
+        todo += _children(process)
+    return found
 
 
 def _children(process):

@@ -62,7 +62,7 @@ $forward_method = 'smtp:[127.0.0.1]:{back}'; $notify_method = $forward_method;
 $MAXLEVELS = 14; $MAXFILES = 3000; $MIN_EXPANSION_QUOTA = 100*1024; $MAX_EXPANSION_QUOTA = 500*1024*1024;
 $final_virus_destiny = D_DISCARD; $virus_quarantine_to = undef; $virus_admin = undef; $warnvirusrecip = 0;
 @keep_decoded_original_maps = (new_RE(qr'^MAIL-UNDECIPHERABLE$'));
-@decoders = (['mail', \&do_mime_decode], ['Z', \&do_uncompress, ['uncompress', 'zcat']], ['gz', \&do_uncompress, 'gzip -d']);
+@decoders = (['mail', \&do_mime_decode], ['gz', \&do_uncompress, 'gzip -d']);
 @av_scanners = (['ClamAV', \&ask_daemon, ["CONTSCAN {{}}\n", '{clamd}'],
   qr/\bOK$/m, qr/\bFOUND$/m, qr/^.*?: (?!Infected Archive)(.*) FOUND$/m]);
 @av_scanners_backup = ();
@@ -83,8 +83,23 @@ def start_amavisd(folder, port, back, clamd, children=4):
     return program.wait_until(lambda: is_open(port))
 
 
-RSPAMD_OFF = ("rbl surbl spf dkim dkim_signing dmarc arc asn fuzzy_check phishing mx_check greylist ratelimit neural replies "
-              "history_redis url_redirector hfilter mid").split()
+RSPAMD_OFF = ("rbl surbl spf dkim dkim_signing dmarc arc asn fuzzy_check phishing mx_check greylist ratelimit neural "
+              "replies history_redis url_redirector hfilter mid").split()
+
+PROXY = """milter = yes; timeout = 120s; count = 2;
+upstream "local" {{ default = yes; self_scan = yes; }}
+bind_socket = "127.0.0.1:{port}"; bind_socket = "{folder}/run/milter mode=0666";
+"""
+
+OPTIONS = """dns {{ nameserver = ["127.0.0.1:{dns}"]; timeout = 0.05s; retransmits = 1; sockets = 4; }}
+local_addrs = "10.255.255.0/24"; allow_raw_input = true;
+"""
+
+ANTIVIRUS = """clamav {{
+  type = "clamav"; symbol = "CLAM_VIRUS"; action = "reject"; servers = "{clamd}"; timeout = 60; log_clean = false;
+  scan_mime_parts = true; scan_text_mime = false; scan_image_mime = false; max_size = 50000000;
+}}
+"""
 
 
 def start_rspamd(folder, ports, clamd):
@@ -105,18 +120,13 @@ def start_rspamd(folder, ports, clamd):
 def _rspamd_settings(folder, ports, clamd):
     settings = {f"{module}.conf": "enabled = false;" for module in RSPAMD_OFF}
     settings |= {
-        "worker-proxy.inc": f'milter = yes; timeout = 120s; count = 2; upstream "local" {{ default = yes; self_scan = yes; }}\n'
-                            f'bind_socket = "127.0.0.1:{ports["rspamd_milter"]}"; '
-                            f'bind_socket = "{folder}/run/milter mode=0666";',
+        "worker-proxy.inc": PROXY.format(port=ports["rspamd_milter"], folder=folder),
         "worker-normal.inc": f'bind_socket = "127.0.0.1:{ports["rspamd_normal"]}"; count = 1;',
         "worker-controller.inc": f'bind_socket = "127.0.0.1:{ports["rspamd_controller"]}"; count = 1;',
         "worker-fuzzy.inc": "enabled = false;",
-        "options.inc": f'dns {{ nameserver = ["127.0.0.1:{ports["dns"]}"]; timeout = 0.05s; retransmits = 1; sockets = 4; }}\n'
-                       'local_addrs = "10.255.255.0/24"; allow_raw_input = true;',
+        "options.inc": OPTIONS.format(dns=ports["dns"]),
         "logging.inc": f'level = "warning"; type = "file"; filename = "{folder}/log/rspamd.log";',
-        "antivirus.conf": 'clamav { scan_mime_parts = true; scan_text_mime = false; scan_image_mime = false; type = "clamav"; '
-                          f'symbol = "CLAM_VIRUS"; servers = "{clamd}"; action = "reject"; max_size = 50000000; '
-                          "log_clean = false; timeout = 60; }",
+        "antivirus.conf": ANTIVIRUS.format(clamd=clamd),
         "actions.conf": "reject = 999; add_header = 6; greylist = null;",
     }
     return settings

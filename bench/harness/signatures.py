@@ -1,8 +1,8 @@
 """The signature database of the benches: 19,807 generated signatures in ClamAV's text formats.
 
-The recipe is that of the Avfs paper's experiments: 92 % plain byte strings, 4 % with wildcards, gaps or alternatives, 2 %
-logical signatures, 2 % hashes. A string begins with 4 to 12 bytes from a random place of real machine code, so that its
-first bytes are distributed as in the files that are scanned, then has at least four changed bytes, then real and
+The recipe is that of the Avfs paper's experiments: 92 % plain byte strings, 4 % with wildcards, gaps or alternatives,
+2 % logical signatures, 2 % hashes. A string begins with 4 to 12 bytes from a random place of real machine code, so that
+its first bytes are distributed as in the files that are scanned, then has at least four changed bytes, then real and
 changed ones, half and half; lengths are log-normal with median 48, from 10 to 200. Every signature is for every file
 type, so nothing is left out by type. Signature *i* depends on nothing but *i* and the machine's libraries.
 

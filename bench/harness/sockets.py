@@ -30,7 +30,7 @@ def is_socket(path):
 
 
 def answer_no_such_domain(port):
-    """A name server in a thread that answers NXDOMAIN at once; a silent one would cost a gateway its time-out a mail."""
+    """A name server in a thread that answers NXDOMAIN at once; a silent one costs a gateway its time-out a mail."""
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind(("127.0.0.1", port))
 

@@ -34,7 +34,7 @@ class Results:
         values = list(rounds.values())
         text = f"{_number(median(values))} [{_number(min(values))}..{_number(max(values))}]"
         ours = self.figures.get((set_name, "sluice", name), {})
-        ratios = [value / ours[number] for number, value in rounds.items() if ours.get(number, 0) > 0]
+        ratios = [value / ours[number] for number, value in rounds.items() if value > 0 and ours.get(number, 0) > 0]
         return text if target == "sluice" or not ratios else f"{text} ×{_number(median(ratios))}"
 
     def rounds(self):
@@ -53,7 +53,8 @@ def speed(results, sets, targets):
 def memory(results, set_name, targets, clients, idle_bytes):
     """The table of memory: a row for each number of clients."""
     rows = [["slow clients, kB each over idle", *targets]]
-    rows += [[str(count), *(results.cell(set_name, target, f"memory_{count}") for target in targets)] for count in clients]
+    for count in clients:
+        rows.append([str(count), *(results.cell(set_name, target, f"memory_{count}") for target in targets)])
     rows.append(["idle, MB in all", *(f"{idle_bytes[target] / 2**20:.1f}" for target in targets)])
     return _markdown(rows)
 

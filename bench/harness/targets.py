@@ -21,6 +21,9 @@ NAMES = ("sink", "relay", "amavis", "rspamd", "sluice")
 
 SLUICE = """threads = 0
 
+[database]
+builtin = {builtin}
+
 [resources]
 head_pool_bytes = 16777216
 
@@ -85,10 +88,10 @@ class Targets:
 
     def _amavis(self):
         clamd = self._shared_clamd()
-        folder = f"{self.folder}/amavisd"
-        amavisd = scanners.start_amavisd(folder, self.ports["amavis_tcp"], self.ports["amavis_back"], f"{self.folder}/clamd/socket")
+        folder, back = f"{self.folder}/amavisd", self.ports["amavis_back"]
+        amavisd = scanners.start_amavisd(folder, self.ports["amavis_tcp"], back, f"{self.folder}/clamd/socket")
         self._run(amavisd)
-        relay = self._postfix("amavis", lmtp_filter=f"{folder}/socket", back=self.ports["amavis_back"])
+        relay = self._postfix("amavis", lmtp_filter=f"{folder}/socket", back=back)
         return Target("amavis", self.ports["amavis"], [relay, amavisd, clamd], scans=True)
 
     def _rspamd(self):
@@ -104,7 +107,8 @@ class Targets:
         return Target("sluice", port, [self._run(program)], scans=True)
 
     def _postfix(self, name, **settings):
-        return self._run(postfix.start(f"{self.folder}/postfix-{name}", self.ports[name], self.ports["sink"], **settings))
+        folder = f"{self.folder}/postfix-{name}"
+        return self._run(postfix.start(folder, self.ports[name], self.ports["sink"], **settings))
 
     def _shared_clamd(self):
         if self._clamd is None:
@@ -113,13 +117,17 @@ class Targets:
 
 
 def start_sluice(folder, address, forward, database=None, more="", within=()):
-    """Starts Sluice; `more` is added to its listener's settings, `within` is a command that starts it elsewhere."""
+    """Starts Sluice, without any signatures if there is no `database`.
+
+    `more` is added to its listener's settings, `within` is a command that starts it elsewhere.
+    """
     binary = os.environ["SLUICE"]
     if not os.access(binary, os.X_OK):
         raise Failed(f"{binary} is missing: cargo build --release, or SLUICE=PATH")
     configuration = f"{folder}/sluice.toml"
     with open(configuration, "w") as file:
-        file.write(SLUICE.format(address=address, forward=forward) + more)
+        builtin = "true" if database else "false"
+        file.write(SLUICE.format(address=address, forward=forward, builtin=builtin) + more)
     log = f"{folder}/sluice.log"
     open(log, "w").close()
     command = [*within, binary, "serve", "--config", configuration] + (["--database", database] if database else [])

@@ -32,10 +32,7 @@ impl Board {
 
     /// The ledger of the present run.
     pub fn current(&self) -> Option<Arc<Ledger>> {
-        self.current
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -56,9 +53,7 @@ pub struct Ledger {
 impl Ledger {
     /// Nanoseconds since the run began, never 0.
     pub fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_nanos())
-            .unwrap_or(u64::MAX)
-            .max(1)
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
     }
 
     /// Whether the run has lasted longer than `limit`.
@@ -68,17 +63,12 @@ impl Ledger {
 
     /// Enters a mail of `bytes` on the wire that was whole at the sink at `time`.
     pub fn enter(&self, id: Option<(u32, usize)>, time: u64, bytes: u64) {
-        let index = id
-            .filter(|&(run, _)| run == self.run)
-            .map(|(_, index)| index);
+        let index = id.filter(|&(run, _)| run == self.run).map(|(_, index)| index);
         let Some(cell) = index.and_then(|index| self.arrivals.get(index)) else {
             self.strangers.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        if cell
-            .compare_exchange(0, time, Ordering::Release, Ordering::Relaxed)
-            .is_err()
-        {
+        if cell.compare_exchange(0, time, Ordering::Release, Ordering::Relaxed).is_err() {
             self.duplicates.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -88,9 +78,7 @@ impl Ledger {
 
     /// When mail `index` arrived, 0 if it has not.
     pub fn arrival(&self, index: usize) -> u64 {
-        self.arrivals
-            .get(index)
-            .map_or(0, |cell| cell.load(Ordering::Acquire))
+        self.arrivals.get(index).map_or(0, |cell| cell.load(Ordering::Acquire))
     }
 
     /// How many different mails of this run arrived.
@@ -120,9 +108,7 @@ pub fn mail_id(head: &[u8]) -> Option<(u32, usize)> {
     let at = memchr::memmem::find(head, FIELD)?;
     let value = head.get(at + FIELD.len()..)?;
     let end = value.iter().position(|&byte| byte == b'\r')?;
-    let (run, index) = std::str::from_utf8(value.get(..end)?)
-        .ok()?
-        .split_once('.')?;
+    let (run, index) = std::str::from_utf8(value.get(..end)?).ok()?.split_once('.')?;
     Some((run.parse().ok()?, index.parse().ok()?))
 }
 
@@ -132,10 +118,7 @@ mod tests {
 
     #[test]
     fn the_id_is_found_behind_a_gateways_own_fields() {
-        assert_eq!(
-            mail_id(b"Received: by x\r\nX-Bench-Id: 7.42\r\nDate: y\r\n"),
-            Some((7, 42))
-        );
+        assert_eq!(mail_id(b"Received: by x\r\nX-Bench-Id: 7.42\r\nDate: y\r\n"), Some((7, 42)));
         assert_eq!(mail_id(b"X-Bench-Id: 7.42"), None);
     }
 
@@ -145,10 +128,7 @@ mod tests {
         for id in [Some((2, 0)), Some((2, 0)), Some((1, 0)), Some((2, 9)), None] {
             ledger.enter(id, 5, 10);
         }
-        assert_eq!(
-            (ledger.arrived(), ledger.duplicates(), ledger.strangers()),
-            (1, 1, 3)
-        );
+        assert_eq!((ledger.arrived(), ledger.duplicates(), ledger.strangers()), (1, 1, 3));
         assert_eq!((ledger.arrival(0), ledger.bytes()), (5, 10));
     }
 }

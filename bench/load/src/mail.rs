@@ -30,45 +30,26 @@ impl Source {
     /// # Errors
     /// A sentence that names the file.
     pub fn read(manifest: &Path) -> Result<Source, String> {
-        let text = std::fs::read_to_string(manifest)
-            .map_err(|error| format!("{}: {error}", manifest.display()))?;
+        let text = std::fs::read_to_string(manifest).map_err(|error| format!("{}: {error}", manifest.display()))?;
         let folder = manifest.parent().unwrap_or(Path::new("."));
         let mail = |line: &str| {
-            let (path, payload) = line
-                .split_once(' ')
-                .ok_or("a line is not PATH PAYLOAD_BYTES")?;
-            let content =
-                std::fs::read(folder.join(path)).map_err(|error| format!("{path}: {error}"))?;
-            let payload_bytes = payload
-                .parse()
-                .map_err(|_| format!("{path}: payload is not a number"))?;
-            Ok(Mail {
-                wire: wire_form(&content),
-                payload_bytes,
-            })
+            let (path, payload) = line.split_once(' ').ok_or("a line is not PATH PAYLOAD_BYTES")?;
+            let content = std::fs::read(folder.join(path)).map_err(|error| format!("{path}: {error}"))?;
+            let payload_bytes = payload.parse().map_err(|_| format!("{path}: payload is not a number"))?;
+            Ok(Mail { wire: wire_form(&content), payload_bytes })
         };
         let mails = text.lines().map(mail).collect::<Result<Vec<_>, String>>()?;
-        if mails.is_empty() {
-            Err("the manifest is empty".into())
-        } else {
-            Ok(Source::Files(mails))
-        }
+        if mails.is_empty() { Err("the manifest is empty".into()) } else { Ok(Source::Files(mails)) }
     }
 
     /// The content of mail `index` of run `run`, from its first header field to the final dot.
     pub fn body(&self, run: u32, index: usize) -> Body<'_> {
-        let fields =
-            format!("X-Bench-Id: {run}.{index}\r\nMessage-ID: <{run}.{index}@client.test>\r\n")
-                .into_bytes();
+        let fields = format!("X-Bench-Id: {run}.{index}\r\nMessage-ID: <{run}.{index}@client.test>\r\n").into_bytes();
         let rest = match self {
             Source::Files(mails) => Rest::File(&mails[index % mails.len()].wire),
             Source::Generated { bytes } => Rest::Generated(Generator::new(*bytes)),
         };
-        Body {
-            front: fields,
-            at: 0,
-            rest,
-        }
+        Body { front: fields, at: 0, rest }
     }
 
     /// Payload of mail `index`.
@@ -122,10 +103,7 @@ impl Body<'_> {
 /// CRLF line ends, doubled leading dots, the final dot.
 fn wire_form(content: &[u8]) -> Box<[u8]> {
     let mut wire = Vec::with_capacity(content.len() + content.len() / 32 + 8);
-    let lines = content
-        .strip_suffix(b"\n")
-        .unwrap_or(content)
-        .split(|&byte| byte == b'\n');
+    let lines = content.strip_suffix(b"\n").unwrap_or(content).split(|&byte| byte == b'\n');
     for line in lines {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.first() == Some(&b'.') {
@@ -163,8 +141,7 @@ enum Stage {
 
 impl Generator {
     fn new(mail_bytes: u64) -> Generator {
-        let attachment =
-            (mail_bytes.saturating_sub(HEAD.len() as u64) * LINE_BYTES as u64 / 78).max(1);
+        let attachment = (mail_bytes.saturating_sub(HEAD.len() as u64) * LINE_BYTES as u64 / 78).max(1);
         Generator {
             left: attachment,
             total: attachment,
@@ -185,11 +162,7 @@ impl Generator {
             }
             Stage::Blocks => {
                 self.block();
-                let whole = if self.left == 0 {
-                    self.raw.len()
-                } else {
-                    self.raw.len() / LINE_BYTES * LINE_BYTES
-                };
+                let whole = if self.left == 0 { self.raw.len() } else { self.raw.len() / LINE_BYTES * LINE_BYTES };
                 base64_lines(&self.raw[..whole], wire);
                 self.raw.drain(..whole);
                 if self.left == 0 {
@@ -219,8 +192,7 @@ impl Generator {
         }
         if self.left == 0 {
             self.raw.extend_from_slice(&(!self.crc).to_le_bytes());
-            self.raw
-                .extend_from_slice(&(self.total as u32).to_le_bytes());
+            self.raw.extend_from_slice(&(self.total as u32).to_le_bytes());
         }
     }
 
@@ -239,11 +211,7 @@ const CRC_TABLE: [u32; 256] = {
         let mut value = index as u32;
         let mut bit = 0;
         while bit < 8 {
-            value = if value & 1 == 1 {
-                0xedb8_8320 ^ (value >> 1)
-            } else {
-                value >> 1
-            };
+            value = if value & 1 == 1 { 0xedb8_8320 ^ (value >> 1) } else { value >> 1 };
             bit += 1;
         }
         table[index] = value;
@@ -293,10 +261,7 @@ mod tests {
 
     #[test]
     fn a_body_is_its_own_fields_and_then_the_file() {
-        let source = Source::Files(vec![Mail {
-            wire: wire_form(b"x\n"),
-            payload_bytes: 2,
-        }]);
+        let source = Source::Files(vec![Mail { wire: wire_form(b"x\n"), payload_bytes: 2 }]);
         let all = whole(&source);
         assert!(all.starts_with(b"X-Bench-Id: 1.0\r\nMessage-ID: "));
         assert!(all.ends_with(b"\r\nx\r\n.\r\n"));
@@ -307,11 +272,7 @@ mod tests {
         for bytes in [1_000, 300_000, 2_000_000] {
             let all = whole(&Source::Generated { bytes });
             assert!(all.ends_with(b"\r\n.\r\n"));
-            assert!(
-                all.len().abs_diff(bytes as usize) < 1_000,
-                "{} for {bytes}",
-                all.len()
-            );
+            assert!(all.len().abs_diff(bytes as usize) < 1_000, "{} for {bytes}", all.len());
         }
     }
 

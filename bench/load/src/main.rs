@@ -1,12 +1,13 @@
 //! Load generator and sink of the mail benches: one process holds both ends, so that one clock times both.
 //!
-//! `sluice-bench-load [--sink ADDRESS] [--chunking]` opens the sink (none without `--sink`), prints `ready` and then reads
-//! runs from standard input, one a line, as `key=value` words (see [`run`]); it answers each with one line of JSON (see
-//! [`report`]). It ends when standard input does. The sink outlives the runs, so that a gateway may keep connections to it.
+//! `sluice-bench-load [--sink ADDRESS] [--chunking]` opens the sink (none without `--sink`), prints `ready` and then
+//! reads runs from standard input, one a line, as `key=value` words (see [`run`]); it answers each with one line of
+//! JSON (see [`report`]). It ends when standard input does. The sink outlives the runs, so that a gateway may keep its
+//! connections.
 //!
 //! It knows nothing of the gateways under test and measures only times and counts; processor time and memory are read
-//! from outside. The sender opens a connection for each mail unless told otherwise (`mails_per_connection`) and waits for
-//! the reply to each command, as most clients do.
+//! from outside. The sender opens a connection for each mail unless told otherwise (`mails_per_connection`) and waits
+//! for the reply to each command, as most clients do.
 //!
 //! Bounds: two threads; memory is the mails of the manifest plus a few kB a session. A mail of any size can be
 //! generated on the fly.
@@ -68,9 +69,7 @@ fn answer(line: &str, number: u32, board: &Board, sunk: bool) -> String {
 
 fn say(line: &str) -> Result<(), String> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}")
-        .and_then(|()| out.flush())
-        .map_err(|error| error.to_string())
+    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| error.to_string())
 }
 
 #[derive(Default)]
@@ -84,14 +83,10 @@ impl Options {
         let mut options = Options::default();
         while let Some(word) = words.next() {
             match word.as_str() {
-                "--sink" => {
-                    options.sink = Some(address(&words.next().ok_or("--sink wants HOST:PORT")?)?)
-                }
+                "--sink" => options.sink = Some(address(&words.next().ok_or("--sink wants HOST:PORT")?)?),
                 "--chunking" => options.chunking = true,
                 _ => {
-                    return Err(format!(
-                        "{word}: unknown; usage: sluice-bench-load [--sink HOST:PORT] [--chunking]"
-                    ));
+                    return Err(format!("{word}: unknown; usage: sluice-bench-load [--sink HOST:PORT] [--chunking]"));
                 }
             }
         }
@@ -100,6 +95,5 @@ impl Options {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .map_err(|_| format!("{text:?} is no HOST:PORT with a numeric host"))
+    text.parse().map_err(|_| format!("{text:?} is no HOST:PORT with a numeric host"))
 }

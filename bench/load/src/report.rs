@@ -24,22 +24,13 @@ pub fn refusal(reason: &str) -> String {
 
 /// What is said of a run.
 pub fn report(run: &Run, ledger: &Ledger, records: &[Record]) -> String {
-    let accepted: Vec<&Record> = records
-        .iter()
-        .filter(|record| record.outcome == Outcome::Accepted)
-        .collect();
+    let accepted: Vec<&Record> = records.iter().filter(|record| record.outcome == Outcome::Accepted).collect();
     let ends = ends(ledger, records);
     let wall_s = ends.iter().map(|&(_, end)| end).max().unwrap_or(0) as f64 / 1e9;
-    let payload: u64 = ends
-        .iter()
-        .map(|&(index, _)| run.source.payload_bytes(index))
-        .sum();
+    let payload: u64 = ends.iter().map(|&(index, _)| run.source.payload_bytes(index)).sum();
     let per_second = |amount: f64| if wall_s > 0.0 { amount / wall_s } else { 0.0 };
     let refusals: Vec<&str> = records.iter().filter_map(refusal_text).collect();
-    let lost = records
-        .iter()
-        .filter(|record| record.outcome == Outcome::Lost)
-        .count();
+    let lost = records.iter().filter(|record| record.outcome == Outcome::Lost).count();
     let fields = [
         ("mails", run.mails.to_string()),
         ("senders", run.senders.to_string()),
@@ -52,42 +43,13 @@ pub fn report(run: &Run, ledger: &Ledger, records: &[Record]) -> String {
         ("sink_bytes", ledger.bytes().to_string()),
         ("wall_s", format!("{wall_s:.6}")),
         ("mails_s", format!("{:.2}", per_second(ends.len() as f64))),
-        (
-            "payload_mbit_s",
-            format!("{:.3}", per_second(payload as f64 * 8.0 / 1e6)),
-        ),
-        (
-            "latency_ms",
-            spread(
-                ends.iter()
-                    .map(|&(index, end)| end - records[index].begun)
-                    .collect(),
-            ),
-        ),
-        (
-            "accept_ms",
-            spread(
-                accepted
-                    .iter()
-                    .map(|record| record.replied - record.begun)
-                    .collect(),
-            ),
-        ),
-        (
-            "dot_ms",
-            spread(
-                accepted
-                    .iter()
-                    .map(|record| record.replied - record.dotted)
-                    .collect(),
-            ),
-        ),
+        ("payload_mbit_s", format!("{:.3}", per_second(payload as f64 * 8.0 / 1e6))),
+        ("latency_ms", spread(ends.iter().map(|&(index, end)| end - records[index].begun).collect())),
+        ("accept_ms", spread(accepted.iter().map(|record| record.replied - record.begun).collect())),
+        ("dot_ms", spread(accepted.iter().map(|record| record.replied - record.dotted).collect())),
         ("reply", quoted(refusals.first().unwrap_or(&""))),
     ];
-    let fields: Vec<String> = fields
-        .iter()
-        .map(|(name, value)| format!("\"{name}\": {value}"))
-        .collect();
+    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
     format!("{{{}}}", fields.join(", "))
 }
 
@@ -119,16 +81,7 @@ fn spread(mut nanoseconds: Vec<u64>) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    let plain: String = text
-        .chars()
-        .map(|c| {
-            if c.is_control() || c == '"' || c == '\\' {
-                ' '
-            } else {
-                c
-            }
-        })
-        .collect();
+    let plain: String = text.chars().map(|c| if c.is_control() || c == '"' || c == '\\' { ' ' } else { c }).collect();
     format!("\"{plain}\"")
 }
 
@@ -139,10 +92,7 @@ mod tests {
     #[test]
     fn the_median_of_an_even_number_is_the_upper_one() {
         let text = spread(vec![4_000_000, 1_000_000, 2_000_000, 3_000_000]);
-        assert_eq!(
-            text,
-            r#"{"median": 3.0000, "min": 1.0000, "p95": 4.0000, "max": 4.0000}"#
-        );
+        assert_eq!(text, r#"{"median": 3.0000, "min": 1.0000, "p95": 4.0000, "max": 4.0000}"#);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! | `mails`, `senders` | how many mails in all, how many sessions at a time | 1, 1 |
 //! | `mails_per_connection` | mails before QUIT | 1 |
 //! | `bytes_per_second` | pace of each session's content; 0: as fast as it goes | 0 |
-//! | `wait` | `sink`: a sender goes on only when its mail has reached the sink; `reply`: when it was accepted | `reply` |
+//! | `wait` | a sender goes on when its mail has reached the sink (`sink`) or was accepted (`reply`) | `reply` |
 //! | `timeout` | seconds after which the run ends as it stands | 60 |
 
 use std::net::SocketAddr;
@@ -43,31 +43,20 @@ impl Run {
     /// # Errors
     /// A sentence that names the key, or the file.
     pub fn parse(line: &str) -> Result<Run, String> {
-        let words = || {
-            line.split_whitespace()
-                .map(|word| word.split_once('=').unwrap_or((word, "")))
-        };
+        let words = || line.split_whitespace().map(|word| word.split_once('=').unwrap_or((word, "")));
         if let Some((key, _)) = words().find(|(key, _)| !KEYS.contains(key)) {
             return Err(format!("{key}: unknown key"));
         }
-        let value = |key: &str| {
-            words()
-                .find(|(name, _)| *name == key)
-                .map(|(_, value)| value)
-        };
+        let value = |key: &str| words().find(|(name, _)| *name == key).map(|(_, value)| value);
         let number = |key: &str, default: u64| match value(key).map(str::parse) {
             None => Ok(default),
             Some(Ok(number)) => Ok(number),
             Some(Err(_)) => Err(format!("{key}: not a whole number")),
         };
-        let count = |key: &str| {
-            number(key, 1).map(|number| usize::try_from(number).unwrap_or(usize::MAX).max(1))
-        };
+        let count = |key: &str| number(key, 1).map(|number| usize::try_from(number).unwrap_or(usize::MAX).max(1));
         let source = match (value("manifest"), value("generate")) {
             (Some(path), None) => Source::read(Path::new(path))?,
-            (None, Some(_)) => Source::Generated {
-                bytes: number("generate", 0)?,
-            },
+            (None, Some(_)) => Source::Generated { bytes: number("generate", 0)? },
             _ => return Err("either manifest or generate".into()),
         };
         let pace = number("bytes_per_second", 0)?;
@@ -102,20 +91,13 @@ mod tests {
 
     #[test]
     fn a_line_becomes_a_run() {
-        let run =
-            Run::parse("target=127.0.0.1:25 generate=1000 senders=16 bytes_per_second=5 wait=sink")
-                .unwrap();
+        let run = Run::parse("target=127.0.0.1:25 generate=1000 senders=16 bytes_per_second=5 wait=sink").unwrap();
         assert_eq!((run.mails, run.senders, run.waits_for_sink), (1, 16, true));
         assert_eq!(run.bytes_per_second, Some(5.0));
     }
 
     #[test]
     fn a_misspelt_key_is_refused() {
-        assert_eq!(
-            Run::parse("target=127.0.0.1:25 generate=1 mail=5")
-                .err()
-                .unwrap(),
-            "mail: unknown key"
-        );
+        assert_eq!(Run::parse("target=127.0.0.1:25 generate=1 mail=5").err().unwrap(), "mail: unknown key");
     }
 }

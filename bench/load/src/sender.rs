@@ -1,7 +1,8 @@
 //! The sending half: many SMTP client sessions in one thread, each one mail after the other.
 //!
-//! A session waits for the reply to each command and never pipelines. A mail that is refused, or whose connection is lost,
-//! is recorded as such and not tried again. Content goes out as fast as the socket takes it or at the pace of the run.
+//! A session waits for the reply to each command and never pipelines. A mail that is refused, or whose connection is
+//! lost, is recorded as such and not tried again. Content goes out as fast as the socket takes it, or at the
+//! pace of the run.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -46,32 +47,19 @@ pub enum Outcome {
 /// # Errors
 /// When the system has no event queue to give.
 pub fn drive(run: &Run, ledger: &Ledger) -> io::Result<Vec<Record>> {
-    let mut driver = Driver {
-        run,
-        ledger,
-        poll: Poll::new()?,
-        begun: 0,
-        ended: 0,
-        records: vec![Record::default(); run.mails],
-    };
+    let mut driver = Driver { run, ledger, poll: Poll::new()?, begun: 0, records: vec![Record::default(); run.mails] };
     let mut sessions: Vec<Session> = (0..run.senders.min(run.mails)).map(Session::new).collect();
     let mut events = Events::with_capacity(1024);
     for session in &mut sessions {
         session.begin(&mut driver);
     }
-    while sessions
-        .iter()
-        .any(|session| !matches!(session.state, State::Over))
-        && !ledger.is_over(run.timeout)
-    {
+    while sessions.iter().any(|session| !matches!(session.state, State::Over)) && !ledger.is_over(run.timeout) {
         driver.wait(&mut events)?;
         for event in &events {
             sessions[event.token().0].ready(event.is_read_closed(), &mut driver);
         }
         if driver.ticks() {
-            sessions
-                .iter_mut()
-                .for_each(|session| session.tick(&mut driver));
+            sessions.iter_mut().for_each(|session| session.tick(&mut driver));
         }
     }
     driver.wait_for_arrivals();
@@ -84,7 +72,6 @@ struct Driver<'a> {
     ledger: &'a Ledger,
     poll: Poll,
     begun: usize,
-    ended: usize,
     records: Vec<Record>,
 }
 
@@ -118,7 +105,6 @@ impl Driver<'_> {
     fn end_mail(&mut self, mail: usize, outcome: Outcome) {
         self.records[mail].replied = self.ledger.now();
         self.records[mail].outcome = outcome;
-        self.ended += 1;
     }
 
     /// Whether nothing is to be waited for any more where `mail` is concerned.
@@ -128,15 +114,8 @@ impl Driver<'_> {
     }
 
     fn wait_for_arrivals(&self) {
-        let accepted = self
-            .records
-            .iter()
-            .filter(|record| record.outcome == Outcome::Accepted)
-            .count() as u64;
-        while self.ledger.sunk
-            && self.ledger.arrived() < accepted
-            && !self.ledger.is_over(self.run.timeout)
-        {
+        let accepted = self.records.iter().filter(|record| record.outcome == Outcome::Accepted).count() as u64;
+        while self.ledger.sunk && self.ledger.arrived() < accepted && !self.ledger.is_over(self.run.timeout) {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -172,14 +151,7 @@ enum State<'a> {
 
 impl<'a> Session<'a> {
     fn new(number: usize) -> Session<'a> {
-        Session {
-            number,
-            mail: 0,
-            sent_on_connection: 0,
-            socket: None,
-            line: Vec::new(),
-            state: State::Over,
-        }
+        Session { number, mail: 0, sent_on_connection: 0, socket: None, line: Vec::new(), state: State::Over }
     }
 
     /// Opens a connection for the next mail, if there is one.
@@ -204,10 +176,7 @@ impl<'a> Session<'a> {
         let mut socket = TcpStream::connect(driver.run.target)?;
         socket.set_nodelay(true)?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        driver
-            .poll
-            .registry()
-            .register(&mut socket, Token(self.number), interest)?;
+        driver.poll.registry().register(&mut socket, Token(self.number), interest)?;
         Ok(socket)
     }
 
@@ -268,11 +237,7 @@ impl<'a> Session<'a> {
             State::Rcpt => self.say(b"DATA\r\n", State::Data, driver),
             State::Data => {
                 let body = driver.run.source.body(driver.ledger.run, self.mail);
-                self.state = State::Content {
-                    body,
-                    since: driver.ledger.now(),
-                    sent: 0,
-                };
+                self.state = State::Content { body, since: driver.ledger.now(), sent: 0 };
                 self.pump(driver);
             }
             State::Dot => self.accepted(driver),
@@ -304,9 +269,7 @@ impl<'a> Session<'a> {
 
     /// Sends content until it is over, the socket is full, or the pace forbids more.
     fn pump(&mut self, driver: &mut Driver<'a>) {
-        let (State::Content { body, since, sent }, Some(socket)) =
-            (&mut self.state, &mut self.socket)
-        else {
+        let (State::Content { body, since, sent }, Some(socket)) = (&mut self.state, &mut self.socket) else {
             return;
         };
         loop {
@@ -342,9 +305,7 @@ impl<'a> Session<'a> {
         if let Some(socket) = &mut self.socket {
             let _ = socket.read_to_end(&mut said);
         }
-        let line = said
-            .split(|&byte| byte == b'\n')
-            .find(|line| line.first().is_some_and(|&digit| digit >= b'4'));
+        let line = said.split(|&byte| byte == b'\n').find(|line| line.first().is_some_and(|&digit| digit >= b'4'));
         match line {
             Some(line) => self.reply(line, driver),
             None => self.lost(driver),

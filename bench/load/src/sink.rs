@@ -36,14 +36,8 @@ impl Sink {
     pub fn open(address: SocketAddr, chunking: bool, board: Arc<Board>) -> io::Result<Sink> {
         let poll = Poll::new()?;
         let mut listener = TcpListener::bind(address)?;
-        poll.registry()
-            .register(&mut listener, LISTENER, Interest::READABLE)?;
-        Ok(Sink {
-            poll,
-            listener,
-            chunking,
-            board,
-        })
+        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        Ok(Sink { poll, listener, chunking, board })
     }
 
     /// Serves until the process ends.
@@ -75,16 +69,10 @@ impl Sink {
 
     fn greet(&self, mut socket: TcpStream, token: Token) -> io::Result<Connection> {
         socket.set_nodelay(true)?;
-        self.poll
-            .registry()
-            .register(&mut socket, token, Interest::READABLE)?;
+        self.poll.registry().register(&mut socket, token, Interest::READABLE)?;
         socket.write_all(b"220 sink.test ESMTP\r\n")?;
         let board = Arc::clone(&self.board);
-        Ok(Connection {
-            socket,
-            session: Session::new(self.chunking, board),
-            replies: Vec::new(),
-        })
+        Ok(Connection { socket, session: Session::new(self.chunking, board), replies: Vec::new() })
     }
 }
 
@@ -109,9 +97,7 @@ impl Connection {
                 Err(_) => return false,
             };
             // Replies are short, and a client that reads none of them deserves to lose its connection.
-            if self.socket.write_all(&self.replies).is_err()
-                || matches!(self.session.state, State::Over)
-            {
+            if self.socket.write_all(&self.replies).is_err() || matches!(self.session.state, State::Over) {
                 return false;
             }
             self.replies.clear();
@@ -146,12 +132,7 @@ struct Content {
 
 impl Session {
     fn new(chunking: bool, board: Arc<Board>) -> Session {
-        Session {
-            chunking,
-            board,
-            state: State::Command { line: Vec::new() },
-            content: Content::default(),
-        }
+        Session { chunking, board, state: State::Command { line: Vec::new() }, content: Content::default() }
     }
 
     fn take(&mut self, mut bytes: &[u8], replies: &mut Vec<u8>) {
@@ -178,9 +159,7 @@ impl Session {
                     taken
                 }
                 State::Chunk { left, last } => {
-                    let taken = bytes
-                        .len()
-                        .min(usize::try_from(*left).unwrap_or(usize::MAX));
+                    let taken = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                     *left -= taken as u64;
                     let (left, last) = (*left, *last);
                     self.content.add(&bytes[..taken]);
@@ -219,9 +198,7 @@ impl Session {
     }
 
     fn chunk(&mut self, line: &[u8], replies: &mut Vec<u8>) {
-        let words = std::str::from_utf8(line)
-            .unwrap_or_default()
-            .to_ascii_uppercase();
+        let words = std::str::from_utf8(line).unwrap_or_default().to_ascii_uppercase();
         let mut words = words.split_whitespace().skip(1);
         let Some(left) = words.next().and_then(|size| size.parse().ok()) else {
             return replies.extend_from_slice(b"501 BDAT wants a size\r\n");
@@ -245,11 +222,7 @@ impl Session {
     fn arrived(&mut self, replies: &mut Vec<u8>) {
         if let Some(ledger) = self.board.current() {
             let time = ledger.now();
-            ledger.enter(
-                ledger::mail_id(&self.content.head),
-                time,
-                self.content.bytes,
-            );
+            ledger.enter(ledger::mail_id(&self.content.head), time, self.content.bytes);
         }
         self.content = Content::default();
         self.state = State::Command { line: Vec::new() };
@@ -274,9 +247,7 @@ struct EndFinder {
 impl Default for EndFinder {
     fn default() -> EndFinder {
         // The line end of the DATA command counts as the one before the dot.
-        EndFinder {
-            before: b"\r\n".to_vec(),
-        }
+        EndFinder { before: b"\r\n".to_vec() }
     }
 }
 
@@ -284,8 +255,7 @@ impl EndFinder {
     /// Where the content ends within `bytes`, its end included.
     fn find(&mut self, bytes: &[u8]) -> Option<usize> {
         let held = self.before.len();
-        self.before
-            .extend_from_slice(&bytes[..bytes.len().min(END.len() - 1)]);
+        self.before.extend_from_slice(&bytes[..bytes.len().min(END.len() - 1)]);
         if let Some(at) = memmem::find(&self.before, END) {
             return Some(at + END.len() - held);
         }
@@ -297,8 +267,7 @@ impl EndFinder {
             self.before.clear();
             self.before.extend_from_slice(tail);
         } else {
-            self.before
-                .drain(..self.before.len().saturating_sub(END.len() - 1));
+            self.before.drain(..self.before.len().saturating_sub(END.len() - 1));
         }
         None
     }
@@ -315,8 +284,7 @@ mod tests {
         board.open(3, 2, true);
         let mut session = Session::new(true, Arc::clone(&board));
         let mut replies = Vec::new();
-        talk.chunks(cut)
-            .for_each(|piece| session.take(piece, &mut replies));
+        talk.chunks(cut).for_each(|piece| session.take(piece, &mut replies));
         (replies, board)
     }
 
@@ -343,10 +311,7 @@ mod tests {
         let talk = b"BDAT 22\r\nX-Bench-Id: 3.0\r\n\r\n.\r\nBDAT 0 LAST\r\nNOOP\r\n";
         for cut in 1..talk.len() {
             let (said, board) = replies(talk, cut);
-            assert_eq!(
-                said, b"250 ok\r\n250 got it\r\n250 ok\r\n",
-                "cut every {cut}"
-            );
+            assert_eq!(said, b"250 ok\r\n250 got it\r\n250 ok\r\n", "cut every {cut}");
             assert!(board.current().unwrap().arrival(0) > 0);
         }
     }
