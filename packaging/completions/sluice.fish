@@ -1,0 +1,58 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_sluice_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_sluice_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_sluice_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_sluice_using_subcommand
+    set -l cmd (__fish_sluice_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c sluice -n "__fish_sluice_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_needs_command" -s V -l version -d 'Print version'
+complete -c sluice -n "__fish_sluice_needs_command" -f -a "serve" -d 'Run the gateway, in the foreground'
+complete -c sluice -n "__fish_sluice_needs_command" -f -a "scan" -d 'Look for signatures in files and folders'
+complete -c sluice -n "__fish_sluice_needs_command" -f -a "explain" -d 'Show what the engine sees in a file: the tree of objects, their types, sizes and findings, and the time spent'
+complete -c sluice -n "__fish_sluice_needs_command" -f -a "check" -d 'Check a configuration and the signatures that it names'
+complete -c sluice -n "__fish_sluice_needs_command" -f -a "man" -d 'Print the man page, or write one for each command into a folder'
+complete -c sluice -n "__fish_sluice_needs_command" -f -a "completions" -d 'Print the completions for a shell'
+complete -c sluice -n "__fish_sluice_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand serve" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand serve" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s j -l jobs -d 'Files looked at side by side; 0 means one for each core' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s i -l infected -d 'Print only what something was found in'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l json -d 'Print one JSON object a file, and no summary'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l no-summary -d 'Print no summary'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l strict -d 'Count limits, ambiguities and encryption as found, too'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand explain" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand explain" -l json -d 'Print one JSON object a line, for each object'
+complete -c sluice -n "__fish_sluice_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand check" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand man" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "serve" -d 'Run the gateway, in the foreground'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "scan" -d 'Look for signatures in files and folders'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "explain" -d 'Show what the engine sees in a file: the tree of objects, their types, sizes and findings, and the time spent'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "check" -d 'Check a configuration and the signatures that it names'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "man" -d 'Print the man page, or write one for each command into a folder'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "completions" -d 'Print the completions for a shell'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Writes the man pages and the completions, as the command line describes itself, into packaging/man and
+# packaging/completions: `packaging/pages.sh PATH/OF/sluice`. With `--check` before it: whether they are up to date.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+check=false
+if [ "${1:-}" = --check ]; then
+    check=true
+    shift
+fi
+sluice=$(cd "$OLDPWD" && realpath "${1:?usage: packaging/pages.sh [--check] PATH/OF/sluice}")
+
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+mkdir "$fresh/completions"
+"$sluice" man "$fresh/man"
+"$sluice" completions bash >"$fresh/completions/sluice"
+"$sluice" completions zsh >"$fresh/completions/_sluice"
+"$sluice" completions fish >"$fresh/completions/sluice.fish"
+
+if $check; then
+    diff -r "$fresh/man" man && diff -r "$fresh/completions" completions && exit 0
+    echo "out of date: run packaging/pages.sh $sluice" >&2
+    exit 1
+fi
+rm -rf man completions
+mv "$fresh/man" "$fresh/completions" .
