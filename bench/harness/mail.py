@@ -142,6 +142,9 @@ class Run:
             self.round(number)
             self.busy.look()
             longest = max(longest, time.monotonic() - begun)
+            if self.plan.seconds_left() < 0:
+                self.notes.append(f"time was up within round {number + 1} of {self.plan.rounds}")
+                return
 
     def check(self):
         """Leaves out what does not scan although it should."""
