@@ -343,7 +343,7 @@ impl Inspection {
         if node.source.is_none() {
             return self.conclude(node.bytes);
         }
-        if self.spare_windows.len() < 2 {
+        if self.spare_windows.is_empty() {
             let mut window = node.window;
             window.clear();
             self.spare_windows.push(window);
@@ -425,7 +425,7 @@ impl Inspection {
     }
 
     fn spare_window(&mut self) -> Window {
-        let capacity = (self.engine.limits.window_bytes as usize).max(4 * unpack::HEAD_BYTES);
+        let capacity = (self.engine.limits.window_bytes as usize).max(2 * unpack::HEAD_BYTES);
         self.spare_windows.pop().unwrap_or_else(|| Window::with_capacity(capacity))
     }
 

@@ -215,7 +215,7 @@ fn windows_are_few_however_large_the_object() {
     let bytes = mail("a.tar.gz", &gzip(&tar(&[("noise", &noise)])), 0);
     let seen = inspect(&engine(), Policy::default(), &bytes);
     assert_eq!(seen.verdict.action, Action::Pass);
-    assert!(seen.window_bytes_max <= 9 * 8_192 + 1_024, "{} bytes of windows", seen.window_bytes_max);
+    assert!(seen.window_bytes_max <= 9 * 4_096, "{} bytes of windows", seen.window_bytes_max);
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Default for Limits {
             ratio_free_bytes: 64 << 20,
             name_bytes_max: 1_024,
             field_bytes_max: 8_192,
-            window_bytes: 8_192,
+            window_bytes: 4_096,
             spool_bytes_max: 1 << 20,
             codec_bytes_max: 64 << 20,
             directory_entries_max: 10_000,

@@ -107,6 +107,17 @@ impl Hop {
         }
     }
 
+    /// Sends what `write` has collected.
+    ///
+    /// # Errors
+    /// As [`Hop::write`].
+    pub async fn flush(&mut self) -> Result<(), Reply> {
+        match self {
+            Hop::Smtp(hop) => hop.push().await,
+            Hop::Maildir(_) | Hop::Discard { .. } => Ok(()),
+        }
+    }
+
     /// Ends the content; from here on the message may be delivered. Returns a reply for each recipient where the hop
     /// gives one, or one for all.
     pub async fn commit(&mut self) -> Vec<Reply> {

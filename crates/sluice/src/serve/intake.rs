@@ -88,6 +88,14 @@ impl Intake {
 
     /// Takes more content.
     pub async fn take(&mut self, transaction: &mut Transaction, content: &[u8]) {
+        // Where the pool has nothing left, smaller steps need no more than every mail has.
+        let piece = if self.held.grow(content.len(), self.window_bytes) { content.len() } else { Held::PIECE_BYTES };
+        for piece in content.chunks(piece.max(1)) {
+            self.take_piece(transaction, piece).await;
+        }
+    }
+
+    async fn take_piece(&mut self, transaction: &mut Transaction, content: &[u8]) {
         self.received += content.len() as u64;
         let most = self.listener.message_bytes_max;
         if most > 0 && self.received > most {
@@ -146,7 +154,6 @@ impl Intake {
             Err(reply) => return self.fail(reply),
         }
         self.hand_on(transaction, Held::TAIL_BYTES).await;
-        self.held.shrink();
     }
 
     /// Hands on what is cleared, all but `tail` bytes.
@@ -159,14 +166,9 @@ impl Intake {
         }
         let cleared = usize::try_from(self.cleared - self.held.sent()).expect("what is held fits memory");
         let count = self.held.len().saturating_sub(tail).min(cleared);
-        if count == 0 {
-            return;
-        }
-        self.held.redact(count);
         let hop = transaction.hop.as_mut().expect("a message with recipients has a hop");
-        match hop.write(self.held.front(count)).await {
-            Ok(()) => self.held.forget(count),
-            Err(reply) => self.fail(reply),
+        if let Err(reply) = send(&mut self.held, count, hop).await {
+            self.fail(reply);
         }
     }
 
@@ -196,6 +198,9 @@ impl Intake {
             self.fail(Reply::new(550, (5, 6, 0), "Bare CR or LF in the message"));
         }
         let action = self.decide(&verdict);
+        if action < Action::Blank {
+            self.held.spare();
+        }
         let replies = self.act(session, transaction, &verdict, action).await;
         self.record(session, transaction, &verdict, action, &replies, last_dot);
         replies
@@ -268,11 +273,7 @@ impl Intake {
             hop.write(head.as_bytes()).await?;
         }
         let count = self.held.len();
-        if action == Action::Blank {
-            self.held.redact(count);
-        }
-        hop.write(self.held.front(count)).await?;
-        self.held.forget(count);
+        send(&mut self.held, count, hop).await?;
         Ok(hop.commit().await)
     }
 
@@ -292,7 +293,7 @@ impl Intake {
             "to": transaction.recipients.iter().map(|rcpt| rcpt.path.as_str()).collect::<Vec<_>>(),
             "found": verdict.findings.iter().map(message::describe).collect::<Vec<_>>(),
         });
-        match quarantine::keep(folder, &self.id, &facts, self.held.front(self.held.len())).await {
+        match quarantine::keep(folder, &self.id, &facts, self.held.pieces()).await {
             Ok(()) => Reply::with_text(250, (2, 0, 0), format!("Held back (id {})", self.id)),
             Err(error) => {
                 tracing::error!(id = self.id, folder = %folder.display(), %error, "cannot write to the quarantine");
@@ -369,6 +370,18 @@ impl Intake {
             "message"
         );
     }
+}
+
+/// Sends the first `count` bytes held, with what was marked overwritten.
+async fn send(held: &mut Held, mut count: usize, hop: &mut Hop) -> Result<(), Reply> {
+    while count > 0 {
+        let piece = held.redacted(count);
+        let sent = piece.len();
+        hop.write(piece).await?;
+        held.forget(sent);
+        count -= sent;
+    }
+    hop.flush().await
 }
 
 async fn send_notice(leased: (Option<Hop>, Reply), text: &str, leases: &super::hop::Leases) -> Reply {

@@ -1,20 +1,33 @@
 //! The memory that head windows come from, shared by all sessions, and the content that one mail holds back.
+//!
+//! Content is held in blocks of one size, which go from mail to mail: nothing grows by copying, and nothing is left in
+//! holes that fit nobody.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use inspect::{Blank, Filler};
+
+/// The size of a block.
+const BLOCK_BYTES: usize = 8 << 10;
+
+/// Unused blocks that are kept for the next mail.
+const SPARE_MAX: usize = 256;
+
+type Block = Box<[u8]>;
 
 /// A number of bytes that sessions borrow from. It never refuses a mail: a mail that gets nothing is streamed.
 #[derive(Debug)]
 pub struct Pool {
     free: AtomicUsize,
+    spare: Mutex<Vec<Block>>,
 }
 
 impl Pool {
     /// A pool of this many bytes.
     pub fn new(bytes: usize) -> Pool {
-        Pool { free: AtomicUsize::new(bytes) }
+        Pool { free: AtomicUsize::new(bytes), spare: Mutex::default() }
     }
 
     /// Bytes that nobody has borrowed.
@@ -22,28 +35,43 @@ impl Pool {
         self.free.load(Relaxed)
     }
 
-    fn take(&self, bytes: usize) -> bool {
-        self.free.fetch_update(Relaxed, Relaxed, |free| free.checked_sub(bytes)).is_ok()
+    fn borrow(&self) -> bool {
+        self.free.fetch_update(Relaxed, Relaxed, |free| free.checked_sub(BLOCK_BYTES)).is_ok()
     }
 
-    fn give(&self, bytes: usize) {
-        self.free.fetch_add(bytes, Relaxed);
+    fn give_back(&self) {
+        self.free.fetch_add(BLOCK_BYTES, Relaxed);
+    }
+
+    fn block(&self) -> Block {
+        let spare = self.spare.lock().expect("no holder panics").pop();
+        spare.unwrap_or_else(|| vec![0; BLOCK_BYTES].into_boxed_slice())
+    }
+
+    fn keep(&self, block: Block) {
+        let mut spare = self.spare.lock().expect("no holder panics");
+        if spare.len() < SPARE_MAX {
+            spare.push(block);
+        }
     }
 }
 
 /// The content of one mail that has come in and not been sent on.
 ///
-/// Bounded: by the head window while the mail is held whole, and by [`Held::TAIL_BYTES`] and one segment afterwards.
+/// Bounded: by the head window while the mail is held whole, and by [`Held::TAIL_BYTES`] and what is taken at a time
+/// afterwards.
 #[derive(Debug)]
 pub struct Held {
     pool: Arc<Pool>,
+    blocks: VecDeque<Block>,
+    /// Blocks that are borrowed from the pool; the others are every mail's own.
     borrowed: usize,
-    bytes: Vec<u8>,
-    /// Where in `bytes` the content that has not been sent begins.
+    /// Where in the first block the content begins that has not been sent.
     start: usize,
+    len: usize,
     /// The offset of that place in the mail.
     sent: u64,
-    /// The last two bytes that were sent.
+    /// The last two bytes that were sent, before they were overwritten.
     before: [u8; 2],
     blanks: Vec<Blank>,
     fillers: Vec<(u64, Filler)>,
@@ -52,16 +80,20 @@ pub struct Held {
 impl Held {
     /// The end of a mail that is never sent before the verdict.
     pub const TAIL_BYTES: usize = 16 << 10;
-    /// What a mail may hold without borrowing: the tail and one segment.
-    const OWN_BYTES: usize = Held::TAIL_BYTES + (8 << 10);
+    /// What can always be taken at a time.
+    pub const PIECE_BYTES: usize = 4 << 10;
+    /// The blocks that every mail has without borrowing: for the tail, one piece, and the block in front that is partly
+    /// sent.
+    const OWN_BLOCKS: usize = (Held::TAIL_BYTES + Held::PIECE_BYTES).div_ceil(BLOCK_BYTES) + 1;
 
     /// Nothing held yet.
     pub fn new(pool: Arc<Pool>) -> Held {
         Held {
             pool,
+            blocks: VecDeque::new(),
             borrowed: 0,
-            bytes: Vec::new(),
             start: 0,
+            len: 0,
             sent: 0,
             before: *b"\r\n",
             blanks: Vec::new(),
@@ -71,7 +103,7 @@ impl Held {
 
     /// Bytes held.
     pub fn len(&self) -> usize {
-        self.bytes.len() - self.start
+        self.len
     }
 
     /// The offset in the mail of the first byte held.
@@ -81,30 +113,32 @@ impl Held {
 
     /// Whether `count` more bytes may be held, of `window_bytes` in all; borrows what is needed.
     pub fn grow(&mut self, count: usize, window_bytes: usize) -> bool {
-        let wanted = self.len() + count;
-        if wanted <= self.bytes.capacity() {
-            return true;
-        }
-        if wanted > window_bytes.max(Held::OWN_BYTES) {
+        let blocks = (self.start + self.len + count).div_ceil(BLOCK_BYTES);
+        if blocks > Held::OWN_BLOCKS && self.len + count > window_bytes {
             return false;
         }
-        let capacity = wanted.next_power_of_two().max(8 << 10).min(window_bytes.max(Held::OWN_BYTES)).max(wanted);
-        let borrow = capacity.saturating_sub(Held::OWN_BYTES).saturating_sub(self.borrowed);
-        if !self.pool.take(borrow) {
-            return false;
+        while blocks.saturating_sub(Held::OWN_BLOCKS) > self.borrowed {
+            if !self.pool.borrow() {
+                return false;
+            }
+            self.borrowed += 1;
         }
-        self.borrowed += borrow;
-        self.bytes.reserve_exact(capacity - self.bytes.len());
         true
     }
 
     /// Holds `bytes` too.
-    pub fn push(&mut self, bytes: &[u8]) {
-        if self.start > 0 && self.bytes.len() + bytes.len() > self.bytes.capacity() {
-            self.bytes.drain(..self.start);
-            self.start = 0;
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let end = self.start + self.len;
+            if end == self.blocks.len() * BLOCK_BYTES {
+                self.blocks.push_back(self.pool.block());
+            }
+            let last = &mut self.blocks[end / BLOCK_BYTES][end % BLOCK_BYTES..];
+            let count = last.len().min(bytes.len());
+            last[..count].copy_from_slice(&bytes[..count]);
+            self.len += count;
+            bytes = &bytes[count..];
         }
-        self.bytes.extend_from_slice(bytes);
     }
 
     /// Remembers a part that is to be overwritten when it is sent; whether that still helps.
@@ -119,63 +153,76 @@ impl Held {
         true
     }
 
-    /// Overwrites what was marked, in the next `count` bytes.
-    pub fn redact(&mut self, count: usize) {
+    /// Nothing is to be overwritten after all.
+    pub fn spare(&mut self) {
+        self.blanks.clear();
+    }
+
+    /// The first bytes held, at most `count` and as many as lie together.
+    pub fn front(&self, count: usize) -> &[u8] {
+        let count = count.min(self.len).min(BLOCK_BYTES - self.start);
+        self.blocks.front().map_or(&[], |block| &block[self.start..self.start + count])
+    }
+
+    /// The same, with what was marked overwritten. To be called once for the bytes that are sent next.
+    pub fn redacted(&mut self, count: usize) -> &[u8] {
+        let count = self.front(count).len();
+        let Some(block) = self.blocks.front_mut() else { return &[] };
+        let front = &mut block[self.start..self.start + count];
+        let original_end = [byte_before(front, self.before, 2), byte_before(front, self.before, 1)];
         let (from, to) = (self.sent, self.sent + count as u64);
         for blank in &self.blanks {
             let (start, end) = (blank.part.max(from), blank.end.min(to));
             if start >= end {
                 continue;
             }
-            let filler = match self.fillers.iter_mut().find(|(part, _)| *part == blank.part) {
-                Some((_, filler)) => filler,
-                None => {
-                    let at = self.start + (start - from) as usize;
-                    let before = [
-                        byte_before(&self.bytes[self.start..at], self.before, 2),
-                        byte_before(&self.bytes[self.start..at], self.before, 1),
-                    ];
-                    let before = if start == blank.part { *b"\r\n" } else { before };
-                    self.fillers.push((blank.part, Filler::new(blank.coding, before)));
-                    &mut self.fillers.last_mut().expect("just pushed").1
-                }
-            };
-            filler.fill(&mut self.bytes[self.start + (start - from) as usize..self.start + (end - from) as usize]);
+            let (at, end) = ((start - from) as usize, (end - from) as usize);
+            let known = self.fillers.iter().position(|(part, _)| *part == blank.part);
+            let index = known.unwrap_or_else(|| {
+                let before = [byte_before(&front[..at], self.before, 2), byte_before(&front[..at], self.before, 1)];
+                let before = if start == blank.part { *b"\r\n" } else { before };
+                self.fillers.push((blank.part, Filler::new(blank.coding, before)));
+                self.fillers.len() - 1
+            });
+            self.fillers[index].1.fill(&mut front[at..end]);
         }
+        self.before = original_end;
+        front
     }
 
-    /// The first `count` bytes held.
-    pub fn front(&self, count: usize) -> &[u8] {
-        &self.bytes[self.start..self.start + count]
-    }
-
-    /// The first `count` bytes have been sent.
+    /// The first `count` bytes, which lie together, have been sent.
     pub fn forget(&mut self, count: usize) {
-        let gone = &self.bytes[self.start..self.start + count];
-        self.before = [byte_before(gone, self.before, 2), byte_before(gone, self.before, 1)];
         self.start += count;
+        self.len -= count;
         self.sent += count as u64;
-        if self.start == self.bytes.len() {
-            self.bytes.clear();
+        if (self.start == BLOCK_BYTES || self.len == 0)
+            && let Some(block) = self.blocks.pop_front()
+        {
             self.start = 0;
+            self.pool.keep(block);
+            if self.borrowed > 0 && self.blocks.len() < Held::OWN_BLOCKS + self.borrowed {
+                self.borrowed -= 1;
+                self.pool.give_back();
+            }
         }
     }
 
-    /// Gives back what was borrowed, as far as it is not needed any more.
-    pub fn shrink(&mut self) {
-        self.bytes.drain(..self.start);
-        self.start = 0;
-        self.bytes.shrink_to(Held::OWN_BYTES);
-        let needed = self.bytes.capacity().saturating_sub(Held::OWN_BYTES);
-        let surplus = self.borrowed.saturating_sub(needed);
-        self.borrowed -= surplus;
-        self.pool.give(surplus);
+    /// All that is held, in pieces.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let mut left = self.len;
+        self.blocks.iter().enumerate().map(move |(index, block)| {
+            let block = if index == 0 { &block[self.start..] } else { block };
+            let piece = &block[..left.min(block.len())];
+            left -= piece.len();
+            piece
+        })
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.pool.give(self.borrowed);
+        self.blocks.drain(..).for_each(|block| self.pool.keep(block));
+        (0..self.borrowed).for_each(|_| self.pool.give_back());
     }
 }
 
@@ -193,24 +240,47 @@ mod tests {
     use stream::Coding;
 
     #[test]
-    fn an_empty_pool_leaves_a_mail_its_own_bytes() {
+    fn an_empty_pool_leaves_a_mail_its_own_blocks() {
         let mut held = Held::new(Arc::new(Pool::new(0)));
-        assert!(held.grow(Held::OWN_BYTES, 256 << 10));
-        held.push(&vec![0; Held::OWN_BYTES]);
+        let own = Held::OWN_BLOCKS * BLOCK_BYTES;
+        assert!(held.grow(own, 256 << 10));
+        held.push(&vec![0; own]);
         assert!(!held.grow(1, 256 << 10));
+        held.forget(BLOCK_BYTES);
+        assert!(held.grow(Held::PIECE_BYTES, 256 << 10));
     }
 
     #[test]
     fn what_is_borrowed_is_given_back() {
         let pool = Arc::new(Pool::new(1 << 20));
         let mut held = Held::new(pool.clone());
-        assert!(held.grow(100 << 10, 256 << 10));
-        held.push(&vec![0; 100 << 10]);
+        assert!(held.grow(100_000, 256 << 10));
+        held.push(&vec![0; 100_000]);
         assert!(pool.free_bytes() < 1 << 20);
-        held.forget(100 << 10);
-        held.shrink();
+        assert!(!held.grow(200_000, 256 << 10), "beyond the window");
+        while held.len() > 0 {
+            held.forget(held.front(usize::MAX).len());
+        }
         assert_eq!(pool.free_bytes(), 1 << 20);
-        assert_eq!(held.sent(), 100 << 10);
+        assert_eq!(held.sent(), 100_000);
+        assert!(held.grow(100_000, 256 << 10));
+        drop(held);
+        assert_eq!(pool.free_bytes(), 1 << 20);
+    }
+
+    #[test]
+    fn what_is_pushed_comes_out_in_order() {
+        let content: Vec<u8> = (0..60_000u32).map(|n| (n / 7) as u8).collect();
+        let mut held = Held::new(Arc::new(Pool::new(1 << 20)));
+        let mut out = Vec::new();
+        for piece in content.chunks(5_000) {
+            held.push(piece);
+            let front = held.front(3_000).to_vec();
+            held.forget(front.len());
+            out.extend(front);
+        }
+        held.pieces().for_each(|piece| out.extend_from_slice(piece));
+        assert!(out == content);
     }
 
     #[test]
@@ -218,11 +288,9 @@ mod tests {
         let mut held = Held::new(Arc::new(Pool::new(0)));
         held.push(b"head\r\nQUJD\r\nREVG\r\ntail");
         assert!(held.blank(Blank { part: 6, end: 16, coding: Coding::Base64, late: true }));
-        held.redact(8);
-        assert_eq!(held.front(8), b"head\r\nAA");
+        assert_eq!(held.redacted(8), b"head\r\nAA");
         held.forget(8);
-        held.redact(held.len());
-        assert_eq!(held.front(held.len()), b"AA\r\nAAAA\r\ntail");
+        assert_eq!(held.redacted(usize::MAX), b"AA\r\nAAAA\r\ntail");
         assert!(!held.blank(Blank { part: 6, end: 16, coding: Coding::Base64, late: true }));
     }
 }

@@ -9,16 +9,23 @@ use tokio::fs::{self, File};
 use tokio::io::AsyncWriteExt;
 
 /// Puts a mail aside.
-pub async fn keep(folder: &Path, id: &str, facts: &serde_json::Value, mail: &[u8]) -> io::Result<()> {
-    write(folder, &format!("{id}.json"), format!("{facts:#}\n").as_bytes()).await?;
+pub async fn keep<'a>(
+    folder: &Path,
+    id: &str,
+    facts: &serde_json::Value,
+    mail: impl Iterator<Item = &'a [u8]>,
+) -> io::Result<()> {
+    write(folder, &format!("{id}.json"), std::iter::once(format!("{facts:#}\n").as_bytes())).await?;
     write(folder, &format!("{id}.eml"), mail).await?;
     File::open(folder).await?.sync_all().await
 }
 
-async fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+async fn write<'a>(folder: &Path, name: &str, pieces: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
     let unfinished = folder.join(format!(".{name}.part"));
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished).await?;
-    file.write_all(bytes).await?;
+    for piece in pieces {
+        file.write_all(piece).await?;
+    }
     file.flush().await?;
     file.sync_all().await?;
     fs::rename(unfinished, folder.join(name)).await

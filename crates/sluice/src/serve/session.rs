@@ -25,11 +25,11 @@ use super::message::new_id;
 use super::smtp_hop::Peer;
 use crate::config::{Forward, Protocol};
 
-/// Bytes read from a client at a time.
-const INPUT_BYTES: usize = 8 << 10;
+/// Bytes read from a client at a time, to begin with and between messages.
+const INPUT_BYTES: usize = 4 << 10;
 
-/// Bytes of content told at a time.
-const CONTENT_BYTES: usize = 8 << 10;
+/// Bytes read at a time from a client that sends faster than we read.
+const INPUT_BYTES_MAX: usize = 32 << 10;
 
 /// How long a client may take to take what we say.
 const REPLY_WAIT: Duration = Duration::from_secs(60);
@@ -45,6 +45,8 @@ pub struct Session {
     _ticket: Ticket,
     server: Server,
     started: Instant,
+    /// Reads in a row that filled the buffer.
+    filled_reads: u32,
     transaction: Option<Transaction>,
     intake: Option<Box<Intake>>,
 }
@@ -92,6 +94,7 @@ impl Session {
             _ticket: ticket,
             server: Server::new(config, 0),
             started: Instant::now(),
+            filled_reads: 0,
             transaction: None,
             intake: None,
         }
@@ -130,10 +133,13 @@ impl Session {
                     let (intake, transaction) = self.under_way();
                     intake.take(transaction, content.filled()).await;
                     content.clear();
+                    if content.capacity() < input.capacity() {
+                        content = Window::with_capacity(input.capacity());
+                    }
                 }
                 ServerEvent::Data => {
                     self.begin();
-                    content = Window::with_capacity(CONTENT_BYTES);
+                    content = Window::with_capacity(INPUT_BYTES);
                 }
                 ServerEvent::End { bare_line_ends } => {
                     self.flush(stream).await?;
@@ -256,8 +262,17 @@ impl Session {
         let end = Duration::from_secs(self.door.listener.session_seconds_max);
         let deadline = self.started + Duration::from_millis(self.server.deadline()).min(end);
         let mut control = self.edge.control.clone();
+        // A client that fills the buffer again and again gets a larger one, while it sends content.
+        let filled = !input.is_empty() && input.len() == input.capacity();
+        self.filled_reads = if filled { self.filled_reads + 1 } else { 0 };
+        let wanted = match self.intake {
+            Some(_) if self.filled_reads > 2 => (2 * input.len()).min(INPUT_BYTES_MAX),
+            Some(_) => input.capacity().max(INPUT_BYTES),
+            None => INPUT_BYTES,
+        };
         input.clear();
-        input.reserve_exact(INPUT_BYTES);
+        input.shrink_to(wanted);
+        input.reserve_exact(wanted);
         tokio::select! {
             biased;
             read = stream.read_buf(input) => return Ok(read? > 0),

@@ -201,17 +201,11 @@ impl SmtpHop {
         Ok(())
     }
 
-    /// Hands on content.
-    pub async fn write(&mut self, mut content: &[u8]) -> Result<(), Reply> {
+    /// Hands on content; it is collected into writes of [`CHUNK_BYTES`].
+    pub async fn write(&mut self, content: &[u8]) -> Result<(), Reply> {
         let Some(chunk) = &mut self.chunk else {
-            // The outbox holds one piece at a time.
-            while !content.is_empty() {
-                let (piece, rest) = content.split_at(content.len().min(CHUNK_BYTES));
-                self.client.content(piece);
-                content = rest;
-                self.flush(CONTENT_WAIT).await.map_err(|lost| lost.reply())?;
-            }
-            return Ok(());
+            self.client.content(content);
+            return if self.client.outbox().len() < CHUNK_BYTES { Ok(()) } else { self.push().await };
         };
         chunk.extend_from_slice(content);
         if chunk.len() < CHUNK_BYTES {
@@ -223,6 +217,14 @@ impl SmtpHop {
         self.chunk = Some(full);
         let reply = self.reply(Asked::Chunk, CONTENT_WAIT).await.map_err(|lost| lost.reply())?;
         if reply.is_positive() { Ok(()) } else { Err(reply) }
+    }
+
+    /// Sends what is collected, as far as it goes out by DATA.
+    pub async fn push(&mut self) -> Result<(), Reply> {
+        if self.client.outbox().is_empty() {
+            return Ok(());
+        }
+        self.flush(CONTENT_WAIT).await.map_err(|lost| lost.reply())
     }
 
     /// Ends the content.
