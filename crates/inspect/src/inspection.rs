@@ -89,6 +89,9 @@ struct Unit {
     coding: Coding,
 }
 
+/// What each decompressor is granted whatever others have: enough for bzip2.
+const CODEC_BYTES_MIN: u32 = 4 << 20;
+
 /// How many parts are remembered after their end: as many as fit one window, all but empty.
 const UNITS_MAX: usize = 64;
 
@@ -216,7 +219,8 @@ impl Inspection {
         let head = &head[..head.len().min(unpack::HEAD_BYTES)];
         let file_type = opener::recognise(&node.object, head, node.source.is_none());
         node.file_type = Some(file_type);
-        for opener in opener::openers(&node.object, file_type, head, &self.engine.limits) {
+        let limits = self.remaining_limits();
+        for opener in opener::openers(&node.object, file_type, head, &limits) {
             let (mut reader, unnamed) = stage(opener);
             reader.second_reading = node.second_reading;
             if unnamed {
@@ -238,6 +242,15 @@ impl Inspection {
         if self.context.explain {
             node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
         }
+    }
+
+    /// The limits, less what decompressors within decompressors have been granted: each gets half of what is left.
+    fn remaining_limits(&self) -> Limits {
+        let readers = self.nodes.iter().flatten().flat_map(|node| &node.readers);
+        let codecs = readers.filter(|reader| reader.expands && !reader.ended).count();
+        let limits = &self.engine.limits;
+        let codec_bytes_max = limits.codec_bytes_max >> codecs.min(31);
+        Limits { codec_bytes_max: codec_bytes_max.max(limits.codec_bytes_max.min(CODEC_BYTES_MIN)), ..limits.clone() }
     }
 
     /// What the node's container is.
@@ -598,6 +611,7 @@ impl Inspection {
         };
         let Some(stage) = alternative else { return self.found(node, slot, index, finding, false) };
         self.second_readings += 1;
+        self.found(node, slot, index, Finding { class: Class::TwoReadings, ..finding }, false);
         let first = &node.readers[index];
         let mut second = Reader::new(first.name, Work::Stage(stage));
         (second.at, second.began) = (first.at, first.at);

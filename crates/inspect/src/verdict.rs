@@ -67,6 +67,8 @@ impl Policy {
             Class::Ambiguous => self.on_ambiguous,
             Class::Encrypted => self.on_encrypted,
             Class::Malformed | Class::Truncated => self.on_malformed,
+            // Nothing was left out: it is told, and asks for nothing.
+            Class::TwoReadings => Action::Pass,
         }
     }
 }

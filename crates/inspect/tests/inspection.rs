@@ -10,7 +10,7 @@ use build::{base64, eicar, gzip, mail, tar, zip};
 use inspect::{Action, Engine, Policy};
 use pipeline::{Drive, Seen, drive, inspect};
 use scan::{Builder, Database};
-use stream::{Coding, FileType, Limits};
+use stream::{Class, Coding, FileType, Limits};
 
 fn engine() -> Arc<Engine> {
     engine_with(Limits::default())
@@ -111,7 +111,8 @@ fn what_is_told_does_not_depend_on_how_the_inspection_is_driven() {
 fn a_second_reading_finds_what_the_first_does_not() {
     let twice = "From: a\r\nContent-Transfer-Encoding: 7bit\r\nContent-Transfer-Encoding: base64\r\n\r\n";
     let seen = inspect(&engine(), Policy::default(), format!("{twice}{}", base64(&eicar())).as_bytes());
-    assert_eq!(seen.names(), ["Eicar-Test-Signature"]);
+    assert_eq!(seen.names(), ["Heuristics.Ambiguous.Mime.TransferEncoding", "Eicar-Test-Signature"]);
+    assert_eq!(seen.verdict.findings[0].finding.class, Class::TwoReadings);
     assert!(seen.objects.iter().any(|object| object.second_reading && !object.findings.is_empty()));
 }
 
@@ -120,7 +121,8 @@ fn what_ends_at_the_padding_is_hashed_as_that_too() {
     // The signature is the hash of "MZ" alone: what a reader sees that stops at the padding.
     let engine = engine_of("t.hdb", "ac6ad5d9b99757c3a878f2d275ace198:2:Two.Bytes\n");
     let mail = "From: a\r\nContent-Transfer-Encoding: base64\r\n\r\nTVo=\r\nTVo=\r\n";
-    assert_eq!(inspect(&engine, Policy::default(), mail.as_bytes()).names(), ["Two.Bytes.UNOFFICIAL"]);
+    let seen = inspect(&engine, Policy::default(), mail.as_bytes());
+    assert_eq!(seen.names(), ["Heuristics.Ambiguous.Base64.Padding", "Two.Bytes.UNOFFICIAL"]);
 }
 
 #[test]

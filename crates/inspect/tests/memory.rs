@@ -1,5 +1,6 @@
 //! What an inspection holds, by a counting allocator.
 
+#[allow(dead_code, reason = "each test program uses its own part")]
 #[path = "pipeline/build.rs"]
 mod build;
 mod pipeline;

@@ -7,6 +7,9 @@ use md5::{Digest, Md5};
 use sha1::Sha1;
 use sha2::Sha256;
 
+/// The block of all three algorithms.
+const BLOCK_BYTES: usize = 64;
+
 /// The size of an entry that matches whatever the size.
 pub(crate) const ANY_SIZE: u64 = u64::MAX;
 
@@ -161,10 +164,27 @@ impl Running {
     }
 
     /// Takes in the next bytes, which end at `position` of the stream.
+    ///
+    /// Where several digests run they take turns block by block: each is one long chain of dependent operations, and
+    /// the processor works on the next one's while it waits for the last one's.
     pub(crate) fn update(&mut self, bytes: &[u8], position: u64) {
+        let start = position - bytes.len() as u64;
+        let to_block = (start.next_multiple_of(BLOCK_BYTES as u64) - start) as usize;
+        let (head, blocks) = bytes.split_at(to_block.min(bytes.len()));
+        self.update_block(head, position);
+        let piece = if self.count() > 1 { BLOCK_BYTES } else { usize::MAX };
+        blocks.chunks(piece).for_each(|block| self.update_block(block, position));
+    }
+
+    #[inline]
+    fn update_block(&mut self, bytes: &[u8], position: u64) {
         Bounded::update(&mut self.md5, bytes, position);
         Bounded::update(&mut self.sha1, bytes, position);
         Bounded::update(&mut self.sha256, bytes, position);
+    }
+
+    fn count(&self) -> u8 {
+        u8::from(self.md5.is_some()) + u8::from(self.sha1.is_some()) + u8::from(self.sha256.is_some())
     }
 
     /// Ends the digests.

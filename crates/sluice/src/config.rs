@@ -379,11 +379,11 @@ impl std::str::FromStr for Forward {
             return Ok(Forward::Lmtp(host_port(host, 24)?));
         }
         match text.split_once(':') {
-            Some(("lmtp", path)) if !path.is_empty() => Ok(Forward::LmtpSocket(path.into())),
+            Some(("lmtp", path)) if path.starts_with('/') => Ok(Forward::LmtpSocket(path.into())),
             Some(("maildir", path)) if !path.is_empty() => Ok(Forward::Maildir(path.into())),
             Some(("discard", "")) => Ok(Forward::Discard),
             _ => Err(format!(
-                "{text:?} is no next hop: smtp://HOST:PORT, lmtp://HOST:PORT, lmtp:PATH, maildir:PATH or discard:"
+                "{text:?} is no next hop: smtp://HOST:PORT, lmtp://HOST:PORT, lmtp:/PATH, maildir:PATH or discard:"
             )),
         }
     }

@@ -176,6 +176,12 @@ fn tag_marks_quarantine_keeps_and_pass_lets_through() {
     assert!(std::fs::read_to_string(&kept[1]).unwrap().contains("Eicar-Test-Signature"));
     assert_eq!(sink.mails().len(), 2);
 
+    let settings = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/quarantine\"\nmessage_bytes_max = 20000";
+    let gateway = Gateway::start(&sink.forward(), settings);
+    let large = [&mail[..], &vec![b'x'; 50_000]].concat();
+    assert!(gateway.connect().deliver(&large).starts_with("554 "), "what is kept is kept whole");
+    assert!(gateway.files("quarantine").is_empty());
+
     let gateway = Gateway::start(&sink.forward(), "on_infected = \"pass\"");
     assert_eq!(gateway.connect().deliver(&mail), "250 2.0.0 Taken");
     assert_eq!(sink.wait(3)[2].original(), mail);
@@ -212,7 +218,7 @@ fn the_hops_refusal_is_the_clients() {
 fn a_hop_that_refuses_the_end_refuses_the_client() {
     let sink = Sink::start(Behaviour { final_reply: Some("452 4.3.1 Disk full"), ..Behaviour::default() });
     let gateway = Gateway::start(&sink.forward(), "");
-    assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n"), "452 4.3.1 Disk full");
+    assert!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n").starts_with("452 4.3.1 Disk full (id "));
 }
 
 #[test]
@@ -429,6 +435,42 @@ fn limits_of_size_and_sessions_hold() {
     drop(wire);
     wait_for(|| gateway.connect().reply().starts_with("220 ").then_some(()), "room for another session");
     assert!(sink.mails().is_empty());
+}
+
+#[test]
+fn a_session_ends_in_time_however_busy_it_is() {
+    let gateway = Gateway::start("discard:", "session_seconds_max = 1");
+    let mut wire = gateway.connect();
+    wire.talk(
+        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *",
+    );
+    let started = Instant::now();
+    while wire.stream.write_all(b"more and more\r\n").is_ok() {
+        assert!(started.elapsed() < Duration::from_secs(10), "the session goes on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_allow_list_speaks_for_a_mail_that_streams() {
+    let sink = Sink::start(Behaviour::default());
+    let mut part = eicar();
+    part.resize(100_000, b' ');
+    let head = "[resources]\nhead_window_bytes = 32768\n[database]\npaths = [\"FOLDER/allow.sfp\"]";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("part");
+    std::fs::write(&file, &part).unwrap();
+    let sum = std::process::Command::new("sha256sum").arg(&file).output().unwrap().stdout;
+    let line = format!("{}:100000:Known.Good\n", String::from_utf8_lossy(&sum[..64]));
+    let allow = folder.path().join("allow.sfp");
+    std::fs::write(&allow, line).unwrap();
+    let head = head.replace("FOLDER/allow.sfp", &allow.display().to_string());
+    let gateway = Gateway::start_with(&head, "smtp", &sink.forward(), "");
+    let mail = mail_with("base64", "known.bin", &base64(&part));
+    assert_eq!(gateway.connect().deliver(&mail), "250 2.0.0 Taken");
+    assert!(sink.wait(1)[0].original() == mail);
+    part[99_999] = b'.';
+    assert!(gateway.connect().deliver(&mail_with("base64", "other.bin", &base64(&part))).starts_with("554 "));
 }
 
 #[test]

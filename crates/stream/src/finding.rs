@@ -22,6 +22,8 @@ pub enum Class {
     Truncated,
     /// The content breaks its format in a way that readers agree on.
     Malformed,
+    /// Two readers could disagree about the content, and both readings were inspected.
+    TwoReadings,
     /// The content cannot be read without a key.
     Encrypted,
     /// Two readers could disagree about the content, and only one reading was inspected.
@@ -38,6 +40,7 @@ impl Class {
         match self {
             Class::Truncated => "truncated",
             Class::Malformed => "malformed",
+            Class::TwoReadings => "two-readings",
             Class::Encrypted => "encrypted",
             Class::Ambiguous => "ambiguous",
             Class::Limit => "limit",

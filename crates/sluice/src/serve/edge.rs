@@ -81,7 +81,7 @@ impl Edge {
         }
         if let Some(address) = site.config.metrics.address
             && let std::collections::hash_map::Entry::Vacant(vacant) = accepting.entry(address)
-            && let Some(task) = self.show_metrics(address)
+            && let Some(task) = self.show_metrics()
         {
             vacant.insert(task);
         }
@@ -91,10 +91,9 @@ impl Edge {
         self.site.borrow().config.metrics.address == Some(address)
     }
 
-    /// Shows the numbers, on the event loop that gets the address first.
-    fn show_metrics(self: &Rc<Edge>, address: SocketAddr) -> Option<JoinHandle<()>> {
-        let socket = std::net::TcpListener::bind(address).ok()?;
-        socket.set_nonblocking(true).ok()?;
+    /// Shows the numbers, on the event loop that gets the socket first.
+    fn show_metrics(self: &Rc<Edge>) -> Option<JoinHandle<()>> {
+        let socket = self.site.borrow().metrics_socket.lock().expect("no holder panics").take()?;
         let listener = TcpListener::from_std(socket).ok()?;
         let edge = Rc::downgrade(self);
         let page = move || edge.upgrade().map(|edge| edge.numbers()).unwrap_or_default();

@@ -23,6 +23,9 @@ use crate::config::{BareLineEnds, Listener, Protocol};
 /// Work done on one message before others have their turn.
 const TURN_FUEL: u64 = 256 << 10;
 
+/// How long the verdict may take after the end of the content; later it is a temporary refusal, never a clean.
+const VERDICT_WAIT: Duration = Duration::from_secs(120);
+
 /// Content under way.
 pub struct Intake {
     id: String,
@@ -35,8 +38,12 @@ pub struct Intake {
     received: u64,
     state: State,
     header: String,
+    /// A part was to be overwritten of which something has been sent.
     late: bool,
+    allow_list: bool,
     verdict: Option<Verdict>,
+    /// When the verdict has to be there.
+    deadline: Option<Instant>,
     started: Instant,
     inspecting: Duration,
 }
@@ -80,7 +87,9 @@ impl Intake {
             received: 0,
             state: State::Holding,
             late: false,
+            allow_list: site.engine.database.census().allowed > 0,
             verdict: None,
+            deadline: None,
             started: Instant::now(),
             inspecting: Duration::ZERO,
         }
@@ -135,7 +144,8 @@ impl Intake {
                     Out::Finding(_) | Out::Object(_) => {}
                 }
             }
-            if progress != Progress::Tired {
+            let overdue = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
+            if progress != Progress::Tired || overdue {
                 return;
             }
             tokio::task::yield_now().await;
@@ -172,9 +182,10 @@ impl Intake {
         }
     }
 
-    /// Whether it is known already that a message that streams will be refused: no use to send more of it.
+    /// Whether it is known already that a message that streams will be refused: no use to send more of it. An allow
+    /// list may still speak for it at its end.
     fn hopeless(&self) -> bool {
-        self.late || self.inspection.action() >= Action::Quarantine
+        !self.allow_list && (self.late || self.inspection.action() >= Action::Quarantine)
     }
 
     fn fail(&mut self, reply: Reply) {
@@ -191,9 +202,13 @@ impl Intake {
         bare_line_ends: bool,
     ) -> Vec<Reply> {
         let last_dot = Instant::now();
+        self.deadline = Some(last_dot + VERDICT_WAIT);
         self.inspection.tell(In::Finish);
         self.work().await;
-        let verdict = self.verdict.take().unwrap_or_default();
+        let verdict = self.verdict.take().unwrap_or_else(|| {
+            self.fail(Reply::new(451, (4, 7, 1), "The inspection took too long"));
+            Verdict::default()
+        });
         if bare_line_ends && self.listener.bare_line_ends == BareLineEnds::Refuse {
             self.fail(Reply::new(550, (5, 6, 0), "Bare CR or LF in the message"));
         }
@@ -201,7 +216,8 @@ impl Intake {
         if action < Action::Blank {
             self.held.spare();
         }
-        let replies = self.act(session, transaction, &verdict, action).await;
+        let mut replies = self.act(session, transaction, &verdict, action).await;
+        replies.iter_mut().for_each(|reply| message::sign(reply, &self.id));
         self.record(session, transaction, &verdict, action, &replies, last_dot);
         replies
     }
@@ -211,7 +227,8 @@ impl Intake {
         let streaming = self.held.sent() > 0 || matches!(self.state, State::Streaming);
         match verdict.action {
             Action::Blank if self.late || !verdict.blankable => Action::Reject,
-            Action::Quarantine if streaming => Action::Reject,
+            // What is kept is kept whole.
+            Action::Quarantine if streaming || matches!(self.state, State::Failed(_)) => Action::Reject,
             Action::Tag if streaming => self.listener.on_late_tag,
             action => action,
         }
@@ -279,7 +296,7 @@ impl Intake {
 
     fn refusal(&self, verdict: &Verdict) -> Reply {
         let found = verdict.reason(&self.policy).map_or_else(|| "content".to_string(), message::describe);
-        Reply::with_text(554, (5, 7, 1), format!("Message refused: {found} (id {})", self.id))
+        Reply::with_text(554, (5, 7, 1), format!("Message refused: {found}"))
     }
 
     async fn quarantine(&self, session: &Session, transaction: &Transaction, verdict: &Verdict) -> Reply {

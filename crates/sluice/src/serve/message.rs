@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inspect::{Spotted, Verdict};
+use proto::smtp::Reply;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;
 
@@ -71,6 +72,13 @@ pub fn describe(spotted: &Spotted) -> String {
         let _ = write!(text, " in {}", printable(name));
     }
     text
+}
+
+/// Adds the message's name to a refusal: it leads to the line in the log.
+pub fn sign(reply: &mut Reply, id: &str) {
+    if !reply.is_positive() {
+        reply.text = format!("{} (id {id})", reply.text).into();
+    }
 }
 
 /// Text that is safe in a reply, a header field and a log line: printable ASCII, at most 200 characters.

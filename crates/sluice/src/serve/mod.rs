@@ -49,8 +49,8 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     let site = Arc::new(Site::load(args, None)?);
     log::start(&site.config.log);
     let (control, watched) = watch::channel(Control { site: site.clone(), stopping: false });
-    let (ready, readies) = mpsc::channel(site.threads());
-    let edges: Vec<_> = (0..site.threads())
+    let (ready, readies) = mpsc::channel(site.threads);
+    let edges: Vec<_> = (0..site.threads)
         .map(|index| {
             let (watched, ready) = (watched.clone(), ready.clone());
             std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || edge::run(watched, ready))
@@ -77,7 +77,7 @@ async fn supervise(
 ) -> Result<(), Failure> {
     let [mut hangup, mut terminate, mut interrupt] =
         [signal(SignalKind::hangup())?, signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
-    for _ in 0..control.borrow().site.threads() {
+    for _ in 0..control.borrow().site.threads {
         readies.recv().await.ok_or("an event loop did not start")?;
     }
     announce(&control.borrow().site, args.config.is_none());

@@ -21,7 +21,7 @@ use super::door::{Door, Ticket};
 use super::edge::Edge;
 use super::hop::Hop;
 use super::intake::Intake;
-use super::message::new_id;
+use super::message::{self, new_id};
 use super::smtp_hop::Peer;
 use crate::config::{Forward, Protocol};
 
@@ -45,7 +45,7 @@ pub struct Session {
     _ticket: Ticket,
     server: Server,
     started: Instant,
-    /// Reads in a row that filled the buffer.
+    /// Reads in a row that filled the buffer without waiting.
     filled_reads: u32,
     transaction: Option<Transaction>,
     intake: Option<Box<Intake>>,
@@ -193,6 +193,10 @@ impl Session {
                 let facts = &self.door.facts;
                 let (hop, reply) = Hop::lease(forward, &hostname, &self.edge.leases, facts, mail, &rcpt, &peer).await;
                 transaction.hop = hop;
+                let mut reply = reply;
+                if transaction.hop.is_none() {
+                    message::sign(&mut reply, &transaction.id);
+                }
                 reply
             }
         };
@@ -260,19 +264,30 @@ impl Session {
             return Ok(false);
         }
         let end = Duration::from_secs(self.door.listener.session_seconds_max);
+        if self.started.elapsed() > end {
+            self.server.timeout();
+            return Ok(true);
+        }
         let deadline = self.started + Duration::from_millis(self.server.deadline()).min(end);
         let mut control = self.edge.control.clone();
         // A client that fills the buffer again and again gets a larger one, while it sends content.
-        let filled = !input.is_empty() && input.len() == input.capacity();
-        self.filled_reads = if filled { self.filled_reads + 1 } else { 0 };
         let wanted = match self.intake {
-            Some(_) if self.filled_reads > 2 => (2 * input.len()).min(INPUT_BYTES_MAX),
+            Some(_) if self.filled_reads > 3 => (2 * input.capacity()).min(INPUT_BYTES_MAX),
             Some(_) => input.capacity().max(INPUT_BYTES),
             None => INPUT_BYTES,
         };
         input.clear();
         input.shrink_to(wanted);
         input.reserve_exact(wanted);
+        match stream.try_read_buf(input) {
+            Ok(count) => {
+                let filled = count > 0 && count == input.capacity();
+                self.filled_reads = if filled { self.filled_reads + 1 } else { 0 };
+                return Ok(count > 0);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => self.filled_reads = 0,
+            Err(error) => return Err(error),
+        }
         tokio::select! {
             biased;
             read = stream.read_buf(input) => return Ok(read? > 0),

@@ -1,7 +1,8 @@
 //! Everything that is made from one reading of the configuration.
 
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use inspect::Engine;
 
@@ -16,6 +17,8 @@ use crate::{Failure, database};
 pub struct Site {
     /// The configuration.
     pub config: Config,
+    /// How many event loops there are.
+    pub threads: usize,
     /// Signatures and bounds.
     pub engine: Arc<Engine>,
     /// How many signatures.
@@ -28,6 +31,8 @@ pub struct Site {
     pub pool: Arc<Pool>,
     /// The numbers; one set for the whole run.
     pub metrics: Arc<Metrics>,
+    /// Where the numbers are asked for, until an event loop takes it.
+    pub metrics_socket: Arc<Mutex<Option<TcpListener>>>,
 }
 
 /// What is served without a configuration.
@@ -53,16 +58,20 @@ impl Site {
             return Err("the configuration has no [[listener]]".into());
         }
         let loaded = database::load(&config.database.paths, config.database.builtin)?;
-        for refused in &loaded.refused {
-            tracing::debug!("signature refused: {refused}");
-        }
+        loaded.warn();
         let (pool, metrics) = match old {
             Some(old) => (old.pool.clone(), old.metrics.clone()),
             None => (Arc::new(Pool::new(config.resources.head_pool_bytes)), Arc::new(Metrics::default())),
         };
         let generation = old.map_or(1, |old| old.generation + 1);
         let engine = Arc::new(Engine { database: loaded.database, limits: config.limits.limits() });
-        let threads = threads(&config);
+        // The event loops that run are those of the start.
+        let threads = old.map_or_else(|| threads(&config), |old| old.threads);
+        let metrics_socket = match (config.metrics.address, old) {
+            (Some(address), Some(old)) if old.config.metrics.address == Some(address) => old.metrics_socket.clone(),
+            (Some(address), _) => Arc::new(Mutex::new(Some(metrics_socket(address)?))),
+            (None, _) => Arc::default(),
+        };
         let doors = config.listeners.iter().map(|listener| {
             let known = old.and_then(|old| old.doors.iter().find(|door| door.listener.address == listener.address));
             match known {
@@ -77,13 +86,14 @@ impl Site {
         for folder in doors.iter().filter_map(|door| door.listener.quarantine.clone()) {
             std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
-        Ok(Site { config, engine, signatures: loaded.signatures, generation, doors, pool, metrics })
+        let signatures = loaded.signatures;
+        Ok(Site { config, threads, engine, signatures, generation, doors, pool, metrics, metrics_socket })
     }
+}
 
-    /// How many event loops there are.
-    pub fn threads(&self) -> usize {
-        threads(&self.config)
-    }
+fn metrics_socket(address: SocketAddr) -> Result<TcpListener, String> {
+    let socket = TcpListener::bind(address).and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
+    socket.map_err(|error| format!("cannot listen on {address} for the metrics: {error}"))
 }
 
 fn threads(config: &Config) -> usize {
