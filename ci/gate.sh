@@ -30,11 +30,14 @@ step docs
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q --document-private-items
 
 step "no_std cores"
-cargo build --locked -q -p sluice-stream -p sluice-mime -p sluice-proto --target-dir target/no-std
 ci/no_std.sh
 
 step "tests, corpus replay among them"
 cargo test --workspace --locked
+
+step "pages that are made from the sources"
+ci/findings.sh
+packaging/pages.sh --check target/debug/sluice
 
 step "licences, bans, sources"
 cargo deny --log-level error check bans licenses sources
