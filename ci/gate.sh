@@ -27,7 +27,7 @@ if $quick; then
 fi
 
 step docs
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q --document-private-items
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q
 
 step "no_std cores"
 ci/no_std.sh

@@ -5,7 +5,8 @@ use std::path::Path;
 
 #[test]
 fn every_seed_passes_its_fuzz_body() {
-    let bodies: [(&str, fn(&[u8])); 2] =
+    type Body = fn(&[u8]);
+    let bodies: [(&str, Body); 2] =
         [("proto_smtp_server", proto::smtp::fuzz_server), ("proto_smtp_client", proto::smtp::fuzz_client)];
     for (name, body) in bodies {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);

@@ -231,6 +231,7 @@ fn nothing_is_written_to_disk_while_mail_streams() {
     std::io::BufRead::read_line(&mut attached, &mut line).unwrap();
     if !line.contains("attached") {
         eprintln!("skipped: {line}");
+        let _ = strace.wait();
         return;
     }
     let mail = mail_with("base64", "a.bin", &base64(&[7; 2_000_000]));

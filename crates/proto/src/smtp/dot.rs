@@ -167,8 +167,7 @@ impl DotWriter {
             out.push(b'.');
         }
         let mut from = 0;
-        let mut dots = memmem::find_iter(content, b"\n.");
-        while let Some(at) = dots.next() {
+        for at in memmem::find_iter(content, b"\n.") {
             out.extend_from_slice(&content[from..=at]);
             out.push(b'.');
             from = at + 1;

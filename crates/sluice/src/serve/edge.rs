@@ -37,7 +37,7 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
     let site = control.borrow_and_update().site.clone();
     let edge = Rc::new(Edge { site: RefCell::new(site), leases: Leases::default(), control: control.clone() });
     let mut accepting: HashMap<SocketAddr, JoinHandle<()>> = HashMap::new();
-    let _ = edge.open(&mut accepting);
+    edge.open(&mut accepting);
     let _ = ready.send(()).await;
     drop(ready);
     while control.changed().await.is_ok() {
