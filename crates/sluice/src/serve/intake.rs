@@ -115,6 +115,7 @@ impl Intake {
         }
         if !self.held.grow(content.len(), self.window_bytes) && matches!(self.state, State::Holding) {
             self.stream(transaction).await;
+            self.held.grow(content.len(), self.window_bytes);
         }
         self.held.push(content);
         self.inspect(content).await;

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use inspect::{Blank, Filler};
 
 /// The size of a block.
-const BLOCK_BYTES: usize = 8 << 10;
+const BLOCK_BYTES: usize = 4 << 10;
 
 /// Unused blocks that are kept for the next mail.
-const SPARE_MAX: usize = 256;
+const SPARE_MAX: usize = 128;
 
 type Block = Box<[u8]>;
 
@@ -64,7 +64,7 @@ impl Pool {
 pub struct Held {
     pool: Arc<Pool>,
     blocks: VecDeque<Block>,
-    /// Blocks that are borrowed from the pool; the others are every mail's own.
+    /// Blocks that are borrowed from the pool.
     borrowed: usize,
     /// Where in the first block the content begins that has not been sent.
     start: usize,
@@ -82,8 +82,8 @@ impl Held {
     pub const TAIL_BYTES: usize = 16 << 10;
     /// What can always be taken at a time.
     pub const PIECE_BYTES: usize = 4 << 10;
-    /// The blocks that every mail has without borrowing: for the tail, one piece, and the block in front that is partly
-    /// sent.
+    /// The blocks that every mail may have when there is nothing left to borrow: for the tail, one piece, and the block
+    /// in front that is partly sent.
     const OWN_BLOCKS: usize = (Held::TAIL_BYTES + Held::PIECE_BYTES).div_ceil(BLOCK_BYTES) + 1;
 
     /// Nothing held yet.
@@ -117,13 +117,10 @@ impl Held {
         if blocks > Held::OWN_BLOCKS && self.len + count > window_bytes {
             return false;
         }
-        while blocks.saturating_sub(Held::OWN_BLOCKS) > self.borrowed {
-            if !self.pool.borrow() {
-                return false;
-            }
+        while self.borrowed < blocks && self.pool.borrow() {
             self.borrowed += 1;
         }
-        true
+        blocks <= self.borrowed.max(Held::OWN_BLOCKS)
     }
 
     /// Holds `bytes` too.
@@ -200,7 +197,7 @@ impl Held {
         {
             self.start = 0;
             self.pool.keep(block);
-            if self.borrowed > 0 && self.blocks.len() < Held::OWN_BLOCKS + self.borrowed {
+            while self.borrowed > self.blocks.len() {
                 self.borrowed -= 1;
                 self.pool.give_back();
             }
