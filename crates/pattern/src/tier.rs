@@ -4,6 +4,8 @@
 //! collected as the bits of one word without a branch; only afterwards are the few that passed taken up, so that their
 //! table look-ups overlap.
 
+use memchr::memmem::Finder;
+
 use crate::anchor::Anchor;
 use crate::bucket::Buckets;
 
@@ -56,6 +58,9 @@ impl Shape {
 const SMALL_FILTER_BITS: usize = 1 << 17;
 /// Up to this many q-grams one bit each in a small filter lets at most one look in 32 pass.
 const SMALL_FILTER_GRAMS: usize = SMALL_FILTER_BITS / 32;
+/// Up to this many short anchors are searched for one by one: a substring search costs less than a look at every second
+/// byte.
+const FEW_MAX: usize = 6;
 /// Case folding of ASCII letters, and of a few other bytes, which costs nothing but a little selectivity.
 const FOLD: u64 = 0x2020_2020_2020_2020;
 
@@ -68,12 +73,17 @@ pub(crate) struct Tier {
     mask: u64,
     single: bool,
     buckets: Buckets,
+    /// Searched for instead, with their values, if there are any.
+    few: Vec<(Finder<'static>, u32)>,
 }
 
 impl Tier {
     /// A tier of anchors, each with a value whose low three bits are free for the phase.
     pub(crate) fn new(shape: Shape, anchors: &[(&Anchor, u32)]) -> Tier {
         let caseless = anchors.iter().any(|(anchor, _)| anchor.caseless);
+        let is_few = matches!(shape, Shape::Q4S2 | Shape::Q4S1) && anchors.len() <= FEW_MAX && !caseless;
+        let finder = |(anchor, value): &(&Anchor, u32)| (Finder::new(&anchor.window).into_owned(), *value);
+        let few = if is_few { anchors.iter().map(finder).collect() } else { Vec::new() };
         let fold = if caseless { FOLD } else { 0 };
         let fold = fold & (u64::MAX >> (64 - 8 * shape.q()));
         let mut entries = Vec::with_capacity(anchors.len() * shape.s());
@@ -92,6 +102,7 @@ impl Tier {
             mask: words as u64 - 1,
             single,
             buckets: Buckets::new(&entries),
+            few,
         };
         for (hash, _) in &entries {
             let word = word(*hash, tier.mask);
@@ -126,6 +137,9 @@ impl Tier {
         masks: &mut Vec<u64>,
         hit: &mut impl FnMut(usize, u32),
     ) {
+        if !self.few.is_empty() {
+            return self.search_few(bytes, fresh, hit);
+        }
         let (q, s) = (self.shape.q(), self.shape.s());
         let earliest = (fresh + 1).saturating_sub(q);
         let phase = (base.wrapping_add(earliest as u64) % s as u64) as usize;
@@ -155,6 +169,17 @@ impl Tier {
                 mask &= mask - 1;
                 let gram = load(&bytes[at..at + q]) | self.fold;
                 self.buckets.look_up(hash(gram), |value| hit(at, value));
+            }
+        }
+    }
+
+    /// Finds each window that ends behind `fresh`, overlapping ones too.
+    fn search_few(&self, bytes: &[u8], fresh: usize, hit: &mut impl FnMut(usize, u32)) {
+        for (finder, value) in &self.few {
+            let mut from = (fresh + 1).saturating_sub(finder.needle().len());
+            while let Some(found) = bytes.get(from..).and_then(|rest| finder.find(rest)) {
+                hit(from + found, *value);
+                from += found + 1;
             }
         }
     }
