@@ -29,7 +29,7 @@ use crate::config::{Forward, Protocol};
 const INPUT_BYTES: usize = 4 << 10;
 
 /// Bytes read at a time from a client that sends faster than we read.
-const INPUT_BYTES_MAX: usize = 32 << 10;
+const INPUT_BYTES_MAX: usize = 64 << 10;
 
 /// How long a client may take to take what we say.
 const REPLY_WAIT: Duration = Duration::from_secs(60);

@@ -28,7 +28,7 @@ const QUIET_WAIT: Duration = Duration::from_secs(5);
 const IDLE_WAIT: Duration = Duration::from_secs(10);
 
 /// Content is collected into chunks of this size for BDAT.
-const CHUNK_BYTES: usize = 16 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// The client, as the next hop may be told by XFORWARD.
 pub struct Peer<'a> {
