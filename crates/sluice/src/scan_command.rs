@@ -165,7 +165,8 @@ fn text_line(path: &Path, verdict: &Verdict, policy: &Policy) -> String {
     let shown = if path == Path::new("-") { "stdin".into() } else { path.display().to_string() };
     match verdict.reason(policy) {
         Some(spotted) if verdict.action > Action::Pass => {
-            format!("{}: {} FOUND", position(&shown, spotted), spotted.finding.name)
+            let (on, off) = if std::io::stdout().is_terminal() { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+            format!("{}: {on}{} FOUND{off}", position(&shown, spotted), spotted.finding.name)
         }
         _ => match verdict.findings.iter().find(|spotted| spotted.finding.class >= Class::Encrypted) {
             Some(doubt) => format!("{}: OK ({})", position(&shown, doubt), doubt.finding.name),

@@ -246,7 +246,7 @@ fn a_client_that_goes_away_delivers_nothing() {
         let gateway = Gateway::start_with("[resources]\nhead_window_bytes = 32768", "smtp", &sink.forward(), "");
         for bytes in [10, 100_000] {
             let mut wire = gateway.connect();
-            wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *");
+            wire.begin_data();
             wire.send(&stuffed(&large_mail(300_000))[..bytes]);
             wire.stream.shutdown(Shutdown::Both).unwrap();
         }
@@ -260,9 +260,7 @@ fn killed_in_the_middle_the_gateway_delivers_nothing() {
     let sink = Sink::start(Behaviour::default());
     let mut gateway = Gateway::start_with("[resources]\nhead_window_bytes = 32768", "smtp", &sink.forward(), "");
     let mut wire = gateway.connect();
-    wire.talk(
-        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *",
-    );
+    wire.begin_data();
     wire.send(&stuffed(&large_mail(300_000))[..200_000]);
     wait_for(|| sink.commands().iter().any(|command| command == "DATA").then_some(()), "the content to begin");
     gateway.signal("KILL");
@@ -293,7 +291,7 @@ fn no_sequence_smuggles_a_second_mail() {
                 "From: a\r\n\r\nfirst{end}MAIL FROM:<evil@x>\r\nRCPT TO:<victim@x>\r\nDATA\r\nFrom: evil\r\n\r\nsecond\r\n.\r\n"
             );
             let mut wire = gateway.connect();
-            wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *");
+            wire.begin_data();
             wire.send(smuggled.as_bytes());
             wire.expect("250 2.0.0 Taken");
             wire.talk("C: QUIT\nS: 221 *");
@@ -315,9 +313,7 @@ fn bare_line_ends_are_refused_where_that_is_set() {
     let sink = Sink::start(Behaviour::default());
     let gateway = Gateway::start(&sink.forward(), "bare_line_ends = \"refuse\"");
     let mut wire = gateway.connect();
-    wire.talk(
-        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *",
-    );
+    wire.begin_data();
     wire.send(b"From: a\r\n\r\nbare\nline\r\n.\r\n");
     wire.expect("550 5.6.0 *");
     assert!(sink.mails().is_empty());
@@ -441,9 +437,7 @@ fn limits_of_size_and_sessions_hold() {
 fn a_session_ends_in_time_however_busy_it_is() {
     let gateway = Gateway::start("discard:", "session_seconds_max = 1");
     let mut wire = gateway.connect();
-    wire.talk(
-        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *",
-    );
+    wire.begin_data();
     let started = Instant::now();
     while wire.stream.write_all(b"more and more\r\n").is_ok() {
         assert!(started.elapsed() < Duration::from_secs(10), "the session goes on");
@@ -479,9 +473,7 @@ fn a_term_signal_lets_a_message_come_to_its_end() {
     let mut gateway = Gateway::start(&sink.forward(), "");
     let (mut idle, mut busy) = (gateway.connect(), gateway.connect());
     idle.expect("220 *");
-    busy.talk(
-        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *",
-    );
+    busy.begin_data();
     gateway.signal("TERM");
     idle.expect("421 4.3.2 *");
     busy.talk("C: From: a\nC:\nC: x\nC: .\nS: 250 2.0.0 Taken\nS: 421 4.3.2 *");
@@ -518,9 +510,7 @@ fn a_slow_hop_holds_up_nobody_else() {
         format!("[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"{}\"", sink.forward());
     let gateway = Gateway::start(&stalled.forward(), &more);
     let mut slow = gateway.connect();
-    slow.talk(
-        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *\nC: DATA\nS: 354 *",
-    );
+    slow.begin_data();
     let stream = slow.stream.try_clone().unwrap();
     std::thread::spawn(move || {
         let mut stream = stream;

@@ -218,6 +218,12 @@ impl Wire {
         assert!(matches, "expected {wanted:?}, got {reply:?}");
     }
 
+    /// From the greeting to the go-ahead for the content.
+    pub fn begin_data(&mut self) {
+        self.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *");
+        self.talk("C: DATA\nS: 354 *");
+    }
+
     /// Sends a mail from the greeting on and returns the reply to its end.
     pub fn deliver(&mut self, mail: &[u8]) -> String {
         self.talk("S: 220 *\nC: EHLO client.test\nS: 250-*");
