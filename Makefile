@@ -3,7 +3,9 @@
 
 .PHONY: run test setup build bench deb clean
 
-run: build
+run:
+	ci/setup.sh run
+	@$(MAKE) --no-print-directory build
 	target/release/sluice serve
 
 test: setup

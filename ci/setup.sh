@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Installs what the tests use and the machine lacks: real mail peers from Debian, and cargo-deny.
+# Installs what the machine lacks: for the tests real mail peers from Debian and cargo-deny; for a first run
+# (`ci/setup.sh run`) a linker and the client that it tells you to try.
 set -euo pipefail
 
 missing=()
 need() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing+=("$2"); }
 need cc gcc
 need swaks swaks
+if [ "${1:-}" != run ]; then
 need smtp-source postfix
 need clamscan clamav
 need zip zip
@@ -14,6 +16,7 @@ need zstd zstd
 need strace strace
 need python3 python3
 need ip iproute2
+fi
 
 if [ ${#missing[@]} -gt 0 ]; then
     echo "installing: ${missing[*]}"
@@ -22,4 +25,4 @@ if [ ${#missing[@]} -gt 0 ]; then
     $as_root apt-get update -q
     DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
-cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
+[ "${1:-}" = run ] || cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
