@@ -8,14 +8,14 @@ need() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing+=("
 need cc gcc
 need swaks swaks
 if [ "${1:-}" != run ]; then
-need smtp-source postfix
-need clamscan clamav
-need zip zip
-need xz xz-utils
-need zstd zstd
-need strace strace
-need python3 python3
-need ip iproute2
+    need smtp-source postfix
+    need clamscan clamav
+    need zip zip
+    need xz xz-utils
+    need zstd zstd
+    need strace strace
+    need python3 python3
+    need ip iproute2
 fi
 
 if [ ${#missing[@]} -gt 0 ]; then
