@@ -53,7 +53,6 @@ pub struct Inspection {
     nodes: Vec<Option<Box<Node>>>,
     /// The slots in use, in the order in which their objects began: parents before children.
     order: Vec<usize>,
-    spare_windows: Vec<Window>,
     /// Written to where the target's window is not empty: while it waits to be recognised.
     scratch: Option<Window>,
     out: VecDeque<Out>,
@@ -104,7 +103,6 @@ impl Inspection {
             clock: None,
             nodes: Vec::new(),
             order: Vec::new(),
-            spare_windows: Vec::new(),
             scratch: Some(Window::with_capacity(unpack::HEAD_BYTES)),
             out: VecDeque::new(),
             cleared: 0,
@@ -170,7 +168,7 @@ impl Inspection {
     /// Bytes of the windows that are allocated now.
     pub fn window_bytes(&self) -> usize {
         let used = self.nodes.iter().flatten().map(|node| node.window.capacity());
-        used.chain(self.spare_windows.iter().chain(&self.scratch).map(Window::capacity)).sum()
+        used.chain(self.scratch.iter().map(Window::capacity)).sum()
     }
 
     /// The heaviest action that the findings so far ask for.
@@ -356,11 +354,6 @@ impl Inspection {
         if node.source.is_none() {
             return self.conclude(node.bytes);
         }
-        if self.spare_windows.is_empty() {
-            let mut window = node.window;
-            window.clear();
-            self.spare_windows.push(window);
-        }
     }
 
     fn report(&mut self, node: &Node) {
@@ -437,9 +430,8 @@ impl Inspection {
         written
     }
 
-    fn spare_window(&mut self) -> Window {
-        let capacity = (self.engine.limits.window_bytes as usize).max(2 * unpack::HEAD_BYTES);
-        self.spare_windows.pop().unwrap_or_else(|| Window::with_capacity(capacity))
+    fn window(&self) -> Window {
+        Window::with_capacity((self.engine.limits.window_bytes as usize).max(2 * unpack::HEAD_BYTES))
     }
 
     /// Accounts for content that was put into the innermost node's window.
@@ -528,9 +520,7 @@ impl Inspection {
     }
 
     fn plant(&mut self, seed: Seed) -> usize {
-        let mut window = self.spare_window();
-        window.clear();
-        let node = Box::new(seed.grow(window));
+        let node = Box::new(seed.grow(self.window()));
         let slot = self.free_slot();
         self.nodes[slot] = Some(node);
         self.order.push(slot);

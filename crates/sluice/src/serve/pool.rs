@@ -13,7 +13,7 @@ use inspect::{Blank, Filler};
 const BLOCK_BYTES: usize = 4 << 10;
 
 /// Unused blocks that are kept for the next mail.
-const SPARE_MAX: usize = 128;
+const SPARE_MAX: usize = 32;
 
 type Block = Box<[u8]>;
 
