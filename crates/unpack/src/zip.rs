@@ -40,8 +40,8 @@ use place::Place;
 use record::{End, Header, Kind};
 use tail::Tail;
 
-/// The longest fixed part of a record, and more than a member leaves over.
-const HEAD: usize = 64;
+/// The longest fixed part of a record behind what a member leaves over.
+const HEAD: usize = 128;
 
 /// A reader of zip archives.
 pub(crate) struct Zip {
@@ -104,6 +104,9 @@ impl Zip {
         if let Some(finding) = self.notes.pop_front() {
             return Turn::Step(Step::tell(0, Event::finding(finding)));
         }
+        if self.head.len() > 0 && !matches!(self.state, State::Between) {
+            return self.replay(output, fuel);
+        }
         match std::mem::replace(&mut self.state, State::Between) {
             State::Between if last => self.end(output),
             State::Between => self.between(input, output, fuel),
@@ -135,6 +138,32 @@ impl Zip {
         Turn::Step(Step::tell(0, Event::Close))
     }
 
+    /// Lets a header or a member read what was held for a record that was none: it stands in front of the input.
+    fn replay(&mut self, output: &mut Window, fuel: &Fuel) -> Turn {
+        let held = std::mem::replace(&mut self.head, Collected::new());
+        let offered = &held.bytes()[..held.len().min(output.room())];
+        self.at -= held.len() as u64;
+        let turn = match std::mem::replace(&mut self.state, State::Between) {
+            State::Header(tail) => self.header(tail, offered, false),
+            State::Member(member) => self.member(member, offered, output, fuel, false),
+            State::Between => Turn::Again,
+        };
+        let (taken, turn) = match turn {
+            Turn::Step(Step { taken, event: Event::Verbatim }) => {
+                output.push(&offered[..taken]);
+                (taken, Turn::Step(Step::tell(0, Event::Wrote)))
+            }
+            Turn::Step(Step { taken: taken @ 1.., event: Event::Idle }) => (taken, Turn::Again),
+            Turn::Step(Step { taken, event }) => (taken, Turn::Step(Step::tell(0, event))),
+            turn => (0, turn),
+        };
+        // What a member leaves over comes first.
+        let rest = &held.bytes()[taken..];
+        self.at += rest.len() as u64;
+        self.head.fill(rest, HEAD);
+        turn
+    }
+
     /// Looks for the next record.
     fn between(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel) -> Turn {
         if self.head.len() == 0 {
@@ -148,6 +177,10 @@ impl Zip {
             return self.reject(output);
         }
         let kind = Kind::of(&bytes[..bytes.len().min(4)]);
+        let stray = self.searching && self.directory.is_empty();
+        if stray && kind.is_some_and(|kind| kind != Kind::Local) {
+            return self.reject(output);
+        }
         let wanted = kind.map_or(4, Kind::fixed_bytes);
         if bytes.len() < wanted {
             let taken = self.head.fill(input, wanted);

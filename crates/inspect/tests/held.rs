@@ -1,0 +1,42 @@
+//! Bytes that a zip reader held for a record that was none are read by the member that follows them.
+
+#[allow(dead_code, reason = "each test program uses its own part")]
+#[path = "pipeline/build.rs"]
+mod build;
+mod pipeline;
+
+use std::sync::Arc;
+
+use inspect::{Engine, Policy};
+use pipeline::{Drive, drive};
+use scan::Database;
+use stream::Limits;
+
+#[test]
+fn a_record_that_is_none_hides_nothing_behind_it() {
+    let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
+    let zip = build::zip("e.com", &build::eicar(), true);
+    for prefix in [&b"PK\x01\x02"[..], b"PK\x05\x06", b"PK\x06\x06", b"PK\x07\x08", b"junkPK\x01\x02", b"PKPK\x01\x02P"]
+    {
+        // The prefix straddles a window border, and every other place around it.
+        for filler in 4_080..4_110 {
+            let bytes = [b"MZ", &vec![b'x'; filler][..], prefix, &zip].concat();
+            let how = Drive { piece: 4_096, fuel: u64::MAX, mail: false };
+            let seen = drive(&engine, Policy::default(), &bytes, how);
+            assert!(seen.names().contains(&"Eicar-Test-Signature"), "{prefix:?} behind {filler} bytes");
+        }
+    }
+}
+
+#[test]
+fn nor_behind_an_archive_that_has_been_read() {
+    let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
+    let (clean, zip) = (build::zip("a", b"clean", false), build::zip("e.com", &build::eicar(), true));
+    for prefix in [&b"junkPK\x01\x02"[..], b"junkPK\x05\x06", b"PKPK\x01\x02P"] {
+        for piece in 1..64 {
+            let bytes = [&clean, prefix, &zip].concat();
+            let seen = drive(&engine, Policy::default(), &bytes, Drive { piece, fuel: u64::MAX, mail: false });
+            assert!(seen.names().contains(&"Eicar-Test-Signature"), "{prefix:?} in pieces of {piece}");
+        }
+    }
+}
