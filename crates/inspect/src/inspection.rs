@@ -352,7 +352,7 @@ impl Inspection {
             self.report(&node);
         }
         if node.source.is_none() {
-            return self.conclude(node.bytes);
+            self.conclude(node.bytes);
         }
     }
 
