@@ -2,26 +2,29 @@
 //!
 //! Local headers are walked as they come; deflate, bzip2 and xz find their own end, stored content of unknown length
 //! ends where a descriptor says so. The central directory is compared at its end with what was seen. Bytes between
-//! records are told as a member without name, so that nothing is passed over, and searched for further records; so are
-//! comments, where only records count. Reading goes on behind the end record.
+//! records are told as a member without name, so that nothing is passed over, and searched for further records. So is
+//! all of a directory or end record but its signature, comments included, where only records count: what looks like
+//! such a record cannot swallow a member. Reading goes on behind the end record.
+//!
+//! Whoever reads too far gives the bytes back, and they are fed again before the input is: see `held`.
 //!
 //! The searching reader looks for archives inside of other files. It tells members only, and no malformedness, for what
 //! it finds may not be an archive at all.
 //!
-//! Bounds: a name, 56 bytes for each of `directory_entries_max` members, one decoder.
+//! Bounds: a name, what is held, 56 bytes for each of `directory_entries_max` members, one decoder.
 //!
 //! Not read: members of split archives that lie in other files, methods other than stored, deflate, bzip2 and xz (told
 //! raw, with `Heuristics.Limits.Exceeded.ZipMethod`), encrypted members (told raw, with `Heuristics.Encrypted.Zip`).
 //!
 //! ```text
 //! Between ──local header──▶ Header ──▶ Member ─┐
-//!    ▲ │ └──central header──▶ Header ──────────┤
-//!    │ └──other records──┐                     │
-//!    └───────────────────┴─────────────────────┘
+//!    ▲ └──other records──┐       │             │
+//!    └───────────────────┴───────┴─────────────┘
 //! ```
 
 mod descriptor;
 mod directory;
+mod held;
 mod member;
 mod place;
 mod record;
@@ -33,32 +36,41 @@ use std::collections::VecDeque;
 use memchr::memmem;
 use stream::{Class, Event, Finding, Fuel, Limits, Object, ReadAt, Stage, Step, Window};
 
-use crate::codec::{Collected, le16, le32, le64};
+use crate::codec::{Collected, le16, le32};
 use directory::{Directory, Entry, Size};
+use held::Held;
 use member::{Member, Turn};
 use place::Place;
 use record::{End, Header, Kind};
 use tail::Tail;
 
-/// The longest fixed part of a record behind what a member leaves over.
-const HEAD: usize = 128;
+/// The longest fixed part of a record.
+const HEAD: usize = Kind::Zip64End.fixed_bytes();
+
+/// A place in the stream that is never reached.
+const NOWHERE: u64 = u64::MAX;
 
 /// A reader of zip archives.
 pub(crate) struct Zip {
     limits: Limits,
     searching: bool,
-    /// Bytes of input taken so far, those in the head included.
+    /// Bytes read so far, those in the head included, those given back not.
     at: u64,
     state: State,
     notes: VecDeque<Finding>,
+    held: Held,
     /// The beginning of what may be a record.
     head: Collected<HEAD>,
-    /// Whether a record is expected right here, so that its signature is proof enough.
-    expected: bool,
+    /// Where something that began like a record turned out to be none.
+    refused_at: u64,
+    /// Where a record is expected, so that its signature is proof enough.
+    expected_at: u64,
     /// Whether a gap between records is open.
     gap: bool,
-    /// Bytes that belong to a record and are not told: comments and the like. Records may hide there.
-    quiet: u64,
+    /// Up to here bytes belong to a record and are not told. Records may hide there.
+    quiet_until: u64,
+    /// The central header that is quietly passed.
+    listing: Option<Box<Tail>>,
     directory: Directory,
     /// Whether an end record has been seen, so that what follows is a second archive.
     ended: bool,
@@ -83,10 +95,13 @@ impl Zip {
             at: 0,
             state: State::Between,
             notes: VecDeque::new(),
+            held: Held::default(),
             head: Collected::new(),
-            expected: true,
+            refused_at: NOWHERE,
+            expected_at: 0,
             gap: false,
-            quiet: 0,
+            quiet_until: 0,
+            listing: None,
             directory: Directory::new(limits.directory_entries_max as usize),
             ended: false,
             second_told: false,
@@ -97,22 +112,57 @@ impl Zip {
 
     /// A reader that looks for zip archives in a stream that is something else.
     pub fn searching(limits: &Limits) -> Zip {
-        Zip { searching: true, expected: false, ..Zip::new(limits) }
+        Zip { searching: true, expected_at: NOWHERE, ..Zip::new(limits) }
     }
 
     fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Turn {
         if let Some(finding) = self.notes.pop_front() {
             return Turn::Step(Step::tell(0, Event::finding(finding)));
         }
-        if self.head.len() > 0 && !matches!(self.state, State::Between) {
-            return self.replay(output, fuel);
+        if self.held.is_empty() {
+            return self.feed(input, output, fuel, last);
         }
+        let held = std::mem::take(&mut self.held);
+        let offered = &held.bytes()[..held.bytes().len().min(output.room())];
+        let step = match self.feed(offered, output, fuel, false) {
+            Turn::Step(step) => step,
+            turn => {
+                self.held.join(held, 0);
+                return turn;
+            }
+        };
+        // What was taken is not in the input any more.
+        let event = match step.event {
+            Event::Verbatim => {
+                output.push(&offered[..step.taken]);
+                Event::Wrote
+            }
+            event => event,
+        };
+        self.held.join(held, step.taken);
+        if event == Event::Idle { Turn::Again } else { Turn::Step(Step::tell(0, event)) }
+    }
+
+    /// Reads a piece of the stream, be it held or new.
+    fn feed(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Turn {
         match std::mem::replace(&mut self.state, State::Between) {
-            State::Between if last => self.end(output),
-            State::Between => self.between(input, output, fuel),
+            State::Between => self.between(input, fuel, last),
             State::Header(tail) => self.header(tail, input, last),
             State::Member(member) => self.member(member, input, output, fuel, last),
         }
+    }
+
+    /// The last bytes read are to be read again, by whoever comes next.
+    fn give_back(&mut self, bytes: &[u8]) {
+        self.at -= bytes.len() as u64;
+        self.held.give_back(bytes);
+    }
+
+    /// The last bytes read are no record: they are read again, and nothing is looked for at the first of them.
+    fn refuse(&mut self, bytes: &[u8]) -> Turn {
+        self.give_back(bytes);
+        self.refused_at = self.at;
+        Turn::Again
     }
 
     fn note(&mut self, class: Class, name: &'static str) {
@@ -123,112 +173,89 @@ impl Zip {
     }
 
     fn member(&mut self, mut member: Box<Member>, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Turn {
-        let mut place =
-            Place { at: self.at, last, limits: &self.limits, notes: &mut self.notes, searching: self.searching };
+        let mut place = Place {
+            at: self.at,
+            last,
+            limits: &self.limits,
+            notes: &mut self.notes,
+            held: &mut self.held,
+            searching: self.searching,
+        };
         let turn = member.turn(input, output, fuel, &mut place);
         self.at = place.at;
         if !matches!(turn, Turn::Done) {
             self.state = State::Member(member);
             return turn;
         }
-        self.head.fill(&member.surplus, HEAD);
-        self.expected = member.ended_well();
-        let end = self.at - self.head.len() as u64;
-        self.directory.member(member.into_entry(end));
+        self.expected_at = if member.ended_well() { self.at } else { NOWHERE };
+        self.directory.member(member.into_entry(self.at));
         Turn::Step(Step::tell(0, Event::Close))
     }
 
-    /// Lets a header or a member read what was held for a record that was none: it stands in front of the input.
-    fn replay(&mut self, output: &mut Window, fuel: &Fuel) -> Turn {
-        let held = std::mem::replace(&mut self.head, Collected::new());
-        let offered = &held.bytes()[..held.len().min(output.room())];
-        self.at -= held.len() as u64;
-        let turn = match std::mem::replace(&mut self.state, State::Between) {
-            State::Header(tail) => self.header(tail, offered, false),
-            State::Member(member) => self.member(member, offered, output, fuel, false),
-            State::Between => Turn::Again,
-        };
-        let (taken, turn) = match turn {
-            Turn::Step(Step { taken, event: Event::Verbatim }) => {
-                output.push(&offered[..taken]);
-                (taken, Turn::Step(Step::tell(0, Event::Wrote)))
-            }
-            Turn::Step(Step { taken: taken @ 1.., event: Event::Idle }) => (taken, Turn::Again),
-            Turn::Step(Step { taken, event }) => (taken, Turn::Step(Step::tell(0, event))),
-            turn => (0, turn),
-        };
-        // What a member leaves over comes first.
-        let rest = &held.bytes()[taken..];
-        self.at += rest.len() as u64;
-        self.head.fill(rest, HEAD);
-        turn
-    }
-
     /// Looks for the next record.
-    fn between(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel) -> Turn {
+    fn between(&mut self, input: &[u8], fuel: &Fuel, last: bool) -> Turn {
         if self.head.len() == 0 {
+            if last {
+                return self.end();
+            }
             let run = self.run_without_record(&input[..fuel.allows(input.len())]);
             if run > 0 {
-                return self.pass(run);
+                return self.pass(&input[..run]);
             }
         }
         let bytes = self.head.bytes();
-        if !Kind::is_possible(bytes) {
-            return self.reject(output);
-        }
         let kind = Kind::of(&bytes[..bytes.len().min(4)]);
-        let stray = self.searching && self.directory.is_empty();
-        if stray && kind.is_some_and(|kind| kind != Kind::Local) {
-            return self.reject(output);
-        }
-        let wanted = kind.map_or(4, Kind::fixed_bytes);
-        if bytes.len() < wanted {
+        let wanted = kind.filter(|kind| self.welcomes(*kind)).map_or(4, Kind::fixed_bytes);
+        if bytes.len() < wanted && Kind::is_possible(bytes) && !last {
             let taken = self.head.fill(input, wanted);
             self.at += taken as u64;
             return Turn::Step(Step::idle(taken));
         }
-        match kind {
-            Some(kind) if self.accepts(kind) => self.accept(kind),
-            _ => self.reject(output),
+        if let Some(kind) = kind.filter(|kind| bytes.len() >= kind.fixed_bytes() && self.accepts(*kind)) {
+            return self.accept(kind);
         }
+        let head = std::mem::replace(&mut self.head, Collected::new());
+        self.refuse(head.bytes())
     }
 
     /// How many of the first bytes cannot begin a record.
     fn run_without_record(&self, input: &[u8]) -> usize {
-        let (finder, needle) = match self.searching && self.directory.is_empty() {
+        let (finder, needle) = match self.is_stray() {
             true => (&self.local_finder, &b"PK\x03\x04"[..]),
             false => (&self.record_finder, &b"PK"[..]),
         };
-        let found = finder.find_iter(input).find(|&at| Kind::is_possible(&input[at..]));
+        let is_new = |at: usize| self.at + at as u64 != self.refused_at;
+        let found = finder.find_iter(input).find(|&at| is_new(at) && Kind::is_possible(&input[at..]));
         found.unwrap_or_else(|| {
-            let tails = (1..needle.len()).rev();
-            let tail = tails.into_iter().find(|&length| input.ends_with(&needle[..length]));
-            input.len() - tail.unwrap_or(0)
+            let tails = (1..needle.len()).map(|length| (input.len().saturating_sub(length), &needle[..length]));
+            let mut tails = tails.filter(|(at, tail)| is_new(*at) && input.ends_with(tail));
+            tails.next().map_or(input.len(), |(at, _)| at)
         })
     }
 
-    /// Bytes of the input that are no record: told as a gap, unless they belong to a record or to another format.
-    fn pass(&mut self, count: usize) -> Turn {
-        if let Some(count) = self.pass_quietly(count) {
+    /// Bytes that are no record: told as a gap, unless they belong to a record or to another format.
+    fn pass(&mut self, bytes: &[u8]) -> Turn {
+        let quiet = usize::try_from(self.quiet_until.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        if quiet > 0 || self.searching {
+            let count = if quiet > 0 { bytes.len().min(quiet) } else { bytes.len() };
+            self.list(&bytes[..count]);
             self.at += count as u64;
             return Turn::Step(Step::idle(count));
         }
         if let Some(step) = self.open_gap() {
             return Turn::Step(step);
         }
-        self.at += count as u64;
-        Turn::Step(Step::tell(count, Event::Verbatim))
+        self.at += bytes.len() as u64;
+        Turn::Step(Step::tell(bytes.len(), Event::Verbatim))
     }
 
-    /// How many of `count` bytes are not to be told, if any.
-    fn pass_quietly(&mut self, count: usize) -> Option<usize> {
-        if self.quiet > 0 {
-            let quiet = count.min(usize::try_from(self.quiet).unwrap_or(usize::MAX));
-            self.quiet -= quiet as u64;
-            return Some(quiet);
+    /// Bytes that are passed quietly are those of the central header, if there is one.
+    fn list(&mut self, bytes: &[u8]) {
+        let taken = self.listing.as_mut().map_or(0, |tail| tail.read(bytes));
+        if let Some(tail) = self.listing.take_if(|tail| tail.is_complete()) {
+            let end = self.at + taken as u64;
+            self.directory.central(&tail.header, tail.name_digest(), tail.at, end);
         }
-        self.expected = false;
-        self.searching.then_some(count)
     }
 
     fn open_gap(&mut self) -> Option<Step> {
@@ -237,90 +264,109 @@ impl Zip {
         }
         Some(Step::tell(
             0,
-            Event::Open(Object {
-                kind: stream::Kind::Member,
-                raw_offset: Some(self.at - self.head.len() as u64),
-                ..Object::default()
-            }),
+            Event::Open(Object { kind: stream::Kind::Member, raw_offset: Some(self.at), ..Object::default() }),
         ))
     }
 
-    /// The head is no record: its bytes up to the next possible one are passed.
-    fn reject(&mut self, output: &mut Window) -> Turn {
-        let bytes = self.head.bytes();
-        let next = (1..bytes.len()).find(|&at| Kind::is_possible(&bytes[at..]));
-        let count = next.unwrap_or(bytes.len());
-        if let Some(count) = self.pass_quietly(count) {
-            self.head.drop_front(count);
-            return Turn::Again;
+    /// Whether nothing of an archive has been found where it is not known that there is one.
+    const fn is_stray(&self) -> bool {
+        self.searching && self.directory.is_empty()
+    }
+
+    /// Where the head began.
+    const fn start(&self) -> u64 {
+        self.at - self.head.len() as u64
+    }
+
+    /// Whether a record of this kind would be accepted here, as far as its signature tells. Within a central header only
+    /// members are of interest: names that hold other signatures are met.
+    const fn welcomes(&self, kind: Kind) -> bool {
+        let expected = self.start() == self.expected_at;
+        match kind {
+            Kind::Local => true,
+            _ if self.listing.is_some() => false,
+            Kind::Central | Kind::End | Kind::Zip64End | Kind::Zip64Locator => !self.is_stray(),
+            Kind::DirectorySignature | Kind::ArchiveExtra => !self.is_stray() && expected,
+            Kind::Marker => expected && self.directory.is_empty() && !self.ended,
         }
-        if let Some(step) = self.open_gap() {
-            return Turn::Step(step);
-        }
-        let count = output.push(&self.head.bytes()[..count]);
-        self.head.drop_front(count);
-        Turn::Step(Step::tell(0, Event::Wrote))
     }
 
     /// Whether the head is a record of this kind, here.
     fn accepts(&self, kind: Kind) -> bool {
-        let bytes = self.head.bytes();
-        let stray = self.searching && self.directory.is_empty();
-        let at = self.at - bytes.len() as u64;
-        match kind {
-            Kind::Local => self.expected || record::local_is_plausible(bytes),
-            Kind::Central => !stray && (self.expected || record::central_is_plausible(bytes)),
-            Kind::End => !stray && (self.expected || End::parse(bytes).is_plausible(at)),
-            Kind::Zip64End | Kind::Zip64Locator => !stray,
-            Kind::DirectorySignature | Kind::ArchiveExtra => !stray && self.expected,
-            Kind::Marker => self.expected && self.directory.is_empty() && !self.ended,
-        }
+        let (bytes, start) = (self.head.bytes(), self.start());
+        let is_plausible = match kind {
+            _ if start == self.expected_at => true,
+            Kind::Local => record::local_is_plausible(bytes),
+            Kind::Central => record::central_is_plausible(bytes),
+            Kind::End => End::parse(bytes).is_plausible(start),
+            Kind::Zip64End => End::zip64_bytes(bytes).is_some(),
+            _ => true,
+        };
+        self.welcomes(kind) && is_plausible
     }
 
     fn accept(&mut self, kind: Kind) -> Turn {
         if std::mem::take(&mut self.gap) {
             return Turn::Step(Step::tell(0, Event::Close));
         }
-        let bytes = self.head.bytes();
-        let start = self.at - bytes.len() as u64;
-        let name_bytes_max = self.limits.name_bytes_max as usize;
-        match kind {
-            Kind::Local => {
-                let header = Header::local(bytes);
-                if self.ended {
-                    self.second_archive();
-                }
-                let tail = Tail::new(header, false, start, name_bytes_max);
-                self.state = State::Header(Box::new(tail));
-            }
-            Kind::Central => {
-                let tail = Tail::new(Header::central(bytes), true, start, name_bytes_max);
-                self.state = State::Header(Box::new(tail));
-            }
-            Kind::End => self.end_record(End::parse(bytes)),
-            Kind::Zip64End => {
-                const FIXED_BEHIND_SIZE: u64 = 44;
-                self.quiet = le64(bytes, 4).saturating_sub(FIXED_BEHIND_SIZE);
-                let end = End::parse_zip64(bytes);
-                self.directory.zip64(end);
-            }
-            Kind::DirectorySignature => self.quiet = u64::from(le16(bytes, 4)),
-            Kind::ArchiveExtra => {
-                self.quiet = u64::from(le32(bytes, 4));
-                self.note(Class::Encrypted, "Heuristics.Encrypted.Zip");
-            }
-            Kind::Zip64Locator | Kind::Marker => {}
+        self.listing = None;
+        if kind == Kind::Local {
+            self.local();
+        } else {
+            self.other(kind);
         }
-        self.expected = true;
-        self.head.drop_front(kind.fixed_bytes());
         Turn::Again
+    }
+
+    fn local(&mut self) {
+        if self.ended {
+            self.second_archive();
+        }
+        let start = self.start();
+        let head = std::mem::replace(&mut self.head, Collected::new());
+        let tail = Tail::local(Header::local(head.bytes()), start, self.limits.name_bytes_max as usize);
+        let tail = if self.searching { tail.keep(head.bytes()) } else { tail };
+        self.state = State::Header(Box::new(tail));
+    }
+
+    /// Only the signature of what is no member is sure: the rest is passed quietly, and searched on the way.
+    fn other(&mut self, kind: Kind) {
+        const SIGNATURE: usize = 4;
+        let (head, start) = (self.head.clone(), self.start());
+        let bytes = head.bytes();
+        let variable = match kind {
+            Kind::Central => {
+                let header = Header::central(bytes);
+                let tail = Tail::central(header, start, self.limits.name_bytes_max as usize);
+                self.listing = Some(Box::new(tail));
+                u64::from(header.name_length) + u64::from(header.extra_length) + u64::from(header.comment_length)
+            }
+            Kind::End => {
+                let end = End::parse(bytes);
+                self.end_record(end);
+                u64::from(end.comment_length)
+            }
+            Kind::Zip64End => {
+                self.directory.zip64(End::parse_zip64(bytes));
+                End::zip64_bytes(bytes).unwrap_or(0).saturating_sub(kind.fixed_bytes() as u64)
+            }
+            Kind::DirectorySignature => u64::from(le16(bytes, 4)),
+            Kind::ArchiveExtra => {
+                self.note(Class::Encrypted, "Heuristics.Encrypted.Zip");
+                u64::from(le32(bytes, 4))
+            }
+            Kind::Local | Kind::Zip64Locator | Kind::Marker => 0,
+        };
+        self.expected_at = start + kind.fixed_bytes() as u64 + variable;
+        self.quiet_until = self.quiet_until.max(self.expected_at);
+        self.head.clear();
+        self.give_back(&bytes[SIGNATURE..]);
     }
 
     fn end_record(&mut self, end: End) {
         let fresh = Directory::new(self.limits.directory_entries_max as usize);
         let nothing_new = self.directory.is_empty();
         let directory = std::mem::replace(&mut self.directory, fresh);
-        self.quiet = u64::from(end.comment_length);
         if std::mem::replace(&mut self.ended, true) {
             self.second_archive();
             if nothing_new {
@@ -342,8 +388,11 @@ impl Zip {
         }
     }
 
-    /// Reads the variable part of a header.
+    /// Reads the variable part of a local header.
     fn header(&mut self, mut tail: Box<Tail>, input: &[u8], last: bool) -> Turn {
+        if let Some(kept) = tail.refuse(input) {
+            return self.refuse(&kept);
+        }
         let taken = tail.read(input);
         self.at += taken as u64;
         if !tail.is_complete() && !last {
@@ -352,31 +401,22 @@ impl Zip {
         }
         if !tail.is_complete() {
             self.note(Class::Truncated, "Heuristics.Truncated.Zip");
-        } else if tail.is_central {
-            self.directory.central(&tail.header, tail.name_digest(), tail.at, self.at);
         } else if tail.is_directory() {
             let member = Member::new(&tail, self.at);
             self.directory.member(Entry { compressed: Size::of(0), ..member.into_entry(self.at) });
-        } else if !self.searching || tail.name_is_plausible() {
-            self.state = State::Member(Box::new(Member::new(&tail, self.at)));
+            self.expected_at = self.at;
         } else {
-            self.expected = false;
+            self.state = State::Member(Box::new(Member::new(&tail, self.at)));
         }
-        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
+        Turn::step_or_again(taken)
     }
 
     /// What to tell when the input is over and no member is open.
-    fn end(&mut self, output: &mut Window) -> Turn {
-        if self.head.len() > 0 {
-            return match Kind::of(self.head.bytes().get(..4).unwrap_or_default()) {
-                Some(kind) if self.head.len() >= kind.fixed_bytes() && self.accepts(kind) => self.accept(kind),
-                _ => self.reject(output),
-            };
-        }
+    fn end(&mut self) -> Turn {
         if std::mem::take(&mut self.gap) {
             return Turn::Step(Step::tell(0, Event::Close));
         }
-        if !self.directory.is_empty() {
+        if self.listing.take().is_some() || !self.directory.is_empty() {
             self.directory = Directory::new(0);
             self.note(Class::Truncated, "Heuristics.Truncated.Zip");
             return Turn::Again;

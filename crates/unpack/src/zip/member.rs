@@ -29,8 +29,6 @@ pub(super) struct Member {
     understood: bool,
     /// Whether decoding broke off.
     broken: bool,
-    /// Bytes taken beyond the member: the beginning of the next record.
-    pub surplus: Vec<u8>,
 }
 
 enum State {
@@ -65,6 +63,13 @@ pub(super) enum Turn {
     Done,
 }
 
+impl Turn {
+    /// So many bytes were taken, if any, and nothing is told.
+    pub const fn step_or_again(taken: usize) -> Turn {
+        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
+    }
+}
+
 impl Member {
     pub fn new(tail: &Tail, content_at: u64) -> Member {
         let header = tail.header;
@@ -90,7 +95,6 @@ impl Member {
             descriptor: None,
             understood: !header.is_encrypted(),
             broken: false,
-            surplus: Vec::new(),
         }
     }
 
@@ -188,10 +192,10 @@ impl Member {
             self.state = State::UnsizedRaw(raw);
             return Turn::Step(Step::tell(0, Event::Wrote));
         }
-        if let Some((descriptor, surplus)) = raw.end() {
+        if let Some((descriptor, ahead)) = raw.end() {
             (self.taken, self.wrote, self.crc) = (raw.told, raw.told, raw.crc);
             self.descriptor = Some(descriptor);
-            self.surplus = surplus;
+            place.give_back(&ahead);
             self.state = State::Settling;
             return Turn::Again;
         }
@@ -205,7 +209,7 @@ impl Member {
             return Turn::Again;
         }
         self.state = State::UnsizedRaw(raw);
-        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
+        Turn::step_or_again(taken)
     }
 
     fn decode(
@@ -220,13 +224,10 @@ impl Member {
         if told != Told::Nothing {
             return self.decoder_told(decoding, told, 0, place);
         }
-        let from_ahead = decoding.limit.is_none() && decoding.ahead.len() > 0;
         let left = decoding.limit.map_or(u64::MAX, |limit| limit - self.taken);
         let count = fuel.allows(input.len()).min(usize::try_from(left).unwrap_or(usize::MAX));
-        let ahead = decoding.ahead.clone();
-        let offered = if from_ahead { ahead.bytes() } else { &input[..count] };
         let room = fuel.allows(output.room());
-        let progress = decoding.decoder.decode(offered, &mut output.spare()[..room]);
+        let progress = decoding.decoder.decode(&input[..count], &mut output.spare()[..room]);
         let spare = output.spare();
         if self.understood {
             self.crc = crc32(self.crc, &spare[..progress.wrote]);
@@ -234,17 +235,11 @@ impl Member {
         output.wrote(progress.wrote);
         self.taken += progress.taken as u64;
         self.wrote += progress.wrote as u64;
-        let taken = if from_ahead {
-            decoding.ahead.drop_front(progress.taken);
-            0
-        } else {
-            place.at += progress.taken as u64;
-            progress.taken
-        };
+        place.at += progress.taken as u64;
         if progress.wrote > 0 {
             decoding.owing = progress.told;
             self.state = State::Decoding(decoding);
-            return Turn::Step(Step::tell(taken, Event::Wrote));
+            return Turn::Step(Step::tell(progress.taken, Event::Wrote));
         }
         let idle = progress.taken == 0 && progress.told == Told::Nothing;
         if idle && decoding.limit == Some(self.taken) {
@@ -254,58 +249,61 @@ impl Member {
             let missing = decoding.decoder.missing().map_or(Told::Over, Told::Fault);
             return self.decoder_told(decoding, missing, 0, place);
         }
-        self.decoder_told(decoding, progress.told, taken, place)
+        self.decoder_told(decoding, progress.told, progress.taken, place)
     }
 
     fn decoder_told(&mut self, decoding: Decoding, told: Told, taken: usize, place: &mut Place) -> Turn {
         match told {
             Told::Nothing | Told::Begin(_) => self.state = State::Decoding(decoding),
             Told::Fault(fault) => {
-                place.note_behind(decoding.ahead.bytes(), fault.class, fault.name);
+                place.note(fault.class, fault.name);
                 if fault.fatal {
                     self.broken = true;
-                    self.surplus = [decoding.decoder.surplus(), decoding.ahead.bytes()].concat();
+                    place.give_back(decoding.decoder.surplus());
                     self.state = State::Settling;
                 } else {
                     self.state = State::Decoding(decoding);
                 }
             }
             Told::Over => {
-                self.taken -= decoding.decoder.surplus().len() as u64;
-                self.surplus = [decoding.decoder.surplus(), decoding.ahead.bytes()].concat();
+                let surplus = decoding.decoder.surplus();
+                self.taken -= surplus.len() as u64;
+                place.give_back(surplus);
                 if decoding.limit.is_some_and(|limit| limit != self.taken) {
-                    place.note_behind(&self.surplus, Class::Malformed, "Heuristics.Malformed.Zip.Size");
+                    place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
                 }
                 self.content_is_over();
             }
         }
-        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
+        Turn::step_or_again(taken)
     }
 
-    /// The decoder wants more than the header promised. If no record follows, the header lies.
+    /// The decoder wants more than the header promised. If no record follows, the header lies, and what follows is the
+    /// decoder's.
     fn look_beyond(&mut self, mut decoding: Decoding, input: &[u8], place: &mut Place) -> Turn {
         let taken = decoding.ahead.fill(input, 4);
         place.at += taken as u64;
-        let bytes = decoding.ahead.bytes();
-        let is_record = decoding.ahead.whole().is_some_and(|bytes| Record::of(bytes).is_some());
-        if is_record || place.last || !Record::is_possible(bytes) {
-            place.note_behind(bytes, Class::Malformed, "Heuristics.Malformed.Zip.Size");
-            decoding.limit = None;
+        let ahead = std::mem::replace(&mut decoding.ahead, Collected::new());
+        let is_record = ahead.whole().is_some_and(|bytes| Record::of(bytes).is_some());
+        if !is_record && !place.last && Record::is_possible(ahead.bytes()) {
+            decoding.ahead = ahead;
+            self.state = State::Decoding(decoding);
+            return Turn::step_or_again(taken);
         }
-        if is_record || place.last {
-            self.surplus = bytes.to_vec();
+        place.give_back(ahead.bytes());
+        place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
+        if is_record || ahead.len() == 0 {
             self.broken = !is_record;
             self.state = State::Settling;
         } else {
+            decoding.limit = None;
             self.state = State::Decoding(decoding);
         }
-        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
+        Turn::step_or_again(taken)
     }
 
     fn content_is_over(&mut self) {
-        let mut bytes = Collected::new();
-        bytes.fill(&self.surplus, AHEAD);
-        self.state = if self.header.has_descriptor() { State::Descriptor(bytes) } else { State::Settling };
+        self.state = if self.header.has_descriptor() { State::Descriptor(Collected::new()) } else { State::Settling };
     }
 
     fn collect_descriptor(&mut self, mut bytes: Collected<AHEAD>, input: &[u8], place: &mut Place) -> Turn {
@@ -318,7 +316,6 @@ impl Member {
         let bytes = bytes.bytes();
         let found = descriptor::find(bytes, self.truth());
         let length = found.map_or(0, |(length, _)| length);
-        self.surplus = bytes[length..].to_vec();
         self.descriptor = found.map(|(_, descriptor)| descriptor);
         if found.is_none() {
             let class = if place.last { Class::Truncated } else { Class::Malformed };
@@ -328,8 +325,9 @@ impl Member {
             };
             place.note(class, name);
         }
+        place.give_back(&bytes[length..]);
         self.state = State::Settling;
-        if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
+        Turn::step_or_again(taken)
     }
 
     /// What a truthful descriptor says.
@@ -347,12 +345,12 @@ impl Member {
         let known = self.descriptor.is_some() || !self.header.has_descriptor();
         if !self.broken {
             if known && self.understood && promised.crc != self.crc {
-                place.note_behind(&self.surplus, Class::Malformed, "Heuristics.Malformed.Zip.Crc");
+                place.note(Class::Malformed, "Heuristics.Malformed.Zip.Crc");
             }
             if known && self.understood && promised.uncompressed != self.wrote
                 || self.descriptor.is_some() && promised.compressed != self.taken
             {
-                place.note_behind(&self.surplus, Class::Malformed, "Heuristics.Malformed.Zip.Size");
+                place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
             }
         }
         self.remember(promised, known);

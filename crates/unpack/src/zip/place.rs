@@ -1,28 +1,29 @@
-//! Where a member stands in the stream, and where its findings go.
+//! Where a member stands in the stream, where its findings go, and where it gives back what it read too much.
 
 use std::collections::VecDeque;
 
 use stream::{Class, Finding, Limits};
 
+use super::held::Held;
+
 /// Where a member stands, and what it has to say.
 pub(super) struct Place<'a> {
-    /// Bytes of input taken so far, by all.
+    /// Bytes read so far, by all.
     pub at: u64,
     /// Whether no more input follows.
     pub last: bool,
     pub limits: &'a Limits,
     pub notes: &'a mut VecDeque<Finding>,
+    pub held: &'a mut Held,
     /// Whether only what matters wherever an archive hides is reported.
     pub searching: bool,
 }
 
 impl Place<'_> {
-    /// Notes something in front of `ahead`, the bytes looked at last.
-    pub fn note_behind(&mut self, ahead: &[u8], class: Class, name: &'static str) {
-        let at = self.at;
-        self.at -= ahead.len() as u64;
-        self.note(class, name);
-        self.at = at;
+    /// The last bytes read are none of the reader's: they will be read again.
+    pub fn give_back(&mut self, bytes: &[u8]) {
+        self.at -= bytes.len() as u64;
+        self.held.give_back(bytes);
     }
 
     /// Notes something here. A reader that searches keeps malformedness to itself: it may have found no archive at all.

@@ -187,6 +187,14 @@ impl End {
         }
     }
 
+    /// How long the zip64 record is, if that makes sense: no writer adds much to the fixed part.
+    pub fn zip64_bytes(bytes: &[u8]) -> Option<u64> {
+        const BEFORE_SIZE: u64 = 12;
+        const BYTES_MAX: u64 = 0xffff;
+        let told = le64(bytes, 4).checked_add(BEFORE_SIZE)?;
+        (Kind::Zip64End.fixed_bytes() as u64..=BYTES_MAX).contains(&told).then_some(told)
+    }
+
     /// What both records say together, and whether they contradict each other.
     pub fn with_zip64(self, wide: End) -> (End, bool) {
         let agree = |narrow: u64, wide: u64, unknown: u64| narrow == unknown || narrow == wide;

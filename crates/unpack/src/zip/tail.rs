@@ -1,6 +1,7 @@
 //! The variable part of a local or central header: name, extra fields, comment, read as they stream.
 //!
-//! Bounds: `name_bytes_max` of the name and of a Unicode name; of other extra fields 32 bytes of zip64.
+//! Bounds: `name_bytes_max` of the name and of a Unicode name; of other extra fields 32 bytes of zip64. A search keeps
+//! the whole header up to the end of its name, 4 KiB at most.
 
 use sha2::{Digest, Sha256};
 use zlib_rs::crc32::crc32;
@@ -15,10 +16,13 @@ pub(super) type NameDigest = [u8; 16];
 /// A header on its way in.
 pub(super) struct Tail {
     pub header: Header,
-    pub is_central: bool,
     /// Where the header began in the stream.
     pub at: u64,
     name_bytes_max: usize,
+    /// The fixed part and the name as they were read, where they may have to be given back.
+    kept: Option<Vec<u8>>,
+    /// Bytes of the fixed part that come once more.
+    fixed_left: u16,
     name: Vec<u8>,
     digest: Sha256,
     name_crc: u32,
@@ -30,12 +34,14 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    pub fn new(header: Header, is_central: bool, at: u64, name_bytes_max: usize) -> Tail {
+    /// The rest of a local header that begins at `at`.
+    pub fn local(header: Header, at: u64, name_bytes_max: usize) -> Tail {
         Tail {
             header,
-            is_central,
             at,
             name_bytes_max,
+            kept: None,
+            fixed_left: 0,
             name: Vec::new(),
             digest: Sha256::new(),
             name_crc: 0,
@@ -47,13 +53,32 @@ impl Tail {
         }
     }
 
+    /// The rest of a central header; what stands behind its signature is read once more, as everything here is searched.
+    pub fn central(header: Header, at: u64, name_bytes_max: usize) -> Tail {
+        const BEHIND_SIGNATURE: u16 = 42;
+        Tail { fixed_left: BEHIND_SIGNATURE, ..Tail::local(header, at, name_bytes_max) }
+    }
+
+    /// Keeps what is read up to the end of the name, `fixed` in front of it, until the name has been judged.
+    pub fn keep(self, fixed: &[u8]) -> Tail {
+        Tail { kept: Some(fixed.to_vec()), ..self }
+    }
+
+    /// The bytes kept, if those of the name that come next are none that an archiver would write.
+    pub fn refuse(&mut self, input: &[u8]) -> Option<Vec<u8>> {
+        let name = &input[..input.len().min(usize::from(self.name_left))];
+        let is_odd = name.iter().any(|&byte| byte < 32 || byte == 127);
+        self.kept.take_if(|_| is_odd)
+    }
+
     pub const fn is_complete(&self) -> bool {
-        self.name_left == 0 && self.extra_left == 0 && self.comment_left == 0
+        self.fixed_left == 0 && self.name_left == 0 && self.extra_left == 0 && self.comment_left == 0
     }
 
     /// Takes what belongs to the header from the front of `input`.
     pub fn read(&mut self, input: &[u8]) -> usize {
-        let (name, rest) = split(input, &mut self.name_left);
+        let (_, rest) = split(input, &mut self.fixed_left);
+        let (name, rest) = split(rest, &mut self.name_left);
         self.read_name(name);
         let (extra, rest) = split(rest, &mut self.extra_left);
         self.extra.read(extra, self.name_bytes_max);
@@ -68,6 +93,9 @@ impl Tail {
         let Some(&last) = bytes.last() else {
             return;
         };
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(bytes);
+        }
         self.ends_with_slash = last == b'/' || last == b'\\';
         self.digest.update(bytes);
         self.name_crc = crc32(self.name_crc, bytes);
@@ -92,11 +120,6 @@ impl Tail {
     pub const fn is_directory(&self) -> bool {
         let empty = self.header.compressed == 0 && self.header.uncompressed == 0;
         self.ends_with_slash && empty && !self.header.has_descriptor()
-    }
-
-    /// Whether the name is one that an archiver would write: used where a header was found by searching.
-    pub fn name_is_plausible(&self) -> bool {
-        !self.name.iter().any(|&byte| byte < 32 || byte == 127)
     }
 }
 

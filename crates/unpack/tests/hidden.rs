@@ -1,0 +1,192 @@
+//! What looks like a zip record hides no member behind it or in it, and the law holds at every cut.
+
+mod driver;
+
+use driver::Node;
+use stream::{Event, FileType, Fuel, Limits, ReadAt, Stage, Step, Window, law};
+use zlib_rs::crc32::crc32;
+
+const CONTENT: &[u8] = b"content that is reached, reached, reached and reached again";
+
+/// Every signature that begins a record other than a member.
+const SIGNATURES: [&[u8]; 8] =
+    [b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b"PK\x05\x05", b"PK\x06\x08", b"PK\x07\x08", b"PK00"];
+
+/// What local and central headers of a deflated member share, and its content.
+fn member(content: &[u8]) -> ([u8; 24], Vec<u8>) {
+    let mut packed = vec![0; content.len() + 64];
+    let config = zlib_rs::DeflateConfig { window_bits: -15, ..zlib_rs::DeflateConfig::default() };
+    let (packed, _) = zlib_rs::compress_slice(&mut packed, content, config);
+    let mut common = [0; 24];
+    (common[0], common[4]) = (20, 8);
+    common[10..14].copy_from_slice(&crc32(0, content).to_le_bytes());
+    common[14..18].copy_from_slice(&(packed.len() as u32).to_le_bytes());
+    common[18..22].copy_from_slice(&(content.len() as u32).to_le_bytes());
+    common[22] = 1;
+    (common, packed.to_vec())
+}
+
+/// A member named `m`, without directory.
+fn local(content: &[u8]) -> Vec<u8> {
+    let (common, packed) = member(content);
+    [b"PK\x03\x04", &common[..], &[0; 2], b"m", &packed].concat()
+}
+
+/// An archive of one member, with this comment.
+fn archive(content: &[u8], comment: &[u8]) -> Vec<u8> {
+    let (local, (common, _)) = (local(content), member(content));
+    let central = [b"PK\x01\x02\x14\0", &common[..], &[0; 16], b"m"].concat();
+    let (bytes, offset) = (central.len() as u32, local.len() as u32);
+    let end = [b"PK\x05\x06\0\0\0\0\x01\0\x01\0", &bytes.to_le_bytes()[..], &offset.to_le_bytes()].concat();
+    [&local, &central, &end, &(comment.len() as u16).to_le_bytes()[..], comment].concat()
+}
+
+/// A local header that passes for one, with a name and extra fields of these lengths.
+fn decoy(name: &[u8], extra_bytes: u16) -> Vec<u8> {
+    let lengths = [(name.len() as u16).to_le_bytes(), extra_bytes.to_le_bytes()].concat();
+    [b"PK\x03\x04\x14\0\0\0\x08\0", &[0; 16][..], &lengths, name].concat()
+}
+
+/// The reader of a type, as one type that the harness can make again and again.
+struct Reader(Box<dyn Stage>);
+
+impl Reader {
+    fn of(file_type: FileType) -> Reader {
+        Reader(unpack::opener(file_type, &Limits::default()).expect("there is a reader"))
+    }
+}
+
+impl Stage for Reader {
+    fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
+        self.0.step(input, output, fuel)
+    }
+
+    fn finish(&mut self, kept: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
+        self.0.finish(kept, output, fuel)
+    }
+}
+
+/// Everything that is told of `bytes` by a reader of `file_type`, whose law is checked.
+fn told(file_type: FileType, bytes: &[u8]) -> Vec<law::Told> {
+    if bytes.len() < 1000 {
+        law::holds(|| Reader::of(file_type), bytes);
+        law::holds_at_every_cut(|| Reader::of(file_type), bytes);
+    }
+    law::tell(Reader::of(file_type), bytes)
+}
+
+fn reaches(file_type: FileType, bytes: &[u8]) -> bool {
+    told(file_type, bytes).iter().any(|told| matches!(told, law::Told::Content(content) if content == CONTENT))
+}
+
+#[test]
+fn a_signature_in_front_of_an_archive_hides_nothing() {
+    for signature in SIGNATURES {
+        for junk in [&b""[..], b"P", b"PK", b"MZ", b"MZPK\x01", b"PK\x03\x04"] {
+            for behind in [&b""[..], b"P", b"PK", b"xx"] {
+                let bytes = [junk, signature, behind, &archive(CONTENT, b"")].concat();
+                assert!(reaches(FileType::Binary, &bytes), "{}", bytes.escape_ascii());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_signature_behind_a_member_hides_nothing() {
+    for signature in SIGNATURES {
+        for junk in [&b""[..], b"P", b"PK", b"junk"] {
+            for file_type in [FileType::Zip, FileType::Binary] {
+                let bytes = [&local(b"first"), junk, signature, &archive(CONTENT, b"")].concat();
+                assert!(reaches(file_type, &bytes), "{file_type:?} {}", bytes.escape_ascii());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_record_that_ends_in_the_middle_of_a_signature_hides_nothing() {
+    for signature in SIGNATURES {
+        for filler in 0..60 {
+            let bytes = [&local(b"first"), signature, &vec![0; filler], &archive(CONTENT, b"")].concat();
+            assert!(reaches(FileType::Zip, &bytes), "{}", bytes.escape_ascii());
+        }
+    }
+}
+
+#[test]
+fn a_central_header_cannot_swallow_members() {
+    let (common, _) = member(CONTENT);
+    let mut central = [b"PK\x01\x02\x14\0", &common[..], &[0; 16]].concat();
+    // Extra field and comment go on for longer than the archive.
+    central[30..34].fill(0xff);
+    let bytes = [&local(b"first"), &central[..], &archive(CONTENT, b"")].concat();
+    assert!(reaches(FileType::Zip, &bytes));
+    assert!(reaches(FileType::Binary, &bytes));
+}
+
+#[test]
+fn a_local_header_that_is_none_gives_back_all_that_it_took() {
+    for name in [&b"\x01"[..], b"name\x7f", b"PK\x03\x04", b"P\x00"] {
+        let bytes = [b"MZ", &decoy(name, 0xffff)[..], &archive(CONTENT, b"")].concat();
+        assert!(reaches(FileType::Binary, &bytes), "{}", name.escape_ascii());
+        let long = [&[b'n'; 3000][..], name].concat();
+        let bytes = [b"MZ", &decoy(&long, 0xffff)[..], &archive(CONTENT, b"")].concat();
+        assert!(reaches(FileType::Binary, &bytes), "long {}", name.escape_ascii());
+    }
+    // The archive is the name.
+    let mut bytes = [b"MZ", &decoy(b"", 9)[..], &archive(CONTENT, b"")].concat();
+    bytes[2 + 26] = 40;
+    assert!(reaches(FileType::Binary, &bytes));
+}
+
+#[test]
+fn what_follows_a_comment_with_a_member_in_it_is_told() {
+    let comment = [&local(b"second")[..], b"end of the comment"].concat();
+    let bytes = [&archive(b"first", &comment)[..], b"behind"].concat();
+    let told = told(FileType::Zip, &bytes);
+    let contents = told.iter().filter_map(|told| match told {
+        law::Told::Content(content) => Some(content.as_slice()),
+        _ => None,
+    });
+    assert_eq!(contents.collect::<Vec<_>>(), [&b"first"[..], b"second", b"behind"]);
+}
+
+#[test]
+fn a_size_that_lies_at_the_very_end_costs_no_content() {
+    const CONTENT: &[u8] = b"ends like a record: PK";
+    let length = CONTENT.len() as u8;
+    let packed = [&[1, length, 0, !length, 0xff], CONTENT].concat();
+    for short in 1..4 {
+        let (mut common, _) = member(CONTENT);
+        common[14..18].copy_from_slice(&(packed.len() as u32 - short).to_le_bytes());
+        let bytes = [b"PK\x03\x04", &common[..], &[0; 2], b"m", &packed].concat();
+        let told = told(FileType::Zip, &bytes);
+        let opened = told.iter().filter(|told| matches!(told, law::Told::Open(_))).count();
+        assert!(opened == 1 && law::content(&told) == CONTENT, "{told:?}");
+    }
+}
+
+#[test]
+fn a_window_edge_may_cut_a_signature() {
+    for filler in 4080..4100 {
+        let bytes = [b"MZ", &vec![b'x'; filler][..], b"PK\x01\x02", &archive(CONTENT, b"")].concat();
+        for piece in [4096, 8192] {
+            assert!(reaches_in_pieces(&bytes, piece), "{filler} {piece}");
+        }
+        let root = Node::open(Default::default(), bytes, 1);
+        assert!(root.children.iter().any(|child| child.content == CONTENT), "{filler}");
+    }
+}
+
+fn reaches_in_pieces(bytes: &[u8], piece: usize) -> bool {
+    let mut stage = Reader::of(FileType::Binary);
+    let (mut at, mut found) = (0, Vec::new());
+    while at < bytes.len() {
+        let mut output = Window::with_capacity(4096);
+        let end = bytes.len().min(at - at % piece + piece);
+        let step = stage.step(&bytes[at..end], &mut output, &mut Fuel::unlimited());
+        at += step.taken;
+        found.extend_from_slice(output.filled());
+    }
+    found == CONTENT
+}
