@@ -59,6 +59,8 @@ pub struct Inspection {
     cleared: u64,
     second_readings: u32,
     expanded: u64,
+    /// Bytes in the spools of all readers.
+    spooled: u64,
     exhausted: bool,
     ledger: Ledger,
     units: VecDeque<Unit>,
@@ -91,6 +93,9 @@ struct Unit {
 /// What each decompressor is granted whatever others have: enough for bzip2.
 const CODEC_BYTES_MIN: u32 = 4 << 20;
 
+/// What is told when the spool refuses.
+const SPOOL_EXCEEDED: &str = "Heuristics.Limits.Exceeded.Spool";
+
 /// How many parts are remembered after their end: as many as fit one window, all but empty.
 const UNITS_MAX: usize = 64;
 
@@ -108,6 +113,7 @@ impl Inspection {
             cleared: 0,
             second_readings: 0,
             expanded: 0,
+            spooled: 0,
             exhausted: false,
             ledger: Ledger::default(),
             units: VecDeque::new(),
@@ -275,13 +281,14 @@ impl Inspection {
 
         let mut window = self.lend(target);
         let Step { taken, event } = reader.work.step(input, &mut window, fuel);
+        let at = reader.at - reader.began;
         let stalled = event == Event::Idle && taken == 0 && !fuel.is_empty();
         let mut told = self.settle(target, window);
         if let (Event::Verbatim, Some(target)) = (&event, target) {
             told = self.node(target).window.push(&input[..taken]);
             debug_assert_eq!(told, taken, "verbatim content is lost");
         }
-        reader.spool.pass(reader.at - reader.began, &input[..taken]);
+        let overfull = spool(reader, &input[..taken], &mut self.spooled, self.engine.limits.spool_bytes_max);
         reader.at += taken as u64;
         if let (Some(clock), Some(started)) = (self.clock, started) {
             reader.nanos += clock().saturating_sub(started);
@@ -289,6 +296,9 @@ impl Inspection {
         if stalled {
             self.found(node, slot, index, Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Stall", 0), false);
             return self.cut_off(node, index);
+        }
+        if overfull {
+            self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), false);
         }
         self.heed(node, slot, index, event, told, false);
     }
@@ -326,9 +336,8 @@ impl Inspection {
             Event::Keep(range) => {
                 let reader = &mut node.readers[index];
                 let at = reader.at - reader.began;
-                if !reader.spool.ask(range, at, self.engine.limits.spool_bytes_max) {
-                    let finding = Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Spool", at);
-                    self.found(node, slot, index, finding, at_end);
+                if !reader.spool.ask(range, at) {
+                    self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), at_end);
                 }
             }
             Event::End => self.cut_off(node, index),
@@ -393,6 +402,15 @@ impl Inspection {
         let verdict = std::mem::take(&mut self.ledger).verdict(&self.context);
         self.out.push_back(Out::Verdict(verdict));
     }
+}
+
+/// Keeps what the reader wants kept of what it took; whether something was refused for the first time.
+fn spool(reader: &mut Reader, taken: &[u8], spooled: &mut u64, bytes_max: u32) -> bool {
+    let before = reader.spool.len();
+    let allowed = u64::from(bytes_max).saturating_sub(*spooled);
+    let refused = reader.spool.pass(reader.at - reader.began, taken, allowed);
+    *spooled += reader.spool.len() - before;
+    refused
 }
 
 /// Events: what a reader's words do to the tree.
@@ -584,6 +602,7 @@ impl Inspection {
     fn cut_off(&mut self, node: &mut Node, index: usize) {
         let reader = &mut node.readers[index];
         reader.ended = true;
+        self.spooled -= std::mem::take(&mut reader.spool).len();
         let second_reading = reader.second_reading;
         if std::mem::take(&mut reader.forked) {
             self.second_readings -= 1;

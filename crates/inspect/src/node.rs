@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use scan::Scan;
 use sha2::{Digest, Sha256};
-use stream::{Event, FileType, Fuel, Object, ReadAt, Stage, Step, Window};
+use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 
 use crate::StageTime;
 
@@ -199,43 +199,4 @@ pub(crate) enum Open {
     Container { id: u32, parent: u32, path: Arc<[Box<str>]>, object: Box<Object> },
     /// Content that nobody reads: header fields, and objects beyond a limit.
     Unread,
-}
-
-/// Bytes kept for a reader's `finish`.
-#[derive(Debug, Default)]
-pub(crate) struct Spool {
-    start: u64,
-    end: u64,
-    bytes: Vec<u8>,
-}
-
-impl Spool {
-    /// Asks for a range, none of it passed yet; whether it is granted.
-    pub fn ask(&mut self, range: core::ops::Range<u64>, at: u64, bytes_max: u32) -> bool {
-        let granted =
-            self.bytes.is_empty() && range.start >= at && range.end.saturating_sub(range.start) <= bytes_max.into();
-        if granted {
-            (self.start, self.end) = (range.start, range.end);
-        }
-        granted
-    }
-
-    /// Keeps what is wanted of `bytes`, which stand at `offset`.
-    pub fn pass(&mut self, offset: u64, bytes: &[u8]) {
-        let from = self.start.max(offset);
-        let to = self.end.min(offset + bytes.len() as u64);
-        if from < to {
-            self.bytes.extend_from_slice(&bytes[(from - offset) as usize..(to - offset) as usize]);
-        }
-    }
-}
-
-impl ReadAt for Spool {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> usize {
-        let Some(skip) = offset.checked_sub(self.start).and_then(|skip| usize::try_from(skip).ok()) else { return 0 };
-        let Some(kept) = self.bytes.get(skip..) else { return 0 };
-        let count = kept.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&kept[..count]);
-        count
-    }
 }

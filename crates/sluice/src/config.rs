@@ -59,6 +59,8 @@ pub struct LimitSettings {
     pub ratio_free_bytes: u64,
     /// Working memory of one decompressor.
     pub codec_bytes_max: u32,
+    /// What is kept of a mail for formats that are read from their end.
+    pub spool_bytes_max: u32,
 }
 
 /// `[resources]`
@@ -244,6 +246,7 @@ impl Default for LimitSettings {
             ratio_max: limits.ratio_max,
             ratio_free_bytes: limits.ratio_free_bytes,
             codec_bytes_max: limits.codec_bytes_max,
+            spool_bytes_max: limits.spool_bytes_max,
         }
     }
 }
@@ -263,6 +266,7 @@ impl LimitSettings {
             ratio_max: self.ratio_max,
             ratio_free_bytes: self.ratio_free_bytes,
             codec_bytes_max: self.codec_bytes_max,
+            spool_bytes_max: self.spool_bytes_max,
             ..Limits::default()
         }
     }

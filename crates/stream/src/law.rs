@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{Event, Fuel, Note, Nothing, Object, Stage, Step, Window};
+use crate::{Event, Fuel, Note, Object, Spool, Stage, Step, Window};
 
 /// What a stage told, adjacent content joined.
 #[derive(Clone, PartialEq)]
@@ -143,11 +143,12 @@ struct Run {
     random: u64,
     told: Vec<Told>,
     depth: usize,
+    spool: Spool,
 }
 
 impl Run {
     fn new(stage: Box<dyn Stage>, schedule: Schedule) -> Run {
-        Run { stage, schedule, random: schedule.seed, told: Vec::new(), depth: 0 }
+        Run { stage, schedule, random: schedule.seed, told: Vec::new(), depth: 0, spool: Spool::default() }
     }
 
     fn over(mut self, input: &[u8], cut: impl Fn(usize, usize) -> usize) -> Vec<Told> {
@@ -166,6 +167,7 @@ impl Run {
                 assert!(taken == given.len() || fuel.is_empty() || taken > 0, "no progress at {at}: {given:?}");
             }
             let verbatim = &given[..taken];
+            self.spool.pass(at as u64, verbatim, u64::MAX);
             at += taken;
             if self.hear(event, verbatim, &window, input, at) {
                 return self.told;
@@ -174,7 +176,7 @@ impl Run {
         loop {
             let mut window = Window::with_capacity(self.vary(self.schedule.window));
             let mut fuel = Fuel::new(self.vary_u64(self.schedule.fuel));
-            let event = self.stage.finish(&Nothing, &mut window, &mut fuel);
+            let event = self.stage.finish(&self.spool, &mut window, &mut fuel);
             assert!(event != Event::Verbatim, "verbatim needs input");
             assert!(event != Event::Idle || fuel.is_empty(), "idle in finish with fuel left");
             if self.hear(event, b"", &window, input, at) {
@@ -200,7 +202,10 @@ impl Run {
                 self.depth = self.depth.checked_sub(1).expect("more objects closed than opened");
                 self.told.push(Told::Close);
             }
-            Event::Keep(range) => self.told.push(Told::Keep(range)),
+            Event::Keep(range) => {
+                assert!(self.spool.ask(range.clone(), at as u64), "not to be kept at {at}: {range:?}");
+                self.told.push(Told::Keep(range));
+            }
             Event::Note(note) => {
                 let fork = matches!(note, Note::Fork(_));
                 self.told.push(Told::Note(note));
@@ -280,6 +285,42 @@ mod tests {
         fn finish(&mut self, _: &dyn ReadAt, _: &mut Window, _: &mut Fuel) -> Event {
             Event::End
         }
+    }
+
+    /// Asks for all but its first byte, and tells it at the end.
+    #[derive(Default)]
+    struct Keeper {
+        asked: bool,
+        at: u64,
+    }
+
+    impl Stage for Keeper {
+        fn step(&mut self, input: &[u8], _: &mut Window, fuel: &mut Fuel) -> Step {
+            if !std::mem::replace(&mut self.asked, true) {
+                return Step::tell(0, Event::Keep(1..u64::MAX));
+            }
+            let count = fuel.allows(input.len());
+            fuel.burn(count);
+            Step::idle(count)
+        }
+
+        fn finish(&mut self, kept: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
+            if fuel.is_empty() {
+                return Event::Idle;
+            }
+            fuel.burn(1);
+            let mut byte = [0];
+            let count = kept.read_at(1 + self.at, &mut byte);
+            self.at += 1;
+            output.push(&byte[..count]);
+            if count == 0 { Event::End } else { Event::Wrote }
+        }
+    }
+
+    #[test]
+    fn what_a_stage_asks_to_keep_is_there_at_the_end() {
+        holds(Keeper::default, b"a stream of a few words");
+        assert_eq!(content(&tell(Keeper::default(), b"abc")), b"bc");
     }
 
     #[test]

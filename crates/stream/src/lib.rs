@@ -4,7 +4,7 @@
 //! (crate `inspect`) owns the windows and the fuel and is the only place where bytes move on.
 //!
 //! This crate knows no format and no protocol; it does no I/O. It holds the verb ([`Stage`], [`Step`], [`Event`]), what
-//! a stage is given ([`Window`], [`Fuel`], [`ReadAt`]), what it tells ([`Object`], [`Note`], [`Finding`],
+//! a stage is given ([`Window`], [`Fuel`], [`ReadAt`], of which [`Spool`] is one), what it tells ([`Object`], [`Note`], [`Finding`],
 //! [`FileType`]) and the bounds of an inspection ([`Limits`]).
 //!
 //! # The law
@@ -24,6 +24,7 @@ mod fuel;
 pub mod law;
 mod limits;
 mod object;
+mod spool;
 mod stage;
 mod window;
 
@@ -32,5 +33,6 @@ pub use finding::{Class, Finding};
 pub use fuel::Fuel;
 pub use limits::Limits;
 pub use object::{Coding, Kind, Object};
+pub use spool::Spool;
 pub use stage::{Event, Note, Nothing, ReadAt, Stage, Step};
 pub use window::Window;

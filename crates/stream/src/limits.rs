@@ -23,7 +23,7 @@ pub struct Limits {
     pub field_bytes_max: u32,
     /// Bytes of one window between two stages.
     pub window_bytes: u32,
-    /// Bytes kept for one object at the request of a stage.
+    /// Bytes kept at the request of stages, over the whole of an inspection at any one time.
     pub spool_bytes_max: u32,
     /// Bytes of working memory (dictionary, block) that one decompressor may take.
     pub codec_bytes_max: u32,
@@ -43,7 +43,7 @@ impl Default for Limits {
             name_bytes_max: 1_024,
             field_bytes_max: 8_192,
             window_bytes: 4_096,
-            spool_bytes_max: 1 << 20,
+            spool_bytes_max: 32 << 20,
             codec_bytes_max: 64 << 20,
             directory_entries_max: 10_000,
         }

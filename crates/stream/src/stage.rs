@@ -71,8 +71,9 @@ pub enum Event {
     Close,
     /// A remark on the content.
     Note(Note),
-    /// The stage asks that this range of its own input, none of it taken yet, be kept for `finish`. A refusal is the
-    /// driver's finding; the stage goes on without.
+    /// The stage asks that this range of its own input, none of it taken yet, be kept for `finish`. The range may reach
+    /// beyond the end of the input. It may ask again, in ascending order. A refusal is the driver's finding; the stage
+    /// goes on without, or with what was kept of the front.
     Keep(Range<u64>),
     /// The stage is done; bytes that it has not taken are none of its business.
     End,
@@ -109,8 +110,8 @@ impl Event {
 
 /// Bytes that can be read again at their offset in the stream.
 pub trait ReadAt {
-    /// Copies what is kept from `offset` on into `buffer` and returns how many bytes that were; 0 when that offset is
-    /// not kept.
+    /// Copies what is kept from `offset` on into `buffer` and returns how many bytes that were: fewer than fit only
+    /// where a gap or the end follows, 0 when that offset is not kept.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> usize;
 }
 
