@@ -2,13 +2,16 @@
 //!
 //! The first byte of the data varies the cut; the rest is the stream.
 
-use stream::{Event, Finding, Fuel, Limits, Note, Nothing, Stage, Window};
+use stream::{Event, Finding, Fuel, Limits, Note, Spool, Stage, Window};
 
 use crate::compressed::Compressed;
 use crate::{HEAD_BYTES, bzip2, gzip, recognise, tar, xz, zip};
 
 /// The most content that is looked at; bombs are the driver's business.
 const CONTENT_BYTES_MAX: u64 = 4 << 20;
+
+/// The most that is kept for a stage.
+const SPOOL_BYTES_MAX: u64 = 4 << 20;
 
 /// Fuzz body: recognises `data` and every head of it that a driver could offer, and opens what was recognised.
 pub fn fuzz_recognise(data: &[u8]) {
@@ -68,25 +71,34 @@ enum Told {
     Open(stream::Object),
     Close,
     Finding(Finding),
+    /// A second reading, and what it told where one is run.
+    Fork(Finding, Vec<Told>),
     End(usize),
     /// More content than is looked at.
     Enough,
 }
 
+/// Runs a stage, and the second reading that it offers first.
 fn tell(stage: &mut dyn Stage, input: &[u8], piece: usize, window: usize) -> Vec<Told> {
+    read(stage, input, piece, window, &mut 1)
+}
+
+fn read(stage: &mut dyn Stage, input: &[u8], piece: usize, window: usize, forks_left: &mut u32) -> Vec<Told> {
     let mut told = Vec::new();
+    let mut spool = Spool::default();
     let (mut at, mut depth) = (0, 0u32);
     loop {
         let mut output = Window::with_capacity(window);
         let mut fuel = Fuel::new(1 << 16);
         let offered = &input[at..at + piece.min(input.len() - at)];
         let (taken, event) = if offered.is_empty() {
-            (0, stage.finish(&Nothing, &mut output, &mut fuel))
+            (0, stage.finish(&spool, &mut output, &mut fuel))
         } else {
             let step = stage.step(offered, &mut output, &mut fuel);
             assert!(step.taken > 0 || step.event != Event::Idle, "no progress");
             (step.taken, step.event)
         };
+        spool.pass(at as u64, &offered[..taken], SPOOL_BYTES_MAX.saturating_sub(spool.len()));
         at += taken;
         let content = match event {
             Event::Verbatim => &offered[..taken],
@@ -109,9 +121,15 @@ fn tell(stage: &mut dyn Stage, input: &[u8], piece: usize, window: usize) -> Vec
                 told.push(Told::Close);
             }
             Event::Note(Note::Finding(finding)) => told.push(Told::Finding(finding)),
-            Event::Note(Note::Fork(_)) | Event::Keep(_) => {
-                unreachable!("no stage here asks for that")
+            Event::Note(Note::Fork(finding)) => {
+                let second = forks_left.checked_sub(1).and_then(|left| {
+                    *forks_left = left;
+                    stage.alternative()
+                });
+                let other = second.map(|mut second| read(second.as_mut(), &input[at..], piece, window, forks_left));
+                told.push(Told::Fork(finding, other.unwrap_or_default()));
             }
+            Event::Keep(range) => assert!(spool.ask(range, at as u64), "ranges are asked for in order"),
             Event::End => {
                 assert_eq!(depth, 0, "ended with an object open");
                 told.push(Told::End(at));

@@ -6,6 +6,8 @@
 //! all of a directory or end record but its signature, comments included, where only records count: what looks like
 //! such a record cannot swallow a member. Reading goes on behind the end record.
 //!
+//! What a header or a member swallows is watched: an end record in it that no end record follows is reported.
+//!
 //! Whoever reads too far gives the bytes back, and they are fed again before the input is: see `held`.
 //!
 //! The searching reader looks for archives inside of other files. It tells members only, and no malformedness, for what
@@ -30,6 +32,7 @@ mod place;
 mod record;
 mod tail;
 mod unsized_raw;
+mod watch;
 
 use std::collections::VecDeque;
 
@@ -43,6 +46,7 @@ use member::{Member, Turn};
 use place::Place;
 use record::{End, Header, Kind};
 use tail::Tail;
+use watch::Watch;
 
 /// The longest fixed part of a record.
 const HEAD: usize = Kind::Zip64End.fixed_bytes();
@@ -72,11 +76,14 @@ pub(crate) struct Zip {
     /// The central header that is quietly passed.
     listing: Option<Box<Tail>>,
     directory: Directory,
+    /// Sees what the members swallow, until an end record speaks of them.
+    watch: Watch,
     /// Whether an end record has been seen, so that what follows is a second archive.
     ended: bool,
     /// Whether a second archive has been reported.
     second_told: bool,
     local_finder: memmem::Finder<'static>,
+    central_finder: memmem::Finder<'static>,
     record_finder: memmem::Finder<'static>,
 }
 
@@ -103,9 +110,11 @@ impl Zip {
             quiet_until: 0,
             listing: None,
             directory: Directory::new(limits.directory_entries_max as usize),
+            watch: Watch::default(),
             ended: false,
             second_told: false,
             local_finder: memmem::Finder::new(b"PK\x03\x04"),
+            central_finder: memmem::Finder::new(b"PK\x01\x02"),
             record_finder: memmem::Finder::new(b"PK"),
         }
     }
@@ -183,6 +192,9 @@ impl Zip {
         };
         let turn = member.turn(input, output, fuel, &mut place);
         self.at = place.at;
+        if let Turn::Step(Step { taken, .. }) = &turn {
+            self.watch.pass(&input[..*taken]);
+        }
         if !matches!(turn, Turn::Done) {
             self.state = State::Member(member);
             return turn;
@@ -220,17 +232,14 @@ impl Zip {
 
     /// How many of the first bytes cannot begin a record.
     fn run_without_record(&self, input: &[u8]) -> usize {
-        let (finder, needle) = match self.is_stray() {
-            true => (&self.local_finder, &b"PK\x03\x04"[..]),
-            false => (&self.record_finder, &b"PK"[..]),
+        let is_record = |at: &usize| self.at + *at as u64 != self.refused_at && Kind::is_possible(&input[*at..]);
+        let first = |finder: &memmem::Finder| finder.find_iter(input).find(is_record);
+        let found = match self.is_stray() {
+            true => first(&self.local_finder).into_iter().chain(first(&self.central_finder)).min(),
+            false => first(&self.record_finder),
         };
-        let is_new = |at: usize| self.at + at as u64 != self.refused_at;
-        let found = finder.find_iter(input).find(|&at| is_new(at) && Kind::is_possible(&input[at..]));
-        found.unwrap_or_else(|| {
-            let tails = (1..needle.len()).map(|length| (input.len().saturating_sub(length), &needle[..length]));
-            let mut tails = tails.filter(|(at, tail)| is_new(*at) && input.ends_with(tail));
-            tails.next().map_or(input.len(), |(at, _)| at)
-        })
+        let mut ends = input.len().saturating_sub(3)..input.len();
+        found.or_else(|| ends.find(is_record)).unwrap_or(input.len())
     }
 
     /// Bytes that are no record: told as a gap, unless they belong to a record or to another format.
@@ -270,7 +279,7 @@ impl Zip {
 
     /// Whether nothing of an archive has been found where it is not known that there is one.
     const fn is_stray(&self) -> bool {
-        self.searching && self.directory.is_empty()
+        self.searching && self.directory.is_empty() && self.listing.is_none()
     }
 
     /// Where the head began.
@@ -285,7 +294,8 @@ impl Zip {
         match kind {
             Kind::Local => true,
             _ if self.listing.is_some() => false,
-            Kind::Central | Kind::End | Kind::Zip64End | Kind::Zip64Locator => !self.is_stray(),
+            Kind::Central => true,
+            Kind::End | Kind::Zip64End | Kind::Zip64Locator => !self.is_stray(),
             Kind::DirectorySignature | Kind::ArchiveExtra => !self.is_stray() && expected,
             Kind::Marker => expected && self.directory.is_empty() && !self.ended,
         }
@@ -366,6 +376,7 @@ impl Zip {
     fn end_record(&mut self, end: End) {
         let fresh = Directory::new(self.limits.directory_entries_max as usize);
         let nothing_new = self.directory.is_empty();
+        self.watch = Watch::default();
         let directory = std::mem::replace(&mut self.directory, fresh);
         if std::mem::replace(&mut self.ended, true) {
             self.second_archive();
@@ -395,12 +406,13 @@ impl Zip {
         }
         let taken = tail.read(input);
         self.at += taken as u64;
+        self.watch.pass(&input[..taken]);
         if !tail.is_complete() && !last {
             self.state = State::Header(tail);
             return Turn::Step(Step::idle(taken));
         }
         if !tail.is_complete() {
-            self.note(Class::Truncated, "Heuristics.Truncated.Zip");
+            self.no_end_record();
         } else if tail.is_directory() {
             let member = Member::new(&tail, self.at);
             self.directory.member(Entry { compressed: Size::of(0), ..member.into_entry(self.at) });
@@ -411,6 +423,14 @@ impl Zip {
         Turn::step_or_again(taken)
     }
 
+    /// The input is over and the archive is not. Who looks for an end record all the same finds what was swallowed.
+    fn no_end_record(&mut self) {
+        if std::mem::take(&mut self.watch).found() {
+            self.note(Class::Ambiguous, "Heuristics.Ambiguous.Zip.Hidden");
+        }
+        self.note(Class::Truncated, "Heuristics.Truncated.Zip");
+    }
+
     /// What to tell when the input is over and no member is open.
     fn end(&mut self) -> Turn {
         if std::mem::take(&mut self.gap) {
@@ -418,7 +438,7 @@ impl Zip {
         }
         if self.listing.take().is_some() || !self.directory.is_empty() {
             self.directory = Directory::new(0);
-            self.note(Class::Truncated, "Heuristics.Truncated.Zip");
+            self.no_end_record();
             return Turn::Again;
         }
         Turn::Step(Step::tell(0, Event::End))

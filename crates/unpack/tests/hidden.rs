@@ -139,6 +139,56 @@ fn a_local_header_that_is_none_gives_back_all_that_it_took() {
     assert!(reaches(FileType::Binary, &bytes));
 }
 
+/// The names of the findings.
+fn findings(file_type: FileType, bytes: &[u8]) -> Vec<String> {
+    let told = told(file_type, bytes);
+    let notes = told.iter().filter_map(|told| match told {
+        law::Told::Note(stream::Note::Finding(finding)) => Some(finding.name.to_string()),
+        _ => None,
+    });
+    notes.collect()
+}
+
+const HIDDEN: &str = "Heuristics.Ambiguous.Zip.Hidden";
+
+#[test]
+fn an_archive_that_a_header_or_a_member_swallows_is_reported() {
+    let archive = archive(CONTENT, b"");
+    // Its extra field, its name, and data that are said to be bzip2's.
+    let in_extra = [&decoy(b"name", 0xffff)[..], &archive].concat();
+    let in_name = [&decoy(&[b'n'; 4000], 0)[..3000], &archive].concat();
+    let mut in_data = [&decoy(b"name", 0)[..], b"BZh9", &[0; 20], &archive].concat();
+    (in_data[8], in_data[18], in_data[22]) = (12, 255, 255);
+    for bytes in [in_extra, in_name, in_data] {
+        for (file_type, junk) in [(FileType::Zip, &b""[..]), (FileType::Binary, b"MZ")] {
+            let bytes = [junk, &bytes].concat();
+            let findings = findings(file_type, &bytes);
+            assert!(
+                reaches(file_type, &bytes) || findings.iter().any(|name| name == HIDDEN),
+                "{file_type:?} {findings:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_archive_within_a_whole_archive_is_not_hidden() {
+    let outer = archive(&archive(CONTENT, b""), b"");
+    assert_eq!(findings(FileType::Zip, &outer), Vec::<String>::new());
+    assert_eq!(findings(FileType::Binary, &[b"MZ", &outer[..]].concat()), Vec::<String>::new());
+}
+
+#[test]
+fn a_directory_without_a_member_that_is_believed_is_reported() {
+    // A version, and flags, that no archiver writes and no reader of directories looks at.
+    for odd in [4, 7] {
+        let mut bytes = [b"MZ", &archive(CONTENT, b"")[..]].concat();
+        bytes[2 + odd] = 0xff;
+        let findings = findings(FileType::Binary, &bytes);
+        assert!(findings.contains(&"Heuristics.Ambiguous.Zip.CentralOnly".into()), "{odd} {findings:?}");
+    }
+}
+
 #[test]
 fn what_follows_a_comment_with_a_member_in_it_is_told() {
     let comment = [&local(b"second")[..], b"end of the comment"].concat();

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use stream::{Event, FileType, Finding, Fuel, Limits, Note, Nothing, Object, Window};
+use stream::{Event, FileType, Finding, Fuel, Limits, Note, Object, Spool, Stage, Window};
 
 /// An object and what was found in it.
 pub struct Node {
@@ -38,22 +38,28 @@ impl Node {
     }
 
     fn read(&mut self, depth: u32) {
-        let Some(mut stage) = unpack::opener(self.file_type, &Limits::default()) else {
-            return;
-        };
+        if let Some(stage) = unpack::opener(self.file_type, &Limits::default()) {
+            self.read_by(stage, 0, depth);
+        }
+    }
+
+    /// Reads the content from `start` on, and every second reading of it.
+    fn read_by(&mut self, mut stage: Box<dyn Stage>, start: usize, depth: u32) {
         let mut output = Window::with_capacity(8192);
-        let mut at = 0;
+        let mut spool = Spool::default();
+        let mut at = start;
         let mut open: Option<(Object, Vec<u8>)> = None;
         loop {
             output.clear();
             let mut fuel = Fuel::unlimited();
             let offered = &self.content[at..self.content.len().min(at + 16384)];
             let (taken, event) = if offered.is_empty() {
-                (0, stage.finish(&Nothing, &mut output, &mut fuel))
+                (0, stage.finish(&spool, &mut output, &mut fuel))
             } else {
                 let step = stage.step(offered, &mut output, &mut fuel);
                 (step.taken, step.event)
             };
+            spool.pass((at - start) as u64, &offered[..taken], u64::MAX);
             at += taken;
             match event {
                 Event::Idle => {}
@@ -65,9 +71,13 @@ impl Node {
                     self.children.push(Node::open(object, content, depth - 1));
                 }
                 Event::Note(Note::Finding(finding)) => self.findings.push(finding),
-                Event::Note(Note::Fork(_)) | Event::Keep(_) => {
-                    unreachable!("no stage here does that")
+                Event::Note(Note::Fork(finding)) => {
+                    self.findings.push(finding);
+                    if let Some(second) = stage.alternative() {
+                        self.read_by(second, at, depth);
+                    }
                 }
+                Event::Keep(range) => assert!(spool.ask(range, (at - start) as u64), "ranges are asked for in order"),
                 Event::End => return,
             }
         }
