@@ -52,6 +52,14 @@ impl Source {
         Body { front: fields, at: 0, rest }
     }
 
+    /// The size on the wire of mail `index`, within some hundred bytes.
+    pub fn wire_bytes(&self, index: usize) -> u64 {
+        match self {
+            Source::Files(mails) => mails[index % mails.len()].wire.len() as u64,
+            Source::Generated { bytes } => *bytes,
+        }
+    }
+
     /// Payload of mail `index`.
     pub fn payload_bytes(&self, index: usize) -> u64 {
         match self {

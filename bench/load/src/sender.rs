@@ -232,7 +232,7 @@ impl<'a> Session<'a> {
         }
         match self.state {
             State::Banner => self.say(b"EHLO client.test\r\n", State::Hello, driver),
-            State::Hello => self.say(b"MAIL FROM:<sender@client.test>\r\n", State::Mail, driver),
+            State::Hello => self.mail_from(driver),
             State::Mail => self.say(b"RCPT TO:<user@sink.test>\r\n", State::Rcpt, driver),
             State::Rcpt => self.say(b"DATA\r\n", State::Data, driver),
             State::Data => {
@@ -253,9 +253,15 @@ impl<'a> Session<'a> {
             && let Some(mail) = driver.next_mail()
         {
             self.mail = mail;
-            return self.say(b"MAIL FROM:<sender@client.test>\r\n", State::Mail, driver);
+            return self.mail_from(driver);
         }
         self.say(b"QUIT\r\n", State::Quit, driver);
+    }
+
+    /// Begins a mail; its size is announced, as mail servers do (RFC 1870).
+    fn mail_from(&mut self, driver: &mut Driver<'a>) {
+        let size = driver.run.source.wire_bytes(self.mail);
+        self.say(format!("MAIL FROM:<sender@client.test> SIZE={size}\r\n").as_bytes(), State::Mail, driver);
     }
 
     fn say(&mut self, command: &[u8], state: State<'a>, driver: &mut Driver<'a>) {

@@ -59,6 +59,12 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// Whether content is either passed as it is or refused, whatever is found.
+    pub fn only_rejects(&self) -> bool {
+        let actions = [self.on_infected, self.on_limit, self.on_ambiguous, self.on_encrypted, self.on_malformed];
+        actions.iter().all(|action| matches!(action, Action::Pass | Action::Reject))
+    }
+
     /// The action for one class.
     pub const fn action(&self, class: Class) -> Action {
         match class {

@@ -106,6 +106,33 @@ fn a_virus_behind_the_head_window_never_gets_its_final_dot() {
 }
 
 #[test]
+fn a_mail_announced_as_larger_than_the_head_window_streams_at_once() {
+    let mail = stuffed(&large_mail(300_000));
+    for (size, settings, streams) in [
+        (" SIZE=300000", "", true),
+        ("", "", false),
+        (" SIZE=200000", "", false),
+        (" SIZE=300000", "on_infected = \"blank\"", false),
+    ] {
+        let sink = Sink::start(Behaviour::default());
+        let gateway = Gateway::start(&sink.forward(), settings);
+        let mut wire = gateway.connect();
+        wire.talk(&format!("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>{size}\nS: 250 *\nC: RCPT TO:<c@d>"));
+        wire.talk("S: 250 *\nC: DATA\nS: 354 *");
+        wire.send(&mail[..100_000]);
+        let begun = || sink.commands().iter().any(|command| command == "DATA");
+        if streams {
+            wait_for(|| begun().then_some(()), "the content to begin");
+        }
+        assert_eq!(begun(), streams, "{size:?} {settings:?}");
+        wire.send(&mail[100_000..]);
+        wire.send(b".\r\n");
+        wire.expect("250 *");
+        assert_eq!(sink.wait(1).len(), 1);
+    }
+}
+
+#[test]
 fn blank_overwrites_the_part_and_tells_the_recipient() {
     let sink = Sink::start(Behaviour::default());
     let gateway = Gateway::start(&sink.forward(), "on_infected = \"blank\"");

@@ -58,8 +58,8 @@ enum State {
 }
 
 impl Intake {
-    /// For the message `id` of a session.
-    pub fn new(session: &Session, id: &str) -> Intake {
+    /// For the message `id` of a session, whose client announced a size or not.
+    pub fn new(session: &Session, id: &str, announced: Option<u64>) -> Intake {
         let site = session.edge.site.borrow().clone();
         let listener = session.door.listener.clone();
         let policy = listener.policy();
@@ -75,13 +75,16 @@ impl Intake {
             hostname: &site.config.hostname,
             id,
         };
+        let head_window = site.config.resources.head_window_bytes;
+        // What will not fit need not wait, unless there is something to be done with it that needs the whole.
+        let streams = policy.only_rejects() && announced.is_some_and(|bytes| bytes > head_window as u64);
         Intake {
             id: id.into(),
             header: if listener.received { message::received(&origin) } else { String::new() },
             listener,
             policy,
             held: Held::new(site.pool.clone()),
-            window_bytes: site.config.resources.head_window_bytes,
+            window_bytes: if streams { 0 } else { head_window },
             inspection: Inspection::new(site.engine.clone(), Context { policy, object, explain: false }),
             cleared: 0,
             received: 0,

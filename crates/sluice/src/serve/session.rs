@@ -211,7 +211,7 @@ impl Session {
     /// The content may come.
     fn begin(&mut self) {
         let transaction = self.transaction.as_ref().expect("the server half asks for recipients first");
-        self.intake = Some(Box::new(Intake::new(self, &transaction.id)));
+        self.intake = Some(Box::new(Intake::new(self, &transaction.id, transaction.mail.size)));
         self.server.begin();
     }
 
