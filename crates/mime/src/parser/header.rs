@@ -5,8 +5,8 @@
 //! package, and the second reading takes it for garbage and goes on, as Thunderbird does. The line `From ` of mbox
 //! files is told as a field.
 //!
-//! Past `Limits::fields_max` fields the rest of the header is told as one field. The value of a `Content-*` field that
-//! is longer than `Limits::field_bytes_max` is read up to there, which is a finding.
+//! Past `Limits::fields_max` fields the rest of the header is told as one field, and of the value of a `Content-*` field
+//! no more than `Limits::field_bytes_max` is read. Both are findings.
 
 mod line;
 mod value;

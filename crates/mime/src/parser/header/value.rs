@@ -33,7 +33,7 @@ impl Reader {
     pub(super) fn open_field(&mut self, header: &mut Header) {
         header.in_field = true;
         if header.open {
-            return;
+            return self.one_field_more(header);
         }
         header.open = true;
         header.fields += 1;
@@ -43,6 +43,15 @@ impl Reader {
             coding: Coding::Identity,
             ..Object::default()
         }));
+    }
+
+    /// A field begins that is told as part of the one before it, which is told once.
+    fn one_field_more(&mut self, header: &mut Header) {
+        if header.fields == self.bounds.fields_max {
+            header.fields += 1;
+            let finding = self.finding(Class::Limit, "Heuristics.Limits.Exceeded.Fields");
+            self.tell(Tell::Finding(finding));
+        }
     }
 
     /// The field before the place is complete: reads what it means, and closes it unless it holds the rest of a header
