@@ -225,7 +225,7 @@ fn the_hops_refusal_is_the_clients() {
          C: MAIL FROM:<a@b>
          S: 250 *
          C: RCPT TO:<nobody@mx.test>
-         S: 550 5.1.1 No such user
+         S: 550 5.1.1 No such user (id *
          C: RCPT TO:<c@mx.test>
          S: 250 2.1.5 Ok
          C: DATA

@@ -178,7 +178,7 @@ impl Session {
     /// Hands a recipient to the next hop, which is leased for the first one.
     async fn recipient(&mut self, rcpt: RcptTo) -> Reply {
         let Some(transaction) = &mut self.transaction else { return Reply::new(503, (5, 5, 1), "Say MAIL first") };
-        let reply = match &mut transaction.hop {
+        let mut reply = match &mut transaction.hop {
             Some(hop) => hop.recipient(&rcpt).await,
             None => {
                 let peer = Peer {
@@ -193,13 +193,10 @@ impl Session {
                 let facts = &self.door.facts;
                 let (hop, reply) = Hop::lease(forward, &hostname, &self.edge.leases, facts, mail, &rcpt, &peer).await;
                 transaction.hop = hop;
-                let mut reply = reply;
-                if transaction.hop.is_none() {
-                    message::sign(&mut reply, &transaction.id);
-                }
                 reply
             }
         };
+        message::sign(&mut reply, &transaction.id);
         if reply.is_positive() {
             transaction.recipients.push(rcpt);
         } else {
