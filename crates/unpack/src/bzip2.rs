@@ -7,6 +7,19 @@ use ::bzip2::{Decompress, Status};
 use stream::{Class, Limits};
 
 use crate::codec::{Collected, Decoder, Fault, Progress, Told};
+use crate::formats::{Format, Reads};
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "bzip2",
+    methods: "several streams",
+    not_read: "",
+    reads: Reads::Stream,
+    memory: "3.7 MB, or 2.3 MB where `codec_bytes_max` asks for it",
+    decoder: "bzip2 (libbz2-rs)",
+    fuzz: "unpack_bzip2",
+    compared_with: "`bzip2 -d`",
+};
 
 const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Bzip2.Data");
 const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.Bzip2");

@@ -12,7 +12,20 @@ use zlib_rs::crc32::crc32;
 
 use crate::codec::{Collected, Decoder, Fault, Progress, Told, le16, le32};
 use crate::deflate::Deflate;
+use crate::formats::{Format, Reads};
 use crate::name;
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "gzip",
+    methods: "deflate, several members, padding",
+    not_read: "",
+    reads: Reads::Stream,
+    memory: "41 KiB",
+    decoder: "zlib-rs",
+    fuzz: "unpack_gzip",
+    compared_with: "the members of the public archives, `gzip -d`",
+};
 
 const HEADER: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Gzip.Header");
 const HEADER_CRC: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Gzip.HeaderCrc");

@@ -11,6 +11,7 @@ mod bzip2;
 mod codec;
 mod compressed;
 mod deflate;
+pub mod formats;
 mod fuzz;
 mod gzip;
 mod name;

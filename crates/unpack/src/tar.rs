@@ -26,11 +26,24 @@ use std::collections::VecDeque;
 use stream::{Class, Event, Finding, Fuel, Kind, Limits, Object, ReadAt, Stage, Step, Window};
 
 use crate::codec::Collected;
+use crate::formats::{Format, Reads};
 use crate::name;
 use header::Header;
 pub(crate) use header::{BLOCK, looks_like_header};
 use meta::Meta;
 use pax::Pax;
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "tar",
+    methods: "v7, ustar, pax, GNU, star; sparse members without their holes",
+    not_read: "",
+    reads: Reads::Stream,
+    memory: "3 KiB",
+    decoder: "own",
+    fuzz: "unpack_tar",
+    compared_with: "bsdtar, over the public archives",
+};
 
 const BLOCK_BYTES: u64 = BLOCK as u64;
 

@@ -26,12 +26,25 @@ use stream::{Class, Limits};
 use zlib_rs::crc32::crc32;
 
 use crate::codec::{Collected, Decoder, Fault, Progress, Told, le32};
+use crate::formats::{Format, Reads};
 use block::Block;
 use check::Check;
 use filter::Chain;
 use header::{HEADER_BYTES_MAX, Header, Refused};
 use index::{Index, Seen};
 use lzma2::{Broken, Lzma2};
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "xz",
+    methods: "LZMA2, delta, all branch filters; several streams, all checks",
+    not_read: "unknown filters",
+    reads: Reads::Stream,
+    memory: "dictionary up to `codec_bytes_max`, growing with the data; 110 KiB",
+    decoder: "own",
+    fuzz: "unpack_xz",
+    compared_with: "`xz -d`, the test files of XZ Utils",
+};
 
 const HEADER: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Xz.Header");
 const NO_HEADER: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Xz.Header");

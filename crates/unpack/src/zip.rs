@@ -40,6 +40,7 @@ use memchr::memmem;
 use stream::{Class, Event, Finding, Fuel, Limits, Object, ReadAt, Stage, Step, Window};
 
 use crate::codec::{Collected, le16, le32};
+use crate::formats::{Format, Reads};
 use directory::{Directory, Entry, Size};
 use held::Held;
 use member::{Member, Turn};
@@ -47,6 +48,18 @@ use place::Place;
 use record::{End, Header, Kind};
 use tail::Tail;
 use watch::Watch;
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "zip",
+    methods: "stored, deflate (8), bzip2 (12), xz (95); zip64, descriptors, prefix, several archives",
+    not_read: "encryption, members of split archives in other files",
+    reads: Reads::Stream,
+    memory: "56 bytes for each of `directory_entries_max` members, one decoder",
+    decoder: "own; methods as their streams",
+    fuzz: "unpack_zip",
+    compared_with: "bsdtar, over the public archives",
+};
 
 /// The longest fixed part of a record.
 const HEAD: usize = Kind::Zip64End.fixed_bytes();

@@ -7,6 +7,19 @@ use zlib_rs::adler32::adler32;
 
 use crate::codec::{Collected, Decoder, Fault, Progress, Told};
 use crate::deflate::Deflate;
+use crate::formats::{Format, Reads};
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "zlib",
+    methods: "deflate",
+    not_read: "preset dictionaries",
+    reads: Reads::Stream,
+    memory: "41 KiB",
+    decoder: "zlib-rs",
+    fuzz: "unpack_recognise",
+    compared_with: "zlib-rs",
+};
 
 const HEADER: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Zlib.Header");
 const DICTIONARY: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.ZlibDictionary");
