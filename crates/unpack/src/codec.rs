@@ -16,7 +16,8 @@ pub(crate) trait Decoder: Send {
     /// What is missing when the input ends here, after a call with empty input that did nothing.
     fn missing(&self) -> Option<Fault>;
 
-    /// Bytes that were taken in search of a continuation and that belong to what follows the stream.
+    /// Bytes that were taken and are not the stream's, once it is over or broken: what was read ahead or in search of a
+    /// continuation.
     fn surplus(&self) -> &[u8] {
         &[]
     }

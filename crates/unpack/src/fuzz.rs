@@ -4,8 +4,10 @@
 
 use stream::{Event, Finding, Fuel, Limits, Note, Spool, Stage, Window};
 
+use crate::codec::Decoder;
 use crate::compressed::Compressed;
-use crate::{HEAD_BYTES, bzip2, gzip, recognise, tar, xz, zip};
+use crate::ppmd::{Ending, ModelH, OfSevenZip, OfZip, Ppmd};
+use crate::{HEAD_BYTES, bzip2, gzip, recognise, tar, trial, xz, zip};
 
 /// The most content that is looked at; bombs are the driver's business.
 const CONTENT_BYTES_MAX: u64 = 4 << 20;
@@ -50,6 +52,32 @@ pub fn fuzz_zip(data: &[u8]) {
 /// Fuzz body: reads a tar archive.
 pub fn fuzz_tar(data: &[u8]) {
     compare(data, |limits| Box::new(tar::Tar::new(limits)));
+}
+
+/// Fuzz body: decodes PPMd. The second byte tells the order and the flavour, the third the memory.
+pub fn fuzz_ppmd(data: &[u8]) {
+    let [cut, order, memory, stream @ ..] = data else {
+        return;
+    };
+    let model = || ModelH::new(2 + u32::from(order % 63), (1 << 11) + (u32::from(*memory) << 9), 64 << 10);
+    match order >> 7 {
+        0 => compare_decoder(*cut, stream, || {
+            Some(Ppmd::<_, OfSevenZip>::new(model()?, Ending::After(1 << 16), "data", "truncated"))
+        }),
+        _ => compare_decoder(*cut, stream, || {
+            Some(Ppmd::<_, OfZip>::new(model()?, Ending::EndSymbol(None), "data", "truncated"))
+        }),
+    }
+}
+
+fn compare_decoder<D: Decoder>(cut: u8, stream: &[u8], make: impl Fn() -> Option<D>) {
+    let (Some(mut first), Some(mut second)) = (make(), make()) else {
+        return;
+    };
+    let whole = trial::run(&mut first, stream, usize::MAX, 65536);
+    let piece = 1 + usize::from(cut) % 61;
+    let pieces = trial::run(&mut second, stream, piece, 1 + usize::from(cut) * 7);
+    assert!(whole == pieces, "pieces of {piece}");
 }
 
 fn compare(data: &[u8], make: impl Fn(&Limits) -> Box<dyn Stage>) {

@@ -15,15 +15,17 @@ pub mod formats;
 mod fuzz;
 mod gzip;
 mod name;
+mod ppmd;
 mod recognise;
 mod tar;
+mod trial;
 mod xz;
 mod zip;
 mod zlib;
 
 use stream::{FileType, Limits, Stage};
 
-pub use fuzz::{fuzz_bzip2, fuzz_gzip, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip};
+pub use fuzz::{fuzz_bzip2, fuzz_gzip, fuzz_ppmd, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip};
 pub use recognise::{HEAD_BYTES, recognise};
 
 use compressed::Compressed;

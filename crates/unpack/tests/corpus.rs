@@ -7,13 +7,14 @@ use proptest::sample::{Index, select};
 
 type Body = fn(&[u8]);
 
-const BODIES: [(&str, Body); 6] = [
+const BODIES: &[(&str, Body)] = &[
     ("unpack_recognise", unpack::fuzz_recognise),
     ("unpack_gzip", unpack::fuzz_gzip),
     ("unpack_zip", unpack::fuzz_zip),
     ("unpack_tar", unpack::fuzz_tar),
     ("unpack_bzip2", unpack::fuzz_bzip2),
     ("unpack_xz", unpack::fuzz_xz),
+    ("unpack_ppmd", unpack::fuzz_ppmd),
 ];
 
 fn seeds(folder: &str) -> Vec<Vec<u8>> {
@@ -26,7 +27,7 @@ fn seeds(folder: &str) -> Vec<Vec<u8>> {
 
 #[test]
 fn every_seed_replays() {
-    for (folder, body) in BODIES {
+    for &(folder, body) in BODIES {
         let seeds = seeds(folder);
         assert!(seeds.len() >= 5, "{folder} has few seeds");
         for seed in seeds {
@@ -37,7 +38,7 @@ fn every_seed_replays() {
 
 #[test]
 fn every_seed_replays_in_pieces_of_any_size() {
-    for (folder, body) in BODIES {
+    for &(folder, body) in BODIES {
         for mut seed in seeds(folder) {
             for cut in [0, 1, 3, 17, 60] {
                 seed[0] = cut;
@@ -49,7 +50,7 @@ fn every_seed_replays_in_pieces_of_any_size() {
 
 fn damaged() -> impl Strategy<Value = (Body, Vec<u8>)> {
     let all: Vec<(Body, Vec<u8>)> =
-        BODIES.iter().flat_map(|(folder, body)| seeds(folder).into_iter().map(|seed| (*body, seed))).collect();
+        BODIES.iter().flat_map(|&(folder, body)| seeds(folder).into_iter().map(move |seed| (body, seed))).collect();
     let damage = prop::collection::vec((any::<Index>(), any::<u8>()), 0..4);
     let parameters = (select(all), any::<u8>(), damage, any::<Index>(), any::<bool>());
     parameters.prop_map(|((body, mut seed), cut, damage, end, truncate)| {
