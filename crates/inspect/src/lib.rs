@@ -21,3 +21,12 @@ pub use boundary::{Blank, Context, In, ObjectReport, Out, Spotted, StageTime, Ve
 pub use inspection::{Engine, Inspection, Progress};
 pub use redact::Filler;
 pub use verdict::{Action, Policy};
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_inspection_can_go_on_in_another_thread() {
+        fn is_send<T: Send>() {}
+        is_send::<crate::Inspection>();
+    }
+}

@@ -25,6 +25,7 @@ use crate::{Finding, Fuel, Object, Window};
 /// * **Balance.** Each [`Event::Open`] has its [`Event::Close`]; `finish` closes what is still open before it ends.
 ///   Content ([`Event::Verbatim`], [`Event::Wrote`]) belongs to the innermost open object, and there is none outside of
 ///   one, except for a stage with a single unnamed output (a transfer decoder).
+/// * **Portable.** It holds nothing of the thread that it is called in: the next call may come from another.
 /// * **No error.** What is wrong with the content is a [`Note`]; afterwards the stage goes on as best it can or ends.
 pub trait Stage: Send {
     /// Takes a prefix of `input` and tells one thing.
