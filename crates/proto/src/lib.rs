@@ -9,4 +9,5 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod clamd;
 pub mod smtp;

@@ -6,8 +6,11 @@ use std::path::Path;
 #[test]
 fn every_seed_passes_its_fuzz_body() {
     type Body = fn(&[u8]);
-    let bodies: [(&str, Body); 2] =
-        [("proto_smtp_server", proto::smtp::fuzz_server), ("proto_smtp_client", proto::smtp::fuzz_client)];
+    let bodies: [(&str, Body); 3] = [
+        ("proto_smtp_server", proto::smtp::fuzz_server),
+        ("proto_smtp_client", proto::smtp::fuzz_client),
+        ("proto_clamd_server", proto::clamd::fuzz_server),
+    ];
     for (name, body) in bodies {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
         let mut count = 0;
