@@ -9,6 +9,8 @@ need cc gcc
 need swaks swaks
 if [ "${1:-}" != run ]; then
     need smtp-source postfix
+    need openssl openssl
+    perl -MNet::SSLeay -e 1 2>/dev/null || missing+=(libnet-ssleay-perl)
     need clamscan clamav
     need zip zip
     need xz xz-utils

@@ -13,6 +13,7 @@ const ALL: Extensions = Extensions {
     chunking: true,
     enhanced_status_codes: true,
     dsn: true,
+    starttls: true,
     xforward: true,
 };
 
@@ -32,7 +33,7 @@ impl Host {
 
     /// Hears `input`, in pieces of at most `piece` bytes, and returns what it answers.
     fn hear(&mut self, input: &[u8], piece: usize) -> String {
-        for piece in input.chunks(piece) {
+        'input: for piece in input.chunks(piece) {
             let mut at = 0;
             loop {
                 let mut window = Window::with_capacity(64);
@@ -52,6 +53,12 @@ impl Host {
                     ServerEvent::End { .. } => {
                         let replies = if self.lmtp { self.server.recipients() } else { 1 };
                         (0..replies).for_each(|_| self.server.reply(&Reply::new(250, (2, 0, 0), "Taken")));
+                    }
+                    ServerEvent::StartTls => {
+                        // The handshake, and what has come before it is gone.
+                        self.server.secured(0, ALL);
+                        self.events.push(event);
+                        break 'input;
                     }
                     _ => {}
                 }
@@ -108,6 +115,7 @@ fn a_session_with_everything_that_is_offered() {
          S: 250-CHUNKING
          S: 250-ENHANCEDSTATUSCODES
          S: 250-DSN
+         S: 250-STARTTLS
          S: 250-XFORWARD NAME ADDR PORT PROTO HELO SOURCE
          S: 250 SIZE 1000
          C: MAIL FROM:<a@b> SIZE=10 BODY=8BITMIME RET=HDRS ENVID=x+20y
@@ -163,6 +171,82 @@ fn commands_out_of_order_are_refused() {
 }
 
 #[test]
+fn starttls_begins_anew_and_is_not_offered_twice() {
+    let host = play(
+        Config { extensions: Extensions { starttls: true, ..Extensions::default() }, ..smtp() },
+        "S: 220 *
+         C: EHLO before
+         S: 250-mx.test
+         S: 250 STARTTLS
+         C: STARTTLS
+         S: 220 2.0.0 Begin
+         C: MAIL FROM:<a@b>
+         S: 503 5.5.1 Say EHLO first
+         C: STARTTLS
+         S: 502 *
+         C: EHLO after
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250-*
+         S: 250 *
+         C: MAIL FROM:<a@b>
+         S: 250 *
+         C: STARTTLS
+         S: 502 *",
+    );
+    assert_eq!(host.events.iter().filter(|event| **event == ServerEvent::StartTls).count(), 1);
+}
+
+#[test]
+fn commands_behind_starttls_in_the_clear_are_never_obeyed() {
+    let mut server = Server::new(smtp(), 0);
+    let injected = b"EHLO x\r\nSTARTTLS\r\nMAIL FROM:<evil@b>\r\nRCPT TO:<c@d>\r\n";
+    let (mut at, mut window) = (0, Window::with_capacity(64));
+    loop {
+        let (taken, event) = server.step(0, &injected[at..], &mut window);
+        at += taken;
+        if event == ServerEvent::StartTls {
+            break;
+        }
+    }
+    assert!(injected[at..].starts_with(b"MAIL"), "taken too far");
+    assert_eq!(server.step(0, &injected[at..], &mut window), (0, ServerEvent::Idle), "obeyed before the handshake");
+}
+
+#[test]
+fn where_tls_is_required_nothing_is_done_before_it() {
+    let extensions = Extensions { starttls: true, chunking: true, ..Extensions::default() };
+    play(
+        Config { tls_required: true, extensions, ..smtp() },
+        "S: 220 *
+         C: MAIL FROM:<a@b>
+         S: 530 5.7.0 Say STARTTLS first
+         C: EHLO x
+         S: 250-*
+         S: 250-*
+         S: 250 STARTTLS
+         C: MAIL FROM:<a@b>
+         S: 530 *
+         C: BDAT 4 LAST
+         C: ab
+         S: 503 *
+         C: NOOP
+         S: 250 *
+         C: STARTTLS
+         S: 220 *
+         C: HELO x
+         S: 250 mx.test
+         C: MAIL FROM:<a@b>
+         S: 250 *",
+    );
+}
+
+#[test]
 fn what_is_not_understood_is_said() {
     play(
         smtp(),
@@ -187,8 +271,8 @@ fn what_is_not_understood_is_said() {
          S: 252 *
          C: EXPN a
          S: 502 *
-         C: STARTTLS
-         S: 502 *
+         C: STARTTLS now
+         S: 501 *
          C: QUIT now
          S: 501 *
          C: LHLO x
@@ -272,6 +356,7 @@ fn lmtp_answers_for_each_recipient() {
          C: EHLO x
          S: 500 *
          C: LHLO x
+         S: 250-*
          S: 250-*
          S: 250-*
          S: 250-*

@@ -1,7 +1,10 @@
 //! The configuration: one TOML file, a struct for each table, checked before it is used.
 //!
-//! An unknown key, a wrong type or a wrong value is an error that names the file, the line and the column. The page of
+//! Next hops are in `forward`, TLS in `tls`. An unknown key, a wrong type or a wrong value is an error that names the file, the line and the column. The page of
 //! settings (`docs/configuration.md`) describes what stands here.
+
+mod forward;
+mod tls;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,6 +14,9 @@ use inspect::{Action, Policy};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 use stream::Limits;
+
+pub use forward::{Forward, Scheme};
+pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,6 +36,8 @@ pub struct Config {
     pub metrics: Metrics,
     /// How the log looks.
     pub log: Log,
+    /// Certificates, and what is spoken.
+    pub tls: Tls,
     /// The doors.
     #[serde(rename = "listener")]
     pub listeners: Vec<Listener>,
@@ -125,12 +133,20 @@ pub enum LogLevel {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listener {
-    /// What is spoken: `smtp` or `lmtp`.
+    /// What is spoken: `smtp`, `lmtp`.
     pub protocol: Protocol,
     /// Where.
     pub address: SocketAddr,
-    /// Where mail goes: `smtp://HOST:PORT`, `lmtp://HOST:PORT`, `lmtp:PATH`, `maildir:PATH` or `discard:`.
+    /// Where mail goes, or comes from.
     pub forward: Forward,
+    /// TLS with clients: `off`, `offer`, `require` or `implicit`.
+    #[serde(default)]
+    pub tls: ListenerTls,
+    /// STARTTLS towards the next hop: `off`, `opportunistic` or `require`.
+    #[serde(default)]
+    pub forward_tls: ForwardTls,
+    /// How the next hop proves who it is.
+    pub forward_verify: Option<Verify>,
     /// A signature matched.
     #[serde(default = "reject", deserialize_with = "action")]
     pub on_infected: Action,
@@ -201,21 +217,6 @@ pub enum BareLineEnds {
     Refuse,
 }
 
-/// Where mail goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Forward {
-    /// A server that speaks SMTP, as `host:port`.
-    Smtp(String),
-    /// A server that speaks LMTP, as `host:port`.
-    Lmtp(String),
-    /// A server that speaks LMTP on a UNIX socket.
-    LmtpSocket(PathBuf),
-    /// A Maildir.
-    Maildir(PathBuf),
-    /// Nowhere.
-    Discard,
-}
-
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -226,6 +227,7 @@ impl Default for Config {
             resources: Resources::default(),
             metrics: Metrics::default(),
             log: Log::default(),
+            tls: Tls::default(),
             listeners: Vec::new(),
         }
     }
@@ -284,6 +286,18 @@ impl Listener {
         }
     }
 
+    /// Whether what is spoken here and there fits together.
+    fn check_forward(&self) -> Result<(), String> {
+        let fits = match self.protocol {
+            Protocol::Smtp | Protocol::Lmtp => self.forward.takes_mail(),
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(format!("{} is no next hop for {:?}", self.forward, self.protocol).to_lowercase())
+        }
+    }
+
     fn quarantines(&self) -> bool {
         [self.on_infected, self.on_limit, self.on_ambiguous, self.on_encrypted, self.on_malformed]
             .contains(&Action::Quarantine)
@@ -302,6 +316,7 @@ impl Config {
         for path in &mut config.database.paths {
             *path = folder.join(&path);
         }
+        config.tls.count_paths_from(folder);
         Ok(config)
     }
 
@@ -322,6 +337,8 @@ impl Config {
             if self.listeners[..index].iter().any(same) {
                 return Err(format!("{place}: the address is used twice"));
             }
+            self.check_tls(listener).map_err(|reason| format!("{place}: {reason}"))?;
+            listener.check_forward().map_err(|reason| format!("{place}: {reason}"))?;
             if listener.quarantines() && listener.quarantine.is_none() {
                 return Err(format!(
                     "{place}: an action is \"quarantine\", but no folder is set: quarantine = \"PATH\""
@@ -364,62 +381,6 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-impl<'de> Deserialize<'de> for Forward {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Forward, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
-    }
-}
-
-impl std::str::FromStr for Forward {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Forward, String> {
-        if let Some(host) = text.strip_prefix("smtp://") {
-            return Ok(Forward::Smtp(host_port(host, 25)?));
-        }
-        if let Some(host) = text.strip_prefix("lmtp://") {
-            return Ok(Forward::Lmtp(host_port(host, 24)?));
-        }
-        match text.split_once(':') {
-            Some(("lmtp", path)) if path.starts_with('/') => Ok(Forward::LmtpSocket(path.into())),
-            Some(("maildir", path)) if !path.is_empty() => Ok(Forward::Maildir(path.into())),
-            Some(("discard", "")) => Ok(Forward::Discard),
-            _ => Err(format!(
-                "{text:?} is no next hop: smtp://HOST:PORT, lmtp://HOST:PORT, lmtp:/PATH, maildir:PATH or discard:"
-            )),
-        }
-    }
-}
-
-impl fmt::Display for Forward {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Forward::Smtp(host) => write!(f, "smtp://{host}"),
-            Forward::Lmtp(host) => write!(f, "lmtp://{host}"),
-            Forward::LmtpSocket(path) => write!(f, "lmtp:{}", path.display()),
-            Forward::Maildir(path) => write!(f, "maildir:{}", path.display()),
-            Forward::Discard => write!(f, "discard:"),
-        }
-    }
-}
-
-fn host_port(text: &str, default_port: u16) -> Result<String, String> {
-    let text = text.trim_end_matches('/');
-    if text.is_empty() {
-        return Err("the next hop has no host".into());
-    }
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
-        _ => (text, None),
-    };
-    match port.map(str::parse::<u16>) {
-        None => Ok(format!("{host}:{default_port}")),
-        Some(Ok(port)) if port != 0 => Ok(format!("{host}:{port}")),
-        Some(_) => Err(format!("{text:?} has no valid port")),
-    }
-}
 
 fn action<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Action, D::Error> {
     let text = String::deserialize(deserializer)?;
@@ -498,14 +459,5 @@ mod tests {
     fn quarantine_needs_a_folder() {
         let refusal = refusal(&format!("{LISTENER}on_infected = \"quarantine\"\n"));
         assert!(refusal.contains("no folder is set"), "{refusal}");
-    }
-
-    #[test]
-    fn next_hops_are_read_and_written_alike() {
-        for text in ["smtp://mail.example:2526", "lmtp://[::1]:24", "lmtp:/run/lmtp", "maildir:/var/mail/x", "discard:"]
-        {
-            assert_eq!(text.parse::<Forward>().unwrap().to_string(), text);
-        }
-        assert_eq!("smtp://mail.example".parse::<Forward>().unwrap().to_string(), "smtp://mail.example:25");
     }
 }

@@ -40,6 +40,8 @@ pub enum Asked {
     Reset,
     /// QUIT.
     Quit,
+    /// STARTTLS.
+    StartTls,
 }
 
 /// What the next hop said.
@@ -192,6 +194,18 @@ impl Client {
             None => self.expected.push_back(Asked::Chunk),
             Some(replies) => self.expect_done(replies),
         }
+    }
+
+    /// STARTTLS. When the hop has agreed, the host shakes hands and says [`Client::secured`]. Whatever came behind the
+    /// reply in the clear was said by nobody knows whom: the connection is of no more use then.
+    pub fn start_tls(&mut self) {
+        self.command("STARTTLS", Asked::StartTls);
+    }
+
+    /// The stream is encrypted from here on: what the hop has said before is forgotten, and EHLO is due again.
+    pub fn secured(&mut self) {
+        self.extensions = Extensions::default();
+        self.helo = false;
     }
 
     /// RSET.

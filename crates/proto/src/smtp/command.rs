@@ -20,6 +20,7 @@ pub(super) enum Command<'a> {
     Help,
     Quit,
     Xforward(&'a str),
+    StartTls,
 }
 
 /// How a client greets.
@@ -28,6 +29,15 @@ pub(super) enum Hello {
     Helo,
     Ehlo,
     Lhlo,
+}
+
+impl Command<'_> {
+    /// What RFC 3207, section 4, lets a client say before TLS where that is required. A chunk has to be read in any
+    /// case: it is refused for want of a sender.
+    pub fn is_allowed_in_the_clear(&self) -> bool {
+        use Command::{Bdat, Hello, Noop, Quit, StartTls};
+        matches!(self, Hello { .. } | StartTls | Noop | Quit | Bdat { .. })
+    }
 }
 
 impl<'a> Command<'a> {
@@ -54,12 +64,13 @@ impl<'a> Command<'a> {
             "BDAT" => Command::bdat(argument),
             "RSET" if argument.is_empty() => Ok(Command::Rset),
             "QUIT" if argument.is_empty() => Ok(Command::Quit),
-            "DATA" | "RSET" | "QUIT" => Err(Reply::new(501, (5, 5, 4), "No argument is allowed here")),
+            "STARTTLS" if argument.is_empty() => Ok(Command::StartTls),
+            "DATA" | "RSET" | "QUIT" | "STARTTLS" => Err(Reply::new(501, (5, 5, 4), "No argument is allowed here")),
             "NOOP" => Ok(Command::Noop),
             "VRFY" => Ok(Command::Vrfy),
             "HELP" => Ok(Command::Help),
             "XFORWARD" => Ok(Command::Xforward(argument)),
-            "EXPN" | "ETRN" | "TURN" | "STARTTLS" | "AUTH" => Err(Reply::new(502, (5, 5, 1), "Not offered here")),
+            "EXPN" | "ETRN" | "TURN" | "AUTH" => Err(Reply::new(502, (5, 5, 1), "Not offered here")),
             _ => Err(Reply::new(500, (5, 5, 2), "Not a command")),
         }
     }

@@ -21,6 +21,8 @@ pub struct Extensions {
     pub enhanced_status_codes: bool,
     /// RFC 3461.
     pub dsn: bool,
+    /// RFC 3207.
+    pub starttls: bool,
     /// Postfix's XFORWARD: NAME, ADDR, PORT, PROTO, HELO, SOURCE.
     pub xforward: bool,
 }
@@ -38,6 +40,7 @@ impl Extensions {
             "CHUNKING" => self.chunking = true,
             "ENHANCEDSTATUSCODES" => self.enhanced_status_codes = true,
             "DSN" => self.dsn = true,
+            "STARTTLS" => self.starttls = true,
             "XFORWARD" => self.xforward = true,
             _ => {}
         }
@@ -54,6 +57,7 @@ impl Extensions {
             (self.chunking, "CHUNKING"),
             (self.enhanced_status_codes, "ENHANCEDSTATUSCODES"),
             (self.dsn, "DSN"),
+            (self.starttls, "STARTTLS"),
             (self.xforward, "XFORWARD NAME ADDR PORT PROTO HELO SOURCE"),
         ];
         lines.extend(offered.iter().filter(|(offered, _)| *offered).map(|(_, name)| String::from(*name)));

@@ -15,6 +15,7 @@ const ALL: Extensions = Extensions {
     chunking: true,
     enhanced_status_codes: true,
     dsn: true,
+    starttls: true,
     xforward: true,
 };
 
@@ -50,6 +51,7 @@ fn serve(data: &[u8], piece: usize, lmtp: bool) -> (Vec<ServerEvent>, Vec<u8>, V
                     server.reply(&Reply::new(250, (2, 0, 0), "Ok"));
                 }
             }
+            ServerEvent::StartTls => server.secured(0, ALL),
             ServerEvent::Closed => break,
             ServerEvent::Idle if at == data.len() && taken == 0 => break,
             _ => {}

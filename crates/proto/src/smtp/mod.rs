@@ -6,7 +6,8 @@
 //! which is what SMTP smuggling needs.
 //!
 //! Extensions: PIPELINING (RFC 2920), SIZE (1870), 8BITMIME (6152), SMTPUTF8 (6531), CHUNKING (3030, without
-//! BINARYMIME), ENHANCEDSTATUSCODES (2034), DSN (3461), XFORWARD (Postfix). Not here: TLS and AUTH.
+//! BINARYMIME), ENHANCEDSTATUSCODES (2034), DSN (3461), STARTTLS (3207; the handshake is the
+//! host's), XFORWARD (Postfix). Not here: AUTH.
 
 mod client;
 mod command;

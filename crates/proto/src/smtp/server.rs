@@ -28,6 +28,8 @@ pub struct Config {
     pub protocol: Protocol,
     /// What is offered in the answer to EHLO.
     pub extensions: Extensions,
+    /// Whether no mail is taken before the stream is encrypted.
+    pub tls_required: bool,
     /// Recipients of one message; more are deferred by 452.
     pub recipients_max: u32,
     /// Wrong commands of one session; then it ends by 421.
@@ -48,6 +50,7 @@ impl Default for Config {
             hostname: "localhost".into(),
             protocol: Protocol::Smtp,
             extensions: Extensions::default(),
+            tls_required: false,
             recipients_max: 1_000,
             errors_max: 20,
             idle_commands_max: 100,
@@ -87,6 +90,9 @@ pub enum ServerEvent {
     },
     /// The transaction is void; answered already.
     Reset,
+    /// It wants TLS, and was told to begin. The host sends the outbox, throws away what else has come, for that was said
+    /// by nobody knows whom, shakes hands, and says [`Server::secured`].
+    StartTls,
     /// The session is over; what is in the outbox is the last.
     Closed,
 }
@@ -128,6 +134,8 @@ enum State {
     Chunk { left: u64, last: bool },
     /// A chunk that nobody wants, and what is answered after it.
     Swallow { left: u64, reply: Option<Reply> },
+    /// The host shakes hands.
+    Handshake,
     /// No more.
     Closed,
 }
@@ -199,9 +207,14 @@ impl Server {
         matches!(self.state, State::Command) && !self.transaction.mail
     }
 
-    /// Changes what is offered from the next EHLO on.
-    pub fn offer(&mut self, extensions: Extensions) {
-        self.config.extensions = extensions;
+    /// The stream is encrypted from here on: everything said before is forgotten, and this is offered.
+    pub fn secured(&mut self, now: u64, extensions: Extensions) {
+        self.config.extensions = Extensions { starttls: false, ..extensions };
+        self.config.tls_required = false;
+        self.transaction = Transaction::default();
+        (self.greeted, self.line) = (false, LineBuffer::default());
+        self.state = State::Command;
+        self.deadline = now.saturating_add(self.config.command_ms_max);
     }
 
     /// The deadline has passed: the session ends.
@@ -223,7 +236,7 @@ impl Server {
     pub fn step(&mut self, now: u64, input: &[u8], content: &mut Window) -> (usize, ServerEvent) {
         let (taken, event) = match &mut self.state {
             State::Closed => return (0, ServerEvent::Closed),
-            State::Asked(_) => return (0, ServerEvent::Idle),
+            State::Asked(_) | State::Handshake => return (0, ServerEvent::Idle),
             State::Command => self.command(input),
             State::Data(reader) => {
                 let read = reader.read(input, content);
@@ -341,8 +354,12 @@ impl Server {
     }
 
     fn obey(&mut self, command: Command<'_>) -> Result<ServerEvent, Reply> {
+        if self.config.tls_required && !command.is_allowed_in_the_clear() {
+            return Err(Reply::new(530, (5, 7, 0), "Say STARTTLS first"));
+        }
         match command {
             Command::Hello { domain, verb } => self.hello(domain, verb),
+            Command::StartTls => self.start_tls(),
             Command::Mail(text) => self.mail(text),
             Command::Rcpt(text) => self.rcpt(text),
             Command::Data => self.data(),
@@ -467,6 +484,18 @@ impl Server {
         }
         self.state = State::Asked(Question::Chunk { bytes, last });
         ServerEvent::Data
+    }
+
+    fn start_tls(&mut self) -> Result<ServerEvent, Reply> {
+        if !self.config.extensions.starttls {
+            return Err(Reply::new(502, (5, 5, 1), "Not offered here"));
+        }
+        if self.transaction.mail {
+            return Err(Reply::new(503, (5, 5, 1), "Not within a message"));
+        }
+        Reply::new(220, (2, 0, 0), "Begin").write(&mut self.outbox);
+        self.state = State::Handshake;
+        Ok(ServerEvent::StartTls)
     }
 
     fn xforward(&mut self, text: &str) -> Result<ServerEvent, Reply> {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::hop::HopFacts;
-use crate::config::Listener;
+use super::hop::Route;
+use crate::config::{Listener, Tls};
 
 /// A listener with its settings. After a reload there is a new one for the same sockets.
 pub struct Door {
@@ -20,16 +20,16 @@ pub struct Door {
     pub sockets: Arc<Mutex<Vec<TcpListener>>>,
     /// Who is in.
     pub gate: Arc<Gate>,
-    /// What is known of the next hop.
-    pub facts: Arc<HopFacts>,
+    /// The way to the next hop.
+    pub route: Route,
 }
 
 impl Door {
     /// Opens the sockets.
     ///
     /// # Errors
-    /// When the address cannot be had; the message names it.
-    pub fn open(listener: Listener, threads: usize) -> Result<Door, String> {
+    /// When the address cannot be had, or the next hop cannot be spoken to as it should; the message says which.
+    pub fn open(listener: Listener, tls: &Tls, threads: usize) -> Result<Door, String> {
         let failed = |error| format!("cannot listen on {}: {error}", listener.address);
         let mut sockets = vec![bind(listener.address).map_err(failed)?];
         let address = sockets[0].local_addr().map_err(failed)?;
@@ -38,7 +38,7 @@ impl Door {
         }
         Ok(Door {
             address,
-            facts: Arc::new(HopFacts::default()),
+            route: Route::new(&listener, tls)?,
             listener,
             sockets: Arc::new(Mutex::new(sockets)),
             gate: Arc::default(),
@@ -46,15 +46,17 @@ impl Door {
     }
 
     /// The same sockets with other settings.
-    pub fn with_settings(&self, listener: Listener) -> Door {
-        let same_hop = listener.forward == self.listener.forward;
-        Door {
-            facts: if same_hop { self.facts.clone() } else { Arc::default() },
+    ///
+    /// # Errors
+    /// When the next hop cannot be spoken to as it should.
+    pub fn with_settings(&self, listener: Listener, tls: &Tls) -> Result<Door, String> {
+        Ok(Door {
+            route: Route::new(&listener, tls)?.or_known(&self.route),
             listener,
             address: self.address,
             sockets: self.sockets.clone(),
             gate: self.gate.clone(),
-        }
+        })
     }
 }
 

@@ -15,7 +15,9 @@ use super::door::{Door, Refusal};
 use super::hop::{Hop, Leases};
 use super::session::{self, Session};
 use super::site::Site;
+use super::stream::Stream;
 use super::{Control, metrics};
+use crate::config::ListenerTls;
 
 /// What the sessions of one event loop share.
 pub struct Edge {
@@ -122,7 +124,7 @@ impl Edge {
 /// Learns what the next hop offers, before the first client asks.
 async fn probe(edge: Rc<Edge>, door: Arc<Door>) {
     let hostname = edge.site.borrow().config.hostname.clone();
-    Hop::probe(&door.listener.forward, &hostname, &edge.leases, &door.facts).await;
+    Hop::probe(&door.route, &hostname, &edge.leases).await;
 }
 
 async fn accept(edge: Rc<Edge>, socket: TcpListener, address: SocketAddr) {
@@ -148,11 +150,15 @@ fn admit(edge: &Rc<Edge>, door: Arc<Door>, stream: TcpStream, client: SocketAddr
         Ok(ticket) => {
             metrics.sessions_total.add(1);
             let session = Session::new(edge.clone(), door, client, ticket);
-            tokio::task::spawn_local(session.run(stream));
+            tokio::task::spawn_local(session.run(Stream::Tcp(stream)));
         }
         Err(refusal) => {
             metrics.sessions_refused_total.add(1);
             tracing::debug!(%client, ?refusal, "refused");
+            // A client that expects a handshake would not understand a word.
+            if door.listener.tls == ListenerTls::Implicit {
+                return;
+            }
             let text = match refusal {
                 Refusal::Full => "4.3.2 Too many sessions, try again later",
                 Refusal::TooMany => "4.7.0 Too many sessions from your address",

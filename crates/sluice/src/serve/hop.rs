@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use proto::smtp::{Extensions, MailFrom, Protocol, RcptTo, Reply};
 
 use super::maildir::Delivery;
 use super::smtp_hop::{Peer, SmtpHop};
-use crate::config::Forward;
+use super::tls::Connector;
+use crate::config::{Forward, Listener, Scheme, Tls};
 
 /// A next hop, leased for one message.
 pub enum Hop {
@@ -39,22 +40,21 @@ impl Hop {
     /// Leases a hop, and hands it the sender and the first recipient. The reply is the hop's to that recipient, or to
     /// what it refused before.
     pub async fn lease(
-        forward: &Forward,
+        route: &Route,
         hostname: &str,
         leases: &Leases,
-        facts: &HopFacts,
         mail: &MailFrom,
         rcpt: &RcptTo,
         peer: &Peer<'_>,
     ) -> (Option<Hop>, Reply) {
         let taken = Reply::new(250, (2, 1, 5), "Ok");
-        let Some((address, protocol)) = server(forward) else {
-            let Forward::Maildir(folder) = forward else { return (Some(Hop::Discard { recipients: 1 }), taken) };
+        let Some((address, protocol)) = route.server() else {
+            let Forward::Maildir(folder) = &route.forward else { return (Some(Hop::Discard { recipients: 1 }), taken) };
             let (folder, hostname) = (folder.clone(), hostname.into());
             let maildir = Maildir { folder, hostname, delivery: None, recipients: 1, carriage_return: false };
             return (Some(Hop::Maildir(maildir)), taken);
         };
-        let leased = SmtpHop::lease(&address, protocol, hostname, leases, facts, mail, rcpt, peer).await;
+        let leased = SmtpHop::lease(&address, protocol, route, hostname, leases, mail, rcpt, peer).await;
         match leased {
             Ok((hop, reply)) => (Some(Hop::Smtp(Box::new(hop))), reply),
             Err(reply) => (None, reply),
@@ -62,9 +62,9 @@ impl Hop {
     }
 
     /// Learns what a hop offers, if it is a server.
-    pub async fn probe(forward: &Forward, hostname: &str, leases: &Leases, facts: &HopFacts) {
-        if let Some((address, protocol)) = server(forward) {
-            SmtpHop::probe(&address, protocol, hostname, leases, facts).await;
+    pub async fn probe(route: &Route, hostname: &str, leases: &Leases) {
+        if let Some((address, protocol)) = route.server() {
+            SmtpHop::probe(&address, protocol, route, hostname, leases).await;
         }
     }
 
@@ -166,13 +166,49 @@ impl Maildir {
     }
 }
 
-/// The server behind a next hop, if there is one.
-fn server(forward: &Forward) -> Option<(String, Protocol)> {
-    match forward {
-        Forward::Smtp(address) => Some((address.clone(), Protocol::Smtp)),
-        Forward::Lmtp(address) => Some((address.clone(), Protocol::Lmtp)),
-        Forward::LmtpSocket(path) => Some((path.display().to_string(), Protocol::Lmtp)),
-        Forward::Maildir(_) | Forward::Discard => None,
+/// The way to a next hop: where it is, how it is spoken to, and what is known of it.
+pub struct Route {
+    /// Where it is.
+    pub forward: Forward,
+    /// How it is spoken to in TLS.
+    pub connector: Connector,
+    /// What is known of it.
+    pub facts: Arc<HopFacts>,
+    /// Connections that may be exchanged have the same: where they go and what was asked of them.
+    pub key: String,
+}
+
+impl Route {
+    /// The way that a listener is told.
+    ///
+    /// # Errors
+    /// As [`Connector::new`].
+    pub fn new(listener: &Listener, tls: &Tls) -> Result<Route, String> {
+        let Listener { forward, forward_tls, .. } = listener;
+        Ok(Route {
+            forward: forward.clone(),
+            connector: Connector::new(listener, tls)?,
+            facts: Arc::default(),
+            key: format!("{forward} {forward_tls:?} {:?}", listener.verify()),
+        })
+    }
+
+    /// The same, with what is known already where it leads to the same hop.
+    pub fn or_known(self, known: &Route) -> Route {
+        let facts = if self.forward == known.forward { known.facts.clone() } else { self.facts };
+        Route { facts, ..self }
+    }
+
+    /// The server at its end that takes mail, if there is one.
+    fn server(&self) -> Option<(String, Protocol)> {
+        match &self.forward {
+            Forward::Server { scheme: Scheme::Smtp | Scheme::Smtps, address } => {
+                Some((address.clone(), Protocol::Smtp))
+            }
+            Forward::Server { scheme: Scheme::Lmtp, address } => Some((address.clone(), Protocol::Lmtp)),
+            Forward::LmtpSocket(path) => Some((path.display().to_string(), Protocol::Lmtp)),
+            Forward::Maildir(_) | Forward::Discard => None,
+        }
     }
 }
 
@@ -206,9 +242,9 @@ const IDLE_MAX: usize = 32;
 
 impl Leases {
     /// A connection that waits.
-    pub fn take(&self, address: &str) -> Option<SmtpHop> {
+    pub fn take(&self, key: &str) -> Option<SmtpHop> {
         let mut idle = self.0.borrow_mut();
-        let waiting = idle.get_mut(address)?;
+        let waiting = idle.get_mut(key)?;
         // The longest unused ones are closed one by one, as load goes down.
         while let Some(hop) = waiting.pop() {
             if hop.is_fresh() {
@@ -219,9 +255,9 @@ impl Leases {
     }
 
     /// A connection that may be used again.
-    pub fn give(&self, address: &str, hop: SmtpHop) {
+    pub fn give(&self, key: &str, hop: SmtpHop) {
         let mut idle = self.0.borrow_mut();
-        let waiting = idle.entry(address.to_string()).or_default();
+        let waiting = idle.entry(key.to_string()).or_default();
         waiting.retain(SmtpHop::is_fresh);
         if waiting.len() < IDLE_MAX {
             waiting.push(hop);

@@ -67,10 +67,12 @@ impl Intake {
         let origin = Origin {
             hello: &session.hello,
             address: session.client.ip(),
-            with: match (listener.protocol, session.extended) {
-                (Protocol::Lmtp, _) => "LMTP",
-                (Protocol::Smtp, true) => "ESMTP",
-                (Protocol::Smtp, false) => "SMTP",
+            with: match (listener.protocol, session.extended, session.encrypted) {
+                (Protocol::Lmtp, _, false) => "LMTP",
+                (Protocol::Lmtp, _, true) => "LMTPS",
+                (Protocol::Smtp, true, false) => "ESMTP",
+                (Protocol::Smtp, _, true) => "ESMTPS",
+                (Protocol::Smtp, false, false) => "SMTP",
             },
             hostname: &site.config.hostname,
             id,
@@ -335,8 +337,7 @@ impl Intake {
             for rcpt in recipients {
                 let text = notice::text(&hostname, &id, &sender, &rcpt.path.to_string(), &verdict, &policy);
                 let null = Default::default();
-                let forward = &door.listener.forward;
-                let leased = Hop::lease(forward, &hostname, &edge.leases, &door.facts, &null, &rcpt, &peer).await;
+                let leased = Hop::lease(&door.route, &hostname, &edge.leases, &null, &rcpt, &peer).await;
                 let reply = send_notice(leased, &text, &edge.leases).await;
                 if !reply.is_positive() {
                     tracing::error!(id, to = %rcpt.path, %reply, "the recipient could not be told");

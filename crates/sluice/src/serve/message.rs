@@ -35,7 +35,7 @@ pub struct Origin<'a> {
     pub hello: &'a str,
     /// Where it came from.
     pub address: IpAddr,
-    /// `ESMTP`, `SMTP`, `LMTP`.
+    /// `ESMTP`, `SMTP`, `LMTP`; with an `S` behind it if the stream was encrypted (RFC 3848).
     pub with: &'a str,
     /// This gateway.
     pub hostname: &'a str,

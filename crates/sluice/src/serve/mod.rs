@@ -23,6 +23,8 @@ mod quarantine;
 mod session;
 mod site;
 mod smtp_hop;
+mod stream;
+mod tls;
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;

@@ -23,7 +23,8 @@ use super::hop::Hop;
 use super::intake::Intake;
 use super::message::{self, new_id};
 use super::smtp_hop::Peer;
-use crate::config::{Forward, Protocol};
+use super::stream::Stream;
+use crate::config::{Forward, ListenerTls, Protocol};
 
 /// Bytes read from a client at a time, to begin with and between messages.
 const INPUT_BYTES: usize = 4 << 10;
@@ -41,6 +42,7 @@ pub struct Session {
     pub(super) client: SocketAddr,
     pub(super) hello: String,
     pub(super) extended: bool,
+    pub(super) encrypted: bool,
     xforward: Vec<(String, String)>,
     _ticket: Ticket,
     server: Server,
@@ -80,6 +82,7 @@ impl Session {
                 Protocol::Lmtp => smtp::Protocol::Lmtp,
             },
             extensions: offered(&door, client),
+            tls_required: listener.tls == ListenerTls::Require,
             recipients_max: listener.recipients_max,
             ..smtp::Config::default()
         };
@@ -90,6 +93,7 @@ impl Session {
             client,
             hello: String::new(),
             extended: false,
+            encrypted: false,
             xforward: Vec::new(),
             _ticket: ticket,
             server: Server::new(config, 0),
@@ -101,9 +105,9 @@ impl Session {
     }
 
     /// Runs the session to its end.
-    pub async fn run(mut self, mut stream: TcpStream) {
+    pub async fn run(mut self, stream: Stream) {
         tracing::debug!(client = %self.client, "session begins");
-        let outcome = self.converse(&mut stream).await;
+        let outcome = self.converse(stream).await;
         if let Some(transaction) = self.transaction.take() {
             let reason = if outcome.is_err() { "the client was lost" } else { "the client left" };
             tracing::debug!(id = transaction.id, client = %self.client, reason, "message not finished");
@@ -112,7 +116,10 @@ impl Session {
         tracing::debug!(client = %self.client, ms = self.started.elapsed().as_millis() as u64, "session ends");
     }
 
-    async fn converse(&mut self, stream: &mut TcpStream) -> std::io::Result<()> {
+    async fn converse(&mut self, mut stream: Stream) -> std::io::Result<()> {
+        if self.door.listener.tls == ListenerTls::Implicit {
+            stream = self.secure(stream).await?;
+        }
         let mut input = Vec::new();
         let mut at = 0;
         let mut content = Window::with_capacity(smtp::LineReader::ROOM_MIN);
@@ -122,8 +129,9 @@ impl Session {
             match event {
                 ServerEvent::Idle if taken == 0 => {
                     debug_assert!(at == input.len(), "input is left and nothing is done with it");
-                    self.flush(stream).await?;
-                    if !self.read(stream, &mut input).await? {
+                    self.flush(&mut stream).await?;
+                    if !self.read(&mut stream, &mut input).await? {
+                        stream.close().await;
                         return Ok(());
                     }
                     at = 0;
@@ -142,14 +150,37 @@ impl Session {
                     content = Window::with_capacity(INPUT_BYTES);
                 }
                 ServerEvent::End { bare_line_ends } => {
-                    self.flush(stream).await?;
+                    self.flush(&mut stream).await?;
                     content = Window::with_capacity(smtp::LineReader::ROOM_MIN);
                     self.end(bare_line_ends).await;
                 }
-                ServerEvent::Closed => return self.flush(stream).await,
+                ServerEvent::StartTls => {
+                    self.flush(&mut stream).await?;
+                    (input, at) = (Vec::new(), 0);
+                    stream = self.secure(stream).await?;
+                }
+                ServerEvent::Closed => {
+                    self.flush(&mut stream).await?;
+                    stream.close().await;
+                    return Ok(());
+                }
                 event => self.answer(event).await,
             }
         }
+    }
+
+    /// Shakes hands. What the client has told before counts no more.
+    async fn secure(&mut self, stream: Stream) -> std::io::Result<Stream> {
+        let tls = self.edge.site.borrow().tls.clone();
+        let tls = tls.ok_or_else(|| std::io::Error::other("no certificate any more"))?;
+        let secured = stream.accept_tls(tls).await;
+        let secured =
+            secured.inspect_err(|error| tracing::debug!(client = %self.client, %error, "handshake failed"))?;
+        self.encrypted = true;
+        self.hello.clear();
+        self.xforward.clear();
+        self.server.secured(self.now(), offered(&self.door, self.client));
+        Ok(secured)
     }
 
     /// Answers what is said between messages.
@@ -188,10 +219,9 @@ impl Session {
                     lmtp: self.door.listener.protocol == Protocol::Lmtp,
                 };
                 let hostname = self.edge.site.borrow().config.hostname.clone();
-                let forward = &self.door.listener.forward;
-                let mail = &transaction.mail;
-                let facts = &self.door.facts;
-                let (hop, reply) = Hop::lease(forward, &hostname, &self.edge.leases, facts, mail, &rcpt, &peer).await;
+                let route = &self.door.route;
+                let (hop, reply) =
+                    Hop::lease(route, &hostname, &self.edge.leases, &transaction.mail, &rcpt, &peer).await;
                 transaction.hop = hop;
                 reply
             }
@@ -246,17 +276,18 @@ impl Session {
         }
     }
 
-    async fn flush(&mut self, stream: &mut TcpStream) -> std::io::Result<()> {
+    async fn flush(&mut self, stream: &mut Stream) -> std::io::Result<()> {
         if self.server.outbox().is_empty() {
             return Ok(());
         }
         timeout(REPLY_WAIT, stream.write_all(self.server.outbox())).await??;
+        timeout(REPLY_WAIT, stream.flush()).await??;
         self.server.sent(self.server.outbox().len());
         Ok(())
     }
 
     /// Waits for more from the client; whether there is more to do.
-    async fn read(&mut self, stream: &mut TcpStream, input: &mut Vec<u8>) -> std::io::Result<bool> {
+    async fn read(&mut self, stream: &mut Stream, input: &mut Vec<u8>) -> std::io::Result<bool> {
         if self.server.is_closed() {
             return Ok(false);
         }
@@ -276,14 +307,11 @@ impl Session {
         input.clear();
         input.shrink_to(wanted);
         input.reserve_exact(wanted);
-        match stream.try_read_buf(input) {
-            Ok(count) => {
-                let filled = count > 0 && count == input.capacity();
-                self.filled_reads = if filled { self.filled_reads + 1 } else { 0 };
-                return Ok(count > 0);
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => self.filled_reads = 0,
-            Err(error) => return Err(error),
+        let ready = stream.read_ready(input).await?;
+        let filled = ready.is_some_and(|count| count > 0 && count == input.capacity());
+        self.filled_reads = if filled { self.filled_reads + 1 } else { 0 };
+        if let Some(count) = ready {
+            return Ok(count > 0);
         }
         tokio::select! {
             biased;
@@ -317,7 +345,7 @@ fn offered(door: &Door, client: SocketAddr) -> Extensions {
             Extensions { eight_bit_mime: true, smtputf8: true, ..Extensions::default() }
         }
         // Of a hop that has not been spoken to yet, what nearly all of them do is expected.
-        _ => door.facts.extensions().unwrap_or(Extensions { eight_bit_mime: true, ..Extensions::default() }),
+        _ => door.route.facts.extensions().unwrap_or(Extensions { eight_bit_mime: true, ..Extensions::default() }),
     };
     let size = match (ours, hop.size.unwrap_or(0)) {
         (0, theirs) => theirs,
@@ -332,6 +360,7 @@ fn offered(door: &Door, client: SocketAddr) -> Extensions {
         chunking: true,
         enhanced_status_codes: true,
         dsn: hop.dsn,
+        starttls: matches!(listener.tls, ListenerTls::Offer | ListenerTls::Require),
         xforward: listener.xforward_from.contains(&client.ip()),
     }
 }

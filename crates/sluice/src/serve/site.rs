@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use inspect::Engine;
+use tokio_rustls::rustls::ServerConfig;
 
 use super::door::Door;
 use super::metrics::Metrics;
 use super::pool::Pool;
+use super::tls;
 use crate::cli::Serve;
 use crate::config::{Config, Forward};
 use crate::{Failure, database};
@@ -25,6 +27,8 @@ pub struct Site {
     pub signatures: u64,
     /// How often the signatures have been loaded.
     pub generation: u64,
+    /// What clients are shown in a handshake, where there is a certificate.
+    pub tls: Option<Arc<ServerConfig>>,
     /// The doors.
     pub doors: Vec<Arc<Door>>,
     /// The pool of head windows; one for the whole run.
@@ -72,11 +76,12 @@ impl Site {
             (Some(address), _) => Arc::new(Mutex::new(Some(metrics_socket(address)?))),
             (None, _) => Arc::default(),
         };
+        let tls = if config.tls.certificates.is_empty() { None } else { Some(tls::server(&config.tls)?) };
         let doors = config.listeners.iter().map(|listener| {
             let known = old.and_then(|old| old.doors.iter().find(|door| door.listener.address == listener.address));
             match known {
-                Some(door) => Ok(Arc::new(door.with_settings(listener.clone()))),
-                None => Door::open(listener.clone(), threads).map(Arc::new),
+                Some(door) => door.with_settings(listener.clone(), &config.tls).map(Arc::new),
+                None => Door::open(listener.clone(), &config.tls, threads).map(Arc::new),
             }
         });
         let doors = doors.collect::<Result<Vec<_>, String>>()?;
@@ -87,7 +92,7 @@ impl Site {
             std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         let signatures = loaded.signatures;
-        Ok(Site { config, threads, engine, signatures, generation, doors, pool, metrics, metrics_socket })
+        Ok(Site { config, threads, engine, signatures, generation, tls, doors, pool, metrics, metrics_socket })
     }
 }
 

@@ -5,16 +5,19 @@
 //!
 //! Where the hop offers CHUNKING the content goes by BDAT: dropping it is an RSET then, and the connection lives on.
 //! By DATA, the connection is closed before the final dot.
+//!
+//! Opportunistic TLS never stands in the way of mail: where it fails, a new connection is made without (RFC 7435).
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use proto::smtp::{Asked, Client, ClientEvent, MailFrom, Protocol, RcptTo, Reply};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::hop::{HopFacts, Leases};
+use super::hop::{Leases, Route};
+use super::stream::Stream;
+use crate::config::ForwardTls;
 
 const CONNECT_WAIT: Duration = Duration::from_secs(30);
 const GREETING_WAIT: Duration = Duration::from_secs(300);
@@ -45,7 +48,8 @@ pub struct Peer<'a> {
 /// An open connection.
 pub struct SmtpHop {
     address: String,
-    wire: Box<dyn Wire>,
+    key: String,
+    stream: Stream,
     client: Client,
     protocol: Protocol,
     recipients: u32,
@@ -59,9 +63,6 @@ pub struct SmtpHop {
     input: Vec<u8>,
 }
 
-trait Wire: AsyncRead + AsyncWrite + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Unpin> Wire for T {}
-
 impl SmtpHop {
     /// Leases a connection and hands on the sender and the first recipient.
     ///
@@ -71,21 +72,21 @@ impl SmtpHop {
     pub async fn lease(
         address: &str,
         protocol: Protocol,
+        route: &Route,
         hostname: &str,
         leases: &Leases,
-        facts: &HopFacts,
         mail: &MailFrom,
         rcpt: &RcptTo,
         peer: &Peer<'_>,
     ) -> Result<(SmtpHop, Reply), Reply> {
-        if let Some(mut hop) = leases.take(address) {
+        if let Some(mut hop) = leases.take(&route.key) {
             match hop.envelope(mail, rcpt, peer).await {
                 Err(Lost::Gone) => {}
                 outcome => return hop.entered(outcome, leases).await,
             }
         }
-        let mut hop = SmtpHop::connect(address, protocol, hostname).await?;
-        facts.learn(*hop.client.extensions());
+        let mut hop = SmtpHop::connect(address, protocol, route, hostname).await?;
+        route.facts.learn(*hop.client.extensions());
         let outcome = hop.envelope(mail, rcpt, peer).await;
         hop.entered(outcome, leases).await
     }
@@ -106,26 +107,37 @@ impl SmtpHop {
     }
 
     /// Speaks to the hop to learn what it offers, and keeps the connection for the first message.
-    pub async fn probe(address: &str, protocol: Protocol, hostname: &str, leases: &Leases, facts: &HopFacts) {
-        if let Ok(hop) = SmtpHop::connect(address, protocol, hostname).await {
-            facts.learn(*hop.client.extensions());
+    pub async fn probe(address: &str, protocol: Protocol, route: &Route, hostname: &str, leases: &Leases) {
+        if let Ok(hop) = SmtpHop::connect(address, protocol, route, hostname).await {
+            route.facts.learn(*hop.client.extensions());
             hop.release(leases);
         }
     }
 
-    async fn connect(address: &str, protocol: Protocol, hostname: &str) -> Result<SmtpHop, Reply> {
-        let unreachable = |error: &dyn std::fmt::Display| {
-            tracing::warn!(hop = address, %error, "next hop not reachable");
-            Reply::new(451, (4, 4, 1), "The next hop cannot be reached now")
-        };
-        let wire = match timeout(CONNECT_WAIT, open(address)).await {
-            Ok(Ok(wire)) => wire,
-            Ok(Err(error)) => return Err(unreachable(&error)),
-            Err(_) => return Err(unreachable(&"timed out")),
-        };
+    /// A connection that has been greeted, and is encrypted as the route asks for.
+    async fn connect(address: &str, protocol: Protocol, route: &Route, hostname: &str) -> Result<SmtpHop, Reply> {
+        let hop = SmtpHop::greet(address, protocol, route, hostname).await?;
+        let offered = hop.client.extensions().starttls && !hop.stream.is_encrypted();
+        match route.connector.starttls {
+            ForwardTls::Require if !offered && !hop.stream.is_encrypted() => {
+                tracing::error!(hop = address, "the next hop offers no STARTTLS, and TLS is required");
+                Err(Reply::new(451, (4, 7, 4), "The next hop cannot be reached safely now"))
+            }
+            ForwardTls::Opportunistic if offered => match hop.start_tls(route).await {
+                Ok(hop) => Ok(hop),
+                Err(_) => SmtpHop::greet(address, protocol, route, hostname).await,
+            },
+            ForwardTls::Require if offered => hop.start_tls(route).await,
+            _ => Ok(hop),
+        }
+    }
+
+    /// A connection, the greeting heard and answered.
+    async fn greet(address: &str, protocol: Protocol, route: &Route, hostname: &str) -> Result<SmtpHop, Reply> {
         let mut hop = SmtpHop {
             address: address.into(),
-            wire,
+            key: route.key.clone(),
+            stream: open(address, route).await?,
             client: Client::new(hostname, protocol),
             protocol,
             recipients: 0,
@@ -140,12 +152,32 @@ impl SmtpHop {
         if !greeting.is_positive() {
             return Err(Reply::new(451, (4, 4, 1), "The next hop takes no mail now"));
         }
-        hop.client.hello();
-        let hello = hop.reply(Asked::Hello, COMMAND_WAIT).await.map_err(|lost| lost.reply())?;
-        if !hello.is_positive() {
-            return Err(Reply::new(451, (4, 4, 1), "The next hop does not want to talk"));
-        }
+        hop.hello().await?;
         Ok(hop)
+    }
+
+    async fn hello(&mut self) -> Result<(), Reply> {
+        self.client.hello();
+        let hello = self.reply(Asked::Hello, COMMAND_WAIT).await.map_err(|lost| lost.reply())?;
+        if hello.is_positive() { Ok(()) } else { Err(Reply::new(451, (4, 4, 1), "The next hop does not want to talk")) }
+    }
+
+    /// The same connection, encrypted, and greeted anew.
+    async fn start_tls(mut self, route: &Route) -> Result<SmtpHop, Reply> {
+        self.client.start_tls();
+        let reply = self.reply(Asked::StartTls, COMMAND_WAIT).await.map_err(|lost| lost.reply())?;
+        if !reply.is_positive() {
+            return Err(insecure(&self.address, &reply));
+        }
+        // What stands behind the reply in the clear was put there by somebody else.
+        if !self.input.is_empty() {
+            return Err(insecure(&self.address, &"it spoke before the handshake"));
+        }
+        let secured = route.connector.secure(self.stream).await;
+        self.stream = secured.map_err(|error| insecure(&self.address, &error))?;
+        self.client.secured();
+        self.hello().await?;
+        Ok(self)
     }
 
     /// Sender and first recipient, in one go where the hop lets us.
@@ -268,8 +300,8 @@ impl SmtpHop {
         }
         self.used = Instant::now();
         self.input = Vec::new();
-        let address = self.address.clone();
-        leases.give(&address, self);
+        let key = self.key.clone();
+        leases.give(&key, self);
     }
 
     /// Whether it may still be alive.
@@ -302,7 +334,7 @@ impl SmtpHop {
 
     async fn read(&mut self, wait: Duration) -> Result<(), Lost> {
         let mut piece = [0; 1024];
-        match timeout(wait, self.wire.read(&mut piece)).await {
+        match timeout(wait, self.stream.read(&mut piece)).await {
             Ok(Ok(count @ 1..)) => {
                 self.input.extend_from_slice(&piece[..count]);
                 Ok(())
@@ -317,7 +349,7 @@ impl SmtpHop {
         if self.broken {
             return Err(Lost::Gone);
         }
-        let sent = timeout(wait, self.wire.write_all(self.client.outbox())).await;
+        let sent = timeout(wait, send(&mut self.stream, self.client.outbox())).await;
         let count = self.client.outbox().len();
         self.client.sent(count);
         match sent {
@@ -332,6 +364,12 @@ impl SmtpHop {
         tracing::debug!(hop = self.address, reason, "connection to the next hop lost");
         Lost::Gone
     }
+}
+
+/// TLS keeps what is written until it is flushed.
+async fn send(stream: &mut Stream, bytes: &[u8]) -> std::io::Result<()> {
+    stream.write_all(bytes).await?;
+    stream.flush().await
 }
 
 /// Why a reply did not come, or came before it was asked for.
@@ -355,13 +393,26 @@ fn gone() -> Reply {
     Reply::new(451, (4, 4, 2), "The connection to the next hop was lost")
 }
 
-async fn open(address: &str) -> std::io::Result<Box<dyn Wire>> {
-    if address.starts_with('/') {
-        return Ok(Box::new(UnixStream::connect(address).await?));
+/// Connects; where TLS begins with the connection, shakes hands.
+async fn open(address: &str, route: &Route) -> Result<Stream, Reply> {
+    let unreachable = |error: &dyn std::fmt::Display| {
+        tracing::warn!(hop = address, %error, "next hop not reachable");
+        Reply::new(451, (4, 4, 1), "The next hop cannot be reached now")
+    };
+    let stream = match timeout(CONNECT_WAIT, Stream::connect(address)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return Err(unreachable(&error)),
+        Err(_) => return Err(unreachable(&"timed out")),
+    };
+    if !route.connector.implicit {
+        return Ok(stream);
     }
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    Ok(Box::new(stream))
+    route.connector.secure(stream).await.map_err(|error| insecure(address, &error))
+}
+
+fn insecure(address: &str, error: &dyn std::fmt::Display) -> Reply {
+    tracing::warn!(hop = address, %error, "no TLS with the next hop");
+    Reply::new(451, (4, 7, 4), "The next hop cannot be reached safely now")
 }
 
 fn attributes(peer: &Peer<'_>) -> Vec<(&'static str, String)> {

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+pub mod tls;
+
 /// How long anything may take before a test fails.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -144,7 +146,8 @@ pub fn wait_for<T>(mut ask: impl FnMut() -> Option<T>, what: &str) -> T {
 /// One end of a conversation.
 pub struct Wire {
     pub stream: TcpStream,
-    reader: BufReader<TcpStream>,
+    reader: BufReader<Box<dyn Read + Send>>,
+    writer: Box<dyn Write + Send>,
 }
 
 impl Wire {
@@ -156,8 +159,15 @@ impl Wire {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
-        let reader = BufReader::new(stream.try_clone().unwrap());
-        Wire { stream, reader }
+        let (reader, writer) = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
+        Wire { stream, reader: BufReader::new(Box::new(reader)), writer: Box::new(writer) }
+    }
+
+    /// The same connection after a handshake as a client, or as a server.
+    pub fn secure(self, role: impl FnOnce(TcpStream) -> tls::Secured) -> Wire {
+        let secured = role(self.stream.try_clone().unwrap());
+        let reader = BufReader::new(Box::new(secured.clone()) as Box<dyn Read + Send>);
+        Wire { stream: self.stream, reader, writer: Box::new(secured) }
     }
 
     /// A line without its end; empty at the end of the stream.
@@ -180,8 +190,16 @@ impl Wire {
         }
     }
 
+    /// All that comes until the other side closes.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let _ = self.reader.read_to_end(&mut bytes);
+        bytes
+    }
+
     pub fn send(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).unwrap();
+        self.writer.write_all(bytes).unwrap();
+        self.writer.flush().unwrap();
     }
 
     /// Sends a command and returns the reply.
@@ -323,6 +341,25 @@ pub struct Behaviour {
     pub stall_after_bytes: Option<usize>,
     /// The reply to the end of the content.
     pub final_reply: Option<&'static str>,
+    /// Has a certificate.
+    pub tls: Option<SinkTls>,
+}
+
+/// How a sink encrypts.
+#[derive(Clone)]
+pub struct SinkTls {
+    /// What it shows.
+    pub certificate: Arc<tls::Certificate>,
+    /// From the first byte on; otherwise at STARTTLS.
+    pub implicit: bool,
+    /// What somebody puts behind the reply to STARTTLS.
+    pub injected: &'static str,
+}
+
+impl std::fmt::Debug for SinkTls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SinkTls")
+    }
 }
 
 /// A server that takes mail and keeps it.
@@ -385,7 +422,10 @@ impl Sink {
     }
 
     fn session(&self, mut wire: Wire, behaviour: &Behaviour) {
-        let _ = wire.stream.write_all(b"220 sink.test ESMTP\r\n");
+        if let Some(tls) = behaviour.tls.as_ref().filter(|tls| tls.implicit) {
+            wire = wire.secure(tls.certificate.server());
+        }
+        let _ = wire.writer.write_all(b"220 sink.test ESMTP\r\n");
         let mut mail = Arrived { from: String::new(), to: Vec::new(), content: Vec::new() };
         loop {
             let line = wire.line();
@@ -402,6 +442,12 @@ impl Sink {
                     let more: String = behaviour.extensions.iter().map(|name| format!("250-{name}\r\n")).collect();
                     format!("250-sink.test\r\n{more}250-PIPELINING\r\n250 8BITMIME\r\n")
                 }
+                "STARTTLS" => {
+                    let tls = behaviour.tls.as_ref().unwrap();
+                    let _ = wire.writer.write_all(format!("220 go\r\n{}", tls.injected).as_bytes());
+                    wire = wire.secure(tls.certificate.server());
+                    continue;
+                }
                 "MAIL" => {
                     mail = Arrived { from: path(&line), to: Vec::new(), content: Vec::new() };
                     "250 2.1.0 Ok\r\n".into()
@@ -414,7 +460,7 @@ impl Sink {
                     "250 2.1.5 Ok\r\n".into()
                 }
                 "DATA" => {
-                    let _ = wire.stream.write_all(b"354 Go ahead\r\n");
+                    let _ = wire.writer.write_all(b"354 Go ahead\r\n");
                     match self.content(&mut wire, &mut mail, behaviour) {
                         true => self.done(&mut mail, behaviour),
                         false => break,
@@ -426,7 +472,7 @@ impl Sink {
                     if words.len() > 2 { self.done(&mut mail, behaviour) } else { "250 2.0.0 Ok\r\n".into() }
                 }
                 "QUIT" => {
-                    let _ = wire.stream.write_all(b"221 2.0.0 Bye\r\n");
+                    let _ = wire.writer.write_all(b"221 2.0.0 Bye\r\n");
                     return;
                 }
                 "RSET" => {
@@ -435,7 +481,7 @@ impl Sink {
                 }
                 _ => "250 2.0.0 Ok\r\n".into(),
             };
-            if wire.stream.write_all(reply.as_bytes()).is_err() {
+            if wire.writer.write_all(reply.as_bytes()).is_err() {
                 break;
             }
         }

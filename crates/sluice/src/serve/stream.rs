@@ -1,0 +1,126 @@
+//! The one stream that every door and every connection to a server stands on: TCP, a UNIX socket, or TLS over TCP.
+//!
+//! A stream begins in the clear or encrypted and may become encrypted once. What has been read from it before and not
+//! been looked at is the caller's to throw away: it was said by nobody knows whom.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, ServerConfig};
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+
+/// How long a handshake may take.
+const HANDSHAKE_WAIT: Duration = Duration::from_secs(30);
+
+/// How long the other side may take to take our farewell.
+const FAREWELL_WAIT: Duration = Duration::from_secs(1);
+
+/// A connection.
+pub enum Stream {
+    /// In the clear.
+    Tcp(TcpStream),
+    /// On this machine.
+    Unix(UnixStream),
+    /// Encrypted.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Connects to `host:port`, or to the path of a UNIX socket.
+    pub async fn connect(address: &str) -> io::Result<Stream> {
+        if address.starts_with('/') {
+            return Ok(Stream::Unix(UnixStream::connect(address).await?));
+        }
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Stream::Tcp(stream))
+    }
+
+    /// Shakes hands with a client.
+    ///
+    /// # Errors
+    /// When that fails or takes too long; the connection is of no more use.
+    pub async fn accept_tls(self, config: Arc<ServerConfig>) -> io::Result<Stream> {
+        let stream = timeout(HANDSHAKE_WAIT, TlsAcceptor::from(config).accept(self.in_the_clear()?)).await??;
+        Ok(Stream::Tls(Box::new(stream.into())))
+    }
+
+    /// Shakes hands with a server.
+    ///
+    /// # Errors
+    /// As [`Stream::accept_tls`], and when the server does not prove who it is.
+    pub async fn connect_tls(self, config: Arc<ClientConfig>, name: ServerName<'static>) -> io::Result<Stream> {
+        let handshake = TlsConnector::from(config).connect(name, self.in_the_clear()?);
+        Ok(Stream::Tls(Box::new(timeout(HANDSHAKE_WAIT, handshake).await??.into())))
+    }
+
+    fn in_the_clear(self) -> io::Result<TcpStream> {
+        match self {
+            Stream::Tcp(stream) => Ok(stream),
+            Stream::Unix(_) | Stream::Tls(_) => Err(io::Error::other("no TLS over this stream")),
+        }
+    }
+
+    /// Whether it is encrypted.
+    pub const fn is_encrypted(&self) -> bool {
+        matches!(self, Stream::Tls(_))
+    }
+
+    /// Appends what has come already, without waiting; none if nothing has.
+    pub async fn read_ready(&mut self, input: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        let mut read = std::pin::pin!(self.read_buf(input));
+        std::future::poll_fn(|context| match read.as_mut().poll(context) {
+            Poll::Ready(outcome) => Poll::Ready(outcome.map(Some)),
+            Poll::Pending => Poll::Ready(Ok(None)),
+        })
+        .await
+    }
+
+    /// Ends it in good order, as far as the other side goes along.
+    pub async fn close(mut self) {
+        let _ = timeout(FAREWELL_WAIT, self.shutdown()).await;
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Stream::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tcp(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Unix(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! TLS: who we are to clients, and how a next hop proves who it is.
+//!
+//! The versions, cipher suites and groups are rustls' defaults with ring; the one knob is the oldest version. A
+//! certificate answers to the names that stand in it, so the configuration names none. Tickets resume sessions without
+//! state on our side; there is no early data.
+//!
+//! Files are read when the configuration is: a reload takes new ones for the handshakes that begin afterwards.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use tokio_rustls::rustls;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::{ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme,
+    SupportedProtocolVersion,
+};
+
+use super::stream::Stream;
+use crate::config::{Certificate, Forward, ForwardTls, Listener, Tls, TlsVersion, Verify};
+
+/// What clients are shown.
+///
+/// # Errors
+/// When a file cannot be read, or a key is not its certificate's; the message names the file.
+pub fn server(settings: &Tls) -> Result<Arc<ServerConfig>, String> {
+    let identities = settings.certificates.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
+    let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(versions(settings.minimum));
+    let builder = builder.map_err(|error| error.to_string())?.with_no_client_auth();
+    let mut config = builder.with_cert_resolver(Arc::new(Identities(identities)));
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
+    Ok(Arc::new(config))
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn versions(minimum: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
+    static NEWEST: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
+    match minimum {
+        TlsVersion::V1_2 => rustls::ALL_VERSIONS,
+        TlsVersion::V1_3 => &NEWEST,
+    }
+}
+
+fn identity(files: &Certificate) -> Result<Arc<CertifiedKey>, String> {
+    let chain = certificates(&files.chain)?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| unreadable(&files.key, &error))?;
+    let identity = CertifiedKey::from_der(chain, key, &ring::default_provider());
+    identity.map(Arc::new).map_err(|error| format!("{}: {error}", files.key.display()))
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read = CertificateDer::pem_file_iter(file).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+    let all = read.map_err(|error| unreadable(file, &error))?;
+    if all.is_empty() { Err(format!("{}: no certificate in it", file.display())) } else { Ok(all) }
+}
+
+fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("{}: {error}", file.display())
+}
+
+/// Our certificates; the first serves whoever asks for none of the others.
+#[derive(Debug)]
+struct Identities(Vec<Arc<CertifiedKey>>);
+
+impl ResolvesServerCert for Identities {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let asked = hello.server_name().and_then(|name| ServerName::try_from(name).ok());
+        let named = asked.and_then(|name| self.0.iter().find(|identity| answers_to(identity, &name)));
+        named.or(self.0.first()).cloned()
+    }
+}
+
+fn answers_to(identity: &CertifiedKey, name: &ServerName<'_>) -> bool {
+    let parsed = identity.end_entity_cert().and_then(ParsedCertificate::try_from);
+    parsed.is_ok_and(|certificate| rustls::client::verify_server_name(&certificate, name).is_ok())
+}
+
+/// How a next hop is spoken to in TLS.
+#[derive(Clone)]
+pub struct Connector {
+    /// Whether TLS begins with the connection.
+    pub implicit: bool,
+    /// What is done about STARTTLS otherwise.
+    pub starttls: ForwardTls,
+    secured: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+}
+
+impl Connector {
+    /// For the next hop of a listener.
+    ///
+    /// # Errors
+    /// When the authorities cannot be read, or the hop has no name that a certificate could be for.
+    pub fn new(listener: &Listener, settings: &Tls) -> Result<Connector, String> {
+        let Forward::Server { scheme, .. } = &listener.forward else {
+            return Ok(Connector { implicit: false, starttls: ForwardTls::Off, secured: None });
+        };
+        let verify = listener.verify();
+        let host = match &verify {
+            Verify::Name(Some(name)) => name,
+            _ => listener.forward.host().unwrap_or_default(),
+        };
+        let name =
+            ServerName::try_from(host.to_string()).map_err(|_| format!("{host:?} is no name for a certificate"))?;
+        let config = client(verify, settings)?;
+        let implicit = scheme.is_implicit_tls();
+        Ok(Connector { implicit, starttls: listener.forward_tls, secured: Some((config, name)) })
+    }
+
+    /// Shakes hands.
+    ///
+    /// # Errors
+    /// When it fails, or the hop does not prove who it is.
+    pub async fn secure(&self, stream: Stream) -> io::Result<Stream> {
+        let Some((config, name)) = self.secured.clone() else { return Err(io::Error::other("no TLS for this hop")) };
+        stream.connect_tls(config, name).await
+    }
+}
+
+fn client(verify: Verify, settings: &Tls) -> Result<Arc<ClientConfig>, String> {
+    let verifier: Arc<dyn ServerCertVerifier> = match verify {
+        Verify::Nothing => Arc::new(Pinned { fingerprints: None, provider: provider() }),
+        Verify::Fingerprints(all) => Arc::new(Pinned { fingerprints: Some(all), provider: provider() }),
+        Verify::Name(_) => {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(certificates(&settings.authorities)?);
+            let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+            built.map_err(|error| unreadable(&settings.authorities, &error))?
+        }
+    };
+    let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(versions(settings.minimum));
+    let builder = builder.map_err(|error| error.to_string())?;
+    Ok(Arc::new(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
+}
+
+/// Takes one of these certificates, whoever has issued it; without any, every one. The hop has to hold its key.
+#[derive(Debug)]
+struct Pinned {
+    fingerprints: Option<Vec<[u8; 32]>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let fingerprint: [u8; 32] = Sha256::digest(certificate).into();
+        match &self.fingerprints {
+            Some(known) if !known.contains(&fingerprint) => {
+                Err(CertificateError::ApplicationVerificationFailure.into())
+            }
+            _ => Ok(ServerCertVerified::assertion()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
