@@ -12,6 +12,7 @@
 
 mod boundary;
 mod inspection;
+mod ledger;
 mod node;
 mod opener;
 mod redact;

@@ -200,3 +200,37 @@ pub(crate) enum Open {
     /// Content that nobody reads: header fields, and objects beyond a limit.
     Unread,
 }
+
+/// A node before it has a window.
+#[derive(Clone)]
+pub(crate) struct Seed {
+    pub id: u32,
+    pub object: Object,
+    pub path: Arc<[Box<str>]>,
+    pub source: Option<usize>,
+    pub depth: u32,
+    pub raw_start: Option<u64>,
+    pub second_reading: bool,
+}
+
+impl Seed {
+    pub fn grow(self, window: Window) -> Node {
+        Node {
+            id: self.id,
+            object: self.object,
+            path: self.path,
+            source: self.source,
+            depth: self.depth,
+            raw_start: self.raw_start,
+            file_type: None,
+            bytes: 0,
+            base: 0,
+            window,
+            closing: false,
+            readers: Vec::new(),
+            encoded: false,
+            second_reading: self.second_reading,
+            blanked: None,
+        }
+    }
+}

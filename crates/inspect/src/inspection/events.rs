@@ -1,0 +1,298 @@
+//! Events: what a reader's words do to the tree.
+
+use stream::{Class, Coding, Event, Finding, Kind, Note, Object, Window};
+
+use super::Inspection;
+use crate::node::{Node, Open, Reader, Seed, Work};
+use crate::{Blank, ObjectReport, Out};
+
+/// What is told when the spool refuses.
+pub(super) const SPOOL_EXCEEDED: &str = "Heuristics.Limits.Exceeded.Spool";
+
+impl Inspection {
+    /// Acts on what a reader told.
+    pub(super) fn heed(&mut self, node: &mut Node, slot: usize, index: usize, event: Event, told: usize, at_end: bool) {
+        match event {
+            Event::Idle => {}
+            Event::Verbatim => self.deliver(node, index, told),
+            Event::Wrote => {
+                self.deliver(node, index, told);
+                self.expand(node, slot, index, told);
+            }
+            Event::Open(object) => self.open(node, slot, index, object),
+            Event::Close => {
+                let open = node.readers[index].open.pop();
+                debug_assert!(open.is_some(), "more objects closed than opened");
+                self.close(open, node.readers[index].second_reading);
+            }
+            Event::Note(Note::Finding(finding)) => self.found(node, slot, index, finding, at_end),
+            Event::Note(Note::Fork(finding)) => self.fork(node, slot, index, finding),
+            Event::Keep(range) => {
+                let reader = &mut node.readers[index];
+                let at = reader.at - reader.began;
+                if !reader.spool.ask(range, at) {
+                    self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), at_end);
+                }
+            }
+            Event::End => self.cut_off(node, index),
+        }
+    }
+
+    pub(super) fn node(&mut self, slot: usize) -> &mut Node {
+        self.nodes[slot].as_mut().expect("an open node is in its slot")
+    }
+
+    /// An empty window to write to: the target's own, unless something waits in it.
+    pub(super) fn lend(&mut self, target: Option<usize>) -> Window {
+        if let Some(slot) = target {
+            let target = self.node(slot);
+            target.trim();
+            if target.window.is_empty() {
+                return std::mem::replace(&mut target.window, Window::with_capacity(0));
+            }
+        }
+        self.scratch.take().expect("the scratch window is lent once at a time")
+    }
+
+    /// Takes back a lent window; returns how many bytes reached the target.
+    pub(super) fn settle(&mut self, target: Option<usize>, mut window: Window) -> usize {
+        let written = window.len();
+        if let Some(slot) = target {
+            let target = self.node(slot);
+            if target.window.capacity() == 0 {
+                target.window = window;
+                return written;
+            }
+            let pushed = target.window.push(window.filled());
+            debug_assert_eq!(pushed, written, "what waits in a window leaves room for a scratch window");
+        }
+        window.clear();
+        self.scratch = Some(window);
+        written
+    }
+
+    fn window(&self) -> Window {
+        Window::with_capacity((self.engine.limits.window_bytes as usize).max(2 * unpack::HEAD_BYTES))
+    }
+
+    /// Accounts for content that was put into the innermost node's window.
+    fn deliver(&mut self, node: &Node, index: usize, count: usize) {
+        let reader = &node.readers[index];
+        let Some(Open::Node(target)) = reader.open.last() else { return };
+        let target = self.nodes[*target].as_mut().expect("an open node is in its slot");
+        target.bytes += count as u64;
+        if let (Some(start), Some(late)) = (target.raw_start, target.blanked) {
+            let blank = Blank { part: start, end: start + target.bytes, coding: target.object.coding, late };
+            self.out.push_back(Out::Blank(blank));
+        }
+    }
+
+    /// Counts what decompression makes, and stops what makes too much out of too little.
+    fn expand(&mut self, node: &mut Node, slot: usize, index: usize, count: usize) {
+        if !node.readers[index].expands {
+            return;
+        }
+        let limits = &self.engine.limits;
+        self.expanded += count as u64;
+        let fed = self.nodes[0].as_ref().map_or(node.bytes, |root| root.bytes).max(1);
+        if self.expanded <= limits.ratio_free_bytes || self.expanded / fed <= limits.ratio_max.into() {
+            return;
+        }
+        let at = node.readers[index].at;
+        self.found(node, slot, index, Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Ratio", at), false);
+        self.cut_off(node, index);
+    }
+
+    fn open(&mut self, node: &mut Node, slot: usize, index: usize, object: Object) {
+        if object.kind == Kind::Field {
+            return node.readers[index].open.push(Open::Unread);
+        }
+        if let Some(name) = self.beyond_limit(node) {
+            self.found(node, slot, index, Finding::new(Class::Limit, name, node.readers[index].at), false);
+            return node.readers[index].open.push(Open::Unread);
+        }
+        let seed = self.child(node, slot, &node.readers[index], object);
+        let open = match seed.object.kind {
+            Kind::Multipart | Kind::Message => Open::Container {
+                id: seed.id,
+                parent: self.ledger.parents[seed.id as usize],
+                path: seed.path,
+                object: Box::new(seed.object),
+            },
+            _ if seed.object.coding != Coding::Identity => Open::Node(self.plant_coded(seed)),
+            _ => Open::Node(self.plant(seed)),
+        };
+        node.readers[index].open.push(open);
+    }
+
+    fn beyond_limit(&mut self, node: &Node) -> Option<&'static str> {
+        let limits = &self.engine.limits;
+        if node.depth >= limits.depth_max {
+            return Some("Heuristics.Limits.Exceeded.Depth");
+        }
+        let spent = self.ledger.parents.len() > limits.objects_max as usize;
+        if spent && !std::mem::replace(&mut self.exhausted, true) {
+            return Some("Heuristics.Limits.Exceeded.Objects");
+        }
+        spent.then_some("Heuristics.Limits.Exceeded.Objects")
+    }
+
+    /// What a reader's new object becomes.
+    pub(super) fn child(&mut self, node: &Node, slot: usize, reader: &Reader, object: Object) -> Seed {
+        let enclosing = reader.open.iter().rev().find_map(|open| match open {
+            Open::Container { id, path, .. } => Some((*id, path.clone())),
+            _ => None,
+        });
+        let (parent, above) = enclosing.unwrap_or_else(|| (node.id, node.path.clone()));
+        let path = match &object.name {
+            None => above,
+            Some(name) => above.iter().chain([name]).cloned().collect(),
+        };
+        let raw_start = node.raw_start.zip(object.raw_offset).map(|(start, offset)| start + reader.began + offset);
+        Seed {
+            id: self.ledger.number(parent),
+            object,
+            path,
+            source: Some(slot),
+            depth: node.depth + 1,
+            raw_start,
+            second_reading: reader.second_reading,
+        }
+    }
+
+    pub(super) fn plant(&mut self, seed: Seed) -> usize {
+        let node = Box::new(seed.grow(self.window()));
+        let slot = self.free_slot();
+        self.nodes[slot] = Some(node);
+        self.order.push(slot);
+        slot
+    }
+
+    /// A slot for a new node. The node whose turn it is has left its slot for the time being: that one is not free.
+    fn free_slot(&mut self) -> usize {
+        let free = (0..self.nodes.len()).find(|slot| self.nodes[*slot].is_none() && !self.order.contains(slot));
+        free.unwrap_or_else(|| {
+            self.nodes.push(None);
+            self.nodes.len() - 1
+        })
+    }
+
+    /// Plants the encoded form, read by its decoder, and the decoded form behind it. Returns the slot of the former.
+    fn plant_coded(&mut self, seed: Seed) -> usize {
+        let mut decoder =
+            Reader::new(seed.object.coding.name(), Work::Stage(Box::new(mime::Decoder::new(seed.object.coding))));
+        decoder.second_reading = seed.second_reading;
+        let mut decoded = seed.clone();
+        decoded.raw_start = None;
+        let encoded = self.plant(seed);
+        decoded.source = Some(encoded);
+        let decoded = self.plant(decoded);
+        decoder.open.push(Open::Node(decoded));
+        let node = self.nodes[encoded].as_mut().expect("just planted");
+        node.encoded = true;
+        node.readers.push(decoder);
+        encoded
+    }
+
+    fn close(&mut self, open: Option<Open>, second_reading: bool) {
+        match open {
+            Some(Open::Node(slot)) => {
+                self.nodes[slot].as_mut().expect("an open node is in its slot").closing = true;
+            }
+            Some(Open::Container { id, parent, path, object }) if self.context.explain => {
+                let report = ObjectReport {
+                    id,
+                    parent: Some(parent),
+                    path,
+                    kind: object.kind,
+                    name: object.name,
+                    file_type: None,
+                    media_type: object.media_type,
+                    coding: object.coding,
+                    bytes: 0,
+                    sha256: None,
+                    second_reading,
+                    findings: Vec::new(),
+                    stages: Vec::new(),
+                };
+                self.out.push_back(Out::Object(Box::new(report)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends a reader: what it still has open is complete.
+    pub(super) fn cut_off(&mut self, node: &mut Node, index: usize) {
+        let reader = &mut node.readers[index];
+        reader.ended = true;
+        self.spooled -= std::mem::take(&mut reader.spool).len();
+        let second_reading = reader.second_reading;
+        if std::mem::take(&mut reader.forked) {
+            self.second_readings -= 1;
+        }
+        for open in std::mem::take(&mut node.readers[index].open).into_iter().rev() {
+            self.close(Some(open), second_reading);
+        }
+    }
+
+    /// Starts the second reading of ambiguous content, if none is under way.
+    fn fork(&mut self, node: &mut Node, slot: usize, index: usize, finding: Finding) {
+        let alternative = match &mut node.readers[index].work {
+            Work::Stage(stage) if self.second_readings == 0 => stage.alternative(),
+            _ => None,
+        };
+        let Some(stage) = alternative else { return self.found(node, slot, index, finding, false) };
+        self.second_readings += 1;
+        self.found(node, slot, index, Finding { class: Class::TwoReadings, ..finding }, false);
+        let first = &node.readers[index];
+        let mut second = Reader::new(first.name, Work::Stage(stage));
+        (second.at, second.began) = (first.at, first.at);
+        (second.second_reading, second.forked, second.expands) = (true, true, first.expands);
+        if let Some(Open::Node(open)) = first.open.last() {
+            // What was told so far belongs to both readings.
+            let twin = self.twin(*open);
+            second.open.push(Open::Node(twin));
+        }
+        node.readers.push(second);
+    }
+
+    /// A second node with the same content so far, for a second reading that goes on differently. Only its scan is
+    /// carried over: what an opener has in the works stays with the first.
+    fn twin(&mut self, slot: usize) -> usize {
+        let first = self.nodes[slot].as_ref().expect("an open node is in its slot");
+        let seed = Seed {
+            id: self.ledger.number(self.ledger.parents[first.id as usize]),
+            object: first.object.clone(),
+            path: first.path.clone(),
+            source: first.source,
+            depth: first.depth,
+            raw_start: None,
+            second_reading: true,
+        };
+        let (file_type, bytes, base) = (first.file_type, first.bytes, first.base);
+        let filled = first.window.filled().to_vec();
+        let scan = first.readers.iter().find_map(|reader| match &reader.work {
+            Work::Scan(scan) => Some((scan.clone(), reader.at)),
+            _ => None,
+        });
+        let twin = self.plant(seed);
+        let node = self.nodes[twin].as_mut().expect("just planted");
+        (node.file_type, node.bytes, node.base) = (file_type, bytes, base);
+        node.window.push(&filled);
+        if let Some((scan, at)) = scan {
+            let mut reader = Reader::new("scan", Work::Scan(scan));
+            reader.at = at;
+            node.readers.push(reader);
+        }
+        twin
+    }
+}
+
+/// Keeps what the reader wants kept of what it took; whether something was refused for the first time.
+pub(super) fn spool(reader: &mut Reader, taken: &[u8], spooled: &mut u64, bytes_max: u32) -> bool {
+    let before = reader.spool.len();
+    let allowed = u64::from(bytes_max).saturating_sub(*spooled);
+    let refused = reader.spool.pass(reader.at - reader.began, taken, allowed);
+    *spooled += reader.spool.len() - before;
+    refused
+}

@@ -1,0 +1,181 @@
+//! Turns: what a node does when it is its turn.
+
+use scan::Scan;
+use sha2::{Digest, Sha256};
+use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
+
+use super::events::{SPOOL_EXCEEDED, spool};
+use super::{Inspection, Unit};
+use crate::node::{Node, Open, Reader, Work};
+use crate::opener::{self, Opener};
+use crate::{ObjectReport, Out, StageTime};
+
+/// What each decompressor is granted whatever others have: enough for bzip2.
+const CODEC_BYTES_MIN: u32 = 4 << 20;
+
+/// How many parts are remembered after their end: as many as fit one window, all but empty.
+const UNITS_MAX: usize = 64;
+
+impl Inspection {
+    pub(super) fn recognise(&mut self, node: &mut Node, slot: usize) {
+        fn stage(opener: Opener) -> (Reader, bool) {
+            let mut reader = Reader::new(opener.name, Work::Stage(opener.stage));
+            reader.expands = opener.expands;
+            (reader, opener.unnamed)
+        }
+        let head = node.window.filled();
+        let head = &head[..head.len().min(unpack::HEAD_BYTES)];
+        let file_type = opener::recognise(&node.object, head, node.source.is_none());
+        node.file_type = Some(file_type);
+        let limits = self.remaining_limits();
+        for opener in opener::openers(&node.object, file_type, head, &limits) {
+            let (mut reader, unnamed) = stage(opener);
+            reader.second_reading = node.second_reading;
+            if unnamed {
+                // What it converts to is read afresh: nothing that was said of the original holds.
+                let seed = self.child(node, slot, &reader, Object::default());
+                let child = self.plant(seed);
+                reader.open.push(Open::Node(child));
+            }
+            node.readers.push(reader);
+        }
+        let census = self.engine.database.census();
+        if census.exact + census.at_end + census.bounded > 0 {
+            let mut scan = Scan::new(self.engine.database.clone(), file_type, None);
+            if let Some(container) = self.container(node) {
+                scan = scan.within(container);
+            }
+            node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
+        }
+        if self.context.explain {
+            node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
+        }
+    }
+
+    /// The limits, less what decompressors within decompressors have been granted: each gets half of what is left.
+    fn remaining_limits(&self) -> Limits {
+        let readers = self.nodes.iter().flatten().flat_map(|node| &node.readers);
+        let codecs = readers.filter(|reader| reader.expands && !reader.ended).count();
+        let limits = &self.engine.limits;
+        let codec_bytes_max = limits.codec_bytes_max >> codecs.min(31);
+        Limits { codec_bytes_max: codec_bytes_max.max(limits.codec_bytes_max.min(CODEC_BYTES_MIN)), ..limits.clone() }
+    }
+
+    /// What the node's container is.
+    fn container(&self, node: &Node) -> Option<FileType> {
+        let mut source = node.source;
+        while let Some(above) = source.and_then(|slot| self.nodes[slot].as_ref()) {
+            if above.file_type.is_some() {
+                return above.file_type;
+            }
+            source = above.source;
+        }
+        None
+    }
+
+    pub(super) fn step(&mut self, node: &mut Node, slot: usize, index: usize, fuel: &mut Fuel) {
+        let started = self.clock.map(|clock| clock());
+        let reader = &mut node.readers[index];
+        let target = reader.target();
+        // What is told verbatim has to fit the target's window.
+        let input_max = target.map_or(usize::MAX, |target| self.node(target).window.room());
+        let skip = usize::try_from(reader.at - node.base).expect("a window's length fits usize");
+        let input = &node.window.filled()[skip..];
+        let input = &input[..input.len().min(input_max)];
+
+        let mut window = self.lend(target);
+        let Step { taken, event } = reader.work.step(input, &mut window, fuel);
+        let at = reader.at - reader.began;
+        let stalled = event == Event::Idle && taken == 0 && !fuel.is_empty();
+        let mut told = self.settle(target, window);
+        if let (Event::Verbatim, Some(target)) = (&event, target) {
+            told = self.node(target).window.push(&input[..taken]);
+            debug_assert_eq!(told, taken, "verbatim content is lost");
+        }
+        let overfull = spool(reader, &input[..taken], &mut self.spooled, self.engine.limits.spool_bytes_max);
+        reader.at += taken as u64;
+        if let (Some(clock), Some(started)) = (self.clock, started) {
+            reader.nanos += clock().saturating_sub(started);
+        }
+        if stalled {
+            self.found(node, slot, index, Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Stall", 0), false);
+            return self.cut_off(node, index);
+        }
+        if overfull {
+            self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), false);
+        }
+        self.heed(node, slot, index, event, told, false);
+    }
+
+    pub(super) fn finish(&mut self, node: &mut Node, slot: usize, index: usize, fuel: &mut Fuel) {
+        let started = self.clock.map(|clock| clock());
+        let reader = &mut node.readers[index];
+        let target = reader.target();
+        let mut window = self.lend(target);
+        let event = reader.work.finish(&reader.spool, &mut window, fuel);
+        let told = self.settle(target, window);
+        if let (Some(clock), Some(started)) = (self.clock, started) {
+            reader.nanos += clock().saturating_sub(started);
+        }
+        self.heed(node, slot, index, event, told, true);
+    }
+
+    /// Forgets a node whose readers are done.
+    pub(super) fn retire(&mut self, node: Node, slot: usize) {
+        self.order.retain(|&other| other != slot);
+        if node.scan().is_some_and(Scan::allowed) {
+            self.ledger.allowed.push(node.id);
+        }
+        if let (Some(start), true) = (node.raw_start, node.source.is_some()) {
+            if self.units.len() == UNITS_MAX {
+                self.units.pop_front();
+            }
+            self.units.push_back(Unit { start, end: start + node.bytes, coding: node.object.coding });
+        }
+        if !node.encoded {
+            self.ledger.bytes += node.bytes;
+            self.report(&node);
+        }
+        if node.source.is_none() {
+            self.conclude(node.bytes);
+        }
+    }
+
+    fn report(&mut self, node: &Node) {
+        if !self.context.explain {
+            return;
+        }
+        let spotted = self.ledger.findings.iter().filter(|spotted| spotted.object == node.id);
+        let report = ObjectReport {
+            id: node.id,
+            parent: (node.id != 0).then(|| self.ledger.parents[node.id as usize]),
+            path: node.path.clone(),
+            kind: node.object.kind,
+            name: node.object.name.clone(),
+            file_type: node.file_type,
+            media_type: node.object.media_type.clone(),
+            coding: node.object.coding,
+            bytes: node.bytes,
+            sha256: node.sha256(),
+            second_reading: node.second_reading,
+            findings: spotted.map(|spotted| spotted.finding.clone()).collect(),
+            stages: self.stage_times(node),
+        };
+        self.out.push_back(Out::Object(Box::new(report)));
+    }
+
+    /// The time spent by the node's readers, and in undoing its transfer coding.
+    fn stage_times(&self, node: &Node) -> Vec<StageTime> {
+        let source = node.source.and_then(|slot| self.nodes[slot].as_deref()).filter(|source| source.encoded);
+        source.into_iter().chain([node]).flat_map(Node::stage_times).collect()
+    }
+
+    fn conclude(&mut self, fed: u64) {
+        self.done = true;
+        if fed > self.cleared {
+            self.out.push_back(Out::Cleared(fed));
+        }
+        let verdict = std::mem::take(&mut self.ledger).verdict(&self.context);
+        self.out.push_back(Out::Verdict(verdict));
+    }
+}
