@@ -34,6 +34,7 @@ complete -c sluice -n "__fish_sluice_needs_command" -f -a "man" -d 'Print the ma
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "completions" -d 'Print the completions for a shell'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand serve" -l clamd-conf -d 'Take clamd\'s place: addresses, databases and limits from this `clamd.conf`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F

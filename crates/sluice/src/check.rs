@@ -13,9 +13,16 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     for listener in &config.listeners {
         println!("{:?} on {} to {}", listener.protocol, listener.address, listener.forward);
     }
+    for address in &config.clamd.addresses {
+        println!("Clamd on {address}");
+    }
     println!("{loaded}");
-    if config.listeners.is_empty() {
-        return Err(format!("{}: no [[listener]], nothing would be served", args.config.display()).into());
+    if !config.serves() {
+        return Err(format!(
+            "{}: no [[listener]] and no address in [clamd], nothing would be served",
+            args.config.display()
+        )
+        .into());
     }
     println!("{}: OK", args.config.display());
     Ok(ExitCode::SUCCESS)

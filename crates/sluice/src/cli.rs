@@ -22,7 +22,7 @@ pub enum Command {
     /// Run the gateway, in the foreground.
     ///
     /// SIGTERM and SIGINT end it after the sessions under way; SIGHUP reads the configuration and the signatures anew.
-    /// Without a configuration it takes mail on 127.0.0.1:2525 and puts it into the Maildir ./maildir.
+    /// Without any configuration it takes mail on 127.0.0.1:2525 and puts it into the Maildir ./maildir.
     Serve(Serve),
     /// Look for signatures in files and folders.
     ///
@@ -60,6 +60,9 @@ pub struct Serve {
     /// The configuration.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
+    /// Take clamd's place: addresses, databases and limits from this `clamd.conf`.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub clamd_conf: Option<PathBuf>,
     /// Signatures besides those of the configuration.
     #[command(flatten)]
     pub database: DatabaseArgs,

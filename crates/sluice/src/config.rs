@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer};
 use stream::Limits;
 
+use crate::clamd_settings::ClamdSettings;
 pub use forward::{Forward, Scheme};
 pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};
 
@@ -38,6 +39,8 @@ pub struct Config {
     pub log: Log,
     /// Certificates, and what is spoken.
     pub tls: Tls,
+    /// The door that speaks clamd's protocol.
+    pub clamd: ClamdSettings,
     /// The doors.
     #[serde(rename = "listener")]
     pub listeners: Vec<Listener>,
@@ -228,6 +231,7 @@ impl Default for Config {
             metrics: Metrics::default(),
             log: Log::default(),
             tls: Tls::default(),
+            clamd: ClamdSettings::default(),
             listeners: Vec::new(),
         }
     }
@@ -330,7 +334,16 @@ impl Config {
         Ok(config)
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Whether there is any door at all.
+    pub fn serves(&self) -> bool {
+        !self.listeners.is_empty() || !self.clamd.addresses.is_empty()
+    }
+
+    /// Whether everything goes together.
+    ///
+    /// # Errors
+    /// When it does not; the message names the listener or the table.
+    pub fn check(&self) -> Result<(), String> {
         for (index, listener) in self.listeners.iter().enumerate() {
             let place = format!("listener {} ({})", index + 1, listener.address);
             let same = |other: &Listener| other.address == listener.address && listener.address.port() != 0;
@@ -348,6 +361,7 @@ impl Config {
                 return Err(format!("{place}: on_late_tag is \"reject\" or \"pass\""));
             }
         }
+        self.clamd.check()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {
             return Err("resources: head_window_bytes is larger than head_pool_bytes".into());
         }

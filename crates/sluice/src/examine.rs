@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use inspect::{Context, Engine, In, Inspection, ObjectReport, Out, Policy, Progress, Verdict};
-use stream::{Fuel, Object};
+use inspect::{Action, Context, Engine, In, Inspection, ObjectReport, Out, Policy, Progress, Verdict};
+use stream::{Class, Fuel, Object};
 
 /// Bytes read from a file at a time.
 const SEGMENT_BYTES: usize = 64 << 10;
@@ -22,12 +22,15 @@ pub struct Examined {
 }
 
 /// How a file is looked at.
-#[derive(Default)]
+#[derive(Default, Clone, Copy)]
 pub struct Look {
     /// What findings ask for.
     pub policy: Policy,
     /// Whether each object is described, with the time spent in each stage.
     pub explain: bool,
+    /// Whether nothing more is looked at once a signature has matched. Where an allow list may speak for the file at its
+    /// end, it is looked at to its end all the same.
+    pub first_match: bool,
 }
 
 /// Opens `path`, or the standard input for `-`.
@@ -45,14 +48,9 @@ pub fn examine(
     mut source: impl Read,
     mut progress: impl FnMut(u64),
 ) -> io::Result<Examined> {
-    let context = Context { policy: look.policy, object: Object::default(), explain: look.explain };
-    let mut inspection = Inspection::new(engine.clone(), context);
-    if look.explain {
-        inspection = inspection.with_clock(nanoseconds);
-    }
+    let mut examination = Examination::new(engine, look);
     let mut segment = vec![0; SEGMENT_BYTES];
-    let mut examined = Examined { verdict: Verdict::default(), objects: Vec::new(), bytes: 0 };
-    loop {
+    while !examination.is_decided() {
         let count = match source.read(&mut segment) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             outcome => outcome?,
@@ -60,28 +58,91 @@ pub fn examine(
         if count == 0 {
             break;
         }
-        examined.bytes += count as u64;
         progress(count as u64);
         let mut piece = &segment[..count];
         while !piece.is_empty() {
-            let taken = inspection.tell(In::Feed(piece));
-            piece = &piece[taken..];
-            inspection.work(&mut Fuel::unlimited());
-            hear(&mut inspection, &mut examined);
+            piece = &piece[examination.take(piece)..];
+            examination.work(&mut Fuel::unlimited());
         }
     }
-    inspection.tell(In::Finish);
-    while inspection.work(&mut Fuel::unlimited()) != Progress::Done {}
-    hear(&mut inspection, &mut examined);
-    examined.objects.sort_by_key(|object| object.id);
-    Ok(examined)
+    examination.close();
+    while examination.work(&mut Fuel::unlimited()) == Progress::Tired {}
+    Ok(examination.conclude())
 }
 
-fn hear(inspection: &mut Inspection, examined: &mut Examined) {
-    while let Some(out) = inspection.hear() {
+/// An inspection whose words are collected.
+///
+/// [`take`](Examination::take) and [`work`](Examination::work) by turns, [`close`](Examination::close) at the end and
+/// work on, then [`conclude`](Examination::conclude).
+pub struct Examination {
+    inspection: Inspection,
+    examined: Examined,
+    first_match: bool,
+    matched: bool,
+}
+
+impl Examination {
+    /// One that begins.
+    pub fn new(engine: &Arc<Engine>, look: &Look) -> Examination {
+        let context = Context { policy: look.policy, object: Object::default(), explain: look.explain };
+        let mut inspection = Inspection::new(engine.clone(), context);
+        if look.explain {
+            inspection = inspection.with_clock(nanoseconds);
+        }
+        Examination {
+            inspection,
+            examined: Examined { verdict: Verdict::default(), objects: Vec::new(), bytes: 0 },
+            first_match: look.first_match && engine.database.census().allowed == 0,
+            matched: false,
+        }
+    }
+
+    /// Whether it is known already what will be said.
+    pub fn is_decided(&self) -> bool {
+        self.matched && self.first_match
+    }
+
+    /// Takes a prefix of `piece`, and returns how many bytes: all of them once it is decided.
+    pub fn take(&mut self, piece: &[u8]) -> usize {
+        let count = if self.is_decided() { piece.len() } else { self.inspection.tell(In::Feed(piece)) };
+        self.examined.bytes += count as u64;
+        count
+    }
+
+    /// Works on what was taken. [`Progress::Tired`] asks to be called again.
+    pub fn work(&mut self, fuel: &mut Fuel) -> Progress {
+        if self.is_decided() {
+            return Progress::Done;
+        }
+        let progress = self.inspection.work(fuel);
+        while let Some(out) = self.inspection.hear() {
+            self.note(out);
+        }
+        progress
+    }
+
+    /// There is no more.
+    pub fn close(&mut self) {
+        self.inspection.tell(In::Finish);
+    }
+
+    /// What has been seen.
+    pub fn conclude(mut self) -> Examined {
+        self.examined.objects.sort_by_key(|object| object.id);
+        self.examined
+    }
+
+    fn note(&mut self, out: Out) {
+        let verdict = &mut self.examined.verdict;
         match out {
-            Out::Object(object) => examined.objects.push(*object),
-            Out::Verdict(verdict) => examined.verdict = verdict,
+            Out::Object(object) => self.examined.objects.push(*object),
+            Out::Verdict(told) => *verdict = told,
+            Out::Finding(spotted) if self.first_match && spotted.finding.class == Class::Match => {
+                self.matched = true;
+                verdict.action = Action::Reject;
+                verdict.findings.push(spotted);
+                verdict.bytes = self.examined.bytes;
+            }
             Out::Cleared(_) | Out::Blank(_) | Out::Finding(_) => {}
         }
     }

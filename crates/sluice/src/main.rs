@@ -4,6 +4,8 @@
 //! `inspect` and `proto`.
 
 mod check;
+mod clamd_conf;
+mod clamd_settings;
 mod cli;
 mod config;
 mod database;

@@ -120,7 +120,7 @@ fn walk(path: &Path, work: &mpsc::SyncSender<PathBuf>, tally: &Tally, bar: &Prog
 
 fn scan_file(args: &Scan, engine: &Arc<Engine>, path: &Path, tally: &Tally, bar: &ProgressBar) {
     let policy = policy(args);
-    let look = Look { policy, explain: false };
+    let look = Look { policy, ..Look::default() };
     let source = match examine::open(path) {
         Ok(source) => source,
         Err(error) => return tally.error(bar, path, error),

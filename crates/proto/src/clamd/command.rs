@@ -45,6 +45,18 @@ pub enum Scan {
     AllMatches,
 }
 
+impl Scan {
+    /// The command that asks for it.
+    pub const fn command(self) -> &'static str {
+        match self {
+            Scan::First => "SCAN",
+            Scan::All => "CONTSCAN",
+            Scan::Parallel => "MULTISCAN",
+            Scan::AllMatches => "ALLMATCHSCAN",
+        }
+    }
+}
+
 /// What a word stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verb {

@@ -197,7 +197,7 @@ impl Server {
         }
     }
 
-    /// A request has its whole answer; that of a stream comes after its end.
+    /// A request has its whole answer. That of a stream may come before its end: the rest of it is still taken.
     ///
     /// # Panics
     /// In debug builds, if none was waiting.
@@ -316,7 +316,11 @@ impl Server {
 
     /// After a command: the next one, inside a session.
     fn next(&mut self, now: u64) {
-        self.state = if self.session.is_some() { State::Command(Vec::new()) } else { State::Last };
+        self.state = match self.session {
+            Some(_) => State::Command(Vec::new()),
+            None if self.requests > 0 => State::Last,
+            None => State::Closed,
+        };
         self.deadline = now.saturating_add(self.config.read_ms_max);
     }
 

@@ -61,7 +61,7 @@ impl Door {
 }
 
 /// One socket of several on the same address: the kernel spreads connections over the event loops.
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+pub fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;

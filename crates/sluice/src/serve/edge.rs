@@ -16,7 +16,7 @@ use super::hop::{Hop, Leases};
 use super::session::{self, Session};
 use super::site::Site;
 use super::stream::Stream;
-use super::{Control, metrics};
+use super::{Control, clamd, metrics};
 use crate::config::ListenerTls;
 
 /// What the sessions of one event loop share.
@@ -39,7 +39,9 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
     let site = control.borrow_and_update().site.clone();
     let edge = Rc::new(Edge { site: RefCell::new(site), leases: Leases::default(), control: control.clone() });
     let mut accepting: HashMap<SocketAddr, JoinHandle<()>> = HashMap::new();
+    let mut clamd = clamd::Accepting::default();
     edge.open(&mut accepting);
+    clamd.open(&edge);
     let _ = ready.send(()).await;
     drop(ready);
     while control.changed().await.is_ok() {
@@ -49,7 +51,9 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
         }
         edge.site.replace(site);
         edge.open(&mut accepting);
+        clamd.open(&edge);
     }
+    clamd.stop();
     accepting.into_values().for_each(|task| task.abort());
     // Each session holds the edge while it lasts; so do the accepting tasks until they are gone.
     while Rc::strong_count(&edge) > 1 {

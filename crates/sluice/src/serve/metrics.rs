@@ -69,6 +69,8 @@ numbers! {
     messages_streamed_total "counter" "Messages larger than their head window.",
     content_bytes_total "counter" "Bytes of content received.",
     inspect_microseconds_total "counter" "Time spent in inspection.",
+    clamd_scans_total "counter" "Files and streams scanned for clients of clamd.",
+    clamd_found_total "counter" "Those in which something was found.",
     head_pool_free_bytes "gauge" "Bytes of the head-window pool that are free.",
     signatures "gauge" "Signatures loaded.",
     database_generation "gauge" "How often the signatures have been loaded.",

@@ -9,6 +9,7 @@
 //!                           └─ edge 1 ── ...
 //! ```
 
+mod clamd;
 mod door;
 mod edge;
 mod hop;
@@ -51,7 +52,6 @@ pub struct Control {
 pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     share_one_arena();
     let site = Arc::new(Site::load(args, None)?);
-    log::start(&site.config.log);
     let (control, watched) = watch::channel(Control { site: site.clone(), stopping: false });
     let (ready, readies) = mpsc::channel(site.threads);
     let edges: Vec<_> = (0..site.threads)
@@ -98,10 +98,13 @@ async fn supervise(
     for _ in 0..control.borrow().site.threads {
         readies.recv().await.ok_or("an event loop did not start")?;
     }
-    announce(&control.borrow().site, args.config.is_none());
+    announce(&control.borrow().site, args.config.is_none() && args.clamd_conf.is_none());
+    let clamd = control.borrow().site.clamd.shared.clone();
     loop {
         tokio::select! {
             _ = hangup.recv() => reload(args, &control),
+            _ = clamd.reload.notified() => reload(args, &control),
+            _ = clamd.shutdown.notified() => break,
             _ = stop(&mut terminate, &mut interrupt) => break,
         }
     }
@@ -147,7 +150,8 @@ fn announce(site: &Site, first_steps: bool) {
         let listener = &door.listener;
         format!("{:?} {} -> {}", listener.protocol, door.address, listener.forward).to_lowercase()
     });
-    println!("sluice: ready: {}", doors.collect::<Vec<_>>().join(", "));
+    let clamd = site.clamd.sockets.iter().map(|sockets| format!("clamd {} -> replies", sockets.address));
+    println!("sluice: ready: {}", doors.chain(clamd).collect::<Vec<_>>().join(", "));
     if !first_steps {
         return;
     }

@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex};
 use inspect::Engine;
 use tokio_rustls::rustls::ServerConfig;
 
+use super::clamd::Clamd;
 use super::door::Door;
+use super::log;
 use super::metrics::Metrics;
 use super::pool::Pool;
 use super::tls;
 use crate::cli::Serve;
 use crate::config::{Config, Forward};
-use crate::{Failure, database};
+use crate::{Failure, clamd_conf, database};
 
 /// What one run of the program serves, until the next reload.
 pub struct Site {
@@ -31,6 +33,10 @@ pub struct Site {
     pub tls: Option<Arc<ServerConfig>>,
     /// The doors.
     pub doors: Vec<Arc<Door>>,
+    /// The door that speaks clamd's protocol.
+    pub clamd: Arc<Clamd>,
+    /// When the signatures were loaded.
+    pub loaded: time::OffsetDateTime,
     /// The pool of head windows; one for the whole run.
     pub pool: Arc<Pool>,
     /// The numbers; one set for the whole run.
@@ -38,6 +44,11 @@ pub struct Site {
     /// Where the numbers are asked for, until an event loop takes it.
     pub metrics_socket: Arc<Mutex<Option<TcpListener>>>,
 }
+
+/// A date as `ctime` writes it.
+const CTIME: &[time::format_description::BorrowedFormatItem<'_>] = time::macros::format_description!(
+    "[weekday repr:short] [month repr:short] [day padding:space] [hour]:[minute]:[second] [year]"
+);
 
 /// What is served without a configuration.
 const FIRST_STEPS: &str = r#"
@@ -53,14 +64,24 @@ impl Site {
     /// # Errors
     /// When something cannot be read, understood or opened; nothing has changed then.
     pub fn load(args: &Serve, old: Option<&Site>) -> Result<Site, Failure> {
-        let mut config = match &args.config {
-            Some(path) => Config::read(path)?,
-            None => Config::parse(FIRST_STEPS, "built-in configuration")?,
+        let mut config = match (&args.config, &args.clamd_conf) {
+            (Some(path), _) => Config::read(path)?,
+            (None, Some(_)) => Config::default(),
+            (None, None) => Config::parse(FIRST_STEPS, "built-in configuration")?,
         };
+        let undone = match &args.clamd_conf {
+            Some(path) => clamd_conf::apply(&mut config, path)?,
+            None => Vec::new(),
+        };
+        config.check()?;
         config.database.paths.extend(args.database.databases.iter().cloned());
-        if config.listeners.is_empty() {
-            return Err("the configuration has no [[listener]]".into());
+        if !config.serves() {
+            return Err("the configuration has no [[listener]], and no address in [clamd]".into());
         }
+        if old.is_none() {
+            log::start(&config.log);
+        }
+        undone.iter().for_each(|what| tracing::warn!(what, "not done"));
         let loaded = database::load(&config.database.paths, config.database.builtin)?;
         loaded.warn();
         let (pool, metrics) = match old {
@@ -91,8 +112,30 @@ impl Site {
         for folder in doors.iter().filter_map(|door| door.listener.quarantine.clone()) {
             std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
+        let clamd = Arc::new(Clamd::load(&config.clamd, old.map(|old| &*old.clamd), threads)?);
         let signatures = loaded.signatures;
-        Ok(Site { config, threads, engine, signatures, generation, tls, doors, pool, metrics, metrics_socket })
+        let loaded = time::OffsetDateTime::now_utc();
+        Ok(Site {
+            config,
+            threads,
+            engine,
+            signatures,
+            generation,
+            tls,
+            doors,
+            clamd,
+            loaded,
+            pool,
+            metrics,
+            metrics_socket,
+        })
+    }
+
+    /// What clients of clamd are told of us: they look for its name and the version whose protocol is spoken. What
+    /// follows are the generation of the signatures and when they were loaded.
+    pub fn clamd_version(&self) -> String {
+        let date = self.loaded.format(&CTIME).unwrap_or_default();
+        format!("ClamAV 1.4.6 (Sluice {})/{}/{date}", env!("CARGO_PKG_VERSION"), self.generation)
     }
 }
 

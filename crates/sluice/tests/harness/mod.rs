@@ -40,11 +40,15 @@ impl Gateway {
 
     /// The same with lines before the listener, and its protocol. `FOLDER` stands for the gateway's folder.
     pub fn start_with(head: &str, protocol: &str, forward: &str, settings: &str) -> Gateway {
-        let folder = tempfile::tempdir().unwrap();
-        let text = format!(
+        Gateway::with(&format!(
             "hostname = \"mx.test\"\nthreads = 1\n{head}\n[[listener]]\nprotocol = \"{protocol}\"\n\
              address = \"127.0.0.1:0\"\nforward = \"{forward}\"\n{settings}\n"
-        );
+        ))
+    }
+
+    /// The same with a whole configuration.
+    pub fn with(text: &str) -> Gateway {
+        let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("sluice.toml");
         std::fs::write(&config, text.replace("FOLDER", &folder.path().display().to_string())).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_sluice"))

@@ -1,0 +1,248 @@
+//! `[clamd]`: the settings of the door that speaks clamd's protocol.
+//!
+//! A table of its own and not a `[[listener]]`: nothing is handed on here, so that next hop, tags and quarantine would
+//! mean nothing; and as with clamd, one set of settings serves all its addresses. `clamd_conf` fills it from a
+//! `clamd.conf`.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use inspect::{Action, Policy};
+use regex::bytes::Regex;
+use serde::Deserialize;
+use serde::de::{self, Deserializer};
+
+/// `[clamd]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClamdSettings {
+    /// Where: `IP:PORT`, or `unix:/PATH` for a UNIX socket. None: the door is closed.
+    pub addresses: Vec<Address>,
+    /// The permissions of UNIX sockets, in octal.
+    pub socket_mode: SocketMode,
+    /// The group of UNIX sockets; none: that of the program.
+    pub socket_group: Option<String>,
+    /// The folders that `SCAN` and its kind may look into.
+    pub paths: Vec<PathBuf>,
+    /// Paths that are passed over, as regular expressions.
+    pub exclude: Vec<Pattern>,
+    /// Whether symbolic links are followed, as far as `paths` allows.
+    pub follow_symlinks: bool,
+    /// Whether folders on other file systems are entered.
+    pub cross_filesystems: bool,
+    /// Folders within folders; 0 means any.
+    pub directory_depth_max: usize,
+    /// The longest stream, in bytes; 0 means any.
+    pub stream_bytes_max: u64,
+    /// Seconds for the first command of a connection.
+    pub command_seconds_max: u64,
+    /// Seconds for the next piece of a stream, and for the next command of a session.
+    pub read_seconds_max: u64,
+    /// Seconds for a client to take what it is told.
+    pub send_seconds_max: u64,
+    /// Connections at a time; more wait to be accepted.
+    pub connections_max: usize,
+    /// Requests of one session under way.
+    pub session_requests_max: u32,
+    /// Files and streams scanned at a time; 0 means one for each core.
+    pub scan_threads: usize,
+    /// Whether clients may say RELOAD.
+    pub reload: bool,
+    /// Whether clients may say SHUTDOWN.
+    pub shutdown: bool,
+    /// Whether clients may say STATS.
+    pub stats: bool,
+    /// Whether clients may say VERSION.
+    pub version: bool,
+    /// Whether clients may say ALLMATCHSCAN.
+    pub all_matches: bool,
+    /// What is answered when a limit was reached.
+    pub on_limit: Said,
+    /// When two readers could disagree, and only one reading was inspected.
+    pub on_ambiguous: Said,
+    /// When content needs a key.
+    pub on_encrypted: Said,
+    /// When content is broken.
+    pub on_malformed: Said,
+}
+
+impl Default for ClamdSettings {
+    fn default() -> ClamdSettings {
+        let pattern = |text| Pattern::from_str(text).expect("the pattern is right");
+        ClamdSettings {
+            addresses: Vec::new(),
+            socket_mode: SocketMode(0o660),
+            socket_group: None,
+            paths: Vec::new(),
+            exclude: vec![pattern("^/proc/"), pattern("^/sys/")],
+            follow_symlinks: false,
+            cross_filesystems: true,
+            directory_depth_max: 15,
+            stream_bytes_max: 0,
+            command_seconds_max: 30,
+            read_seconds_max: 120,
+            send_seconds_max: 60,
+            connections_max: 10_000,
+            session_requests_max: 64,
+            scan_threads: 0,
+            reload: true,
+            shutdown: false,
+            stats: true,
+            version: true,
+            all_matches: true,
+            on_limit: Said::Found,
+            on_ambiguous: Said::Found,
+            on_encrypted: Said::Ok,
+            on_malformed: Said::Ok,
+        }
+    }
+}
+
+impl ClamdSettings {
+    /// What findings ask for: what is to be answered FOUND is rejected, what is an ERROR is tagged.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            on_infected: Action::Reject,
+            on_limit: self.on_limit.action(),
+            on_ambiguous: self.on_ambiguous.action(),
+            on_encrypted: self.on_encrypted.action(),
+            on_malformed: self.on_malformed.action(),
+        }
+    }
+
+    /// # Errors
+    /// When settings do not go together.
+    pub fn check(&self) -> Result<(), String> {
+        let used_twice = |(index, address): (usize, &Address)| {
+            let fixed = !matches!(address, Address::Tcp(address) if address.port() == 0);
+            fixed && self.addresses[..index].contains(address)
+        };
+        if let Some((_, address)) = self.addresses.iter().enumerate().find(|&place| used_twice(place)) {
+            return Err(format!("clamd: the address {address} is used twice"));
+        }
+        if self.connections_max == 0 || self.session_requests_max == 0 {
+            return Err("clamd: a limit of 0 would refuse everything".into());
+        }
+        Ok(())
+    }
+}
+
+/// What a class of findings is answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Said {
+    /// `NAME FOUND`.
+    Found,
+    /// `NAME ERROR`.
+    Error,
+    /// `OK`.
+    Ok,
+}
+
+impl Said {
+    fn action(self) -> Action {
+        match self {
+            Said::Found => Action::Reject,
+            Said::Error => Action::Tag,
+            Said::Ok => Action::Pass,
+        }
+    }
+}
+
+/// Where clients find the door.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// TCP.
+    Tcp(SocketAddr),
+    /// A UNIX socket.
+    Unix(PathBuf),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Address, String> {
+        match text.strip_prefix("unix:") {
+            Some(path) if path.starts_with('/') => Ok(Address::Unix(path.into())),
+            Some(_) => Err(format!("{text:?}: the path of a socket has to be absolute")),
+            None => {
+                let tcp = text.parse().map(Address::Tcp);
+                tcp.map_err(|_| format!("{text:?} is no address: IP:PORT or unix:/PATH"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Permission bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SocketMode(pub u32);
+
+impl FromStr for SocketMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SocketMode, String> {
+        let mode = u32::from_str_radix(text, 8).ok().filter(|&mode| mode <= 0o777);
+        mode.map(SocketMode).ok_or_else(|| format!("{text:?} are no permissions in octal, such as \"660\""))
+    }
+}
+
+/// A regular expression over the bytes of a path.
+#[derive(Debug, Clone)]
+pub struct Pattern(pub Regex);
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Pattern, String> {
+        Regex::new(text).map(Pattern).map_err(|error| error.to_string())
+    }
+}
+
+macro_rules! deserialize_from_text {
+    ($($name:ident)*) => {$(
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+            }
+        }
+    )*};
+}
+
+deserialize_from_text! { Address SocketMode Pattern }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    fn refusal(table: &str) -> String {
+        Config::parse(&format!("[clamd]\n{table}"), "sluice.toml").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn addresses_are_read_and_written_alike() {
+        for text in ["127.0.0.1:3310", "[::1]:3310", "unix:/run/clamd.sock"] {
+            assert_eq!(text.parse::<super::Address>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_where_it_stands() {
+        assert!(refusal("addresses = [\"unix:run\"]").contains("sluice.toml:2:13: \"unix:run\": the path of a socket"));
+        assert!(refusal("addresses = [\"localhost\"]").contains("is no address"));
+        assert!(refusal("socket_mode = \"999\"").contains("2:15: \"999\" are no permissions"));
+        assert!(refusal("exclude = [\"(\"]").contains("sluice.toml:2:11:"));
+        assert!(refusal("on_limit = \"tag\"").contains("2:12:"));
+        assert!(refusal("addresses = [\"[::1]:1\", \"[::1]:1\"]").contains("used twice"));
+    }
+}

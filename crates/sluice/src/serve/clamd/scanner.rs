@@ -1,0 +1,449 @@
+//! The scans themselves, away from the event loops.
+//!
+//! ```text
+//!  session ──► stream: a task that takes turns with others ─┐   lines, then that it is done
+//!          ──► path:   walks, and scans file by file ───────┼──────────────────────────────► session
+//!          ──► file:   a descriptor ────────────────────────┘
+//! ```
+//!
+//! Streams are tasks on as many threads as there are cores; a task moves to the thread that has time. Files are read
+//! on threads of their own, where a slow disk holds up nobody else; no more of them are scanned at a time than there
+//! are cores. A scan whose client has gone stops at its next segment.
+
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use inspect::{Action, Engine, Policy, Progress, Verdict};
+use proto::clamd::{Scan, Tag};
+use stream::{Class, Fuel};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{JoinError, JoinSet};
+
+use super::paths::{self, Found, Refusal};
+use super::stats::Place;
+use crate::clamd_settings::ClamdSettings;
+use crate::examine::{Examination, Examined, Look, examine};
+use crate::serve::metrics::Metrics;
+
+/// Work done on one stream before others have their turn.
+const TURN_FUEL: u64 = 256 << 10;
+
+/// Pieces of a stream that wait for their scan.
+const SEGMENTS_MAX: usize = 2;
+
+/// The threads that scan; one set for the whole run.
+pub struct Scanner {
+    runtime: Option<Runtime>,
+    handle: Handle,
+    /// How many scans can go on at a time.
+    pub threads: usize,
+    /// Files being scanned.
+    files: Arc<Semaphore>,
+    /// Paths being walked.
+    walks: Arc<Semaphore>,
+}
+
+/// From a scan to its session.
+pub enum Answer {
+    /// A line, for the request with this tag.
+    Line(Tag, Line),
+    /// The request has its whole answer.
+    Done,
+}
+
+/// What was found in one file.
+pub struct Line {
+    /// The path, `stream`, or `fd[n]`.
+    pub subject: Vec<u8>,
+    /// What is said of it.
+    pub outcome: Outcome,
+}
+
+/// What is said of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing was found.
+    Clean,
+    /// This was.
+    Found(String),
+    /// It was not scanned, or not to its end.
+    Failed(String),
+    /// It was passed over.
+    Excluded,
+}
+
+/// A request under way.
+pub struct Job {
+    /// Which.
+    pub tag: Tag,
+    /// Where the answer goes.
+    pub answers: mpsc::Sender<Answer>,
+    /// Signatures and bounds, as they were when it began.
+    pub engine: Arc<Engine>,
+    /// The settings, likewise.
+    pub settings: Arc<ClamdSettings>,
+    /// Who asked, for the log.
+    pub client: Arc<str>,
+    /// The numbers.
+    pub metrics: Arc<Metrics>,
+    /// Its place in the queue, for as long as it lasts.
+    pub _place: Place,
+}
+
+/// A piece of a stream.
+pub enum Segment {
+    /// Content.
+    Content(Vec<u8>),
+    /// It is complete. Without this the stream was broken off, and nothing is answered.
+    End,
+}
+
+/// The client is not there any more.
+#[derive(Debug)]
+struct Gone;
+
+impl Scanner {
+    /// Starts the threads.
+    pub fn start(threads: usize) -> io::Result<Scanner> {
+        let mut builder = Builder::new_multi_thread();
+        let walks = 4 * threads;
+        let runtime =
+            builder.worker_threads(threads).max_blocking_threads(walks + threads).thread_name("scan").build()?;
+        Ok(Scanner {
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+            threads,
+            files: Arc::new(Semaphore::new(threads)),
+            walks: Arc::new(Semaphore::new(walks)),
+        })
+    }
+
+    /// Scans what is sent.
+    pub fn stream(&self, job: Job) -> mpsc::Sender<Segment> {
+        let (sender, segments) = mpsc::channel(SEGMENTS_MAX);
+        self.supervise(job, b"stream".to_vec(), |job| async move {
+            let started = Instant::now();
+            let Some(examined) = scan_stream(&job, segments).await else { return Ok(()) };
+            for outcome in job.outcomes(b"stream", &examined, started, false) {
+                let line = Line { subject: b"stream".to_vec(), outcome };
+                let _ = job.answers.send(Answer::Line(job.tag, line)).await;
+            }
+            Ok(())
+        });
+        sender
+    }
+
+    /// Scans a path.
+    pub fn path(&self, job: Job, scan: Scan, path: Vec<u8>) {
+        let (handle, files, walks) = (self.handle.clone(), self.files.clone(), self.walks.clone());
+        self.supervise(job, path.clone(), |job| async move {
+            let _walk = walks.acquire().await;
+            let walk = Walk { job: Arc::new(job), scan, files, handle: handle.clone() };
+            handle.spawn_blocking(move || walk.run(&path).unwrap_or(())).await
+        });
+    }
+
+    /// Scans the file that a descriptor stands for.
+    pub fn descriptor(&self, job: Job, descriptor: OwnedFd) {
+        let subject = format!("fd[{}]", descriptor.as_raw_fd()).into_bytes();
+        let (handle, files) = (self.handle.clone(), self.files.clone());
+        self.supervise(job, subject.clone(), |job| async move {
+            let _file = files.acquire().await;
+            let scan = move || {
+                let regular = paths::regular(descriptor.into()).map_err(|_| "Not a regular file".to_string());
+                job.scan_opened(&subject, regular, true, false).map(|_| ())
+            };
+            handle.spawn_blocking(move || scan().unwrap_or(())).await
+        });
+    }
+
+    /// Runs a request to its end, and says so whatever becomes of it.
+    fn supervise<F>(&self, job: Job, subject: Vec<u8>, run: impl FnOnce(Job) -> F)
+    where
+        F: Future<Output = Result<(), JoinError>> + Send + 'static,
+    {
+        let (tag, answers) = (job.tag, job.answers.clone());
+        let scan = self.handle.spawn(run(job));
+        self.handle.spawn(async move {
+            if !matches!(scan.await, Ok(Ok(()))) {
+                tracing::error!(subject = %String::from_utf8_lossy(&subject), "a scan failed");
+                let line = Line { subject, outcome: Outcome::Failed(INTERNAL_ERROR.into()) };
+                let _ = answers.send(Answer::Line(tag, line)).await;
+            }
+            let _ = answers.send(Answer::Done).await;
+        });
+    }
+}
+
+impl Drop for Scanner {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Scans a stream; none if it was broken off.
+async fn scan_stream(job: &Job, mut segments: mpsc::Receiver<Segment>) -> Option<Examined> {
+    let mut examination = Examination::new(&job.engine, &job.look(false));
+    loop {
+        match segments.recv().await? {
+            Segment::End => break,
+            Segment::Content(content) => {
+                let mut content = &content[..];
+                while !content.is_empty() {
+                    content = &content[examination.take(content)..];
+                    work(&mut examination).await;
+                }
+            }
+        }
+    }
+    examination.close();
+    work(&mut examination).await;
+    Some(examination.conclude())
+}
+
+async fn work(examination: &mut Examination) {
+    while examination.work(&mut Fuel::new(TURN_FUEL)) == Progress::Tired {
+        tokio::task::yield_now().await;
+    }
+}
+
+impl Job {
+    fn look(&self, all_matches: bool) -> Look {
+        Look { policy: self.settings.policy(), explain: false, first_match: !all_matches }
+    }
+
+    fn scan_found(&self, found: &Found, clean_too: bool, scan: Scan) -> Result<Outcome, Gone> {
+        self.scan_opened(found.shown.as_os_str().as_bytes(), paths::open(found), clean_too, scan == Scan::AllMatches)
+    }
+
+    /// Scans a file, if it could be opened, and says what was found; of a clean one, if that is wanted too.
+    fn scan_opened(
+        &self,
+        subject: &[u8],
+        file: Result<File, String>,
+        clean_too: bool,
+        all_matches: bool,
+    ) -> Result<Outcome, Gone> {
+        let outcomes = match file {
+            Ok(file) => self.scan_file(subject, file, all_matches),
+            Err(reason) => vec![Outcome::Failed(reason)],
+        };
+        let first = outcomes[0].clone();
+        for outcome in outcomes {
+            if clean_too || outcome != Outcome::Clean {
+                self.say(subject, outcome)?;
+            }
+        }
+        Ok(first)
+    }
+
+    fn scan_file(&self, subject: &[u8], file: File, all_matches: bool) -> Vec<Outcome> {
+        let started = Instant::now();
+        let source = Source { file, at: 0, answers: &self.answers };
+        match examine(&self.engine, &self.look(all_matches), source, |_| ()) {
+            Ok(examined) => self.outcomes(subject, &examined, started, all_matches),
+            Err(error) => vec![Outcome::Failed(format!("{}.", paths::reason(&error)))],
+        }
+    }
+
+    /// What is said of a file, counted and logged.
+    fn outcomes(&self, subject: &[u8], examined: &Examined, started: Instant, all_matches: bool) -> Vec<Outcome> {
+        let outcomes = outcomes(&examined.verdict, &self.settings.policy(), all_matches);
+        let found = matches!(outcomes[0], Outcome::Found(_));
+        self.metrics.clamd_scans_total.add(1);
+        self.metrics.clamd_found_total.add(found.into());
+        self.metrics.content_bytes_total.add(examined.bytes);
+        let (client, subject) = (&self.client, String::from_utf8_lossy(subject));
+        let ms = started.elapsed().as_millis() as u64;
+        if found {
+            tracing::info!(%client, %subject, bytes = examined.bytes, ms, outcome = ?outcomes[0], "scanned");
+        } else {
+            tracing::debug!(%client, %subject, bytes = examined.bytes, ms, outcome = ?outcomes[0], "scanned");
+        }
+        outcomes
+    }
+
+    fn say(&self, subject: &[u8], outcome: Outcome) -> Result<(), Gone> {
+        let line = Line { subject: subject.to_vec(), outcome };
+        self.answers.blocking_send(Answer::Line(self.tag, line)).map_err(|_| Gone)
+    }
+}
+
+/// What is said of a verdict; at least one thing. A match comes before all else.
+fn outcomes(verdict: &Verdict, policy: &Policy, all_matches: bool) -> Vec<Outcome> {
+    let matches = verdict.findings.iter().filter(|spotted| spotted.finding.class == Class::Match);
+    let mut names: Vec<&str> = Vec::new();
+    for spotted in matches.take(if all_matches { usize::MAX } else { 1 }) {
+        if !names.contains(&&*spotted.finding.name) {
+            names.push(&spotted.finding.name);
+        }
+    }
+    if !names.is_empty() {
+        return names.into_iter().map(|name| Outcome::Found(name.into())).collect();
+    }
+    let reason = verdict.reason(policy).or(verdict.findings.first());
+    let name = reason.map_or_else(String::new, |spotted| spotted.finding.name.to_string());
+    vec![match verdict.action {
+        Action::Pass => Outcome::Clean,
+        Action::Tag => Outcome::Failed(name),
+        _ => Outcome::Found(name),
+    }]
+}
+
+/// A file from its beginning, whatever its client has read of it, for as long as there is a client.
+struct Source<'a> {
+    file: File,
+    at: u64,
+    answers: &'a mpsc::Sender<Answer>,
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.answers.is_closed() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        let count = self.file.read_at(buffer, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// One path on its way.
+struct Walk {
+    job: Arc<Job>,
+    scan: Scan,
+    files: Arc<Semaphore>,
+    handle: Handle,
+}
+
+impl Walk {
+    fn run(&self, path: &[u8]) -> Result<(), Gone> {
+        match paths::find(&self.job.settings, path) {
+            Ok(found) if !found.is_folder => self.file(&found, true).map(|_| ()),
+            Ok(folder) if self.scan == Scan::Parallel => self.side_by_side(&folder),
+            Ok(folder) => self.one_by_one(&folder),
+            Err(refusal) => self.refuse(path, refusal),
+        }
+    }
+
+    /// Scans what lies below a folder. If nothing was found, that is said of the folder itself.
+    fn one_by_one(&self, folder: &Found) -> Result<(), Gone> {
+        let mut clean = true;
+        for (path, found) in paths::below(&self.job.settings, folder) {
+            let found = match found {
+                Ok(found) => self.file(&found, false)?,
+                Err(refusal) => {
+                    self.refuse(path.as_os_str().as_bytes(), refusal)?;
+                    continue;
+                }
+            };
+            clean &= !matches!(found, Outcome::Found(_));
+            if !clean && self.scan != Scan::All {
+                break;
+            }
+        }
+        let subject = folder.shown.as_os_str().as_bytes();
+        if clean { self.job.say(subject, Outcome::Clean) } else { Ok(()) }
+    }
+
+    /// The same, as many files at a time as may be. Of a clean folder nothing is said, as by clamd.
+    fn side_by_side(&self, folder: &Found) -> Result<(), Gone> {
+        let mut scans = JoinSet::new();
+        for (path, found) in paths::below(&self.job.settings, folder) {
+            let found = match found {
+                Ok(found) => found,
+                Err(refusal) => {
+                    self.refuse(path.as_os_str().as_bytes(), refusal)?;
+                    continue;
+                }
+            };
+            let permit = self.handle.block_on(self.files.clone().acquire_owned());
+            let job = self.job.clone();
+            let scan = move || {
+                let _permit = permit;
+                job.scan_found(&found, false, Scan::Parallel).map(|_| ())
+            };
+            scans.spawn_blocking_on(scan, &self.handle);
+            while let Some(scanned) = scans.try_join_next() {
+                self.joined(folder, scanned)?;
+            }
+        }
+        while let Some(scanned) = self.handle.block_on(scans.join_next()) {
+            self.joined(folder, scanned)?;
+        }
+        Ok(())
+    }
+
+    fn joined(&self, folder: &Found, scanned: Result<Result<(), Gone>, JoinError>) -> Result<(), Gone> {
+        let failed = Outcome::Failed(INTERNAL_ERROR.into());
+        scanned.unwrap_or_else(|_| self.job.say(folder.shown.as_os_str().as_bytes(), failed))
+    }
+
+    fn file(&self, found: &Found, clean_too: bool) -> Result<Outcome, Gone> {
+        let _permit = self.handle.block_on(self.files.acquire());
+        self.job.scan_found(found, clean_too, self.scan)
+    }
+
+    fn refuse(&self, path: &[u8], refusal: Refusal) -> Result<(), Gone> {
+        let outcome = match refusal {
+            Refusal::Excluded => Outcome::Excluded,
+            Refusal::Failed(reason) => Outcome::Failed(reason),
+        };
+        self.job.say(path, outcome)
+    }
+}
+
+/// What is said when a scan broke down.
+const INTERNAL_ERROR: &str = "Internal error.";
+
+#[cfg(test)]
+mod tests {
+    use inspect::Spotted;
+    use stream::Finding;
+
+    use super::*;
+
+    fn verdict(findings: &[(Class, &'static str)]) -> Verdict {
+        let policy = ClamdSettings::default().policy();
+        let spotted = |&(class, name): &(Class, &'static str)| Spotted {
+            finding: Finding::new(class, name, 0),
+            path: Arc::new([]),
+            object: 0,
+        };
+        let action = findings.iter().map(|(class, _)| policy.action(*class)).max().unwrap_or_default();
+        Verdict { action, findings: findings.iter().map(spotted).collect(), ..Verdict::default() }
+    }
+
+    fn said(findings: &[(Class, &'static str)], settings: &ClamdSettings, all_matches: bool) -> Vec<Outcome> {
+        let action = findings.iter().map(|(class, _)| settings.policy().action(*class)).max().unwrap_or_default();
+        outcomes(&Verdict { action, ..verdict(findings) }, &settings.policy(), all_matches)
+    }
+
+    #[test]
+    fn a_match_comes_before_a_limit_and_all_are_told_once() {
+        let findings = [(Class::Limit, "L"), (Class::Match, "A"), (Class::Match, "B"), (Class::Match, "A")];
+        let settings = ClamdSettings::default();
+        assert_eq!(said(&findings, &settings, false), [Outcome::Found("A".into())]);
+        assert_eq!(said(&findings, &settings, true), [Outcome::Found("A".into()), Outcome::Found("B".into())]);
+        assert_eq!(said(&findings[..1], &settings, true), [Outcome::Found("L".into())]);
+    }
+
+    #[test]
+    fn each_class_is_answered_as_configured() {
+        use crate::clamd_settings::Said;
+        let settings = ClamdSettings { on_limit: Said::Ok, on_encrypted: Said::Error, ..ClamdSettings::default() };
+        assert_eq!(said(&[(Class::Limit, "L")], &settings, false), [Outcome::Clean]);
+        assert_eq!(said(&[(Class::Encrypted, "E")], &settings, false), [Outcome::Failed("E".into())]);
+        assert_eq!(said(&[(Class::Malformed, "M")], &settings, false), [Outcome::Clean]);
+        assert_eq!(said(&[], &settings, false), [Outcome::Clean]);
+    }
+}

@@ -1,0 +1,451 @@
+//! The clamd door beside a real clamd with the same signatures, and under clamd's own clients. Each test that lacks its
+//! peer says so.
+
+mod harness;
+
+use std::io::{IoSlice, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use harness::{Gateway, PATIENCE, eicar, wait_for};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+const BAD: &[u8] = b"x clamd-test-marker y";
+
+/// Whether a program is there.
+fn has(program: &str) -> bool {
+    let found =
+        ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|folder| Path::new(folder).join(program).exists());
+    if !found {
+        eprintln!("skipped: {program} is not installed");
+    }
+    found
+}
+
+/// Signatures and files that both sides are given.
+struct Material {
+    folder: tempfile::TempDir,
+}
+
+impl Material {
+    fn new() -> Material {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        for name in ["database", "files", "files/sub", "files/empty", "files/closed"] {
+            std::fs::create_dir(at.join(name)).unwrap();
+        }
+        let hex: String = b"clamd-test-marker".iter().map(|byte| format!("{byte:02x}")).collect();
+        std::fs::write(at.join("database/test.ndb"), format!("Test.Marker:0:*:{hex}\n")).unwrap();
+        std::fs::write(at.join("database/test.hdb"), "44d88612fea8a8f36de82e1278abb02f:68:Test.Eicar\n").unwrap();
+        let files: [(&str, &[u8]); 6] = [
+            ("bad", BAD),
+            ("clean", b"clean"),
+            ("zero", b""),
+            ("sub/bad", BAD),
+            ("sub/clean", b"-"),
+            ("eicar", &eicar()),
+        ];
+        for (name, content) in files {
+            std::fs::write(at.join("files").join(name), content).unwrap();
+        }
+        Material { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn gateway(&self) -> Gateway {
+        Gateway::with(&format!(
+            "threads = 2\n[database]\npaths = [\"{}\"]\nbuiltin = false\n[clamd]\n\
+             addresses = [\"127.0.0.1:0\", \"unix:FOLDER/clamd.sock\"]\npaths = [\"{}\"]\nstream_bytes_max = 1048576\n\
+             command_seconds_max = 1\nread_seconds_max = 1\nshutdown = true\n",
+            self.path("database").display(),
+            self.folder.path().display(),
+        ))
+    }
+}
+
+/// A running clamd.
+struct Clamd {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Clamd {
+    fn start(material: &Material) -> Clamd {
+        let at = material.folder.path().display().to_string();
+        let socket = material.path("real.sock");
+        let is_root =
+            std::fs::metadata("/proc/self").is_ok_and(|facts| std::os::unix::fs::MetadataExt::uid(&facts) == 0);
+        let user = if is_root { "User root\n" } else { "" };
+        let settings = format!(
+            "DatabaseDirectory {at}/database\nLocalSocket {}\nForeground yes\nStreamMaxLength 1M\n{user}\
+             CommandReadTimeout 1\nReadTimeout 1\nMaxThreads 4\nAllowAllMatchScan yes\n",
+            socket.display()
+        );
+        std::fs::write(material.path("clamd.conf"), settings).unwrap();
+        let child = Command::new("/usr/sbin/clamd")
+            .arg("--config-file")
+            .arg(material.path("clamd.conf"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let clamd = Clamd { child, socket };
+        wait_for(|| UnixStream::connect(&clamd.socket).ok(), "clamd");
+        clamd
+    }
+}
+
+impl Drop for Clamd {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What is sent, in pieces, each with a file or none; whether the sender then says that it is done.
+type Request = (Vec<(Vec<u8>, Option<PathBuf>)>, bool);
+
+fn ask(socket: &Path, (pieces, ends): &Request) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    for (bytes, file) in pieces {
+        let sent = match file {
+            None => stream.write_all(bytes).is_ok(),
+            Some(file) => {
+                let file = std::fs::File::open(file).unwrap();
+                let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+                let mut control = SendAncillaryBuffer::new(&mut space);
+                let descriptors = [file.as_fd()];
+                assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+                sendmsg(&stream, &[IoSlice::new(bytes)], &mut control, SendFlags::empty()).is_ok()
+            }
+        };
+        if !sent {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    if *ends {
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+    }
+    let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
+    while let Ok(count @ 1..) = stream.read(&mut piece) {
+        answer.extend_from_slice(&piece[..count]);
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+/// An answer without what may differ: versions, numbers of descriptors, and the order of lines.
+fn comparable(answer: &str) -> Vec<String> {
+    let mut lines: Vec<String> = answer
+        .split_inclusive(['\n', '\0'])
+        .map(|line| {
+            let line = match (line.find("fd["), line.find(']')) {
+                (Some(start), Some(end)) if start < end => format!("{}fd[n{}", &line[..start], &line[end..]),
+                _ => line.to_string(),
+            };
+            match line.split_once("ClamAV ") {
+                Some((before, version)) => {
+                    let end = version.find(['|', '\n', '\0']).unwrap_or(version.len());
+                    format!("{before}ClamAV{}", &version[end..])
+                }
+                None => line,
+            }
+        })
+        .collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn chunk(content: &[u8]) -> Vec<u8> {
+    [&(content.len() as u32).to_be_bytes(), content].concat()
+}
+
+/// What both sides are asked.
+fn requests(material: &Material) -> Vec<Request> {
+    let files = material.path("files").display().to_string();
+    let whole = |bytes: Vec<u8>| (vec![(bytes, None)], false);
+    let mut all: Vec<Request> = Vec::new();
+    for command in [
+        "PING",
+        "PING\n",
+        "PING\r\n",
+        "nPING\n",
+        "nPING\r\n",
+        "zPING\0",
+        "zPING\n\0",
+        "ping\n",
+        "VERSION\n",
+        "nVERSION\n",
+        "zVERSIONCOMMANDS\0",
+        "VERSIONCOMMANDS\n",
+        "STATS\n",
+        "STREAM\n",
+        "SESSION\n",
+        "END\n",
+        "nEND\n",
+        "zEND\0",
+        "nFOO\n",
+        "zFOO bar\0",
+        "\n",
+        "n\n",
+        "z\0",
+        "nPING x\n",
+        "nPINGX\n",
+        "nSCAN\n",
+        "SCAN\n",
+        "SCAN",
+        "IDSESSION\n",
+        "INSTREAM\n",
+        "nDETSTATS\n",
+        "nDETSTATSCLEAR\n",
+        "DETSTATS\n",
+        "GET / HTTP/1.1\r\n",
+        "nRELOAD\n",
+        "RELOAD\n",
+        "nSCAN \n",
+        "nIDSESSION\nnPING\nnVERSION\nzPING\0nEND\n",
+        "nIDSESSION\nnPING\nnFOO\nnPING\n",
+        "nIDSESSION\nnRELOAD\n",
+        "nIDSESSION\nnPING\nnSHUTDOWN\n",
+        "nIDSESSION\nnIDSESSION\n",
+        "nIDSESSION\nnDETSTATS\n",
+        "nIDSESSION\nnCONTSCAN /\n",
+        "nIDSESSION\nnMULTISCAN /\n",
+        "nIDSESSION\nnALLMATCHSCAN /\n",
+        "nIDSESSION\nnVERSIONCOMMANDS\nnEND\n",
+        "nFILDES\n\0",
+        "zFILDES\0\0",
+        "nRAWSCAN /\n",
+    ] {
+        all.push(whole(command.into()));
+    }
+    for verb in ["SCAN", "CONTSCAN", "MULTISCAN"] {
+        for name in [
+            "/bad",
+            "/clean",
+            "/zero",
+            "/eicar",
+            "/nowhere",
+            "/bad/nowhere",
+            "/sub",
+            "/sub/",
+            "/empty",
+            "//bad",
+            "/sub/../bad",
+            "/bad ",
+        ] {
+            all.push(whole(format!("n{verb} {files}{name}\n").into()));
+            all.push(whole(format!("z{verb} {files}{name}\0").into()));
+        }
+        all.push(whole(format!("{verb} {files}/bad\n").into()));
+        all.push(whole(format!("{verb} {files}/clean").into()));
+    }
+    for name in ["/bad", "/clean", "/sub", "/nowhere", ""] {
+        all.push(whole(format!("nIDSESSION\nnSCAN {files}{name}\nnEND\n").into()));
+    }
+    all.push(whole(format!("nCONTSCAN {files}\n").into()));
+    all.push(whole(format!("zMULTISCAN {files}\0").into()));
+    all.push(whole(format!("zSCAN {files}/a\nb\0").into()));
+    all.push(whole(format!("nSCAN {files}/{}\n", "a".repeat(1000)).into()));
+    for content in [&b"clean"[..], BAD, &eicar()] {
+        for prefix in [&b"zINSTREAM\0"[..], b"nINSTREAM\n"] {
+            all.push(whole([prefix, &chunk(content), &[0; 4]].concat()));
+            let (first, second) = content.split_at(3);
+            all.push(whole([prefix, &chunk(first), &chunk(second), &[0; 4]].concat()));
+        }
+        let twice = [&b"zIDSESSION\0zINSTREAM\0"[..], &chunk(content), &[0; 4], b"zINSTREAM\0\0\0\0\0zPING\0zEND\0"];
+        all.push(whole(twice.concat()));
+        all.push((vec![([&b"zINSTREAM\0"[..], &chunk(content)].concat(), None)], true));
+    }
+    all.push(whole(b"zINSTREAM\0\0\0\0\0".to_vec()));
+    all.push(whole(b"nINSTREAM\n\xff\xff\xff\xff".to_vec()));
+    all.push(whole(b"zINSTREAM\0\0\x20\0\0abc".to_vec()));
+    all.push(whole(b"zIDSESSION\0zPING\0zINSTREAM\0\xff\xff\xff\xff".to_vec()));
+    all.push(whole([&b"zINSTREAM\0"[..], &chunk(&vec![b'a'; 1 << 20]), &[0; 4]].concat()));
+    // What is broken off, and what never comes.
+    for input in [&b"nPI"[..], b"zPING", b"zINSTREAM\0\0\0", b"zINSTREAM\0\0\0\0\x09abc", b"zIDSESSION\0zPING\0", b""] {
+        all.push((vec![(input.to_vec(), None)], true));
+        all.push(whole(input.to_vec()));
+    }
+    for name in ["bad", "clean", "zero", "sub"] {
+        let file = Some(material.path("files").join(name));
+        all.push((vec![(b"nFILDES\n".to_vec(), None), (b"\0".to_vec(), file.clone())], false));
+        all.push((vec![(b"zFILDES\0\0".to_vec(), file.clone())], false));
+        all.push((vec![(b"FILDES\n".to_vec(), None), (b"\0".to_vec(), file.clone())], false));
+        let session = vec![
+            (b"zIDSESSION\0zFILDES\0".to_vec(), None),
+            (b"\0".to_vec(), file.clone()),
+            (b"zFILDES\0".to_vec(), None),
+            (b"\0".to_vec(), file),
+            (b"zEND\0".to_vec(), None),
+        ];
+        all.push((session, false));
+    }
+    all
+}
+
+#[test]
+fn a_real_clamd_says_the_same() {
+    if !has("clamd") {
+        return;
+    }
+    let material = Material::new();
+    let clamd = Clamd::start(&material);
+    let gateway = material.gateway();
+    let ours = gateway.folder.path().join("clamd.sock");
+    let requests = requests(&material);
+    let mut different = Vec::new();
+    // Side by side, since many of them wait for a time-out.
+    std::thread::scope(|scope| {
+        let (clamd, ours) = (&clamd, &ours);
+        let threads: Vec<_> = requests
+            .chunks(requests.len().div_ceil(4))
+            .map(|requests| {
+                let compare = move |request: &Request| {
+                    let (theirs, own) = (ask(&clamd.socket, request), ask(ours, request));
+                    (comparable(&theirs) != comparable(&own)).then(|| {
+                        let sent: Vec<String> = request
+                            .0
+                            .iter()
+                            .map(|(bytes, _)| bytes.escape_ascii().take(120).map(char::from).collect())
+                            .collect();
+                        format!("{sent:?}\n  clamd: {theirs:?}\n   ours: {own:?}")
+                    })
+                };
+                scope.spawn(move || requests.iter().filter_map(compare).collect::<Vec<_>>())
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| different.extend(thread.join().unwrap()));
+    });
+    assert!(different.is_empty(), "{} of {} differ:\n{}", different.len(), requests.len(), different.join("\n"));
+    eprintln!("{} requests, equal answers", requests.len());
+}
+
+#[test]
+fn clamdscan_is_served_in_all_its_ways() {
+    if !has("clamdscan") {
+        return;
+    }
+    let material = Material::new();
+    let gateway = material.gateway();
+    let port = gateway.address.port();
+    let socket = gateway.folder.path().join("clamd.sock").display().to_string();
+    for (name, settings) in [
+        ("local.conf", format!("LocalSocket {socket}\n")),
+        ("tcp.conf", format!("TCPSocket {port}\nTCPAddr 127.0.0.1\n")),
+    ] {
+        std::fs::write(material.path(name), settings).unwrap();
+    }
+    let files = material.path("files");
+    let scan = |config: &str, options: &[&str], paths: &[PathBuf]| {
+        let mut command = Command::new("clamdscan");
+        command.arg("--no-summary").arg("-c").arg(material.path(config)).args(options).args(paths);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code().unwrap(), text)
+    };
+    let ways: [(&str, &[&str]); 9] = [
+        ("local.conf", &[]),
+        ("local.conf", &["--multiscan"]),
+        ("local.conf", &["--fdpass"]),
+        ("local.conf", &["--fdpass", "--multiscan"]),
+        ("local.conf", &["--stream"]),
+        ("local.conf", &["--stream", "--multiscan"]),
+        ("local.conf", &["--allmatch", "--stream"]),
+        ("tcp.conf", &[]),
+        ("tcp.conf", &["--stream", "--multiscan"]),
+    ];
+    for (config, options) in ways {
+        let (status, text) = scan(config, options, std::slice::from_ref(&files));
+        assert_eq!(status, 1, "{options:?}: {text}");
+        for (name, found) in [("bad", "Test.Marker"), ("sub/bad", "Test.Marker"), ("eicar", "Test.Eicar")] {
+            let line = format!("{}: {found}.UNOFFICIAL FOUND", files.join(name).display());
+            assert_eq!(text.matches(&line).count(), 1, "{options:?}: {text}");
+        }
+        assert_eq!(text.matches("FOUND").count(), 3, "{options:?}: {text}");
+        let (status, text) = scan(config, options, &[files.join("sub/clean"), files.join("clean")]);
+        assert_eq!((status, text.matches(": OK").count()), (0, 2), "{options:?}: {text}");
+        let (status, text) = scan(config, options, &[files.join("nowhere")]);
+        assert_eq!(status, 2, "{options:?}: {text}");
+    }
+    let run = |options: &[&str]| {
+        let mut command = Command::new("clamdscan");
+        let output = command.arg("-c").arg(material.path("local.conf")).args(options).output().unwrap();
+        assert!(output.status.success(), "{options:?} {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(run(&["--ping", "1"]).contains("PONG"));
+    assert!(run(&["--version"]).starts_with("ClamAV 1.4"));
+    run(&["--reload"]);
+    gateway.wait_for_log("reloaded");
+    let quarantine = material.path("quarantine");
+    std::fs::create_dir(&quarantine).unwrap();
+    let (status, text) =
+        scan("local.conf", &["--fdpass", &format!("--move={}", quarantine.display())], &[files.join("bad")]);
+    assert_eq!(status, 1, "{text}");
+    assert!(quarantine.join("bad").exists() && !files.join("bad").exists());
+}
+
+#[test]
+fn clamdtop_shows_the_queue() {
+    if !has("clamdtop") || !has("script") {
+        return;
+    }
+    let material = Material::new();
+    let gateway = material.gateway();
+    let mut stream = TcpStream::connect(gateway.address).unwrap();
+    stream.write_all(b"zINSTREAM\0").unwrap();
+    let socket = gateway.folder.path().join("clamd.sock").display().to_string();
+    let screen = Command::new("timeout")
+        .args(["4", "script", "-qec", &format!("TERM=xterm COLUMNS=120 LINES=40 clamdtop {socket}"), "/dev/null"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&screen.stdout).into_owned();
+    for wanted in ["INSTREAM", "Sluice"] {
+        assert!(text.contains(wanted), "no {wanted:?} in {text:?}");
+    }
+}
+
+#[test]
+fn the_python_module_is_served() {
+    let python = |code: &str| Command::new("python3").args(["-c", code]).output().unwrap();
+    if !Command::new("python3")
+        .args(["-c", "import clamd"])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        return eprintln!("skipped: the Python module clamd is not installed");
+    }
+    let material = Material::new();
+    let gateway = material.gateway();
+    let code = format!(
+        "import clamd, io\n\
+         for c in (clamd.ClamdNetworkSocket('127.0.0.1', {port}), clamd.ClamdUnixSocket('{socket}')):\n\
+         \x20   assert c.ping() == 'PONG'\n\
+         \x20   assert c.version().startswith('ClamAV ')\n\
+         \x20   assert c.instream(io.BytesIO(b'clean')) == {{'stream': ('OK', None)}}\n\
+         \x20   assert c.instream(io.BytesIO(b'x clamd-test-marker y')) == {{'stream': ('FOUND', 'Test.Marker.UNOFFICIAL')}}\n\
+         \x20   found = {{'{files}/sub/bad': ('FOUND', 'Test.Marker.UNOFFICIAL')}}\n\
+         \x20   assert c.scan('{files}/sub') == found\n\
+         \x20   assert c.contscan('{files}/sub') == found\n\
+         \x20   assert c.multiscan('{files}/sub') == found\n\
+         \x20   assert c.scan('{files}/clean') == {{'{files}/clean': ('OK', None)}}\n\
+         \x20   assert 'QUEUE' in c.stats()\n\
+         \x20   assert c.reload() == 'RELOADING'\n",
+        port = gateway.address.port(),
+        socket = gateway.folder.path().join("clamd.sock").display(),
+        files = material.path("files").display(),
+    );
+    let output = python(&code);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
