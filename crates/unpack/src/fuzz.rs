@@ -6,7 +6,7 @@ use stream::{Event, Finding, Fuel, Limits, Note, Spool, Stage, Window};
 
 use crate::codec::Decoder;
 use crate::compressed::Compressed;
-use crate::ppmd::{Ending, ModelH, OfSevenZip, OfZip, Ppmd};
+use crate::ppmd::{Ending, ModelH, ModelI, OfSevenZip, OfZip, Ppmd, Restore};
 use crate::{HEAD_BYTES, bzip2, gzip, recognise, tar, trial, xz, zip};
 
 /// The most content that is looked at; bombs are the driver's business.
@@ -59,13 +59,16 @@ pub fn fuzz_ppmd(data: &[u8]) {
     let [cut, order, memory, stream @ ..] = data else {
         return;
     };
-    let model = || ModelH::new(2 + u32::from(order % 63), (1 << 11) + (u32::from(*memory) << 9), 64 << 10);
+    let (orders, bytes) = (2 + u32::from(order % 63), (1 << 11) + (u32::from(*memory) << 9));
+    let restore = if memory % 2 == 0 { Restore::Restart } else { Restore::CutOff };
     match order >> 7 {
         0 => compare_decoder(*cut, stream, || {
-            Some(Ppmd::<_, OfSevenZip>::new(model()?, Ending::After(1 << 16), "data", "truncated"))
+            let model = ModelH::new(orders, bytes, 64 << 10)?;
+            Some(Ppmd::<_, OfSevenZip>::new(model, Ending::After(1 << 16), "data", "truncated"))
         }),
         _ => compare_decoder(*cut, stream, || {
-            Some(Ppmd::<_, OfZip>::new(model()?, Ending::EndSymbol(None), "data", "truncated"))
+            let model = ModelI::new(orders, bytes, restore, 64 << 10)?;
+            Some(Ppmd::<_, OfZip>::new(model, Ending::EndSymbol(None), "data", "truncated"))
         }),
     }
 }

@@ -16,6 +16,7 @@
 mod arena;
 mod estimate;
 mod h;
+mod i;
 
 mod range;
 
@@ -23,6 +24,7 @@ use stream::Class;
 
 use crate::codec::{Decoder, Fault, Progress, Told};
 pub(crate) use h::ModelH;
+pub(crate) use i::{ModelI, Restore};
 
 pub(crate) use range::{Carryless, CarrylessRegisters, Coder, SevenZip, SevenZipRegisters};
 
@@ -226,11 +228,10 @@ mod tests {
     type OfH = Ppmd<ModelH, OfSevenZip>;
 
     /// What the golden streams hold: numbers in hexadecimal, some of them in binary, drawn by a linear congruence.
-    fn sample() -> Vec<u8> {
-        const LENGTH: usize = 24_000;
+    fn sample_of(length: usize) -> Vec<u8> {
         let mut sample = Vec::new();
         let mut random = 12345u32;
-        while sample.len() < LENGTH {
+        while sample.len() < length {
             random = random.wrapping_mul(1_103_515_245).wrapping_add(12345) & 0x7fff_ffff;
             let word = (random >> 16) % 997;
             match (random >> 8) % 61 {
@@ -238,8 +239,12 @@ mod tests {
                 _ => sample.extend_from_slice(format!("{:x} ", u64::from(word * word) * 7919).as_bytes()),
             }
         }
-        sample.truncate(LENGTH);
+        sample.truncate(length);
         sample
+    }
+
+    fn sample() -> Vec<u8> {
+        sample_of(24_000)
     }
 
     /// Streams made by 7-Zip: order, memory.
@@ -261,6 +266,46 @@ mod tests {
             let end = trial::run(&mut of_h(order, memory, sample().len() as u64), packed, usize::MAX, 65536);
             assert!(end.content == sample(), "{order} {memory}");
             assert_eq!((end.faults, end.at), (vec![], packed.len()));
+        }
+    }
+
+    /// Streams made by 7-Zip, behind their two bytes of parameters: order, what happens without memory, length.
+    const OF_I: [(&[u8], u32, Restore, usize); 2] = [
+        (include_bytes!("../tests/ppmd/i-4-1m"), 4, Restore::Restart, 24_000),
+        (include_bytes!("../tests/ppmd/i-16-1m-cut-off"), 16, Restore::CutOff, 64_000),
+    ];
+
+    fn of_i(order: u32, restore: Restore, length: Option<u64>) -> Ppmd<ModelI, OfZip> {
+        let model = ModelI::new(order, 1 << 20, restore, 64 << 20).expect("there is such a model");
+        Ppmd::new(model, Ending::EndSymbol(length), "data", "truncated")
+    }
+
+    #[test]
+    fn what_7zip_packs_with_variant_i_comes_out_again() {
+        for (packed, order, restore, length) in OF_I {
+            for told in [None, Some(length as u64)] {
+                let input = [&packed[2..], b"PK"].concat();
+                let end = trial::run(&mut of_i(order, restore, told), &input, usize::MAX, 65536);
+                assert!(end.content == sample_of(length), "{order} {restore:?}");
+                assert_eq!((end.faults, end.at), (vec![], packed.len() - 2));
+            }
+        }
+    }
+
+    #[test]
+    fn without_the_end_symbol_the_length_ends_it() {
+        let (packed, order, restore, _) = OF_I[0];
+        let end = trial::run(&mut of_i(order, restore, Some(100)), &packed[2..], usize::MAX, 65536);
+        assert!(end.content == sample_of(100) && end.faults.is_empty());
+    }
+
+    #[test]
+    fn the_cut_does_not_matter_to_variant_i() {
+        let (packed, order, restore, _) = OF_I[0];
+        let mut broken = packed[2..].to_vec();
+        broken[2000] ^= 0x10;
+        for input in [&packed[2..], &broken, &packed[2..5000]] {
+            trial::holds(|| of_i(order, restore, None), input);
         }
     }
 
