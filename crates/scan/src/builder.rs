@@ -1,22 +1,20 @@
-//! Loading text databases.
+//! Loading databases.
 
 use std::collections::HashSet;
 use std::fmt;
 
-use md5::{Digest, Md5};
-
 use crate::builtin::BUILTIN;
-use crate::database::{Census, Database, Names, Refused};
-use crate::hashes::{AnyDigest, HashEntry, HashTable};
-use crate::kind::{Kind, hash, kind_of, name_of};
-use crate::location::Location;
-use crate::logical;
-use crate::signature::{Reject, Signature, check_levels};
+use crate::census::{Census, Class};
+use crate::container::{self, ContainerKind};
+use crate::database::{Database, Names};
+use crate::hashes::{HashEntry, HashTable};
+use crate::load::{File, Loading};
+use crate::sections::SectionTable;
 use crate::table::TableBuilder;
 use crate::target::TARGETS;
 
 /// Appended to the names of signatures that are not the engine's own makers'.
-const UNOFFICIAL: &str = ".UNOFFICIAL";
+pub(crate) const UNOFFICIAL: &str = ".UNOFFICIAL";
 
 /// How many signatures a file had.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,6 +31,49 @@ pub struct Loaded {
     pub ignored: u64,
     /// Signatures that are not looked for; [`Census`] says why.
     pub left_out: u64,
+}
+
+impl Loaded {
+    /// Adds what another file had.
+    pub(crate) fn add(&mut self, other: Loaded) {
+        self.hashes += other.hashes;
+        self.bodies += other.bodies;
+        self.logical += other.logical;
+        self.allowed += other.allowed;
+        self.ignored += other.ignored;
+        self.left_out += other.left_out;
+    }
+}
+
+/// Which signatures of potentially unwanted applications to load: names that begin with `PUA.`, and all of the files
+/// whose extension ends in `u`. A category is the second word of such a name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Unwanted {
+    /// None of them.
+    #[default]
+    None,
+    /// All of them.
+    All,
+    /// Those of these categories.
+    Only(Vec<String>),
+    /// All but those of these categories.
+    Except(Vec<String>),
+}
+
+impl Unwanted {
+    pub(crate) fn wants(&self, name: &str, in_file: bool) -> bool {
+        let category = name.strip_prefix("PUA.").map(|rest| rest.split('.').next().unwrap_or_default());
+        if category.is_none() && !in_file {
+            return true;
+        }
+        let listed = |all: &[String]| all.iter().any(|one| Some(one.as_str()) == category);
+        match self {
+            Unwanted::None => false,
+            Unwanted::All => true,
+            Unwanted::Only(all) => listed(all),
+            Unwanted::Except(all) => !listed(all),
+        }
+    }
 }
 
 /// What is wrong with a file.
@@ -52,6 +93,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A container cannot be read or is not what it says it is. What was loaded of it must not be used.
+    Container {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -59,41 +107,29 @@ impl fmt::Display for Error {
         match self {
             Error::Kind { file } => write!(f, "{file}: not a supported kind of database"),
             Error::Line { file, line, reason } => write!(f, "{file}:{line}: {reason}"),
+            Error::Container { file, reason } => write!(f, "{file}: {reason}"),
         }
     }
 }
 
 impl std::error::Error for Error {}
 
-/// Collects signatures from text files. Lists of names to ignore that pin the MD5 of an entry must come before the
-/// files that they speak of; the order does not matter otherwise.
+/// Collects signatures from text files and containers. Lists of names to ignore that pin the MD5 of an entry must come
+/// before the files that they speak of; the order does not matter otherwise.
 #[derive(Debug, Default)]
 pub struct Builder {
-    tables: [TableBuilder; TARGETS],
-    hashes: Vec<HashEntry>,
-    allowed: Vec<HashEntry>,
-    names: Names,
-    ignored: HashSet<Box<str>>,
-    ignored_lines: HashSet<(Box<str>, [u8; 16])>,
+    pub(crate) tables: [TableBuilder; TARGETS],
+    pub(crate) hashes: Vec<HashEntry>,
+    pub(crate) sections: Vec<HashEntry>,
+    pub(crate) imports: Vec<HashEntry>,
+    pub(crate) allowed: Vec<HashEntry>,
+    pub(crate) names: Names,
+    pub(crate) ignored: HashSet<Box<str>>,
+    pub(crate) ignored_lines: HashSet<(Box<str>, [u8; 16])>,
     /// For each signature what the census says of it, so that ignored ones can be taken back.
-    classes: Vec<Class>,
-    census: Census,
-    unwanted: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Exact,
-    AtEnd,
-    Bounded,
-    Allowed,
-}
-
-/// A file being read.
-struct File<'a> {
-    suffix: &'a str,
-    kind: Kind,
-    loaded: Loaded,
+    pub(crate) classes: Vec<Class>,
+    pub(crate) census: Census,
+    pub(crate) unwanted: Unwanted,
 }
 
 impl Builder {
@@ -102,19 +138,23 @@ impl Builder {
         Builder::default()
     }
 
-    /// Whether to load signatures of potentially unwanted applications: names that begin with `PUA.`, and the files
-    /// whose extension ends in `u`. They are left out unless asked for.
-    pub fn potentially_unwanted(mut self, wanted: bool) -> Builder {
+    /// Which signatures of potentially unwanted applications to load; none unless asked for.
+    pub fn potentially_unwanted(mut self, wanted: Unwanted) -> Builder {
         self.unwanted = wanted;
         self
     }
 
-    /// Loads a file that is not an official one: `.UNOFFICIAL` is appended to the names.
+    /// Loads a file that is not an official one, `.UNOFFICIAL` being appended to the names, or a container, whose
+    /// signatures are official if they are signed.
     ///
     /// # Errors
-    /// If the extension of `file_name` or a line is none that can be read. What was read before stays loaded.
-    pub fn add(&mut self, file_name: &str, text: &[u8]) -> Result<Loaded, Error> {
-        self.load(file_name, text, UNOFFICIAL)
+    /// If the extension of `file_name` or a line is none that can be read, or a container is not as it was signed. What
+    /// was read before stays loaded, so after an error the builder is not to be used.
+    pub fn add(&mut self, file_name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
+        match ContainerKind::of(file_name) {
+            Some(kind) => self.add_container(kind, file_name, bytes),
+            None => self.load(file_name, bytes, UNOFFICIAL),
+        }
     }
 
     /// Loads an official file: names stay as they are.
@@ -133,188 +173,53 @@ impl Builder {
         self
     }
 
-    fn load(&mut self, file_name: &str, text: &[u8], suffix: &str) -> Result<Loaded, Error> {
-        let (kind, unwanted) = kind_of(file_name).ok_or_else(|| Error::Kind { file: file_name.to_owned() })?;
-        let mut file = File { suffix, kind, loaded: Loaded::default() };
-        for (line, number) in text.split(|&byte| byte == b'\n').zip(1..) {
-            let line = String::from_utf8_lossy(line.trim_ascii_end());
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            if unwanted && !self.unwanted {
-                self.census.unwanted += 1;
-                file.loaded.left_out += 1;
-                continue;
-            }
-            self.line(&mut file, &line).map_err(|reason| Error::Line {
-                file: file_name.to_owned(),
-                line: number,
-                reason,
-            })?;
-        }
-        Ok(file.loaded)
+    fn load(&mut self, file_name: &str, text: &[u8], suffix: &'static str) -> Result<Loaded, Error> {
+        let mut file = File::open(file_name, suffix)?;
+        self.read(&mut file, text)?;
+        self.close(file)
     }
 
-    /// Reads one line; what is not supported is noted in the census.
-    fn line(&mut self, file: &mut File<'_>, line: &str) -> Result<(), String> {
-        if let Kind::Ignore(field) = file.kind {
-            file.loaded.ignored += 1;
-            return self.ignore(line, field);
-        }
-        let name = name_of(file.kind, line)?;
-        if name.starts_with("PUA.") && !self.unwanted {
-            self.census.unwanted += 1;
-            file.loaded.left_out += 1;
-            return Ok(());
-        }
-        if self.is_pinned(name, line) {
-            self.census.ignored += 1;
-            file.loaded.left_out += 1;
-            return Ok(());
-        }
-        match self.signature(file, name, line) {
-            Ok(()) => Ok(()),
-            Err(Reject::Malformed(reason)) => Err(reason),
-            Err(Reject::OtherEngine) => {
-                self.census.other_engine += 1;
-                file.loaded.left_out += 1;
-                Ok(())
-            }
-            Err(Reject::Unsupported(reason)) => {
-                file.loaded.left_out += 1;
-                self.census
-                    .refused
-                    .push(Refused { name: format!("{name}{}", file.suffix).into(), reason: reason.into() });
-                Ok(())
-            }
-        }
-    }
-
-    fn signature(&mut self, file: &mut File<'_>, name: &str, line: &str) -> Result<(), Reject> {
-        match file.kind {
-            Kind::Hash | Kind::Allow => {
-                let (digest, size) = hash(line)?;
-                let allow = file.kind == Kind::Allow;
-                let class = if allow { Class::Allowed } else { Class::AtEnd };
-                let name = self.named(name, file.suffix, class);
-                let entry = HashEntry { digest, size, name };
-                if allow {
-                    file.loaded.allowed += 1;
-                    self.allowed.push(entry);
-                } else {
-                    file.loaded.hashes += 1;
-                    self.hashes.push(entry);
-                }
-                Ok(())
-            }
-            Kind::Extended => {
-                let fields: Vec<&str> = line.split(':').collect();
-                let [_, target, offset, hex, levels @ ..] = fields.as_slice() else {
-                    return Err(Reject::Malformed("fewer than four fields".to_owned()));
-                };
-                check_levels(levels)?;
-                let signature = Signature::extended(target, offset, hex)?;
-                self.place(file, name, &signature)?;
-                file.loaded.bodies += 1;
-                Ok(())
-            }
-            Kind::Plain => {
-                let (_, hex) = line.split_once('=').ok_or_else(|| "no = after the name".to_owned())?;
-                self.place(file, name, &Signature::extended("0", "*", hex)?)?;
-                file.loaded.bodies += 1;
-                Ok(())
-            }
-            Kind::Logical => {
-                let fields: Vec<&str> = line.split(';').collect();
-                self.place(file, name, &logical::parse(fields.get(1..).unwrap_or(&[]))?)?;
-                file.loaded.logical += 1;
-                Ok(())
-            }
-            Kind::Ignore(_) => Ok(()),
-        }
-    }
-
-    /// Puts a signature into the table of its target.
-    fn place(&mut self, file: &File<'_>, name: &str, signature: &Signature) -> Result<(), Reject> {
-        let number = self.names.add(name, file.suffix);
-        self.classes.push(class_of(signature));
-        let table = &mut self.tables[usize::from(signature.target)];
-        let placed = table.add(number, signature);
-        placed.map_err(|refusal| {
-            self.classes.pop();
-            self.names.remove_last();
-            Reject::Unsupported(refusal.to_string())
-        })
-    }
-
-    fn named(&mut self, name: &str, suffix: &str, class: Class) -> u32 {
-        self.classes.push(class);
-        self.names.add(name, suffix)
-    }
-
-    fn ignore(&mut self, line: &str, field: usize) -> Result<(), String> {
-        let mut fields = line.split(':').skip(field);
-        let name = fields.next().filter(|name| !name.is_empty()).ok_or("no name")?;
-        let name = name.strip_suffix(UNOFFICIAL).unwrap_or(name);
-        match fields.next() {
-            Some(pin) if field == 0 => match AnyDigest::parse(pin)? {
-                AnyDigest::Md5(md5) => self.ignored_lines.insert((name.into(), md5)),
-                _ => return Err("an entry is pinned by its MD5".to_owned()),
-            },
-            _ => self.ignored.insert(name.into()),
-        };
-        Ok(())
-    }
-
-    fn is_pinned(&self, name: &str, line: &str) -> bool {
-        !self.ignored_lines.is_empty() && self.ignored_lines.contains(&(name.into(), Md5::digest(line).into()))
+    fn add_container(&mut self, kind: ContainerKind, file_name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
+        let suffix = if kind == ContainerKind::Cud { UNOFFICIAL } else { "" };
+        let mut loading = Loading { builder: self, suffix, file: None, loaded: Loaded::default() };
+        let read = container::read(kind, file_name, bytes, &mut loading);
+        let loaded = loading.loaded;
+        let container = read.map_err(|reason| Error::Container { file: file_name.to_owned(), reason })?;
+        self.census.containers.push(container);
+        Ok(loaded)
     }
 
     /// Compiles what was loaded.
     pub fn build(self) -> Database {
-        let Builder { tables, hashes, allowed, names, ignored, classes, mut census, .. } = self;
+        let Builder { tables, hashes, sections, imports, allowed, names, ignored, classes, mut census, .. } = self;
         let is_ignored = |number: u32| {
             let name = names.get(number);
             !ignored.is_empty() && ignored.contains(name.strip_suffix(UNOFFICIAL).unwrap_or(name))
         };
         for (class, number) in classes.iter().zip(0u32..) {
-            let count = match class {
-                _ if is_ignored(number) => &mut census.ignored,
-                Class::Exact => &mut census.exact,
-                Class::AtEnd => &mut census.at_end,
-                Class::Bounded => &mut census.bounded,
-                Class::Allowed => &mut census.allowed,
-            };
-            *count += 1;
+            let class = if is_ignored(number) { Class::Ignored } else { *class };
+            class.count(&mut census);
         }
         let keep = |entries: Vec<HashEntry>| {
             let entries = entries.into_iter().filter(|entry| !is_ignored(entry.name));
-            HashTable::new(entries.collect())
+            entries.collect::<Vec<_>>()
         };
         Database {
             tables: tables.map(|table| (!table.is_empty()).then(|| table.build(is_ignored))),
-            hashes: keep(hashes),
-            allowed: keep(allowed),
+            hashes: HashTable::new(keep(hashes)),
+            sections: SectionTable::new(keep(sections)),
+            imports: HashTable::new(keep(imports)),
+            allowed: HashTable::new(keep(allowed)),
             census,
             names,
         }
     }
 }
 
-fn class_of(signature: &Signature) -> Class {
-    let from_end = |body: &crate::signature::Body| matches!(body.location, Location::FromEnd { .. });
-    let bounded =
-        |body: &crate::signature::Body| body.location.needs_layout() || (from_end(body) && body.parts.len() > 1);
-    if signature.bodies.iter().any(bounded) {
-        return Class::Bounded;
-    }
-    let late =
-        signature.logic.as_ref().is_some_and(|logic| logic.file_size.is_some() || !logic.expression.is_monotone());
-    if late || signature.bodies.iter().any(from_end) { Class::AtEnd } else { Class::Exact }
-}
-
 #[cfg(test)]
 mod tests {
+    use md5::{Digest, Md5};
+
     use super::*;
 
     #[test]
@@ -328,8 +233,8 @@ mod tests {
         let mut builder = Builder::new();
         let error = builder.add("x.ndb", b"# note\n\nA:0:*:6162\r\nB:0:*:61g2\n");
         assert_eq!(error.map_err(|error| error.to_string()), Err("x.ndb:4: 'g' is not a hexadecimal digit".to_owned()));
-        let error = builder.add("x.mdb", b"");
-        assert_eq!(error, Err(Error::Kind { file: "x.mdb".to_owned() }));
+        let error = builder.add("x.txt", b"");
+        assert_eq!(error, Err(Error::Kind { file: "x.txt".to_owned() }));
     }
 
     #[test]

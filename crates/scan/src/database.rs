@@ -1,40 +1,11 @@
 //! The compiled database.
 
+use crate::census::Census;
 use crate::hashes::HashTable;
+use crate::sections::SectionTable;
 use crate::table::Table;
 use crate::target::{TARGETS, target_of};
 use stream::FileType;
-
-/// How a database was understood: nothing is dropped silently.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Census {
-    /// Signatures that are exact on a stream and told as soon as they match.
-    pub exact: u64,
-    /// Signatures that can only be decided at the end: hashes, places before the end, negations, file sizes.
-    pub at_end: u64,
-    /// Signatures that are exact within a bound: those placed by an executable's header (which must be in the first
-    /// 4 kB), and those of several parts placed before the end.
-    pub bounded: u64,
-    /// Entries of allow lists.
-    pub allowed: u64,
-    /// Signatures left out because an ignore list names them.
-    pub ignored: u64,
-    /// Signatures for other versions of the engine, left out.
-    pub other_engine: u64,
-    /// Signatures of potentially unwanted applications, left out because nobody asked for them.
-    pub unwanted: u64,
-    /// Signatures of forms that are not supported, each with the reason.
-    pub refused: Vec<Refused>,
-}
-
-/// A signature that is not looked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Its name.
-    pub name: Box<str>,
-    /// Why.
-    pub reason: Box<str>,
-}
 
 /// Names, one after the other.
 #[derive(Debug, Clone, Default)]
@@ -71,6 +42,10 @@ impl Names {
 pub struct Database {
     pub(crate) tables: [Option<Table>; TARGETS],
     pub(crate) hashes: HashTable,
+    /// Of the sections of executables.
+    pub(crate) sections: SectionTable,
+    /// Of what executables import.
+    pub(crate) imports: HashTable,
     pub(crate) allowed: HashTable,
     pub(crate) names: Names,
     pub(crate) census: Census,

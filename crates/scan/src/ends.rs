@@ -19,6 +19,11 @@ struct Run {
 impl Ends {
     /// Adds an end, to the newest run if it goes on from there; whether an older run had to go.
     pub(crate) fn push(&mut self, end: u64, start: u64) -> bool {
+        self.push_among(RUNS_MAX, end, start)
+    }
+
+    /// As [`Ends::push`], with a bound of the caller's.
+    pub(crate) fn push_among(&mut self, runs_max: usize, end: u64, start: u64) -> bool {
         if let Some(run) = self.0.back_mut() {
             let shifted = run.start.wrapping_add(end.wrapping_sub(run.first));
             let next = end == run.last.wrapping_add(1);
@@ -27,17 +32,26 @@ impl Ends {
                 return false;
             }
         }
-        self.push_alone(end, start)
+        self.push_run(runs_max, end, start)
     }
 
     /// Adds an end as a run of its own.
     pub(crate) fn push_alone(&mut self, end: u64, start: u64) -> bool {
+        self.push_run(RUNS_MAX, end, start)
+    }
+
+    fn push_run(&mut self, runs_max: usize, end: u64, start: u64) -> bool {
         self.0.push_back(Run { first: end, last: end, start });
-        if self.0.len() > RUNS_MAX {
+        if self.0.len() > runs_max {
             self.0.pop_front();
             return true;
         }
         false
+    }
+
+    /// How many runs there are.
+    pub(crate) fn runs(&self) -> usize {
+        self.0.len()
     }
 
     /// Forgets runs that end before `oldest`.

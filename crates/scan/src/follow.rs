@@ -18,6 +18,11 @@ use crate::table::{Chain, Link, Table, User};
 /// The most chains, and the most logical signatures, that are followed at a time in one stream.
 const FOLLOWED_MAX: usize = 32_768;
 
+/// The most runs of starts that are remembered of one chain whose place is only known later, as long as all of them have
+/// no more than the second number beyond what each may have.
+const PLACED_RUNS_OF_ONE_MAX: usize = 1024;
+const PLACED_RUNS_MAX: usize = 32_768;
+
 /// The most starts of one chain before the end of a stream that are counted.
 const PLACED_MAX: usize = 65_536;
 
@@ -60,6 +65,8 @@ pub(crate) struct Follower {
     chains: Map<ChainState>,
     rules: Map<RuleState>,
     told: HashSet<u32, BuildHasherDefault<NumberHasher>>,
+    /// Runs of starts beyond what each chain may have.
+    placed_runs: usize,
     lost: u64,
 }
 
@@ -110,14 +117,20 @@ impl Follower {
                 }
                 continue;
             }
-            for start in self.predecessors(chain, links, *user, found) {
+            for start in self.predecessors(context, (chain, links), *user, found) {
                 self.reached(context, (chain, links), *user, start, found, hits);
             }
         }
     }
 
     /// The starts of the chains that this match goes on with.
-    fn predecessors(&self, chain: &Chain, links: &[Link], user: User, found: Match) -> Vec<u64> {
+    fn predecessors(
+        &self,
+        context: Context<'_>,
+        (chain, links): (&Chain, &[Link]),
+        user: User,
+        found: Match,
+    ) -> Vec<u64> {
         let before = usize::from(user.link) - 1;
         let ends = self.chains.get(&user.chain).and_then(|state| state.ends.get(before));
         let (Some(ends), Some(link)) = (ends, links.get(usize::from(user.link))) else {
@@ -127,7 +140,7 @@ impl Follower {
             return Vec::new();
         };
         let low = if link.gap.is_open() { 0 } else { found.start.saturating_sub(u64::from(link.gap.max)) };
-        let every = matches!(chain.location, Location::FromEnd { .. });
+        let every = chain.location.is_late(context.layout);
         ends.between(low, high).take(if every { RUNS_MAX } else { 1 }).collect()
     }
 
@@ -152,16 +165,16 @@ impl Follower {
             state.ends.resize_with(links.len() - 1, Ends::default);
         }
         let ends = &mut state.ends[number];
-        match chain.location {
-            Location::FromEnd { back, .. } => {
+        match next.gap.is_open() {
+            _ if chain.location.is_late(context.layout) => {
                 // Which start will be in place is only known at the end, so each is kept.
-                ends.forget_starts(found.known.saturating_sub(back));
+                ends.forget_starts(oldest(chain.location, found.known));
                 self.lost += u64::from(ends.push_alone(found.end, start));
             }
-            _ if next.gap.is_open() => {
+            true => {
                 ends.keep_earliest(found.end, start);
             }
-            _ => {
+            false => {
                 let reach = u64::from(next.gap.max) + u64::from(next.bytes_max) + 2;
                 ends.forget(found.known.saturating_sub(reach));
                 self.lost += u64::from(ends.push(found.end, start));
@@ -178,12 +191,15 @@ impl Follower {
         found: Match,
         hits: &mut Vec<Hit>,
     ) {
-        if let Location::FromEnd { back, .. } = chain.location {
+        if chain.location.is_late(context.layout) {
             let Some(state) = chain_state(&mut self.chains, number, &mut self.lost) else {
                 return;
             };
-            state.complete.forget(found.known.saturating_sub(back));
-            self.lost += u64::from(state.complete.push(start, start));
+            state.complete.forget(oldest(chain.location, found.known));
+            let runs_max = if self.placed_runs < PLACED_RUNS_MAX { PLACED_RUNS_OF_ONE_MAX } else { RUNS_MAX };
+            let before = state.complete.runs();
+            self.lost += u64::from(state.complete.push_among(runs_max, start, start));
+            self.placed_runs += usize::from(state.complete.runs() > before.max(RUNS_MAX));
             return;
         }
         self.count(context, chain, start, found.known, hits);
@@ -197,12 +213,13 @@ impl Follower {
             return;
         };
         let rule = &context.table.rules[number as usize];
+        let logic = &rule.logic;
         if self.rules.len() >= FOLLOWED_MAX && !self.rules.contains_key(&signature) {
             self.lost += 1;
             return;
         }
         let state = self.rules.entry(signature).or_insert_with(|| RuleState {
-            counts: vec![Count::default(); usize::from(rule.subs)].into_boxed_slice(),
+            counts: vec![Count::default(); usize::from(logic.subs)].into_boxed_slice(),
             first: start,
         });
         let Some(count) = state.counts.get_mut(usize::from(chain.sub)) else {
@@ -213,9 +230,9 @@ impl Follower {
         }
         count.count = count.count.saturating_add(1);
         count.last_start = start;
-        let container = rule.container.is_none_or(|wanted| wanted.admits(context.container));
+        let container = logic.container.is_none_or(|wanted| wanted.admits(context.container));
         let first = state.first;
-        if rule.early && container && rule.expression.holds(|sub| count_of(&state.counts, sub)) {
+        if rule.early && container && logic.expression.holds(|sub| count_of(&state.counts, sub)) {
             self.tell(signature, first, known, hits);
         }
     }
@@ -231,7 +248,8 @@ impl Follower {
         let mut placed = Vec::new();
         for (&number, state) in &self.chains {
             let chain = &context.table.chains[number as usize];
-            let Some(places) = chain.location.at_end(size) else {
+            // What was placed mid-stream has nothing here.
+            let Some(places) = chain.location.at_end(context.layout, size) else {
                 continue;
             };
             let mut starts = state.complete.within(*places.start(), *places.end());
@@ -258,13 +276,18 @@ impl Follower {
 
     fn holds_at_end(&self, context: Context<'_>, signature: u32, size: u64) -> Option<u64> {
         let rule = context.table.signatures.get(signature as usize)?.rule?;
-        let rule = context.table.rules.get(rule as usize)?;
+        let logic = &context.table.rules.get(rule as usize)?.logic;
         let state = self.rules.get(&signature);
-        let fits = rule.file_size.is_none_or(|(min, max)| (min..=max).contains(&size))
-            && rule.container.is_none_or(|wanted| wanted.admits(context.container))
-            && rule.expression.holds(|sub| state.map_or(0, |state| count_of(&state.counts, sub)));
+        let fits = logic.fits(size, context.layout)
+            && logic.container.is_none_or(|wanted| wanted.admits(context.container))
+            && logic.expression.holds(|sub| state.map_or(0, |state| count_of(&state.counts, sub)));
         fits.then(|| state.map_or(0, |state| state.first))
     }
+}
+
+/// The oldest start that still matters of a body whose place is known too late.
+fn oldest(location: Location, known: u64) -> u64 {
+    location.back().map_or(0, |back| known.saturating_sub(back))
 }
 
 fn count_of(counts: &[Count], sub: u8) -> u32 {

@@ -8,7 +8,10 @@ use crate::{Builder, Database, Scan};
 
 /// Fuzz body: the first byte names a kind of database, the text up to a NUL is one, the rest is scanned with it.
 pub fn fuzz_database(data: &[u8]) {
-    const NAMES: [&str; 8] = ["a.hdb", "a.hsb", "a.ndb", "a.ldb", "a.fp", "a.ign", "a.ign2", "a.db"];
+    const NAMES: [&str; 16] = [
+        "a.hdb", "a.hsb", "a.ndb", "a.ldb", "a.fp", "a.ign", "a.ign2", "a.db", "a.mdb", "a.imp", "a.cdb", "a.pdb",
+        "a.yar", "a.cbc", "a.ldu", "a.msb",
+    ];
     let Some((&kind, rest)) = data.split_first() else {
         return;
     };
@@ -19,6 +22,17 @@ pub fn fuzz_database(data: &[u8]) {
     let mut builder = Builder::new();
     let _ = builder.add(NAMES[usize::from(kind) % NAMES.len()], text);
     check(&Arc::new(builder.build()), FileType::Binary, stream, kind);
+}
+
+/// Fuzz body: the first byte names a kind of container, the rest is one. It is read as the body of an
+/// unsigned one, too.
+pub fn fuzz_container(data: &[u8]) {
+    let Some((&kind, bytes)) = data.split_first() else {
+        return;
+    };
+    let _ = Builder::new().add(["a.cvd", "a.cld", "a.cud"][usize::from(kind) % 3], bytes);
+    let header = format!("{:<512}", "ClamAV-VDB:now:1:1:90:X:X:fuzz:0");
+    let _ = Builder::new().add("a.cud", &[header.as_bytes(), bytes].concat());
 }
 
 /// Fuzz body: scans `data` with a fixed database of every form, as a type and with cuts taken from it.

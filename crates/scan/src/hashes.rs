@@ -105,6 +105,11 @@ impl HashTable {
         HashTable { md5: Digests::new(md5), sha1: Digests::new(sha1), sha256: Digests::new(sha256) }
     }
 
+    /// Whether it has no entries.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.md5.largest.is_none() && self.sha1.largest.is_none() && self.sha256.largest.is_none()
+    }
+
     /// The names of all entries that match, in a fixed order.
     pub(crate) fn matching(&self, sums: &Sums) -> Vec<u32> {
         let md5 = sums.md5.iter().flat_map(|sum| self.md5.matching(sum, sums.size));
@@ -121,6 +126,13 @@ pub(crate) struct Sums {
     md5: Option<[u8; 16]>,
     sha1: Option<[u8; 20]>,
     sha256: Option<[u8; 32]>,
+}
+
+impl Sums {
+    /// A digest that was not computed over the stream.
+    pub(crate) fn of_md5(md5: [u8; 16], size: u64) -> Sums {
+        Sums { size, md5: Some(md5), ..Sums::default() }
+    }
 }
 
 /// A digest that runs until the stream is too long for every entry.

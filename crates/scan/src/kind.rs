@@ -1,6 +1,7 @@
 //! The kinds of text databases and what their lines have in common.
 
 use crate::body;
+use crate::container::ContainerKind;
 use crate::hashes::{ANY_SIZE, AnyDigest};
 use crate::signature::{Reject, check_levels};
 
@@ -8,38 +9,72 @@ use crate::signature::{Reject, check_levels};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Hash,
+    /// Hashes of the sections of executables.
+    Section,
+    /// Hashes of what executables import.
+    Imports,
     Allow,
     Extended,
     Plain,
     Logical,
+    /// What archives say of their members.
+    Metadata,
     /// Names to ignore, at that field.
     Ignore(usize),
+    /// Read and counted line by line, and not run.
+    NotRun(&'static str),
+    /// Counted as a whole, and not run.
+    Opaque(&'static str),
+    /// Rules of YARA: counted rule by rule, and not run.
+    Yara,
+    /// No signatures.
+    Nothing,
 }
 
 /// The kind of a file by its extension, and whether it is one of potentially unwanted applications.
 pub(crate) fn kind_of(file_name: &str) -> Option<(Kind, bool)> {
     let (_, extension) = file_name.rsplit_once('.')?;
-    Some(match extension {
-        "hdb" | "hsb" => (Kind::Hash, false),
-        "hdu" | "hsu" => (Kind::Hash, true),
-        "fp" | "sfp" => (Kind::Allow, false),
-        "ndb" | "sdb" => (Kind::Extended, false),
-        "ndu" => (Kind::Extended, true),
-        "ldb" => (Kind::Logical, false),
-        "ldu" => (Kind::Logical, true),
-        "db" => (Kind::Plain, false),
-        "ign" => (Kind::Ignore(2), false),
-        "ign2" => (Kind::Ignore(0), false),
+    let kind = match extension {
+        "hdb" | "hsb" | "hdu" | "hsu" => Kind::Hash,
+        "mdb" | "msb" | "mdu" | "msu" => Kind::Section,
+        "imp" => Kind::Imports,
+        "fp" | "sfp" => Kind::Allow,
+        "ndb" | "sdb" | "ndu" => Kind::Extended,
+        "ldb" | "ldu" => Kind::Logical,
+        "db" => Kind::Plain,
+        "cdb" => Kind::Metadata,
+        "ign" => Kind::Ignore(2),
+        "ign2" => Kind::Ignore(0),
+        "pdb" => Kind::NotRun("phishing: displayed and real links are not compared"),
+        "wdb" => Kind::NotRun("phishing: no links are compared that could be allowed"),
+        "gdb" => Kind::NotRun("phishing: addresses are not looked up by their digests"),
+        "crb" => Kind::NotRun("Authenticode is not verified: no certificate is trusted or revoked"),
+        "pwdb" => Kind::NotRun("encrypted archives are not opened with passwords"),
+        "ftm" => Kind::NotRun("file types are recognised by the program's own rules"),
+        "idb" => Kind::NotRun("icons are not compared"),
+        "zmd" | "rmd" => Kind::NotRun("archive metadata of an old form"),
+        "cfg" => Kind::NotRun("a switch of ClamAV's own engine"),
+        "cat" => Kind::Opaque("Authenticode is not verified: no catalogue is trusted"),
+        "cbc" => Kind::Opaque("bytecode is not run"),
+        "ioc" => Kind::Opaque("OpenIOC documents are not read"),
+        "yar" | "yara" => Kind::Yara,
+        "info" => Kind::Nothing,
         _ => return None,
-    })
+    };
+    Some((kind, matches!(extension, "hdu" | "hsu" | "mdu" | "msu" | "ndu" | "ldu")))
+}
+
+/// Whether a file is a database, by its extension: one that [`Builder::add`](crate::Builder::add) reads.
+pub fn is_database(file_name: &str) -> bool {
+    kind_of(file_name).is_some() || ContainerKind::of(file_name).is_some()
 }
 
 pub(crate) fn name_of(kind: Kind, line: &str) -> Result<&str, String> {
     let name = match kind {
-        Kind::Hash | Kind::Allow => line.split(':').nth(2),
+        Kind::Hash | Kind::Allow | Kind::Section | Kind::Imports => line.split(':').nth(2),
         Kind::Logical => line.split(';').next(),
         Kind::Plain => line.split('=').next(),
-        Kind::Extended | Kind::Ignore(_) => line.split(':').next(),
+        _ => line.split([':', ';']).next(),
     };
     name.filter(|name| !name.is_empty()).ok_or_else(|| "no name".to_owned())
 }
@@ -50,10 +85,31 @@ pub(crate) fn hash(line: &str) -> Result<(AnyDigest, u64), Reject> {
     let [digest, size, _, levels @ ..] = fields.as_slice() else {
         return Err(Reject::Malformed("fewer than three fields".to_owned()));
     };
-    let size = if *size == "*" { ANY_SIZE } else { body::number(size).map_err(|error| format!("size: {error}"))? };
+    sized(digest, size, levels)
+}
+
+/// `size:hash:name[:min[:max]]`.
+pub(crate) fn section(line: &str) -> Result<(AnyDigest, u64), Reject> {
+    let fields: Vec<&str> = line.split(':').collect();
+    let [size, digest, _, levels @ ..] = fields.as_slice() else {
+        return Err(Reject::Malformed("fewer than three fields".to_owned()));
+    };
+    sized(digest, size, levels)
+}
+
+fn sized(digest: &str, size: &str, levels: &[&str]) -> Result<(AnyDigest, u64), Reject> {
+    let size = if size == "*" { ANY_SIZE } else { body::number(size).map_err(|error| format!("size: {error}"))? };
     let digest = AnyDigest::parse(digest)?;
     check_levels(levels)?;
     Ok((digest, size))
+}
+
+/// The name of a YARA rule that begins on this line.
+pub(crate) fn yara_rule(line: &str) -> Option<&str> {
+    let mut words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let mut words = words.by_ref().skip_while(|word| matches!(*word, "private" | "global"));
+    let starts = line.trim_start().starts_with(|c: char| c.is_ascii_alphabetic());
+    (starts && words.next() == Some("rule")).then(|| words.next()).flatten()
 }
 
 #[cfg(test)]
@@ -64,8 +120,17 @@ mod tests {
     fn a_kind_is_told_by_the_extension_and_nothing_else() {
         assert_eq!(kind_of("a/b.ndb/main.hsb"), Some((Kind::Hash, false)));
         assert_eq!(kind_of("x.ldu"), Some((Kind::Logical, true)));
-        for name in ["ndb", "x.NDB", "x.mdb", "x.cvd", ""] {
+        for name in ["ndb", "x.NDB", "x.txt", "x.cvd", ""] {
             assert_eq!(kind_of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn rules_of_yara_are_told_by_their_first_line() {
+        assert_eq!(yara_rule("rule Some_Thing : tag {"), Some("Some_Thing"));
+        assert_eq!(yara_rule("private global rule A"), Some("A"));
+        for line in ["// rule A", "ruler A", "  $a = \"rule A\"", "rule"] {
+            assert_eq!(yara_rule(line), None, "{line}");
         }
     }
 }

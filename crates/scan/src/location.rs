@@ -104,36 +104,51 @@ impl Location {
         )
     }
 
-    /// Whether a body may start at `start`, as far as that is known before the end.
-    pub(crate) fn admits(self, start: u64, layout: Option<&Layout>) -> bool {
-        let within =
-            |first: Option<u64>, shift: u64| first.is_some_and(|first| start >= first && start - first <= shift);
-        let section = |index: usize| layout.and_then(|layout| layout.sections.get(index));
+    /// Whether it is placed by something that is only known later: the end, or a table that has not passed yet.
+    pub(crate) fn is_late(self, layout: Option<&Layout>) -> bool {
         match self {
-            Location::Anywhere | Location::FromEnd { .. } => true,
-            Location::Absolute { first, shift } => within(Some(first), shift),
-            Location::Entry { delta, shift } => {
-                let entry = layout.and_then(|layout| layout.entry);
-                within(entry.and_then(|entry| entry.checked_add_signed(delta)), shift)
+            Location::FromEnd { .. } => true,
+            Location::Section { .. } | Location::LastSection { .. } | Location::InSection { .. } => {
+                layout.is_some_and(Layout::awaits_sections)
             }
-            Location::Section { index, delta, shift } => {
-                let first = section(index as usize).map(|section| section.start);
-                within(first.and_then(|first| first.checked_add(delta)), shift)
-            }
-            Location::LastSection { delta, shift } => {
-                let last = layout.and_then(|layout| layout.sections.last());
-                within(last.and_then(|last| last.start.checked_add(delta)), shift)
-            }
-            Location::InSection { index } => section(index as usize).is_some_and(|section| section.contains(&start)),
+            _ => false,
         }
     }
 
-    /// Where a body that is placed from the end may have started, now that the size is known.
-    pub(crate) fn at_end(self, size: u64) -> Option<RangeInclusive<u64>> {
-        let Location::FromEnd { back, shift } = self else {
-            return None;
+    /// Whether a body may start at `start`, as far as that is known before the end.
+    pub(crate) fn admits(self, start: u64, layout: Option<&Layout>) -> bool {
+        self.is_late(layout) || self.starts(layout, None).is_some_and(|starts| starts.contains(&start))
+    }
+
+    /// Where a body that is placed by something that was known too late may have started, now that all is known.
+    pub(crate) fn at_end(self, layout: Option<&Layout>, size: u64) -> Option<RangeInclusive<u64>> {
+        self.starts(layout, Some(size))
+    }
+
+    /// How far before the end of the stream the earliest start of a late body is, if that is known.
+    pub(crate) const fn back(self) -> Option<u64> {
+        match self {
+            Location::FromEnd { back, .. } => Some(back),
+            _ => None,
+        }
+    }
+
+    fn starts(self, layout: Option<&Layout>, size: Option<u64>) -> Option<RangeInclusive<u64>> {
+        let sections = || layout.map(Layout::sections).unwrap_or_default();
+        let (first, shift) = match self {
+            Location::Anywhere => (0, u64::MAX),
+            Location::Absolute { first, shift } => (first, shift),
+            Location::FromEnd { back, shift } => (size?.checked_sub(back)?, shift),
+            Location::Entry { delta, shift } => (layout?.entry?.checked_add_signed(delta)?, shift),
+            Location::Section { index, delta, shift } => {
+                (sections().get(index as usize)?.raw.start.checked_add(delta)?, shift)
+            }
+            Location::LastSection { delta, shift } => (sections().last()?.raw.start.checked_add(delta)?, shift),
+            Location::InSection { index } => {
+                let raw = &sections().get(index as usize)?.raw;
+                (raw.start, raw.end.checked_sub(raw.start)?.checked_sub(1)?)
+            }
         };
-        let first = size.checked_sub(back)?;
         Some(first..=first.saturating_add(shift))
     }
 }
@@ -166,7 +181,7 @@ mod tests {
     #[test]
     fn a_start_before_the_end_is_judged_by_the_size() {
         let location = Location::FromEnd { back: 14, shift: 4 };
-        assert_eq!(location.at_end(20), Some(6..=10));
-        assert_eq!(location.at_end(13), None);
+        assert_eq!(location.at_end(None, 20), Some(6..=10));
+        assert_eq!(location.at_end(None, 13), None);
     }
 }

@@ -11,6 +11,8 @@ use crate::target::Container;
 struct Description {
     target: Option<u8>,
     file_size: Option<(u64, u64)>,
+    entry_point: Option<(u64, u64)>,
+    sections: Option<(u64, u64)>,
     container: Option<Container>,
 }
 
@@ -21,6 +23,9 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
     };
     let description = Description::parse(description)?;
     let target = description.target.ok_or_else(|| "the target description has no Target".to_owned())?;
+    if (description.entry_point.is_some() || description.sections.is_some()) && !matches!(target, 1 | 6 | 9) {
+        return Err(Reject::Malformed("EntryPoint and NumberOfSections need an executable target".to_owned()));
+    }
     let expression = Expression::parse(expression)?;
     let subs = subs.strip_suffix(&[""]).unwrap_or(subs);
     if subs.is_empty() || subs.len() > SUBSIGNATURES_MAX {
@@ -44,6 +49,8 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
             expression,
             subs: subs.len() as u8,
             file_size: description.file_size,
+            entry_point: description.entry_point,
+            sections: description.sections,
             container: description.container,
         }),
     })
@@ -64,6 +71,8 @@ impl Description {
                 }
                 "Target" => all.target = Some(target_number(value)?),
                 "FileSize" => all.file_size = Some(range(value)?),
+                "EntryPoint" => all.entry_point = Some(range(value)?),
+                "NumberOfSections" => all.sections = Some(range(value)?),
                 "Container" => all.container = Some(Container::parse(value).map_err(Reject::Unsupported)?),
                 _ => {
                     return Err(Reject::Unsupported(format!("{key} in the target description")));
@@ -154,12 +163,17 @@ mod tests {
             "Target:0;0;fuzzy_img#af2ad01ed42993c7",
             "Target:1;0;VI:6162",
             "Target:1,IconGroup1:X;0;6162",
-            "Target:1,NumberOfSections:1-3;0;6162",
         ] {
             assert!(matches!(read(line), Err(Reject::Unsupported(_))), "{line}");
         }
-        for line in ["Target:0;0", "Engine:51-255;0;6162", "Target:0;0&1;6162", "Target:0;0;6162::q", "Target:x;0;6162"]
-        {
+        for line in [
+            "Target:0;0",
+            "Engine:51-255;0;6162",
+            "Target:0;0&1;6162",
+            "Target:0;0;6162::q",
+            "Target:x;0;6162",
+            "Target:0,EntryPoint:1-3;0;6162",
+        ] {
             assert!(matches!(read(line), Err(Reject::Malformed(_))), "{line}");
         }
         assert_eq!(read("Engine:999-1000,Target:0;0;6162").err(), Some(Reject::OtherEngine));

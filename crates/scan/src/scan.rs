@@ -7,9 +7,9 @@ use pattern::State;
 use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
 
 use crate::database::Database;
+use crate::executable::Executable;
 use crate::follow::{Context, Follower, Hit};
 use crate::hashes::Running;
-use crate::layout::{HEAD_BYTES, Layout};
 
 /// The longest piece that is hashed and matched before hits are looked at.
 const PIECE: usize = 32 << 10;
@@ -30,9 +30,7 @@ pub struct Scan {
     sides: [Option<Box<Side>>; 2],
     running: Running,
     position: u64,
-    /// The head of an executable, until its layout can be read.
-    head: Option<Vec<u8>>,
-    layout: Option<Layout>,
+    executable: Option<Executable>,
     told: VecDeque<Finding>,
     /// The names of the signatures told so far: several signatures may have one name.
     names_told: Vec<u32>,
@@ -53,16 +51,15 @@ impl Scan {
     pub fn new(database: Arc<Database>, file_type: FileType, size: Option<u64>) -> Scan {
         let _ = size;
         let tables = database.tables_for(file_type);
-        let needs_layout = tables.into_iter().flatten().any(|table| table.needs_layout);
+        let placed = tables.into_iter().flatten().any(|table| table.needs_layout);
         Scan {
             sides: tables.map(|table| table.map(|_| Box::default())),
             running: Running::new([&database.hashes, &database.allowed]),
+            executable: Executable::new(&database, file_type, placed),
             database,
             file_type,
             container: None,
             position: 0,
-            head: needs_layout.then(Vec::new),
-            layout: None,
             told: VecDeque::new(),
             names_told: Vec::new(),
             ended: false,
@@ -86,23 +83,13 @@ impl Scan {
     fn read(&mut self, bytes: &[u8]) {
         self.position += bytes.len() as u64;
         self.running.update(bytes, self.position);
-        let Some(mut head) = self.head.take() else {
+        let Some(executable) = &mut self.executable else {
             return self.look(bytes);
         };
         // The layout decides where matches count, so matching waits for it.
-        let missing = bytes.len().min(HEAD_BYTES - head.len());
-        head.extend_from_slice(&bytes[..missing]);
-        if head.len() < HEAD_BYTES {
-            self.head = Some(head);
-            return;
-        }
-        self.head_complete(&head);
-        self.look(&bytes[missing..]);
-    }
-
-    fn head_complete(&mut self, head: &[u8]) {
-        self.layout = Layout::read(self.file_type, head);
-        self.look(head);
+        let (held, bytes) = executable.take(&self.database, bytes);
+        self.look(&held);
+        self.look(bytes);
     }
 
     /// Matches bytes against all tables.
@@ -118,11 +105,12 @@ impl Scan {
     fn each_side(&mut self, mut act: impl FnMut(&mut Side, Context<'_>)) {
         let tables = self.database.tables_for(self.file_type);
         let mut hits = Vec::new();
+        let layout = self.executable.as_ref().and_then(Executable::layout);
         for (side, table) in self.sides.iter_mut().zip(tables) {
             let (Some(side), Some(table)) = (side, table) else {
                 continue;
             };
-            let context = Context { table, layout: self.layout.as_ref(), container: self.container };
+            let context = Context { table, layout, container: self.container };
             act(side, context);
             hits.extend(side.hits.drain(..).map(|hit| (hit, table)));
         }
@@ -148,8 +136,12 @@ impl Scan {
 
     /// The stream has ended: decides the rest.
     fn end(&mut self) {
-        if let Some(head) = self.head.take() {
-            self.head_complete(&head);
+        if let Some(executable) = &mut self.executable {
+            let held = executable.end(&self.database);
+            self.look(&held);
+        }
+        if let Some(executable) = &mut self.executable {
+            executable.settle();
         }
         let size = self.position;
         let mut lost = 0;
@@ -163,6 +155,11 @@ impl Scan {
         let sums = self.running.finish(size);
         for name in self.database.hashes.matching(&sums) {
             self.tell(name, 0);
+        }
+        if let Some(mut executable) = self.executable.take() {
+            let (found, missed) = executable.matching(&self.database);
+            found.into_iter().for_each(|(name, offset)| self.tell(name, offset));
+            lost += missed;
         }
         self.allowed = !self.database.allowed.matching(&sums).is_empty();
         if lost > 0 {

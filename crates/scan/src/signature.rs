@@ -2,6 +2,7 @@
 
 use crate::body::BodyPart;
 use crate::expression::Expression;
+use crate::layout::Layout;
 use crate::location::{Location, NoLocation};
 use crate::style::Style;
 use crate::target::Container;
@@ -26,7 +27,33 @@ pub(crate) struct Logic {
     pub(crate) subs: u8,
     /// The least and the greatest size of the stream.
     pub(crate) file_size: Option<(u64, u64)>,
+    /// The least and the greatest offset of the entry point.
+    pub(crate) entry_point: Option<(u64, u64)>,
+    /// The least and the greatest number of sections.
+    pub(crate) sections: Option<(u64, u64)>,
     pub(crate) container: Option<Container>,
+}
+
+impl Logic {
+    /// Whether it asks for the layout of an executable.
+    pub(crate) fn needs_layout(&self) -> bool {
+        self.entry_point.is_some() || self.sections.is_some()
+    }
+
+    /// Whether it can only be decided at the end.
+    pub(crate) fn is_late(&self) -> bool {
+        self.file_size.is_some() || self.needs_layout() || !self.expression.is_monotone()
+    }
+
+    /// Whether a stream of that size and layout is one that it speaks of.
+    pub(crate) fn fits(&self, size: u64, layout: Option<&Layout>) -> bool {
+        let within = |wanted: Option<(u64, u64)>, found: Option<u64>| {
+            wanted.is_none_or(|(min, max)| found.is_some_and(|found| (min..=max).contains(&found)))
+        };
+        within(self.file_size, Some(size))
+            && within(self.entry_point, layout.and_then(|layout| layout.entry))
+            && within(self.sections, layout.map(|layout| layout.sections().len() as u64))
+    }
 }
 
 /// A signature by content.

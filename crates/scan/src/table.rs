@@ -9,10 +9,8 @@ use std::ops::Range;
 use pattern::{PartId, Patterns, Piece, Refusal};
 
 use crate::body::Gap;
-use crate::expression::Expression;
 use crate::location::Location;
 use crate::signature::{Logic, Signature};
-use crate::target::Container;
 
 /// One part of a chain.
 #[derive(Debug, Clone, Copy)]
@@ -36,10 +34,7 @@ pub(crate) struct Chain {
 /// What a logical signature asks for.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
-    pub(crate) expression: Expression,
-    pub(crate) subs: u8,
-    pub(crate) file_size: Option<(u64, u64)>,
-    pub(crate) container: Option<Container>,
+    pub(crate) logic: Logic,
     /// Whether it can be told as soon as it holds.
     pub(crate) early: bool,
 }
@@ -151,13 +146,7 @@ impl TableBuilder {
     }
 
     fn rule(&mut self, logic: &Logic) -> u32 {
-        self.rules.push(Rule {
-            expression: logic.expression.clone(),
-            subs: logic.subs,
-            file_size: logic.file_size,
-            container: logic.container,
-            early: logic.file_size.is_none() && logic.expression.is_monotone(),
-        });
+        self.rules.push(Rule { early: !logic.is_late(), logic: logic.clone() });
         (self.rules.len() - 1) as u32
     }
 
@@ -170,7 +159,7 @@ impl TableBuilder {
             if !ignored(named.name) {
                 kept[chains].fill(true);
                 let untouched = named.rule.map(|rule| &self.rules[rule as usize]);
-                if untouched.is_some_and(|rule| rule.expression.holds(|_| 0)) {
+                if untouched.is_some_and(|rule| rule.logic.expression.holds(|_| 0)) {
                     hold_untouched.push(number as u32);
                 }
             }
@@ -195,7 +184,8 @@ impl TableBuilder {
         }
         let chains: Vec<Chain> = self.chains.into_iter().map(|(chain, _)| chain).collect();
         Table {
-            needs_layout: chains.iter().any(|chain| chain.location.needs_layout()),
+            needs_layout: chains.iter().any(|chain| chain.location.needs_layout())
+                || self.rules.iter().any(|rule| rule.logic.needs_layout()),
             patterns,
             chains,
             signatures,

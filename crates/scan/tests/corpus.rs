@@ -22,3 +22,13 @@ fn database_seeds() {
 fn scan_seeds() {
     replay("scan_scan", scan::fuzz_scan);
 }
+
+#[test]
+fn container_seeds() {
+    replay("scan_container", scan::fuzz_container);
+}
+
+#[test]
+fn layout_seeds() {
+    replay("scan_layout", scan::fuzz_layout);
+}

@@ -1,21 +1,13 @@
 //! Reading signature files from the disk.
 
 use std::fmt;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scan::{Builder, Database};
 
 use crate::Failure;
-
-/// The endings of the files that are loaded from a folder; others in it are passed over.
-const ENDINGS: [&str; 12] = ["hdb", "hsb", "hdu", "hsu", "ndb", "ndu", "ldb", "ldu", "fp", "sfp", "ign", "ign2"];
-
-/// The endings of ClamAV's files that are not read yet: an administrator is told of them.
-const OTHER_ENDINGS: [&str; 22] = [
-    "cvd", "cld", "cud", "mdb", "msb", "mdu", "msu", "imp", "cdb", "ftm", "pdb", "wdb", "gdb", "crb", "cat", "cbc",
-    "yar", "yara", "idb", "pwdb", "ioc", "zmd",
-];
 
 /// Signatures, ready to be matched.
 pub struct Loaded {
@@ -27,16 +19,11 @@ pub struct Loaded {
     pub files: usize,
     /// Signatures that this version cannot match, each with its reason.
     pub refused: Vec<String>,
-    /// Files of ClamAV's in the folders that this version does not read.
-    pub passed_over: Vec<PathBuf>,
 }
 
 impl Loaded {
     /// Says in the log what was not loaded.
     pub fn warn(&self) {
-        for path in &self.passed_over {
-            tracing::warn!(file = %path.display(), "signatures not loaded: this kind of database is not read yet");
-        }
         if let Some(first) = self.refused.first() {
             tracing::warn!(count = self.refused.len(), first, "signatures of forms that cannot be matched yet");
         }
@@ -48,9 +35,6 @@ impl fmt::Display for Loaded {
         write!(f, "{} signatures from {} files", self.signatures, self.files)?;
         if let Some(first) = self.refused.first() {
             write!(f, ", {} refused (first: {first})", self.refused.len())?;
-        }
-        for path in &self.passed_over {
-            write!(f, "\n{}: not loaded: this kind of database is not read yet", path.display())?;
         }
         Ok(())
     }
@@ -65,29 +49,29 @@ pub fn load(paths: &[PathBuf], builtin: bool) -> Result<Loaded, Failure> {
     if builtin {
         builder.add_builtin();
     }
-    let (mut files, mut passed_over) = (Vec::new(), Vec::new());
+    let mut files = Vec::new();
     for path in paths {
-        collect(path, &mut files, &mut passed_over)?;
+        collect(path, &mut files)?;
     }
     // Lists of names to ignore speak of the files after them.
     files.sort_by_key(|file| !file.extension().is_some_and(|ending| ending == "ign" || ending == "ign2"));
     for file in &files {
-        let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        builder.add(&file.display().to_string(), &text)?;
+        let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        builder.add(&file.display().to_string(), &bytes)?;
     }
     let database = builder.build();
     let census = database.census();
     Ok(Loaded {
-        signatures: census.exact + census.at_end + census.bounded,
+        signatures: census.signatures(),
         refused: census.refused.iter().map(|refused| format!("{}: {}", refused.name, refused.reason)).collect(),
         files: files.len(),
-        passed_over,
         database: Arc::new(database),
     })
 }
 
-/// A file as it is named, or what a folder holds, in the order of the names.
-fn collect(path: &Path, files: &mut Vec<PathBuf>, passed_over: &mut Vec<PathBuf>) -> Result<(), Failure> {
+/// A file as it is named, or what a folder holds, in the order of the names. Files that are no databases are passed
+/// over; of a container that is there as published and as updated, the newer is taken.
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     let facts = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
     if !facts.is_dir() {
         files.push(path.into());
@@ -96,14 +80,28 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>, passed_over: &mut Vec<PathBuf>
     let mut found = Vec::new();
     for entry in std::fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))? {
         let path = entry?.path();
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        if ENDINGS.contains(&ending) {
+        if path.is_file() && path.file_name().is_some_and(|name| scan::is_database(&name.to_string_lossy())) {
             found.push(path);
-        } else if OTHER_ENDINGS.contains(&ending) {
-            passed_over.push(path);
         }
     }
     found.sort();
+    let older = |path: &PathBuf| {
+        let other = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("cvd") => path.with_extension("cld"),
+            Some("cld") => path.with_extension("cvd"),
+            _ => return false,
+        };
+        found.contains(&other) && (version(path), path) < (version(&other), &other)
+    };
+    let older: Vec<PathBuf> = found.iter().filter(|path| older(path)).cloned().collect();
+    found.retain(|path| !older.contains(path));
     files.append(&mut found);
     Ok(())
+}
+
+/// The version of a container, as it says itself.
+fn version(path: &Path) -> Option<u32> {
+    let mut head = Vec::new();
+    std::fs::File::open(path).ok()?.take(512).read_to_end(&mut head).ok()?;
+    scan::container_version(&head)
 }

@@ -19,9 +19,6 @@ use crate::{Failure, database};
 pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let loaded = database::load(&args.database.databases, true)?;
-    for path in &loaded.passed_over {
-        eprintln!("sluice: {}: not loaded: this kind of database is not read yet", path.display());
-    }
     let engine = Arc::new(Engine { database: loaded.database.clone(), limits: Limits::default() });
     let bar = progress_bar(args);
     let tally = Tally::default();

@@ -40,7 +40,7 @@ impl Inspection {
             node.readers.push(reader);
         }
         let census = self.engine.database.census();
-        if census.exact + census.at_end + census.bounded > 0 {
+        if census.signatures() > 0 {
             let mut scan = Scan::new(self.engine.database.clone(), file_type, None);
             if let Some(container) = self.container(node) {
                 scan = scan.within(container);

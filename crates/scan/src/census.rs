@@ -1,0 +1,117 @@
+//! The census: how each signature was understood. Nothing is dropped silently.
+
+use std::collections::BTreeMap;
+
+use crate::container::Container;
+use crate::location::Location;
+use crate::signature::{Body, Logic, Signature};
+
+/// How a database was understood.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Signatures that are exact on a stream and told as soon as they match.
+    pub exact: u64,
+    /// Signatures that can only be decided at the end: hashes, places before the end, negations, file sizes.
+    pub at_end: u64,
+    /// Signatures that are exact within a bound, and how many have each bound.
+    pub bounded: BTreeMap<Bound, u64>,
+    /// Entries of allow lists.
+    pub allowed: u64,
+    /// Signatures left out because an ignore list names them.
+    pub ignored: u64,
+    /// Signatures for other versions of the engine, left out.
+    pub other_engine: u64,
+    /// Signatures of potentially unwanted applications, left out because nobody asked for them.
+    pub unwanted: u64,
+    /// Signatures of forms that are not supported, each with the reason.
+    pub refused: Vec<Refused>,
+    /// The containers that were read.
+    pub containers: Vec<Container>,
+}
+
+impl Census {
+    /// How many signatures are looked for.
+    pub fn signatures(&self) -> u64 {
+        self.exact + self.at_end + self.bounded.values().sum::<u64>()
+    }
+
+    /// How many signatures were refused, by reason.
+    pub fn refusals(&self) -> BTreeMap<&str, u64> {
+        let mut counts = BTreeMap::new();
+        for refused in &self.refused {
+            *counts.entry(&*refused.reason).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// A signature that is not looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Its name, or the file that it is in, and the line.
+    pub name: Box<str>,
+    /// Why.
+    pub reason: Box<str>,
+}
+
+/// Up to where a signature is exact. Beyond each of these a `Heuristics.Limits.Exceeded.Signatures` finding is told
+/// wherever it might have made a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bound {
+    /// It is placed by the head of an executable, which must lie within the first 64 kB.
+    Head,
+    /// It is of several parts and placed before the end: 64 starts of it are remembered.
+    PartsBeforeEnd,
+    /// It is a digest of a section; of sections that lie over each other eight are followed.
+    Sections,
+}
+
+impl Bound {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Bound::Head => "the head of an executable within its first 64 kB",
+            Bound::PartsBeforeEnd => "64 starts of a body of several parts before the end",
+            Bound::Sections => "eight sections over each other",
+        }
+    }
+}
+
+/// What the census says of one signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Exact,
+    AtEnd,
+    Bounded(Bound),
+    Allowed,
+    Ignored,
+}
+
+impl Class {
+    pub(crate) const SECTION: Class = Class::Bounded(Bound::Sections);
+
+    pub(crate) fn of(signature: &Signature) -> Class {
+        let from_end = |body: &Body| matches!(body.location, Location::FromEnd { .. });
+        let bodies = &signature.bodies;
+        let logic = signature.logic.as_ref();
+        if bodies.iter().any(|body| body.location.needs_layout()) || logic.is_some_and(Logic::needs_layout) {
+            return Class::Bounded(Bound::Head);
+        }
+        if bodies.iter().any(|body| from_end(body) && body.parts.len() > 1) {
+            return Class::Bounded(Bound::PartsBeforeEnd);
+        }
+        let late = logic.is_some_and(Logic::is_late);
+        if late || bodies.iter().any(from_end) { Class::AtEnd } else { Class::Exact }
+    }
+
+    pub(crate) fn count(self, census: &mut Census) {
+        let count = match self {
+            Class::Exact => &mut census.exact,
+            Class::AtEnd => &mut census.at_end,
+            Class::Bounded(bound) => census.bounded.entry(bound).or_default(),
+            Class::Allowed => &mut census.allowed,
+            Class::Ignored => &mut census.ignored,
+        };
+        *count += 1;
+    }
+}

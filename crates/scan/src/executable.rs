@@ -1,0 +1,133 @@
+//! What is done with an executable because of its layout: matching waits for its head, the table of its sections is
+//! caught, its sections are digested, and its imports.
+
+use stream::FileType;
+
+use crate::database::Database;
+use crate::imports::Caught;
+use crate::layout::{HEAD_BYTES, Layout, Reading, Section, Sections};
+use crate::sections::SectionSums;
+
+/// An executable that is being read.
+#[derive(Debug, Clone)]
+pub(crate) struct Executable {
+    file_type: FileType,
+    /// The head, until the layout can be read from it.
+    head: Option<Vec<u8>>,
+    /// How much of the head is needed.
+    wanted: usize,
+    layout: Option<Layout>,
+    /// Sections that became known too late for matching mid-stream.
+    late: Option<Vec<Section>>,
+    position: u64,
+    sections: SectionSums,
+    imports: Option<Caught>,
+}
+
+impl Executable {
+    /// If the file is of a type that has a layout, and some signature asks for it.
+    pub(crate) fn new(database: &Database, file_type: FileType, placed: bool) -> Option<Executable> {
+        let digested = file_type == FileType::Pe && !(database.sections.is_empty() && database.imports.is_empty());
+        let has_layout = matches!(file_type, FileType::Pe | FileType::Elf | FileType::MachO);
+        ((placed && has_layout) || digested).then(|| Executable {
+            file_type,
+            head: Some(Vec::new()),
+            wanted: HEAD_BYTES,
+            layout: None,
+            late: None,
+            position: 0,
+            sections: SectionSums::default(),
+            imports: None,
+        })
+    }
+
+    /// The layout, once it is known.
+    pub(crate) fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
+    }
+
+    /// Takes in the next bytes; what may be matched now: bytes that were held back, and the rest of these.
+    pub(crate) fn take<'a>(&mut self, database: &Database, bytes: &'a [u8]) -> (Vec<u8>, &'a [u8]) {
+        let Some(mut head) = self.head.take() else {
+            self.pass(bytes);
+            return (Vec::new(), bytes);
+        };
+        let mut rest = bytes;
+        loop {
+            let (more, after) = rest.split_at(rest.len().min(self.wanted - head.len()));
+            head.extend_from_slice(more);
+            rest = after;
+            if head.len() < self.wanted {
+                self.head = Some(head);
+                return (Vec::new(), &[]);
+            }
+            match Layout::read(self.file_type, &head) {
+                Reading::More(wanted) if wanted > head.len() => self.wanted = wanted,
+                reading => {
+                    self.complete(database, reading, &head);
+                    self.pass(rest);
+                    return (head, rest);
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, database: &Database, reading: Reading, head: &[u8]) {
+        if let Reading::Layout(layout) = reading {
+            if self.file_type == FileType::Pe {
+                self.sections = SectionSums::new(&database.sections, layout.sections());
+                self.imports = if database.imports.is_empty() { None } else { Caught::new(&layout) };
+            }
+            self.layout = Some(*layout);
+        }
+        self.pass(head);
+    }
+
+    fn pass(&mut self, bytes: &[u8]) {
+        let offset = self.position;
+        self.position += bytes.len() as u64;
+        self.sections.update(offset, bytes);
+        if let Some(imports) = &mut self.imports {
+            imports.pass(offset, bytes);
+        }
+        if let (Some(Layout { sections: Sections::In(table), .. }), None) = (&mut self.layout, &self.late) {
+            self.late = table.pass(offset, bytes);
+        }
+    }
+
+    /// The file is at its end: the bytes that were still held back, to be matched now.
+    pub(crate) fn end(&mut self, database: &Database) -> Vec<u8> {
+        let held = self.head.take().unwrap_or_default();
+        if !held.is_empty() {
+            let reading = Layout::read(self.file_type, &held);
+            self.complete(database, reading, &held);
+        }
+        held
+    }
+
+    /// All has passed: the sections are known now, or never will be.
+    pub(crate) fn settle(&mut self) {
+        if let Some(layout) = &mut self.layout
+            && layout.awaits_sections()
+        {
+            layout.sections = Sections::Known(self.late.take().unwrap_or_default());
+        }
+    }
+
+    /// The names of the signatures that digests of parts of the file have, each with the offset of the part; and how
+    /// much could not be digested.
+    pub(crate) fn matching(&mut self, database: &Database) -> (Vec<(u32, u64)>, u64) {
+        let mut found = Vec::new();
+        let mut add = |names: Vec<u32>, offset: u64| found.extend(names.into_iter().map(|name| (name, offset)));
+        for (offset, sums) in self.sections.finish() {
+            add(database.sections.digests.matching(&sums), offset);
+        }
+        let mut lost = self.sections.lost();
+        match self.imports.take().map(|imports| imports.sums()) {
+            Some(Ok(sums)) => add(database.imports.matching(&sums), 0),
+            Some(Err(cut)) => lost += u64::from(cut),
+            None => {}
+        }
+        (found, lost)
+    }
+}

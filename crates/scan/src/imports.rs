@@ -1,0 +1,161 @@
+//! The digest of what a PE file imports: the "imphash", as Mandiant defined it.
+//!
+//! It is the MD5 of a text: for each import, in the order of the file, the library in lower case without `.dll`, `.ocx`
+//! or `.sys`, a dot, and the function in lower case, with commas between. Functions imported by number have the name
+//! that three libraries are known to give them, else `ord` and the number.
+//!
+//! The list, the tables and the names are looked for in the section that the list is in, of which the first
+//! [`CAUGHT_BYTES_MAX`] are copied as they pass. Where they lie elsewhere there is no digest; where they may lie beyond
+//! the copy, that is said.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use md5::{Digest, Md5};
+
+use crate::hashes::Sums;
+use crate::layout::{Imports, Layout};
+
+/// How much of the section is copied.
+const CAUGHT_BYTES_MAX: u64 = 1 << 20;
+/// The most libraries that are followed.
+const LIBRARIES_MAX: u32 = 1024;
+/// The most functions.
+const FUNCTIONS_MAX: u32 = 32_768;
+/// The longest name.
+const NAME_BYTES_MAX: usize = 512;
+
+/// A copy of the section with the list of imports.
+#[derive(Debug, Clone)]
+pub(crate) struct Caught {
+    imports: Imports,
+    raw: Range<u64>,
+    address: u64,
+    /// Whether the section goes on behind the copy.
+    cut: bool,
+    bytes: Vec<u8>,
+}
+
+impl Caught {
+    /// Starts to copy, if the layout tells of imports.
+    pub(crate) fn new(layout: &Layout) -> Option<Caught> {
+        let imports = layout.imports.clone()?;
+        let section = layout.sections().iter().find(|section| section.holds(u64::from(imports.address)))?;
+        let end = section.raw.end.min(section.raw.start + CAUGHT_BYTES_MAX);
+        let (raw, cut) = (section.raw.start..end, end < section.raw.end);
+        Some(Caught { imports, raw, address: section.address, cut, bytes: Vec::new() })
+    }
+
+    /// Takes in bytes that stand at `offset` of the file.
+    pub(crate) fn pass(&mut self, offset: u64, bytes: &[u8]) {
+        let (from, to) = (self.raw.start.max(offset), self.raw.end.min(offset + bytes.len() as u64));
+        if from < to {
+            self.bytes.extend_from_slice(&bytes[(from - offset) as usize..(to - offset) as usize]);
+        }
+    }
+
+    /// The digest, which has the length of the text as its size.
+    ///
+    /// # Errors
+    /// If there is none; with whether that may be because the copy is too short.
+    pub(crate) fn sums(&self) -> Result<Sums, bool> {
+        let mut text = Text { digest: Md5::new(), length: 0, functions: 0 };
+        self.read(&mut text).ok_or(self.cut)?;
+        Ok(Sums::of_md5(text.digest.finalize().into(), text.length))
+    }
+
+    fn read(&self, text: &mut Text) -> Option<()> {
+        for index in 0..LIBRARIES_MAX {
+            let descriptor = self.imports.address.checked_add(index * 20)?;
+            let field = |at: u32| self.u32(descriptor.checked_add(at)?);
+            let (names, name, addresses) = (field(0)?, field(12)?, field(16)?);
+            if name == 0 && addresses == 0 {
+                return (text.functions > 0).then_some(());
+            }
+            let library = self.text(name)?;
+            self.library(&library, if names == 0 { addresses } else { names }, text)?;
+        }
+        None
+    }
+
+    /// The functions of one library: a table of words that ends with 0.
+    fn library(&self, library: &str, table: u32, text: &mut Text) -> Option<()> {
+        let step = if self.imports.wide { 8 } else { 4 };
+        let mut at = table;
+        loop {
+            let low = self.u32(at)?;
+            let high = if self.imports.wide { self.u32(at.checked_add(4)?)? } else { low };
+            if low == 0 && high == 0 {
+                return Some(());
+            }
+            // Behind the number of a hint.
+            let named = high & 1 << 31 == 0;
+            let function = if named { self.text(low.checked_add(2)?)? } else { by_number(library, low & 0xffff) };
+            text.add(library, &function)?;
+            at = at.checked_add(step)?;
+        }
+    }
+
+    fn at(&self, address: u32) -> Option<&[u8]> {
+        let distance = u64::from(address).checked_sub(self.address)?;
+        self.bytes.get(usize::try_from(distance).ok()?..)
+    }
+
+    fn u32(&self, address: u32) -> Option<u32> {
+        self.at(address)?.first_chunk().copied().map(u32::from_le_bytes)
+    }
+
+    /// A name in lower case.
+    fn text(&self, address: u32) -> Option<String> {
+        let bytes = self.at(address)?;
+        let bytes = &bytes[..bytes.len().min(NAME_BYTES_MAX)];
+        let end = memchr::memchr(0, bytes)?;
+        Some(bytes[..end].iter().map(|&byte| char::from(byte).to_ascii_lowercase()).collect())
+    }
+}
+
+/// The text that is digested.
+struct Text {
+    digest: Md5,
+    length: u64,
+    functions: u32,
+}
+
+impl Text {
+    fn add(&mut self, library: &str, function: &str) -> Option<()> {
+        self.functions = self.functions.checked_add(1).filter(|&count| count <= FUNCTIONS_MAX)?;
+        let stem = [".dll", ".ocx", ".sys"].iter().find_map(|ending| library.strip_suffix(ending)).unwrap_or(library);
+        let comma = if self.functions > 1 { "," } else { "" };
+        for piece in [comma, stem, ".", function] {
+            self.digest.update(piece);
+            self.length += piece.len() as u64;
+        }
+        Some(())
+    }
+}
+
+/// The name of a function that is imported by its number.
+fn by_number(library: &str, number: u32) -> String {
+    static KNOWN: LazyLock<HashMap<(&str, u32), &str>> = LazyLock::new(|| {
+        let lines = include_str!("../database/ordinals.txt").lines();
+        let entry = |line: &'static str| {
+            let mut words = line.split(' ');
+            Some(((words.next()?, words.next()?.parse().ok()?), words.next()?))
+        };
+        lines.filter(|line| !line.starts_with('#')).filter_map(entry).collect()
+    });
+    KNOWN.get(&(library, number)).map_or_else(|| format!("ord{number}"), |name| (*name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_known_libraries_have_names() {
+        assert_eq!(by_number("ws2_32.dll", 1), "accept");
+        assert_eq!(by_number("ws2_32.dll", 60_000), "ord60000");
+        assert_eq!(by_number("other.dll", 1), "ord1");
+    }
+}

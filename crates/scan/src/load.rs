@@ -1,0 +1,262 @@
+//! Reading the lines of a file into a [`Builder`].
+
+use md5::{Digest, Md5};
+
+use crate::builder::{Builder, Error, Loaded, UNOFFICIAL};
+use crate::census::{Class, Refused};
+use crate::container::Members;
+use crate::hashes::{AnyDigest, HashEntry};
+use crate::kind::{self, Kind, kind_of, name_of};
+use crate::logical;
+use crate::signature::{Reject, Signature, check_levels};
+
+/// The longest line.
+const LINE_BYTES_MAX: usize = 4 << 20;
+
+/// A file being read, in pieces.
+pub(crate) struct File {
+    name: String,
+    suffix: &'static str,
+    kind: Kind,
+    unwanted: bool,
+    /// The beginning of a line.
+    pending: Vec<u8>,
+    lines: usize,
+    loaded: Loaded,
+}
+
+impl File {
+    pub(crate) fn open(name: &str, suffix: &'static str) -> Result<File, Error> {
+        let (kind, unwanted) = kind_of(name).ok_or_else(|| Error::Kind { file: name.to_owned() })?;
+        let (pending, loaded) = (Vec::new(), Loaded::default());
+        Ok(File { name: name.to_owned(), suffix, kind, unwanted, pending, lines: 0, loaded })
+    }
+
+    fn error(&self, reason: String) -> Error {
+        Error::Line { file: self.name.clone(), line: self.lines, reason }
+    }
+
+    /// The file's name without the folders before it.
+    fn base(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+impl Builder {
+    /// Reads the next bytes of a file.
+    pub(crate) fn read(&mut self, file: &mut File, bytes: &[u8]) -> Result<(), Error> {
+        if matches!(file.kind, Kind::Opaque(_) | Kind::Nothing) {
+            return Ok(());
+        }
+        let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
+        while let Some(piece) = lines.next() {
+            if file.pending.len() + piece.len() > LINE_BYTES_MAX {
+                return Err(file.error("the line is too long".to_owned()));
+            }
+            match (lines.peek().is_some(), file.pending.is_empty()) {
+                (false, _) => file.pending.extend_from_slice(piece),
+                (true, true) => self.whole_line(file, piece)?,
+                (true, false) => {
+                    let mut line = std::mem::take(&mut file.pending);
+                    line.extend_from_slice(piece);
+                    self.whole_line(file, &line)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The file is at its end.
+    pub(crate) fn close(&mut self, mut file: File) -> Result<Loaded, Error> {
+        let line = std::mem::take(&mut file.pending);
+        self.whole_line(&mut file, &line)?;
+        if let Kind::Opaque(reason) = file.kind {
+            self.refuse(&mut file, None, reason);
+        }
+        Ok(file.loaded)
+    }
+
+    fn whole_line(&mut self, file: &mut File, line: &[u8]) -> Result<(), Error> {
+        file.lines += 1;
+        let line = String::from_utf8_lossy(line.trim_ascii_end());
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(());
+        }
+        self.line(file, &line).map_err(|reason| file.error(reason))
+    }
+
+    /// Reads one line; what is not supported is noted in the census.
+    fn line(&mut self, file: &mut File, line: &str) -> Result<(), String> {
+        match file.kind {
+            Kind::Ignore(field) => {
+                file.loaded.ignored += 1;
+                return self.ignore(line, field);
+            }
+            Kind::NotRun(reason) => {
+                self.refuse(file, Some(line), reason);
+                return Ok(());
+            }
+            Kind::Yara => {
+                if let Some(name) = kind::yara_rule(line) {
+                    self.refuse_named(file, format!("YARA.{name}"), "rules of YARA are not run");
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let name = name_of(file.kind, line)?;
+        if !self.unwanted.wants(name, file.unwanted) {
+            self.census.unwanted += 1;
+            file.loaded.left_out += 1;
+            return Ok(());
+        }
+        if self.is_pinned(name, line) {
+            self.census.ignored += 1;
+            file.loaded.left_out += 1;
+            return Ok(());
+        }
+        match self.signature(file, name, line) {
+            Ok(()) => Ok(()),
+            Err(Reject::Malformed(reason)) => Err(reason),
+            Err(Reject::OtherEngine) => {
+                self.census.other_engine += 1;
+                file.loaded.left_out += 1;
+                Ok(())
+            }
+            Err(Reject::Unsupported(reason)) => {
+                self.refuse_named(file, format!("{name}{}", file.suffix), &reason);
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses what has no name of its own: it gets that of its file, and of its line.
+    fn refuse(&mut self, file: &mut File, line: Option<&str>, reason: &str) {
+        let name = match line {
+            Some(_) => format!("{}:{}", file.base(), file.lines),
+            None => file.base().to_owned(),
+        };
+        self.refuse_named(file, name, reason);
+    }
+
+    fn refuse_named(&mut self, file: &mut File, name: String, reason: &str) {
+        file.loaded.left_out += 1;
+        self.census.refused.push(Refused { name: name.into(), reason: reason.into() });
+    }
+
+    fn signature(&mut self, file: &mut File, name: &str, line: &str) -> Result<(), Reject> {
+        match file.kind {
+            Kind::Hash | Kind::Imports => {
+                let entry = self.hashed(file, name, kind::hash(line)?, Class::AtEnd);
+                let table = if file.kind == Kind::Hash { &mut self.hashes } else { &mut self.imports };
+                table.push(entry);
+                file.loaded.hashes += 1;
+            }
+            Kind::Section => {
+                let entry = self.hashed(file, name, kind::section(line)?, Class::SECTION);
+                self.sections.push(entry);
+                file.loaded.hashes += 1;
+            }
+            Kind::Allow => {
+                let entry = self.hashed(file, name, kind::hash(line)?, Class::Allowed);
+                self.allowed.push(entry);
+                file.loaded.allowed += 1;
+            }
+            Kind::Extended => {
+                let fields: Vec<&str> = line.split(':').collect();
+                let [_, target, offset, hex, levels @ ..] = fields.as_slice() else {
+                    return Err(Reject::Malformed("fewer than four fields".to_owned()));
+                };
+                check_levels(levels)?;
+                let signature = Signature::extended(target, offset, hex)?;
+                self.place(file, name, &signature)?;
+                file.loaded.bodies += 1;
+            }
+            Kind::Plain => {
+                let (_, hex) = line.split_once('=').ok_or_else(|| "no = after the name".to_owned())?;
+                self.place(file, name, &Signature::extended("0", "*", hex)?)?;
+                file.loaded.bodies += 1;
+            }
+            Kind::Logical => {
+                let fields: Vec<&str> = line.split(';').collect();
+                self.place(file, name, &logical::parse(fields.get(1..).unwrap_or(&[]))?)?;
+                file.loaded.logical += 1;
+            }
+            Kind::Metadata => return Err(Reject::Unsupported("metadata".to_owned())),
+            Kind::Ignore(_) | Kind::NotRun(_) | Kind::Opaque(_) | Kind::Yara | Kind::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn hashed(&mut self, file: &File, name: &str, (digest, size): (AnyDigest, u64), class: Class) -> HashEntry {
+        HashEntry { digest, size, name: self.named(name, file.suffix, class) }
+    }
+
+    /// Puts a signature into the table of its target.
+    fn place(&mut self, file: &File, name: &str, signature: &Signature) -> Result<(), Reject> {
+        let number = self.named(name, file.suffix, Class::of(signature));
+        let table = &mut self.tables[usize::from(signature.target)];
+        let placed = table.add(number, signature);
+        placed.map_err(|refusal| {
+            self.classes.pop();
+            self.names.remove_last();
+            Reject::Unsupported(refusal.to_string())
+        })
+    }
+
+    fn named(&mut self, name: &str, suffix: &str, class: Class) -> u32 {
+        self.classes.push(class);
+        self.names.add(name, suffix)
+    }
+
+    fn ignore(&mut self, line: &str, field: usize) -> Result<(), String> {
+        let mut fields = line.split(':').skip(field);
+        let name = fields.next().filter(|name| !name.is_empty()).ok_or("no name")?;
+        let name = name.strip_suffix(UNOFFICIAL).unwrap_or(name);
+        match fields.next() {
+            Some(pin) if field == 0 => match AnyDigest::parse(pin)? {
+                AnyDigest::Md5(md5) => self.ignored_lines.insert((name.into(), md5)),
+                _ => return Err("an entry is pinned by its MD5".to_owned()),
+            },
+            _ => self.ignored.insert(name.into()),
+        };
+        Ok(())
+    }
+
+    fn is_pinned(&self, name: &str, line: &str) -> bool {
+        !self.ignored_lines.is_empty() && self.ignored_lines.contains(&(name.into(), Md5::digest(line).into()))
+    }
+}
+
+/// The members of a container, as files of a builder.
+pub(crate) struct Loading<'b> {
+    pub(crate) builder: &'b mut Builder,
+    pub(crate) suffix: &'static str,
+    pub(crate) file: Option<File>,
+    pub(crate) loaded: Loaded,
+}
+
+impl Members for Loading<'_> {
+    fn open(&mut self, name: &str) -> Result<(), String> {
+        // The licence is the one member that is no database.
+        self.file = match name {
+            "COPYING" => None,
+            name => Some(File::open(name, self.suffix).map_err(|error| error.to_string())?),
+        };
+        Ok(())
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        self.builder.read(file, bytes).map_err(|error| error.to_string())
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        if let Some(file) = self.file.take() {
+            self.loaded.add(self.builder.close(file).map_err(|error| error.to_string())?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Digests of the sections of a PE file, computed as the sections pass.
+//!
+//! A section is hashed if its length is that of some signature; a last section that the end of the file cuts short has
+//! its declared length, if that is the one that is left. Sections may lie over each other: [`OVERLAPS_MAX`] at most are
+//! hashed at one place, and the surplus is counted as lost.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::hashes::{ANY_SIZE, HashEntry, HashTable, Running, Sums};
+use crate::layout::Section;
+
+/// The most sections that are hashed at one place of the file.
+const OVERLAPS_MAX: usize = 8;
+
+/// Signatures of sections.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SectionTable {
+    pub(crate) digests: HashTable,
+    sizes: HashSet<u64>,
+}
+
+impl SectionTable {
+    pub(crate) fn new(entries: Vec<HashEntry>) -> SectionTable {
+        let sizes = entries.iter().map(|entry| entry.size).collect();
+        SectionTable { digests: HashTable::new(entries), sizes }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sizes.is_empty()
+    }
+
+    fn wants(&self, size: u64) -> bool {
+        size > 0 && (self.sizes.contains(&size) || self.sizes.contains(&ANY_SIZE))
+    }
+}
+
+/// The sections of one file that are being hashed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SectionSums {
+    sections: Vec<Hashed>,
+    lost: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Hashed {
+    raw: Range<u64>,
+    /// How much of it has passed.
+    bytes: u64,
+    running: Running,
+}
+
+impl SectionSums {
+    pub(crate) fn new(table: &SectionTable, sections: &[Section]) -> SectionSums {
+        let mut all = SectionSums::default();
+        for section in sections {
+            let length = section.raw.end - section.raw.start;
+            if !table.wants(length) && !table.wants(section.declared) {
+                continue;
+            }
+            let over = |other: &&Hashed| other.raw.start < section.raw.end && section.raw.start < other.raw.end;
+            if all.sections.iter().filter(over).count() >= OVERLAPS_MAX {
+                all.lost += 1;
+                continue;
+            }
+            let running = Running::new([&table.digests, &HashTable::default()]);
+            all.sections.push(Hashed { raw: section.raw.clone(), bytes: 0, running });
+        }
+        all
+    }
+
+    /// How many sections were not hashed because too many lie over each other.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Takes in bytes that stand at `offset` of the file.
+    pub(crate) fn update(&mut self, offset: u64, bytes: &[u8]) {
+        let end = offset + bytes.len() as u64;
+        for section in &mut self.sections {
+            let (from, to) = (section.raw.start.max(offset), section.raw.end.min(end));
+            if from < to {
+                section.bytes += to - from;
+                section.running.update(&bytes[(from - offset) as usize..(to - offset) as usize], section.bytes);
+            }
+        }
+    }
+
+    /// The digests, in the order of the sections, each with where its section starts.
+    pub(crate) fn finish(&mut self) -> impl Iterator<Item = (u64, Sums)> {
+        let passed = self.sections.drain(..).filter(|section| section.bytes > 0);
+        passed.map(|mut section| (section.raw.start, section.running.finish(section.bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashes::AnyDigest;
+
+    #[test]
+    fn sections_over_each_other_are_hashed_up_to_a_bound() {
+        let digest = AnyDigest::parse("900150983cd24fb0d6963f7d28e17f72").expect("the MD5 of abc");
+        let table = SectionTable::new(vec![HashEntry { digest, size: 3, name: 7 }]);
+        let section = |start: u64| Section { raw: start..start + 3, declared: 3, address: 0, address_length: 0 };
+        let sections: Vec<Section> = (0..9).map(|_| section(1)).chain([section(9), section(20)]).collect();
+        let mut sums = SectionSums::new(&table, &sections);
+        assert_eq!(sums.lost(), 1);
+        for (byte, offset) in b".abc.....abc".chunks(1).zip(0..) {
+            sums.update(offset, byte);
+        }
+        let found: Vec<u32> = sums.finish().flat_map(|(_, sums)| table.digests.matching(&sums)).collect();
+        assert_eq!(found, [7; 9]);
+    }
+}
