@@ -39,8 +39,19 @@ pub(crate) fn openers(object: &Object, file_type: FileType, head: &[u8], limits:
     {
         add("mime", Box::new(mime::Parser::of_multipart(limits)), false, false);
     }
+    if let Some(stage) = object.media_type.as_deref().and_then(|media| unpack::part_opener(media, limits)) {
+        add("part", stage, false, true);
+    }
     if let Some(stage) = unpack::opener(file_type, limits) {
         add(file_type.name(), stage, false, true);
+    }
+    if let Some(second) = unpack::recognise_second(head, file_type)
+        && let Some(stage) = unpack::opener(second, limits)
+    {
+        add(second.name(), stage, false, true);
+    }
+    if let Some(stage) = unpack::searcher(file_type, limits) {
+        add("search", stage, false, true);
     }
     if matches!(file_type, FileType::Text | FileType::Html | FileType::Xml | FileType::Binary) {
         match utf16(object, head) {

@@ -2,6 +2,8 @@
 //!
 //! The first byte of the data varies the cut; the rest is the stream.
 
+pub mod documents;
+
 use stream::{Event, Finding, Fuel, Limits, Note, Spool, Stage, Window};
 
 use crate::codec::Decoder;

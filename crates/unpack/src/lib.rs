@@ -15,7 +15,9 @@ pub mod formats;
 mod fuzz;
 mod gzip;
 mod name;
+mod pdf;
 mod ppmd;
+mod reader;
 mod recognise;
 mod tar;
 mod trial;
@@ -25,10 +27,12 @@ mod zlib;
 
 use stream::{FileType, Limits, Stage};
 
+pub use fuzz::documents::fuzz_pdf;
 pub use fuzz::{fuzz_bzip2, fuzz_gzip, fuzz_ppmd, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip};
-pub use recognise::{HEAD_BYTES, recognise};
+pub use recognise::{HEAD_BYTES, recognise, recognise_second};
 
 use compressed::Compressed;
+use reader::Reading;
 
 /// The stage that opens a stream of type `file_type`, or `None` where there is nothing to open.
 ///
@@ -42,6 +46,21 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Xz => Box::new(Compressed::new(xz::Xz::new(limits))),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
         FileType::Zip => Box::new(zip::Zip::new(limits)),
+        FileType::Pdf => Box::new(Reading::new(pdf::Pdf::new(limits))),
         _ => Box::new(zip::Zip::searching(limits)),
     })
+}
+
+/// The stage that reads a part of a document that its own reader has told with this media type: what the type of its
+/// content does not show.
+pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> {
+    match media_type {
+        pdf::OBJECTS => Some(Box::new(Reading::new(pdf::Pdf::objects(limits)))),
+        _ => None,
+    }
+}
+
+/// The stage that searches a document, whose own reader passes over what is no part of it, for archives.
+pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
+    matches!(file_type, FileType::Pdf).then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
 }

@@ -59,13 +59,20 @@ fn is_zlib(head: &[u8]) -> bool {
     result.is_ok() && inflate.total_out() > 0
 }
 
+/// The header of a PDF within the reach of its readers; without a version, an object too.
 fn is_pdf(head: &[u8]) -> bool {
     const REACH: usize = 1024;
-    let head = &head[..head.len().min(REACH)];
-    memchr::memmem::find_iter(head, b"%PDF-").any(|at| {
+    let reach = &head[..head.len().min(REACH)];
+    memchr::memmem::find_iter(reach, b"%PDF-").any(|at| {
         let version = &head[at + 5..];
-        version.first().is_some_and(u8::is_ascii_digit) && version.get(1) == Some(&b'.')
+        let has_version = version.first().is_some_and(u8::is_ascii_digit) && version.get(1) == Some(&b'.');
+        has_version || memchr::memmem::find(version, b" obj").is_some()
     })
+}
+
+/// What a stream that begins with `head` is besides what [`recognise`] says: a PDF may stand behind anything.
+pub fn recognise_second(head: &[u8], first: FileType) -> Option<FileType> {
+    (first != FileType::Pdf && is_pdf(head)).then_some(FileType::Pdf)
 }
 
 #[cfg(test)]
@@ -97,6 +104,15 @@ mod tests {
     fn a_pdf_may_begin_behind_junk() {
         assert_eq!(recognise(b"\x00junk\n%PDF-1.7\n"), FileType::Pdf);
         assert_eq!(recognise(b"see %PDF- in the manual"), FileType::Text);
+        assert_eq!(recognise(b"%PDX %PDF-x\n1 0 obj"), FileType::Pdf);
+    }
+
+    #[test]
+    fn a_picture_may_be_a_pdf_too() {
+        let picture = b"GIF89a.. %PDF-1.7\n";
+        assert_eq!(recognise_second(picture, recognise(picture)), Some(FileType::Pdf));
+        assert_eq!(recognise_second(b"GIF89a.. %PDX-1.7\n", FileType::Image), None);
+        assert_eq!(recognise_second(b"%PDF-1.7\n", FileType::Pdf), None);
     }
 
     #[test]

@@ -38,7 +38,9 @@ impl Node {
     }
 
     fn read(&mut self, depth: u32) {
-        if let Some(stage) = unpack::opener(self.file_type, &Limits::default()) {
+        let limits = Limits::default();
+        let declared = self.object.media_type.as_deref().and_then(|media| unpack::part_opener(media, &limits));
+        if let Some(stage) = declared.or_else(|| unpack::opener(self.file_type, &limits)) {
             self.read_by(stage, 0, depth);
         }
     }
