@@ -44,3 +44,16 @@ fn nor_behind_an_archive_that_has_been_read() {
         }
     }
 }
+
+/// A gzip file can carry an archive where its own readers look at nothing.
+#[test]
+fn an_archive_in_the_header_of_a_compressed_stream_is_found() {
+    let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
+    let zip = build::zip("e.com", &build::eicar(), true);
+    let mut bytes = build::gzip(b"clean");
+    let extra = [&(zip.len() as u16).to_le_bytes()[..], &zip].concat();
+    bytes[3] |= 4;
+    bytes.splice(10..10, extra);
+    let seen = drive(&engine, Policy::default(), &bytes, Drive { piece: 4_096, fuel: u64::MAX, mail: false });
+    assert!(seen.names().contains(&"Eicar-Test-Signature"), "{:?}", seen.names());
+}

@@ -60,7 +60,9 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
     }
 }
 
-/// The stage that searches a document, whose own reader passes over what is no part of it, for archives.
+/// The stage that searches for archives where the type's own reader passes over what is none of its content: between
+/// the objects of a document, in the header of a compressed stream, in its compressed bytes.
 pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
-    matches!(file_type, FileType::Pdf).then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
+    use FileType::{Bzip2, Gzip, Pdf, Xz, Zlib};
+    matches!(file_type, Pdf | Gzip | Zlib | Bzip2 | Xz).then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
 }

@@ -40,7 +40,10 @@ impl Node {
     fn read(&mut self, depth: u32) {
         let limits = Limits::default();
         let declared = self.object.media_type.as_deref().and_then(|media| unpack::part_opener(media, &limits));
-        if let Some(stage) = declared.or_else(|| unpack::opener(self.file_type, &limits)) {
+        let head = &self.content[..self.content.len().min(unpack::HEAD_BYTES)];
+        let second = unpack::recognise_second(head, self.file_type).and_then(|second| unpack::opener(second, &limits));
+        let first = declared.or_else(|| unpack::opener(self.file_type, &limits));
+        for stage in [first, second, unpack::searcher(self.file_type, &limits)].into_iter().flatten() {
             self.read_by(stage, 0, depth);
         }
     }
