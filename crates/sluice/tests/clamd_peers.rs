@@ -395,6 +395,29 @@ fn clamdscan_is_served_in_all_its_ways() {
 }
 
 #[test]
+fn clamds_own_file_is_enough_for_both_sides() {
+    if !has("clamdscan") {
+        return;
+    }
+    let material = Material::new();
+    let gateway = Gateway::with_file(
+        "--clamd-conf",
+        &format!(
+            "# as clamd reads it\nDatabaseDirectory {}\nLocalSocket FOLDER/clamd.sock\nLocalSocketMode 600\nTCPSocket 0\n\
+             TCPAddr 127.0.0.1\nMaxThreads 12\nScanPDF yes\nVirusEvent /bin/true\n",
+            material.path("database").display()
+        ),
+    );
+    let files = material.path("files");
+    let conf = gateway.folder.path().join("sluice.toml");
+    let output = Command::new("clamdscan").args(["--no-summary", "-c"]).arg(conf).arg(&files).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!((output.status.code(), text.matches(" FOUND").count()), (Some(1), 3), "{text}");
+    let log = gateway.log();
+    assert!(log.contains("VirusEvent: nothing is run") && !log.contains("MaxThreads"), "{log}");
+}
+
+#[test]
 fn clamdtop_shows_the_queue() {
     if !has("clamdtop") || !has("script") {
         return;

@@ -48,12 +48,17 @@ impl Gateway {
 
     /// The same with a whole configuration.
     pub fn with(text: &str) -> Gateway {
+        Gateway::with_file("--config", text)
+    }
+
+    /// The same with a file for this option.
+    pub fn with_file(option: &str, text: &str) -> Gateway {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("sluice.toml");
         std::fs::write(&config, text.replace("FOLDER", &folder.path().display().to_string())).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_sluice"))
             .arg("serve")
-            .arg("--config")
+            .arg(option)
             .arg(&config)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
