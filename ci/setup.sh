@@ -10,6 +10,10 @@ need swaks swaks
 if [ "${1:-}" != run ]; then
     need smtp-source postfix
     need openssl openssl
+    [ -x /usr/lib/dovecot/pop3-login ] || missing+=(dovecot-pop3d)
+    [ -x /usr/lib/dovecot/imap-login ] || missing+=(dovecot-imapd)
+    need curl curl
+    need fetchmail fetchmail
     perl -MNet::SSLeay -e 1 2>/dev/null || missing+=(libnet-ssleay-perl)
     need clamscan clamav
     need zip zip

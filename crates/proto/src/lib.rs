@@ -10,4 +10,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod clamd;
+mod line;
+pub mod pop3;
+mod sasl;
 pub mod smtp;

@@ -136,7 +136,7 @@ pub enum LogLevel {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listener {
-    /// What is spoken: `smtp`, `lmtp`.
+    /// What is spoken.
     pub protocol: Protocol,
     /// Where.
     pub address: SocketAddr,
@@ -150,15 +150,15 @@ pub struct Listener {
     pub forward_tls: ForwardTls,
     /// How the next hop proves who it is.
     pub forward_verify: Option<Verify>,
-    /// A signature matched.
-    #[serde(default = "reject", deserialize_with = "action")]
-    pub on_infected: Action,
+    /// A signature matched. Without it and the next two: what is common with the protocol.
+    #[serde(default, deserialize_with = "some_action")]
+    pub on_infected: Option<Action>,
     /// A limit was reached.
-    #[serde(default = "reject", deserialize_with = "action")]
-    pub on_limit: Action,
+    #[serde(default, deserialize_with = "some_action")]
+    pub on_limit: Option<Action>,
     /// Two readers could disagree, and only one reading was inspected.
-    #[serde(default = "reject", deserialize_with = "action")]
-    pub on_ambiguous: Action,
+    #[serde(default, deserialize_with = "some_action")]
+    pub on_ambiguous: Option<Action>,
     /// Content that needs a key.
     #[serde(default, deserialize_with = "action")]
     pub on_encrypted: Action,
@@ -207,6 +207,15 @@ pub enum Protocol {
     Smtp,
     /// RFC 2033.
     Lmtp,
+    /// RFC 1939.
+    Pop3,
+}
+
+impl Protocol {
+    /// Whether a reader is told the size of a message before it comes, so that it cannot change.
+    pub const fn announces_sizes(self) -> bool {
+        matches!(self, Protocol::Pop3)
+    }
 }
 
 /// What becomes of a bare CR or LF.
@@ -281,10 +290,11 @@ impl LimitSettings {
 impl Listener {
     /// The actions, as the inspection takes them.
     pub fn policy(&self) -> Policy {
+        let usual = if self.protocol.announces_sizes() { Action::Blank } else { Action::Reject };
         Policy {
-            on_infected: self.on_infected,
-            on_limit: self.on_limit,
-            on_ambiguous: self.on_ambiguous,
+            on_infected: self.on_infected.unwrap_or(usual),
+            on_limit: self.on_limit.unwrap_or(usual),
+            on_ambiguous: self.on_ambiguous.unwrap_or(usual),
             on_encrypted: self.on_encrypted,
             on_malformed: self.on_malformed,
         }
@@ -294,6 +304,7 @@ impl Listener {
     fn check_forward(&self) -> Result<(), String> {
         let fits = match self.protocol {
             Protocol::Smtp | Protocol::Lmtp => self.forward.takes_mail(),
+            Protocol::Pop3 => self.forward.speaks_pop3(),
         };
         if fits {
             Ok(())
@@ -303,8 +314,12 @@ impl Listener {
     }
 
     fn quarantines(&self) -> bool {
-        [self.on_infected, self.on_limit, self.on_ambiguous, self.on_encrypted, self.on_malformed]
-            .contains(&Action::Quarantine)
+        self.asks_for(Action::Quarantine)
+    }
+
+    fn asks_for(&self, action: Action) -> bool {
+        let Policy { on_infected, on_limit, on_ambiguous, on_encrypted, on_malformed } = self.policy();
+        [on_infected, on_limit, on_ambiguous, on_encrypted, on_malformed].contains(&action)
     }
 }
 
@@ -357,6 +372,9 @@ impl Config {
                     "{place}: an action is \"quarantine\", but no folder is set: quarantine = \"PATH\""
                 ));
             }
+            if listener.protocol.announces_sizes() && listener.asks_for(Action::Tag) {
+                return Err(format!("{place}: sizes are announced, so that \"tag\" cannot add to a message"));
+            }
             if !matches!(listener.on_late_tag, Action::Reject | Action::Pass) {
                 return Err(format!("{place}: on_late_tag is \"reject\" or \"pass\""));
             }
@@ -403,6 +421,10 @@ fn action<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Action, D::Error
     known.ok_or_else(|| de::Error::custom(format!("{text:?} is no action: reject, blank, tag, quarantine or pass")))
 }
 
+fn some_action<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Action>, D::Error> {
+    action(deserializer).map(Some)
+}
+
 fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
@@ -446,7 +468,7 @@ mod tests {
     #[test]
     fn a_small_file_is_completed_by_defaults() {
         let config = Config::parse(LISTENER, "sluice.toml").unwrap();
-        assert_eq!(config.listeners[0].on_infected, Action::Reject);
+        assert_eq!(config.listeners[0].policy().on_infected, Action::Reject);
         assert_eq!(config.listeners[0].on_malformed, Action::Pass);
         assert_eq!(config.resources.head_window_bytes, 256 << 10);
     }

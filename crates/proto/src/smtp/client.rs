@@ -7,9 +7,9 @@ use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::command::{Line, LineBuffer};
 use super::dot::DotWriter;
 use super::{Extensions, MailFrom, Protocol, RcptTo, Reply};
+use crate::line::{Line, LineBuffer};
 
 /// Lines of one reply.
 const REPLY_LINES_MAX: usize = 128;

@@ -4,7 +4,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Reply;
-use super::dot::line_len;
 
 /// A command with its argument, not yet looked into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,49 +95,6 @@ fn behind<'a>(argument: &'a str, keyword: &str) -> Result<&'a str, Reply> {
     match argument.split_at_checked(keyword.len()) {
         Some((word, rest)) if word.eq_ignore_ascii_case(keyword) => Ok(rest),
         _ => Err(Reply::new(501, (5, 5, 4), "Syntax: MAIL FROM:<path>, RCPT TO:<path>")),
-    }
-}
-
-/// Collects a line that arrives in pieces, up to a bound.
-#[derive(Debug, Clone, Default)]
-pub(super) struct LineBuffer {
-    bytes: Vec<u8>,
-    overflow: bool,
-}
-
-/// A line, or why there is none.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    /// A line without its end.
-    Whole(Vec<u8>),
-    /// A line that was longer than allowed; it is gone.
-    TooLong,
-    /// Its end has not come.
-    Unfinished,
-}
-
-impl LineBuffer {
-    /// Takes bytes of `input` up to the end of a line, and returns how many.
-    pub fn take(&mut self, input: &[u8], bytes_max: usize) -> (usize, Line) {
-        let end = line_len(input);
-        let count = end.unwrap_or(input.len());
-        let room = bytes_max.saturating_sub(self.bytes.len());
-        self.overflow |= count > room;
-        if !self.overflow {
-            self.bytes.extend_from_slice(&input[..count]);
-        }
-        if end.is_none() {
-            return (count, Line::Unfinished);
-        }
-        let mut line = core::mem::take(&mut self.bytes);
-        if core::mem::take(&mut self.overflow) {
-            return (count, Line::TooLong);
-        }
-        line.pop();
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        (count, Line::Whole(line))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use memchr::{memchr, memchr2, memmem};
+use memchr::{memchr2, memmem};
 use stream::Window;
 
 /// Reads content from the wire: undoes the dots of DATA and makes each line end CRLF.
@@ -184,11 +184,6 @@ impl DotWriter {
         out.extend_from_slice(b".\r\n");
         self.last = *b"\r\n";
     }
-}
-
-/// The length of the first line of `bytes` with its line feed, if it is whole.
-pub(super) fn line_len(bytes: &[u8]) -> Option<usize> {
-    memchr(b'\n', bytes).map(|at| at + 1)
 }
 
 #[cfg(test)]

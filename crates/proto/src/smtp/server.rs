@@ -14,10 +14,11 @@ use alloc::vec::Vec;
 
 use stream::Window;
 
-use super::command::{Command, Hello, Line, LineBuffer, attributes};
+use super::command::{Command, Hello, attributes};
 use super::dot::LineReader;
 use super::envelope::Wrong;
 use super::{Extensions, MailFrom, Protocol, RcptTo, Reply};
+use crate::line::{Line, LineBuffer};
 
 /// What a server half is told at its start.
 #[derive(Debug, Clone)]

@@ -33,16 +33,25 @@ pub enum Scheme {
     Smtps,
     /// LMTP, with STARTTLS.
     Lmtp,
+    /// POP3, with STLS.
+    Pop3,
+    /// POP3 within TLS.
+    Pop3s,
 }
 
 /// Each scheme with its name and the port that needs no mention.
-const SCHEMES: [(Scheme, &str, u16); 3] =
-    [(Scheme::Smtp, "smtp", 25), (Scheme::Smtps, "smtps", 465), (Scheme::Lmtp, "lmtp", 24)];
+const SCHEMES: [(Scheme, &str, u16); 5] = [
+    (Scheme::Smtp, "smtp", 25),
+    (Scheme::Smtps, "smtps", 465),
+    (Scheme::Lmtp, "lmtp", 24),
+    (Scheme::Pop3, "pop3", 110),
+    (Scheme::Pop3s, "pop3s", 995),
+];
 
 impl Scheme {
     /// Whether TLS begins with the connection.
     pub const fn is_implicit_tls(self) -> bool {
-        matches!(self, Scheme::Smtps)
+        matches!(self, Scheme::Smtps | Scheme::Pop3s)
     }
 
     fn name(self) -> &'static str {
@@ -57,6 +66,11 @@ impl Forward {
             Forward::Server { scheme, .. } => matches!(scheme, Scheme::Smtp | Scheme::Smtps | Scheme::Lmtp),
             Forward::LmtpSocket(_) | Forward::Maildir(_) | Forward::Discard => true,
         }
+    }
+
+    /// Whether mail can be got from it by POP3.
+    pub const fn speaks_pop3(&self) -> bool {
+        matches!(self, Forward::Server { scheme: Scheme::Pop3 | Scheme::Pop3s, .. })
     }
 
     /// The host of a server, without the port and without brackets.

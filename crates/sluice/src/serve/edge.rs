@@ -7,17 +7,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, LocalSet};
+use tokio::time::timeout;
 
-use super::door::{Door, Refusal};
+use super::door::{Door, Refusal, Ticket};
 use super::hop::{Hop, Leases};
-use super::session::{self, Session};
+use super::session::Session;
 use super::site::Site;
 use super::stream::Stream;
-use super::{Control, clamd, metrics};
-use crate::config::ListenerTls;
+use super::{Control, clamd, metrics, pop3};
+use crate::config::{ListenerTls, Protocol};
 
 /// What the sessions of one event loop share.
 pub struct Edge {
@@ -153,8 +155,7 @@ fn admit(edge: &Rc<Edge>, door: Arc<Door>, stream: TcpStream, client: SocketAddr
     match door.gate.enter(&door.listener, client.ip(), Instant::now()) {
         Ok(ticket) => {
             metrics.sessions_total.add(1);
-            let session = Session::new(edge.clone(), door, client, ticket);
-            tokio::task::spawn_local(session.run(Stream::Tcp(stream)));
+            begin(edge.clone(), door, client, ticket, Stream::Tcp(stream));
         }
         Err(refusal) => {
             metrics.sessions_refused_total.add(1);
@@ -163,12 +164,36 @@ fn admit(edge: &Rc<Edge>, door: Arc<Door>, stream: TcpStream, client: SocketAddr
             if door.listener.tls == ListenerTls::Implicit {
                 return;
             }
-            let text = match refusal {
-                Refusal::Full => "4.3.2 Too many sessions, try again later",
-                Refusal::TooMany => "4.7.0 Too many sessions from your address",
-                Refusal::TooFast => "4.7.0 Too many sessions from your address in a minute",
-            };
-            tokio::task::spawn_local(session::turn_away(stream, text));
+            tokio::task::spawn_local(turn_away(stream, door.listener.protocol, refusal));
         }
     }
+}
+
+/// Runs a session of what the door speaks.
+fn begin(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
+    match door.listener.protocol {
+        Protocol::Smtp | Protocol::Lmtp => {
+            tokio::task::spawn_local(Session::new(edge, door, client, ticket).run(stream));
+        }
+        Protocol::Pop3 => {
+            tokio::task::spawn_local(pop3::run(edge, door, client, ticket, stream));
+        }
+    }
+}
+
+/// How long a client may take to hear that it is not let in.
+const REFUSAL_WAIT: Duration = Duration::from_secs(10);
+
+/// Tells a client that it is not let in.
+async fn turn_away(mut stream: TcpStream, protocol: Protocol, refusal: Refusal) {
+    let (code, text) = match refusal {
+        Refusal::Full => ("4.3.2", "Too many sessions, try again later"),
+        Refusal::TooMany => ("4.7.0", "Too many sessions from your address"),
+        Refusal::TooFast => ("4.7.0", "Too many sessions from your address in a minute"),
+    };
+    let line = match protocol {
+        Protocol::Smtp | Protocol::Lmtp => format!("421 {code} {text}\r\n"),
+        Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
+    };
+    let _ = timeout(REFUSAL_WAIT, stream.write_all(line.as_bytes())).await;
 }

@@ -207,7 +207,15 @@ impl Route {
             }
             Forward::Server { scheme: Scheme::Lmtp, address } => Some((address.clone(), Protocol::Lmtp)),
             Forward::LmtpSocket(path) => Some((path.display().to_string(), Protocol::Lmtp)),
-            Forward::Maildir(_) | Forward::Discard => None,
+            _ => None,
+        }
+    }
+
+    /// The server at its end that has mailboxes, if there is one.
+    pub fn mailboxes(&self) -> Option<&str> {
+        match &self.forward {
+            Forward::Server { scheme: Scheme::Pop3 | Scheme::Pop3s, address } => Some(address),
+            _ => None,
         }
     }
 }

@@ -6,12 +6,12 @@
 //!  (a message that cannot be delivered any more is Failed: it is read to its end, and refused there)
 //! ```
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use inspect::{Action, Context, In, Inspection, Out, Policy, Progress, Verdict};
+use inspect::{Action, Policy, Verdict};
 use proto::smtp::Reply;
-use stream::{Fuel, Object};
 
+use super::content::Content;
 use super::hop::Hop;
 use super::message::{self, Origin};
 use super::pool::Held;
@@ -20,32 +20,15 @@ use super::smtp_hop::Peer;
 use super::{notice, quarantine};
 use crate::config::{BareLineEnds, Listener, Protocol};
 
-/// Work done on one message before others have their turn.
-const TURN_FUEL: u64 = 256 << 10;
-
-/// How long the verdict may take after the end of the content; later it is a temporary refusal, never a clean.
-const VERDICT_WAIT: Duration = Duration::from_secs(120);
-
 /// Content under way.
 pub struct Intake {
     id: String,
     listener: Listener,
     policy: Policy,
-    held: Held,
-    window_bytes: usize,
-    inspection: Inspection,
-    cleared: u64,
-    received: u64,
+    content: Content,
     state: State,
     header: String,
-    /// A part was to be overwritten of which something has been sent.
-    late: bool,
-    allow_list: bool,
-    verdict: Option<Verdict>,
-    /// When the verdict has to be there.
-    deadline: Option<Instant>,
     started: Instant,
-    inspecting: Duration,
 }
 
 enum State {
@@ -63,16 +46,15 @@ impl Intake {
         let site = session.edge.site.borrow().clone();
         let listener = session.door.listener.clone();
         let policy = listener.policy();
-        let object = Object { media_type: Some("message/rfc822".into()), ..Object::default() };
         let origin = Origin {
             hello: &session.hello,
             address: session.client.ip(),
             with: match (listener.protocol, session.extended, session.encrypted) {
                 (Protocol::Lmtp, _, false) => "LMTP",
                 (Protocol::Lmtp, _, true) => "LMTPS",
-                (Protocol::Smtp, true, false) => "ESMTP",
-                (Protocol::Smtp, _, true) => "ESMTPS",
-                (Protocol::Smtp, false, false) => "SMTP",
+                (_, _, true) => "ESMTPS",
+                (_, true, false) => "ESMTP",
+                (_, false, false) => "SMTP",
             },
             hostname: &site.config.hostname,
             id,
@@ -85,77 +67,35 @@ impl Intake {
             header: if listener.received { message::received(&origin) } else { String::new() },
             listener,
             policy,
-            held: Held::new(site.pool.clone()),
-            window_bytes: if streams { 0 } else { head_window },
-            inspection: Inspection::new(site.engine.clone(), Context { policy, object, explain: false }),
-            cleared: 0,
-            received: 0,
+            content: Content::mail(&site, policy, if streams { 0 } else { head_window }),
             state: State::Holding,
-            late: false,
-            allow_list: site.engine.database.census().allowed > 0,
-            verdict: None,
-            deadline: None,
             started: Instant::now(),
-            inspecting: Duration::ZERO,
         }
     }
 
     /// Takes more content.
     pub async fn take(&mut self, transaction: &mut Transaction, content: &[u8]) {
         // Where the pool has nothing left, smaller steps need no more than every mail has.
-        let piece = if self.held.grow(content.len(), self.window_bytes) { content.len() } else { Held::PIECE_BYTES };
+        let piece = if self.content.grow(content.len()) { content.len() } else { Held::PIECE_BYTES };
         for piece in content.chunks(piece.max(1)) {
             self.take_piece(transaction, piece).await;
         }
     }
 
     async fn take_piece(&mut self, transaction: &mut Transaction, content: &[u8]) {
-        self.received += content.len() as u64;
         let most = self.listener.message_bytes_max;
-        if most > 0 && self.received > most {
+        if most > 0 && self.content.received() + content.len() as u64 > most {
             self.fail(Reply::new(552, (5, 3, 4), "Message too large"));
         }
         if matches!(self.state, State::Failed(_)) {
-            return;
+            return self.content.pass_over(content.len());
         }
-        if !self.held.grow(content.len(), self.window_bytes) && matches!(self.state, State::Holding) {
+        if !self.content.grow(content.len()) && matches!(self.state, State::Holding) {
             self.stream(transaction).await;
-            self.held.grow(content.len(), self.window_bytes);
+            self.content.grow(content.len());
         }
-        self.held.push(content);
-        self.inspect(content).await;
+        self.content.push(content).await;
         self.hand_on(transaction, Held::TAIL_BYTES).await;
-    }
-
-    /// Lets the inspection see `content`.
-    async fn inspect(&mut self, mut content: &[u8]) {
-        while !content.is_empty() {
-            let taken = self.inspection.tell(In::Feed(content));
-            content = &content[taken..];
-            self.work().await;
-        }
-    }
-
-    /// Lets the inspection work, in turns with everybody else, and hears what it says.
-    async fn work(&mut self) {
-        loop {
-            let turn = Instant::now();
-            let progress = self.inspection.work(&mut Fuel::new(TURN_FUEL));
-            self.inspecting += turn.elapsed();
-            while let Some(out) = self.inspection.hear() {
-                match out {
-                    Out::Cleared(offset) => self.cleared = offset,
-                    Out::Blank(blank) => self.late |= !self.held.blank(blank),
-                    Out::Verdict(verdict) => self.verdict = Some(verdict),
-                    Out::Finding(_) | Out::Object(_) => {}
-                }
-            }
-            let overdue = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
-            if progress != Progress::Tired || overdue {
-                return;
-            }
-            tokio::task::yield_now().await;
-        }
     }
 
     /// The head window is used up: what is cleared goes out from here on.
@@ -177,21 +117,14 @@ impl Intake {
         if !matches!(self.state, State::Streaming) {
             return;
         }
-        if self.hopeless() {
+        if self.content.is_hopeless(Action::Blank) {
             return self.fail(Reply::new(554, (5, 7, 1), "Message refused"));
         }
-        let cleared = usize::try_from(self.cleared - self.held.sent()).expect("what is held fits memory");
-        let count = self.held.len().saturating_sub(tail).min(cleared);
+        let count = self.content.sendable(tail);
         let hop = transaction.hop.as_mut().expect("a message with recipients has a hop");
-        if let Err(reply) = send(&mut self.held, count, hop).await {
+        if let Err(reply) = send(&mut self.content.held, count, hop).await {
             self.fail(reply);
         }
-    }
-
-    /// Whether it is known already that a message that streams will be refused: no use to send more of it. An allow
-    /// list may still speak for it at its end.
-    fn hopeless(&self) -> bool {
-        !self.allow_list && (self.late || self.inspection.action() >= Action::Quarantine)
     }
 
     fn fail(&mut self, reply: Reply) {
@@ -208,10 +141,7 @@ impl Intake {
         bare_line_ends: bool,
     ) -> Vec<Reply> {
         let last_dot = Instant::now();
-        self.deadline = Some(last_dot + VERDICT_WAIT);
-        self.inspection.tell(In::Finish);
-        self.work().await;
-        let verdict = self.verdict.take().unwrap_or_else(|| {
+        let verdict = self.content.finish().await.unwrap_or_else(|| {
             self.fail(Reply::new(451, (4, 7, 1), "The inspection took too long"));
             Verdict::default()
         });
@@ -220,7 +150,7 @@ impl Intake {
         }
         let action = self.decide(&verdict);
         if action < Action::Blank {
-            self.held.spare();
+            self.content.spare();
         }
         let mut replies = self.act(session, transaction, &verdict, action).await;
         replies.iter_mut().for_each(|reply| message::sign(reply, &self.id));
@@ -230,9 +160,9 @@ impl Intake {
 
     /// What can still be done of what the findings ask for.
     fn decide(&self, verdict: &Verdict) -> Action {
-        let streaming = self.held.sent() > 0 || matches!(self.state, State::Streaming);
+        let streaming = self.content.held.sent() > 0 || matches!(self.state, State::Streaming);
         match verdict.action {
-            Action::Blank if self.late || !verdict.blankable => Action::Reject,
+            Action::Blank if self.content.is_late() || !verdict.blankable => Action::Reject,
             // What is kept is kept whole.
             Action::Quarantine if streaming || matches!(self.state, State::Failed(_)) => Action::Reject,
             Action::Tag if streaming => self.listener.on_late_tag,
@@ -295,8 +225,8 @@ impl Intake {
             }
             hop.write(head.as_bytes()).await?;
         }
-        let count = self.held.len();
-        send(&mut self.held, count, hop).await?;
+        let count = self.content.held.len();
+        send(&mut self.content.held, count, hop).await?;
         Ok(hop.commit().await)
     }
 
@@ -316,7 +246,7 @@ impl Intake {
             "to": transaction.recipients.iter().map(|rcpt| rcpt.path.as_str()).collect::<Vec<_>>(),
             "found": verdict.findings.iter().map(message::describe).collect::<Vec<_>>(),
         });
-        match quarantine::keep(folder, &self.id, &facts, self.held.pieces()).await {
+        match quarantine::keep(folder, &self.id, &facts, self.content.held.pieces()).await {
             Ok(()) => Reply::with_text(250, (2, 0, 0), format!("Held back (id {})", self.id)),
             Err(error) => {
                 tracing::error!(id = self.id, folder = %folder.display(), %error, "cannot write to the quarantine");
@@ -359,9 +289,9 @@ impl Intake {
         let site = session.edge.site.borrow().clone();
         let metrics = &site.metrics;
         metrics.messages_total.add(1);
-        metrics.content_bytes_total.add(self.received);
-        metrics.inspect_microseconds_total.add(self.inspecting.as_micros() as u64);
-        let streamed = self.held.sent() > 0 && matches!(self.state, State::Streaming);
+        metrics.content_bytes_total.add(self.content.received());
+        metrics.inspect_microseconds_total.add(self.content.inspecting().as_micros() as u64);
+        let streamed = self.content.held.sent() > 0 && matches!(self.state, State::Streaming);
         metrics.messages_streamed_total.add(u64::from(streamed));
         let taken = replies.iter().any(Reply::is_positive);
         let counted = match action {
@@ -380,13 +310,13 @@ impl Intake {
             client = %session.client.ip(),
             from = %transaction.mail.path,
             to = to.join(","),
-            bytes = self.received,
+            bytes = self.content.received(),
             objects = verdict.objects,
             action = action.name(),
             found = found.join("; "),
             reply = replies.iter().map(Reply::to_string).collect::<Vec<_>>().join("; "),
             streamed,
-            inspect_us = self.inspecting.as_micros() as u64,
+            inspect_us = self.content.inspecting().as_micros() as u64,
             after_dot_us = last_dot.elapsed().as_micros() as u64,
             ms = self.started.elapsed().as_millis() as u64,
             "message"

@@ -10,22 +10,27 @@
 //! ```
 
 mod clamd;
+mod content;
 mod door;
 mod edge;
 mod hop;
 mod intake;
+mod known;
 mod log;
 mod maildir;
 mod message;
 mod metrics;
 mod notice;
 mod pool;
+mod pop3;
 mod quarantine;
+mod retrieval;
 mod session;
 mod site;
 mod smtp_hop;
 mod stream;
 mod tls;
+mod wire;
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;

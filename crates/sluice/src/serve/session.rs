@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use proto::smtp::{self, Extensions, MailFrom, RcptTo, Reply, Server, ServerEvent};
 use stream::Window;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::door::{Door, Ticket};
@@ -65,11 +64,6 @@ pub struct Transaction {
     pub hop: Option<Hop>,
 }
 
-/// Tells a client that it is not let in.
-pub async fn turn_away(mut stream: TcpStream, text: &str) {
-    let _ = timeout(REPLY_WAIT, stream.write_all(format!("421 {text}\r\n").as_bytes())).await;
-}
-
 impl Session {
     /// A session that was let in.
     pub fn new(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket) -> Session {
@@ -78,8 +72,8 @@ impl Session {
         let config = smtp::Config {
             hostname,
             protocol: match listener.protocol {
-                Protocol::Smtp => smtp::Protocol::Smtp,
                 Protocol::Lmtp => smtp::Protocol::Lmtp,
+                _ => smtp::Protocol::Smtp,
             },
             extensions: offered(&door, client),
             tls_required: listener.tls == ListenerTls::Require,
@@ -254,8 +248,8 @@ impl Session {
         let intake = self.intake.take().expect("content comes after its beginning");
         let replies = intake.conclude(self, &mut transaction, bare_line_ends).await;
         let count = match self.door.listener.protocol {
-            Protocol::Smtp => 1,
             Protocol::Lmtp => self.server.recipients() as usize,
+            _ => 1,
         };
         // A hop that gave one reply gave it for all.
         for index in 0..count {

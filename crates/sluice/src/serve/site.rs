@@ -9,6 +9,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::clamd::Clamd;
 use super::door::Door;
+use super::known::Known;
 use super::log;
 use super::metrics::Metrics;
 use super::pool::Pool;
@@ -39,6 +40,8 @@ pub struct Site {
     pub loaded: time::OffsetDateTime,
     /// The pool of head windows; one for the whole run.
     pub pool: Arc<Pool>,
+    /// What is known of messages in mailboxes; one memory for the whole run.
+    pub known: Arc<Known>,
     /// The numbers; one set for the whole run.
     pub metrics: Arc<Metrics>,
     /// Where the numbers are asked for, until an event loop takes it.
@@ -84,9 +87,9 @@ impl Site {
         undone.iter().for_each(|what| tracing::warn!(what, "not done"));
         let loaded = database::load(&config.database.paths, config.database.builtin)?;
         loaded.warn();
-        let (pool, metrics) = match old {
-            Some(old) => (old.pool.clone(), old.metrics.clone()),
-            None => (Arc::new(Pool::new(config.resources.head_pool_bytes)), Arc::new(Metrics::default())),
+        let (pool, metrics, known) = match old {
+            Some(old) => (old.pool.clone(), old.metrics.clone(), old.known.clone()),
+            None => (Arc::new(Pool::new(config.resources.head_pool_bytes)), Arc::default(), Arc::default()),
         };
         let generation = old.map_or(1, |old| old.generation + 1);
         let engine = Arc::new(Engine { database: loaded.database, limits: config.limits.limits() });
@@ -126,6 +129,7 @@ impl Site {
             clamd,
             loaded,
             pool,
+            known,
             metrics,
             metrics_socket,
         })

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+pub mod dovecot;
+pub mod mailbox;
 pub mod tls;
 
 /// How long anything may take before a test fails.
@@ -209,6 +211,26 @@ impl Wire {
     pub fn send(&mut self, bytes: &[u8]) {
         self.writer.write_all(bytes).unwrap();
         self.writer.flush().unwrap();
+    }
+
+    /// Sends, if the other side is still there.
+    pub fn try_send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.writer.write_all(bytes)?;
+        self.writer.flush()
+    }
+
+    /// Lines up to the one that ends a reply of POP3, all with their line ends.
+    pub fn lines_to_dot(&mut self) -> Vec<u8> {
+        let mut all = Vec::new();
+        loop {
+            let mut line = Vec::new();
+            self.reader.read_until(b'\n', &mut line).unwrap();
+            match line.as_slice() {
+                b".\r\n" => return all,
+                b"" => panic!("cut off after {:?}", String::from_utf8_lossy(&all)),
+                line => all.extend_from_slice(line.strip_prefix(b".").unwrap_or(line)),
+            }
+        }
     }
 
     /// Sends a command and returns the reply.

@@ -1,0 +1,57 @@
+//! The POP3 door: a client, the server that has its mailbox, and the inspection of each message between them.
+//!
+//! A session is one task. The client's commands go to the server as they come, each answered in its turn; what is ours to
+//! answer waits in the same queue. A message is asked for together with its lasting name, by which its fate is remembered.
+//!
+//! ```text
+//!  client ─ pop3::Server ─ Command ─► tasks ─► pop3::Client ─ server
+//!         ◄─────────────── Retrieval ◄──────── Content
+//! ```
+//!
+//! Bounds: [`TASKS_MAX`] commands that are not answered; a head window for the one message that is under way.
+
+mod session;
+mod upstream;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::door::{Door, Ticket};
+use super::edge::Edge;
+use super::stream::Stream;
+use super::wire::Wire;
+use crate::config::ListenerTls;
+use session::Session;
+use upstream::Upstream;
+
+/// Commands of one session that are not answered.
+const TASKS_MAX: usize = 64;
+
+/// Runs a session from its first byte to its last.
+pub async fn run(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
+    let metrics = edge.site.borrow().metrics.clone();
+    metrics.sessions_open.add(1);
+    if let Err(error) = converse(&edge, &door, client, stream).await {
+        tracing::debug!(%client, %error, "session broken off");
+    }
+    metrics.sessions_open.sub(1);
+    drop(ticket);
+}
+
+async fn converse(edge: &Rc<Edge>, door: &Arc<Door>, client: SocketAddr, stream: Stream) -> std::io::Result<()> {
+    let mut wire = Wire::new(stream);
+    if door.listener.tls == ListenerTls::Implicit {
+        let tls = edge.site.borrow().tls.clone();
+        wire.accept_tls(tls.ok_or_else(|| std::io::Error::other("no certificate any more"))?).await?;
+    }
+    match Upstream::connect(&door.route).await {
+        Ok(upstream) => Session::new(edge.clone(), door.clone(), client, wire, upstream).run().await,
+        Err(error) => {
+            tracing::warn!(server = %door.route.forward, %error, "the server cannot be reached");
+            wire.write(b"-ERR [SYS/TEMP] The server cannot be reached now\r\n").await?;
+            wire.close().await;
+            Ok(())
+        }
+    }
+}

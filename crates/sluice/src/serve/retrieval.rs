@@ -1,0 +1,217 @@
+//! A message on its way from a mailbox to its reader.
+//!
+//! Its size has been announced, so nothing can be added to it and nothing taken away: what is dangerous is overwritten in
+//! place. Ordinary messages fit the head window and are decided before a byte is sent. A larger one streams; if it turns
+//! out too late that something sent was dangerous, it is cut off before its end, and what was learned is remembered:
+//! the next time it is overwritten from the start.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use inspect::{Action, Policy, Verdict};
+
+use super::content::Content;
+use super::known::{Fate, Key};
+use super::message::{self, new_id};
+use super::pool::Held;
+use super::quarantine;
+use super::site::Site;
+use crate::config::Listener;
+
+/// A message under way.
+pub struct Retrieval {
+    site: Arc<Site>,
+    reader: Reader,
+    key: Option<Key>,
+    id: String,
+    policy: Policy,
+    content: Content,
+    streaming: bool,
+    refused: Option<String>,
+    started: Instant,
+}
+
+/// Who reads what.
+pub struct Reader {
+    /// The settings of the door.
+    pub listener: Listener,
+    /// Where the client is.
+    pub address: IpAddr,
+    /// The mailbox, where it is known.
+    pub user: String,
+    /// The message's name in it.
+    pub uid: String,
+}
+
+/// What becomes of a message at its end.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All that is held goes to the reader.
+    Send,
+    /// Nothing has gone to the reader, and nothing will; this is why.
+    Refuse(String),
+    /// The connection is closed before the end of the message.
+    Cut,
+}
+
+impl Retrieval {
+    /// A message that begins, as far as it is known already.
+    pub fn new(site: Arc<Site>, reader: Reader, key: Option<Key>) -> Retrieval {
+        let policy = reader.listener.policy();
+        let mut content = Content::mail(&site, policy, site.config.resources.head_window_bytes);
+        let fate = key.and_then(|key| site.known.fate(&key));
+        let refused = fate.as_ref().and_then(|fate| fate.refusal.clone());
+        if let Some(fate) = fate {
+            content.blank_known(&fate.blanks);
+        }
+        let started = Instant::now();
+        Retrieval { site, reader, key, id: new_id(), policy, content, streaming: false, refused, started }
+    }
+
+    /// Takes more of it.
+    pub async fn take(&mut self, content: &[u8]) {
+        let piece = if self.content.grow(content.len()) { content.len() } else { Held::PIECE_BYTES };
+        for piece in content.chunks(piece.max(1)) {
+            if self.refused.is_some() {
+                self.content.pass_over(piece.len());
+                continue;
+            }
+            if !self.content.grow(piece.len()) {
+                self.streaming = true;
+                self.content.grow(piece.len());
+            }
+            self.content.push(piece).await;
+        }
+    }
+
+    /// Whether something of it may go to the reader before its end; then more than the tail is not held.
+    pub fn is_streaming(&self) -> bool {
+        self.streaming
+    }
+
+    /// Whether it will be cut off for sure.
+    pub fn is_hopeless(&self) -> bool {
+        self.streaming && self.content.is_hopeless(Action::Blank)
+    }
+
+    /// The next bytes for the reader, overwritten where they have to be; empty if there are none now. They are to be
+    /// sent, and then [`Retrieval::sent`] to be said.
+    pub fn ready(&mut self, at_end: bool) -> &[u8] {
+        let count = match (at_end, self.streaming) {
+            (true, _) => self.content.held.len(),
+            (false, true) => self.content.sendable(Held::TAIL_BYTES),
+            (false, false) => 0,
+        };
+        self.content.held.redacted(count)
+    }
+
+    /// The first `count` bytes have gone.
+    pub fn sent(&mut self, count: usize) {
+        self.content.held.forget(count);
+    }
+
+    /// It is complete, or [`Retrieval::is_hopeless`]: what becomes of it.
+    pub async fn conclude(&mut self) -> Outcome {
+        let Some(verdict) = self.content.finish().await else {
+            let outcome = self.withhold("The inspection took too long".into());
+            self.record(&Verdict::default(), Action::Reject, &outcome);
+            return outcome;
+        };
+        if let Some(reason) = self.refused.take() {
+            let outcome = Outcome::Refuse(reason);
+            self.record(&verdict, Action::Reject, &outcome);
+            return outcome;
+        }
+        let (action, outcome) = self.decide(&verdict).await;
+        if let Some(key) = self.key {
+            let refusal = (action == Action::Reject).then(|| self.refusal(&verdict));
+            self.site.known.remember(key, Fate { blanks: self.content.blanks().to_vec(), refusal });
+        }
+        self.record(&verdict, action, &outcome);
+        outcome
+    }
+
+    async fn decide(&mut self, verdict: &Verdict) -> (Action, Outcome) {
+        match verdict.action {
+            action @ (Action::Pass | Action::Tag) => {
+                self.content.spare();
+                (action, Outcome::Send)
+            }
+            Action::Reject => (Action::Reject, self.withhold(self.refusal(verdict))),
+            Action::Quarantine => {
+                self.keep(verdict).await;
+                (Action::Quarantine, self.blank(verdict))
+            }
+            Action::Blank => (Action::Blank, self.blank(verdict)),
+        }
+    }
+
+    /// Overwrites what can still be overwritten.
+    fn blank(&mut self, verdict: &Verdict) -> Outcome {
+        if !verdict.blankable || verdict.action == Action::Quarantine {
+            self.content.blank_whole(verdict);
+        }
+        let late = self.streaming && (self.content.is_late() || !verdict.blankable);
+        if late { Outcome::Cut } else { Outcome::Send }
+    }
+
+    fn withhold(&self, reason: String) -> Outcome {
+        if self.streaming { Outcome::Cut } else { Outcome::Refuse(reason) }
+    }
+
+    fn refusal(&self, verdict: &Verdict) -> String {
+        let found = verdict.reason(&self.policy).map_or_else(|| "content".to_string(), message::describe);
+        format!("Message refused: {found} (id {})", self.id)
+    }
+
+    /// Puts a copy aside, if all of it is still here.
+    async fn keep(&self, verdict: &Verdict) {
+        let folder = self.reader.listener.quarantine.as_ref().expect("checked with the configuration");
+        if self.content.held.sent() > 0 {
+            return tracing::warn!(id = self.id, "too large for the quarantine");
+        }
+        let facts = serde_json::json!({
+            "id": self.id,
+            "date": message::date(),
+            "client": self.reader.address,
+            "user": self.reader.user,
+            "uid": self.reader.uid,
+            "found": verdict.findings.iter().map(message::describe).collect::<Vec<_>>(),
+        });
+        if let Err(error) = quarantine::keep(folder, &self.id, &facts, self.content.held.pieces()).await {
+            tracing::error!(id = self.id, folder = %folder.display(), %error, "cannot write to the quarantine");
+        }
+    }
+
+    fn record(&self, verdict: &Verdict, action: Action, outcome: &Outcome) {
+        let metrics = &self.site.metrics;
+        metrics.messages_total.add(1);
+        metrics.content_bytes_total.add(self.content.received());
+        metrics.inspect_microseconds_total.add(self.content.inspecting().as_micros() as u64);
+        metrics.messages_streamed_total.add(u64::from(self.streaming));
+        let counted = match action {
+            Action::Reject => &metrics.messages_rejected_total,
+            Action::Quarantine => &metrics.messages_quarantined_total,
+            Action::Blank => &metrics.messages_blanked_total,
+            Action::Tag | Action::Pass => &metrics.messages_passed_total,
+        };
+        counted.add(1);
+        let found: Vec<String> = verdict.findings.iter().map(message::describe).collect();
+        tracing::info!(
+            id = self.id,
+            client = %self.reader.address,
+            user = self.reader.user,
+            uid = self.reader.uid,
+            bytes = self.content.received(),
+            objects = verdict.objects,
+            action = action.name(),
+            found = found.join("; "),
+            cut = *outcome == Outcome::Cut,
+            streamed = self.streaming,
+            inspect_us = self.content.inspecting().as_micros() as u64,
+            ms = self.started.elapsed().as_millis() as u64,
+            "message retrieved"
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! Reading and writing a stream that a session waits on: small buffers while it waits, larger ones while much comes.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+use tokio_rustls::rustls::ServerConfig;
+
+use super::stream::Stream;
+use super::tls::Connector;
+
+/// Bytes read at a time from a side that says little.
+const INPUT_BYTES: usize = 1 << 10;
+
+/// Bytes read at a time from a side that sends faster than we read.
+const INPUT_BYTES_MAX: usize = 64 << 10;
+
+/// How long the other side may take to take what we say.
+const WRITE_WAIT: Duration = Duration::from_secs(60);
+
+/// A stream, and what was read from it and has not been looked at.
+pub struct Wire {
+    /// None while a handshake is under way, and for ever if it failed.
+    stream: Option<Stream>,
+    input: Vec<u8>,
+    at: usize,
+    /// Reads in a row that filled the buffer.
+    filled_reads: u32,
+}
+
+impl Wire {
+    /// Nothing read yet.
+    pub fn new(stream: Stream) -> Wire {
+        Wire { stream: Some(stream), input: Vec::new(), at: 0, filled_reads: 0 }
+    }
+
+    /// Shakes hands as a server. What was read and not looked at is thrown away: nobody knows who said it.
+    ///
+    /// # Errors
+    /// When that fails; the wire is of no more use.
+    pub async fn accept_tls(&mut self, tls: Arc<ServerConfig>) -> io::Result<()> {
+        let stream = self.stream.take().ok_or(io::ErrorKind::NotConnected)?;
+        self.input = Vec::new();
+        self.at = 0;
+        self.stream = Some(stream.accept_tls(tls).await?);
+        Ok(())
+    }
+
+    /// Shakes hands as a client.
+    ///
+    /// # Errors
+    /// As [`Wire::accept_tls`], and when the other side has spoken in the clear behind its go-ahead, or does not prove
+    /// who it is.
+    pub async fn connect_tls(&mut self, connector: &Connector) -> io::Result<()> {
+        if !self.input().is_empty() {
+            return Err(io::Error::other("it spoke before the handshake"));
+        }
+        let stream = self.stream.take().ok_or(io::ErrorKind::NotConnected)?;
+        self.stream = Some(connector.secure(stream).await?);
+        Ok(())
+    }
+
+    /// Whether it is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.stream.as_ref().is_some_and(Stream::is_encrypted)
+    }
+
+    fn stream(&mut self) -> io::Result<&mut Stream> {
+        self.stream.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// What has been read and not been taken.
+    pub fn input(&self) -> &[u8] {
+        &self.input[self.at..]
+    }
+
+    /// The first `count` bytes of it are done with.
+    pub fn take(&mut self, count: usize) {
+        self.at += count;
+    }
+
+    /// Waits for more; whether any came, or the other side has closed. Nothing is lost when the wait is given up.
+    pub async fn read(&mut self) -> io::Result<bool> {
+        self.input.drain(..self.at);
+        self.at = 0;
+        let wanted = match self.filled_reads {
+            0 => INPUT_BYTES,
+            1..4 => self.input.capacity(),
+            _ => (2 * self.input.capacity()).min(INPUT_BYTES_MAX),
+        };
+        let wanted = wanted.max(self.input.len() + INPUT_BYTES);
+        self.input.shrink_to(wanted);
+        self.input.reserve_exact(wanted - self.input.len());
+        let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        let count = stream.read_buf(&mut self.input).await?;
+        self.filled_reads = if self.input.len() == self.input.capacity() { self.filled_reads + 1 } else { 0 };
+        Ok(count > 0)
+    }
+
+    /// Sends `bytes`.
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        timeout(WRITE_WAIT, self.stream()?.write_all(bytes)).await??;
+        timeout(WRITE_WAIT, self.stream()?.flush()).await?
+    }
+
+    /// Ends it in good order.
+    pub async fn close(self) {
+        if let Some(stream) = self.stream {
+            stream.close().await;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A POP3 server with a few messages, which may misbehave.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+
+use super::{SinkTls, Wire, stuffed};
+
+/// How it behaves.
+#[derive(Clone, Default)]
+pub struct Pop3 {
+    /// Its messages; the lasting name of the first is `name-1`.
+    pub messages: Vec<Vec<u8>>,
+    /// Lines of the answer to CAPA.
+    pub capabilities: &'static [&'static str],
+    /// What it says besides the reply to a command that begins like this.
+    pub injected: Option<(&'static str, &'static [u8])>,
+    /// Has a certificate.
+    pub tls: Option<SinkTls>,
+    /// All commands that were given.
+    pub given: Arc<Mutex<Vec<String>>>,
+}
+
+impl Pop3 {
+    pub fn with(messages: &[&[u8]]) -> Pop3 {
+        let messages = messages.iter().map(|message| message.to_vec()).collect();
+        Pop3 {
+            messages,
+            capabilities: &["TOP", "UIDL", "PIPELINING", "STLS", "SASL PLAIN GSSAPI", "X-ODD"],
+            ..Pop3::default()
+        }
+    }
+
+    /// Starts it.
+    pub fn start(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = self.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let server = server.clone();
+                std::thread::spawn(move || server.session(Wire::new(stream.unwrap())));
+            }
+        });
+        address
+    }
+
+    /// All commands that were given.
+    pub fn commands(&self) -> Vec<String> {
+        self.given.lock().unwrap().clone()
+    }
+
+    fn session(&self, mut wire: Wire) {
+        wire.send(b"+OK Ready <1896.697170952@mailbox.test>\r\n");
+        loop {
+            let line = wire.line();
+            if line.is_empty() {
+                return;
+            }
+            self.given.lock().unwrap().push(line.clone());
+            let mut words = line.split(' ');
+            let verb = words.next().unwrap();
+            let number: usize = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+            let message = number.checked_sub(1).and_then(|at| self.messages.get(at));
+            let mut reply = match (verb, message) {
+                ("CAPA", _) => format!("+OK\r\n{}\r\n.\r\n", self.capabilities.join("\r\n")).into_bytes(),
+                ("UIDL", Some(_)) => format!("+OK {number} name-{number}\r\n").into_bytes(),
+                ("RETR" | "TOP", Some(message)) => {
+                    [format!("+OK {} octets\r\n", message.len()).into_bytes(), stuffed(message), b".\r\n".to_vec()]
+                        .concat()
+                }
+                ("RETR" | "TOP" | "UIDL", None) => b"-ERR no such message\r\n".to_vec(),
+                ("LIST", _) => b"+OK\r\n1 100\r\n..\r\n.\r\n".to_vec(),
+                ("STLS", _) => b"+OK go\r\n".to_vec(),
+                ("AUTH", _) => {
+                    wire.send(b"+ \r\n");
+                    self.given.lock().unwrap().push(wire.line());
+                    b"+OK\r\n".to_vec()
+                }
+                _ => b"+OK\r\n".to_vec(),
+            };
+            if let Some((start, more)) = self.injected
+                && line.starts_with(start)
+            {
+                reply.extend_from_slice(more);
+            }
+            if wire.try_send(&reply).is_err() {
+                return;
+            }
+            match (verb, &self.tls) {
+                ("STLS", Some(tls)) => wire = wire.secure(tls.certificate.server()),
+                ("QUIT", _) => return,
+                _ => {}
+            }
+        }
+    }
+}

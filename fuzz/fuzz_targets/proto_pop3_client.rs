@@ -1,0 +1,3 @@
+//! Fuzz target: `proto::pop3::fuzz_client`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| proto::pop3::fuzz_client(data));
