@@ -3,12 +3,10 @@
 //! A digest is run only for algorithms that the tables hold, and only up to the largest size in them: an object beyond
 //! that size has no match and its digest is dropped. The size that an object declares is never trusted for that.
 
-use md5::{Digest, Md5};
 use sha1::Sha1;
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 
-/// The block of all three algorithms.
-const BLOCK_BYTES: usize = 64;
+use crate::paired_md5::Md5;
 
 /// The size of an entry that matches whatever the size.
 pub(crate) const ANY_SIZE: u64 = u64::MAX;
@@ -142,17 +140,15 @@ struct Bounded<D> {
     largest: u64,
 }
 
-impl<D: Digest> Bounded<D> {
-    fn new(largest: Option<u64>) -> Option<Bounded<D>> {
-        largest.map(|largest| Bounded { digest: D::new(), largest })
+impl<D> Bounded<D> {
+    fn new(digest: D, largest: Option<u64>) -> Option<Bounded<D>> {
+        largest.map(|largest| Bounded { digest, largest })
     }
 
-    /// Takes in bytes that end at `position`; nothing is left when that is too far.
-    fn update(running: &mut Option<Bounded<D>>, bytes: &[u8], position: u64) {
-        match running {
-            Some(bounded) if position <= bounded.largest => bounded.digest.update(bytes),
-            _ => *running = None,
-        }
+    /// The digest that takes in bytes up to `position`; nothing is left when that is too far.
+    fn up_to(position: u64, running: &mut Option<Bounded<D>>) -> Option<&mut D> {
+        running.take_if(|bounded| position > bounded.largest);
+        running.as_mut().map(|bounded| &mut bounded.digest)
     }
 }
 
@@ -169,41 +165,42 @@ impl Running {
     pub(crate) fn new(tables: [&HashTable; 2]) -> Running {
         let largest = |of: fn(&HashTable) -> Option<u64>| tables.into_iter().filter_map(of).max();
         Running {
-            md5: Bounded::new(largest(|table| table.md5.largest)),
-            sha1: Bounded::new(largest(|table| table.sha1.largest)),
-            sha256: Bounded::new(largest(|table| table.sha256.largest)),
+            md5: Bounded::new(Md5::new(), largest(|table| table.md5.largest)),
+            sha1: Bounded::new(Sha1::new(), largest(|table| table.sha1.largest)),
+            sha256: Bounded::new(Sha256::new(), largest(|table| table.sha256.largest)),
         }
     }
 
     /// Takes in the next bytes, which end at `position` of the stream.
-    ///
-    /// Where several digests run they take turns block by block: each is one long chain of dependent operations, and
-    /// the processor works on the next one's while it waits for the last one's.
     pub(crate) fn update(&mut self, bytes: &[u8], position: u64) {
-        let start = position - bytes.len() as u64;
-        let to_block = (start.next_multiple_of(BLOCK_BYTES as u64) - start) as usize;
-        let (head, blocks) = bytes.split_at(to_block.min(bytes.len()));
-        self.update_block(head, position);
-        let piece = if self.count() > 1 { BLOCK_BYTES } else { usize::MAX };
-        blocks.chunks(piece).for_each(|block| self.update_block(block, position));
+        if let Some(md5) = Bounded::up_to(position, &mut self.md5) {
+            md5.update(bytes);
+        }
+        if let Some(sha1) = Bounded::up_to(position, &mut self.sha1) {
+            sha1.update(bytes);
+        }
+        if let Some(sha256) = Bounded::up_to(position, &mut self.sha256) {
+            sha256.update(bytes);
+        }
     }
 
-    #[inline]
-    fn update_block(&mut self, bytes: &[u8], position: u64) {
-        Bounded::update(&mut self.md5, bytes, position);
-        Bounded::update(&mut self.sha1, bytes, position);
-        Bounded::update(&mut self.sha256, bytes, position);
+    /// Bytes that wait to be hashed beside those of another stream.
+    pub(crate) fn pending_bytes(&self) -> usize {
+        self.md5.as_ref().map_or(0, |running| running.digest.pending_bytes())
     }
 
-    fn count(&self) -> u8 {
-        u8::from(self.md5.is_some()) + u8::from(self.sha1.is_some()) + u8::from(self.sha256.is_some())
+    /// Hashes what waits here and there side by side.
+    pub(crate) fn hash_beside(&mut self, other: &mut Running) {
+        if let (Some(own), Some(other)) = (&mut self.md5, &mut other.md5) {
+            own.digest.hash_beside(&mut other.digest);
+        }
     }
 
     /// Ends the digests.
     pub(crate) fn finish(&mut self, size: u64) -> Sums {
         Sums {
             size,
-            md5: self.md5.take().map(|running| running.digest.finalize().into()),
+            md5: self.md5.take().map(|running| running.digest.finish()),
             sha1: self.sha1.take().map(|running| running.digest.finalize().into()),
             sha256: self.sha256.take().map(|running| running.digest.finalize().into()),
         }

@@ -41,6 +41,7 @@ mod layout;
 mod load;
 mod location;
 mod logical;
+mod paired_md5;
 mod scan;
 mod sections;
 mod signature;

@@ -79,6 +79,17 @@ impl Scan {
         self.allowed
     }
 
+    /// Bytes that wait to be hashed beside those of another object.
+    pub fn pending_bytes(&self) -> usize {
+        self.running.pending_bytes()
+    }
+
+    /// Hashes what waits of both objects side by side, which is quicker than one after the other. What is told is the
+    /// same without.
+    pub fn hash_beside(&mut self, other: &mut Scan) {
+        self.running.hash_beside(&mut other.running);
+    }
+
     /// Takes in the next bytes.
     fn read(&mut self, bytes: &[u8]) {
         self.position += bytes.len() as u64;
