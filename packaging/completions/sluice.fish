@@ -38,11 +38,43 @@ complete -c sluice -n "__fish_sluice_using_subcommand serve" -l clamd-conf -d 'T
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s r -l recursive -d 'Enter folders within folders; `--recursive=no` keeps to the files right in the folders named' -r -f -a "true\t''
+false\t''"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s f -l file-list -d 'Look at the files that this file lists, too, one a line' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l exclude -d 'Pass over files whose path matches; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l exclude-dir -d 'Pass over folders whose path matches; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l include -d 'Look only at files whose path matches; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l include-dir -d 'Look only into folders whose path matches; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-dir-recursion -d 'Folders within folders, at most' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l cross-fs -d 'Enter folders on other file systems' -r -f -a "true\t''
+false\t''"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l follow-dir-symlinks -d 'Follow links to folders: 0 never, 1 those named here, 2 always' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l follow-file-symlinks -d 'Follow links to files: 0 never, 1 those named here, 2 always' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l alert-exceeds-max -d 'Count limits as found' -r -f -a "true\t''
+false\t''"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l alert-encrypted -l alert-encrypted-archive -l alert-encrypted-doc -d 'Count encryption as found' -r -f -a "true\t''
+false\t''"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-filesize -d 'Do not look at larger files: a limit. K, M and G may follow the number; 0 means any size' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-scansize -d 'Look at no more of a file than this: a limit. 0 means all of it' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-scantime -d 'Look at a file no longer than this: a limit. 0 means as long as it takes' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-recursion -d 'Containers within containers' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-files -d 'Objects in one file' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l move -d 'Move infected files into this folder' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l copy -d 'Copy infected files into this folder' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l remove -d 'Remove infected files' -r -f -a "true\t''
+false\t''"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s l -l log -d 'Append what is printed to this file' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s j -l jobs -d 'Files looked at side by side; 0 means one for each core' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l strict -d 'Count limits, ambiguities and encryption as found, too'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s z -l allmatch -d 'Name every signature that matches in a file, not just the first'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s i -l infected -d 'Print only what something was found in'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s o -l suppress-ok-results -d 'Print no files that are OK'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l quiet -d 'Print errors only'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s a -l archive-verbose -d 'Print where in a file something was found: `mail.eml » invoice.zip » a.exe`'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l json -d 'Print one JSON object a file, and no summary'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l no-summary -d 'Print no summary'
-complete -c sluice -n "__fish_sluice_using_subcommand scan" -l strict -d 'Count limits, ambiguities and encryption as found, too'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l stdout -d 'Print errors on the standard output, too'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l bell -d 'Ring the bell when something is found'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l json -d 'Print one JSON object a line, for each object'

@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
+
+use crate::clamd_conf;
+use crate::clamd_settings::Pattern;
 
 /// A streaming content-security gateway.
 ///
@@ -26,9 +30,10 @@ pub enum Command {
     Serve(Serve),
     /// Look for signatures in files and folders.
     ///
-    /// Prints `PATH: NAME FOUND` or `PATH: OK` for each file and a summary. Exit status: 0 nothing found, 1 something
-    /// found, 2 an error.
-    Scan(Scan),
+    /// Prints `PATH: NAME FOUND` or `PATH: OK` for each file, in the order of the names, and a summary. The options are
+    /// those of clamscan; of its others, those that mean nothing here are passed over. Exit status: 0 nothing found, 1
+    /// something found, 2 an error.
+    Scan(Box<Scan>),
     /// Show what the engine sees in a file: the tree of objects, their types, sizes and findings, and the time spent.
     Explain(Explain),
     /// Check a configuration and the signatures that it names.
@@ -71,27 +76,141 @@ pub struct Serve {
 /// `sluice scan`
 #[derive(Debug, Args)]
 pub struct Scan {
-    /// Files and folders; `-` is the standard input.
-    #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    /// Files and folders; `-` is the standard input. Without any: the current folder.
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Signatures.
     #[command(flatten)]
     pub database: DatabaseArgs,
+    /// What is looked at.
+    #[command(flatten)]
+    pub choice: ScanChoice,
+    /// What counts as found, and how far files are looked into.
+    #[command(flatten)]
+    pub look: ScanLook,
+    /// What becomes of infected files.
+    #[command(flatten)]
+    pub keep: ScanKeep,
+    /// What is printed.
+    #[command(flatten)]
+    pub output: ScanOutput,
+    /// Files looked at side by side; 0 means one for each core.
+    #[arg(short, long, default_value_t = 0, value_name = "COUNT")]
+    pub jobs: usize,
+}
+
+/// Which files `sluice scan` looks at.
+#[derive(Debug, Args)]
+pub struct ScanChoice {
+    /// Enter folders within folders; `--recursive=no` keeps to the files right in the folders named.
+    #[arg(short, long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "yes", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
+    pub recursive: bool,
+    /// Look at the files that this file lists, too, one a line.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file_list: Option<PathBuf>,
+    /// Pass over files whose path matches; repeatable.
+    #[arg(long, value_name = "REGEX")]
+    pub exclude: Vec<Pattern>,
+    /// Pass over folders whose path matches; repeatable.
+    #[arg(long, value_name = "REGEX")]
+    pub exclude_dir: Vec<Pattern>,
+    /// Look only at files whose path matches; repeatable.
+    #[arg(long, value_name = "REGEX")]
+    pub include: Vec<Pattern>,
+    /// Look only into folders whose path matches; repeatable.
+    #[arg(long, value_name = "REGEX")]
+    pub include_dir: Vec<Pattern>,
+    /// Folders within folders, at most.
+    #[arg(long, value_name = "COUNT")]
+    pub max_dir_recursion: Option<usize>,
+    /// Enter folders on other file systems.
+    #[arg(long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "yes", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
+    pub cross_fs: bool,
+    /// Follow links to folders: 0 never, 1 those named here, 2 always.
+    #[arg(long, value_name = "0|1|2", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub follow_dir_symlinks: u8,
+    /// Follow links to files: 0 never, 1 those named here, 2 always.
+    #[arg(long, value_name = "0|1|2", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub follow_file_symlinks: u8,
+}
+
+/// How `sluice scan` looks at a file.
+#[derive(Debug, Args)]
+pub struct ScanLook {
+    /// Count limits, ambiguities and encryption as found, too.
+    #[arg(long)]
+    pub strict: bool,
+    /// Count limits as found.
+    #[arg(long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
+    pub alert_exceeds_max: bool,
+    /// Count encryption as found.
+    #[arg(long, visible_aliases = ["alert-encrypted-archive", "alert-encrypted-doc"], value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
+    pub alert_encrypted: bool,
+    /// Name every signature that matches in a file, not just the first.
+    #[arg(short = 'z', long)]
+    pub allmatch: bool,
+    /// Do not look at larger files: a limit. K, M and G may follow the number; 0 means any size.
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = clamd_conf::size)]
+    pub max_filesize: u64,
+    /// Look at no more of a file than this: a limit. 0 means all of it.
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = clamd_conf::size)]
+    pub max_scansize: u64,
+    /// Look at a file no longer than this: a limit. 0 means as long as it takes.
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 0)]
+    pub max_scantime: u64,
+    /// Containers within containers.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_recursion: Option<u32>,
+    /// Objects in one file.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_files: Option<u32>,
+}
+
+/// What `sluice scan` does with infected files.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct ScanKeep {
+    /// Move infected files into this folder.
+    #[arg(long = "move", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub move_to: Option<PathBuf>,
+    /// Copy infected files into this folder.
+    #[arg(long = "copy", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub copy_to: Option<PathBuf>,
+    /// Remove infected files.
+    #[arg(long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
+    pub remove: Option<bool>,
+}
+
+/// What `sluice scan` prints.
+#[derive(Debug, Args)]
+pub struct ScanOutput {
     /// Print only what something was found in.
     #[arg(short, long)]
     pub infected: bool,
+    /// Print no files that are OK.
+    #[arg(short = 'o', long)]
+    pub suppress_ok_results: bool,
+    /// Print errors only.
+    #[arg(long)]
+    pub quiet: bool,
+    /// Print where in a file something was found: `mail.eml » invoice.zip » a.exe`.
+    #[arg(short, long)]
+    pub archive_verbose: bool,
     /// Print one JSON object a file, and no summary.
     #[arg(long)]
     pub json: bool,
     /// Print no summary.
     #[arg(long)]
     pub no_summary: bool,
-    /// Count limits, ambiguities and encryption as found, too.
+    /// Print errors on the standard output, too.
     #[arg(long)]
-    pub strict: bool,
-    /// Files looked at side by side; 0 means one for each core.
-    #[arg(short, long, default_value_t = 0, value_name = "COUNT")]
-    pub jobs: usize,
+    pub stdout: bool,
+    /// Ring the bell when something is found.
+    #[arg(long)]
+    pub bell: bool,
+    /// Append what is printed to this file.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub log: Option<PathBuf>,
 }
 
 /// `sluice explain`

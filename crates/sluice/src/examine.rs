@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use inspect::{Action, Context, Engine, In, Inspection, ObjectReport, Out, Policy, Progress, Verdict};
+use inspect::{Action, Context, Engine, In, Inspection, ObjectReport, Out, Policy, Progress, Spotted, Verdict};
 use stream::{Class, Fuel, Object};
 
 /// Bytes read from a file at a time.
@@ -146,6 +146,21 @@ impl Examination {
             Out::Cleared(_) | Out::Blank(_) | Out::Finding(_) => {}
         }
     }
+}
+
+/// What is said of a verdict: the first match, or all of them, each name once; without a match the finding that decided,
+/// if any did.
+pub fn told<'a>(verdict: &'a Verdict, policy: &Policy, all_matches: bool) -> Vec<&'a Spotted> {
+    let mut told: Vec<&Spotted> = Vec::new();
+    for spotted in verdict.findings.iter().filter(|spotted| spotted.finding.class == Class::Match) {
+        if told.is_empty() || (all_matches && told.iter().all(|other| other.finding.name != spotted.finding.name)) {
+            told.push(spotted);
+        }
+    }
+    if told.is_empty() && verdict.action > Action::Pass {
+        told.extend(verdict.reason(policy).or(verdict.findings.first()));
+    }
+    told
 }
 
 fn nanoseconds() -> u64 {

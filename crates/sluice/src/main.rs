@@ -21,7 +21,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(scan_command::without_passed_over(std::env::args_os()));
     let outcome = match cli.command {
         Command::Serve(args) => serve::run(&args),
         Command::Scan(args) => scan_command::run(&args),

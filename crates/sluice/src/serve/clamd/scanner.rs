@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use inspect::{Action, Engine, Policy, Progress, Verdict};
 use proto::clamd::{Scan, Tag};
-use stream::{Class, Fuel};
+use stream::Fuel;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinError, JoinSet};
@@ -29,7 +29,7 @@ use tokio::task::{JoinError, JoinSet};
 use super::paths::{self, Found, Refusal};
 use super::stats::Place;
 use crate::clamd_settings::ClamdSettings;
-use crate::examine::{Examination, Examined, Look, examine};
+use crate::examine::{self, Examination, Examined, Look};
 use crate::serve::metrics::Metrics;
 
 /// Work done on one stream before others have their turn.
@@ -249,7 +249,7 @@ impl Job {
     fn scan_file(&self, subject: &[u8], file: File, all_matches: bool) -> Vec<Outcome> {
         let started = Instant::now();
         let source = Source { file, at: 0, answers: &self.answers };
-        match examine(&self.engine, &self.look(all_matches), source, |_| ()) {
+        match examine::examine(&self.engine, &self.look(all_matches), source, |_| ()) {
             Ok(examined) => self.outcomes(subject, &examined, started, all_matches),
             Err(error) => vec![Outcome::Failed(format!("{}.", paths::reason(&error)))],
         }
@@ -278,25 +278,20 @@ impl Job {
     }
 }
 
-/// What is said of a verdict; at least one thing. A match comes before all else.
+/// What is said of a verdict; at least one thing.
 fn outcomes(verdict: &Verdict, policy: &Policy, all_matches: bool) -> Vec<Outcome> {
-    let matches = verdict.findings.iter().filter(|spotted| spotted.finding.class == Class::Match);
-    let mut names: Vec<&str> = Vec::new();
-    for spotted in matches.take(if all_matches { usize::MAX } else { 1 }) {
-        if !names.contains(&&*spotted.finding.name) {
-            names.push(&spotted.finding.name);
+    let told = examine::told(verdict, policy, all_matches).into_iter().map(|spotted| {
+        let name = spotted.finding.name.to_string();
+        match policy.action(spotted.finding.class) {
+            Action::Tag => Outcome::Failed(name),
+            _ => Outcome::Found(name),
         }
+    });
+    let mut outcomes: Vec<Outcome> = told.collect();
+    if outcomes.is_empty() {
+        outcomes.push(Outcome::Clean);
     }
-    if !names.is_empty() {
-        return names.into_iter().map(|name| Outcome::Found(name.into())).collect();
-    }
-    let reason = verdict.reason(policy).or(verdict.findings.first());
-    let name = reason.map_or_else(String::new, |spotted| spotted.finding.name.to_string());
-    vec![match verdict.action {
-        Action::Pass => Outcome::Clean,
-        Action::Tag => Outcome::Failed(name),
-        _ => Outcome::Found(name),
-    }]
+    outcomes
 }
 
 /// A file from its beginning, whatever its client has read of it, for as long as there is a client.
@@ -408,24 +403,20 @@ const INTERNAL_ERROR: &str = "Internal error.";
 #[cfg(test)]
 mod tests {
     use inspect::Spotted;
-    use stream::Finding;
+    use stream::{Class, Finding};
 
     use super::*;
 
-    fn verdict(findings: &[(Class, &'static str)]) -> Verdict {
-        let policy = ClamdSettings::default().policy();
+    fn said(findings: &[(Class, &'static str)], settings: &ClamdSettings, all_matches: bool) -> Vec<Outcome> {
+        let policy = settings.policy();
         let spotted = |&(class, name): &(Class, &'static str)| Spotted {
             finding: Finding::new(class, name, 0),
             path: Arc::new([]),
             object: 0,
         };
         let action = findings.iter().map(|(class, _)| policy.action(*class)).max().unwrap_or_default();
-        Verdict { action, findings: findings.iter().map(spotted).collect(), ..Verdict::default() }
-    }
-
-    fn said(findings: &[(Class, &'static str)], settings: &ClamdSettings, all_matches: bool) -> Vec<Outcome> {
-        let action = findings.iter().map(|(class, _)| settings.policy().action(*class)).max().unwrap_or_default();
-        outcomes(&Verdict { action, ..verdict(findings) }, &settings.policy(), all_matches)
+        let findings = findings.iter().map(spotted).collect();
+        outcomes(&Verdict { action, findings, ..Verdict::default() }, &policy, all_matches)
     }
 
     #[test]

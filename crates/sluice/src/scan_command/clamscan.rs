@@ -1,0 +1,139 @@
+//! clamscan's options that mean nothing here, so that a script's command line can stay as it is.
+
+use std::ffi::OsString;
+
+/// Options that may have a value behind `=`: what they set is always done here, or there is no such thing to set.
+const PASSED_OVER: [&str; 31] = [
+    "verbose",
+    "debug",
+    "leave-temps",
+    "force-to-disk",
+    "bytecode",
+    "bytecode-unsigned",
+    "statistics",
+    "phishing-sigs",
+    "phishing-scan-urls",
+    "heuristic-alerts",
+    "heuristic-scan-precedence",
+    "normalize",
+    "scan-mail",
+    "scan-pe",
+    "scan-elf",
+    "scan-ole2",
+    "scan-pdf",
+    "scan-swf",
+    "scan-html",
+    "scan-xmldocs",
+    "scan-hwp3",
+    "scan-onenote",
+    "scan-archive",
+    "scan-image",
+    "scan-image-fuzzy-hash",
+    "nocerts",
+    "dumpcerts",
+    "disable-cache",
+    "algorithmic-detection",
+    "block-encrypted",
+    "normalise",
+];
+
+/// The same, of what is not done: it is said so, unless the value is `no`.
+const NOT_DONE: [&str; 10] = [
+    "official-db-only",
+    "gen-json",
+    "detect-pua",
+    "detect-structured",
+    "alert-broken",
+    "alert-broken-media",
+    "alert-macros",
+    "alert-phishing-ssl",
+    "alert-phishing-cloak",
+    "alert-partition-intersection",
+];
+
+/// Options that have a value, behind `=` or as the next word.
+const WITH_VALUE: [&str; 19] = [
+    "tempdir",
+    "fail-if-cvd-older-than",
+    "bytecode-timeout",
+    "exclude-pua",
+    "include-pua",
+    "structured-ssn-format",
+    "structured-ssn-count",
+    "structured-cc-count",
+    "structured-cc-mode",
+    "max-embeddedpe",
+    "max-htmlnormalize",
+    "max-htmlnotags",
+    "max-scriptnormalize",
+    "max-ziptypercg",
+    "max-partitions",
+    "max-iconspe",
+    "max-rechwp3",
+    "pcre-match-limit",
+    "pcre-recmatch-limit",
+];
+
+/// The command line without those options, if it is one of `scan`.
+pub fn without_passed_over(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut kept: Vec<OsString> = Vec::new();
+    let mut arguments = arguments.peekable();
+    let mut rest = false;
+    while let Some(argument) = arguments.next() {
+        let scan = kept.get(1).is_some_and(|command| command == "scan");
+        rest |= argument == "--";
+        match argument.to_str().filter(|_| scan && !rest).map(Meaning::of) {
+            Some(Meaning::PassedOver) => {}
+            Some(Meaning::NotDone(name)) => eprintln!("sluice: --{name}: not done"),
+            Some(Meaning::NextToo) => drop(arguments.next()),
+            Some(Meaning::Other) | None => kept.push(argument),
+        }
+    }
+    kept
+}
+
+/// What becomes of a word.
+enum Meaning<'a> {
+    PassedOver,
+    NotDone(&'a str),
+    NextToo,
+    Other,
+}
+
+impl Meaning<'_> {
+    fn of(argument: &str) -> Meaning<'_> {
+        if argument == "-v" {
+            return Meaning::PassedOver;
+        }
+        let (name, value) = match argument.strip_prefix("--") {
+            Some(text) => text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value))),
+            None => return Meaning::Other,
+        };
+        if WITH_VALUE.contains(&name) || name == "pcre-max-filesize" {
+            return if value.is_some() { Meaning::PassedOver } else { Meaning::NextToo };
+        }
+        if NOT_DONE.contains(&name) {
+            return if value == Some("no") { Meaning::PassedOver } else { Meaning::NotDone(name) };
+        }
+        if PASSED_OVER.contains(&name) { Meaning::PassedOver } else { Meaning::Other }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(line: &str) -> String {
+        let kept = without_passed_over(line.split(' ').map(OsString::from));
+        kept.join(std::ffi::OsStr::new(" ")).into_string().unwrap()
+    }
+
+    #[test]
+    fn what_means_nothing_is_taken_out_with_its_value() {
+        let line = "sluice scan -r --scan-pe=yes -i --tempdir /tmp --bytecode --max-iconspe=3 --detect-pua=no -v x";
+        assert_eq!(kept(line), "sluice scan -r -i x");
+        assert_eq!(kept("sluice scan -- --debug"), "sluice scan -- --debug");
+        assert_eq!(kept("sluice explain --debug"), "sluice explain --debug");
+        assert_eq!(kept("sluice scan --nonsense x"), "sluice scan --nonsense x");
+    }
+}

@@ -1,0 +1,289 @@
+//! `sluice scan`: files and folders, like clamscan.
+//!
+//! ```text
+//!  walk ── numbered files ──► as many threads as cores ── what is said of each ──► report: in the order of the numbers
+//! ```
+
+mod clamscan;
+mod keep;
+mod report;
+mod tally;
+mod walk;
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use inspect::{Action, Engine, Policy, Spotted, Verdict};
+use stream::{Class, Finding, Limits};
+
+pub use clamscan::without_passed_over;
+
+use self::keep::Keep;
+use self::report::{Report, Text};
+use self::tally::Tally;
+use self::walk::Step;
+use crate::cli::{Scan, ScanLook};
+use crate::examine::{self, Examined, Look};
+use crate::{Failure, database};
+
+/// What all threads share.
+struct Shared<'a> {
+    args: &'a Scan,
+    engine: Arc<Engine>,
+    look: Look,
+    keep: Keep,
+    report: Report<'a>,
+    tally: Tally,
+}
+
+/// Scans what the command line names. The exit status is clamscan's: 0 clean, 1 found, 2 error.
+pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
+    let started = tally::Start::now();
+    let loaded = database::load(&args.database.databases, true)?;
+    let shared = Shared {
+        args,
+        engine: Arc::new(Engine { database: loaded.database.clone(), limits: limits(&args.look) }),
+        look: Look {
+            policy: policy(&args.look),
+            explain: false,
+            first_match: !args.look.allmatch && !args.output.json,
+        },
+        keep: Keep::new(&args.keep).map_err(|error| format!("the folder for infected files: {error}"))?,
+        report: Report::new(&args.output).map_err(|error| format!("the log: {error}"))?,
+        tally: Tally::default(),
+    };
+    let (work, queue) = mpsc::sync_channel::<(u64, PathBuf)>(256);
+    let queue = Mutex::new(queue);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs(args) {
+            scope.spawn(|| {
+                // The queue is unlocked before the file is looked at.
+                while let Some((number, path)) = { queue.lock().expect("no holder panics").recv().ok() } {
+                    shared.scan(number, &path);
+                }
+            });
+        }
+        shared.hand_out(work)
+    })?;
+    let quiet = args.output.json || args.output.no_summary || args.output.quiet;
+    shared.report.end(&if quiet { String::new() } else { shared.tally.summary(loaded.signatures, &started) });
+    Ok(shared.tally.exit_code())
+}
+
+fn jobs(args: &Scan) -> usize {
+    match args.jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        jobs => jobs,
+    }
+}
+
+fn limits(look: &ScanLook) -> Limits {
+    let limits = Limits::default();
+    Limits {
+        depth_max: look.max_recursion.unwrap_or(limits.depth_max),
+        objects_max: look.max_files.unwrap_or(limits.objects_max),
+        ..limits
+    }
+}
+
+/// Which findings count: matches alone, or what else leaves doubt.
+fn policy(look: &ScanLook) -> Policy {
+    let when = |counts| if counts { Action::Reject } else { Action::Pass };
+    Policy {
+        on_infected: Action::Reject,
+        on_limit: when(look.strict || look.alert_exceeds_max),
+        on_ambiguous: when(look.strict),
+        on_encrypted: when(look.strict || look.alert_encrypted),
+        on_malformed: Action::Pass,
+    }
+}
+
+impl Shared<'_> {
+    /// Goes through the paths, and numbers everything of which something may be said.
+    fn hand_out(&self, work: mpsc::SyncSender<(u64, PathBuf)>) -> io::Result<()> {
+        let mut number = 0;
+        walk::walk(&self.args.choice, &self.args.paths, |step| {
+            self.report.wait(number);
+            match step {
+                Step::Folder => return self.tally.folders.add(1),
+                Step::File(path, bytes) => {
+                    self.report.bar().inc_length(bytes);
+                    let _ = work.send((number, path));
+                }
+                Step::Said(text) => self.report.hand_in(number, vec![text]),
+                Step::Failed(path, reason) => self.report.hand_in(number, vec![self.failed(&path, &reason)]),
+            }
+            number += 1;
+        })
+    }
+
+    /// Scans one file, and hands in what is said of it whatever happens.
+    fn scan(&self, number: u64, path: &Path) {
+        let texts = catch_unwind(AssertUnwindSafe(|| self.scan_file(path)));
+        self.report.hand_in(number, texts.unwrap_or_else(|_| vec![self.failed(path, "Internal error")]));
+    }
+
+    fn scan_file(&self, path: &Path) -> Vec<Text> {
+        let opened = if path == Path::new("-") { Ok(None) } else { open(path).map(Some) };
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) => return vec![self.failed(path, &error.to_string())],
+        };
+        let examined = match &file {
+            Some(file) => self.examine(file, file.metadata().map_or(0, |facts| facts.len())),
+            None => self.examine(io::stdin().lock(), 0),
+        };
+        let examined = match examined {
+            Ok(examined) => examined,
+            Err(error) => return vec![self.failed(path, &error.to_string())],
+        };
+        let mut texts = self.told(path, &examined);
+        if examined.verdict.action > Action::Pass {
+            self.tally.infected.add(1);
+            if self.args.output.bell {
+                let _ = io::stderr().write_all(b"\x07");
+            }
+            if let Some(file) = &file {
+                match self.keep.act(path, file) {
+                    Ok(done) => texts.extend(done.map(|done| Text::found(format!("{}: {done}", path.display())))),
+                    Err(error) => texts.push(self.failed(path, &error.to_string())),
+                }
+            }
+        }
+        texts
+    }
+
+    /// Looks at a file, as far as the options allow.
+    fn examine(&self, source: impl Read, bytes: u64) -> io::Result<Examined> {
+        let look = &self.args.look;
+        let time = Some(look.max_scantime).filter(|&ms| ms > 0).map(Duration::from_millis);
+        let mut source = Bounded {
+            source,
+            left: if look.max_scansize > 0 { look.max_scansize } else { u64::MAX },
+            until: time.map(|time| Instant::now() + time),
+            reached: None,
+        };
+        if look.max_filesize > 0 && bytes > look.max_filesize {
+            source.left = 0;
+            source.reached = Some("Heuristics.Limits.Exceeded.MaxFileSize");
+        }
+        let mut examined =
+            examine::examine(&self.engine, &self.look, &mut source, |count| self.report.bar().inc(count))?;
+        if let Some(name) = source.reached {
+            let finding = Finding::new(Class::Limit, name, examined.bytes);
+            let verdict = &mut examined.verdict;
+            verdict.findings.push(Spotted { finding, path: Arc::new([]), object: 0 });
+            verdict.action = verdict.action.max(self.look.policy.on_limit);
+        }
+        self.tally.count(&examined);
+        Ok(examined)
+    }
+
+    /// What is said of a file.
+    fn told(&self, path: &Path, examined: &Examined) -> Vec<Text> {
+        let verdict = &examined.verdict;
+        if self.args.output.json {
+            let line = json_line(path, verdict, examined.bytes);
+            return vec![if verdict.action > Action::Pass { Text::found(line) } else { Text::clean(line) }];
+        }
+        let shown = if path == Path::new("-") { "stdin".into() } else { path.display().to_string() };
+        let told = examine::told(verdict, &self.look.policy, self.args.look.allmatch);
+        let mut texts: Vec<Text> = told.iter().map(|spotted| Text::found(self.found(&shown, spotted))).collect();
+        if texts.is_empty() {
+            texts.push(match examined.bytes == 0 && verdict.findings.is_empty() {
+                true => Text::passed_over(Path::new(&shown), "Empty file"),
+                false => Text::clean(format!("{shown}: OK")),
+            });
+            let doubt = verdict.findings.iter().find(|spotted| spotted.finding.class >= Class::Encrypted);
+            texts.extend(
+                doubt.map(|spotted| Text::warning(path, &format!("not wholly inspected: {}", spotted.finding.name))),
+            );
+            self.tally.doubtful.add(doubt.is_some().into());
+        }
+        texts
+    }
+
+    fn found(&self, shown: &str, spotted: &Spotted) -> String {
+        let place = if self.args.output.archive_verbose { position(shown, spotted) } else { shown.into() };
+        let colour = io::stdout().is_terminal() && self.args.output.log.is_none();
+        let (on, off) = if colour { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+        format!("{place}: {on}{} FOUND{off}", spotted.finding.name)
+    }
+
+    fn failed(&self, path: &Path, reason: &str) -> Text {
+        self.tally.errors.add(1);
+        Text::error(path, reason.split(" (os error").next().unwrap_or_default())
+    }
+}
+
+/// Opens a file; what was put in its place since it was seen is not waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device() {
+        return Err(io::Error::other("Not supported file type"));
+    }
+    File::open(path)
+}
+
+/// A source that ends where the options say, and then says why.
+struct Bounded<R> {
+    source: R,
+    left: u64,
+    until: Option<Instant>,
+    reached: Option<&'static str>,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.until.is_some_and(|until| Instant::now() > until) {
+            self.reached = Some("Heuristics.Limits.Exceeded.MaxScanTime");
+        }
+        if self.reached.is_some() {
+            return Ok(0);
+        }
+        // One byte more would be too many: whether there is one has to be known.
+        let most = usize::try_from(self.left).map_or(buffer.len(), |left| buffer.len().min(left.max(1)));
+        let count = self.source.read(&mut buffer[..most])?;
+        if count as u64 > self.left {
+            self.reached = Some("Heuristics.Limits.Exceeded.MaxScanSize");
+            return Ok(0);
+        }
+        self.left -= count as u64;
+        Ok(count)
+    }
+}
+
+/// The file, and the way into it: `mail.eml » invoice.zip » a.exe`.
+fn position(file: &str, spotted: &Spotted) -> String {
+    let mut position = file.to_string();
+    for name in spotted.path.iter() {
+        position.push_str(" » ");
+        position.extend(name.chars().map(|c| if c.is_control() { '?' } else { c }));
+    }
+    position
+}
+
+fn json_line(path: &Path, verdict: &Verdict, bytes: u64) -> String {
+    let findings = verdict.findings.iter().map(|spotted| {
+        serde_json::json!({
+            "name": spotted.finding.name,
+            "class": spotted.finding.class.name(),
+            "path": spotted.path.iter().collect::<Vec<_>>(),
+            "offset": spotted.finding.offset,
+        })
+    });
+    serde_json::json!({
+        "file": path.display().to_string(),
+        "status": if verdict.action > Action::Pass { "found" } else { "ok" },
+        "bytes": bytes,
+        "objects": verdict.objects,
+        "findings": findings.collect::<Vec<_>>(),
+    })
+    .to_string()
+}

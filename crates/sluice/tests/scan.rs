@@ -1,0 +1,243 @@
+//! `sluice scan` with clamscan's options, and clamscan itself beside it where there is one.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+const BAD: &str = "x clamd-test-marker y";
+const FOUND: &str = "Test.Marker.UNOFFICIAL FOUND";
+
+/// A folder with signatures and files.
+struct Tree {
+    folder: TempDir,
+}
+
+/// How a run ended, and what it said.
+#[derive(Debug)]
+struct Run {
+    status: i32,
+    output: String,
+    errors: String,
+}
+
+impl Run {
+    fn lines(&self) -> Vec<&str> {
+        let mut lines: Vec<&str> = self.output.lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+}
+
+impl Tree {
+    fn new() -> Tree {
+        let tree = Tree { folder: tempfile::tempdir().unwrap() };
+        let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let signatures =
+            format!("Test.Marker:0:*:{}\nTest.Other:0:*:{}\n", hex("clamd-test-marker"), hex("other-marker-here"));
+        std::fs::create_dir(tree.path("database")).unwrap();
+        std::fs::write(tree.path("database/test.ndb"), signatures).unwrap();
+        for folder in ["files", "files/sub", "files/sub/deep", "files/other"] {
+            std::fs::create_dir(tree.path(folder)).unwrap();
+        }
+        for name in ["a", "sub/b", "sub/deep/c", "other/d"] {
+            std::fs::write(tree.path(&format!("files/{name}.txt")), BAD).unwrap();
+            std::fs::write(tree.path(&format!("files/{name}.ok")), "clean").unwrap();
+        }
+        std::fs::write(tree.path("files/zero"), "").unwrap();
+        symlink("a.txt", tree.path("files/link")).unwrap();
+        symlink("sub", tree.path("files/folder")).unwrap();
+        tree
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, mut command: Command, options: &[&str]) -> Run {
+        let command = command.args(options).current_dir(self.folder.path()).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        Run {
+            status: output.status.code().unwrap(),
+            output: String::from_utf8(output.stdout).unwrap(),
+            errors: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn scan(&self, options: &[&str]) -> Run {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.args(["scan", "-d", "database"]);
+        self.run(command, options)
+    }
+
+    fn clamscan(&self, options: &[&str]) -> Run {
+        let mut command = Command::new("clamscan");
+        command.args(["-d", "database"]);
+        self.run(command, options)
+    }
+}
+
+#[test]
+fn clamscan_says_the_same() {
+    if !Path::new("/usr/bin/clamscan").exists() {
+        return eprintln!("skipped: clamscan is not installed");
+    }
+    let tree = Tree::new();
+    let lines: [&[&str]; 24] = [
+        &["-r", "files"],
+        &["-r", "-i", "files"],
+        &["-r", "--infected", "--suppress-ok-results", "files"],
+        &["-r", "-o", "files"],
+        &["-r", "--quiet", "files"],
+        &["-r", r"--exclude=\.ok$", "files"],
+        &["-r", r"--exclude=\.ok$", "--exclude=zero", "files"],
+        &["-r", "--include=a", "files"],
+        &["-r", "--exclude-dir=sub", "files"],
+        &["-r", "--exclude-dir=files", "files"],
+        &["-r", "--include-dir=sub", "files"],
+        &["-r", "--include-dir=files", "files/"],
+        &["files/nowhere", "files/a.ok"],
+        &["-r", "files/link", "files/folder"],
+        &["--follow-file-symlinks=0", "--follow-dir-symlinks=0", "files/link", "files/folder"],
+        &["-r", "--follow-file-symlinks=2", "--follow-dir-symlinks=2", "files"],
+        &["-r", "--follow-file-symlinks=2", "files"],
+        &["-r", "--follow-dir-symlinks=2", "files"],
+        &["--max-filesize=6", "--alert-exceeds-max", "files/a.txt", "files/a.ok"],
+        &["-r", "-f", "list"],
+        &["-r", "--file-list=list"],
+        &["-r", "--scan-pe=yes", "--tempdir", "/tmp", "--bytecode=no", "--cross-fs=yes", "files/sub"],
+        &["-r", "files/zero", "files/sub/", "files//sub"],
+        &["files/other/d.ok"],
+    ];
+    std::fs::write(tree.path("list"), "files/a.txt\nfiles/sub\nfiles/a.ok\n").unwrap();
+    for options in lines {
+        let options = [&["--no-summary"], options].concat();
+        let (theirs, ours) = (tree.clamscan(&options), tree.scan(&options));
+        assert_eq!(ours.lines(), theirs.lines(), "{options:?}\n{theirs:?}\n{ours:?}");
+        assert_eq!(ours.status, theirs.status, "{options:?}\n{theirs:?}\n{ours:?}");
+    }
+    let summary = |run: Run| -> Vec<String> {
+        let lines = run.output.lines().skip_while(|line| !line.starts_with("---"));
+        lines.map(|line| line.split(':').next().unwrap().to_string()).collect()
+    };
+    assert_eq!(summary(tree.scan(&["files"])), summary(tree.clamscan(&["-r", "files"])));
+}
+
+#[test]
+fn folders_are_entered_unless_told_otherwise() {
+    let tree = Tree::new();
+    assert_eq!(tree.scan(&["-i", "--no-summary", "files"]).lines().len(), 4);
+    let flat = tree.scan(&["-i", "--no-summary", "--recursive=no", "files"]);
+    assert_eq!(flat.lines(), [format!("files/a.txt: {FOUND}")]);
+    let shallow = tree.scan(&["-i", "--no-summary", "--max-dir-recursion=1", "files"]);
+    assert_eq!(shallow.lines().len(), 3);
+    assert_eq!(tree.scan(&["-i", "--no-summary"]).lines().len(), 4, "the current folder");
+}
+
+#[test]
+fn lines_come_in_the_order_of_the_files() {
+    let tree = Tree::new();
+    std::fs::create_dir(tree.path("many")).unwrap();
+    for number in 0..300 {
+        // The first ones take longest.
+        let content = vec![b'.'; if number % 50 == 0 { 3 << 20 } else { 10 }];
+        std::fs::write(tree.path(&format!("many/{number:03}")), content).unwrap();
+    }
+    let expected: Vec<String> = (0..300).map(|number| format!("many/{number:03}: OK")).collect();
+    for jobs in ["1", "8"] {
+        let run = tree.scan(&["--no-summary", "-j", jobs, "many"]);
+        assert!(run.output.lines().eq(expected.iter().map(String::as_str)), "{}", run.output);
+    }
+}
+
+#[test]
+fn infected_files_are_moved_copied_and_removed() {
+    let tree = Tree::new();
+    let kept = tree.path("kept");
+    let option = |name: &str| format!("--{name}={}", kept.display());
+    let missing = tree.scan(&[&option("move"), "files"]);
+    assert_eq!(missing.status, 2);
+    assert!(missing.errors.contains("the folder for infected files"), "{missing:?}");
+    std::fs::create_dir(&kept).unwrap();
+
+    let run = tree.scan(&["-i", "--no-summary", &option("copy"), "files/a.txt"]);
+    assert_eq!(run.output, format!("files/a.txt: {FOUND}\nfiles/a.txt: copied to '{}/a.txt'\n", kept.display()));
+    assert!(tree.path("files/a.txt").exists());
+    let run = tree.scan(&["-i", "--no-summary", &option("move"), "files/a.txt", "files/a.ok"]);
+    assert!(run.output.ends_with(&format!("moved to '{}/a.txt.001'\n", kept.display())), "{run:?}");
+    assert!(!tree.path("files/a.txt").exists() && tree.path("files/a.ok").exists());
+    assert_eq!(std::fs::read_to_string(kept.join("a.txt.001")).unwrap(), BAD);
+    let run = tree.scan(&["-i", "--no-summary", "--remove", "files/sub"]);
+    assert_eq!((run.status, run.lines().len()), (1, 4), "{run:?}");
+    assert!(!tree.path("files/sub/b.txt").exists() && tree.path("files/sub/b.ok").exists());
+    tree.scan(&["--remove=no", "files/other"]);
+    assert!(tree.path("files/other/d.txt").exists());
+    assert_eq!(tree.scan(&["--remove", &option("move"), "files"]).status, 2, "one or the other");
+}
+
+#[test]
+fn what_is_reached_by_a_link_is_found_and_left_as_it_is() {
+    let tree = Tree::new();
+    let run = tree.scan(&["--no-summary", "--remove", "files/link"]);
+    assert_eq!(run.status, 1);
+    assert!(run.output.contains(FOUND) && run.errors.contains("or a link to it: left as it is ERROR"), "{run:?}");
+    assert!(tree.path("files/a.txt").exists() && tree.path("files/link").exists());
+}
+
+#[test]
+fn limits_are_told_whatever_they_count_as() {
+    let tree = Tree::new();
+    std::fs::write(tree.path("large"), [&[b'.'; 5_000][..], BAD.as_bytes()].concat()).unwrap();
+    for (option, name) in [("--max-filesize=1K", "MaxFileSize"), ("--max-scansize=1K", "MaxScanSize")] {
+        let name = format!("Heuristics.Limits.Exceeded.{name}");
+        let run = tree.scan(&["-i", option, "large"]);
+        assert_eq!(run.status, 0);
+        assert!(run.errors.contains(&format!("WARNING: large: not wholly inspected: {name}")), "{run:?}");
+        assert!(run.output.contains("Not wholly inspected: 1"), "{run:?}");
+        let run = tree.scan(&["-i", "--no-summary", option, "--alert-exceeds-max", "large"]);
+        assert_eq!((run.status, run.output), (1, format!("large: {name} FOUND\n")));
+    }
+    for option in ["--max-filesize=6K", "--max-scansize=5019", "--max-scantime=60000"] {
+        assert_eq!(tree.scan(&[option, "large"]).status, 1, "{option}");
+    }
+    assert_eq!(tree.scan(&["--max-scansize=5018", "large"]).status, 0, "one byte too few");
+}
+
+#[test]
+fn what_is_printed_is_as_asked_for() {
+    let tree = Tree::new();
+    let log = tree.path("log");
+    let log_option = format!("--log={}", log.display());
+    let run = tree.scan(&["--bell", &log_option, "files/a.txt", "files/a.ok", "files/nowhere"]);
+    assert!(run.errors.contains('\x07'));
+    let text = std::fs::read_to_string(&log).unwrap();
+    for line in [&format!("files/a.txt: {FOUND}"), "files/a.ok: OK", "files/nowhere: ", "Infected files: 1"] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    tree.scan(&[&log_option, "files/a.ok"]);
+    assert!(std::fs::read_to_string(&log).unwrap().starts_with(&text), "it is appended to");
+    let run = tree.scan(&["--stdout", "--quiet", "files"]);
+    assert_eq!((run.status, run.output.as_str()), (1, ""));
+    assert!(
+        tree.scan(&["--stdout", "--no-summary", "files/nowhere"]).output.contains("No such file or directory ERROR")
+    );
+    std::fs::write(tree.path("both"), "other-marker-here clamd-test-marker").unwrap();
+    assert_eq!(tree.scan(&["--no-summary", "both"]).lines(), ["both: Test.Other.UNOFFICIAL FOUND"]);
+    let all = tree.scan(&["--no-summary", "-z", "both"]);
+    assert_eq!(all.lines(), [format!("both: {FOUND}"), "both: Test.Other.UNOFFICIAL FOUND".into()]);
+    let not_done = tree.scan(&["--detect-pua=yes", "--no-summary", "files/a.ok"]);
+    assert_eq!((not_done.status, not_done.errors.as_str()), (0, "sluice: --detect-pua: not done\n"));
+    let json = tree.scan(&["--json", "files/a.txt", "files/folder"]);
+    assert!(json.output.lines().all(|line| line.starts_with('{')) && json.output.lines().count() == 5, "{json:?}");
+}
+
+#[test]
+fn pipes_and_devices_are_not_waited_for() {
+    let tree = Tree::new();
+    assert!(Command::new("mkfifo").arg(tree.path("files/pipe")).status().unwrap().success());
+    let run = tree.scan(&["--no-summary", "files/pipe", "/dev/zero", "files/a.ok"]);
+    assert_eq!((run.status, run.output.as_str()), (2, "files/a.ok: OK\n"));
+    assert_eq!(run.errors.matches("Not supported file type ERROR").count(), 2, "{run:?}");
+    assert_eq!(tree.scan(&["--no-summary", "files/other", "files"]).status, 1);
+}
