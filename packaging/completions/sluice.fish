@@ -30,6 +30,7 @@ complete -c sluice -n "__fish_sluice_needs_command" -f -a "serve" -d 'Run the ga
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "scan" -d 'Look for signatures in files and folders'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "explain" -d 'Show what the engine sees in a file: the tree of objects, their types, sizes and findings, and the time spent'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "check" -d 'Check a configuration and the signatures that it names'
+complete -c sluice -n "__fish_sluice_needs_command" -f -a "quarantine" -d 'Look at what was put into quarantine, send it on, or delete it'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "man" -d 'Print the man page, or write one for each command into a folder'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "completions" -d 'Print the completions for a shell'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -80,12 +81,63 @@ complete -c sluice -n "__fish_sluice_using_subcommand explain" -s d -l database 
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l json -d 'Print one JSON object a line, for each object'
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand check" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -s c -l config -d 'The configuration whose listeners\' quarantines are meant' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -l folder -d 'This quarantine, and no configuration' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -f -a "list" -d 'Print a line for each message: id, date, state, bytes, sender, recipients, the first finding'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -f -a "show" -d 'Print what is known of a message, and the header of the mail'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -f -a "release" -d 'Send messages on to those of their recipients that do not have them, with the original envelope and without another inspection. They stay in the quarantine, marked, until they are deleted or expire'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -f -a "delete" -d 'Delete messages'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l older -d 'Messages that are at least this old: 90s, 15m, 12h, 7d, 4w' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l newer -d 'Messages that are younger than this' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l from -d 'Messages whose sender holds this text; <> is the null sender' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l to -d 'Messages with a recipient that holds this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l found -d 'Messages with a finding that holds this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l state -d 'Messages in this state' -r -f -a "held\t'Nobody has it'
+partly\t'Some of its recipients have it'
+released\t'All of its recipients have it'"
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object a message'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from show" -l json -d 'Print what is known as a JSON object'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from show" -l raw -d 'Print the mail itself, as it came'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l older -d 'Messages that are at least this old: 90s, 15m, 12h, 7d, 4w' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l newer -d 'Messages that are younger than this' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l from -d 'Messages whose sender holds this text; <> is the null sender' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l to -d 'Messages with a recipient that holds this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l found -d 'Messages with a finding that holds this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l state -d 'Messages in this state' -r -f -a "held\t'Nobody has it'
+partly\t'Some of its recipients have it'
+released\t'All of its recipients have it'"
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l hop -d 'Send them there, and not to the next hop that they were meant for: smtp://HOST:PORT, lmtp:/PATH and so on' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l again -d 'Send them to those recipients too that have them'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l older -d 'Messages that are at least this old: 90s, 15m, 12h, 7d, 4w' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l newer -d 'Messages that are younger than this' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l from -d 'Messages whose sender holds this text; <> is the null sender' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l to -d 'Messages with a recipient that holds this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l found -d 'Messages with a finding that holds this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l state -d 'Messages in this state' -r -f -a "held\t'Nobody has it'
+partly\t'Some of its recipients have it'
+released\t'All of its recipients have it'"
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "list" -d 'Print a line for each message: id, date, state, bytes, sender, recipients, the first finding'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print what is known of a message, and the header of the mail'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "release" -d 'Send messages on to those of their recipients that do not have them, with the original envelope and without another inspection. They stay in the quarantine, marked, until they are deleted or expire'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "delete" -d 'Delete messages'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand man" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand completions" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "serve" -d 'Run the gateway, in the foreground'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "scan" -d 'Look for signatures in files and folders'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "explain" -d 'Show what the engine sees in a file: the tree of objects, their types, sizes and findings, and the time spent'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "check" -d 'Check a configuration and the signatures that it names'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "man" -d 'Print the man page, or write one for each command into a folder'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "completions" -d 'Print the completions for a shell'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check man completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "serve" -d 'Run the gateway, in the foreground'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "scan" -d 'Look for signatures in files and folders'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "explain" -d 'Show what the engine sees in a file: the tree of objects, their types, sizes and findings, and the time spent'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "check" -d 'Check a configuration and the signatures that it names'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "quarantine" -d 'Look at what was put into quarantine, send it on, or delete it'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "man" -d 'Print the man page, or write one for each command into a folder'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "completions" -d 'Print the completions for a shell'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "list" -d 'Print a line for each message: id, date, state, bytes, sender, recipients, the first finding'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "show" -d 'Print what is known of a message, and the header of the mail'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "release" -d 'Send messages on to those of their recipients that do not have them, with the original envelope and without another inspection. They stay in the quarantine, marked, until they are deleted or expire'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "delete" -d 'Delete messages'

@@ -1,12 +1,16 @@
 //! The command line. The man page and the completions are made from what stands here.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 
 use crate::clamd_conf;
 use crate::clamd_settings::Pattern;
+
+use crate::config::Forward;
+use crate::quarantine;
 
 /// A streaming content-security gateway.
 ///
@@ -38,6 +42,10 @@ pub enum Command {
     Explain(Explain),
     /// Check a configuration and the signatures that it names.
     Check(Check),
+    /// Look at what was put into quarantine, send it on, or delete it.
+    ///
+    /// Exit status: 0 done, 1 something could not be done or nothing was meant, 2 an error.
+    Quarantine(Quarantine),
     /// Print the man page, or write one for each command into a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -233,4 +241,88 @@ pub struct Check {
     /// The configuration.
     #[arg(value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
+}
+
+/// `sluice quarantine`
+#[derive(Debug, Args)]
+pub struct Quarantine {
+    /// The configuration whose listeners' quarantines are meant.
+    #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
+    /// This quarantine, and no configuration.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
+    pub folder: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: QuarantineCommand,
+}
+
+/// What can be done in a quarantine.
+#[derive(Debug, Subcommand)]
+pub enum QuarantineCommand {
+    /// Print a line for each message: id, date, state, bytes, sender, recipients, the first finding.
+    List {
+        /// Which messages; all without any.
+        #[command(flatten)]
+        selection: Selection,
+        /// Print one JSON object a message.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what is known of a message, and the header of the mail.
+    Show {
+        /// Its id.
+        id: String,
+        /// Print what is known as a JSON object.
+        #[arg(long, conflicts_with = "raw")]
+        json: bool,
+        /// Print the mail itself, as it came.
+        #[arg(long)]
+        raw: bool,
+    },
+    /// Send messages on to those of their recipients that do not have them, with the original envelope and without
+    /// another inspection. They stay in the quarantine, marked, until they are deleted or expire.
+    Release {
+        /// Which messages.
+        #[command(flatten)]
+        selection: Selection,
+        /// Send them there, and not to the next hop that they were meant for: smtp://HOST:PORT, lmtp:/PATH and so on.
+        #[arg(long)]
+        hop: Option<Forward>,
+        /// Send them to those recipients too that have them.
+        #[arg(long)]
+        again: bool,
+    },
+    /// Delete messages.
+    Delete {
+        /// Which messages.
+        #[command(flatten)]
+        selection: Selection,
+    },
+}
+
+/// Which messages of a quarantine: those that are all of what is said.
+#[derive(Debug, Args)]
+pub struct Selection {
+    /// Messages with these ids.
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Messages that are at least this old: 90s, 15m, 12h, 7d, 4w.
+    #[arg(long, value_name = "TIME", value_parser = quarantine::select::duration)]
+    pub older: Option<Duration>,
+    /// Messages that are younger than this.
+    #[arg(long, value_name = "TIME", value_parser = quarantine::select::duration)]
+    pub newer: Option<Duration>,
+    /// Messages whose sender holds this text; <> is the null sender.
+    #[arg(long, value_name = "TEXT")]
+    pub from: Option<String>,
+    /// Messages with a recipient that holds this text.
+    #[arg(long, value_name = "TEXT")]
+    pub to: Option<String>,
+    /// Messages with a finding that holds this text.
+    #[arg(long, value_name = "TEXT")]
+    pub found: Option<String>,
+    /// Messages in this state.
+    #[arg(long)]
+    pub state: Option<quarantine::State>,
 }

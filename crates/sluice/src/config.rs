@@ -4,6 +4,7 @@
 //! settings (`docs/configuration.md`) describes what stands here.
 
 mod forward;
+mod quarantine;
 mod tls;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use stream::Limits;
 
 use crate::clamd_settings::ClamdSettings;
 pub use forward::{Forward, Scheme};
+pub use quarantine::QuarantineSettings;
 pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};
 
 /// The whole file.
@@ -41,6 +43,8 @@ pub struct Config {
     pub tls: Tls,
     /// The door that speaks clamd's protocol.
     pub clamd: ClamdSettings,
+    /// How long and how much is kept aside.
+    pub quarantine: QuarantineSettings,
     /// The doors.
     #[serde(rename = "listener")]
     pub listeners: Vec<Listener>,
@@ -241,6 +245,7 @@ impl Default for Config {
             log: Log::default(),
             tls: Tls::default(),
             clamd: ClamdSettings::default(),
+            quarantine: QuarantineSettings::default(),
             listeners: Vec::new(),
         }
     }

@@ -12,6 +12,7 @@ mod database;
 mod examine;
 mod explain;
 mod manual;
+mod quarantine;
 mod scan_command;
 mod serve;
 
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Scan(args) => scan_command::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Quarantine(args) => quarantine::command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

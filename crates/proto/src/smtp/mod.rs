@@ -24,7 +24,7 @@ pub use dot::{DotWriter, LineReader};
 pub use envelope::{Body, MailFrom, RcptTo, Return};
 pub use extensions::Extensions;
 pub use fuzz::{fuzz_client, fuzz_server};
-pub use path::Path;
+pub use path::{NotAPath, Path};
 pub use reply::{Enhanced, Reply};
 pub use server::{Config, Server, ServerEvent};
 

@@ -57,6 +57,27 @@ impl Path {
     }
 }
 
+/// A mailbox without angle brackets, as [`Path::as_str`] gives it; nothing is the null path.
+impl core::str::FromStr for Path {
+    type Err = NotAPath;
+
+    fn from_str(text: &str) -> Result<Path, NotAPath> {
+        if is_mailbox(text) { Ok(Path(text.into())) } else { Err(NotAPath) }
+    }
+}
+
+/// A text that is no path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotAPath;
+
+impl fmt::Display for NotAPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not an address")
+    }
+}
+
+impl core::error::Error for NotAPath {}
+
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "<{}>", self.0)

@@ -19,6 +19,7 @@ use super::session::{Session, Transaction};
 use super::smtp_hop::Peer;
 use super::{notice, quarantine};
 use crate::config::{BareLineEnds, Listener, Protocol};
+use crate::quarantine::{Envelope, Facts};
 
 /// Content under way.
 pub struct Intake {
@@ -237,16 +238,20 @@ impl Intake {
 
     async fn quarantine(&self, session: &Session, transaction: &Transaction, verdict: &Verdict) -> Reply {
         let folder = self.listener.quarantine.as_ref().expect("checked with the configuration");
-        let facts = serde_json::json!({
-            "id": self.id,
-            "date": message::date(),
-            "client": session.client.ip(),
-            "hello": session.hello,
-            "from": transaction.mail.path.as_str(),
-            "to": transaction.recipients.iter().map(|rcpt| rcpt.path.as_str()).collect::<Vec<_>>(),
-            "found": verdict.findings.iter().map(message::describe).collect::<Vec<_>>(),
-        });
-        match quarantine::keep(folder, &self.id, &facts, self.content.held.pieces()).await {
+        let facts = Facts {
+            format: crate::quarantine::FORMAT,
+            id: self.id.clone(),
+            date: crate::quarantine::now(),
+            client: session.client.ip(),
+            hello: session.hello.clone(),
+            listener: session.door.address.to_string(),
+            hop: self.listener.forward.to_string(),
+            envelope: Envelope::new(&transaction.mail, &transaction.recipients),
+            trace: self.header.clone(),
+            found: verdict.findings.iter().map(message::describe).collect(),
+            releases: Vec::new(),
+        };
+        match quarantine::keep(folder, &facts, self.content.held.pieces()).await {
             Ok(()) => Reply::with_text(250, (2, 0, 0), format!("Held back (id {})", self.id)),
             Err(error) => {
                 tracing::error!(id = self.id, folder = %folder.display(), %error, "cannot write to the quarantine");

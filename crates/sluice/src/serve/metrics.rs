@@ -64,6 +64,7 @@ numbers! {
     messages_tagged_total "counter" "Messages handed on with a mark.",
     messages_blanked_total "counter" "Messages handed on with a part overwritten.",
     messages_quarantined_total "counter" "Messages put into quarantine.",
+    quarantine_expired_total "counter" "Messages that went from the quarantine for their age or the room.",
     messages_rejected_total "counter" "Messages refused for what they hold.",
     messages_deferred_total "counter" "Messages refused for the time being.",
     messages_streamed_total "counter" "Messages larger than their head window.",

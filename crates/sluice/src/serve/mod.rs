@@ -13,7 +13,7 @@ mod clamd;
 mod content;
 mod door;
 mod edge;
-mod hop;
+pub mod hop;
 mod intake;
 mod known;
 mod log;
@@ -27,7 +27,7 @@ mod quarantine;
 mod retrieval;
 mod session;
 mod site;
-mod smtp_hop;
+pub mod smtp_hop;
 mod stream;
 mod tls;
 mod wire;
@@ -105,9 +105,15 @@ async fn supervise(
     }
     announce(&control.borrow().site, args.config.is_none() && args.clamd_conf.is_none());
     let clamd = control.borrow().site.clamd.shared.clone();
+    let mut sweeps = tokio::time::interval(quarantine::SWEEP_EVERY);
+    sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = hangup.recv() => reload(args, &control),
+            _ = sweeps.tick() => quarantine::sweep(control.borrow().site.clone()).await,
+            _ = hangup.recv() => {
+                reload(args, &control);
+                sweeps.reset_immediately();
+            }
             _ = clamd.reload.notified() => reload(args, &control),
             _ = clamd.shutdown.notified() => break,
             _ = stop(&mut terminate, &mut interrupt) => break,

@@ -1,0 +1,218 @@
+//! `sluice quarantine`: what is kept, and what becomes of it.
+//!
+//! Exit status: 0 done, 1 something could not be done or nothing was meant, 2 an error.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use super::release::release;
+use super::{Kept, Release, read};
+use crate::Failure;
+use crate::cli::{Quarantine, QuarantineCommand, Selection};
+use crate::config::{Config, Forward, Listener};
+use crate::serve::hop::Route;
+
+/// Runs one of the commands.
+pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {
+    let place = Place::find(args)?;
+    match &args.command {
+        QuarantineCommand::List { selection, json } => list(&place.meant(selection)?, *json),
+        QuarantineCommand::Show { id, json, raw } => show(&place.one(id)?, *json, *raw),
+        QuarantineCommand::Release { selection, hop, again } => {
+            named(selection)?;
+            let meant = place.meant(selection)?;
+            // Without ids, those that have gone already are not meant.
+            let wanted = |kept: &Kept| *again || !selection.ids.is_empty() || kept.facts.waits();
+            let meant: Vec<Kept> = meant.into_iter().filter(wanted).collect();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(release_all(&place, meant, hop.as_ref(), *again))
+        }
+        QuarantineCommand::Delete { selection } => {
+            named(selection)?;
+            delete(&place.meant(selection)?)
+        }
+    }
+}
+
+/// Nothing named would mean everything, which is too easily said.
+fn named(selection: &Selection) -> Result<(), Failure> {
+    if selection.is_empty() {
+        return Err("which? Name ids, or say what they are: --older, --newer, --from, --to, --found, --state".into());
+    }
+    Ok(())
+}
+
+/// Where messages are kept.
+struct Place {
+    config: Config,
+    folders: Vec<PathBuf>,
+}
+
+impl Place {
+    fn find(args: &Quarantine) -> Result<Place, Failure> {
+        if let Some(folder) = &args.folder {
+            return Ok(Place { config: Config::default(), folders: vec![folder.clone()] });
+        }
+        let config = Config::read(&args.config)?;
+        let mut folders: Vec<PathBuf> = config.quarantines().map(Path::to_path_buf).collect();
+        folders.sort();
+        folders.dedup();
+        if folders.is_empty() {
+            return Err(format!("{}: no listener has a quarantine", args.config.display()).into());
+        }
+        Ok(Place { config, folders })
+    }
+
+    /// The messages that are meant, the oldest first.
+    fn meant(&self, selection: &Selection) -> Result<Vec<Kept>, Failure> {
+        let mut all = Vec::new();
+        for folder in &self.folders {
+            let kept = Kept::all(folder, |path, error| eprintln!("sluice: {}: {error}", path.display()));
+            all.extend(kept.map_err(|error| format!("{}: {error}", folder.display()))?);
+        }
+        let now = SystemTime::now();
+        all.retain(|kept| selection.means(kept, now));
+        for id in selection.ids.iter().filter(|id| !all.iter().any(|kept| kept.facts.id == **id)) {
+            eprintln!("sluice: {id}: not in the quarantine");
+        }
+        all.sort_by_key(|kept| kept.since);
+        Ok(all)
+    }
+
+    fn one(&self, id: &str) -> Result<Kept, Failure> {
+        let mut wrong = io::Error::from(io::ErrorKind::NotFound);
+        for folder in &self.folders {
+            match Kept::open(folder, id) {
+                Ok(kept) => return Ok(kept),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => wrong = error,
+            }
+        }
+        Err(format!("{id}: {wrong}").into())
+    }
+
+    /// The way to where a message would have gone, as its listener goes it, or to `to`.
+    fn route(&self, kept: &Kept, to: Option<&Forward>) -> Result<Route, Failure> {
+        let forward: Forward = match to {
+            Some(forward) => forward.clone(),
+            None => kept.facts.hop.parse()?,
+        };
+        if !forward.takes_mail() {
+            return Err(format!("{forward} takes no mail").into());
+        }
+        let same = |listener: &&Listener| listener.forward == forward;
+        let listener = self.config.listeners.iter().find(same).cloned();
+        Ok(Route::new(&listener.unwrap_or_else(|| Listener::towards(forward)), &self.config.tls)?)
+    }
+}
+
+fn list(meant: &[Kept], json: bool) -> Result<ExitCode, Failure> {
+    let mut out = io::stdout().lock();
+    for kept in meant {
+        let facts = &kept.facts;
+        if json {
+            writeln!(out, "{}", object(kept)?)?;
+            continue;
+        }
+        let to: Vec<&str> = facts.envelope.to.iter().map(|rcpt| rcpt.address.as_str()).collect();
+        let found = facts.found.first().map_or("", String::as_str);
+        let line = format!(
+            "{}  {}  {:<8}  {:>9}  <{}> -> {}  {found}",
+            facts.id,
+            facts.date,
+            facts.state().name(),
+            kept.bytes,
+            facts.envelope.from,
+            to.join(" ")
+        );
+        writeln!(out, "{}", safe(&line))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(kept: &Kept, json: bool, raw: bool) -> Result<ExitCode, Failure> {
+    let mut out = io::stdout().lock();
+    if raw {
+        io::copy(&mut read(&kept.mail())?, &mut out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if json {
+        writeln!(out, "{:#}", object(kept)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let facts = &kept.facts;
+    let mut line = |name: &str, value: &str| writeln!(out, "{name:<10}{}", safe(value));
+    line("id", &facts.id)?;
+    line("state", facts.state().name())?;
+    line("date", &facts.date)?;
+    line("client", &format!("{} ({})", facts.client, facts.hello))?;
+    line("from", &format!("<{}>", facts.envelope.from))?;
+    facts.envelope.to.iter().try_for_each(|rcpt| line("to", &format!("<{}>", rcpt.address)))?;
+    facts.found.iter().try_for_each(|found| line("found", found))?;
+    line("next hop", &facts.hop)?;
+    line("mail", &format!("{} ({} bytes)", kept.mail().display(), kept.bytes))?;
+    for release in &facts.releases {
+        let Release { date, hop, to, reply } = release;
+        line("released", &format!("{date} to {hop} for {}: {reply}", to.join(" ")))?;
+    }
+    writeln!(out)?;
+    header(kept)?.iter().try_for_each(|line| writeln!(out, "  {}", safe(line)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The first lines of the mail, up to the empty one.
+fn header(kept: &Kept) -> io::Result<Vec<String>> {
+    use std::io::Read as _;
+    let mut start = Vec::new();
+    read(&kept.mail())?.take(16 << 10).read_to_end(&mut start)?;
+    let text = String::from_utf8_lossy(&start).into_owned();
+    Ok(text.lines().take_while(|line| !line.is_empty()).map(String::from).collect())
+}
+
+/// Everything that is known, and where the mail is.
+fn object(kept: &Kept) -> serde_json::Result<serde_json::Value> {
+    let mut object = serde_json::to_value(&kept.facts)?;
+    object["state"] = kept.facts.state().name().into();
+    object["bytes"] = kept.bytes.into();
+    object["mail"] = kept.mail().display().to_string().into();
+    Ok(object)
+}
+
+async fn release_all(place: &Place, meant: Vec<Kept>, to: Option<&Forward>, again: bool) -> Result<ExitCode, Failure> {
+    let mut whole = !meant.is_empty();
+    for mut kept in meant {
+        let id = kept.facts.id.clone();
+        let route = place.route(&kept, to)?;
+        match release(&mut kept, &route, &place.config.hostname, again).await {
+            Ok(outcome) => {
+                for address in &outcome.taken {
+                    println!("{id}: released to <{}> by {}", safe(address), route.forward);
+                }
+                for (address, reply) in &outcome.refused {
+                    whole = false;
+                    println!("{id}: not released to <{}>: {}", safe(address), safe(&reply.to_string()));
+                }
+            }
+            Err(error) => {
+                whole = false;
+                eprintln!("sluice: {id}: {error}");
+            }
+        }
+    }
+    Ok(ExitCode::from(u8::from(!whole)))
+}
+
+fn delete(meant: &[Kept]) -> Result<ExitCode, Failure> {
+    for kept in meant {
+        kept.delete().map_err(|error| format!("{}: {error}", kept.facts.id))?;
+        println!("{}: deleted", kept.facts.id);
+    }
+    Ok(ExitCode::from(u8::from(meant.is_empty())))
+}
+
+/// Text from a mail, without what a terminal would obey.
+fn safe(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}

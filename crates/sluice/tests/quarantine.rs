@@ -1,0 +1,203 @@
+//! The quarantine, through the built program: what is kept, listed, released, deleted, and what expires.
+
+mod harness;
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+use harness::{Behaviour, Gateway, Sink, base64, eicar, mail_with, stuffed, wait_for};
+
+const KEEPS: &str = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/quarantine\"";
+
+fn infected() -> Vec<u8> {
+    mail_with("base64", "eicar.com", &base64(&eicar()))
+}
+
+/// Runs `sluice quarantine` on the gateway's configuration.
+fn quarantine(gateway: &Gateway, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sluice"))
+        .arg("quarantine")
+        .arg("--config")
+        .arg(gateway.folder.path().join("sluice.toml"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn text(output: &Output) -> String {
+    [&output.stdout[..], &output.stderr[..]].concat().iter().map(|&byte| char::from(byte)).collect()
+}
+
+/// Has a mail kept and returns its id.
+fn keep(gateway: &Gateway, from: &str, to: &[&str]) -> String {
+    let mut wire = gateway.connect();
+    wire.talk(&format!("S: 220 *\nC: EHLO client.test\nS: 250-*\nC: MAIL FROM:<{from}> BODY=8BITMIME\nS: 250 *"));
+    to.iter().for_each(|to| wire.talk(&format!("C: RCPT TO:<{to}>\nS: 250 *")));
+    wire.talk("C: DATA\nS: 354 *");
+    wire.send(&stuffed(&infected()));
+    wire.send(b".\r\n");
+    let reply = wire.reply();
+    let id = reply.strip_prefix("250 2.0.0 Held back (id ").and_then(|rest| rest.strip_suffix(')'));
+    id.unwrap_or_else(|| panic!("{reply}")).to_string()
+}
+
+fn facts(gateway: &Gateway, id: &str) -> serde_json::Value {
+    let output = quarantine(gateway, &["show", "--json", id]);
+    assert!(output.status.success(), "{}", text(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn what_is_kept_is_listed_shown_and_deleted() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), KEEPS);
+    let (one, two) = (keep(&gateway, "a@client.test", &["b@mx.test"]), keep(&gateway, "", &["c@mx.test", "d@mx.test"]));
+
+    let all = text(&quarantine(&gateway, &["list"]));
+    assert_eq!(all.lines().count(), 2, "{all}");
+    assert!(all.starts_with(&one) && all.contains("held") && all.contains("<> -> c@mx.test d@mx.test"), "{all}");
+    for (filter, wanted) in [
+        (&["--to", "C@MX"][..], &two),
+        (&["--from", "<>"], &two),
+        (&["--from", "client.test"], &one),
+        (&[&one[..]], &one),
+    ] {
+        let listed = text(&quarantine(&gateway, &[&["list"], filter].concat()));
+        assert!(listed.lines().count() == 1 && listed.starts_with(wanted.as_str()), "{filter:?}: {listed}");
+    }
+    for filter in [["--older", "1h"], ["--found", "nothing"], ["--state", "released"]] {
+        assert_eq!(text(&quarantine(&gateway, &[&["list"], &filter[..]].concat())), "");
+    }
+    let lines = text(&quarantine(&gateway, &["list", "--json", "--newer", "1h", "--found", "eicar"]));
+    let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["id"], &first["state"]), (&one.as_str().into(), &"held".into()));
+
+    let shown = text(&quarantine(&gateway, &["show", &two]));
+    assert!(shown.contains("Eicar-Test-Signature in eicar.com") && shown.contains("  Subject: test"), "{shown}");
+    assert_eq!(quarantine(&gateway, &["show", "--raw", &two]).stdout, infected());
+    assert_eq!(quarantine(&gateway, &["show", "../etc"]).status.code(), Some(2));
+
+    assert_eq!(quarantine(&gateway, &["delete"]).status.code(), Some(2), "everything has to be said");
+    assert!(quarantine(&gateway, &["delete", &two]).status.success());
+    assert_eq!(quarantine(&gateway, &["delete", &two]).status.code(), Some(1));
+    let left: Vec<String> = gateway.files("quarantine").iter().map(|path| name(path)).collect();
+    assert_eq!(left, [format!("{one}.eml"), format!("{one}.json")]);
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().into()
+}
+
+#[test]
+fn what_is_released_keeps_its_envelope_and_is_marked() {
+    for extensions in [&["XFORWARD NAME ADDR PROTO HELO SOURCE PORT"][..], &["CHUNKING", "SIZE"]] {
+        let sink = Sink::start(Behaviour { extensions, ..Behaviour::default() });
+        let gateway = Gateway::start(&sink.forward(), KEEPS);
+        let id = keep(&gateway, "", &["b@mx.test", "c@mx.test"]);
+        let before = std::fs::metadata(gateway.folder.path().join(format!("quarantine/{id}.json"))).unwrap();
+
+        let output = quarantine(&gateway, &["release", &id]);
+        assert!(output.status.success(), "{}", text(&output));
+        let arrived = sink.wait(1)[0].clone();
+        assert_eq!((arrived.from.as_str(), &arrived.to[..]), ("", &["b@mx.test".to_string(), "c@mx.test".into()][..]));
+        assert_eq!(arrived.original(), infected());
+        assert!(arrived.text().starts_with("Received: from client.test ([127.0.0.1])"), "{}", arrived.text());
+        assert!(sink.commands().iter().any(|line| line.starts_with("MAIL FROM:<>") && line.contains("BODY=8BITMIME")));
+
+        let facts = facts(&gateway, &id);
+        assert_eq!(facts["state"], "released");
+        assert_eq!(facts["releases"][0]["reply"], "250 2.0.0 Taken");
+        let after = std::fs::metadata(gateway.folder.path().join(format!("quarantine/{id}.json"))).unwrap();
+        assert_eq!((before.mode(), before.uid()), (after.mode(), after.uid()));
+
+        let again = quarantine(&gateway, &["release", &id]);
+        assert!(again.status.code() == Some(1) && text(&again).contains("--again"), "{}", text(&again));
+        assert_eq!(quarantine(&gateway, &["release", "--to", "mx.test"]).status.code(), Some(1), "nothing waits");
+        assert_eq!(sink.mails().len(), 1);
+        assert!(quarantine(&gateway, &["release", "--again", &id]).status.success());
+        assert_eq!(sink.wait(2).len(), 2);
+    }
+}
+
+#[test]
+fn a_recipient_that_is_refused_waits_and_the_others_are_not_sent_it_twice() {
+    let refuses = Sink::start(Behaviour { refuse: Some("b@"), ..Behaviour::default() });
+    let takes = Sink::start(Behaviour { lmtp: true, ..Behaviour::default() });
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), KEEPS);
+    let id = keep(&gateway, "a@client.test", &["b@mx.test", "c@mx.test"]);
+
+    let output = quarantine(&gateway, &["release", "--hop", &refuses.forward(), &id]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("not released to <b@mx.test>: 550 5.1.1 No such user"), "{}", text(&output));
+    assert_eq!(facts(&gateway, &id)["state"], "partly");
+    assert_eq!(refuses.wait(1)[0].to, ["c@mx.test"]);
+
+    let hop = format!("lmtp://{}", takes.address);
+    let output = quarantine(&gateway, &["release", "--hop", &hop, "--state", "partly"]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(takes.wait(1)[0].to, ["b@mx.test"]);
+    assert_eq!(facts(&gateway, &id)["state"], "released");
+    assert!(sink.mails().is_empty());
+}
+
+#[test]
+fn a_hop_that_fails_leaves_everything_as_it_was() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), KEEPS);
+    let id = keep(&gateway, "a@client.test", &["b@mx.test"]);
+    let before = facts(&gateway, &id);
+    for behaviour in [
+        Behaviour { close_at: Some("DATA"), ..Behaviour::default() },
+        Behaviour { final_reply: Some("452 4.3.1 Disk full"), ..Behaviour::default() },
+        Behaviour { close_after_bytes: Some(100), ..Behaviour::default() },
+        Behaviour { refuse: Some("b@"), ..Behaviour::default() },
+    ] {
+        let fails = Sink::start(behaviour.clone());
+        let output = quarantine(&gateway, &["release", "--hop", &fails.forward(), &id]);
+        assert_eq!(output.status.code(), Some(1), "{behaviour:?}: {}", text(&output));
+        assert_eq!(facts(&gateway, &id), before);
+    }
+    assert_eq!(quarantine(&gateway, &["release", "--hop", "smtp://127.0.0.1:1", &id]).status.code(), Some(1));
+    assert_eq!(quarantine(&gateway, &["release", "--hop", "smtp:nonsense", &id]).status.code(), Some(2));
+    assert!(quarantine(&gateway, &["release", &id]).status.success());
+}
+
+#[test]
+fn two_releases_at_once_send_one_mail() {
+    let sink = Sink::start(Behaviour::default());
+    let slow = Sink::start(Behaviour { stall_after_bytes: Some(1), ..Behaviour::default() });
+    let gateway = Gateway::start(&sink.forward(), KEEPS);
+    let id = keep(&gateway, "a@client.test", &["b@mx.test"]);
+    let mut first = Command::new(env!("CARGO_BIN_EXE_sluice"))
+        .args(["quarantine", "--folder"])
+        .arg(gateway.folder.path().join("quarantine"))
+        .args(["release", "--hop", &slow.forward(), &id])
+        .spawn()
+        .unwrap();
+    wait_for(|| slow.commands().iter().any(|line| line == "DATA").then_some(()), "the first release");
+    let second = quarantine(&gateway, &["release", &id]);
+    assert!(text(&second).contains("being released already"), "{}", text(&second));
+    // Killed in the middle, it leaves the message to be released again.
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(facts(&gateway, &id)["state"], "held");
+    assert!(quarantine(&gateway, &["release", &id]).status.success());
+    assert_eq!(sink.wait(1).len(), 1);
+}
+
+#[test]
+fn serve_removes_what_is_too_old() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start_with("[quarantine]\nkeep_days = 7", "smtp", &sink.forward(), KEEPS);
+    let (old, new) = (keep(&gateway, "a@b", &["c@d"]), keep(&gateway, "a@b", &["c@d"]));
+    let mail = gateway.folder.path().join(format!("quarantine/{old}.eml"));
+    let then = SystemTime::now() - Duration::from_secs(8 * 86_400);
+    std::fs::File::options().write(true).open(mail).unwrap().set_modified(then).unwrap();
+    gateway.signal("HUP");
+    gateway.wait_for_log("expired from the quarantine");
+    wait_for(|| (gateway.files("quarantine").len() == 2).then_some(()), "the old message to go");
+    assert!(text(&quarantine(&gateway, &["list"])).starts_with(&new));
+}
