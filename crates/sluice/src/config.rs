@@ -4,6 +4,8 @@
 //! settings (`docs/configuration.md`) describes what stands here.
 
 mod forward;
+mod network;
+mod notices;
 mod quarantine;
 mod tls;
 
@@ -18,6 +20,8 @@ use stream::Limits;
 
 use crate::clamd_settings::ClamdSettings;
 pub use forward::{Forward, Scheme};
+pub use network::Network;
+pub use notices::NoticeSettings;
 pub use quarantine::QuarantineSettings;
 pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};
 
@@ -45,6 +49,8 @@ pub struct Config {
     pub clamd: ClamdSettings,
     /// How long and how much is kept aside.
     pub quarantine: QuarantineSettings,
+    /// Who is told what was done.
+    pub notices: NoticeSettings,
     /// The doors.
     #[serde(rename = "listener")]
     pub listeners: Vec<Listener>,
@@ -246,6 +252,7 @@ impl Default for Config {
             tls: Tls::default(),
             clamd: ClamdSettings::default(),
             quarantine: QuarantineSettings::default(),
+            notices: NoticeSettings::default(),
             listeners: Vec::new(),
         }
     }
@@ -341,6 +348,7 @@ impl Config {
             *path = folder.join(&path);
         }
         config.tls.count_paths_from(folder);
+        config.notices.templates = config.notices.templates.take().map(|path| folder.join(path));
         Ok(config)
     }
 
@@ -385,6 +393,7 @@ impl Config {
             }
         }
         self.clamd.check()?;
+        self.notices.check()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {
             return Err("resources: head_window_bytes is larger than head_pool_bytes".into());
         }

@@ -67,7 +67,9 @@ impl NoticeSettings {
                 .into());
         }
         if !self.sender.is_empty() && (self.sender_networks.is_empty() || self.sender_domains.is_empty()) {
-            return Err("notices: sender needs sender_networks and sender_domains, or forged senders would be told".into());
+            return Err(
+                "notices: sender needs sender_networks and sender_domains, or forged senders would be told".into()
+            );
         }
         Ok(())
     }

@@ -15,9 +15,11 @@ use tokio::time::timeout;
 
 use super::door::{Door, Refusal, Ticket};
 use super::hop::{Hop, Leases};
+use super::metrics::Page;
 use super::session::Session;
 use super::site::Site;
 use super::stream::Stream;
+use super::systemd::Beat;
 use super::{Control, clamd, metrics, pop3};
 use crate::config::{ListenerTls, Protocol};
 
@@ -32,9 +34,11 @@ pub struct Edge {
 }
 
 /// Runs an event loop until the program stops and its last session has ended.
-pub fn run(control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
+pub fn run(control: watch::Receiver<Control>, ready: mpsc::Sender<()>, beat: Arc<Beat>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop can start");
-    LocalSet::new().block_on(&runtime, serve(control, ready));
+    let tasks = LocalSet::new();
+    tasks.spawn_local(beat.go_on());
+    tasks.block_on(&runtime, serve(control, ready));
 }
 
 async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
@@ -56,7 +60,8 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
         clamd.open(&edge);
     }
     clamd.stop();
-    accepting.into_values().for_each(|task| task.abort());
+    // The numbers are shown to the last, and that nobody new should come.
+    accepting.iter().filter(|(address, _)| !edge.is_metrics(**address)).for_each(|(_, task)| task.abort());
     // Each session holds the edge while it lasts; so do the accepting tasks until they are gone.
     while Rc::strong_count(&edge) > 1 {
         edge.leases.clear();
@@ -104,8 +109,19 @@ impl Edge {
         let socket = self.site.borrow().metrics_socket.lock().expect("no holder panics").take()?;
         let listener = TcpListener::from_std(socket).ok()?;
         let edge = Rc::downgrade(self);
-        let page = move || edge.upgrade().map(|edge| edge.numbers()).unwrap_or_default();
+        let page = move |path: &[u8]| edge.upgrade()?.page(path);
         Some(tokio::task::spawn_local(metrics::serve(listener, page)))
+    }
+
+    /// What is shown at a path.
+    fn page(&self, path: &[u8]) -> Option<Page> {
+        match path {
+            b"/metrics" => Some(Page::ok(self.numbers())),
+            b"/healthz" => Some(Page::ok("ok\n".into())),
+            b"/readyz" if self.control.borrow().stopping => Some(Page::unavailable("stopping\n".into())),
+            b"/readyz" => Some(Page::ok("ready\n".into())),
+            _ => None,
+        }
     }
 
     fn numbers(&self) -> String {
@@ -115,6 +131,7 @@ impl Edge {
             (&metrics.head_pool_free_bytes, site.pool.free_bytes() as u64),
             (&metrics.signatures, site.signatures),
             (&metrics.database_generation, site.generation),
+            (&metrics.resident_bytes, resident_bytes()),
         ] {
             count.set(now);
         }
@@ -125,6 +142,13 @@ impl Edge {
     fn door(&self, address: SocketAddr) -> Option<Arc<Door>> {
         self.site.borrow().doors.iter().find(|door| door.address == address).cloned()
     }
+}
+
+/// The memory of the program that is in RAM (proc_pid_statm(5)); 0 where the system does not tell.
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: Option<u64> = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    pages.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
 /// Learns what the next hop offers, before the first client asks.

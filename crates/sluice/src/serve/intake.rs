@@ -8,16 +8,17 @@
 
 use std::time::Instant;
 
-use inspect::{Action, Policy, Verdict};
-use proto::smtp::Reply;
+use inspect::{Action, Policy, Spotted, Verdict};
+use proto::smtp::{MailFrom, Reply};
 
 use super::content::Content;
 use super::hop::Hop;
 use super::message::{self, Origin};
+use super::notice::{Incident, Nature, Notice};
 use super::pool::Held;
+use super::quarantine;
 use super::session::{Session, Transaction};
 use super::smtp_hop::Peer;
-use super::{notice, quarantine};
 use crate::config::{BareLineEnds, Listener, Protocol};
 use crate::quarantine::{Envelope, Facts};
 
@@ -153,7 +154,14 @@ impl Intake {
         if action < Action::Blank {
             self.content.spare();
         }
+        let nature = match self.content.held.sent() {
+            0 => Nature::of(self.content.held.pieces()),
+            _ => Nature::default(),
+        };
         let mut replies = self.act(session, transaction, &verdict, action).await;
+        if action == Action::Reject || replies.iter().any(Reply::is_positive) {
+            self.notify(session, transaction, &verdict, action, nature);
+        }
         replies.iter_mut().for_each(|reply| message::sign(reply, &self.id));
         self.record(session, transaction, &verdict, action, &replies, last_dot);
         replies
@@ -197,9 +205,6 @@ impl Intake {
             Ok(replies) => {
                 let hop = transaction.hop.take().expect("a message with recipients has a hop");
                 hop.release(leases);
-                if action == Action::Blank && replies.iter().any(Reply::is_positive) {
-                    self.notify(session, transaction, verdict);
-                }
                 replies
             }
             Err(reply) => {
@@ -260,22 +265,38 @@ impl Intake {
         }
     }
 
-    /// Tells each recipient that a part was overwritten, in the background.
-    fn notify(&self, session: &Session, transaction: &mut Transaction, verdict: &Verdict) {
-        let (edge, door) = (session.edge.clone(), session.door.clone());
-        let recipients = transaction.recipients.clone();
-        let (id, policy, verdict) = (self.id.clone(), self.policy, verdict.clone());
-        let sender = transaction.mail.path.to_string();
+    /// Tells those who are to be told, in the background.
+    fn notify(&self, session: &Session, transaction: &Transaction, verdict: &Verdict, action: Action, nature: Nature) {
+        let site = session.edge.site.borrow().clone();
+        let asked =
+            |spotted: &&Spotted| action != Action::Blank || self.policy.action(spotted.finding.class) == Action::Blank;
+        let incident = Incident {
+            hostname: &site.config.hostname,
+            id: &self.id,
+            client: session.client.ip(),
+            sender: &transaction.mail.path,
+            recipients: &transaction.recipients,
+            action,
+            found: &verdict.findings.iter().filter(asked).map(message::describe).collect::<Vec<_>>(),
+            nature,
+        };
+        let (due, suppressed) = site.notices.due(&incident, Instant::now());
+        site.metrics.notices_suppressed_total.add(suppressed);
+        if due.is_empty() {
+            return;
+        }
+        let (edge, door, id) = (session.edge.clone(), session.door.clone(), self.id.clone());
         tokio::task::spawn_local(async move {
-            let hostname = edge.site.borrow().config.hostname.clone();
-            let peer = Peer { address: [127, 0, 0, 1].into(), hello: &hostname, xforward: &[], lmtp: false };
-            for rcpt in recipients {
-                let text = notice::text(&hostname, &id, &sender, &rcpt.path.to_string(), &verdict, &policy);
-                let null = Default::default();
-                let leased = Hop::lease(&door.route, &hostname, &edge.leases, &null, &rcpt, &peer).await;
+            let hostname = &site.config.hostname;
+            let peer = Peer { address: [127, 0, 0, 1].into(), hello: hostname, xforward: &[], lmtp: false };
+            for Notice { rcpt, text } in due {
+                let null = MailFrom { smtputf8: rcpt.path.needs_utf8(), ..MailFrom::default() };
+                let leased = Hop::lease(&door.route, hostname, &edge.leases, &null, &rcpt, &peer).await;
                 let reply = send_notice(leased, &text, &edge.leases).await;
-                if !reply.is_positive() {
-                    tracing::error!(id, to = %rcpt.path, %reply, "the recipient could not be told");
+                if reply.is_positive() {
+                    site.metrics.notices_sent_total.add(1);
+                } else {
+                    tracing::error!(id, to = %rcpt.path, %reply, "somebody could not be told");
                 }
             }
         });
@@ -296,6 +317,7 @@ impl Intake {
         metrics.messages_total.add(1);
         metrics.content_bytes_total.add(self.content.received());
         metrics.inspect_microseconds_total.add(self.content.inspecting().as_micros() as u64);
+        metrics.after_end_microseconds_total.add(last_dot.elapsed().as_micros() as u64);
         let streamed = self.content.held.sent() > 0 && matches!(self.state, State::Streaming);
         metrics.messages_streamed_total.add(u64::from(streamed));
         let taken = replies.iter().any(Reply::is_positive);

@@ -1,7 +1,7 @@
 //! The numbers, and the small HTTP server that shows them to Prometheus.
 //!
-//! It answers `GET /metrics` (text exposition format 0.0.4) and `GET /healthz`, one request a connection, and nothing
-//! else; it is meant for a private address.
+//! It answers `GET /metrics` (text exposition format 0.0.4), `GET /healthz` (we run) and `GET /readyz` (and take new
+//! sessions), one request a connection, and nothing else; it is meant for a private address.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -68,17 +68,39 @@ numbers! {
     messages_rejected_total "counter" "Messages refused for what they hold.",
     messages_deferred_total "counter" "Messages refused for the time being.",
     messages_streamed_total "counter" "Messages larger than their head window.",
+    notices_sent_total "counter" "Notices that a next hop has taken.",
+    notices_suppressed_total "counter" "Notices not sent, as there were too many.",
     content_bytes_total "counter" "Bytes of content received.",
     inspect_microseconds_total "counter" "Time spent in inspection.",
     clamd_scans_total "counter" "Files and streams scanned for clients of clamd.",
     clamd_found_total "counter" "Those in which something was found.",
     head_pool_free_bytes "gauge" "Bytes of the head-window pool that are free.",
+    after_end_microseconds_total "counter" "Time from the end of a message to the reply to it.",
+    resident_bytes "gauge" "Memory of the program that is in RAM.",
     signatures "gauge" "Signatures loaded.",
     database_generation "gauge" "How often the signatures have been loaded.",
 }
 
-/// Answers requests until the listener fails. `page` makes the text of `/metrics`.
-pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Clone + 'static) {
+/// What is answered.
+pub struct Page {
+    status: &'static str,
+    text: String,
+}
+
+impl Page {
+    /// All is well.
+    pub const fn ok(text: String) -> Page {
+        Page { status: "200 OK", text }
+    }
+
+    /// Not now.
+    pub const fn unavailable(text: String) -> Page {
+        Page { status: "503 Service Unavailable", text }
+    }
+}
+
+/// Answers requests until the listener fails. `page` says what is at a path.
+pub async fn serve(listener: TcpListener, page: impl Fn(&[u8]) -> Option<Page> + Clone + 'static) {
     while let Ok((stream, _)) = listener.accept().await {
         let page = page.clone();
         tokio::task::spawn_local(async move {
@@ -88,7 +110,7 @@ pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Clone + 's
     }
 }
 
-async fn answer(mut stream: TcpStream, page: impl Fn() -> String) -> std::io::Result<()> {
+async fn answer(mut stream: TcpStream, page: impl Fn(&[u8]) -> Option<Page>) -> std::io::Result<()> {
     let mut request = [0; 2048];
     let mut len = 0;
     while len < request.len() && !request[..len].windows(4).any(|four| four == b"\r\n\r\n") {
@@ -97,15 +119,13 @@ async fn answer(mut stream: TcpStream, page: impl Fn() -> String) -> std::io::Re
             count => len += count,
         }
     }
-    let (status, body) = match request[..len].split(|&byte| byte == b' ').nth(1) {
-        Some(b"/metrics") => ("200 OK", page()),
-        Some(b"/healthz") => ("200 OK", "ok\n".to_string()),
-        _ => ("404 Not Found", "not found\n".to_string()),
-    };
+    let path = request[..len].split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+    let nothing = || Page { status: "404 Not Found", text: "not found\n".into() };
+    let Page { status, text } = page(path).unwrap_or_else(nothing);
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        body.len()
+        text.len()
     );
     stream.write_all(head.as_bytes()).await?;
-    stream.write_all(body.as_bytes()).await
+    stream.write_all(text.as_bytes()).await
 }

@@ -29,6 +29,7 @@ mod session;
 mod site;
 pub mod smtp_hop;
 mod stream;
+mod systemd;
 mod tls;
 mod wire;
 
@@ -43,6 +44,7 @@ use tokio::sync::{mpsc, watch};
 use crate::Failure;
 use crate::cli::Serve;
 use site::Site;
+use systemd::{Beat, Manager};
 
 /// What the main thread tells the event loops.
 #[derive(Clone)]
@@ -59,13 +61,15 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     let site = Arc::new(Site::load(args, None)?);
     let (control, watched) = watch::channel(Control { site: site.clone(), stopping: false });
     let (ready, readies) = mpsc::channel(site.threads);
+    let beats: Vec<Arc<Beat>> = (0..site.threads).map(|_| Arc::default()).collect();
     let edges: Vec<_> = (0..site.threads)
         .map(|index| {
-            let (watched, ready) = (watched.clone(), ready.clone());
-            std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || edge::run(watched, ready))
+            let (watched, ready, beat) = (watched.clone(), ready.clone(), beats[index].clone());
+            std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || edge::run(watched, ready, beat))
         })
         .collect::<Result<_, _>>()?;
     drop((watched, ready));
+    Manager::watch(beats);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(supervise(args, control, readies))?;
@@ -105,20 +109,23 @@ async fn supervise(
     }
     announce(&control.borrow().site, args.config.is_none() && args.clamd_conf.is_none());
     let clamd = control.borrow().site.clamd.shared.clone();
+    let manager = Manager::find();
+    manager.ready(&status(&control.borrow().site));
     let mut sweeps = tokio::time::interval(quarantine::SWEEP_EVERY);
     sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = sweeps.tick() => quarantine::sweep(control.borrow().site.clone()).await,
+            _ = sweeps.tick() => drop(tokio::spawn(quarantine::sweep(control.borrow().site.clone()))),
             _ = hangup.recv() => {
-                reload(args, &control);
+                reload(args, &control, &manager);
                 sweeps.reset_immediately();
             }
-            _ = clamd.reload.notified() => reload(args, &control),
+            _ = clamd.reload.notified() => reload(args, &control, &manager),
             _ = clamd.shutdown.notified() => break,
             _ = stop(&mut terminate, &mut interrupt) => break,
         }
     }
+    manager.stopping();
     let site = control.borrow().site.clone();
     tracing::info!(sessions = site.metrics.sessions_open.get(), "stopping");
     control.send_modify(|control| control.stopping = true);
@@ -144,8 +151,9 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
 }
 
 /// Reads everything anew; what is wrong leaves the old in force.
-fn reload(args: &Serve, control: &watch::Sender<Control>) {
+fn reload(args: &Serve, control: &watch::Sender<Control>, manager: &Manager) {
     let old = control.borrow().site.clone();
+    manager.reloading();
     match Site::load(args, Some(&old)) {
         Ok(site) => {
             tracing::info!(generation = site.generation, signatures = site.signatures, "reloaded");
@@ -153,6 +161,13 @@ fn reload(args: &Serve, control: &watch::Sender<Control>) {
         }
         Err(error) => tracing::error!(%error, "not reloaded, the old configuration stays in force"),
     }
+    manager.ready(&status(&control.borrow().site));
+}
+
+/// What is served, for people.
+fn status(site: &Site) -> String {
+    let doors = site.doors.len() + site.clamd.sockets.len();
+    format!("{doors} addresses, {} signatures, generation {}", site.signatures, site.generation)
 }
 
 /// Says in one line that every listener is ready, and to a newcomer what to type next.

@@ -12,6 +12,7 @@ use super::door::Door;
 use super::known::Known;
 use super::log;
 use super::metrics::Metrics;
+use super::notice::Notices;
 use super::pool::Pool;
 use super::tls;
 use crate::cli::Serve;
@@ -36,6 +37,8 @@ pub struct Site {
     pub doors: Vec<Arc<Door>>,
     /// The door that speaks clamd's protocol.
     pub clamd: Arc<Clamd>,
+    /// Who is told what was done.
+    pub notices: Notices,
     /// When the signatures were loaded.
     pub loaded: time::OffsetDateTime,
     /// The pool of head windows; one for the whole run.
@@ -116,6 +119,7 @@ impl Site {
             std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         let clamd = Arc::new(Clamd::load(&config.clamd, old.map(|old| &*old.clamd), threads)?);
+        let notices = Notices::load(&config.notices, &config.hostname, old.map(|old| &old.notices))?;
         let signatures = loaded.signatures;
         let loaded = time::OffsetDateTime::now_utc();
         Ok(Site {
@@ -127,6 +131,7 @@ impl Site {
             tls,
             doors,
             clamd,
+            notices,
             loaded,
             pool,
             known,

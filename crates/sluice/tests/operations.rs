@@ -1,0 +1,145 @@
+//! What the service manager and the load balancer are told, and the dashboard.
+
+mod harness;
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, Stdio};
+
+use harness::{Gateway, PATIENCE, wait_for};
+
+/// A service manager: a socket that notices come to, and the service.
+struct Manager {
+    socket: UnixDatagram,
+    service: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Manager {
+    fn start(environment: &[(&str, &str)]) -> Manager {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let config = folder.path().join("sluice.toml");
+        std::fs::write(
+            &config,
+            "[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"discard:\"\n",
+        )
+        .unwrap();
+        // The shell replaces itself, so that the watchdog is asked of the process that runs.
+        let mut service = Command::new("sh");
+        service.args(["-c", "WATCHDOG_PID=$$ exec \"$0\" serve --config \"$1\"", env!("CARGO_BIN_EXE_sluice")]);
+        let service = service
+            .arg(&config)
+            .env("NOTIFY_SOCKET", folder.path().join("notify"))
+            .envs(environment.iter().copied())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Manager { socket, service, _folder: folder }
+    }
+
+    fn told(&self) -> String {
+        let mut text = [0; 4096];
+        let count = self.socket.recv(&mut text).expect("the service says something");
+        String::from_utf8_lossy(&text[..count]).into()
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.service.id().to_string();
+        assert!(Command::new("kill").args([format!("-{name}"), id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let _ = self.service.kill();
+        let _ = self.service.wait();
+    }
+}
+
+#[test]
+fn the_service_manager_is_told_of_start_reload_and_stop() {
+    let mut manager = Manager::start(&[]);
+    let ready = manager.told();
+    assert!(ready.starts_with("READY=1\nSTATUS=1 addresses, ") && ready.ends_with("generation 1"), "{ready}");
+    manager.signal("HUP");
+    let reloading = manager.told();
+    let time = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").and_then(|text| text.parse::<u64>().ok());
+    assert!(time.is_some_and(|time| time > 0), "{reloading}");
+    assert!(manager.told().ends_with("generation 2"));
+    manager.signal("TERM");
+    assert!(manager.told().starts_with("STOPPING=1\n"));
+    let service = &mut manager.service;
+    assert!(wait_for(|| service.try_wait().unwrap(), "the service to end").success());
+}
+
+#[test]
+fn the_watchdog_is_fed_while_the_event_loops_come_round() {
+    let manager = Manager::start(&[("WATCHDOG_USEC", "2000000")]);
+    let mut told = [manager.told(), manager.told(), manager.told(), manager.told()];
+    told.sort();
+    assert!(told[0].starts_with("READY=1"), "{told:?}");
+    assert_eq!(&told[1..], ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"]);
+}
+
+/// A gateway that shows its numbers, and where.
+fn with_numbers() -> (Gateway, SocketAddr) {
+    // The port is free a moment later, too.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gateway = Gateway::start_with(&format!("[metrics]\naddress = \"{address}\""), "smtp", "discard:", "");
+    (gateway, address)
+}
+
+fn get(address: SocketAddr, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut reader = BufReader::new(stream);
+    let (mut status, mut rest) = (String::new(), String::new());
+    reader.read_line(&mut status).unwrap();
+    reader.read_to_string(&mut rest).unwrap();
+    (status.trim_end().into(), rest.split_once("\r\n\r\n").map(|(_, body)| body.to_string()).unwrap_or_default())
+}
+
+#[test]
+fn readiness_ends_before_health_does() {
+    let (gateway, address) = with_numbers();
+    assert_eq!(get(address, "/readyz"), ("HTTP/1.1 200 OK".into(), "ready\n".into()));
+    assert_eq!(get(address, "/healthz").0, "HTTP/1.1 200 OK");
+    assert_eq!(get(address, "/else").0, "HTTP/1.1 404 Not Found");
+    let mut wire = gateway.connect();
+    wire.begin_data();
+    gateway.signal("TERM");
+    gateway.wait_for_log("stopping");
+    wait_for(|| (get(address, "/readyz").0 == "HTTP/1.1 503 Service Unavailable").then_some(()), "not to be ready");
+    assert_eq!(get(address, "/healthz").0, "HTTP/1.1 200 OK");
+    wire.talk("C: x\nC: .\nS: 250 *");
+}
+
+#[test]
+fn the_dashboard_asks_for_numbers_that_there_are() {
+    let (_gateway, address) = with_numbers();
+    let (_, text) = get(address, "/metrics");
+    let told: BTreeSet<&str> =
+        text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(' ').next()).collect();
+    assert!(told.contains("sluice_resident_bytes") && !text.contains("sluice_resident_bytes 0"), "{text}");
+    let dashboard = include_str!("../../../packaging/grafana/sluice.json");
+    let dashboard: serde_json::Value = serde_json::from_str(dashboard).unwrap();
+    let mut asked = BTreeSet::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let words = target["expr"].as_str().unwrap().split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            asked.extend(words.filter(|word| word.starts_with("sluice_")));
+        }
+    }
+    assert!(asked.len() > 15, "{asked:?}");
+    let missing: Vec<_> = asked.difference(&told).collect();
+    assert!(missing.is_empty(), "the dashboard asks for {missing:?}");
+    let page = include_str!("../../../docs/configuration.md");
+    let untold: Vec<_> = told.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
+    assert!(untold.is_empty(), "docs/configuration.md does not name {untold:?}");
+}
