@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use stream::{Coding, FileType, Finding, Kind, Object};
 
-use crate::{Action, Policy};
+use crate::{Action, Policy, Rule};
 
 /// What is known of a flow before its content: outlives its objects.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +18,8 @@ pub struct Context {
     /// The object that will be fed: its name and media type, if the door knows them. A declared `message/rfc822` is
     /// always parsed as a mail; everything else goes by content.
     pub object: Object,
+    /// Which ways the objects within it take, by name and type. The first that means an object decides.
+    pub rules: Arc<[Rule]>,
     /// Whether every object is described by [`Out::Object`], with its SHA-256.
     pub explain: bool,
 }

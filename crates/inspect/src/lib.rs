@@ -16,11 +16,13 @@ mod ledger;
 mod node;
 mod opener;
 mod redact;
+mod rule;
 mod verdict;
 
 pub use boundary::{Blank, Context, In, ObjectReport, Out, Spotted, StageTime, Verdict};
 pub use inspection::{Engine, Inspection, Progress};
 pub use redact::Filler;
+pub use rule::{Glob, Rule, Way};
 pub use verdict::{Action, Policy};
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ impl Action {
 pub struct Policy {
     /// A signature matched.
     pub on_infected: Action,
+    /// A rule of the operator stands against it.
+    pub on_forbidden: Action,
     /// A limit was reached, so that not everything was inspected.
     pub on_limit: Action,
     /// Two readers could disagree and only one reading was inspected.
@@ -50,6 +52,7 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy {
             on_infected: Action::Reject,
+            on_forbidden: Action::Reject,
             on_limit: Action::Reject,
             on_ambiguous: Action::Reject,
             on_encrypted: Action::Pass,
@@ -61,14 +64,19 @@ impl Default for Policy {
 impl Policy {
     /// Whether content is either passed as it is or refused, whatever is found.
     pub fn only_rejects(&self) -> bool {
-        let actions = [self.on_infected, self.on_limit, self.on_ambiguous, self.on_encrypted, self.on_malformed];
-        actions.iter().all(|action| matches!(action, Action::Pass | Action::Reject))
+        self.actions().iter().all(|action| matches!(action, Action::Pass | Action::Reject))
+    }
+
+    /// All that can be asked for.
+    pub const fn actions(&self) -> [Action; 6] {
+        [self.on_infected, self.on_forbidden, self.on_limit, self.on_ambiguous, self.on_encrypted, self.on_malformed]
     }
 
     /// The action for one class.
     pub const fn action(&self, class: Class) -> Action {
         match class {
             Class::Match => self.on_infected,
+            Class::Forbidden => self.on_forbidden,
             Class::Limit => self.on_limit,
             Class::Ambiguous => self.on_ambiguous,
             Class::Encrypted => self.on_encrypted,

@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use inspect::{Context, Engine, In, Inspection, Policy};
+use inspect::{Context, Engine, In, Inspection};
 use scan::Database;
 use stream::{Fuel, Limits, Object};
 
@@ -39,7 +39,7 @@ static ALLOCATOR: Counting = Counting;
 fn most_held(engine: &Arc<Engine>, bytes: &[u8]) -> usize {
     let before = HELD.load(Relaxed);
     let object = Object { media_type: Some("message/rfc822".into()), ..Object::default() };
-    let context = Context { policy: Policy::default(), object, explain: false };
+    let context = Context { object, ..Context::default() };
     let mut inspection = Inspection::new(engine.clone(), context);
     let mut most = 0;
     for mut piece in bytes.chunks(4096) {

@@ -3,12 +3,16 @@
 use std::process::ExitCode;
 
 use crate::cli::Check;
-use crate::config::Config;
+use crate::config::{Config, Listener, Parties};
 use crate::{Failure, database};
 
 /// Reads the configuration and the signatures, and says what stands there.
 pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     let config = Config::read(&args.config)?;
+    if args.from.is_some() || args.to.is_some() || args.client.is_some() {
+        config.listeners.iter().for_each(|listener| explain(&config, listener, args));
+        return Ok(ExitCode::SUCCESS);
+    }
     let loaded = database::load(&config.database.paths, config.database.builtin)?;
     for listener in &config.listeners {
         println!("{:?} on {} to {}", listener.protocol, listener.address, listener.forward);
@@ -26,4 +30,26 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     }
     println!("{}: OK", args.config.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says which rule means a mail, and what holds then. What was not said of the mail is taken for empty.
+fn explain(config: &Config, listener: &Listener, args: &Check) {
+    let parties = Parties {
+        client: args.client.unwrap_or([127, 0, 0, 1].into()),
+        sender: args.from.as_deref().unwrap_or_default(),
+        recipient: args.to.as_deref().unwrap_or_default(),
+    };
+    let rule = listener.rule_for(&parties);
+    let listener = listener.under(rule);
+    let rule = rule.map_or("no rule".to_string(), |index| format!("rule {}", index + 1));
+    println!("{:?} on {}: {rule}", listener.protocol, listener.address);
+    let policy = listener.policy();
+    let names = ["on_infected", "on_forbidden", "on_limit", "on_ambiguous", "on_encrypted", "on_malformed"];
+    for (name, action) in names.into_iter().zip(policy.actions()) {
+        println!("  {name} = {:?}", action.name());
+    }
+    println!("  message_bytes_max = {}", listener.message_bytes_max);
+    for attachment in config.ways(&listener.attachments).iter() {
+        println!("  attachment {}: {}", attachment.label, attachment.way.name());
+    }
 }

@@ -105,6 +105,7 @@ impl ClamdSettings {
     pub fn policy(&self) -> Policy {
         Policy {
             on_infected: Action::Reject,
+            on_forbidden: Action::Pass,
             on_limit: self.on_limit.action(),
             on_ambiguous: self.on_ambiguous.action(),
             on_encrypted: self.on_encrypted.action(),

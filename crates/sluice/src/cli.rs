@@ -1,5 +1,6 @@
 //! The command line. The man page and the completions are made from what stands here.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -46,6 +47,11 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 1 something could not be done or nothing was meant, 2 an error.
     Quarantine(Quarantine),
+    /// Search the decisions in a log.
+    ///
+    /// Takes JSON lines: a file that `format = "json"` in `[log]` has written, or `journalctl -u sluice -o cat`. Exit
+    /// status: 0 something was found, 1 nothing, 2 an error.
+    Log(Log),
     /// Print the man page, or write one for each command into a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -241,6 +247,15 @@ pub struct Check {
     /// The configuration.
     #[arg(value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
+    /// Say what holds for a mail from this sender; an empty one is the null sender.
+    #[arg(long, value_name = "ADDRESS")]
+    pub from: Option<String>,
+    /// Say what holds for a mail to this recipient.
+    #[arg(long, value_name = "ADDRESS")]
+    pub to: Option<String>,
+    /// Say what holds for a mail from this client.
+    #[arg(long, value_name = "ADDRESS")]
+    pub client: Option<IpAddr>,
 }
 
 /// `sluice quarantine`
@@ -325,4 +340,39 @@ pub struct Selection {
     /// Messages in this state.
     #[arg(long)]
     pub state: Option<quarantine::State>,
+}
+
+/// `sluice log`
+#[derive(Debug, Args)]
+pub struct Log {
+    /// The log; `-` is the standard input.
+    #[arg(default_value = "-", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// The message with this id.
+    #[arg(long)]
+    pub id: Option<String>,
+    /// Sender, recipients or client hold this text.
+    #[arg(long, value_name = "TEXT")]
+    pub address: Option<String>,
+    /// The sender holds this text.
+    #[arg(long, value_name = "TEXT")]
+    pub from: Option<String>,
+    /// The recipients hold this text.
+    #[arg(long, value_name = "TEXT")]
+    pub to: Option<String>,
+    /// This was done: pass, tag, blank, quarantine or reject.
+    #[arg(long)]
+    pub action: Option<String>,
+    /// What was found holds this text.
+    #[arg(long, value_name = "TEXT")]
+    pub found: Option<String>,
+    /// Not before this time, as the log writes it or the beginning of that: 2026-11-21 or 2026-11-21T20:15 (UTC).
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Before this time.
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+    /// Print the lines as they stand.
+    #[arg(long)]
+    pub json: bool,
 }

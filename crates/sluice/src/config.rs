@@ -6,6 +6,7 @@
 mod forward;
 mod network;
 mod notices;
+mod policy;
 mod quarantine;
 mod tls;
 
@@ -22,6 +23,7 @@ use crate::clamd_settings::ClamdSettings;
 pub use forward::{Forward, Scheme};
 pub use network::Network;
 pub use notices::NoticeSettings;
+pub use policy::{Attachment, MailRule, Parties};
 pub use quarantine::QuarantineSettings;
 pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};
 
@@ -51,6 +53,9 @@ pub struct Config {
     pub quarantine: QuarantineSettings,
     /// Who is told what was done.
     pub notices: NoticeSettings,
+    /// Which ways objects take.
+    #[serde(rename = "attachment")]
+    pub attachments: Vec<Attachment>,
     /// The doors.
     #[serde(rename = "listener")]
     pub listeners: Vec<Listener>,
@@ -163,6 +168,9 @@ pub struct Listener {
     /// A signature matched. Without it and the next two: what is common with the protocol.
     #[serde(default, deserialize_with = "some_action")]
     pub on_infected: Option<Action>,
+    /// A rule of `[[attachment]]` stands against it.
+    #[serde(default, deserialize_with = "some_action")]
+    pub on_forbidden: Option<Action>,
     /// A limit was reached.
     #[serde(default, deserialize_with = "some_action")]
     pub on_limit: Option<Action>,
@@ -180,6 +188,12 @@ pub struct Listener {
     pub on_late_tag: Action,
     /// The folder for `quarantine`.
     pub quarantine: Option<PathBuf>,
+    /// Which of `[[attachment]]` hold, in this order.
+    #[serde(default)]
+    pub attachments: Vec<String>,
+    /// What holds for some mails in place of this; the first that means a mail decides.
+    #[serde(default, rename = "rule")]
+    pub rules: Vec<MailRule>,
     /// Bare CR or LF in the content: `normalise` or `refuse`.
     #[serde(default)]
     pub bare_line_ends: BareLineEnds,
@@ -253,6 +267,7 @@ impl Default for Config {
             clamd: ClamdSettings::default(),
             quarantine: QuarantineSettings::default(),
             notices: NoticeSettings::default(),
+            attachments: Vec::new(),
             listeners: Vec::new(),
         }
     }
@@ -305,6 +320,7 @@ impl Listener {
         let usual = if self.protocol.announces_sizes() { Action::Blank } else { Action::Reject };
         Policy {
             on_infected: self.on_infected.unwrap_or(usual),
+            on_forbidden: self.on_forbidden.unwrap_or(usual),
             on_limit: self.on_limit.unwrap_or(usual),
             on_ambiguous: self.on_ambiguous.unwrap_or(usual),
             on_encrypted: self.on_encrypted,
@@ -326,12 +342,12 @@ impl Listener {
     }
 
     fn quarantines(&self) -> bool {
-        self.asks_for(Action::Quarantine)
+        let rules = std::iter::once(None).chain((0..self.rules.len()).map(Some));
+        rules.into_iter().any(|rule| self.under(rule).asks_for(Action::Quarantine))
     }
 
     fn asks_for(&self, action: Action) -> bool {
-        let Policy { on_infected, on_limit, on_ambiguous, on_encrypted, on_malformed } = self.policy();
-        [on_infected, on_limit, on_ambiguous, on_encrypted, on_malformed].contains(&action)
+        self.policy().actions().contains(&action)
     }
 }
 
@@ -380,6 +396,7 @@ impl Config {
             }
             self.check_tls(listener).map_err(|reason| format!("{place}: {reason}"))?;
             listener.check_forward().map_err(|reason| format!("{place}: {reason}"))?;
+            self.check_rules(listener).map_err(|reason| format!("{place}: {reason}"))?;
             if listener.quarantines() && listener.quarantine.is_none() {
                 return Err(format!(
                     "{place}: an action is \"quarantine\", but no folder is set: quarantine = \"PATH\""
@@ -394,6 +411,7 @@ impl Config {
         }
         self.clamd.check()?;
         self.notices.check()?;
+        self.check_attachments()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {
             return Err("resources: head_window_bytes is larger than head_pool_bytes".into());
         }

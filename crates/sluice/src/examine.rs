@@ -84,7 +84,7 @@ pub struct Examination {
 impl Examination {
     /// One that begins.
     pub fn new(engine: &Arc<Engine>, look: &Look) -> Examination {
-        let context = Context { policy: look.policy, object: Object::default(), explain: look.explain };
+        let context = Context { policy: look.policy, explain: look.explain, ..Context::default() };
         let mut inspection = Inspection::new(engine.clone(), context);
         if look.explain {
             inspection = inspection.with_clock(nanoseconds);

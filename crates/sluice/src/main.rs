@@ -11,6 +11,7 @@ mod config;
 mod database;
 mod examine;
 mod explain;
+mod log_command;
 mod manual;
 mod quarantine;
 mod scan_command;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Quarantine(args) => quarantine::command::run(&args),
+        Command::Log(args) => log_command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

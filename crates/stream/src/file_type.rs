@@ -7,6 +7,9 @@ macro_rules! file_types {
         pub enum FileType { $($(#[$doc])* $variant,)* }
 
         impl FileType {
+            /// All of them.
+            pub const ALL: &[FileType] = &[$(FileType::$variant,)*];
+
             /// A short lower-case name.
             pub const fn name(self) -> &'static str {
                 match self { $(FileType::$variant => $name,)* }

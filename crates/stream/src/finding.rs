@@ -30,6 +30,8 @@ pub enum Class {
     Ambiguous,
     /// A bound of [`Limits`](crate::Limits) was reached: not everything was inspected.
     Limit,
+    /// A rule of the operator stands against it.
+    Forbidden,
     /// A signature matched.
     Match,
 }
@@ -44,6 +46,7 @@ impl Class {
             Class::Encrypted => "encrypted",
             Class::Ambiguous => "ambiguous",
             Class::Limit => "limit",
+            Class::Forbidden => "forbidden",
             Class::Match => "match",
         }
     }

@@ -9,6 +9,11 @@ use crate::{Action, Blank, Out, Spotted};
 impl Inspection {
     pub(super) fn found(&mut self, node: &mut Node, slot: usize, index: usize, mut finding: Finding, at_end: bool) {
         finding.offset += node.readers[index].began;
+        self.spotted(node, slot, finding, at_end);
+    }
+
+    /// Writes down what was found in `node`, at an offset that counts from its first byte.
+    pub(super) fn spotted(&mut self, node: &mut Node, slot: usize, finding: Finding, at_end: bool) {
         let action = self.context.policy.action(finding.class);
         if action == Action::Blank && !self.blank(node, slot, finding.offset, at_end) {
             self.ledger.unblankable = true;

@@ -1,5 +1,7 @@
 //! Turns: what a node does when it is its turn.
 
+use std::borrow::Cow;
+
 use scan::Scan;
 use sha2::{Digest, Sha256};
 use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
@@ -8,7 +10,7 @@ use super::events::{SPOOL_EXCEEDED, spool};
 use super::{Inspection, Unit};
 use crate::node::{Node, Open, Reader, Work};
 use crate::opener::{self, Opener};
-use crate::{ObjectReport, Out, StageTime};
+use crate::{ObjectReport, Out, StageTime, Way};
 
 /// What each decompressor is granted whatever others have: enough for bzip2.
 const CODEC_BYTES_MIN: u32 = 4 << 20;
@@ -27,8 +29,15 @@ impl Inspection {
         let head = &head[..head.len().min(unpack::HEAD_BYTES)];
         let file_type = opener::recognise(&node.object, head, node.source.is_none());
         node.file_type = Some(file_type);
+        let rule = self.rule(node, file_type).map(|index| &self.context.rules[index]);
+        let way = rule.map_or(Way::Open, |rule| rule.way);
+        let forbidden = rule.filter(|rule| rule.way == Way::Forbid).map(|rule| rule.label.clone());
         let limits = self.remaining_limits();
-        for opener in opener::openers(&node.object, file_type, head, &limits) {
+        let openers = match way {
+            Way::Open | Way::Forbid => opener::openers(&node.object, file_type, head, &limits),
+            Way::Scan | Way::Bypass => Vec::new(),
+        };
+        for opener in openers {
             let (mut reader, unnamed) = stage(opener);
             reader.second_reading = node.second_reading;
             if unnamed {
@@ -40,7 +49,7 @@ impl Inspection {
             node.readers.push(reader);
         }
         let census = self.engine.database.census();
-        if census.signatures() > 0 {
+        if census.signatures() > 0 && way != Way::Bypass {
             let mut scan = Scan::new(self.engine.database.clone(), file_type, None);
             if let Some(container) = self.container(node) {
                 scan = scan.within(container);
@@ -50,6 +59,15 @@ impl Inspection {
         if self.context.explain {
             node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
         }
+        if let Some(label) = forbidden {
+            self.spotted(node, slot, Finding { class: Class::Forbidden, name: forbids(&label), offset: 0 }, false);
+        }
+    }
+
+    /// The rule that means an object; what is fed has none.
+    fn rule(&self, node: &Node, file_type: FileType) -> Option<usize> {
+        node.source?;
+        self.context.rules.iter().position(|rule| rule.means(&node.object, file_type))
     }
 
     /// The limits, less what decompressors within decompressors have been granted: each gets half of what is left.
@@ -190,4 +208,9 @@ impl Inspection {
         let verdict = std::mem::take(&mut self.ledger).verdict(&self.context);
         self.out.push_back(Out::Verdict(verdict));
     }
+}
+
+/// What it is called that a rule stands against an object.
+fn forbids(label: &str) -> Cow<'static, str> {
+    format!("Policy.Forbidden.{label}").into()
 }

@@ -116,7 +116,8 @@ fn list(meant: &[Kept], json: bool) -> Result<ExitCode, Failure> {
             writeln!(out, "{}", object(kept)?)?;
             continue;
         }
-        let to: Vec<&str> = facts.envelope.to.iter().map(|rcpt| rcpt.address.as_str()).collect();
+        let mailbox = facts.mailbox.iter().map(|mailbox| mailbox.user.as_str());
+        let to: Vec<&str> = facts.envelope.to.iter().map(|rcpt| rcpt.address.as_str()).chain(mailbox).collect();
         let found = facts.found.first().map_or("", String::as_str);
         let line = format!(
             "{}  {}  {:<8}  {:>9}  <{}> -> {}  {found}",
@@ -150,6 +151,7 @@ fn show(kept: &Kept, json: bool, raw: bool) -> Result<ExitCode, Failure> {
     line("client", &format!("{} ({})", facts.client, facts.hello))?;
     line("from", &format!("<{}>", facts.envelope.from))?;
     facts.envelope.to.iter().try_for_each(|rcpt| line("to", &format!("<{}>", rcpt.address)))?;
+    facts.mailbox.iter().try_for_each(|mailbox| line("mailbox", &format!("{}, {}", mailbox.user, mailbox.uid)))?;
     facts.found.iter().try_for_each(|found| line("found", found))?;
     line("next hop", &facts.hop)?;
     line("mail", &format!("{} ({} bytes)", kept.mail().display(), kept.bytes))?;

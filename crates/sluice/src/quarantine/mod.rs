@@ -45,6 +45,9 @@ pub struct Facts {
     pub listener: String,
     /// Where it would have gone.
     pub hop: String,
+    /// The mailbox that it was read from, for what comes by POP3: it has no envelope then, and is there still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mailbox: Option<Mailbox>,
     /// From whom and for whom.
     pub envelope: Envelope,
     /// The trace field that it would have got, or nothing.
@@ -56,8 +59,17 @@ pub struct Facts {
     pub releases: Vec<Release>,
 }
 
-/// The envelope as it was taken, parameters and all.
+/// A place in a mailbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mailbox {
+    /// Whose.
+    pub user: String,
+    /// The message's name in it.
+    pub uid: String,
+}
+
+/// The envelope as it was taken, parameters and all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
     /// The reverse-path; empty for the null one.
     pub from: String,
@@ -178,8 +190,8 @@ impl Facts {
     /// How far it has come.
     pub fn state(&self) -> State {
         match self.waiting().count() {
-            0 => State::Released,
             waiting if waiting == self.envelope.to.len() => State::Held,
+            0 => State::Released,
             _ => State::Partly,
         }
     }
@@ -348,6 +360,7 @@ mod tests {
                 envid: Some("a b".into()),
                 to,
             },
+            mailbox: None,
             trace: String::new(),
             found: Vec::new(),
             releases: Vec::new(),

@@ -37,6 +37,9 @@ pub async fn release(kept: &mut Kept, route: &Route, hostname: &str, again: bool
     }
     // What was read before the lock may be old.
     *kept = Kept::open(&kept.folder, &kept.facts.id)?;
+    if kept.facts.mailbox.is_some() {
+        return Err("it was kept from a mailbox and has no envelope; show --raw prints it".into());
+    }
     let recipients: Vec<RcptTo> = match again {
         true => kept.facts.envelope.to.iter().map(Recipient::rcpt).collect::<Result<_, _>>()?,
         false => kept.facts.waiting().map(Recipient::rcpt).collect::<Result<_, _>>()?,

@@ -97,6 +97,7 @@ fn policy(look: &ScanLook) -> Policy {
     let when = |counts| if counts { Action::Reject } else { Action::Pass };
     Policy {
         on_infected: Action::Reject,
+        on_forbidden: Action::Pass,
         on_limit: when(look.strict || look.alert_exceeds_max),
         on_ambiguous: when(look.strict),
         on_encrypted: when(look.strict || look.alert_encrypted),

@@ -3,9 +3,10 @@
 //!
 //! Bounds: the head window while nothing has been sent, then [`Held::TAIL_BYTES`] and the piece that was taken last.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use inspect::{Action, Blank, Context, In, Inspection, Out, Policy, Progress, Verdict};
+use inspect::{Action, Blank, Context, In, Inspection, Out, Policy, Progress, Rule, Verdict};
 use stream::{Coding, Fuel, Object};
 
 use super::pool::Held;
@@ -39,12 +40,12 @@ pub struct Content {
 
 impl Content {
     /// A mail, inspected as the site does and as the door's policy asks. Of it `window_bytes` may be held.
-    pub fn mail(site: &Site, policy: Policy, window_bytes: usize) -> Content {
+    pub fn mail(site: &Site, policy: Policy, rules: Arc<[Rule]>, window_bytes: usize) -> Content {
         let object = Object { media_type: Some("message/rfc822".into()), ..Object::default() };
         Content {
             held: Held::new(site.pool.clone()),
             window_bytes,
-            inspection: Inspection::new(site.engine.clone(), Context { policy, object, explain: false }),
+            inspection: Inspection::new(site.engine.clone(), Context { policy, object, rules, explain: false }),
             cleared: 0,
             received: 0,
             header: HeaderEnd::default(),

@@ -44,9 +44,10 @@ enum State {
 
 impl Intake {
     /// For the message `id` of a session, whose client announced a size or not.
-    pub fn new(session: &Session, id: &str, announced: Option<u64>) -> Intake {
+    pub fn new(session: &Session, id: &str, rule: Option<usize>, announced: Option<u64>) -> Intake {
         let site = session.edge.site.borrow().clone();
-        let listener = session.door.listener.clone();
+        let listener = session.door.listener.under(rule);
+        let rules = site.config.ways(&listener.attachments);
         let policy = listener.policy();
         let origin = Origin {
             hello: &session.hello,
@@ -69,7 +70,7 @@ impl Intake {
             header: if listener.received { message::received(&origin) } else { String::new() },
             listener,
             policy,
-            content: Content::mail(&site, policy, if streams { 0 } else { head_window }),
+            content: Content::mail(&site, policy, rules, if streams { 0 } else { head_window }),
             state: State::Holding,
             started: Instant::now(),
         }
@@ -251,6 +252,7 @@ impl Intake {
             hello: session.hello.clone(),
             listener: session.door.address.to_string(),
             hop: self.listener.forward.to_string(),
+            mailbox: None,
             envelope: Envelope::new(&transaction.mail, &transaction.recipients),
             trace: self.header.clone(),
             found: verdict.findings.iter().map(message::describe).collect(),
@@ -340,6 +342,7 @@ impl Intake {
             bytes = self.content.received(),
             objects = verdict.objects,
             action = action.name(),
+            rule = transaction.rule.map(|rule| rule as u64 + 1),
             found = found.join("; "),
             reply = replies.iter().map(Reply::to_string).collect::<Vec<_>>().join("; "),
             streamed,

@@ -18,6 +18,7 @@ use super::pool::Held;
 use super::quarantine;
 use super::site::Site;
 use crate::config::Listener;
+use crate::quarantine::{Envelope, Facts, Mailbox};
 
 /// A message under way.
 pub struct Retrieval {
@@ -59,7 +60,8 @@ impl Retrieval {
     /// A message that begins, as far as it is known already.
     pub fn new(site: Arc<Site>, reader: Reader, key: Option<Key>) -> Retrieval {
         let policy = reader.listener.policy();
-        let mut content = Content::mail(&site, policy, site.config.resources.head_window_bytes);
+        let rules = site.config.ways(&reader.listener.attachments);
+        let mut content = Content::mail(&site, policy, rules, site.config.resources.head_window_bytes);
         let fate = key.and_then(|key| site.known.fate(&key));
         let refused = fate.as_ref().and_then(|fate| fate.refusal.clone());
         if let Some(fate) = fate {
@@ -171,15 +173,21 @@ impl Retrieval {
         if self.content.held.sent() > 0 {
             return tracing::warn!(id = self.id, "too large for the quarantine");
         }
-        let facts = serde_json::json!({
-            "id": self.id,
-            "date": message::date(),
-            "client": self.reader.address,
-            "user": self.reader.user,
-            "uid": self.reader.uid,
-            "found": verdict.findings.iter().map(message::describe).collect::<Vec<_>>(),
-        });
-        if let Err(error) = quarantine::keep(folder, &self.id, &facts, self.content.held.pieces()).await {
+        let facts = Facts {
+            format: crate::quarantine::FORMAT,
+            id: self.id.clone(),
+            date: crate::quarantine::now(),
+            client: self.reader.address,
+            hello: String::new(),
+            listener: self.reader.listener.address.to_string(),
+            hop: self.reader.listener.forward.to_string(),
+            mailbox: Some(Mailbox { user: self.reader.user.clone(), uid: self.reader.uid.clone() }),
+            envelope: Envelope::default(),
+            trace: String::new(),
+            found: verdict.findings.iter().map(message::describe).collect(),
+            releases: Vec::new(),
+        };
+        if let Err(error) = quarantine::keep(folder, &facts, self.content.held.pieces()).await {
             tracing::error!(id = self.id, folder = %folder.display(), %error, "cannot write to the quarantine");
         }
     }

@@ -6,7 +6,7 @@
 //! The next hop is leased at the first recipient; its refusals are the client's. The end of the content is never sent
 //! before the verdict, and the client is told of success only after the hop was.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use super::intake::Intake;
 use super::message::{self, new_id};
 use super::smtp_hop::Peer;
 use super::stream::Stream;
-use crate::config::{Forward, ListenerTls, Protocol};
+use crate::config::{Forward, ListenerTls, Parties, Protocol};
 
 /// Bytes read from a client at a time, to begin with and between messages.
 const INPUT_BYTES: usize = 4 << 10;
@@ -60,6 +60,8 @@ pub struct Transaction {
     pub mail: MailFrom,
     /// For whom; those that the hop has taken.
     pub recipients: Vec<RcptTo>,
+    /// The rule that holds for all of them.
+    pub rule: Option<usize>,
     /// The leased hop, from the first recipient on.
     pub hop: Option<Hop>,
 }
@@ -188,7 +190,8 @@ impl Session {
             ServerEvent::Xforward(attributes) => self.xforward = attributes,
             ServerEvent::Mail(mail) => {
                 self.reset().await;
-                self.transaction = Some(Transaction { id: new_id(), mail, recipients: Vec::new(), hop: None });
+                self.transaction =
+                    Some(Transaction { id: new_id(), mail, recipients: Vec::new(), rule: None, hop: None });
                 self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
             }
             ServerEvent::Recipient(rcpt) => {
@@ -203,6 +206,14 @@ impl Session {
     /// Hands a recipient to the next hop, which is leased for the first one.
     async fn recipient(&mut self, rcpt: RcptTo) -> Reply {
         let Some(transaction) = &mut self.transaction else { return Reply::new(503, (5, 5, 1), "Say MAIL first") };
+        let (sender, recipient) = (transaction.mail.path.as_str(), rcpt.path.as_str());
+        let client = xforwarded(&self.xforward).unwrap_or(self.client.ip());
+        let rule = self.door.listener.rule_for(&Parties { client, sender, recipient });
+        if transaction.recipients.is_empty() {
+            transaction.rule = rule;
+        } else if transaction.rule != rule {
+            return Reply::new(452, (4, 5, 3), "Other rules hold for this recipient, send it another time");
+        }
         let mut reply = match &mut transaction.hop {
             Some(hop) => hop.recipient(&rcpt).await,
             None => {
@@ -232,7 +243,7 @@ impl Session {
     /// The content may come.
     fn begin(&mut self) {
         let transaction = self.transaction.as_ref().expect("the server half asks for recipients first");
-        self.intake = Some(Box::new(Intake::new(self, &transaction.id, transaction.mail.size)));
+        self.intake = Some(Box::new(Intake::new(self, &transaction.id, transaction.rule, transaction.mail.size)));
         self.server.begin();
     }
 
@@ -328,6 +339,14 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.edge.site.borrow().metrics.sessions_open.sub(1);
     }
+}
+
+/// The client's own client, as a client that is trusted with XFORWARD has told.
+fn xforwarded(attributes: &[(String, String)]) -> Option<IpAddr> {
+    let (_, address) = attributes.iter().find(|(name, _)| name == "ADDR")?;
+    let address =
+        address.get(..5).filter(|start| start.eq_ignore_ascii_case("IPv6:")).map_or(&**address, |_| &address[5..]);
+    address.parse().ok()
 }
 
 /// What is offered to a client: what we do, as far as the next hop does not stand against it.

@@ -1,0 +1,166 @@
+//! Rules about objects: which way each takes, by its name, its declared type and its true type.
+//!
+//! An object is a part of a mail, a file in a text, a member of an archive or the content of a compressed stream; never
+//! the object that is fed. The first rule that means it decides. Without one it is opened and scanned.
+//!
+//! Names are compared without case, without control and format characters, and without the dots and blanks at their end
+//! that some systems drop.
+
+use stream::{FileType, Object};
+
+/// The ways that an object can take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// It is neither opened nor scanned.
+    Bypass,
+    /// It is scanned as it stands, and not opened.
+    Scan,
+    /// It is opened as far as its type is known, and scanned.
+    Open,
+    /// It is opened and scanned, and told as [`Class::Forbidden`](stream::Class::Forbidden) all the same.
+    Forbid,
+}
+
+impl Way {
+    /// The way in lower case, as it stands in configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Way::Bypass => "bypass",
+            Way::Scan => "scan",
+            Way::Open => "open",
+            Way::Forbid => "forbid",
+        }
+    }
+}
+
+/// One rule. It means an object that fits all that is said; a list that is empty says nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// What a finding is called: `Policy.Forbidden.` and this.
+    pub label: Box<str>,
+    /// The object's name.
+    pub names: Vec<Glob>,
+    /// Its declared media type, as lower-case text. Everything declares one but members and streams.
+    pub media_types: Vec<Glob>,
+    /// What it is by content.
+    pub types: Vec<FileType>,
+    /// What is done with it.
+    pub way: Way,
+}
+
+impl Rule {
+    /// Whether it means this object.
+    pub fn means(&self, object: &Object, file_type: FileType) -> bool {
+        let named = |name: &str| {
+            let name = bare(name);
+            self.names.iter().any(|glob| glob.fits(&name))
+        };
+        let declared = |media_type: &str| self.media_types.iter().any(|glob| glob.fits(media_type));
+        (self.names.is_empty() || object.name.as_deref().is_some_and(named))
+            && (self.media_types.is_empty() || object.media_type.as_deref().is_some_and(declared))
+            && (self.types.is_empty() || self.types.contains(&file_type))
+    }
+}
+
+/// A name in lower case without what makes two names look alike.
+fn bare(name: &str) -> String {
+    let unseen = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let seen: String = name.chars().filter(|&c| !unseen(c)).collect();
+    seen.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).to_lowercase()
+}
+
+/// A pattern for a whole text: `*` is any number of characters, `?` is one. Without case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glob(Box<[char]>);
+
+impl Glob {
+    /// The pattern that a text stands for.
+    pub fn new(text: &str) -> Glob {
+        Glob(text.to_lowercase().chars().collect())
+    }
+
+    /// Whether a lower-case text fits it. Takes at most the product of their lengths.
+    pub fn fits(&self, text: &str) -> bool {
+        let text: Vec<char> = text.chars().collect();
+        let (mut at, mut pattern) = (0, 0);
+        // Where the last star stands, and how far it reaches.
+        let mut star: Option<(usize, usize)> = None;
+        while at < text.len() {
+            match (self.0.get(pattern), star) {
+                (Some('*'), _) => {
+                    star = Some((pattern, at));
+                    pattern += 1;
+                }
+                (Some(&c), _) if c == '?' || c == text[at] => (at, pattern) = (at + 1, pattern + 1),
+                (_, Some((from, reach))) => {
+                    star = Some((from, reach + 1));
+                    (at, pattern) = (reach + 1, from + 1);
+                }
+                (_, None) => return false,
+            }
+        }
+        self.0[pattern..].iter().all(|&c| c == '*')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(names: &[&str], media_types: &[&str], types: &[FileType]) -> Rule {
+        let globs = |texts: &[&str]| texts.iter().map(|text| Glob::new(text)).collect();
+        Rule {
+            label: "test".into(),
+            names: globs(names),
+            media_types: globs(media_types),
+            types: types.to_vec(),
+            way: Way::Forbid,
+        }
+    }
+
+    fn object(name: Option<&str>, media_type: Option<&str>) -> Object {
+        Object { name: name.map(Into::into), media_type: media_type.map(Into::into), ..Object::default() }
+    }
+
+    #[test]
+    fn globs_fit_whole_texts() {
+        for (glob, text) in
+            [("*.exe", "a.exe"), ("*.EXE", ".exe"), ("a?c", "aéc"), ("*a*b*", "xaxbx"), ("", ""), ("*", "")]
+        {
+            assert!(Glob::new(glob).fits(text), "{glob} {text}");
+        }
+        for (glob, text) in [("*.exe", "a.exe.txt"), ("a?c", "ac"), ("*a*b", "xbxa"), ("", "a"), ("?", "")] {
+            assert!(!Glob::new(glob).fits(text), "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn a_rule_means_what_fits_all_that_it_says() {
+        let object = object(Some("photo.jpg"), Some("image/jpeg"));
+        assert!(rule(&[], &[], &[]).means(&object, FileType::Pe));
+        assert!(rule(&["*.png", "*.jpg"], &["image/*"], &[FileType::Image]).means(&object, FileType::Image));
+        assert!(
+            !rule(&["*.jpg"], &["image/*"], &[FileType::Image]).means(&object, FileType::Pe),
+            "it lies about its type"
+        );
+        assert!(!rule(&["*.png"], &[], &[]).means(&object, FileType::Image));
+        assert!(!rule(&["*"], &[], &[]).means(&Object::default(), FileType::Image), "no name at all");
+    }
+
+    #[test]
+    fn names_that_look_alike_are_alike() {
+        let exe = rule(&["*.exe"], &[], &[]);
+        for name in ["A.EXE", "a.exe. . ", "a.e\u{200b}xe", "gpj.\u{202e}.exe", "a.exe\0", "folder/a.exe"] {
+            assert!(exe.means(&object(Some(name), None), FileType::Pe), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_takes_no_more_than_the_product() {
+        let glob = Glob::new(&"*a".repeat(100));
+        assert!(!glob.fits(&("a".repeat(4_000) + "b")));
+    }
+}
