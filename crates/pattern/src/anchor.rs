@@ -16,8 +16,11 @@ pub(crate) const REACH_MAX: usize = 240;
 const TRIED_MAX: usize = 16;
 /// Parts that may share one q-gram before another window is looked for.
 const SHARING_MAX: u32 = 8;
-/// A window this rare (in eighths of a bit) is good enough: a shorter one costs more looks than this one costs candidates.
-const RARE_ENOUGH: u32 = 8 * 8;
+/// A window this rare (in eighths of a bit) is not given up for one of a shape that costs a look in four bytes. With
+/// 128 looks at a kilobyte and 2^17 parts this is a quarter of a candidate a kilobyte.
+const RARE_ENOUGH: u32 = 26 * 8;
+/// A window this rare is not given up for one of a shape that costs a look in two bytes, or at each.
+const RARE_ENOUGH_TO_BE_CHEAP: u32 = 8 * 8;
 
 /// A chosen window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,18 +36,23 @@ pub(crate) struct Anchor {
 }
 
 impl Anchor {
-    /// Makes an anchor of the 11 bytes of [`Shape::Q8S4`] one of 7: the 7 whose commonest q-gram is rarest.
-    pub(crate) fn shorten(&mut self) {
+    /// The anchor of 7 bytes within one of the 11 bytes of [`Shape::Q8S4`]: the 7 whose commonest q-gram is rarest, and
+    /// how many candidates in a kilobyte of ordinary content it will give by the model.
+    pub(crate) fn shorter(&self) -> (Anchor, f32) {
         let shape = Shape::Q4S4;
         let costs = rarity::grams(&self.window, shape.q());
         let score = |at: &usize| costs[*at..*at + shape.s()].iter().copied().min();
         let places = 0..=self.window.len().saturating_sub(shape.window());
         let at = places.max_by_key(score).unwrap_or(0);
-        self.shape = shape;
-        self.window = self.window[at..at + shape.window()].to_vec();
-        for distance in &mut self.distances {
-            *distance += at as u16;
-        }
+        let looks = 1024.0 / shape.s() as f32;
+        let candidates = looks * (-(score(&at).unwrap_or(0) as f32) / 8.0).exp2();
+        let anchor = Anchor {
+            shape,
+            window: self.window[at..at + shape.window()].to_vec(),
+            caseless: self.caseless,
+            distances: self.distances.iter().map(|distance| distance + at as u16).collect(),
+        };
+        (anchor, candidates)
     }
 }
 
@@ -74,15 +82,16 @@ impl Chooser {
         let runs = runs(pieces);
         let mut best: Option<(u32, Anchor)> = None;
         for shape in Shape::ALL {
+            let enough = if shape.is_cheap() { RARE_ENOUGH } else { RARE_ENOUGH_TO_BE_CHEAP };
+            if best.as_ref().is_some_and(|(score, _)| *score >= enough) {
+                break;
+            }
             let Some((score, anchor)) = self.best_of(&runs, shape) else {
                 continue;
             };
             // A shorter window is only worth its price if it is rarer by a byte.
             if best.as_ref().is_none_or(|(known, _)| score > known + 64) {
                 best = Some((score, anchor));
-            }
-            if best.as_ref().is_some_and(|(score, _)| *score >= RARE_ENOUGH) {
-                break;
             }
         }
         best.map(|(_, anchor)| anchor)

@@ -2,6 +2,8 @@
 //!
 //! A bucket is one cache line of ten tags of 16 bits and ten values. What does not fit is chained; nothing is dropped.
 
+use crate::sweep::prefetch;
+
 /// Entries of one bucket.
 const SLOTS: usize = 10;
 
@@ -21,15 +23,16 @@ const EMPTY: Bucket = Bucket { values: [0; SLOTS], tags: [0; SLOTS], next: 0 };
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Buckets {
     buckets: Vec<Bucket>,
-    mask: u64,
+    /// Buckets that a hash may lead to; behind them are those that go on.
+    homes: u64,
 }
 
 impl Buckets {
     /// A table of `(hash, value)` entries.
     pub(crate) fn new(entries: &[(u64, u32)]) -> Buckets {
         // Two thirds full on average, so that few buckets are chained.
-        let count = (entries.len() * 3 / (2 * SLOTS) + 1).next_power_of_two();
-        let mut table = Buckets { buckets: vec![EMPTY; count], mask: count as u64 - 1 };
+        let count = entries.len() * 3 / (2 * SLOTS) + 1;
+        let mut table = Buckets { buckets: vec![EMPTY; count], homes: count as u64 };
         for &(hash, value) in entries {
             table.insert(hash, value);
         }
@@ -57,6 +60,12 @@ impl Buckets {
             self.buckets[at].next |= (fresh as u32) << 4;
             at = fresh;
         }
+    }
+
+    /// Brings the bucket of `hash` nearer.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        prefetch(&self.buckets[self.home(hash)]);
     }
 
     /// Calls `hit` with each value whose tag is that of `hash`.
@@ -89,7 +98,7 @@ impl Buckets {
     }
 
     fn home(&self, hash: u64) -> usize {
-        ((hash >> 20) & self.mask) as usize
+        (((hash >> 32) * self.homes) >> 32) as usize
     }
 }
 

@@ -6,7 +6,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::ops::RangeInclusive;
 
 use crate::anchor::{Anchor, Chooser};
-use crate::patterns::{Entry, Patterns, Pinned};
+use crate::entry::Entry;
+use crate::patterns::{Patterns, Pinned};
 use crate::piece::{Edge, Piece, total};
 use crate::program::Programs;
 use crate::tier::{Shape, Tier};
@@ -27,7 +28,9 @@ const NONE_OF_BYTES_MAX: usize = 128;
 /// The widest range of offsets at which a part is tried instead of being looked for.
 const PINNED_RANGE_MAX: u64 = 64;
 /// So many parts of 11 bytes or more are worth a filter of their own; fewer share that of the short ones.
-const OWN_TIER_MIN: usize = 2048;
+const OWN_TIER_MIN: usize = 8192;
+/// So many candidates in a kilobyte cost as much as the sweep of a tier.
+const OWN_TIER_CANDIDATES: f32 = 8.0;
 /// The most parts, since an entry of a table has 29 bits for one.
 const PARTS_MAX: usize = 1 << 28;
 /// The most bytes in a pool.
@@ -138,7 +141,7 @@ impl Builder {
         let mut distances = Vec::new();
         let mut entries = Vec::with_capacity(self.anchors.len());
         for (anchor, op) in &self.anchors {
-            entries.push(Entry { op: *op, distances: distances.len() as u32, count: anchor.distances.len() as u32 });
+            entries.push(Entry::new(anchor, *op, distances.len() as u32));
             distances.extend_from_slice(&anchor.distances);
         }
         let of_shape = |shape: Shape| {
@@ -159,15 +162,13 @@ impl Builder {
 
     /// Spares a sweep over the stream where a tier would hold few parts: a window of 11 bytes has one of 7 in it.
     fn fold_tiers(&mut self) {
-        let count =
-            |anchors: &[(Anchor, u32)], shape| anchors.iter().filter(|(anchor, _)| anchor.shape == shape).count();
-        let middle = count(&self.anchors, Shape::Q8S4);
-        if middle >= OWN_TIER_MIN {
-            return;
-        }
-        for (anchor, _) in &mut self.anchors {
-            if anchor.shape == Shape::Q8S4 {
-                anchor.shorten();
+        let middle: Vec<&mut Anchor> =
+            self.anchors.iter_mut().map(|(anchor, _)| anchor).filter(|anchor| anchor.shape == Shape::Q8S4).collect();
+        let shorter: Vec<(Anchor, f32)> = middle.iter().map(|anchor| anchor.shorter()).collect();
+        let candidates: f32 = shorter.iter().map(|(_, candidates)| candidates).sum();
+        if middle.len() < OWN_TIER_MIN && candidates < OWN_TIER_CANDIDATES {
+            for (anchor, (shorter, _)) in middle.into_iter().zip(shorter) {
+                *anchor = shorter;
             }
         }
     }

@@ -22,11 +22,13 @@
 //! # Bounds
 //! A [`State`] is [`State::BYTES_AT_REST`] bytes plus at most [`PENDING_MAX`] parked verifications. When there would
 //! be more, the surplus is counted by [`State::lost`], never dropped silently: some match may then be missed.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod anchor;
 mod bucket;
 mod builder;
+mod entry;
+mod filter;
 mod fuzz;
 mod naive;
 mod patterns;
@@ -34,7 +36,10 @@ mod piece;
 mod program;
 mod rarity;
 mod state;
+mod sweep;
 mod tier;
+#[cfg(target_arch = "x86_64")]
+mod vector;
 mod verify;
 
 pub use builder::{Builder, PartId, Refusal};
@@ -43,3 +48,4 @@ pub use naive::find_all;
 pub use patterns::{Match, Patterns};
 pub use piece::{ByteSet, Edge, Piece};
 pub use state::{PENDING_MAX, State};
+pub use sweep::Path;

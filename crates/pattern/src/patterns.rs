@@ -1,12 +1,14 @@
 //! The compiled patterns and the scan.
 
+use crate::entry::Entry;
 use crate::program::Programs;
 use crate::state::{HISTORY, State};
-use crate::tier::Tier;
+use crate::sweep::{Path, prefetch};
+use crate::tier::{Probes, Tier};
 use crate::verify::{View, Work};
 
 /// The longest piece that is swept at once: it stays in the first-level cache from filter to verification.
-const CHUNK: usize = 8192;
+pub(crate) const CHUNK: usize = 8192;
 
 /// An occurrence of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,17 +21,6 @@ pub struct Match {
     pub start: u64,
     /// The offset behind its last byte.
     pub end: u64,
-}
-
-/// What an anchor leads to.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
-    /// The first op of the part.
-    pub(crate) op: u32,
-    /// Where its distances begin in the pool of distances.
-    pub(crate) distances: u32,
-    /// How many there are.
-    pub(crate) count: u32,
 }
 
 /// A part that is tried at an offset.
@@ -48,6 +39,13 @@ pub struct Patterns {
     pub(crate) programs: Programs,
     pub(crate) pinned: Vec<Pinned>,
     pub(crate) parts: u32,
+}
+
+/// What a scan needs between its beginning and its return.
+#[derive(Debug, Default)]
+struct Scratch {
+    probes: Probes,
+    work: Work,
 }
 
 impl Patterns {
@@ -76,13 +74,22 @@ impl Patterns {
         self.tiers.iter().map(Tier::describe).collect::<Vec<_>>().join(", ")
     }
 
+    /// The same patterns, swept on another path.
+    #[must_use]
+    pub fn on(mut self, path: Path) -> Patterns {
+        for tier in &mut self.tiers {
+            tier.path = path;
+        }
+        self
+    }
+
     /// Scans the next segment of a stream and calls `hit` for each match, in the order of [`Match`].
     pub fn scan(&self, state: &mut State, segment: &[u8], hit: &mut impl FnMut(Match)) {
         if self.is_empty() {
             state.position += segment.len() as u64;
             return;
         }
-        let mut work = Work::default();
+        let mut scratch = Scratch::default();
         let (head, rest) = segment.split_at(segment.len().min(HISTORY));
         if !head.is_empty() {
             state.append(head);
@@ -92,7 +99,7 @@ impl Patterns {
                 base: state.position + head.len() as u64 - state.kept as u64,
                 last: false,
             };
-            self.pass(state, view, view.bytes.len() - head.len(), &mut work, hit);
+            self.pass(state, view, view.bytes.len() - head.len(), &mut scratch, hit);
         }
         if rest.is_empty() {
             return;
@@ -102,7 +109,7 @@ impl Patterns {
             let end = segment.len().min(start + CHUNK);
             let view =
                 View { bytes: &segment[start - HISTORY..end], base: base + (start - HISTORY) as u64, last: false };
-            self.pass(state, view, HISTORY, &mut work, hit);
+            self.pass(state, view, HISTORY, &mut scratch, hit);
         }
         state.replace(segment);
     }
@@ -111,21 +118,28 @@ impl Patterns {
     pub fn finish(&self, state: &mut State, hit: &mut impl FnMut(Match)) {
         let tail = state.tail;
         let view = View { bytes: &tail[..state.kept], base: state.position - state.kept as u64, last: true };
-        self.pass(state, view, view.bytes.len(), &mut Work::default(), hit);
+        self.pass(state, view, view.bytes.len(), &mut Scratch::default(), hit);
     }
 
     /// Looks at what `view` has from the place `fresh` on; what is before it has been looked at.
-    fn pass(&self, state: &mut State, view: View<'_>, fresh: usize, work: &mut Work, hit: &mut impl FnMut(Match)) {
+    fn pass(
+        &self,
+        state: &mut State,
+        view: View<'_>,
+        fresh: usize,
+        scratch: &mut Scratch,
+        hit: &mut impl FnMut(Match),
+    ) {
+        let Scratch { probes, work } = scratch;
         let before = state.position;
         self.resume(state, view, work);
         self.try_pinned(view, before, work);
-        let mut masks = std::mem::take(&mut work.masks);
         for tier in &self.tiers {
-            tier.probe(view.bytes, view.base, fresh, &mut masks, &mut |at, value| {
+            let coming = |value: u32| prefetch(&self.entries[(value >> 3) as usize]);
+            tier.probe((view.bytes, view.base, fresh), probes, coming, &mut |at, value| {
                 self.candidate(view, at, value, work);
             });
         }
-        work.masks = masks;
         // Alternatives of one part may have led several threads to the same place.
         work.parked.sort_unstable();
         work.parked.dedup();
@@ -161,18 +175,16 @@ impl Patterns {
 
     /// A q-gram of an anchor may stand at `at`.
     fn candidate(&self, view: View<'_>, at: usize, value: u32, work: &mut Work) {
-        let Some(entry) = self.entries.get((value >> 3) as usize) else {
+        let entry = &self.entries[(value >> 3) as usize];
+        let Some(window) = at.checked_sub((value & 7) as usize) else {
             return;
         };
-        let gram = view.base + at as u64;
-        let Some(window) = gram.checked_sub(u64::from(value & 7)) else {
+        if !entry.may_stand(&view.bytes[window..]) {
             return;
-        };
-        let distances = entry.distances as usize..(entry.distances + entry.count) as usize;
-        for &distance in &self.distances[distances] {
-            if let Some(start) = window.checked_sub(u64::from(distance))
-                && start >= view.base
-            {
+        }
+        for &distance in entry.distances(&self.distances) {
+            if let Some(start) = window.checked_sub(usize::from(distance)) {
+                let start = view.base + start as u64;
                 self.programs.run(view, start, entry.op, start, work);
             }
         }

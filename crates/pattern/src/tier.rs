@@ -1,13 +1,16 @@
 //! A tier: one filter and one table for all parts whose anchors are of one shape.
 //!
-//! For each sampled offset the q-gram there is hashed and looked up in the filter. The answers of 64 looks are
-//! collected as the bits of one word without a branch; only afterwards are the few that passed taken up, so that their
-//! table look-ups overlap.
+//! A stretch of the stream is swept first ([`sweep`]); only then are the few grams that passed looked up, and only then
+//! what is registered for them, each in a loop of its own whose cache misses overlap.
 
 use memchr::memmem::Finder;
 
 use crate::anchor::Anchor;
 use crate::bucket::Buckets;
+use crate::filter::Filter;
+use crate::patterns::CHUNK;
+use crate::state::HISTORY;
+use crate::sweep::{Path, sweep};
 
 /// How long the q-grams are and how far apart the sampled offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,13 +57,11 @@ impl Shape {
     }
 }
 
-/// The bits of a filter that few anchors share: 16 kB, half of a first-level cache.
-const SMALL_FILTER_BITS: usize = 1 << 17;
-/// Up to this many q-grams one bit each in a small filter lets at most one look in 32 pass.
-const SMALL_FILTER_GRAMS: usize = SMALL_FILTER_BITS / 32;
 /// Up to this many short anchors are searched for one by one: a substring search costs less than a look at every second
 /// byte.
 const FEW_MAX: usize = 6;
+/// Grams that passed are looked up in lots of at most this many.
+const TOGETHER: usize = 128;
 /// Case folding of ASCII letters, and of a few other bytes, which costs nothing but a little selectivity.
 const FOLD: u64 = 0x2020_2020_2020_2020;
 
@@ -69,12 +70,28 @@ const FOLD: u64 = 0x2020_2020_2020_2020;
 pub(crate) struct Tier {
     shape: Shape,
     fold: u64,
-    filter: Vec<u64>,
-    mask: u64,
-    single: bool,
+    filter: Filter,
     buckets: Buckets,
     /// Searched for instead, with their values, if there are any.
     few: Vec<(Finder<'static>, u32)>,
+    pub(crate) path: Path,
+}
+
+/// Where probes leave what they have found so far.
+#[derive(Debug)]
+pub(crate) struct Probes {
+    /// The answers of the filter, a bit each.
+    masks: [u8; (CHUNK + HISTORY) / 8],
+    /// The places of grams that passed.
+    passed: [u32; TOGETHER],
+    /// The places of grams, and the values registered for them.
+    registered: Vec<(u32, u32)>,
+}
+
+impl Default for Probes {
+    fn default() -> Probes {
+        Probes { masks: [0; (CHUNK + HISTORY) / 8], passed: [0; TOGETHER], registered: Vec::new() }
+    }
 }
 
 impl Tier {
@@ -86,55 +103,36 @@ impl Tier {
         let few = if is_few { anchors.iter().map(finder).collect() } else { Vec::new() };
         let fold = if caseless { FOLD } else { 0 };
         let fold = fold & (u64::MAX >> (64 - 8 * shape.q()));
+        let mut grams = Vec::with_capacity(anchors.len() * shape.s());
         let mut entries = Vec::with_capacity(anchors.len() * shape.s());
         for (anchor, value) in anchors {
             for (phase, gram) in anchor.window.windows(shape.q()).enumerate() {
-                entries.push((hash(load(gram) | fold), value | phase as u32));
+                let gram = load(gram) | fold;
+                grams.push(gram);
+                entries.push((hash(gram), value | phase as u32));
             }
         }
-        let single = entries.len() <= SMALL_FILTER_GRAMS;
-        let bits = if single { SMALL_FILTER_BITS } else { entries.len() * 16 };
-        let words = (bits / 64).next_power_of_two();
-        let mut tier = Tier {
-            shape,
-            fold,
-            filter: vec![0; words],
-            mask: words as u64 - 1,
-            single,
-            buckets: Buckets::new(&entries),
-            few,
-        };
-        for (hash, _) in &entries {
-            let word = word(*hash, tier.mask);
-            tier.filter[word] |= if single { first(*hash) } else { all_three(*hash) };
-        }
-        tier
+        Tier { shape, fold, filter: Filter::new(&grams), buckets: Buckets::new(&entries), few, path: Path::best() }
     }
 
     /// The shape and the size of the tables.
     pub(crate) fn describe(&self) -> String {
-        format!(
-            "{:?}: filter {} B, single {}, table {} B",
-            self.shape,
-            self.filter.len() * 8,
-            self.single,
-            self.buckets.bytes()
-        )
+        format!("{:?}: filter {} B, table {} B", self.shape, self.filter.bytes(), self.buckets.bytes())
     }
 
     /// The bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.filter.len() * 8 + self.buckets.bytes()
+        self.filter.bytes() + self.buckets.bytes()
     }
 
     /// Calls `hit` with the place in `bytes` and the value of each anchor whose q-gram stands at a sampled offset and
-    /// ends behind `fresh`. `base` is the stream offset of `bytes`; `fresh` is a place in `bytes`.
+    /// ends behind `fresh`. `base` is the stream offset of `bytes`; `fresh` is a place in `bytes`. `coming` is called
+    /// with a value some time before.
     pub(crate) fn probe(
         &self,
-        bytes: &[u8],
-        base: u64,
-        fresh: usize,
-        masks: &mut Vec<u64>,
+        (bytes, base, fresh): (&[u8], u64, usize),
+        probes: &mut Probes,
+        coming: impl Fn(u32),
         hit: &mut impl FnMut(usize, u32),
     ) {
         if !self.few.is_empty() {
@@ -144,32 +142,63 @@ impl Tier {
         let earliest = (fresh + 1).saturating_sub(q);
         let phase = (base.wrapping_add(earliest as u64) % s as u64) as usize;
         let first = earliest + if phase == 0 { 0 } else { s - phase };
-        let Some(sampled) = bytes.get(first..).filter(|sampled| sampled.len() >= q) else {
+        let Some(sampled) = bytes.get(first..) else {
             return;
         };
-        masks.clear();
-        match (self.shape, self.single) {
-            (Shape::Q8S8, true) => self.sweep::<8, 8, true>(sampled, masks),
-            (Shape::Q8S8, false) => self.sweep::<8, 8, false>(sampled, masks),
-            (Shape::Q8S4, true) => self.sweep::<8, 4, true>(sampled, masks),
-            (Shape::Q8S4, false) => self.sweep::<8, 4, false>(sampled, masks),
-            (Shape::Q4S4, true) => self.sweep::<4, 4, true>(sampled, masks),
-            (Shape::Q4S4, false) => self.sweep::<4, 4, false>(sampled, masks),
-            (Shape::Q4S2, true) => self.sweep::<4, 2, true>(sampled, masks),
-            (Shape::Q4S2, false) => self.sweep::<4, 2, false>(sampled, masks),
-            (Shape::Q4S1, true) => self.sweep::<4, 1, true>(sampled, masks),
-            (Shape::Q4S1, false) => self.sweep::<4, 1, false>(sampled, masks),
-            (Shape::Q2S1, true) => self.sweep::<2, 1, true>(sampled, masks),
-            (Shape::Q2S1, false) => self.sweep::<2, 1, false>(sampled, masks),
-        }
-        for (block, &mask) in masks.iter().enumerate() {
-            let mut mask = mask;
-            while mask != 0 {
-                let at = first + (block * 64 + mask.trailing_zeros() as usize) * s;
-                mask &= mask - 1;
-                let gram = load(&bytes[at..at + q]) | self.fold;
-                self.buckets.look_up(hash(gram), |value| hit(at, value));
+        let masks = self.sweep(sampled, &mut probes.masks);
+        let (passed, mut count) = (&mut probes.passed, 0);
+        for (block, eights) in masks.chunks(8).enumerate() {
+            let mut answers = word(eights);
+            while answers != 0 {
+                let at = first + (block * 64 + answers.trailing_zeros() as usize) * s;
+                answers &= answers - 1;
+                self.buckets.prefetch(self.hash(bytes, at));
+                passed[count] = at as u32;
+                count += 1;
             }
+            if count > TOGETHER - 64 {
+                self.look_up(bytes, &passed[..count], &mut probes.registered, &coming, hit);
+                count = 0;
+            }
+        }
+        self.look_up(bytes, &passed[..count], &mut probes.registered, &coming, hit);
+    }
+
+    /// The hash of the gram at `at`.
+    #[inline]
+    fn hash(&self, bytes: &[u8], at: usize) -> u64 {
+        hash(load(&bytes[at..at + self.shape.q()]) | self.fold)
+    }
+
+    fn sweep<'a>(&self, bytes: &[u8], masks: &'a mut [u8]) -> &'a [u8] {
+        let sweep = match self.shape {
+            Shape::Q8S8 => sweep::<8, 8>,
+            Shape::Q8S4 => sweep::<8, 4>,
+            Shape::Q4S4 => sweep::<4, 4>,
+            Shape::Q4S2 => sweep::<4, 2>,
+            Shape::Q4S1 => sweep::<4, 1>,
+            Shape::Q2S1 => sweep::<2, 1>,
+        };
+        sweep(self.path, &self.filter, self.fold, bytes, masks)
+    }
+
+    /// Looks up the grams that passed.
+    fn look_up(
+        &self,
+        bytes: &[u8],
+        passed: &[u32],
+        registered: &mut Vec<(u32, u32)>,
+        coming: &impl Fn(u32),
+        hit: &mut impl FnMut(usize, u32),
+    ) {
+        for &at in passed {
+            self.buckets.look_up(self.hash(bytes, at as usize), |value| {
+                coming(value);
+                registered.push((at, value));
+            });
+        }
+        for (at, value) in registered.drain(..) {
+            hit(at as usize, value);
         }
     }
 
@@ -183,58 +212,11 @@ impl Tier {
             }
         }
     }
-
-    /// Looks at every `S`-th offset and appends the answers, 64 a word.
-    fn sweep<const Q: usize, const S: usize, const SINGLE: bool>(&self, bytes: &[u8], masks: &mut Vec<u64>) {
-        let looks = (bytes.len() - Q) / S + 1;
-        let mut rest = bytes;
-        for _ in 0..looks / 64 {
-            masks.push(self.block::<Q, S, SINGLE>(rest, 64));
-            rest = rest.get(64 * S..).unwrap_or(&[]);
-        }
-        let count = looks % 64;
-        if count > 0 {
-            masks.push(self.block::<Q, S, SINGLE>(rest, count) >> (64 - count));
-        }
-    }
-
-    /// The answers of `count` looks, the last in the highest bit.
-    #[inline(always)]
-    fn block<const Q: usize, const S: usize, const SINGLE: bool>(&self, bytes: &[u8], count: usize) -> u64 {
-        let filter = self.filter.as_slice();
-        let mask = filter.len() as u64 - 1;
-        let bytes = &bytes[..(count - 1) * S + Q];
-        let look = |number: usize| {
-            let hash = hash(load_q::<Q>(bytes, number * S) | self.fold);
-            let word = filter[word(hash, mask)];
-            let pass = if SINGLE {
-                word >> (hash >> 58)
-            } else {
-                (word >> (hash >> 58)) & (word >> ((hash >> 52) & 63)) & (word >> ((hash >> 46) & 63))
-            };
-            pass & 1
-        };
-        // Shifted in from below, which is one addition; shifting in from above is a slow instruction on some machines.
-        let mut answers = 0u64;
-        let fours = count / 4 * 4;
-        for number in (0..fours).step_by(4) {
-            let four = look(number) << 3 | look(number + 1) << 2 | look(number + 2) << 1 | look(number + 3);
-            answers = answers << 4 | four;
-        }
-        for number in fours..count {
-            answers = answers << 1 | look(number);
-        }
-        answers.reverse_bits()
-    }
 }
 
-#[inline]
-fn load_q<const Q: usize>(bytes: &[u8], at: usize) -> u64 {
-    match Q {
-        8 => bytes[at..at + 8].try_into().map_or(0, u64::from_le_bytes),
-        4 => bytes[at..at + 4].try_into().map_or(0, |four| u64::from(u32::from_le_bytes(four))),
-        _ => bytes[at..at + 2].try_into().map_or(0, |two| u64::from(u16::from_le_bytes(two))),
-    }
+/// Up to eight bytes as a number.
+fn word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or_else(|| load(bytes), |eight| u64::from_le_bytes(*eight))
 }
 
 fn load(gram: &[u8]) -> u64 {
@@ -248,17 +230,4 @@ fn load(gram: &[u8]) -> u64 {
 fn hash(gram: u64) -> u64 {
     let product = u128::from(gram ^ 0x2545_f491_4f6c_dd1d) * 0x9e37_79b9_7f4a_7c15;
     (product as u64) ^ ((product >> 64) as u64)
-}
-
-#[inline]
-fn word(hash: u64, mask: u64) -> usize {
-    ((hash >> 16) & mask) as usize
-}
-
-fn first(hash: u64) -> u64 {
-    1 << (hash >> 58)
-}
-
-fn all_three(hash: u64) -> u64 {
-    1 << (hash >> 58) | 1 << ((hash >> 52) & 63) | 1 << ((hash >> 46) & 63)
 }

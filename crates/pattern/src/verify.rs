@@ -55,8 +55,6 @@ pub(crate) struct Work {
     pub(crate) matches: Vec<Match>,
     /// Threads that wait for more input.
     pub(crate) parked: Vec<Thread>,
-    /// The answers of a tier's filter.
-    pub(crate) masks: Vec<u64>,
     stack: Vec<(u32, u64)>,
     met: Vec<(u32, u64)>,
 }

@@ -1,0 +1,142 @@
+//! The sweep: which of the sampled offsets hold a q-gram that the filter lets pass.
+//!
+//! One bit an offset, eight a byte, without a branch. There is one such function for each [`Path`], and all give the
+//! same answers from the same tables.
+
+use crate::filter::Filter;
+#[cfg(target_arch = "x86_64")]
+use crate::vector;
+
+/// Which instructions the sweep is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// Those that every machine has.
+    Portable,
+    /// AVX2 of x86-64: eight offsets at a time.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Path {
+    /// The paths that this machine can go, the slowest first.
+    pub fn available() -> Vec<Path> {
+        let mut paths = vec![Path::Portable];
+        #[cfg(target_arch = "x86_64")]
+        if vector::is_supported() {
+            paths.push(Path::Avx2);
+        }
+        paths
+    }
+
+    /// The fastest path of this machine.
+    pub fn best() -> Path {
+        Path::available().pop().unwrap_or(Path::Portable)
+    }
+}
+
+/// Looks at every `S`-th offset of `bytes` for the `Q` bytes there, each or'ed with those of `fold`, and returns the
+/// answers, for which there is room in `masks`.
+pub(crate) fn sweep<'a, const Q: usize, const S: usize>(
+    path: Path,
+    filter: &Filter,
+    fold: u64,
+    bytes: &[u8],
+    masks: &'a mut [u8],
+) -> &'a [u8] {
+    let looks = bytes.len().checked_sub(Q).map_or(0, |room| room / S + 1);
+    let masks = &mut masks[..looks.div_ceil(8)];
+    let done = match path {
+        Path::Portable => 0,
+        #[cfg(target_arch = "x86_64")]
+        Path::Avx2 => vector::sweep::<Q, S>(filter, fold as u32, bytes, masks),
+    };
+    let rest = bytes.get(done * 8 * S..).unwrap_or(&[]);
+    for (group, mask) in masks[done..].iter_mut().enumerate() {
+        let group = rest.get(group * 8 * S..).unwrap_or(&[]);
+        *mask = eight::<Q, S>(filter, fold, group);
+    }
+    masks
+}
+
+/// Brings the cache line of `item` nearer, where the machine can be asked to.
+#[inline(always)]
+pub(crate) fn prefetch<T>(item: &T) {
+    #[cfg(target_arch = "x86_64")]
+    vector::prefetch(item);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = item;
+}
+
+/// The answers for the first eight offsets, or as many as there are.
+#[inline(always)]
+fn eight<const Q: usize, const S: usize>(filter: &Filter, fold: u64, bytes: &[u8]) -> u8 {
+    let look = |number: usize| match bytes.get(number * S..number * S + Q) {
+        Some(gram) => u8::from(filter.passes(load::<Q>(gram) | fold)) << number,
+        None => 0,
+    };
+    // Written out so that the eight loads from the filter overlap.
+    look(0) | look(1) | look(2) | look(3) | look(4) | look(5) | look(6) | look(7)
+}
+
+/// The first `Q` bytes, 8 at most, as a number.
+#[inline(always)]
+pub(crate) fn load<const Q: usize>(gram: &[u8]) -> u64 {
+    match Q {
+        8 => gram.first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight)),
+        4 => gram.first_chunk().map_or(0, |four| u64::from(u32::from_le_bytes(*four))),
+        _ => gram.first_chunk().map_or(0, |two| u64::from(u16::from_le_bytes(*two))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOLD: u64 = 0x2020_2020_2020_2020;
+
+    /// Bytes of which each gram recurs now and then.
+    fn sample(length: usize) -> Vec<u8> {
+        let mut state = 7u32;
+        let next = move || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            b"AaBb\0\xff"[(state >> 16) as usize % 6]
+        };
+        std::iter::repeat_with(next).take(length).collect()
+    }
+
+    /// Every path against the definition, for one shape.
+    fn agrees<const Q: usize, const S: usize>() {
+        let data = sample(700);
+        let fold_q = FOLD & (u64::MAX >> (64 - 8 * Q));
+        for fold in [0, fold_q] {
+            let grams: Vec<u64> =
+                data.windows(Q).rev().step_by(5).take(30).map(|gram| load::<Q>(gram) | fold).collect();
+            let filter = Filter::new(&grams);
+            for length in (0..200).chain([699, 700]) {
+                let bytes = &data[700 - length..];
+                let wanted: Vec<bool> =
+                    bytes.windows(Q).step_by(S).map(|gram| filter.passes(load::<Q>(gram) | fold)).collect();
+                let count = wanted.len();
+                assert!(length < 100 || wanted.contains(&true) && (Q == 2 || wanted.contains(&false)));
+                for path in Path::available() {
+                    let mut masks = [0xaa; 100];
+                    let masks = sweep::<Q, S>(path, &filter, fold, bytes, &mut masks);
+                    let got: Vec<bool> =
+                        (0..masks.len() * 8).map(|number| masks[number / 8] >> (number % 8) & 1 == 1).collect();
+                    assert_eq!(&got[..count], wanted, "{path:?} Q{Q}S{S} {length} {fold:x}");
+                    assert!(!got[count..].contains(&true), "{path:?} looks past the end");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_path_gives_the_same_answers() {
+        agrees::<8, 8>();
+        agrees::<8, 4>();
+        agrees::<4, 4>();
+        agrees::<4, 2>();
+        agrees::<4, 1>();
+        agrees::<2, 1>();
+    }
+}
