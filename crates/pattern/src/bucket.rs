@@ -68,9 +68,9 @@ impl Buckets {
         prefetch(&self.buckets[self.home(hash)]);
     }
 
-    /// Calls `hit` with each value whose tag is that of `hash`.
+    /// Calls `hit` with each value whose tag is that of `hash`, until it says no.
     #[inline]
-    pub(crate) fn look_up(&self, hash: u64, mut hit: impl FnMut(u32)) {
+    pub(crate) fn look_up(&self, hash: u64, mut hit: impl FnMut(u32) -> bool) {
         let wanted = tag(hash);
         let mut at = self.home(hash);
         loop {
@@ -82,7 +82,9 @@ impl Buckets {
             }
             hits &= (1 << used) - 1;
             while hits != 0 {
-                hit(bucket.values[hits.trailing_zeros() as usize]);
+                if !hit(bucket.values[hits.trailing_zeros() as usize]) {
+                    return;
+                }
                 hits &= hits - 1;
             }
             at = (bucket.next >> 4) as usize;
@@ -115,8 +117,17 @@ mod tests {
         let entries: Vec<(u64, u32)> = (0..1000).map(|value| (0xabcd_1234, value)).collect();
         let table = Buckets::new(&entries);
         let mut got = Vec::new();
-        table.look_up(0xabcd_1234, |value| got.push(value));
+        table.look_up(0xabcd_1234, |value| {
+            got.push(value);
+            true
+        });
         assert_eq!(got, (0..1000).collect::<Vec<_>>());
         table.look_up(0xabcd_1235, |_| panic!("another tag"));
+        let mut count = 0;
+        table.look_up(0xabcd_1234, |_| {
+            count += 1;
+            count < 25
+        });
+        assert_eq!(count, 25);
     }
 }

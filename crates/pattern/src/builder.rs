@@ -75,6 +75,7 @@ pub struct Builder {
     /// Parts by their encoding.
     known: HashMap<Box<[u8]>, PartId, BuildHasherDefault<DefaultHasher>>,
     count: u32,
+    digest: Digest,
 }
 
 impl Builder {
@@ -129,6 +130,7 @@ impl Builder {
             }
             (None, None) => return Err(Refusal::NoAnchor),
         }
+        self.digest.update(&code);
         self.known.insert(code.into_boxed_slice(), self.count);
         self.count += 1;
         Ok(self.count - 1)
@@ -157,6 +159,7 @@ impl Builder {
             programs: self.programs,
             pinned: self.pinned,
             parts: self.count,
+            digest: self.digest.0,
         }
     }
 
@@ -170,6 +173,29 @@ impl Builder {
             for (anchor, (shorter, _)) in middle.into_iter().zip(shorter) {
                 *anchor = shorter;
             }
+        }
+    }
+}
+
+/// A digest of all parts in order, to tell databases apart; no defence against those made to collide.
+#[derive(Debug)]
+struct Digest(u64);
+
+impl Default for Digest {
+    /// Programs of another version may be numbered otherwise.
+    fn default() -> Digest {
+        let mut digest = Digest(0xcbf2_9ce4_8422_2325);
+        digest.update(env!("CARGO_PKG_VERSION").as_bytes());
+        digest
+    }
+}
+
+impl Digest {
+    /// FNV-1a over the bytes and their number.
+    fn update(&mut self, bytes: &[u8]) {
+        let length = (bytes.len() as u64).to_le_bytes();
+        for &byte in length.iter().chain(bytes) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Fuzz body: patterns, stream and cuts from one input.
 
-use crate::{Builder, ByteSet, Edge, Match, PartId, Patterns, Piece, State, find_all};
+use crate::{Builder, ByteSet, Edge, Match, PartId, Path, Patterns, Piece, State, find_all};
 
 /// Fuzz body: the first bytes describe a few parts and a cut, the rest is the stream. Scanned in pieces it must tell
 /// what the naive matcher finds, in order.
@@ -21,6 +21,9 @@ pub fn fuzz_pattern(data: &[u8]) {
     let stream = &script.0[..script.0.len().min(4096)];
     let patterns = builder.build();
     let told = scan(&patterns, stream, piece);
+    for path in Path::available() {
+        assert_eq!(scan(&patterns.clone().on(path), stream, piece), told, "{path:?}");
+    }
     assert!(told.windows(2).all(|pair| pair[0].known <= pair[1].known), "out of order");
     for (part, pieces) in parts {
         let of_part = told.iter().filter(|found| found.part == part);

@@ -20,12 +20,14 @@
 //! looks at what follows), and that order does not depend on how the stream is cut.
 //!
 //! # Bounds
-//! A [`State`] is [`State::BYTES_AT_REST`] bytes plus at most [`PENDING_MAX`] parked verifications. When there would
-//! be more, the surplus is counted by [`State::lost`], never dropped silently: some match may then be missed.
+//! A [`State`] is [`State::BYTES_AT_REST`] bytes plus at most [`PENDING_MAX`] parked verifications, and each byte of the
+//! stream pays for a few units of work. What goes beyond either is counted by [`State::lost`], never dropped silently:
+//! some match may then be missed.
 #![deny(unsafe_code)]
 
 mod anchor;
 mod bucket;
+mod budget;
 mod builder;
 mod entry;
 mod filter;
@@ -36,6 +38,7 @@ mod piece;
 mod program;
 mod rarity;
 mod state;
+mod stored;
 mod sweep;
 mod tier;
 #[cfg(target_arch = "x86_64")]
@@ -48,4 +51,5 @@ pub use naive::find_all;
 pub use patterns::{Match, Patterns};
 pub use piece::{ByteSet, Edge, Piece};
 pub use state::{PENDING_MAX, State};
+pub use stored::BadState;
 pub use sweep::Path;

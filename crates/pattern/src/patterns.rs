@@ -1,5 +1,6 @@
 //! The compiled patterns and the scan.
 
+use crate::budget::Budget;
 use crate::entry::Entry;
 use crate::program::Programs;
 use crate::state::{HISTORY, State};
@@ -39,6 +40,8 @@ pub struct Patterns {
     pub(crate) programs: Programs,
     pub(crate) pinned: Vec<Pinned>,
     pub(crate) parts: u32,
+    /// Tells these patterns from others.
+    pub(crate) digest: u64,
 }
 
 /// What a scan needs between its beginning and its return.
@@ -132,12 +135,18 @@ impl Patterns {
     ) {
         let Scratch { probes, work } = scratch;
         let before = state.position;
-        self.resume(state, view, work);
-        self.try_pinned(view, before, work);
+        let budget = &Budget::new(state.work_left);
+        budget.earn(view.bytes.len() - fresh);
+        let earned = budget.left();
+        self.resume(state, view, budget, work);
+        self.try_pinned(view, before, budget, work);
         for tier in &self.tiers {
-            let coming = |value: u32| prefetch(&self.entries[(value >> 3) as usize]);
+            let coming = |value: u32| {
+                prefetch(&self.entries[(value >> 3) as usize]);
+                budget.spend(1)
+            };
             tier.probe((view.bytes, view.base, fresh), probes, coming, &mut |at, value| {
-                self.candidate(view, at, value, work);
+                self.candidate(view, at, value, budget, work);
             });
         }
         // Alternatives of one part may have led several threads to the same place.
@@ -146,35 +155,38 @@ impl Patterns {
         for thread in work.parked.drain(..) {
             state.park(thread);
         }
+        state.lost = state.lost.saturating_add(budget.take_lost());
+        state.work_left = budget.left();
+        state.work = state.work.saturating_add(earned - budget.left());
         state.position = view.end();
         tell(work, before, view.last, hit);
     }
 
-    fn resume(&self, state: &mut State, view: View<'_>, work: &mut Work) {
+    fn resume(&self, state: &mut State, view: View<'_>, budget: &Budget, work: &mut Work) {
         if state.parked.is_empty() {
             return;
         }
         let waiting = std::mem::take(&mut state.parked);
         for thread in &waiting {
             let offset = state.position - u64::from(thread.lag);
-            self.programs.run(view, thread.start, thread.op, offset, work);
+            self.programs.run(view, thread.start, thread.op, offset, budget, work);
         }
         state.parked = waiting;
         state.parked.clear();
     }
 
-    fn try_pinned(&self, view: View<'_>, before: u64, work: &mut Work) {
+    fn try_pinned(&self, view: View<'_>, before: u64, budget: &Budget, work: &mut Work) {
         let due = self.pinned.partition_point(|pinned| pinned.offset < before);
         for pinned in &self.pinned[due..] {
             if pinned.offset >= view.end() {
                 return;
             }
-            self.programs.run(view, pinned.offset, pinned.op, pinned.offset, work);
+            self.programs.run(view, pinned.offset, pinned.op, pinned.offset, budget, work);
         }
     }
 
     /// A q-gram of an anchor may stand at `at`.
-    fn candidate(&self, view: View<'_>, at: usize, value: u32, work: &mut Work) {
+    fn candidate(&self, view: View<'_>, at: usize, value: u32, budget: &Budget, work: &mut Work) {
         let entry = &self.entries[(value >> 3) as usize];
         let Some(window) = at.checked_sub((value & 7) as usize) else {
             return;
@@ -185,7 +197,7 @@ impl Patterns {
         for &distance in entry.distances(&self.distances) {
             if let Some(start) = window.checked_sub(usize::from(distance)) {
                 let start = view.base + start as u64;
-                self.programs.run(view, start, entry.op, start, work);
+                self.programs.run(view, start, entry.op, start, budget, work);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The state of one scan: a plain value that can be cloned and kept.
 
+use crate::budget::STORE_MAX;
 use crate::verify::Thread;
 
 /// The most verifications that are parked at the end of a segment: 12 kB.
@@ -19,6 +20,10 @@ pub struct State {
     pub(crate) kept: usize,
     pub(crate) parked: Vec<Thread>,
     pub(crate) lost: u64,
+    /// Work that is paid for and not yet done.
+    pub(crate) work_left: u64,
+    /// Work done.
+    pub(crate) work: u64,
 }
 
 impl State {
@@ -27,7 +32,15 @@ impl State {
 
     /// The start of a stream.
     pub fn new() -> State {
-        State { position: 0, tail: [0; 2 * HISTORY], kept: 0, parked: Vec::new(), lost: 0 }
+        State {
+            position: 0,
+            tail: [0; 2 * HISTORY],
+            kept: 0,
+            parked: Vec::new(),
+            lost: 0,
+            work_left: STORE_MAX,
+            work: 0,
+        }
     }
 
     /// How many bytes have been scanned.
@@ -35,10 +48,15 @@ impl State {
         self.position
     }
 
-    /// How many verifications were given up because [`PENDING_MAX`] were parked already. If it is not 0, matches may
-    /// have been missed.
+    /// How many verifications were given up because [`PENDING_MAX`] were parked already, or because the stream had
+    /// caused more work than it pays for. If it is not 0, matches may have been missed.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// The work that was done beside sweeping, in units of about as long as it takes to sweep ten bytes.
+    pub fn work(&self) -> u64 {
+        self.work
     }
 
     /// Appends to the tail, forgetting what is older than the history. No more than [`HISTORY`] bytes at once.
@@ -65,7 +83,7 @@ impl State {
         if self.parked.len() < PENDING_MAX {
             self.parked.push(thread);
         } else {
-            self.lost += 1;
+            self.lost = self.lost.saturating_add(1);
         }
     }
 }

@@ -70,12 +70,20 @@ pub(crate) fn prefetch<T>(item: &T) {
 /// The answers for the first eight offsets, or as many as there are.
 #[inline(always)]
 fn eight<const Q: usize, const S: usize>(filter: &Filter, fold: u64, bytes: &[u8]) -> u8 {
-    let look = |number: usize| match bytes.get(number * S..number * S + Q) {
-        Some(gram) => u8::from(filter.passes(load::<Q>(gram) | fold)) << number,
-        None => 0,
+    // So that the compiler sees that short grams have no high half.
+    let fold = if Q == 8 { fold } else { u64::from(fold as u32) };
+    let look = |bytes: &[u8], number: usize| {
+        let gram = load::<Q>(&bytes[number * S..number * S + Q]) | fold;
+        u8::from(filter.passes(gram)) << number
     };
-    // Written out so that the eight loads from the filter overlap.
-    look(0) | look(1) | look(2) | look(3) | look(4) | look(5) | look(6) | look(7)
+    match bytes.get(..7 * S + Q) {
+        // Written out so that the eight loads from the filter overlap.
+        Some(bytes) => {
+            let low = look(bytes, 0) | look(bytes, 1) | look(bytes, 2) | look(bytes, 3);
+            low | look(bytes, 4) | look(bytes, 5) | look(bytes, 6) | look(bytes, 7)
+        }
+        None => (0..8).take_while(|number| number * S + Q <= bytes.len()).fold(0, |all, one| all | look(bytes, one)),
+    }
 }
 
 /// The first `Q` bytes, 8 at most, as a number.

@@ -127,12 +127,12 @@ impl Tier {
 
     /// Calls `hit` with the place in `bytes` and the value of each anchor whose q-gram stands at a sampled offset and
     /// ends behind `fresh`. `base` is the stream offset of `bytes`; `fresh` is a place in `bytes`. `coming` is called
-    /// with a value some time before.
+    /// with a value some time before, and says whether to go on with its gram.
     pub(crate) fn probe(
         &self,
         (bytes, base, fresh): (&[u8], u64, usize),
         probes: &mut Probes,
-        coming: impl Fn(u32),
+        coming: impl Fn(u32) -> bool,
         hit: &mut impl FnMut(usize, u32),
     ) {
         if !self.few.is_empty() {
@@ -188,13 +188,13 @@ impl Tier {
         bytes: &[u8],
         passed: &[u32],
         registered: &mut Vec<(u32, u32)>,
-        coming: &impl Fn(u32),
+        coming: &impl Fn(u32) -> bool,
         hit: &mut impl FnMut(usize, u32),
     ) {
         for &at in passed {
             self.buckets.look_up(self.hash(bytes, at as usize), |value| {
-                coming(value);
                 registered.push((at, value));
+                coming(value)
             });
         }
         for (at, value) in registered.drain(..) {

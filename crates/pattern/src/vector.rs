@@ -1,7 +1,7 @@
 //! The sweep in AVX2, and prefetching: the only unsafe code of this crate.
 //!
 //! Eight grams at a time are cut out of the stream, multiplied and tested in vectors. The eight words of the filter are
-//! fetched by plain loads: on the processors of today a gather is no faster, and with some microcode much slower.
+//! fetched by plain loads: a gather was no faster where this was measured, and with some microcode it is much slower.
 //!
 //! An AVX-512 or NEON path would be a module like this one, behind its own [`Path`](crate::Path); neither is written,
 //! since neither could be run where this was.

@@ -3,6 +3,7 @@
 //! A verification is a few [`Thread`]s. A thread that needs bytes that have not arrived is parked; alternatives split a
 //! thread, and where they meet again equal threads become one, so the work is bounded by ops times offsets.
 
+use crate::budget::Budget;
 use crate::patterns::Match;
 use crate::piece::Edge;
 use crate::program::{Op, Programs};
@@ -59,6 +60,9 @@ pub(crate) struct Work {
     met: Vec<(u32, u64)>,
 }
 
+/// Meeting places that are compared at the price of an op.
+const MET_PER_UNIT: usize = 32;
+
 /// How one op went.
 enum Outcome {
     /// On to the next op, this many bytes further.
@@ -75,18 +79,23 @@ enum Outcome {
 }
 
 impl Programs {
-    /// Runs from `op` at `offset` for a part that starts at `start`.
-    pub(crate) fn run(&self, view: View<'_>, start: u64, op: u32, offset: u64, work: &mut Work) {
+    /// Runs from `op` at `offset` for a part that starts at `start`, as far as the budget goes.
+    pub(crate) fn run(&self, view: View<'_>, start: u64, op: u32, offset: u64, budget: &Budget, work: &mut Work) {
         work.met.clear();
-        work.stack.push((op, offset));
-        while let Some((mut op, mut offset)) = work.stack.pop() {
+        let mut next = Some((op, offset));
+        while let Some((mut op, mut offset)) = next {
             loop {
+                if !budget.spend(1) {
+                    work.stack.clear();
+                    return;
+                }
                 match self.step(view, start, op, offset) {
                     Outcome::On(taken) => {
                         op += 1;
                         offset += taken as u64;
                     }
                     Outcome::Jump(to) => {
+                        budget.spend((work.met.len() / MET_PER_UNIT) as u64);
                         if work.met.contains(&(to, offset)) {
                             break;
                         }
@@ -111,6 +120,7 @@ impl Programs {
                     Outcome::Dead => break,
                 }
             }
+            next = work.stack.pop();
         }
     }
 

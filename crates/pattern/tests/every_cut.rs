@@ -1,6 +1,6 @@
 //! Every form of part, at every offset modulo 8, cut everywhere, against the naive matcher.
 
-use pattern::{Builder, ByteSet, Edge, Match, Patterns, Piece, State, find_all};
+use pattern::{Builder, ByteSet, Edge, Match, Path, Patterns, Piece, State, find_all};
 use proptest::prelude::*;
 
 fn alnum() -> ByteSet {
@@ -100,38 +100,49 @@ fn compile(forms: &[(Vec<Piece>, &str)]) -> Patterns {
     builder.build()
 }
 
+/// The patterns of these forms on every path that this machine has.
+fn on_every_path(forms: &[(Vec<Piece>, &str)]) -> impl Iterator<Item = Patterns> {
+    let patterns = compile(forms);
+    Path::available().into_iter().map(move |path| patterns.clone().on(path))
+}
+
 #[test]
-fn every_form_is_found_at_every_offset_whatever_the_cut() {
+fn every_form_is_found_at_every_offset_whatever_the_cut_on_every_path() {
     let forms = forms();
-    let patterns = compile(&forms);
-    for (index, (part, text)) in forms.iter().enumerate() {
-        let text = match (index, text.is_empty()) {
-            (11, _) => format!("far{}end", "-".repeat(200)),
-            (_, true) => "long".repeat(80),
-            _ => (*text).to_owned(),
-        };
-        assert!(!find_all(part, text.as_bytes()).is_empty() || index == 16, "{text:?}");
-        for offset in 0..8 {
-            let mut stream = vec![b'-'; offset + 3];
-            stream.extend_from_slice(text.as_bytes());
-            stream.extend_from_slice(b"--");
-            let wanted = expected(&forms, &stream);
-            let whole = collect(&patterns, &[&stream]);
-            assert_eq!(flat(&whole), wanted, "{text:?} at {offset}");
-            for cut in 0..stream.len() {
-                let (one, two) = stream.split_at(cut);
-                assert_eq!(collect(&patterns, &[one, two]), whole, "{text:?} at {offset} cut at {cut}");
+    for patterns in on_every_path(&forms) {
+        for (index, (part, text)) in forms.iter().enumerate() {
+            let text = match (index, text.is_empty()) {
+                (11, _) => format!("far{}end", "-".repeat(200)),
+                (_, true) => "long".repeat(80),
+                _ => (*text).to_owned(),
+            };
+            assert!(!find_all(part, text.as_bytes()).is_empty() || index == 16, "{text:?}");
+            for offset in 0..8 {
+                every_cut(&patterns, &forms, &text, offset);
             }
-            let single: Vec<&[u8]> = stream.chunks(1).collect();
-            assert_eq!(collect(&patterns, &single), whole);
         }
     }
+}
+
+/// The text at that offset, with enough before and behind it that whole vectors of grams are looked at.
+fn every_cut(patterns: &Patterns, forms: &[(Vec<Piece>, &str)], text: &str, offset: usize) {
+    let mut stream = vec![b'-'; offset + 67];
+    stream.extend_from_slice(text.as_bytes());
+    stream.extend_from_slice(&[b'-'; 70]);
+    let wanted = expected(forms, &stream);
+    let whole = collect(patterns, &[&stream]);
+    assert_eq!(flat(&whole), wanted, "{text:?} at {offset}");
+    for cut in 0..stream.len() {
+        let (one, two) = stream.split_at(cut);
+        assert_eq!(collect(patterns, &[one, two]), whole, "{text:?} at {offset} cut at {cut}");
+    }
+    let single: Vec<&[u8]> = stream.chunks(1).collect();
+    assert_eq!(collect(patterns, &single), whole);
 }
 
 #[test]
 fn matches_across_large_segments_are_found_in_the_same_order() {
     let forms = forms();
-    let patterns = compile(&forms);
     let mut stream = Vec::new();
     while stream.len() < 60_000 {
         for (_, text) in &forms {
@@ -140,11 +151,14 @@ fn matches_across_large_segments_are_found_in_the_same_order() {
         }
         stream.extend_from_slice("long".repeat(90).as_bytes());
     }
-    let whole = collect(&patterns, &[&stream]);
-    assert_eq!(flat(&whole), expected(&forms, &stream));
-    for size in [100, 255, 256, 257, 300, 511, 1000, 8191, 8192, 8193, 20_000] {
-        let segments: Vec<&[u8]> = stream.chunks(size).collect();
-        assert_eq!(collect(&patterns, &segments), whole, "segments of {size}");
+    let wanted = expected(&forms, &stream);
+    for patterns in on_every_path(&forms) {
+        let whole = collect(&patterns, &[&stream]);
+        assert_eq!(flat(&whole), wanted);
+        for size in [100, 255, 256, 257, 300, 511, 1000, 8191, 8192, 8193, 20_000] {
+            let segments: Vec<&[u8]> = stream.chunks(size).collect();
+            assert_eq!(collect(&patterns, &segments), whole, "segments of {size}");
+        }
     }
 }
 
@@ -177,6 +191,29 @@ fn what_is_too_much_to_park_is_counted() {
     let mut state = State::new();
     patterns.scan(&mut state, b"zq", &mut |_| {});
     assert_eq!(state.lost(), 2000 - pattern::PENDING_MAX as u64);
+}
+
+#[test]
+fn a_stream_made_of_anchors_is_not_worked_on_without_bound_and_that_is_counted() {
+    let mut builder = Builder::new();
+    for number in 0..5000u32 {
+        let mut part = bytes("a window that all have ");
+        part.extend(Piece::bytes(format!("{number}").as_bytes()));
+        builder.add(&part).expect("a part");
+    }
+    let patterns = builder.build();
+    let stream = "a window that all have ".repeat(5000);
+    let mut state = State::new();
+    patterns.scan(&mut state, b"a window that all have nothing behind", &mut |_| {});
+    assert_eq!(state.lost(), 0, "a burst is worked off");
+    patterns.scan(&mut state, stream.as_bytes(), &mut |_| {});
+    assert!(state.lost() > 0);
+    assert!(state.work() < (1 << 20) + 4 * state.position() + 1000, "{}", state.work());
+    let lost = state.lost();
+    patterns.scan(&mut state, &vec![b'.'; 1 << 20], &mut |_| {});
+    let mut told = 0;
+    patterns.scan(&mut state, b"a window that all have 4711.", &mut |_| told += 1);
+    assert_eq!((told, state.lost()), (4, lost), "what follows pays for itself again");
 }
 
 proptest! {

@@ -30,6 +30,8 @@ pub struct Scan {
     sides: [Option<Box<Side>>; 2],
     running: Running,
     position: u64,
+    /// The work of matching that fuel was burned for.
+    work: u64,
     executable: Option<Executable>,
     told: VecDeque<Finding>,
     /// The names of the signatures told so far: several signatures may have one name.
@@ -60,6 +62,7 @@ impl Scan {
             file_type,
             container: None,
             position: 0,
+            work: 0,
             told: VecDeque::new(),
             names_told: Vec::new(),
             ended: false,
@@ -101,6 +104,13 @@ impl Scan {
         let (held, bytes) = executable.take(&self.database, bytes);
         self.look(&held);
         self.look(bytes);
+    }
+
+    /// The work that matching did since this was asked last, beside reading every byte.
+    fn take_work(&mut self) -> usize {
+        let work: u64 = self.sides.iter().flatten().map(|side| side.state.work()).sum();
+        let before = std::mem::replace(&mut self.work, work);
+        usize::try_from(work - before).unwrap_or(usize::MAX)
     }
 
     /// Matches bytes against all tables.
@@ -194,6 +204,7 @@ impl Stage for Scan {
             taken += piece.len();
         }
         fuel.burn(taken);
+        fuel.burn(self.take_work());
         match self.told.pop_front() {
             Some(finding) => {
                 fuel.burn(1);
