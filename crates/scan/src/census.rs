@@ -64,6 +64,13 @@ pub enum Bound {
     PartsBeforeEnd,
     /// It is a digest of a section; of sections that lie over each other eight are followed.
     Sections,
+    /// It runs a regular expression over the first megabyte, in a million steps back. Beyond it the finding is
+    /// `Heuristics.Limits.Exceeded.Pcre`.
+    Content,
+    /// It reads bytes that stand up to 8 kB before the place where a match is known, or anywhere behind it.
+    Beside,
+    /// It has a macro subsignature: 64 starts of the members of a group are remembered.
+    Macros,
 }
 
 impl Bound {
@@ -72,6 +79,9 @@ impl Bound {
         match self {
             Bound::Head => "the head of an executable within its first 64 kB",
             Bound::PartsBeforeEnd => "64 starts of a body of several parts before the end",
+            Bound::Content => "regular expressions over the first megabyte",
+            Bound::Beside => "bytes up to 8 kB before a match",
+            Bound::Macros => "64 starts of the members of a macro group",
             Bound::Sections => "eight sections over each other",
         }
     }
@@ -96,6 +106,15 @@ impl Class {
         let logic = signature.logic.as_ref();
         if bodies.iter().any(|body| body.location.needs_layout()) || logic.is_some_and(Logic::needs_layout) {
             return Class::Bounded(Bound::Head);
+        }
+        if logic.is_some_and(|logic| !logic.expressions.is_empty()) {
+            return Class::Bounded(Bound::Content);
+        }
+        if logic.is_some_and(|logic| !logic.compares.is_empty()) {
+            return Class::Bounded(Bound::Beside);
+        }
+        if logic.is_some_and(|logic| !logic.macros.is_empty()) {
+            return Class::Bounded(Bound::Macros);
         }
         if bodies.iter().any(|body| from_end(body) && body.parts.len() > 1) {
             return Class::Bounded(Bound::PartsBeforeEnd);

@@ -13,7 +13,9 @@ use stream::FileType;
 use crate::ends::{Ends, RUNS_MAX};
 use crate::layout::Layout;
 use crate::location::Location;
-use crate::table::{Chain, Link, Table, User};
+use crate::rule::{Content, RuleState};
+use crate::signature::Logic;
+use crate::table::{Chain, Link, Rule, Table, User};
 
 /// The most chains, and the most logical signatures, that are followed at a time in one stream.
 const FOLLOWED_MAX: usize = 32_768;
@@ -25,6 +27,9 @@ const PLACED_RUNS_MAX: usize = 32_768;
 
 /// The most starts of one chain before the end of a stream that are counted.
 const PLACED_MAX: usize = 65_536;
+
+/// How long a member of a macro group, or a subsignature before one, may be to be found beside the other in any case.
+const MEMBER_BYTES_MAX: u64 = 1 << 16;
 
 /// Signature and chain numbers are spread by one multiplication.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,6 +69,10 @@ pub(crate) struct Hit {
 pub(crate) struct Follower {
     chains: Map<ChainState>,
     rules: Map<RuleState>,
+    /// The starts of the members of each macro group.
+    groups: Map<Ends>,
+    /// Readings that wait for bytes: signature, and which of its comparisons.
+    reading: Vec<(u32, usize)>,
     told: HashSet<u32, BuildHasherDefault<NumberHasher>>,
     /// Runs of starts beyond what each chain may have.
     placed_runs: usize,
@@ -77,24 +86,13 @@ struct ChainState {
     complete: Ends,
 }
 
-#[derive(Debug, Clone)]
-struct RuleState {
-    counts: Box<[Count]>,
-    first: u64,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Count {
-    count: u32,
-    last_start: u64,
-}
-
 /// What a follower needs to know of the stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) table: &'a Table,
     pub(crate) layout: Option<&'a Layout>,
-    pub(crate) container: Option<FileType>,
+    /// The containers that the stream lies in, the innermost last.
+    pub(crate) containers: &'a [FileType],
 }
 
 impl Follower {
@@ -202,39 +200,96 @@ impl Follower {
             self.placed_runs += usize::from(state.complete.runs() > before.max(RUNS_MAX));
             return;
         }
-        self.count(context, chain, start, found.known, hits);
+        if let Location::Group(group) = chain.location {
+            return self.in_group(context, group, start, found.known, hits);
+        }
+        let counted = Counted { signature: chain.signature, sub: chain.sub, start, known: found.known };
+        self.count(context, counted, hits);
     }
 
-    /// A body matched for good.
-    fn count(&mut self, context: Context<'_>, chain: &Chain, start: u64, known: u64, hits: &mut Vec<Hit>) {
-        let signature = chain.signature;
-        let Some(number) = context.table.signatures[signature as usize].rule else {
+    /// A body matched for good, or what stands for one.
+    fn count(&mut self, context: Context<'_>, counted: Counted, hits: &mut Vec<Hit>) {
+        let Counted { signature, sub, start, known } = counted;
+        let Some(Rule { logic, early }) = context.table.rule(signature) else {
             self.tell(signature, start, known, hits);
             return;
         };
-        let rule = &context.table.rules[number as usize];
-        let logic = &rule.logic;
         if self.rules.len() >= FOLLOWED_MAX && !self.rules.contains_key(&signature) {
             self.lost += 1;
             return;
         }
-        let state = self.rules.entry(signature).or_insert_with(|| RuleState {
-            counts: vec![Count::default(); usize::from(logic.subs)].into_boxed_slice(),
-            first: start,
-        });
-        let Some(count) = state.counts.get_mut(usize::from(chain.sub)) else {
-            return;
-        };
-        if count.count > 0 && count.last_start == start {
+        let state = self.rules.entry(signature).or_insert_with(|| RuleState::new(logic, start));
+        if !state.count(sub, start) {
             return;
         }
-        count.count = count.count.saturating_add(1);
-        count.last_start = start;
-        let container = logic.container.is_none_or(|wanted| wanted.admits(context.container));
-        let first = state.first;
-        if rule.early && container && logic.expression.holds(|sub| count_of(&state.counts, sub)) {
+        for (index, compare) in logic.compares.iter().enumerate().filter(|(_, compare)| compare.of == sub) {
+            self.lost += u64::from(!state.read(index, compare, start, known));
+            if !self.reading.contains(&(signature, index)) {
+                self.reading.push((signature, index));
+            }
+        }
+        if *early && logic.lies_in(context.containers) && logic.expression.holds(|sub| state.count_of(sub)) {
+            let first = state.first();
             self.tell(signature, first, known, hits);
         }
+        for index in (0..logic.macros.len()).filter(|&index| logic.macros[index].sub == sub + 1) {
+            self.before_macro(context, (logic, index), counted, hits);
+        }
+    }
+
+    /// The subsignature before a macro subsignature matched: members of the group may have started behind it already.
+    fn before_macro(
+        &mut self,
+        context: Context<'_>,
+        (logic, index): (&Logic, usize),
+        counted: Counted,
+        hits: &mut Vec<Hit>,
+    ) {
+        let Counted { signature, start, known, .. } = counted;
+        let one = logic.macros[index];
+        if let Some(state) = self.rules.get_mut(&signature) {
+            self.lost +=
+                u64::from(state.before(index, start, known.saturating_sub(u64::from(one.max) + MEMBER_BYTES_MAX)));
+        }
+        let starts: Option<Vec<u64>> = self.groups.get(&u32::from(one.group)).map(|starts| {
+            starts
+                .within(start.saturating_add(one.min.into()), start.saturating_add(one.max.into()))
+                .take(RUNS_MAX)
+                .collect()
+        });
+        for start in starts.unwrap_or_default() {
+            self.count(context, Counted { signature, sub: one.sub, start, known }, hits);
+        }
+    }
+
+    /// A member of a macro group matched.
+    fn in_group(&mut self, context: Context<'_>, group: u8, start: u64, known: u64, hits: &mut Vec<Hit>) {
+        let starts = self.groups.entry(group.into()).or_default();
+        starts.forget(known.saturating_sub(2 * MEMBER_BYTES_MAX));
+        self.lost += u64::from(starts.push(start, start));
+        for (signature, index) in context.table.macros(group) {
+            let (Some(rule), Some(state)) = (context.table.rule(signature), self.rules.get(&signature)) else {
+                continue;
+            };
+            let one = rule.logic.macros[index];
+            if state.is_before(index, start.saturating_sub(one.max.into()), start.checked_sub(one.min.into())) {
+                self.count(context, Counted { signature, sub: one.sub, start, known }, hits);
+            }
+        }
+    }
+
+    /// Hands bytes of the stream, which stand at `offset`, to the readings that wait for some.
+    pub(crate) fn supply(&mut self, offset: u64, bytes: &[u8]) {
+        let rules = &mut self.rules;
+        self.reading.retain(|(signature, index)| {
+            let state = rules.get_mut(signature);
+            state.is_some_and(|state| !state.take(*index, offset, bytes))
+        });
+    }
+
+    /// Whether a reading waits for bytes.
+    pub(crate) fn is_reading(&self) -> bool {
+        !self.reading.is_empty()
     }
 
     fn tell(&mut self, signature: u32, start: u64, known: u64, hits: &mut Vec<Hit>) {
@@ -244,7 +299,8 @@ impl Follower {
     }
 
     /// The stream has ended after `size` bytes: decides what could not be decided before.
-    pub(crate) fn finish(&mut self, context: Context<'_>, size: u64, hits: &mut Vec<Hit>) {
+    pub(crate) fn finish(&mut self, context: Context<'_>, content: &mut Content<'_>, hits: &mut Vec<Hit>) {
+        let size = content.size();
         let mut placed = Vec::new();
         for (&number, state) in &self.chains {
             let chain = &context.table.chains[number as usize];
@@ -260,38 +316,44 @@ impl Follower {
         for (number, start) in placed {
             let chain = context.table.chains[number as usize];
             if !self.told.contains(&chain.signature) {
-                self.count(context, &chain, start, size, hits);
+                let counted = Counted { signature: chain.signature, sub: chain.sub, start, known: size };
+                self.count(context, counted, hits);
             }
         }
         let mut due: Vec<u32> = self.rules.keys().copied().collect();
         due.extend(&context.table.hold_untouched);
         due.sort_unstable();
         due.dedup();
-        for signature in due {
-            if let Some(start) = self.holds_at_end(context, signature, size) {
-                self.tell(signature, start, size, hits);
+        for signature in due.into_iter().filter(|signature| !self.told.contains(signature)).collect::<Vec<_>>() {
+            let Some(Rule { logic, .. }) = context.table.rule(signature) else {
+                continue;
+            };
+            if !logic.lies_in(context.containers) || !logic.fits(size, context.layout) {
+                continue;
+            }
+            let untouched = RuleState::new(logic, 0);
+            let state = self.rules.get(&signature).unwrap_or(&untouched);
+            if state.holds_at_end(logic, context.layout, content) {
+                let first = state.first();
+                self.tell(signature, first, size, hits);
             }
         }
     }
+}
 
-    fn holds_at_end(&self, context: Context<'_>, signature: u32, size: u64) -> Option<u64> {
-        let rule = context.table.signatures.get(signature as usize)?.rule?;
-        let logic = &context.table.rules.get(rule as usize)?.logic;
-        let state = self.rules.get(&signature);
-        let fits = logic.fits(size, context.layout)
-            && logic.container.is_none_or(|wanted| wanted.admits(context.container))
-            && logic.expression.holds(|sub| state.map_or(0, |state| count_of(&state.counts, sub)));
-        fits.then(|| state.map_or(0, |state| state.first))
-    }
+/// A subsignature that matched.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    signature: u32,
+    sub: u8,
+    start: u64,
+    /// Behind how many bytes of the stream it was known.
+    known: u64,
 }
 
 /// The oldest start that still matters of a body whose place is known too late.
 fn oldest(location: Location, known: u64) -> u64 {
     location.back().map_or(0, |back| known.saturating_sub(back))
-}
-
-fn count_of(counts: &[Count], sub: u8) -> u32 {
-    counts.get(usize::from(sub)).map_or(0, |count| count.count)
 }
 
 fn chain_state<'a>(chains: &'a mut Map<ChainState>, number: u32, lost: &mut u64) -> Option<&'a mut ChainState> {

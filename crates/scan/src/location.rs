@@ -39,7 +39,12 @@ pub(crate) enum Location {
     InSection {
         index: u32,
     },
+    /// Anywhere; a match means nothing by itself, but for the macro subsignatures that speak of this group.
+    Group(u8),
 }
+
+/// How many macro groups there are.
+pub(crate) const GROUPS_MAX: u8 = 32;
 
 /// Why an offset is no [`Location`].
 #[derive(Debug, PartialEq, Eq)]
@@ -59,8 +64,12 @@ impl Location {
         if text == "VI" {
             return Err(NoLocation::Unsupported("offsets in version information"));
         }
-        if text.starts_with('$') {
-            return Err(NoLocation::Unsupported("macro groups"));
+        if let Some(group) = text.strip_prefix('$') {
+            let group: u8 = number(group).map_err(NoLocation::Malformed)?;
+            let known = group < GROUPS_MAX;
+            return known
+                .then_some(Location::Group(group))
+                .ok_or_else(|| NoLocation::Malformed(format!("there is no macro group {group}")));
         }
         let (base, shift) = match text.split_once(',') {
             Some((base, shift)) => (base, number(shift).map_err(NoLocation::Malformed)?),
@@ -136,7 +145,7 @@ impl Location {
     fn starts(self, layout: Option<&Layout>, size: Option<u64>) -> Option<RangeInclusive<u64>> {
         let sections = || layout.map(Layout::sections).unwrap_or_default();
         let (first, shift) = match self {
-            Location::Anywhere => (0, u64::MAX),
+            Location::Anywhere | Location::Group(_) => (0, u64::MAX),
             Location::Absolute { first, shift } => (first, shift),
             Location::FromEnd { back, shift } => (size?.checked_sub(back)?, shift),
             Location::Entry { delta, shift } => (layout?.entry?.checked_add_signed(delta)?, shift),
@@ -172,8 +181,8 @@ mod tests {
     #[test]
     fn what_is_no_offset_is_said_to_be_malformed_or_unsupported() {
         assert!(matches!(Location::parse("VI"), Err(NoLocation::Unsupported(_))));
-        assert!(matches!(Location::parse("$3"), Err(NoLocation::Unsupported(_))));
-        for text in ["", "x", "-1", "EOF+3", "1,", "S+1", "SEx", "99999999999999999999"] {
+        assert_eq!(Location::parse("$3"), Ok(Location::Group(3)));
+        for text in ["", "x", "$32", "-1", "EOF+3", "1,", "S+1", "SEx", "99999999999999999999"] {
             assert!(matches!(Location::parse(text), Err(NoLocation::Malformed(_))), "{text}");
         }
     }

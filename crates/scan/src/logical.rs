@@ -1,10 +1,17 @@
 //! Reading logical signatures: `name;TDB;expression;subsignature0;...`.
 
+use stream::FileType;
+
 use crate::body::number;
+use crate::compare::Compare;
 use crate::expression::{Expression, SUBSIGNATURES_MAX};
-use crate::signature::{self, FUNCTIONALITY_LEVEL, Logic, Reject, Signature, target_number};
+use crate::pcre::Pcre;
+use crate::signature::{self, FUNCTIONALITY_LEVEL, Logic, Macro, Reject, Signature, target_number};
 use crate::style::Style;
 use crate::target::Container;
+
+/// The most containers that a signature may name.
+const INTERMEDIATES_MAX: usize = 16;
 
 /// The target description block.
 #[derive(Debug, Default)]
@@ -14,6 +21,7 @@ struct Description {
     entry_point: Option<(u64, u64)>,
     sections: Option<(u64, u64)>,
     container: Option<Container>,
+    intermediates: Vec<Option<FileType>>,
 }
 
 /// Reads what follows the name.
@@ -38,13 +46,13 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
             subs.len()
         )));
     }
-    let mut bodies = Vec::new();
+    let mut all = Subsignatures::default();
     for (sub, number) in subs.iter().zip(0u8..) {
-        subsignature(sub, target, number, &mut bodies)?;
+        all.read(sub, target, number)?;
     }
     Ok(Signature {
         target,
-        bodies,
+        bodies: all.bodies,
         logic: Some(Logic {
             expression,
             subs: subs.len() as u8,
@@ -52,6 +60,10 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
             entry_point: description.entry_point,
             sections: description.sections,
             container: description.container,
+            intermediates: description.intermediates,
+            compares: all.compares,
+            macros: all.macros,
+            expressions: all.expressions,
         }),
     })
 }
@@ -74,6 +86,7 @@ impl Description {
                 "EntryPoint" => all.entry_point = Some(range(value)?),
                 "NumberOfSections" => all.sections = Some(range(value)?),
                 "Container" => all.container = Some(Container::parse(value).map_err(Reject::Unsupported)?),
+                "Intermediates" => all.intermediates = intermediates(value)?,
                 _ => {
                     return Err(Reject::Unsupported(format!("{key} in the target description")));
                 }
@@ -92,49 +105,67 @@ fn range(text: &str) -> Result<(u64, u64), Reject> {
     Ok((min, max))
 }
 
-/// Reads one subsignature; it may have more than one body.
-fn subsignature(text: &str, target: u8, sub: u8, bodies: &mut Vec<signature::Body>) -> Result<(), Reject> {
-    if let Some(kind) = special(text) {
-        return Err(Reject::Unsupported(kind.to_owned()));
+/// Reads the containers around an object, the innermost last: names with `>` between them.
+fn intermediates(text: &str) -> Result<Vec<Option<FileType>>, Reject> {
+    let containers = text.split('>').map(|name| match Container::parse(name).map_err(Reject::Unsupported)? {
+        Container::Root => Ok(None),
+        Container::Is(file_type) => Ok(Some(file_type)),
+    });
+    let containers: Vec<_> = containers.collect::<Result<_, Reject>>()?;
+    if containers.len() > INTERMEDIATES_MAX {
+        return Err(Reject::Malformed(format!("{} intermediates", containers.len())));
     }
-    let (text, modifiers) = match text.split_once("::") {
-        Some((text, modifiers)) => (text, modifiers),
-        None => (text, ""),
-    };
-    let (offset, hex) = text.rsplit_once(':').unwrap_or(("*", text));
-    let mut style = Style::default();
-    let mut ascii = false;
-    for modifier in modifiers.chars() {
-        match modifier {
-            'i' => style.caseless = true,
-            'w' => style.wide = true,
-            'f' => style.fullword = true,
-            'a' => ascii = true,
-            _ => {
-                return Err(Reject::Malformed(format!("there is no modifier {modifier:?}")));
-            }
-        }
-    }
-    bodies.push(signature::body(offset, hex, target, style, sub)?);
-    if style.wide && ascii {
-        style.wide = false;
-        bodies.push(signature::body(offset, hex, target, style, sub)?);
-    }
-    Ok(())
+    Ok(containers)
 }
 
-/// The kind of a subsignature that is no body.
-fn special(text: &str) -> Option<&'static str> {
-    if text.contains('/') {
-        return Some("PCRE subsignatures");
+/// What the subsignatures are.
+#[derive(Default)]
+struct Subsignatures {
+    bodies: Vec<signature::Body>,
+    compares: Vec<Compare>,
+    macros: Vec<Macro>,
+    expressions: Vec<Pcre>,
+}
+
+impl Subsignatures {
+    /// Reads one subsignature.
+    fn read(&mut self, text: &str, target: u8, sub: u8) -> Result<(), Reject> {
+        if Pcre::looks_like_one(text) {
+            self.expressions.push(Pcre::parse(text, sub)?);
+        } else if text.starts_with("${") {
+            self.macros.push(Macro::parse(text, sub)?);
+        } else if Compare::looks_like_one(text) {
+            self.compares.push(Compare::parse(text, sub)?);
+        } else if text.starts_with("fuzzy_img#") {
+            return Err(Reject::Unsupported("fuzzy image hashes".to_owned()));
+        } else {
+            self.body(text, target, sub)?;
+        }
+        Ok(())
     }
-    if text.starts_with("${") {
-        return Some("macro subsignatures");
+
+    /// Reads one that is a body, or the same body in two styles.
+    fn body(&mut self, text: &str, target: u8, sub: u8) -> Result<(), Reject> {
+        let (text, modifiers) = text.split_once("::").unwrap_or((text, ""));
+        let (offset, hex) = text.rsplit_once(':').unwrap_or(("*", text));
+        let mut style = Style::default();
+        let mut ascii = false;
+        for modifier in modifiers.chars() {
+            match modifier {
+                'i' => style.caseless = true,
+                'w' => style.wide = true,
+                'f' => style.fullword = true,
+                'a' => ascii = true,
+                _ => return Err(Reject::Malformed(format!("there is no modifier {modifier:?}"))),
+            }
+        }
+        self.bodies.push(signature::body(offset, hex, target, style, sub)?);
+        if style.wide && ascii {
+            style.wide = false;
+            self.bodies.push(signature::body(offset, hex, target, style, sub)?);
+        }
+        Ok(())
     }
-    if text.starts_with("fuzzy_img#") {
-        return Some("fuzzy image hashes");
-    }
-    (text.contains('#') && text.contains('(')).then_some("byte comparisons")
 }
 
 #[cfg(test)]
@@ -155,15 +186,17 @@ mod tests {
     }
 
     #[test]
+    fn subsignatures_that_are_no_bodies_are_read() {
+        let line = "Target:0,Intermediates:CL_TYPE_ANY>CL_TYPE_ZIP;0&1&2&3;6162;${6-7}12$;0(>>5#ib2#=512);0&1/x.*y/i";
+        let signature = read(line).expect("a signature");
+        let logic = signature.logic.expect("logical");
+        assert_eq!((logic.macros.len(), logic.compares.len(), logic.expressions.len()), (1, 1, 1));
+        assert!(logic.lies_in(&[FileType::Mail, FileType::Zip]) && !logic.lies_in(&[FileType::Zip]));
+    }
+
+    #[test]
     fn unsupported_forms_are_told_apart_from_malformed_ones() {
-        for line in [
-            "Target:0;0&1;6162;0/x.*y/i",
-            "Target:0;0&1;6162;${6-7}12$",
-            "Target:0;0&1;6162;0(>>5#ib2#=512)",
-            "Target:0;0;fuzzy_img#af2ad01ed42993c7",
-            "Target:1;0;VI:6162",
-            "Target:1,IconGroup1:X;0;6162",
-        ] {
+        for line in ["Target:0;0;fuzzy_img#af2ad01ed42993c7", "Target:1;0;VI:6162", "Target:1,IconGroup1:X;0;6162"] {
             assert!(matches!(read(line), Err(Reject::Unsupported(_))), "{line}");
         }
         for line in [

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use pattern::State;
 use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
 
+use crate::compare::Recent;
 use crate::database::Database;
 use crate::executable::Executable;
 use crate::follow::{Context, Follower, Hit};
 use crate::hashes::Running;
+use crate::pcre::KEPT_BYTES;
+use crate::rule::Content;
 
 /// The longest piece that is hashed and matched before hits are looked at.
 const PIECE: usize = 32 << 10;
@@ -26,13 +29,18 @@ const PIECE: usize = 32 << 10;
 pub struct Scan {
     database: Arc<Database>,
     file_type: FileType,
-    container: Option<FileType>,
+    /// The containers that the object lies in, the innermost last.
+    containers: Vec<FileType>,
     sides: [Option<Box<Side>>; 2],
     running: Running,
     position: u64,
     /// The work of matching that fuel was burned for.
     work: u64,
     executable: Option<Executable>,
+    /// The last bytes, if some signature reads beside its matches.
+    recent: Option<Box<Recent>>,
+    /// Whether the content is still to be asked for, for `finish`.
+    asking: bool,
     told: VecDeque<Finding>,
     /// The names of the signatures told so far: several signatures may have one name.
     names_told: Vec<u32>,
@@ -57,10 +65,12 @@ impl Scan {
         Scan {
             sides: tables.map(|table| table.map(|_| Box::default())),
             running: Running::new([&database.hashes, &database.allowed]),
+            recent: tables.iter().flatten().any(|table| table.reads_beside).then(Box::default),
+            asking: tables.iter().flatten().any(|table| table.wants_content),
             executable: Executable::new(&database, file_type, placed),
             database,
             file_type,
-            container: None,
+            containers: Vec::new(),
             position: 0,
             work: 0,
             told: VecDeque::new(),
@@ -70,10 +80,11 @@ impl Scan {
         }
     }
 
-    /// Says in what kind of container the object is, for signatures that ask. Without it the object is the outermost.
+    /// Says in what kinds of containers the object is, the innermost last, for signatures that ask. Without it the object
+    /// is the outermost.
     #[must_use]
-    pub fn within(mut self, container: FileType) -> Scan {
-        self.container = Some(container);
+    pub fn within(mut self, containers: impl IntoIterator<Item = FileType>) -> Scan {
+        self.containers.extend(containers);
         self
     }
 
@@ -115,11 +126,22 @@ impl Scan {
 
     /// Matches bytes against all tables.
     fn look(&mut self, bytes: &[u8]) {
+        let mut recent = self.recent.take();
         self.each_side(|side, context| {
             let Side { state, follower, hits } = side;
             let patterns = &context.table.patterns;
+            let offset = state.position();
             patterns.scan(state, bytes, &mut |found| follower.on_match(context, found, hits));
+            if let Some(recent) = recent.as_ref().filter(|_| follower.is_reading()) {
+                let (before, passed) = recent.view();
+                follower.supply(before, passed);
+                follower.supply(offset, bytes);
+            }
         });
+        if let Some(recent) = &mut recent {
+            recent.append(bytes);
+        }
+        self.recent = recent;
     }
 
     /// Does something with each table's side, then queues the hits in the order in which they became known.
@@ -131,7 +153,7 @@ impl Scan {
             let (Some(side), Some(table)) = (side, table) else {
                 continue;
             };
-            let context = Context { table, layout, container: self.container };
+            let context = Context { table, layout, containers: &self.containers };
             act(side, context);
             hits.extend(side.hits.drain(..).map(|hit| (hit, table)));
         }
@@ -156,7 +178,7 @@ impl Scan {
     }
 
     /// The stream has ended: decides the rest.
-    fn end(&mut self) {
+    fn end(&mut self, kept: &dyn ReadAt) -> u64 {
         if let Some(executable) = &mut self.executable {
             let held = executable.end(&self.database);
             self.look(&held);
@@ -166,11 +188,16 @@ impl Scan {
         }
         let size = self.position;
         let mut lost = 0;
+        let mut content = Content::new(kept, size);
+        let recent = self.recent.take();
         self.each_side(|side, context| {
             let Side { state, follower, hits } = side;
             let patterns = &context.table.patterns;
             patterns.finish(state, &mut |found| follower.on_match(context, found, hits));
-            follower.finish(context, size, hits);
+            if let Some((before, passed)) = recent.as_ref().map(|recent| recent.view()) {
+                follower.supply(before, passed);
+            }
+            follower.finish(context, &mut content, hits);
             lost += state.lost() + follower.lost();
         });
         let sums = self.running.finish(size);
@@ -186,15 +213,24 @@ impl Scan {
         if lost > 0 {
             self.told.push_back(LOST);
         }
+        if content.is_lost() {
+            self.told.push_back(UNSEARCHED);
+        }
+        content.searched()
     }
 }
 
+const UNSEARCHED: Finding = Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Pcre", 0);
 const LOST: Finding = Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Signatures", 0);
 
 impl Stage for Scan {
     fn step(&mut self, input: &[u8], _output: &mut Window, fuel: &mut Fuel) -> Step {
         if fuel.is_empty() {
             return Step::idle(0);
+        }
+        if std::mem::take(&mut self.asking) {
+            fuel.burn(1);
+            return Step::tell(0, Event::Keep(0..KEPT_BYTES));
         }
         let allowed = fuel.allows(input.len());
         let mut taken = 0;
@@ -214,14 +250,14 @@ impl Stage for Scan {
         }
     }
 
-    fn finish(&mut self, _kept: &dyn ReadAt, _output: &mut Window, fuel: &mut Fuel) -> Event {
+    fn finish(&mut self, kept: &dyn ReadAt, _output: &mut Window, fuel: &mut Fuel) -> Event {
         if fuel.is_empty() {
             return Event::Idle;
         }
         fuel.burn(1);
         if !self.ended && self.told.is_empty() {
             self.ended = true;
-            self.end();
+            fuel.burn(usize::try_from(self.end(kept)).unwrap_or(usize::MAX));
         }
         match self.told.pop_front() {
             Some(finding) => Event::finding(finding),

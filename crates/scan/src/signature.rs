@@ -1,9 +1,13 @@
 //! A signature as it was read, before it is compiled.
 
+use stream::FileType;
+
 use crate::body::BodyPart;
+use crate::compare::Compare;
 use crate::expression::Expression;
 use crate::layout::Layout;
 use crate::location::{Location, NoLocation};
+use crate::pcre::Pcre;
 use crate::style::Style;
 use crate::target::Container;
 use crate::{body, location};
@@ -32,17 +36,60 @@ pub(crate) struct Logic {
     /// The least and the greatest number of sections.
     pub(crate) sections: Option<(u64, u64)>,
     pub(crate) container: Option<Container>,
+    /// The containers around the stream, the innermost last; `None` is any.
+    pub(crate) intermediates: Vec<Option<FileType>>,
+    pub(crate) compares: Vec<Compare>,
+    pub(crate) macros: Vec<Macro>,
+    pub(crate) expressions: Vec<Pcre>,
+}
+
+/// A macro subsignature: a member of a group starts at that distance from the start of the subsignature before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Macro {
+    pub(crate) sub: u8,
+    pub(crate) group: u8,
+    pub(crate) min: u32,
+    pub(crate) max: u32,
+}
+
+impl Macro {
+    /// Reads `${min-max}group$`.
+    pub(crate) fn parse(text: &str, sub: u8) -> Result<Macro, Reject> {
+        let inside = text.strip_prefix("${").and_then(|text| text.strip_suffix('$')?.split_once('}'));
+        let (range, group) = inside.ok_or_else(|| format!("{text:?} is no macro subsignature"))?;
+        let (min, max) = range.split_once('-').ok_or_else(|| format!("no range in {text:?}"))?;
+        let (min, max) = (body::number(min)?, body::number(max)?);
+        let group = body::number(group)?;
+        if sub == 0 || min > max || group >= location::GROUPS_MAX {
+            return Err(Reject::Malformed(format!("the macro subsignature {text:?} is first, or out of range")));
+        }
+        Ok(Macro { sub, group, min, max })
+    }
 }
 
 impl Logic {
     /// Whether it asks for the layout of an executable.
     pub(crate) fn needs_layout(&self) -> bool {
-        self.entry_point.is_some() || self.sections.is_some()
+        self.entry_point.is_some()
+            || self.sections.is_some()
+            || self.expressions.iter().any(|one| one.location.needs_layout())
     }
 
     /// Whether it can only be decided at the end.
     pub(crate) fn is_late(&self) -> bool {
-        self.file_size.is_some() || self.needs_layout() || !self.expression.is_monotone()
+        self.file_size.is_some()
+            || self.needs_layout()
+            || !self.compares.is_empty()
+            || !self.expressions.is_empty()
+            || !self.expression.is_monotone()
+    }
+
+    /// Whether an object within these containers, the innermost last, is one that it speaks of.
+    pub(crate) fn lies_in(&self, containers: &[FileType]) -> bool {
+        let innermost = self.intermediates.iter().rev().zip(containers.iter().rev());
+        self.container.is_none_or(|wanted| wanted.admits(containers.last().copied()))
+            && self.intermediates.len() <= containers.len()
+            && { innermost }.all(|(wanted, is)| wanted.is_none_or(|wanted| wanted == *is))
     }
 
     /// Whether a stream of that size and layout is one that it speaks of.

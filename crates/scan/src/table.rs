@@ -65,12 +65,29 @@ pub(crate) struct Table {
     pub(crate) hold_untouched: Vec<u32>,
     /// Whether some chain is placed by the layout of an executable.
     pub(crate) needs_layout: bool,
+    /// Whether some rule runs regular expressions over the content.
+    pub(crate) wants_content: bool,
+    /// Whether some rule reads bytes beside a match.
+    pub(crate) reads_beside: bool,
+    /// The macro subsignatures of each group: signature, and which of its macros.
+    macros: Vec<(u8, u32, u8)>,
     links: Vec<Link>,
     users: Vec<User>,
     user_starts: Vec<u32>,
 }
 
 impl Table {
+    /// The macro subsignatures of a group: signature, and which of its macros.
+    pub(crate) fn macros(&self, group: u8) -> impl Iterator<Item = (u32, usize)> {
+        let all = self.macros.iter().filter(move |(of, _, _)| *of == group);
+        all.map(|&(_, signature, index)| (signature, usize::from(index)))
+    }
+
+    /// What a signature asks for, if it is logical.
+    pub(crate) fn rule(&self, signature: u32) -> Option<&Rule> {
+        self.rules.get(self.signatures.get(signature as usize)?.rule? as usize)
+    }
+
     /// The links that a part is.
     pub(crate) fn users(&self, part: PartId) -> &[User] {
         let part = part as usize;
@@ -155,13 +172,16 @@ impl TableBuilder {
         let mut signatures = Vec::with_capacity(self.signatures.len());
         let mut kept = vec![false; self.chains.len()];
         let mut hold_untouched = Vec::new();
+        let mut macros = Vec::new();
         for (number, (named, chains)) in self.signatures.into_iter().enumerate() {
             if !ignored(named.name) {
                 kept[chains].fill(true);
-                let untouched = named.rule.map(|rule| &self.rules[rule as usize]);
-                if untouched.is_some_and(|rule| rule.logic.expression.holds(|_| 0)) {
+                let logic = named.rule.map(|rule| &self.rules[rule as usize].logic);
+                if logic.is_some_and(|logic| logic.expression.holds(|_| 0)) {
                     hold_untouched.push(number as u32);
                 }
+                let of_rule = logic.into_iter().flat_map(|logic| logic.macros.iter().zip(0u8..));
+                macros.extend(of_rule.map(|(one, index)| (one.group, number as u32, index)));
             }
             signatures.push(named);
         }
@@ -186,6 +206,9 @@ impl TableBuilder {
         Table {
             needs_layout: chains.iter().any(|chain| chain.location.needs_layout())
                 || self.rules.iter().any(|rule| rule.logic.needs_layout()),
+            wants_content: self.rules.iter().any(|rule| !rule.logic.expressions.is_empty()),
+            reads_beside: self.rules.iter().any(|rule| !rule.logic.compares.is_empty()),
+            macros,
             patterns,
             chains,
             signatures,

@@ -52,6 +52,8 @@ pub enum Command {
     /// Takes JSON lines: a file that `format = "json"` in `[log]` has written, or `journalctl -u sluice -o cat`. Exit
     /// status: 0 something was found, 1 nothing, 2 an error.
     Log(Log),
+    /// Look at signature files: what they hold and how it is understood.
+    Database(Database),
     /// Print the man page, or write one for each command into a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -375,4 +377,52 @@ pub struct Log {
     /// Print the lines as they stand.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `sluice database`
+#[derive(Debug, Args)]
+pub struct Database {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: DatabaseCommand,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// The commands of `sluice database`.
+#[derive(Debug, Subcommand)]
+pub enum DatabaseCommand {
+    /// Load files and folders, and print the census: how many signatures are looked for and how exactly, and which are
+    /// not and why.
+    Info {
+        /// Signature files, or folders of them.
+        #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        paths: Vec<PathBuf>,
+        /// Name each signature that is not looked for.
+        #[arg(long)]
+        refused: bool,
+    },
+    /// Print the lines of the signatures whose name has this text in it. Exit status 1: there is none.
+    Find {
+        /// A part of a name; letters in either case.
+        name: String,
+        /// Signature files, or folders of them.
+        #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        paths: Vec<PathBuf>,
+    },
+    /// Look for one signature, or for those of one file, in a file and in all that it holds. Exit status as of `scan`.
+    Test {
+        /// A line of a database, or the path of one.
+        signature: String,
+        /// The file; `-` is the standard input.
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Read each file by itself, check what it is signed with, and say whose word it is. Exit status 2: one is not right.
+    Verify {
+        /// Signature files, or folders of them.
+        #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        paths: Vec<PathBuf>,
+    },
 }

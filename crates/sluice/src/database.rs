@@ -49,12 +49,7 @@ pub fn load(paths: &[PathBuf], builtin: bool) -> Result<Loaded, Failure> {
     if builtin {
         builder.add_builtin();
     }
-    let mut files = Vec::new();
-    for path in paths {
-        collect(path, &mut files)?;
-    }
-    // Lists of names to ignore speak of the files after them.
-    files.sort_by_key(|file| !file.extension().is_some_and(|ending| ending == "ign" || ending == "ign2"));
+    let files = files(paths)?;
     for file in &files {
         let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
         builder.add(&file.display().to_string(), &bytes)?;
@@ -67,6 +62,20 @@ pub fn load(paths: &[PathBuf], builtin: bool) -> Result<Loaded, Failure> {
         files: files.len(),
         database: Arc::new(database),
     })
+}
+
+/// The files at `paths` in the order in which they are loaded.
+///
+/// # Errors
+/// When a path cannot be read.
+pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        collect(path, &mut files)?;
+    }
+    // Lists of names to ignore speak of the files after them.
+    files.sort_by_key(|file| !file.extension().is_some_and(|ending| ending == "ign" || ending == "ign2"));
+    Ok(files)
 }
 
 /// A file as it is named, or what a folder holds, in the order of the names. Files that are no databases are passed

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use inspect::{Action, Context, Engine, In, Inspection, ObjectReport, Out, Policy, Progress, Spotted, Verdict};
-use stream::{Class, Fuel, Object};
+use stream::{Class, Fuel};
 
 /// Bytes read from a file at a time.
 const SEGMENT_BYTES: usize = 64 << 10;

@@ -9,6 +9,7 @@ mod clamd_settings;
 mod cli;
 mod config;
 mod database;
+mod database_command;
 mod examine;
 mod explain;
 mod log_command;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Quarantine(args) => quarantine::command::run(&args),
         Command::Log(args) => log_command::run(&args),
+        Command::Database(args) => database_command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

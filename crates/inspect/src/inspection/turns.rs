@@ -50,10 +50,7 @@ impl Inspection {
         }
         let census = self.engine.database.census();
         if census.signatures() > 0 && way != Way::Bypass {
-            let mut scan = Scan::new(self.engine.database.clone(), file_type, None);
-            if let Some(container) = self.container(node) {
-                scan = scan.within(container);
-            }
+            let scan = Scan::new(self.engine.database.clone(), file_type, None).within(self.containers(node));
             node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
         }
         if self.context.explain {
@@ -79,16 +76,16 @@ impl Inspection {
         Limits { codec_bytes_max: codec_bytes_max.max(limits.codec_bytes_max.min(CODEC_BYTES_MIN)), ..limits.clone() }
     }
 
-    /// What the node's container is.
-    fn container(&self, node: &Node) -> Option<FileType> {
+    /// What the node's containers are, the innermost last.
+    fn containers(&self, node: &Node) -> Vec<FileType> {
+        let mut containers = Vec::new();
         let mut source = node.source;
         while let Some(above) = source.and_then(|slot| self.nodes[slot].as_ref()) {
-            if above.file_type.is_some() {
-                return above.file_type;
-            }
+            containers.extend(above.file_type);
             source = above.source;
         }
-        None
+        containers.reverse();
+        containers
     }
 
     pub(super) fn step(&mut self, node: &mut Node, slot: usize, index: usize, fuel: &mut Fuel) {

@@ -82,7 +82,8 @@ pub fn is_missing() -> bool {
 
 /// What clamscan says of a file with the databases of a folder, and more arguments.
 fn clamscan(folder: &Path, file: &Path, more: &[&str]) -> Option<BTreeSet<String>> {
-    let output = Command::new("clamscan")
+    let output = Command::new("timeout")
+        .args(["20", "clamscan"])
         .args(more)
         .args(["--allmatch", "--normalize=no", "--no-summary", "-d"])
         .arg(folder)

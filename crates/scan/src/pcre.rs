@@ -1,0 +1,275 @@
+//! Regular expressions over an object: `[offset:]trigger/expression/flags`.
+//!
+//! They are run at the end of the object, over the first [`KEPT_BYTES`] of it, and only if the trigger, an expression
+//! over the subsignatures before, holds. `fancy-regex` runs them: in linear time where the expression allows it, by
+//! backtracking up to [`BACKTRACKS_MAX`] steps where it looks around or refers back. Expressions in a syntax that only
+//! PCRE has are refused one by one.
+//!
+//! Differences in syntax that are put right: `$` before a last line feed, and `[` and `{` that stand for themselves.
+
+use std::sync::OnceLock;
+
+use fancy_regex::{BytesMode, Regex, RegexBuilder};
+
+use crate::expression::Expression;
+use crate::layout::Layout;
+use crate::location::Location;
+use crate::signature::Reject;
+
+/// How much of an object is kept for them.
+pub(crate) const KEPT_BYTES: u64 = 1 << 20;
+/// The most steps back in one search.
+const BACKTRACKS_MAX: usize = 1_000_000;
+/// The most bytes of one compiled expression.
+const COMPILED_BYTES_MAX: usize = 1 << 20;
+/// The most matches that are counted.
+const MATCHES_MAX: u32 = 4096;
+
+/// A regular expression of a logical signature.
+#[derive(Debug, Clone)]
+pub(crate) struct Pcre {
+    /// Which subsignature it is.
+    pub(crate) sub: u8,
+    pub(crate) trigger: Expression,
+    pub(crate) location: Location,
+    expression: String,
+    flags: Flags,
+    /// Compiled when it is first run: most never are.
+    compiled: OnceLock<Option<Box<Regex>>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Flags {
+    global: bool,
+    rolling: bool,
+    encompass: bool,
+    caseless: bool,
+    dot_all: bool,
+    multi_line: bool,
+    extended: bool,
+    anchored: bool,
+    dollar_end: bool,
+    ungreedy: bool,
+}
+
+/// The search was given up.
+#[derive(Debug)]
+pub(crate) struct GivenUp;
+
+impl Pcre {
+    /// Whether a subsignature is one.
+    pub(crate) fn looks_like_one(text: &str) -> bool {
+        text.contains('/')
+    }
+
+    pub(crate) fn parse(text: &str, sub: u8) -> Result<Pcre, Reject> {
+        let (trigger, rest) = text.split_once('/').ok_or_else(|| "no regular expression".to_owned())?;
+        let (expression, flags) =
+            rest.rsplit_once('/').ok_or_else(|| "a regular expression without an end".to_owned())?;
+        let (offset, trigger) = trigger.rsplit_once(':').unwrap_or(("*", trigger));
+        let trigger = Expression::parse(trigger)?;
+        if expression.is_empty() || trigger.subsignatures() > usize::from(sub) {
+            return Err(Reject::Malformed("a regular expression that is empty or triggers itself".to_owned()));
+        }
+        let flags = Flags::parse(flags)?;
+        let expression = translate(expression, flags.multi_line || flags.dollar_end);
+        let compiled = compile(&expression, flags).map_err(|error| format!("regular expression: {error}"));
+        compiled.map_err(Reject::Unsupported)?;
+        Ok(Pcre { sub, trigger, location: Location::parse(offset)?, expression, flags, compiled: OnceLock::new() })
+    }
+
+    /// How many times it matches in an object of that size, of which `content` is the beginning.
+    pub(crate) fn matches(&self, content: &[u8], size: u64, layout: Option<&Layout>) -> Result<u32, GivenUp> {
+        let regex = self.compiled.get_or_init(|| compile(&self.expression, self.flags).ok().map(Box::new));
+        let (Some(regex), Some(places)) = (regex, self.location.at_end(layout, size)) else {
+            return Ok(0);
+        };
+        let anywhere = self.location == Location::Anywhere;
+        let first = usize::try_from(*places.start()).unwrap_or(usize::MAX);
+        let last = match places.end() {
+            _ if anywhere || (self.flags.rolling && places.start() == places.end()) => usize::MAX,
+            &last => usize::try_from(last).unwrap_or(usize::MAX),
+        };
+        let end = if self.flags.encompass && last != usize::MAX { last.min(content.len()) } else { content.len() };
+        self.count(regex, content.get(..end).unwrap_or(content), first, if self.flags.anchored { first } else { last })
+    }
+
+    /// The matches that start from `first` to `last`.
+    fn count(&self, regex: &Regex, content: &[u8], first: usize, last: usize) -> Result<u32, GivenUp> {
+        let (mut count, mut from) = (0, first);
+        while count < MATCHES_MAX && from <= content.len().min(last) {
+            let found = regex.find_from_pos(content, from).map_err(|_| GivenUp)?;
+            let Some(found) = found.filter(|found| found.start() <= last) else {
+                break;
+            };
+            count += 1;
+            if !self.flags.global {
+                break;
+            }
+            from = found.end().max(found.start() + 1);
+        }
+        Ok(count)
+    }
+}
+
+impl Flags {
+    fn parse(text: &str) -> Result<Flags, String> {
+        let mut flags = Flags::default();
+        for letter in text.chars() {
+            *match letter {
+                'g' => &mut flags.global,
+                'r' => &mut flags.rolling,
+                'e' => &mut flags.encompass,
+                'i' => &mut flags.caseless,
+                's' => &mut flags.dot_all,
+                'm' => &mut flags.multi_line,
+                'x' => &mut flags.extended,
+                'A' => &mut flags.anchored,
+                'E' => &mut flags.dollar_end,
+                'U' => &mut flags.ungreedy,
+                _ => return Err(format!("there is no flag {letter:?} of a regular expression")),
+            } = true;
+        }
+        Ok(flags)
+    }
+}
+
+fn compile(expression: &str, flags: Flags) -> Result<Regex, String> {
+    let expression = if flags.ungreedy { format!("(?U){expression}") } else { expression.to_owned() };
+    RegexBuilder::new(&expression)
+        .bytes_mode(BytesMode::Ascii)
+        .case_insensitive(flags.caseless)
+        .dot_matches_new_line(flags.dot_all)
+        .multi_line(flags.multi_line)
+        .ignore_whitespace(flags.extended)
+        .backtrack_limit(BACKTRACKS_MAX)
+        .delegate_size_limit(COMPILED_BYTES_MAX)
+        .build()
+        .map_err(|error| error.to_string().lines().last().unwrap_or_default().to_owned())
+}
+
+/// From PCRE's syntax to that of `fancy-regex`.
+fn translate(expression: &str, dollar_is_end: bool) -> String {
+    let mut text = String::with_capacity(expression.len() + 16);
+    let mut rest = expression;
+    let mut class: Option<usize> = None;
+    while let Some(next) = rest.chars().next() {
+        let length = match (next, class) {
+            ('\\', _) => escape(rest, &mut text),
+            ('[', None) => {
+                let opening =
+                    ["[^]", "[]", "[^", "["].iter().find(|opening| rest.starts_with(**opening)).unwrap_or(&"[");
+                // A bracket that comes first stands for itself.
+                text.push_str(&opening.replace(']', "\\]"));
+                class = Some(0);
+                opening.len()
+            }
+            ('[', Some(_)) => match posix_class(rest) {
+                Some(name) => push(&mut text, name),
+                None => push_as(&mut text, "\\[", 1),
+            },
+            (']', Some(_)) => {
+                class = None;
+                push(&mut text, "]")
+            }
+            ('&' | '~', Some(_)) => push_as(&mut text, if next == '&' { "\\&" } else { "\\~" }, 1),
+            ('$', None) if !dollar_is_end => push_as(&mut text, "(?=\\n?\\z)", 1),
+            ('{', None) if !is_repetition(rest) => push_as(&mut text, "\\{", 1),
+            _ => push(&mut text, &rest[..next.len_utf8()]),
+        };
+        rest = &rest[length..];
+    }
+    text
+}
+
+/// An escape sequence; how long it is.
+fn escape(rest: &str, text: &mut String) -> usize {
+    let letter = rest[1..].chars().next().map_or(0, char::len_utf8);
+    match &rest[1..1 + letter] {
+        // What needs no escape in either syntax and is unknown as one in the other.
+        other @ ("<" | ">" | "'" | "\"" | "%" | "," | ";" | ":" | "=" | "@" | "`" | "!" | "/" | "_") => {
+            push_as(text, other, 1 + letter)
+        }
+        _ => push(text, &rest[..1 + letter]),
+    }
+}
+
+fn push(text: &mut String, piece: &str) -> usize {
+    push_as(text, piece, piece.len())
+}
+
+fn push_as(text: &mut String, piece: &str, length: usize) -> usize {
+    text.push_str(piece);
+    length
+}
+
+/// `[:alpha:]` and the like.
+fn posix_class(rest: &str) -> Option<&str> {
+    let end = rest.strip_prefix("[:")?.find(":]")?;
+    let name = &rest[2..2 + end];
+    name.trim_start_matches('^').bytes().all(|byte| byte.is_ascii_lowercase()).then(|| &rest[..end + 4])
+}
+
+/// `{3}`, `{3,}` or `{3,5}`.
+fn is_repetition(rest: &str) -> bool {
+    let Some(inside) = rest[1..].split_once('}').map(|(inside, _)| inside) else {
+        return false;
+    };
+    let (min, max) = inside.split_once(',').unwrap_or((inside, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    !min.is_empty() && digits(min) && digits(max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(text: &str, content: &[u8]) -> u32 {
+        Pcre::parse(text, 1).expect(text).matches(content, content.len() as u64, None).expect("no limit")
+    }
+
+    #[test]
+    fn flags_and_offsets_say_where_and_how_often() {
+        for (text, content, matches) in [
+            ("0/a.c/", "abcabc", 1),
+            ("0/a.c/g", "abcabc", 2),
+            ("0/A.C/", "abc", 0),
+            ("0/A.C/i", "abc", 1),
+            ("3:0/abc/", "abcabc", 1),
+            ("2:0/abc/", "abcabc", 0),
+            ("2:0/abc/r", "abcabc", 1),
+            ("1,2:0/abc/", "abcabc", 1),
+            ("1,1:0/abc/", "abcabc", 0),
+            ("1,3:0/abc/e", "abcabc", 0),
+            ("1,5:0/abc/e", "abcabc", 1),
+            ("0/b$/", "ab\n", 1),
+            ("0/b$/E", "ab\n", 0),
+            ("0/b$/m", "ab\nc", 1),
+            ("0/a.c/s", "a\nc", 1),
+            ("0/a b/x", "ab", 1),
+            ("0/(a)\\1/", "xaa", 1),
+            ("0/a(?=b)/", "ab", 1),
+            ("0/[[a]b{x}/", "[b{x}", 1),
+            ("0/[]a]+\\x3B\\//", "]a;/", 1),
+            ("0/\\xff\\x00/", "", 0),
+            ("0/a/A", "ba", 0),
+        ] {
+            assert_eq!(count(text, content.as_bytes()), matches, "{text} in {content:?}");
+        }
+        assert_eq!(count("0/\\xff[^\\x00-\\x7f]/", b"a\xff\xfe"), 1);
+    }
+
+    #[test]
+    fn too_many_steps_are_given_up() {
+        let pcre = Pcre::parse("0/(?=(a+)+$)(a+)+\\1b/", 1).expect("an expression");
+        assert!(pcre.matches(&[b'a'; 4000], 4000, None).is_err());
+    }
+
+    #[test]
+    fn what_only_pcre_has_is_refused_and_nonsense_too() {
+        assert!(matches!(Pcre::parse("0/(?C1)a/", 1), Err(Reject::Unsupported(_))));
+        for text in ["0/a", "0//", "1/a/", "0/a/q", "x/a/", "/a/"] {
+            assert!(matches!(Pcre::parse(text, 1), Err(Reject::Malformed(_))), "{text}");
+        }
+    }
+}

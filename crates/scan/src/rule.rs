@@ -1,0 +1,162 @@
+//! What is known of one logical signature over one stream: counts, numbers read beside matches, and, at the end, whether
+//! it holds.
+
+use stream::ReadAt;
+
+use crate::compare::{Compare, REACH, Reading};
+use crate::ends::Ends;
+use crate::expression::SUBSIGNATURES_MAX;
+use crate::layout::Layout;
+use crate::pcre::{GivenUp, KEPT_BYTES, Pcre};
+use crate::signature::Logic;
+
+/// A logical signature of which something matched.
+#[derive(Debug, Clone)]
+pub(crate) struct RuleState {
+    counts: Box<[Count]>,
+    /// Where the first match started.
+    first: u64,
+    /// One for each comparison.
+    readings: Box<[Reading]>,
+    /// For each macro the starts of the subsignature before it.
+    before: Box<[Ends]>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    count: u32,
+    last_start: u64,
+}
+
+impl RuleState {
+    pub(crate) fn new(logic: &Logic, first: u64) -> RuleState {
+        RuleState {
+            counts: vec![Count::default(); usize::from(logic.subs)].into_boxed_slice(),
+            first,
+            readings: vec![Reading::default(); logic.compares.len()].into_boxed_slice(),
+            before: vec![Ends::default(); logic.macros.len()].into_boxed_slice(),
+        }
+    }
+
+    pub(crate) const fn first(&self) -> u64 {
+        self.first
+    }
+
+    pub(crate) fn count_of(&self, sub: u8) -> u32 {
+        self.counts.get(usize::from(sub)).map_or(0, |count| count.count)
+    }
+
+    /// Counts a match, unless it is the last one told again; whether it did.
+    pub(crate) fn count(&mut self, sub: u8, start: u64) -> bool {
+        let Some(count) = self.counts.get_mut(usize::from(sub)) else {
+            return false;
+        };
+        if count.count > 0 && count.last_start == start {
+            return false;
+        }
+        *count = Count { count: count.count.saturating_add(1), last_start: start };
+        true
+    }
+
+    /// Begins to read the number of a comparison beside a match that was known behind `known` bytes; whether its bytes
+    /// can still be had.
+    pub(crate) fn read(&mut self, index: usize, compare: &Compare, start: u64, known: u64) -> bool {
+        let place = compare.place(start);
+        let within = place.is_none_or(|place| place.saturating_add(REACH as u64) >= known);
+        self.readings[index] = match place {
+            Some(place) if within => Reading::at(place, compare.count()),
+            _ => Reading::default(),
+        };
+        within
+    }
+
+    /// Takes bytes for a reading; whether it is done.
+    pub(crate) fn take(&mut self, index: usize, offset: u64, bytes: &[u8]) -> bool {
+        self.readings[index].take(offset, bytes)
+    }
+
+    /// The subsignature before a macro started there; starts before `oldest` are forgotten. Whether one had to be that
+    /// still matters.
+    pub(crate) fn before(&mut self, index: usize, start: u64, oldest: u64) -> bool {
+        self.before[index].forget(oldest);
+        self.before[index].push(start, start)
+    }
+
+    /// Whether the subsignature before a macro started from `low` to `high`.
+    pub(crate) fn is_before(&self, index: usize, low: u64, high: Option<u64>) -> bool {
+        high.is_some_and(|high| self.before[index].within(low, high).next().is_some())
+    }
+
+    /// Whether the signature holds, now that all has passed.
+    pub(crate) fn holds_at_end(&self, logic: &Logic, layout: Option<&Layout>, content: &mut Content<'_>) -> bool {
+        let mut counts = [0; SUBSIGNATURES_MAX];
+        for (count, known) in counts.iter_mut().zip(&self.counts) {
+            *count = known.count;
+        }
+        for (compare, reading) in logic.compares.iter().zip(&self.readings) {
+            let holds = reading.complete().is_some_and(|bytes| compare.holds(bytes));
+            counts[usize::from(compare.sub)] = u32::from(holds);
+        }
+        for pcre in &logic.expressions {
+            if pcre.trigger.holds(|sub| counts[usize::from(sub)]) {
+                counts[usize::from(pcre.sub)] = content.count(pcre, layout);
+            }
+        }
+        logic.expression.holds(|sub| counts[usize::from(sub)])
+    }
+}
+
+/// The kept beginning of an object, read when it is first asked for.
+pub(crate) struct Content<'a> {
+    kept: &'a dyn ReadAt,
+    size: u64,
+    bytes: Option<Vec<u8>>,
+    searched: u64,
+    lost: bool,
+}
+
+impl<'a> Content<'a> {
+    pub(crate) fn new(kept: &'a dyn ReadAt, size: u64) -> Content<'a> {
+        Content { kept, size, bytes: None, searched: 0, lost: false }
+    }
+
+    /// The size of the object.
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// How many bytes were searched, all searches together.
+    pub(crate) const fn searched(&self) -> u64 {
+        self.searched
+    }
+
+    /// Whether a search was given up, or did not see the whole object.
+    pub(crate) const fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    fn count(&mut self, pcre: &Pcre, layout: Option<&Layout>) -> u32 {
+        let (kept, size) = (self.kept, self.size);
+        let bytes = self.bytes.get_or_insert_with(|| read(kept, size.min(KEPT_BYTES)));
+        self.searched += bytes.len() as u64;
+        self.lost |= (bytes.len() as u64) < size;
+        pcre.matches(bytes, size, layout).unwrap_or_else(|GivenUp| {
+            self.lost = true;
+            0
+        })
+    }
+}
+
+/// What is kept from the start on.
+fn read(kept: &dyn ReadAt, wanted: u64) -> Vec<u8> {
+    let mut bytes = vec![0; wanted as usize];
+    let mut filled = 0;
+    while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match kept.read_at(filled as u64, room) {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    bytes.truncate(filled);
+    bytes
+}
