@@ -47,6 +47,10 @@ file_types! {
     Ole2 "ole2",
     /// Transport Neutral Encapsulation Format (winmail.dat).
     Tnef "tnef",
+    /// A OneNote section.
+    OneNote "onenote",
+    /// A cryptographic message (S/MIME, PKCS #7).
+    Cms "cms",
     /// A Flash film.
     Flash "flash",
     /// A PNG, JPEG, GIF, BMP, TIFF or WebP image.

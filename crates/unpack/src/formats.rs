@@ -3,7 +3,7 @@
 //! Each format has its row, a `const FORMAT`, in its own module, beside the bounds that it speaks of; the lists here put
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
-use crate::{bzip2, gzip, pdf, tar, xz, zip, zlib};
+use crate::{bzip2, cms, gzip, html, ole2, onenote, pdf, rtf, tar, tnef, xz, zip, zlib};
 
 /// One format that is opened: a row of `docs/formats.md`.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,8 @@ pub const STREAMS: &[Format] = &[gzip::FORMAT, zlib::FORMAT, bzip2::FORMAT, xz::
 pub const ARCHIVES: &[Format] = &[zip::FORMAT, tar::FORMAT];
 
 /// Documents that hold objects.
-pub const DOCUMENTS: &[Format] = &[pdf::FORMAT];
+pub const DOCUMENTS: &[Format] =
+    &[pdf::FORMAT, ole2::FORMAT, rtf::FORMAT, tnef::FORMAT, html::FORMAT, onenote::FORMAT, cms::FORMAT];
 
 impl Reads {
     /// As it stands in the table.

@@ -8,18 +8,25 @@
 #![forbid(unsafe_code)]
 
 mod bzip2;
+mod cms;
 mod codec;
 mod compressed;
 mod deflate;
 pub mod formats;
 mod fuzz;
 mod gzip;
+mod html;
+mod lzfu;
 mod name;
+mod ole2;
+mod onenote;
 mod pdf;
 mod ppmd;
 mod reader;
 mod recognise;
+mod rtf;
 mod tar;
+mod tnef;
 mod trial;
 mod xz;
 mod zip;
@@ -27,7 +34,7 @@ mod zlib;
 
 use stream::{FileType, Limits, Stage};
 
-pub use fuzz::documents::fuzz_pdf;
+pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
 pub use fuzz::{fuzz_bzip2, fuzz_gzip, fuzz_ppmd, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip};
 pub use recognise::{HEAD_BYTES, recognise, recognise_second};
 
@@ -46,7 +53,13 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Xz => Box::new(Compressed::new(xz::Xz::new(limits))),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
         FileType::Zip => Box::new(zip::Zip::new(limits)),
+        FileType::Ole2 => Box::new(Reading::new(ole2::Ole2::new(limits))),
         FileType::Pdf => Box::new(Reading::new(pdf::Pdf::new(limits))),
+        FileType::OneNote => Box::new(Reading::new(onenote::OneNote::new())),
+        FileType::Cms => Box::new(Reading::new(cms::Cms::new())),
+        FileType::Html | FileType::Xml | FileType::Text => Box::new(Reading::new(html::Html::new())),
+        FileType::Rtf => Box::new(Reading::new(rtf::Rtf::new())),
+        FileType::Tnef => Box::new(Reading::new(tnef::Tnef::new(limits))),
         _ => Box::new(zip::Zip::searching(limits)),
     })
 }
@@ -56,6 +69,7 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
 pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> {
     match media_type {
         pdf::OBJECTS => Some(Box::new(Reading::new(pdf::Pdf::objects(limits)))),
+        rtf::OLE1 => Some(Box::new(Reading::new(rtf::ole1::Ole1::new(limits)))),
         _ => None,
     }
 }
@@ -63,6 +77,11 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 /// The stage that searches for archives where the type's own reader passes over what is none of its content: between
 /// the objects of a document, in the header of a compressed stream, in its compressed bytes.
 pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
-    use FileType::{Bzip2, Gzip, Pdf, Xz, Zlib};
-    matches!(file_type, Pdf | Gzip | Zlib | Bzip2 | Xz).then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
+    use FileType::{Bzip2, Cms, Gzip, Html, Ole2, OneNote, Pdf, Rtf, Text, Tnef, Xml, Xz, Zlib};
+    let is_searched = match file_type {
+        Gzip | Zlib | Bzip2 | Xz => true,
+        Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text => true,
+        _ => false,
+    };
+    is_searched.then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
 }

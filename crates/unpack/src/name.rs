@@ -15,6 +15,30 @@ pub(crate) fn utf8_lossy(bytes: &[u8]) -> Box<str> {
     String::from_utf8_lossy(bytes).into()
 }
 
+/// UTF-16, least byte first.
+pub(crate) fn utf16_le(bytes: &[u8]) -> Box<str> {
+    utf16(bytes, u16::from_le_bytes)
+}
+
+/// UTF-16, greatest byte first.
+pub(crate) fn utf16_be(bytes: &[u8]) -> Box<str> {
+    utf16(bytes, u16::from_be_bytes)
+}
+
+fn utf16(bytes: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Box<str> {
+    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
+    char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+}
+
+/// The beginning of a name, of so many bytes at most.
+pub(crate) fn cut(name: &str, bytes_max: usize) -> Box<str> {
+    let mut end = name.len().min(bytes_max);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name[..end].into()
+}
+
 /// UTF-8 if it is that, else code page 437, as zip's names are defined.
 pub(crate) fn utf8_or_cp437(bytes: &[u8]) -> Box<str> {
     match std::str::from_utf8(bytes) {

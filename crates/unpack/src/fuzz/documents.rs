@@ -1,11 +1,42 @@
 //! The bodies of the fuzz targets of documents.
 
 use super::compare;
-use crate::pdf;
 use crate::reader::Reading;
+use crate::{cms, html, ole2, onenote, pdf, rtf, tnef};
 
 /// Fuzz body: reads a PDF document, and an object stream.
 pub fn fuzz_pdf(data: &[u8]) {
     compare(data, |limits| Box::new(Reading::new(pdf::Pdf::new(limits))));
     compare(data, |limits| Box::new(Reading::new(pdf::Pdf::objects(limits))));
+}
+
+/// Fuzz body: reads a compound file.
+pub fn fuzz_ole2(data: &[u8]) {
+    compare(data, |limits| Box::new(Reading::new(ole2::Ole2::new(limits))));
+}
+
+/// Fuzz body: reads RTF, and an object in it.
+pub fn fuzz_rtf(data: &[u8]) {
+    compare(data, |_| Box::new(Reading::new(rtf::Rtf::new())));
+    compare(data, |limits| Box::new(Reading::new(rtf::ole1::Ole1::new(limits))));
+}
+
+/// Fuzz body: reads TNEF.
+pub fn fuzz_tnef(data: &[u8]) {
+    compare(data, |limits| Box::new(Reading::new(tnef::Tnef::new(limits))));
+}
+
+/// Fuzz body: reads a OneNote section.
+pub fn fuzz_onenote(data: &[u8]) {
+    compare(data, |_| Box::new(Reading::new(onenote::OneNote::new())));
+}
+
+/// Fuzz body: reads a cryptographic message.
+pub fn fuzz_cms(data: &[u8]) {
+    compare(data, |_| Box::new(Reading::new(cms::Cms::new())));
+}
+
+/// Fuzz body: reads text with encoded content.
+pub fn fuzz_html(data: &[u8]) {
+    compare(data, |_| Box::new(Reading::new(html::Html::new())));
 }

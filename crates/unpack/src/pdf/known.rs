@@ -110,14 +110,9 @@ impl Known {
 /// A text string (ISO 32000-2, 7.9.2.2): UTF-16 or UTF-8 with its mark, else Latin-1 as near as makes no matter.
 fn text(bytes: &[u8]) -> Box<str> {
     match bytes {
-        [0xfe, 0xff, rest @ ..] => utf16(rest, u16::from_be_bytes),
-        [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => crate::name::utf16_be(rest),
+        [0xff, 0xfe, rest @ ..] => crate::name::utf16_le(rest),
         [0xef, 0xbb, 0xbf, rest @ ..] => crate::name::utf8_lossy(rest),
         _ => crate::name::utf8_or_latin1(bytes),
     }
-}
-
-fn utf16(bytes: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Box<str> {
-    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
-    char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }

@@ -1,0 +1,1 @@
+var x = "eJyN1DsOwkAQBNGcU8wR6G6+xyFYhCVjS3gDjo8QObXZBBU9tWaellb7Wu/VH616e/ffPW219Ve7PXfztxAWxiJYHLA4YnHC4ozFBYsriw2gsqqYVewqhhXLimnFtmJcsa5Z1wObZV2zrlnXrGvWNe

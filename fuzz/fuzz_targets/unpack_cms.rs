@@ -1,0 +1,3 @@
+//! Fuzz target: `unpack::fuzz_cms`.
+#![no_main]
+libfuzzer_sys::fuzz_cmsget!(|data: &[u8]| unpack::fuzz_cms(data));
