@@ -14,6 +14,7 @@ if [ "${1:-}" != run ]; then
     [ -x /usr/lib/dovecot/imap-login ] || missing+=(dovecot-imapd)
     need curl curl
     need fetchmail fetchmail
+    need miltertest miltertest
     perl -MNet::SSLeay -e 1 2>/dev/null || missing+=(libnet-ssleay-perl)
     need clamscan clamav
     need zip zip

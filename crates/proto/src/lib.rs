@@ -11,6 +11,8 @@ extern crate std;
 
 pub mod clamd;
 mod line;
+pub mod milter;
 pub mod pop3;
+pub mod proxy;
 mod sasl;
 pub mod smtp;

@@ -156,6 +156,7 @@ pub struct Listener {
     /// Where.
     pub address: SocketAddr,
     /// Where mail goes, or comes from.
+    #[serde(default)]
     pub forward: Forward,
     /// TLS with clients: `off`, `offer`, `require` or `implicit`.
     #[serde(default)]
@@ -218,6 +219,9 @@ pub struct Listener {
     /// Seconds after which a session is ended, whatever it does.
     #[serde(default = "session_seconds_max")]
     pub session_seconds_max: u64,
+    /// Relays that begin each connection with a header of the PROXY protocol.
+    #[serde(default)]
+    pub proxy_from: Vec<std::net::IpAddr>,
     /// Clients that may send XFORWARD.
     #[serde(default)]
     pub xforward_from: Vec<std::net::IpAddr>,
@@ -233,6 +237,8 @@ pub enum Protocol {
     Lmtp,
     /// RFC 1939.
     Pop3,
+    /// Sendmail's and Postfix's mail filter protocol.
+    Milter,
 }
 
 impl Protocol {
@@ -333,7 +339,11 @@ impl Listener {
         let fits = match self.protocol {
             Protocol::Smtp | Protocol::Lmtp => self.forward.takes_mail(),
             Protocol::Pop3 => self.forward.speaks_pop3(),
+            Protocol::Milter => self.forward == Forward::Caller && self.tls == ListenerTls::Off,
         };
+        if self.forward == Forward::Caller && self.protocol != Protocol::Milter {
+            return Err("forward is missing".into());
+        }
         if fits {
             Ok(())
         } else {
@@ -346,7 +356,8 @@ impl Listener {
         rules.into_iter().any(|rule| self.under(rule).asks_for(Action::Quarantine))
     }
 
-    fn asks_for(&self, action: Action) -> bool {
+    /// Whether some finding asks for this.
+    pub fn asks_for(&self, action: Action) -> bool {
         self.policy().actions().contains(&action)
     }
 }
@@ -397,7 +408,7 @@ impl Config {
             self.check_tls(listener).map_err(|reason| format!("{place}: {reason}"))?;
             listener.check_forward().map_err(|reason| format!("{place}: {reason}"))?;
             self.check_rules(listener).map_err(|reason| format!("{place}: {reason}"))?;
-            if listener.quarantines() && listener.quarantine.is_none() {
+            if listener.quarantines() && listener.quarantine.is_none() && listener.protocol != Protocol::Milter {
                 return Err(format!(
                     "{place}: an action is \"quarantine\", but no folder is set: quarantine = \"PATH\""
                 ));

@@ -7,8 +7,11 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
 /// A next hop.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Forward {
+    /// Back to whoever asks.
+    #[default]
+    Caller,
     /// A server.
     Server {
         /// What it speaks.
@@ -65,6 +68,7 @@ impl Forward {
         match self {
             Forward::Server { scheme, .. } => matches!(scheme, Scheme::Smtp | Scheme::Smtps | Scheme::Lmtp),
             Forward::LmtpSocket(_) | Forward::Maildir(_) | Forward::Discard => true,
+            Forward::Caller => false,
         }
     }
 
@@ -109,6 +113,7 @@ impl fmt::Display for Forward {
             Forward::LmtpSocket(path) => write!(f, "lmtp:{}", path.display()),
             Forward::Maildir(path) => write!(f, "maildir:{}", path.display()),
             Forward::Discard => write!(f, "discard:"),
+            Forward::Caller => write!(f, "replies"),
         }
     }
 }

@@ -20,7 +20,7 @@ use super::session::Session;
 use super::site::Site;
 use super::stream::Stream;
 use super::systemd::Beat;
-use super::{Control, clamd, metrics, pop3};
+use super::{Control, clamd, metrics, milter, pop3, relay};
 use crate::config::{ListenerTls, Protocol};
 
 /// What the sessions of one event loop share.
@@ -169,7 +169,19 @@ async fn accept(edge: Rc<Edge>, socket: TcpListener, address: SocketAddr) {
             }
         };
         let Some(door) = edge.door(address) else { return };
-        admit(&edge, door, stream, client);
+        if door.listener.proxy_from.contains(&client.ip().to_canonical()) {
+            tokio::task::spawn_local(admit_behind(edge.clone(), door, stream, client));
+        } else {
+            admit(&edge, door, stream, client);
+        }
+    }
+}
+
+/// Lets in who stands behind a relay.
+async fn admit_behind(edge: Rc<Edge>, door: Arc<Door>, mut stream: TcpStream, relay: SocketAddr) {
+    match relay::client_behind(&mut stream, relay).await {
+        Ok(client) => admit(&edge, door, stream, client),
+        Err(error) => tracing::warn!(%relay, %error, "a relay does not say for whom it speaks"),
     }
 }
 
@@ -202,6 +214,9 @@ fn begin(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, st
         Protocol::Pop3 => {
             tokio::task::spawn_local(pop3::run(edge, door, client, ticket, stream));
         }
+        Protocol::Milter => {
+            tokio::task::spawn_local(milter::run(edge, door, client, ticket, stream));
+        }
     }
 }
 
@@ -218,6 +233,8 @@ async fn turn_away(mut stream: TcpStream, protocol: Protocol, refusal: Refusal) 
     let line = match protocol {
         Protocol::Smtp | Protocol::Lmtp => format!("421 {code} {text}\r\n"),
         Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
+        // A mail server does by itself what it is told to do without its filter.
+        Protocol::Milter => return,
     };
     let _ = timeout(REFUSAL_WAIT, stream.write_all(line.as_bytes())).await;
 }

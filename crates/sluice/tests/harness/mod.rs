@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 pub mod dovecot;
 pub mod mailbox;
+pub mod postfix;
 pub mod tls;
 
 /// How long anything may take before a test fails.
