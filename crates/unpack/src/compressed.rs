@@ -80,11 +80,12 @@ impl<D: Decoder> Compressed<D> {
                 self.open = true;
                 Event::Open(Object { kind: Kind::Stream, name, ..Object::default() })
             }
-            Told::Fault(fault) if fault.fatal => {
-                self.state = State::Broken;
+            Told::Fault(fault) => {
+                if fault.fatal {
+                    self.state = State::Broken;
+                }
                 fault.event(self.at - self.decoder.surplus().len() as u64)
             }
-            Told::Fault(fault) => fault.event(self.at),
             Told::Over => {
                 self.state = State::Rest { surplus_told: 0 };
                 if !std::mem::take(&mut self.open) {

@@ -3,7 +3,9 @@
 //! Each format has its row, a `const FORMAT`, in its own module, beside the bounds that it speaks of; the lists here put
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
-use crate::{bzip2, cms, gzip, html, ole2, onenote, pdf, rtf, tar, tnef, xz, zip, zlib};
+use crate::{
+    bzip2, cms, gzip, html, lha, lzip, lzma_alone, ole2, onenote, pdf, rar, rtf, sevenz, tar, tnef, xz, zip, zlib, zstd,
+};
 
 /// One format that is opened: a row of `docs/formats.md`.
 #[derive(Debug, Clone, Copy)]
@@ -36,10 +38,11 @@ pub enum Reads {
 }
 
 /// One compressed stream.
-pub const STREAMS: &[Format] = &[gzip::FORMAT, zlib::FORMAT, bzip2::FORMAT, xz::FORMAT];
+pub const STREAMS: &[Format] =
+    &[gzip::FORMAT, zlib::FORMAT, bzip2::FORMAT, xz::FORMAT, lzma_alone::FORMAT, lzip::FORMAT, zstd::FORMAT];
 
 /// Archives: containers of named members.
-pub const ARCHIVES: &[Format] = &[zip::FORMAT, tar::FORMAT];
+pub const ARCHIVES: &[Format] = &[zip::FORMAT, rar::FORMAT, sevenz::FORMAT, lha::FORMAT, tar::FORMAT];
 
 /// Documents that hold objects.
 pub const DOCUMENTS: &[Format] =

@@ -9,7 +9,7 @@ use stream::{Event, Finding, Fuel, Limits, Note, Spool, Stage, Window};
 use crate::codec::Decoder;
 use crate::compressed::Compressed;
 use crate::ppmd::{Ending, ModelH, ModelI, OfSevenZip, OfZip, Ppmd, Restore};
-use crate::{HEAD_BYTES, bzip2, gzip, recognise, tar, trial, xz, zip};
+use crate::{HEAD_BYTES, bzip2, gzip, lzip, lzma_alone, recognise, tar, trial, xz, zip, zstd};
 
 /// The most content that is looked at; bombs are the driver's business.
 const CONTENT_BYTES_MAX: u64 = 4 << 20;
@@ -43,6 +43,17 @@ pub fn fuzz_bzip2(data: &[u8]) {
 /// Fuzz body: reads an xz file.
 pub fn fuzz_xz(data: &[u8]) {
     compare(data, |limits| Box::new(Compressed::new(xz::Xz::new(limits))));
+}
+
+/// Fuzz body: reads a `.lzma` file, and an lzip file.
+pub fn fuzz_lzma(data: &[u8]) {
+    compare(data, |limits| Box::new(Compressed::new(lzma_alone::LzmaAlone::new(limits))));
+    compare(data, |limits| Box::new(Compressed::new(lzip::Lzip::new(limits))));
+}
+
+/// Fuzz body: reads a zstd file.
+pub fn fuzz_zstd(data: &[u8]) {
+    compare(data, |limits| Box::new(Compressed::new(zstd::Zstd::new(limits))));
 }
 
 /// Fuzz body: reads a zip archive, and searches for one.
@@ -85,7 +96,7 @@ fn compare_decoder<D: Decoder>(cut: u8, stream: &[u8], make: impl Fn() -> Option
     assert!(whole == pieces, "pieces of {piece}");
 }
 
-fn compare(data: &[u8], make: impl Fn(&Limits) -> Box<dyn Stage>) {
+pub(crate) fn compare(data: &[u8], make: impl Fn(&Limits) -> Box<dyn Stage>) {
     let Some((&cut, stream)) = data.split_first() else {
         return;
     };

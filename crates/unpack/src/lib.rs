@@ -7,6 +7,8 @@
 //! driver does. What it promises is bounded memory (fields of [`Limits`], named in each module) and honest fuel.
 #![forbid(unsafe_code)]
 
+mod archive;
+mod bits;
 mod bzip2;
 mod cms;
 mod codec;
@@ -15,29 +17,42 @@ mod deflate;
 pub mod formats;
 mod fuzz;
 mod gzip;
+mod history;
 mod html;
+mod huffman;
+mod lha;
 mod lzfu;
+mod lzip;
+mod lzma;
+mod lzma_alone;
 mod name;
 mod ole2;
 mod onenote;
 mod pdf;
 mod ppmd;
+mod rar;
 mod reader;
 mod recognise;
 mod rtf;
+mod sevenz;
 mod tar;
 mod tnef;
 mod trial;
 mod xz;
 mod zip;
 mod zlib;
+mod zstd;
 
 use stream::{FileType, Limits, Stage};
 
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
-pub use fuzz::{fuzz_bzip2, fuzz_gzip, fuzz_ppmd, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip};
+pub use fuzz::{fuzz_bzip2, fuzz_gzip, fuzz_lzma, fuzz_ppmd, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd};
+pub use lha::fuzz_lha;
+pub use rar::fuzz_rar;
 pub use recognise::{HEAD_BYTES, recognise, recognise_second};
+pub use sevenz::fuzz_7z;
 
+use archive::Archive;
 use compressed::Compressed;
 use reader::Reading;
 
@@ -51,7 +66,13 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Zlib => Box::new(Compressed::new(zlib::Zlib::new())),
         FileType::Bzip2 => Box::new(Compressed::new(bzip2::Bzip2::new(limits))),
         FileType::Xz => Box::new(Compressed::new(xz::Xz::new(limits))),
+        FileType::Lzma => Box::new(Compressed::new(lzma_alone::LzmaAlone::new(limits))),
+        FileType::Lzip => Box::new(Compressed::new(lzip::Lzip::new(limits))),
+        FileType::Zstd => Box::new(Compressed::new(zstd::Zstd::new(limits))),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
+        FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits))),
+        FileType::Rar => Box::new(Archive::new(rar::Rar::new(limits), limits)),
+        FileType::Lha => Box::new(Archive::new(lha::Lha::new(limits), limits)),
         FileType::Zip => Box::new(zip::Zip::new(limits)),
         FileType::Ole2 => Box::new(Reading::new(ole2::Ole2::new(limits))),
         FileType::Pdf => Box::new(Reading::new(pdf::Pdf::new(limits))),

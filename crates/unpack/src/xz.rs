@@ -14,13 +14,10 @@
 
 mod block;
 mod check;
-mod dictionary;
-mod filter;
+pub(crate) mod filter;
 mod header;
 mod index;
-mod lzma;
-mod lzma2;
-mod range;
+pub(crate) mod lzma2;
 
 use stream::{Class, Limits};
 use zlib_rs::crc32::crc32;

@@ -14,7 +14,12 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_tar", unpack::fuzz_tar),
     ("unpack_bzip2", unpack::fuzz_bzip2),
     ("unpack_xz", unpack::fuzz_xz),
+    ("unpack_lzma", unpack::fuzz_lzma),
+    ("unpack_zstd", unpack::fuzz_zstd),
     ("unpack_ppmd", unpack::fuzz_ppmd),
+    ("unpack_lha", unpack::fuzz_lha),
+    ("unpack_rar", unpack::fuzz_rar),
+    ("unpack_7z", unpack::fuzz_7z),
 ];
 
 fn seeds(folder: &str) -> Vec<Vec<u8>> {

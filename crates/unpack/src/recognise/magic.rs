@@ -2,6 +2,8 @@
 
 use stream::FileType::{self, *};
 
+use crate::lzma_alone;
+
 /// Bytes at an offset that make a type certain.
 const CERTAIN: &[(usize, &[u8], FileType)] = &[
     (0, b"\x7fELF", Elf),
@@ -60,6 +62,7 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
     (is_lzip, Lzip),
     (is_compress, Compress),
     (is_old_cpio, Cpio),
+    (lzma_alone::is_plausible, Lzma),
 ];
 
 /// The type that a magic number tells.

@@ -11,10 +11,10 @@ use branch::Convert;
 use x86::X86;
 
 /// Bytes pushed into a filter at once.
-pub(super) const FILTER_BYTES: usize = 4096;
+pub(crate) const FILTER_BYTES: usize = 4096;
 
 /// The filters of one block, in the order in which they are undone.
-pub(super) struct Chain {
+pub(crate) struct Chain {
     filters: Vec<Buffered>,
 }
 

@@ -2,13 +2,11 @@
 //!
 //! Bounds: the compressed bytes of one chunk (at most 64 KiB), the model (at most 40 KiB), the dictionary.
 
-use super::dictionary::{Dictionary, Unreachable};
-use super::lzma::Lzma;
-use super::range::{INIT_BYTES, Registers};
 use crate::codec::{Collected, Progress, Told};
+use crate::lzma::{Dictionary, INIT_BYTES, Lzma, Registers, Unreachable};
 
 /// A decoder of LZMA2 data.
-pub(super) struct Lzma2 {
+pub(crate) struct Lzma2 {
     dictionary: Dictionary,
     lzma: Lzma,
     chunk: Vec<u8>,
@@ -55,7 +53,7 @@ enum Needs {
 
 /// The data cannot be decoded any further.
 #[derive(Debug, PartialEq)]
-pub(super) struct Broken {
+pub(crate) struct Broken {
     /// Bytes taken by the call that found it.
     pub taken: usize,
     /// Whether only the cap of the dictionary stands in the way.
@@ -67,6 +65,9 @@ impl Broken {
         Broken { taken, limit: false }
     }
 }
+
+/// How many bits of context and position a literal may depend on together.
+const LITERAL_BITS_MAX: u32 = 4;
 
 impl Lzma2 {
     pub fn new() -> Lzma2 {
@@ -160,7 +161,7 @@ impl Lzma2 {
         let plain = (usize::from(control & 0x1f) << 16) + number(0) + 1;
         let packed = number(2) + 1;
         match bytes.whole() {
-            Some(whole) if !self.lzma.set_properties(whole[4]) => {
+            Some(whole) if !self.lzma.set_properties(whole[4], LITERAL_BITS_MAX) => {
                 return Err(Broken::data(taken));
             }
             None if control >= 0xa0 => self.lzma.reset(),
@@ -191,7 +192,7 @@ impl Lzma2 {
     fn decode_chunk(&mut self, left: usize, mut registers: Registers, output: &mut [u8]) -> Result<Progress, Broken> {
         let count = self.dictionary.room(left.min(output.len()));
         let before = self.dictionary.position();
-        let result = self.lzma.decode(&mut registers, &self.chunk, &mut self.dictionary, count);
+        let result = self.lzma.decode(&mut registers, &self.chunk, usize::MAX, &mut self.dictionary, count);
         let wrote = (self.dictionary.position() - before) as usize;
         output[..wrote].copy_from_slice(self.dictionary.last(wrote));
         let left = left - wrote;

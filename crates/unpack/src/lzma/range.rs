@@ -6,21 +6,21 @@
 use std::hint::select_unpredictable;
 
 /// A probability of a zero, in 2048ths.
-pub(super) type Probability = u16;
+pub(crate) type Probability = u16;
 
 /// The probability to begin with.
-pub(super) const EVEN: Probability = 1024;
+pub(crate) const EVEN: Probability = 1024;
 
 const BITS: u32 = 11;
 const SHIFT: u32 = 5;
 const TOP: u32 = 1 << 24;
 
 /// Bytes that initialise it.
-pub(super) const INIT_BYTES: usize = 5;
+pub(crate) const INIT_BYTES: usize = 5;
 
 /// The decoder's registers and its place in the input.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Registers {
+pub(crate) struct Registers {
     range: u32,
     code: u32,
     at: usize,
@@ -34,6 +34,16 @@ impl Registers {
         (first == 0).then_some(Registers { range: u32::MAX, code, at: INIT_BYTES })
     }
 
+    /// How many bytes of the input were used, those behind its end included.
+    pub const fn at(self) -> usize {
+        self.at
+    }
+
+    /// The first `used` bytes of the input have been dropped.
+    pub fn dropped(&mut self, used: usize) {
+        self.at -= used;
+    }
+
     /// Goes on over `input`, the same as before.
     pub const fn over(self, input: &[u8]) -> Range<'_> {
         Range { registers: self, input }
@@ -41,7 +51,7 @@ impl Registers {
 }
 
 /// The decoder at work.
-pub(super) struct Range<'a> {
+pub(crate) struct Range<'a> {
     registers: Registers,
     input: &'a [u8],
 }
@@ -52,10 +62,21 @@ impl Range<'_> {
         self.registers
     }
 
+    /// See [`Registers::at`].
+    #[inline(always)]
+    pub const fn at(&self) -> usize {
+        self.registers.at
+    }
+
+    /// Whether nothing is left over, as it must be behind the last symbol; uses the last byte, if there is one more.
+    pub fn is_spent(&mut self) -> bool {
+        self.normalise();
+        self.registers.code == 0
+    }
+
     /// Whether all input was used and nothing is left over, as it must be behind the last symbol.
     pub fn is_finished(&mut self) -> bool {
-        self.normalise();
-        self.registers.at == self.input.len() && self.registers.code == 0
+        self.is_spent() && self.registers.at == self.input.len()
     }
 
     #[inline(always)]

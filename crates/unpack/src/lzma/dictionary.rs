@@ -4,7 +4,7 @@
 //! old half exists beside the new whole. Beyond the cap distances still work as far as the ring reaches.
 
 /// A ring of bytes.
-pub(super) struct Dictionary {
+pub(crate) struct Dictionary {
     bytes: Vec<u8>,
     /// Where the next byte goes.
     at: usize,
@@ -18,7 +18,7 @@ pub(super) struct Dictionary {
 
 /// Why a distance cannot be followed.
 #[derive(Debug, PartialEq)]
-pub(super) enum Unreachable {
+pub(crate) enum Unreachable {
     /// Nothing has been written there.
     Never,
     /// It was written and had to be forgotten.

@@ -20,7 +20,7 @@ const SLOTS_OF_MODELLED: usize = 14;
 const FIRST_MODELLED_SLOT: usize = 4;
 
 /// The decoder's model.
-pub(super) struct Lzma {
+pub(crate) struct Lzma {
     literal_context_bits: u32,
     literal_position_mask: usize,
     position_mask: usize,
@@ -92,12 +92,11 @@ impl Lzma {
         }
     }
 
-    /// Sets lc, lp and pb from their byte; whether LZMA2 allows them.
-    pub fn set_properties(&mut self, byte: u8) -> bool {
-        const LITERAL_BITS_MAX: u32 = 4;
+    /// Sets lc, lp and pb from their byte; whether there are such, with lc and lp together within a bound.
+    pub fn set_properties(&mut self, byte: u8, literal_bits_max: u32) -> bool {
         let byte = u32::from(byte);
         let (context, position, state) = (byte % 9, byte / 9 % 5, byte / 45);
-        if state > 4 || context + position > LITERAL_BITS_MAX {
+        if state > 4 || context + position > literal_bits_max {
             return false;
         }
         self.literal_context_bits = context;
@@ -122,17 +121,24 @@ impl Lzma {
         self.pending > 0
     }
 
-    /// Writes `count` bytes to the dictionary, which has room for them.
+    /// Whether the last symbol was the end marker: a match at a distance that cannot be.
+    pub const fn is_end_marker(&self) -> bool {
+        self.reps[0] == u32::MAX
+    }
+
+    /// Writes `count` bytes to the dictionary, which has room for them, or fewer if no symbol begins in front of the
+    /// byte `until` of the input any more.
     pub fn decode(
         &mut self,
         registers: &mut Registers,
         input: &[u8],
+        until: usize,
         dictionary: &mut Dictionary,
         count: usize,
     ) -> Result<(), Unreachable> {
         // A copy of our own, which the compiler can keep in machine registers.
         let mut range = registers.over(input);
-        let result = self.decode_symbols(&mut range, dictionary, count);
+        let result = self.decode_symbols(&mut range, until, dictionary, count);
         *registers = range.registers();
         result
     }
@@ -141,12 +147,13 @@ impl Lzma {
     fn decode_symbols(
         &mut self,
         range: &mut Range<'_>,
+        until: usize,
         dictionary: &mut Dictionary,
         count: usize,
     ) -> Result<(), Unreachable> {
         let end = dictionary.position() + count as u64;
         self.copy_match(dictionary, end);
-        while dictionary.position() < end {
+        while dictionary.position() < end && range.at() < until {
             let position = dictionary.position() as usize;
             let place = position & self.position_mask & (POSITION_STATES - 1);
             if !range.bit(&mut self.models.is_match[self.state][place]) {

@@ -1,0 +1,78 @@
+//! The decoder of one member, whatever its method.
+
+use super::DATA;
+use super::adaptive::Adaptive;
+use super::larc::{Lz5, Lzs};
+use super::lzh::Lzh;
+use crate::bits::Bits;
+use crate::codec::{Progress, Told};
+use crate::history::History;
+
+/// A method: symbols to literals and matches.
+pub(super) trait Method: Send {
+    /// Reads symbols until the history is at `end`; `None` if they make no sense.
+    fn run(&mut self, bits: &mut Bits, history: &mut History, end: u64) -> Option<Run>;
+}
+
+/// Why a run ended.
+pub(super) enum Run {
+    Full,
+    Input,
+}
+
+/// The decoder.
+pub(super) struct Decoder {
+    bits: Bits,
+    history: History,
+    method: Box<dyn Method>,
+    broken: bool,
+}
+
+impl Decoder {
+    /// The decoder of a method, if it is known.
+    pub fn of(method: [u8; 5]) -> Option<Decoder> {
+        let spaces = |bits: u32| vec![b' '; 1 << bits];
+        let static_of = |bits: u32| -> (Box<dyn Method>, Vec<u8>) { (Box::new(Lzh::new(bits)), spaces(bits)) };
+        let (method, before) = match &method {
+            b"-lh1-" => (Box::new(Adaptive::new()) as Box<dyn Method>, spaces(12)),
+            b"-lh4-" => static_of(12),
+            b"-lh5-" => static_of(13),
+            b"-lh6-" => static_of(15),
+            b"-lh7-" => static_of(16),
+            b"-lhx-" => static_of(20),
+            b"-lzs-" => (Box::new(Lzs) as Box<dyn Method>, spaces(11)),
+            b"-lz5-" => (Box::new(Lz5::new()) as Box<dyn Method>, Lz5::before()),
+            _ => return None,
+        };
+        let mut history = History::new();
+        history.restart(before.len().max(4096), &before);
+        Some(Decoder { bits: Bits::new(), history, method, broken: false })
+    }
+
+    /// As [`Decoder::decode`](crate::codec::Decoder::decode).
+    pub fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        let taken = self.bits.fill(input);
+        let mut wrote = 0;
+        while wrote < output.len() && !self.broken {
+            let start = self.history.position();
+            let end = start + self.history.dictionary.room(output.len() - wrote) as u64;
+            self.history.copy_pending(end);
+            let run = self.method.run(&mut self.bits, &mut self.history, end);
+            let count = (self.history.position() - start) as usize;
+            output[wrote..wrote + count].copy_from_slice(self.history.dictionary.last(count));
+            wrote += count;
+            match run {
+                Some(Run::Full) => {}
+                Some(Run::Input) => break,
+                None => self.broken = true,
+            }
+        }
+        let told = if self.broken { Told::Fault(DATA) } else { Told::Nothing };
+        Progress { taken, wrote, told }
+    }
+
+    /// Bytes that were taken and not used.
+    pub fn surplus(&self) -> &[u8] {
+        self.bits.unread()
+    }
+}

@@ -1,0 +1,244 @@
+//! The headers of RAR 5 to 7.
+//!
+//! ```text
+//! block := CRC-32 u32, length v, type v, flags v, [extra length v], [data length v], fields, extra area, data
+//! ```
+//! `v` is a number in groups of seven bits, the lowest first. A wrong CRC is a finding; the header is read all the same.
+
+use stream::Object;
+use zlib_rs::crc32::crc32;
+
+use super::{Compression, ENCRYPTED, HEADER, METHOD, SPLIT, Solid};
+use crate::archive::{Check, Content, Member, Record};
+use crate::codec::{Fault, le32};
+use crate::name;
+
+/// The CRC and the first byte of the length; a length takes up to three bytes.
+const HEAD: usize = 7;
+const LENGTH_BYTES: usize = 3;
+
+mod kind {
+    pub const FILE: u64 = 2;
+    pub const SERVICE: u64 = 3;
+    pub const ENCRYPTION: u64 = 4;
+    pub const END: u64 = 5;
+}
+
+/// Flags of every block.
+const HAS_EXTRA: u64 = 1;
+const HAS_DATA: u64 = 2;
+const SPLIT_BEFORE: u64 = 8;
+const SPLIT_AFTER: u64 = 16;
+/// Flags of a file.
+const DIRECTORY: u64 = 1;
+const HAS_TIME: u64 = 2;
+const HAS_CRC: u64 = 4;
+const SIZE_UNKNOWN: u64 = 8;
+/// The record of the extra area that tells encryption.
+const EXTRA_ENCRYPTION: u64 = 1;
+
+/// The place among the headers.
+pub(super) struct Headers {
+    name_bytes_max: usize,
+    /// Whether everything that follows is encrypted.
+    encrypted: bool,
+    ended: bool,
+}
+
+/// What all blocks have.
+struct Block<'a> {
+    /// Bytes of the whole header.
+    length: usize,
+    flags: u64,
+    data: u64,
+    fields: &'a [u8],
+    extra: &'a [u8],
+}
+
+/// The fields of a file or service.
+struct File<'a> {
+    flags: u64,
+    size: u64,
+    crc: u32,
+    compression: u64,
+    name: &'a [u8],
+}
+
+impl Headers {
+    pub const fn new(name_bytes_max: usize) -> Headers {
+        Headers { name_bytes_max, encrypted: false, ended: false }
+    }
+
+    pub fn record(&mut self, head: &[u8], solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
+        if self.encrypted || self.ended {
+            return Record::Rest;
+        }
+        if head.len() < HEAD {
+            return Record::Need(HEAD);
+        }
+        let mut rest = &head[4..];
+        let Some(length) = number(&mut rest).filter(|length| *length > 0 && *length < 1 << (7 * LENGTH_BYTES)) else {
+            faults.push(HEADER);
+            return Record::Rest;
+        };
+        let length = head.len() - rest.len() + length as usize;
+        if head.len() < length {
+            return Record::Need(length);
+        }
+        if crc32(0, &head[4..length]) != le32(head, 0) {
+            faults.push(HEADER);
+        }
+        let fields = &head[head.len() - rest.len()..length];
+        match self.block(fields, length, solid, faults) {
+            Some(record) => record,
+            None => {
+                faults.push(HEADER);
+                Record::Rest
+            }
+        }
+    }
+
+    fn block(&mut self, fields: &[u8], length: usize, solid: &mut Solid, faults: &mut Vec<Fault>) -> Option<Record> {
+        let mut fields = fields;
+        let (kind, flags) = (number(&mut fields)?, number(&mut fields)?);
+        let extra = if flags & HAS_EXTRA != 0 { number(&mut fields)? } else { 0 };
+        let data = if flags & HAS_DATA != 0 { number(&mut fields)? } else { 0 };
+        let extra_at = fields.len().saturating_sub(usize::try_from(extra).unwrap_or(usize::MAX));
+        let (fields, extra) = fields.split_at(extra_at);
+        let block = Block { length, flags, data, fields, extra };
+        match kind {
+            kind::FILE => return self.file(&block, false, solid, faults),
+            kind::SERVICE => return self.file(&block, true, solid, faults),
+            kind::ENCRYPTION => {
+                faults.push(ENCRYPTED);
+                self.encrypted = true;
+            }
+            kind::END => self.ended = true,
+            _ => {}
+        }
+        Some(Record::Pass(length as u64 + data))
+    }
+
+    fn file(&self, block: &Block, service: bool, solid: &mut Solid, faults: &mut Vec<Fault>) -> Option<Record> {
+        let file = File::read(block.fields)?;
+        let quiet = service && matches!(file.name, b"RR" | b"QO" | b"ACL");
+        if quiet || file.flags & DIRECTORY != 0 && block.data == 0 {
+            return Some(Record::Pass(block.length as u64 + block.data));
+        }
+        let encrypted = has_record(block.extra, EXTRA_ENCRYPTION);
+        if encrypted {
+            faults.push(ENCRYPTED);
+        }
+        if block.flags & (SPLIT_BEFORE | SPLIT_AFTER) != 0 {
+            faults.push(SPLIT);
+        }
+        let whole = !encrypted && block.flags & (SPLIT_BEFORE | SPLIT_AFTER) == 0;
+        let is_packed = !encrypted && block.flags & SPLIT_BEFORE == 0 && file.is_packed(solid, faults);
+        let understood = whole && (is_packed || file.method() == 0);
+        let size = (understood && file.flags & SIZE_UNKNOWN == 0).then_some(file.size);
+        let content = match is_packed {
+            true => Content::Packed { packed: Some(block.data), size },
+            false => Content::Raw(block.data),
+        };
+        let has_check = understood && file.flags & HAS_CRC != 0;
+        let name = name::utf8_lossy(&file.name[..file.name.len().min(self.name_bytes_max)]);
+        let object = Object { name: Some(name), size, ..Object::default() };
+        let check = if has_check { Check::crc32(file.crc) } else { Check::None };
+        Some(Record::Member(block.length, Member { object, content, check }))
+    }
+}
+
+impl<'a> File<'a> {
+    fn read(mut fields: &'a [u8]) -> Option<File<'a>> {
+        let fields = &mut fields;
+        let (flags, size, _attributes) = (number(fields)?, number(fields)?, number(fields)?);
+        if flags & HAS_TIME != 0 {
+            *fields = fields.get(4..)?;
+        }
+        let crc = le32(fields, 0);
+        if flags & HAS_CRC != 0 {
+            *fields = fields.get(4..)?;
+        }
+        let (compression, _system, name_length) = (number(fields)?, number(fields)?, number(fields)?);
+        let name = fields.get(..usize::try_from(name_length).ok()?)?;
+        Some(File { flags, size, crc, compression, name })
+    }
+
+    /// 0 is stored.
+    const fn method(&self) -> u64 {
+        self.compression >> 7 & 7
+    }
+
+    /// Whether there is content to decode, for which `solid` is then ready.
+    fn is_packed(&self, solid: &mut Solid, faults: &mut Vec<Fault>) -> bool {
+        if self.method() == 0 {
+            return false;
+        }
+        let compression = match self.compression & 0x3f {
+            0 => Compression::V50,
+            1 => Compression::V70,
+            _ => {
+                faults.push(METHOD);
+                return false;
+            }
+        };
+        let ready = solid.start(compression, self.dictionary_bytes(compression), self.compression & 0x40 != 0);
+        if !ready {
+            faults.push(super::lz::DATA);
+        }
+        ready
+    }
+
+    /// 128 KiB times a power of two; from version 1 on up to 31/32 more.
+    const fn dictionary_bytes(&self, compression: Compression) -> u64 {
+        match compression {
+            Compression::V70 => {
+                let base = 0x2_0000 << (self.compression >> 10 & 31);
+                base + base / 32 * (self.compression >> 15 & 31)
+            }
+            _ => 0x2_0000 << (self.compression >> 10 & 15),
+        }
+    }
+}
+
+/// Whether the extra area has a record of this type.
+fn has_record(mut extra: &[u8], wanted: u64) -> bool {
+    while let Some(length) = number(&mut extra) {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let (mut record, rest) = extra.split_at(extra.len().min(length));
+        if number(&mut record) == Some(wanted) {
+            return true;
+        }
+        extra = rest;
+    }
+    false
+}
+
+/// Reads a number off the front.
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    const BYTES_MAX: usize = 10;
+    let length = 1 + bytes.iter().take(BYTES_MAX).position(|byte| byte & 0x80 == 0)?;
+    let (groups, rest) = bytes.split_at(length);
+    *bytes = rest;
+    Some(groups.iter().rev().fold(0, |value, group| value << 7 | u64::from(group & 0x7f)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_groups_of_seven_bits() {
+        let mut bytes = &[0x81, 0x01, 5, 0x80][..];
+        assert_eq!(number(&mut bytes), Some(129));
+        assert_eq!(number(&mut bytes), Some(5));
+        assert_eq!(number(&mut bytes), None);
+        assert_eq!(number(&mut &[0xff; 11][..]), None);
+    }
+
+    #[test]
+    fn the_extra_area_is_a_list() {
+        assert!(has_record(&[2, 9, 9, 3, 1, 0, 0], 1));
+        assert!(!has_record(&[2, 9, 1, 0x80], 1));
+    }
+}
