@@ -41,7 +41,6 @@ const DOCUMENTS: &[&str] = &[
     "onenote/files.one",
     "cms/signed.p7m",
     "cms/pieces.p7m",
-    "cms/compressed.p7z",
 ];
 
 const LINE: &[u8] = b"line 0 of the text of this stream";

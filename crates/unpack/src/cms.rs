@@ -7,6 +7,7 @@
 
 use stream::{Class, Kind, Object, ReadAt};
 
+use crate::codec::Collected;
 use crate::formats::{Format, Reads};
 use crate::reader::{Ended, Outbox, Reader};
 
@@ -24,6 +25,7 @@ pub(crate) const FORMAT: Format = Format {
 
 const DEPTH_MAX: usize = 32;
 const IDENTIFIER_BYTES: usize = 16;
+const BEGINNING_BYTES: usize = 8;
 
 const SEQUENCE: u8 = 0x30;
 const TAGGED: u8 = 0xa0;
@@ -61,6 +63,8 @@ pub(crate) struct Cms {
     open: Vec<(u8, Option<u64>)>,
     state: State,
     identifier: Vec<u8>,
+    /// The first bytes of the content, which tell what it is told as.
+    beginning: Collected<BEGINNING_BYTES>,
     opened: bool,
     encrypted_told: bool,
 }
@@ -87,7 +91,15 @@ enum State {
 
 impl Cms {
     pub fn new() -> Cms {
-        Cms { at: 0, open: Vec::new(), state: State::Tag, identifier: Vec::new(), opened: false, encrypted_told: false }
+        Cms {
+            at: 0,
+            open: Vec::new(),
+            state: State::Tag,
+            identifier: Vec::new(),
+            beginning: Collected::new(),
+            opened: false,
+            encrypted_told: false,
+        }
     }
 
     /// Whether the innermost open element holds pieces of the content.
@@ -125,19 +137,37 @@ impl Cms {
         self.content_may_end(outbox);
     }
 
-    fn content_may_end(&mut self, outbox: &mut Outbox) {
-        if self.opened && !self.is_content() {
-            self.opened = false;
-            outbox.close();
+    /// Opens the content, if that has not been done. What S/MIME signs is a part of a mail, with its header.
+    fn open(&mut self, outbox: &mut Outbox) {
+        if !std::mem::replace(&mut self.opened, true) {
+            let is_name = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b':' | b' ');
+            let is_part = self.beginning.bytes().iter().all(is_name);
+            let media_type = is_part.then(|| "message/rfc822".into());
+            outbox.open(Object { kind: Kind::Member, media_type, ..Object::default() });
+            outbox.content(self.beginning.bytes());
         }
+    }
+
+    fn content_may_end(&mut self, outbox: &mut Outbox) {
+        if self.beginning.len() > 0 && !self.is_content() {
+            self.close(outbox);
+        }
+    }
+
+    fn close(&mut self, outbox: &mut Outbox) {
+        self.open(outbox);
+        self.beginning.clear();
+        self.opened = false;
+        outbox.close();
     }
 
     fn value(&mut self, tag: u8, bytes: &[u8], outbox: &mut Outbox) {
         if tag == OCTETS && self.is_content() {
-            if !std::mem::replace(&mut self.opened, true) {
-                outbox.open(Object { kind: Kind::Member, ..Object::default() });
+            let held = self.beginning.fill(bytes, BEGINNING_BYTES);
+            if self.beginning.len() == BEGINNING_BYTES {
+                self.open(outbox);
             }
-            outbox.content(bytes);
+            outbox.content(&bytes[held..]);
         } else if tag == IDENTIFIER && self.open.len() == 1 {
             let room = IDENTIFIER_BYTES.saturating_sub(self.identifier.len());
             self.identifier.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -208,8 +238,8 @@ impl Reader for Cms {
         if matches!(self.state, State::Value { left: 0, .. } | State::Tag) {
             self.ends(outbox);
         }
-        if std::mem::take(&mut self.opened) {
-            outbox.close();
+        if self.beginning.len() > 0 {
+            self.close(outbox);
             outbox.finding(Class::Truncated, "Heuristics.Truncated.Smime", self.at);
         }
         Ended::Done

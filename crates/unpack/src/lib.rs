@@ -99,10 +99,7 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 /// the objects of a document, in the header of a compressed stream, in its compressed bytes.
 pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
     use FileType::{Bzip2, Cms, Gzip, Html, Ole2, OneNote, Pdf, Rtf, Text, Tnef, Xml, Xz, Zlib};
-    let is_searched = match file_type {
-        Gzip | Zlib | Bzip2 | Xz => true,
-        Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text => true,
-        _ => false,
-    };
-    is_searched.then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
+    let compressed = matches!(file_type, Gzip | Zlib | Bzip2 | Xz);
+    let document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text);
+    (compressed || document).then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
 }
