@@ -46,7 +46,7 @@ pub(crate) const FORMAT: Format = Format {
     memory: "104 bytes and a name for each of `directory_entries_max` entries, 4 bytes for each sector",
     decoder: "own",
     fuzz: "unpack_ole2",
-    compared_with: "olefile, over documents made with it; the test documents of ClamAV",
+    compared_with: "the test documents of ClamAV, documents made for it",
 };
 
 /// How many times the bytes kept may be told: once as they stand and once as what they hold, and some more.

@@ -24,7 +24,7 @@ pub(crate) const FORMAT: Format = Format {
     memory: "one name, 4 KiB",
     decoder: "own",
     fuzz: "unpack_tnef",
-    compared_with: "the files beside the test messages of tnefparse and MimeKit",
+    compared_with: "documents made for it",
 };
 
 const SIGNATURE_BYTES: usize = 6;

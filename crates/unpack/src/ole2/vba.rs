@@ -56,7 +56,7 @@ pub(super) struct Source {
     compiled: bool,
     name: Box<str>,
     ovba: Ovba,
-    /// The beginning of what is told, as far as it looks like a module's.
+    /// How much has been told.
     told: usize,
 }
 
@@ -77,8 +77,7 @@ impl Reader for Source {
         let (name, told) = (&self.name, &mut self.told);
         self.ovba.read(input, |plain| {
             if *told == 0 {
-                let charset = None;
-                outbox.open(Object { kind: Kind::Member, name: Some(name.clone()), charset, ..Object::default() });
+                outbox.open(Object { kind: Kind::Member, name: Some(name.clone()), ..Object::default() });
             }
             *told += plain.len().max(1);
             outbox.content(plain);
