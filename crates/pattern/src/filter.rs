@@ -43,6 +43,7 @@ impl Filter {
     }
 
     /// The words; a power of two of them.
+    #[cfg(target_arch = "x86_64")]
     pub(crate) fn words(&self) -> &[u32] {
         &self.words
     }

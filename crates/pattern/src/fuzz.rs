@@ -3,7 +3,7 @@
 use crate::{Builder, ByteSet, Edge, Match, PartId, Path, Patterns, Piece, State, find_all};
 
 /// Fuzz body: the first bytes describe a few parts and a cut, the rest is the stream. Scanned in pieces it must tell
-/// what the naive matcher finds, in order.
+/// what the naive matcher finds, in order, on every path and from stored states.
 ///
 /// # Panics
 /// If it does not.
@@ -24,6 +24,7 @@ pub fn fuzz_pattern(data: &[u8]) {
     for path in Path::available() {
         assert_eq!(scan(&patterns.clone().on(path), stream, piece), told, "{path:?}");
     }
+    assert_eq!(scan_stored(&patterns, stream, piece), told, "from stored states");
     assert!(told.windows(2).all(|pair| pair[0].known <= pair[1].known), "out of order");
     for (part, pieces) in parts {
         let of_part = told.iter().filter(|found| found.part == part);
@@ -42,6 +43,21 @@ pub(crate) fn scan(patterns: &Patterns, stream: &[u8], piece: usize) -> Vec<Matc
     }
     patterns.finish(&mut state, &mut |found| told.push(found));
     assert_eq!(state.lost(), 0, "too much was parked");
+    told
+}
+
+/// Scans `stream` in pieces, with the state stored and loaded between them.
+fn scan_stored(patterns: &Patterns, stream: &[u8], piece: usize) -> Vec<Match> {
+    let mut stored = State::new().to_bytes(patterns);
+    let mut told = Vec::new();
+    let load = |stored: &[u8]| State::from_bytes(stored, patterns).expect("what was stored can be loaded");
+    for segment in stream.chunks(piece) {
+        let mut state = load(&stored);
+        patterns.scan(&mut state, segment, &mut |found| told.push(found));
+        stored = state.to_bytes(patterns);
+        assert!(stored.len() <= State::STORED_BYTES_MAX);
+    }
+    patterns.finish(&mut load(&stored), &mut |found| told.push(found));
     told
 }
 

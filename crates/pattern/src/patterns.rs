@@ -78,8 +78,12 @@ impl Patterns {
     }
 
     /// The same patterns, swept on another path.
+    ///
+    /// # Panics
+    /// If this machine cannot go it.
     #[must_use]
     pub fn on(mut self, path: Path) -> Patterns {
+        assert!(path.is_available(), "{path:?} needs another machine");
         for tier in &mut self.tiers {
             tier.path = path;
         }

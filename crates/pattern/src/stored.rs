@@ -87,7 +87,9 @@ impl State {
         state.lost = reader.u64()?;
         let parked = reader.u64()?;
         let kept = reader.u32()? as usize;
-        let fits = kept as u64 == state.position.min(HISTORY as u64)
+        // Where there is nothing to look for nothing is kept.
+        let history = if patterns.is_empty() { 0 } else { HISTORY as u64 };
+        let fits = kept as u64 == state.position.min(history)
             && parked <= PENDING_MAX as u64
             && state.position <= POSITION_MAX
             && state.work_left <= STORE_MAX;

@@ -18,14 +18,24 @@ pub enum Path {
 }
 
 impl Path {
+    /// All paths, the slowest first.
+    const ALL: &[Path] = &[
+        Path::Portable,
+        #[cfg(target_arch = "x86_64")]
+        Path::Avx2,
+    ];
+
     /// The paths that this machine can go, the slowest first.
     pub fn available() -> Vec<Path> {
-        let mut paths = vec![Path::Portable];
-        #[cfg(target_arch = "x86_64")]
-        if vector::is_supported() {
-            paths.push(Path::Avx2);
+        Path::ALL.iter().copied().filter(|path| path.is_available()).collect()
+    }
+
+    pub(crate) fn is_available(self) -> bool {
+        match self {
+            Path::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2 => vector::is_supported(),
         }
-        paths
     }
 
     /// The fastest path of this machine.
