@@ -331,8 +331,14 @@ impl Follower {
             if !logic.lies_in(context.containers) || !logic.fits(size, context.layout) {
                 continue;
             }
-            let untouched = RuleState::new(logic, 0);
-            let state = self.rules.get(&signature).unwrap_or(&untouched);
+            let untouched;
+            let state = match self.rules.get(&signature) {
+                Some(state) => state,
+                None => {
+                    untouched = RuleState::new(logic, 0);
+                    &untouched
+                }
+            };
             if state.holds_at_end(logic, context.layout, content) {
                 let first = state.first();
                 self.tell(signature, first, size, hits);

@@ -23,6 +23,8 @@ const CAUGHT_BYTES_MAX: u64 = 1 << 20;
 const LIBRARIES_MAX: u32 = 1024;
 /// The most functions.
 const FUNCTIONS_MAX: u32 = 32_768;
+/// The longest text.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// The longest name.
 const NAME_BYTES_MAX: usize = 512;
 
@@ -58,10 +60,10 @@ impl Caught {
     /// The digest, which has the length of the text as its size.
     ///
     /// # Errors
-    /// If there is none; with whether that may be because the copy is too short.
+    /// If there is none; with whether that may be because of a bound.
     pub(crate) fn sums(&self) -> Result<Sums, bool> {
-        let mut text = Text { digest: Md5::new(), length: 0, functions: 0 };
-        self.read(&mut text).ok_or(self.cut)?;
+        let mut text = Text { digest: Md5::new(), length: 0, functions: 0, full: false };
+        self.read(&mut text).ok_or(self.cut || text.full)?;
         Ok(Sums::of_md5(text.digest.finalize().into(), text.length))
     }
 
@@ -120,11 +122,17 @@ struct Text {
     digest: Md5,
     length: u64,
     functions: u32,
+    /// Whether there was more.
+    full: bool,
 }
 
 impl Text {
     fn add(&mut self, library: &str, function: &str) -> Option<()> {
-        self.functions = self.functions.checked_add(1).filter(|&count| count <= FUNCTIONS_MAX)?;
+        self.full = self.functions == FUNCTIONS_MAX || self.length >= TEXT_BYTES_MAX;
+        if self.full {
+            return None;
+        }
+        self.functions += 1;
         let stem = [".dll", ".ocx", ".sys"].iter().find_map(|ending| library.strip_suffix(ending)).unwrap_or(library);
         let comma = if self.functions > 1 { "," } else { "" };
         for piece in [comma, stem, ".", function] {

@@ -5,21 +5,14 @@
 //! it is told what kind of file it reads.
 //!
 //! # What is read
-//! | extension | what | when it is told |
-//! |---|---|---|
-//! | hdb hsb (hdu hsu) | MD5, SHA-1 and SHA-256 of whole objects | at the end |
-//! | ndb sdb db (ndu) | hexadecimal bodies with wildcards and places | mid-stream; before-the-end places at the end |
-//! | ldb (ldu) | logical signatures over bodies | mid-stream; with `=`, `<` or FileSize at the end |
-//! | fp sfp | allow lists | [`Scan::allowed`] after the end |
-//! | ign ign2 | names to ignore | |
+//! Every kind of ClamAV database, single or in a container. Hashes of objects, sections and imports, bodies and logical
+//! signatures are looked for; the rest is refused one by one, with the reason in the [`Census`]. What stands in which
+//! class, with which bound, and where clamscan says something else, is on the page `docs/signatures.md`.
 //!
-//! # Known differences from clamscan
-//! * Targets 3 and 7 (HTML and text) are matched by ClamAV on normalised views; here on the raw bytes and on the raw
-//!   bytes in lower case.
-//! * PCRE, byte-compare, macro and image-hash subsignatures, version-information places, icon groups,
-//!   `EntryPoint`, `NumberOfSections`, `Intermediates` and `HandlerType` are not supported: such signatures are refused
-//!   one by one, with the reason in the [`Census`].
-//! * Where ClamAV keeps the last eight ends of a part before a bounded gap, 64 runs of ends are kept here.
+//! # How
+//! [`Builder`] ← containers ([`Container`]) ← lines of a kind → names, hash tables, and a table of patterns for each
+//! target type. A [`Scan`] feeds the bytes to the digests and the patterns; matches of parts are followed to bodies, from
+//! there to logical signatures, and from there to findings. An executable's head is read first, since places depend on it.
 #![forbid(unsafe_code)]
 
 mod body;

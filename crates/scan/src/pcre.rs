@@ -23,7 +23,7 @@ const BACKTRACKS_MAX: usize = 1_000_000;
 /// The most bytes of one compiled expression.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
 /// The most matches that are counted.
-const MATCHES_MAX: u32 = 4096;
+const MATCHES_MAX: u32 = 256;
 
 /// A regular expression of a logical signature.
 #[derive(Debug, Clone)]

@@ -76,6 +76,47 @@ fn the_scan_inputs_of_clamav_load_and_behave() {
     assert!(names(&told).contains("NDB.Clamav-Unit-Test-Signature.UNOFFICIAL"));
 }
 
+#[test]
+fn every_rule_of_the_public_rule_set_is_counted_by_name() {
+    let Some(folder) = pack("av-signatures") else {
+        return;
+    };
+    let mut all = Vec::new();
+    files(&folder, &mut all);
+    let mut builder = Builder::new();
+    let mut rules = 0;
+    for path in all.iter().filter(|path| path.extension().is_some_and(|ending| ending == "yar")) {
+        let bytes = fs::read(path).expect("a rule file");
+        let loaded = builder.add(&path.to_string_lossy(), &bytes).unwrap_or_else(|error| panic!("{error}"));
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let begins = |line: &&str| {
+            let line = line.trim_start_matches("private ").trim_start_matches("global ");
+            line.starts_with("rule ")
+        };
+        assert!(loaded.left_out >= text.lines().filter(begins).count() as u64, "{}", path.display());
+        rules += loaded.left_out;
+    }
+    let database = builder.build();
+    let census = database.census();
+    assert_eq!((census.signatures(), census.refused.len() as u64), (0, rules));
+    assert!(rules > 2000, "too few rules: {rules}");
+    assert!(census.refused.iter().all(|refused| refused.name.starts_with("YARA.")));
+}
+
+#[test]
+fn published_lists_that_are_not_run_are_counted_line_by_line() {
+    let Some(folder) = pack("av-clamav") else {
+        return;
+    };
+    let path = folder.join("clamav-scanfiles/other_sigs/daily.gdb");
+    let bytes = fs::read(&path).expect("a list");
+    let mut builder = Builder::new();
+    builder.add("daily.gdb", &bytes).expect("a list");
+    let database = builder.build();
+    let names: Vec<&str> = database.census().refused.iter().map(|refused| &*refused.name).collect();
+    assert_eq!(names, ["daily.gdb:2", "daily.gdb:3", "daily.gdb:5", "daily.gdb:6"]);
+}
+
 /// What clamscan says of the raw file, if it is installed.
 fn clamscan(databases: &[PathBuf], path: &Path) -> Option<BTreeSet<String>> {
     let mut command = Command::new("clamscan");
