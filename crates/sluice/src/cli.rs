@@ -54,6 +54,11 @@ pub enum Command {
     Log(Log),
     /// Look at signature files: what they hold and how it is understood.
     Database(Database),
+    /// Fetch new signatures, as `[update]` in the configuration says.
+    ///
+    /// What has changed is fetched, read and verified, and put in force when everything can be read together. A running
+    /// service takes it over at its next reload. Exit status: 0 up to date, 2 something failed.
+    Update(Update),
     /// Print the man page, or write one for each command into a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -425,4 +430,18 @@ pub enum DatabaseCommand {
         #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
     },
+}
+
+/// `sluice update`
+#[derive(Debug, Args)]
+pub struct Update {
+    /// The configuration.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
+    /// Ask for files that failed lately, too.
+    #[arg(long)]
+    pub force: bool,
+    /// Fetch nothing: put back in force what was before.
+    #[arg(long)]
+    pub rollback: bool,
 }

@@ -20,6 +20,7 @@ use serde::de::{self, Deserializer};
 use stream::Limits;
 
 use crate::clamd_settings::ClamdSettings;
+use crate::update_settings::UpdateSettings;
 pub use forward::{Forward, Scheme};
 pub use network::Network;
 pub use notices::NoticeSettings;
@@ -47,6 +48,8 @@ pub struct Config {
     pub log: Log,
     /// Certificates, and what is spoken.
     pub tls: Tls,
+    /// Where signatures are fetched from.
+    pub update: UpdateSettings,
     /// The door that speaks clamd's protocol.
     pub clamd: ClamdSettings,
     /// How long and how much is kept aside.
@@ -270,6 +273,7 @@ impl Default for Config {
             metrics: Metrics::default(),
             log: Log::default(),
             tls: Tls::default(),
+            update: UpdateSettings::default(),
             clamd: ClamdSettings::default(),
             quarantine: QuarantineSettings::default(),
             notices: NoticeSettings::default(),
@@ -423,6 +427,7 @@ impl Config {
         self.clamd.check()?;
         self.notices.check()?;
         self.check_attachments()?;
+        self.update.wanted()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {
             return Err("resources: head_window_bytes is larger than head_pool_bytes".into());
         }

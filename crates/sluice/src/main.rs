@@ -17,6 +17,8 @@ mod manual;
 mod quarantine;
 mod scan_command;
 mod serve;
+mod update;
+mod update_settings;
 
 use std::process::ExitCode;
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Command::Quarantine(args) => quarantine::command::run(&args),
         Command::Log(args) => log_command::run(&args),
         Command::Database(args) => database_command::run(&args),
+        Command::Update(args) => update::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

@@ -1,0 +1,115 @@
+//! Fetching one file by HTTP, if it is another than the one that is there.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ureq::Agent;
+use ureq::http::{HeaderMap, StatusCode};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+
+use super::folder::Folder;
+use super::state::Known;
+use crate::update_settings::{UpdateSettings, Wanted};
+
+/// How long a connection may take to be made.
+const CONNECT_WAIT: Duration = Duration::from_secs(30);
+/// Redirections that are followed.
+const REDIRECTIONS_MAX: u32 = 5;
+
+/// Asks servers for files.
+pub struct Client {
+    agent: Agent,
+    file_bytes_max: u64,
+}
+
+/// What a server answered.
+pub enum Fetched {
+    /// There is nothing new.
+    NotModified,
+    /// The file is in the folder, not in force yet.
+    Body {
+        /// What the server calls this version.
+        etag: Option<String>,
+        /// When it says it was changed.
+        last_modified: Option<String>,
+    },
+}
+
+/// Why there is no answer.
+pub struct Error {
+    /// In words.
+    pub reason: String,
+    /// Seconds that the server asks us to wait.
+    pub retry_after: Option<u64>,
+}
+
+impl Client {
+    /// # Errors
+    /// When the certificates of the authorities cannot be read and a URL needs them.
+    pub fn new(settings: &UpdateSettings, authorities: &Path) -> Result<Client, String> {
+        let secure = settings.wanted()?.iter().any(|wanted| wanted.url.starts_with("https:"));
+        let pem = match std::fs::read(authorities) {
+            Err(error) if secure => return Err(format!("{}: {error}", authorities.display())),
+            outcome => outcome.unwrap_or_default(),
+        };
+        let roots = parse_pem(&pem).filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        });
+        let tls = TlsConfig::builder()
+            .root_certs(RootCerts::Specific(Arc::new(roots.collect())))
+            .unversioned_rustls_crypto_provider(Arc::new(tokio_rustls::rustls::crypto::ring::default_provider()))
+            .build();
+        let config = Agent::config_builder()
+            .timeout_connect(Some(CONNECT_WAIT))
+            .timeout_global(Some(Duration::from_secs(settings.seconds_max)))
+            .max_redirects(REDIRECTIONS_MAX)
+            .http_status_as_error(false)
+            .user_agent(concat!("Sluice/", env!("CARGO_PKG_VERSION")))
+            .tls_config(tls)
+            .build();
+        Ok(Client { agent: config.into(), file_bytes_max: settings.file_bytes_max })
+    }
+
+    /// Asks for a file, and puts what comes beside what is in force.
+    ///
+    /// # Errors
+    /// When there is no answer, or not the file.
+    pub fn fetch(&self, wanted: &Wanted, known: &Known, folder: &Folder) -> Result<Fetched, Error> {
+        let mut request = self.agent.get(&wanted.url);
+        if let Some(etag) = &known.etag {
+            request = request.header("If-None-Match", etag);
+        }
+        if let Some(date) = &known.last_modified {
+            request = request.header("If-Modified-Since", date);
+        }
+        let mut response = request.call().map_err(|error| failed(error.to_string()))?;
+        let text = |name| header(response.headers(), name).map(String::from);
+        match response.status() {
+            StatusCode::NOT_MODIFIED => Ok(Fetched::NotModified),
+            StatusCode::OK => {
+                let (etag, last_modified) = (text("etag"), text("last-modified"));
+                let body = response.body_mut().as_reader().take(self.file_bytes_max.saturating_add(1));
+                let count = folder.receive(&wanted.name, body).map_err(|error| failed(error.to_string()))?;
+                if count > self.file_bytes_max {
+                    return Err(failed(format!("larger than {} bytes", self.file_bytes_max)));
+                }
+                Ok(Fetched::Body { etag, last_modified })
+            }
+            status => {
+                let retry_after = text("retry-after").and_then(|seconds| seconds.parse().ok());
+                Err(Error { reason: format!("the server says {status}"), retry_after })
+            }
+        }
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+fn failed(reason: String) -> Error {
+    Error { reason, retry_after: None }
+}

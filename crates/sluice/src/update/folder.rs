@@ -1,0 +1,166 @@
+//! The folder of signatures: what is in force, what is coming, and what was before.
+//!
+//! ```text
+//!  FOLDER/daily.cvd             in force
+//!  FOLDER/.coming/daily.cvd     fetched, not read yet or not in force yet
+//!  FOLDER/.previous/daily.cvd   in force before
+//!  FOLDER/.state.json           what is remembered of the servers
+//!  FOLDER/.lock                 held while somebody updates
+//! ```
+//!
+//! A file changes by a rename, so that who reads it reads the old one or the new one. After a stop in between, some files
+//! are new and some old, each whole; the next run goes on from there.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use scan::Builder;
+
+use super::state::State;
+use crate::{Failure, database};
+
+/// The folder, while nobody else updates it.
+pub struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Folder {
+    /// Makes it if it is missing.
+    ///
+    /// # Errors
+    /// When it cannot be written to, or somebody else updates it.
+    pub fn open(path: &Path) -> io::Result<Folder> {
+        for folder in [path.to_path_buf(), path.join(".coming"), path.join(".previous")] {
+            fs::create_dir_all(folder)?;
+        }
+        let lock = File::create(path.join(".lock"))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| io::Error::other("another update is under way"))?;
+        Ok(Folder { path: path.into(), _lock: lock })
+    }
+
+    /// What is remembered; nothing if that cannot be read.
+    pub fn state(&self) -> State {
+        let text = fs::read(self.path.join(".state.json")).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    /// Remembers.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_state(&self, state: &State) -> io::Result<()> {
+        let text = serde_json::to_vec_pretty(state)?;
+        fs::write(self.path.join(".state.new"), text)?;
+        fs::rename(self.path.join(".state.new"), self.path.join(".state.json"))
+    }
+
+    /// Whether there is a file of this name in force.
+    pub fn holds(&self, name: &str) -> bool {
+        self.path.join(name).is_file()
+    }
+
+    /// Takes a file that comes, and returns how long it is.
+    ///
+    /// # Errors
+    /// When it does not come whole, or cannot be written.
+    pub fn receive(&self, name: &str, mut body: impl Read) -> io::Result<u64> {
+        let mut file = File::create(self.coming(name))?;
+        let count = io::copy(&mut body, &mut file)?;
+        file.flush()?;
+        file.sync_all()?;
+        Ok(count)
+    }
+
+    /// Reads what came. Whether it is newer than what is in force.
+    ///
+    /// # Errors
+    /// When it is no database, is not as it was signed, or is older than what is in force; the message says so.
+    pub fn look_at(&self, name: &str) -> Result<bool, String> {
+        let looked = self.judge(name);
+        if looked != Ok(true) {
+            let _ = fs::remove_file(self.coming(name));
+        }
+        looked
+    }
+
+    fn judge(&self, name: &str) -> Result<bool, String> {
+        let bytes = fs::read(self.coming(name)).map_err(|error| error.to_string())?;
+        let current = fs::read(self.path.join(name)).ok();
+        if current.as_ref() == Some(&bytes) {
+            return Ok(false);
+        }
+        if bytes.is_empty() {
+            return Err("there is nothing in it".into());
+        }
+        let version = |bytes: &[u8]| scan::container_version(bytes);
+        if let (Some(old), Some(new)) = (current.as_deref().and_then(version), version(&bytes))
+            && new < old
+        {
+            return Err(format!("version {new} is older than {old}, which is in force"));
+        }
+        Builder::new().add(name, &bytes).map(|_| true).map_err(|error| error.to_string())
+    }
+
+    /// Puts these files, which came and were looked at, in force, if the whole folder can be read with them.
+    ///
+    /// # Errors
+    /// When it cannot: nothing has changed then.
+    pub fn put_in_force(&self, names: &[String]) -> Result<(), Failure> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut paths: Vec<PathBuf> = names.iter().map(|name| self.coming(name)).collect();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if scan::is_database(&name) && !names.contains(&name) {
+                paths.push(entry.path());
+            }
+        }
+        database::load(&paths, false)?;
+        for name in names {
+            self.keep_previous(name)?;
+            fs::rename(self.coming(name), self.path.join(name))?;
+        }
+        File::open(&self.path)?.sync_all()?;
+        Ok(())
+    }
+
+    /// What is in force is what was in force before, and the other way round. Returns the names.
+    ///
+    /// # Errors
+    /// When a file cannot be renamed.
+    pub fn roll_back(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(self.path.join(".previous"))? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            fs::rename(self.previous(&name), self.coming(&name))?;
+            self.keep_previous(&name)?;
+            fs::rename(self.coming(&name), self.path.join(&name))?;
+            names.push(name);
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The file in force has a second name from here on.
+    fn keep_previous(&self, name: &str) -> io::Result<()> {
+        let _ = fs::remove_file(self.previous(name));
+        match fs::hard_link(self.path.join(name), self.previous(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn coming(&self, name: &str) -> PathBuf {
+        self.path.join(".coming").join(name)
+    }
+
+    fn previous(&self, name: &str) -> PathBuf {
+        self.path.join(".previous").join(name)
+    }
+}

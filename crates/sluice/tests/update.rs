@@ -1,0 +1,292 @@
+//! `sluice update` from a mirror that the test makes.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempDir;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+const RULE: &str = "Test.One:0:*:6f6e652d6d61726b6572\n";
+const OTHER_RULE: &str = "Test.Two:0:*:74776f2d6d61726b6572\n";
+
+/// What the mirror answers to a path.
+#[derive(Clone)]
+struct Answer {
+    status: &'static str,
+    header: String,
+    body: Vec<u8>,
+}
+
+/// A server of files, which knows their versions by their content.
+struct Mirror {
+    address: SocketAddr,
+    answers: Arc<Mutex<HashMap<String, Answer>>>,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Mirror {
+    fn start(tls: Option<Arc<ServerConfig>>) -> Mirror {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (answers, requests) =
+            (Arc::<Mutex<HashMap<String, Answer>>>::default(), Arc::<Mutex<Vec<String>>>::default());
+        let (shown, noted) = (answers.clone(), requests.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stream = stream.unwrap();
+                match &tls {
+                    Some(config) => {
+                        let connection = ServerConnection::new(config.clone()).unwrap();
+                        serve(StreamOwned::new(connection, stream), &shown, &noted);
+                    }
+                    None => serve(stream, &shown, &noted),
+                }
+            }
+        });
+        Mirror { address, answers, requests }
+    }
+
+    fn put(&self, name: &str, body: impl AsRef<[u8]>) {
+        self.answer(name, "200 OK", "", body);
+    }
+
+    fn answer(&self, name: &str, status: &'static str, header: &str, body: impl AsRef<[u8]>) {
+        let answer = Answer { status, header: header.into(), body: body.as_ref().to_vec() };
+        self.answers.lock().unwrap().insert(format!("/{name}"), answer);
+    }
+
+    /// The requests since the last time.
+    fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut self.requests.lock().unwrap())
+    }
+}
+
+fn serve(mut stream: impl Read + Write, answers: &Mutex<HashMap<String, Answer>>, requests: &Mutex<Vec<String>>) {
+    let mut head = String::new();
+    let mut reader = BufReader::new(&mut stream);
+    while !head.ends_with("\r\n\r\n") {
+        if !matches!(reader.read_line(&mut head), Ok(1..)) {
+            return;
+        }
+    }
+    let path = head.split(' ').nth(1).unwrap().to_string();
+    requests.lock().unwrap().push(head.clone());
+    let answer = answers.lock().unwrap().get(&path).cloned();
+    let answer = answer.unwrap_or(Answer { status: "404 Not Found", header: String::new(), body: Vec::new() });
+    let sum = answer.body.iter().fold(7u64, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let known = head.lines().any(|line| line.eq_ignore_ascii_case(&format!("if-none-match: \"{sum:x}\"")));
+    let text = match known && answer.status.starts_with("200") {
+        true => "HTTP/1.1 304 Not Modified\r\nConnection: close\r\n\r\n".to_string(),
+        false => {
+            let length = if answer.header.contains("Content-Length") {
+                String::new()
+            } else {
+                format!("Content-Length: {}\r\n", answer.body.len())
+            };
+            let Answer { status, header, .. } = &answer;
+            format!("HTTP/1.1 {status}\r\nETag: \"{sum:x}\"\r\n{header}{length}Connection: close\r\n\r\n")
+        }
+    };
+    let _ = stream.write_all(text.as_bytes());
+    if !known {
+        let _ = stream.write_all(&answer.body);
+    }
+    let _ = stream.flush();
+}
+
+/// A configuration with a folder of its own.
+struct Site {
+    folder: TempDir,
+}
+
+impl Site {
+    fn new(settings: &str) -> Site {
+        let folder = tempfile::tempdir().unwrap();
+        let text = settings.replace("FOLDER", &folder.path().display().to_string());
+        std::fs::write(folder.path().join("sluice.toml"), text).unwrap();
+        Site { folder }
+    }
+
+    /// With a mirror of these databases and these further files.
+    fn of(mirror: &Mirror, databases: &[&str], files: &[&str]) -> Site {
+        let urls: Vec<String> = files.iter().map(|name| format!("http://{}/{name}", mirror.address)).collect();
+        Site::new(&format!(
+            "[update]\nfolder = \"FOLDER/signatures\"\nmirror = \"http://{}\"\ndatabases = {databases:?}\nurls = {urls:?}\n\
+             file_bytes_max = 100000\n",
+            mirror.address
+        ))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("signatures").join(name)
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    fn update(&self, options: &[&str]) -> (i32, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.env_remove("http_proxy").env_remove("https_proxy").env_remove("all_proxy");
+        command.env_remove("HTTP_PROXY").env_remove("HTTPS_PROXY").env_remove("ALL_PROXY");
+        command.arg("update").arg("--config").arg(self.folder.path().join("sluice.toml")).args(options);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code().unwrap(), text)
+    }
+}
+
+/// Signed databases of ClamAV's own tests, where they are.
+fn signed(name: &str) -> Option<Vec<u8>> {
+    let data = std::env::var_os("SLUICE_DATA")?;
+    let folder = Path::new(&data).join("av-clamav/clamav-scanfiles/freshclam_testfiles");
+    let bytes = std::fs::read(folder.join(name)).ok();
+    if bytes.is_none() {
+        eprintln!("skipped: there is no {name} below SLUICE_DATA");
+    }
+    bytes
+}
+
+#[test]
+fn a_file_is_fetched_once_and_again_when_it_has_changed() {
+    let mirror = Mirror::start(None);
+    mirror.put("a.ndb", RULE);
+    let site = Site::of(&mirror, &[], &["a.ndb"]);
+    assert_eq!(site.update(&[]), (0, "a.ndb: new\n".into()));
+    assert_eq!(site.read("a.ndb"), RULE.as_bytes());
+    assert!(!mirror.requests()[0].to_lowercase().contains("if-none-match"));
+    assert_eq!(site.update(&[]), (0, "a.ndb: up to date\n".into()));
+    assert!(mirror.requests()[0].to_lowercase().contains("if-none-match"));
+    mirror.put("a.ndb", OTHER_RULE);
+    assert_eq!(site.update(&[]), (0, "a.ndb: new\n".into()));
+    assert_eq!(site.read("a.ndb"), OTHER_RULE.as_bytes());
+    // A file that was removed is fetched whatever the server was told before.
+    std::fs::remove_file(site.path("a.ndb")).unwrap();
+    assert_eq!(site.update(&[]), (0, "a.ndb: new\n".into()));
+    assert!(std::fs::read_dir(site.path(".coming")).unwrap().next().is_none());
+}
+
+#[test]
+fn what_was_before_comes_back() {
+    let mirror = Mirror::start(None);
+    mirror.put("a.ndb", RULE);
+    let site = Site::of(&mirror, &[], &["a.ndb"]);
+    site.update(&[]);
+    mirror.put("a.ndb", OTHER_RULE);
+    site.update(&[]);
+    assert_eq!(site.update(&["--rollback"]), (0, "a.ndb: as it was before\n".into()));
+    assert_eq!(site.read("a.ndb"), RULE.as_bytes());
+    assert_eq!(site.update(&["--rollback"]).0, 0);
+    assert_eq!(site.read("a.ndb"), OTHER_RULE.as_bytes(), "and forth");
+}
+
+#[test]
+fn what_cannot_be_read_never_replaces_what_can() {
+    let mirror = Mirror::start(None);
+    let site = Site::of(&mirror, &[], &["a.ndb"]);
+    mirror.put("a.ndb", RULE);
+    site.update(&[]);
+    let half = format!("Content-Length: {}\r\n", 2 * OTHER_RULE.len());
+    let wrong: [(&str, &str, Vec<u8>); 5] = [
+        ("200 OK", "", b"rubbish\n".to_vec()),
+        ("200 OK", "", Vec::new()),
+        ("200 OK", &half, OTHER_RULE.into()),
+        ("200 OK", "", OTHER_RULE.repeat(10_000).into_bytes()),
+        ("404 Not Found", "", OTHER_RULE.into()),
+    ];
+    for (status, header, body) in wrong {
+        mirror.answer("a.ndb", status, header, body);
+        let (code, text) = site.update(&["--force"]);
+        assert_eq!(code, 2, "{status} {header}: {text}");
+        assert_eq!(site.read("a.ndb"), RULE.as_bytes(), "{status} {header}: {text}");
+    }
+    assert!(std::fs::read_dir(site.path(".coming")).unwrap().all(|entry| entry.unwrap().file_name() == "a.ndb"));
+    mirror.put("a.ndb", OTHER_RULE);
+    assert_eq!(site.update(&["--force"]), (0, "a.ndb: new\n".into()));
+}
+
+#[test]
+fn a_server_that_fails_is_left_alone_for_a_while() {
+    let mirror = Mirror::start(None);
+    let site = Site::of(&mirror, &[], &["a.ndb", "b.ndb"]);
+    mirror.answer("a.ndb", "503 Service Unavailable", "Retry-After: 7200\r\n", "");
+    mirror.put("b.ndb", RULE);
+    let (code, text) = site.update(&[]);
+    assert_eq!(code, 2);
+    assert!(text.contains("a.ndb: the server says 503") && text.contains("b.ndb: new"), "{text}");
+    mirror.requests();
+    mirror.put("a.ndb", RULE);
+    let (code, text) = site.update(&[]);
+    assert_eq!(code, 0);
+    let seconds: u64 = text.split("asked for: ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((7_100..=7_200).contains(&seconds), "{text}");
+    assert_eq!(mirror.requests().len(), 1, "only b.ndb");
+    assert!(site.update(&["--force"]).1.contains("a.ndb: new"));
+}
+
+#[test]
+fn a_signed_database_is_taken_only_as_it_was_signed_and_never_an_older_one() {
+    let (Some(third), Some(fourth)) = (signed("test-3.cvd"), signed("test-4.cvd")) else { return };
+    let mirror = Mirror::start(None);
+    let site = Site::of(&mirror, &["test"], &[]);
+    mirror.put("test.cvd", &third);
+    assert_eq!(site.update(&[]), (0, "test.cvd: new\n".into()));
+    let mut forged = fourth.clone();
+    *forged.last_mut().unwrap() ^= 1;
+    mirror.put("test.cvd", &forged);
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("the MD5 differs"), "{text}");
+    assert_eq!(site.read("test.cvd"), third);
+    mirror.put("test.cvd", &fourth);
+    assert_eq!(site.update(&["--force"]), (0, "test.cvd: new\n".into()));
+    mirror.put("test.cvd", &third);
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("version 3 is older than 4"), "{text}");
+    assert_eq!(site.read("test.cvd"), fourth);
+}
+
+#[test]
+fn a_server_has_to_prove_who_it_is() {
+    let key = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_string()]).unwrap();
+    let certificate = CertificateDer::from(key.cert.der().to_vec());
+    let private = PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![certificate], private).unwrap();
+    let mirror = Mirror::start(Some(Arc::new(config)));
+    mirror.put("a.ndb", RULE);
+    let settings = |authorities: &str| {
+        format!(
+            "[tls]\nauthorities = \"FOLDER/{authorities}\"\n[update]\nfolder = \"FOLDER/signatures\"\n\
+             urls = [\"https://{}/a.ndb\"]\n",
+            mirror.address
+        )
+    };
+    let (site, stranger) = (Site::new(&settings("ours.pem")), Site::new(&settings("others.pem")));
+    std::fs::write(site.folder.path().join("ours.pem"), key.cert.pem()).unwrap();
+    let other = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_string()]).unwrap();
+    std::fs::write(stranger.folder.path().join("others.pem"), other.cert.pem()).unwrap();
+    assert_eq!(site.update(&[]), (0, "a.ndb: new\n".into()));
+    let (code, text) = stranger.update(&[]);
+    assert_eq!(code, 2, "{text}");
+    assert!(!stranger.path("a.ndb").exists() && text.to_lowercase().contains("certificate"), "{text}");
+}
+
+#[test]
+fn two_updates_do_not_get_into_each_others_way() {
+    let mirror = Mirror::start(None);
+    let site = Site::of(&mirror, &[], &["a.ndb"]);
+    mirror.put("a.ndb", RULE);
+    std::fs::create_dir_all(site.path("")).unwrap();
+    let lock = std::fs::File::create(site.path(".lock")).unwrap();
+    lock.lock().unwrap();
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("another update is under way"), "{text}");
+    drop(lock);
+    assert_eq!(site.update(&[]).0, 0);
+}
