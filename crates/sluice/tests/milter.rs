@@ -262,3 +262,19 @@ fn a_real_postfix_asks_and_does_as_it_is_told() {
     assert!(text.contains("X-Sluice-Status: found;\n\tEicar-Test-Signature (match)"), "{text}");
     assert!(text.contains("AAAAAAAAAAAA") && !text.contains(&base64(&eicar())[..40]), "{text}");
 }
+
+#[test]
+fn rules_hold_where_all_recipients_have_the_same() {
+    let gateway = gateway("[[listener.rule]]\nrecipient = [\"b@mx.test\"]\non_infected = \"pass\"");
+    let mut server = Server::new(&gateway, true);
+    assert_eq!(server.message(&infected(), 1_000), [('a', String::new())]);
+    // The message of this helper is for b@mx.test; here is one more recipient, who has no rule.
+    server.tell('M', b"<a@client.test>\0");
+    server.tell('R', b"<b@mx.test>\0");
+    server.tell('R', b"<c@mx.test>\0");
+    server.tell('L', b"From\0 a@client.test\0");
+    server.tell('N', b"");
+    server.tell('B', &eicar());
+    server.tell('E', b"");
+    assert_eq!(server.packet().0, 'y');
+}

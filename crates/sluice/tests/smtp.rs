@@ -568,3 +568,36 @@ fn the_log_says_what_was_decided_and_nothing_of_the_content() {
     }
     assert!(!log.contains("Subject") && !log.contains("Hello."));
 }
+
+#[test]
+fn a_relay_says_for_whom_it_speaks() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), "proxy_from = [\"127.0.0.1\"]\nconnections_per_client_max = 1");
+    let binary = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x08\x7f\0\0\x01\x12\x34\0\x19".to_vec();
+    let mut open = Vec::new();
+    for (index, (header, address)) in
+        [(b"PROXY TCP4 192.0.2.7 127.0.0.1 1 25\r\n".to_vec(), "192.0.2.7"), (binary, "192.0.2.8")]
+            .into_iter()
+            .enumerate()
+    {
+        let mut wire = gateway.connect();
+        wire.send(&header);
+        assert_eq!(wire.deliver(b"From: a\r\n\r\nHello\r\n"), "250 2.0.0 Taken");
+        let arrived = sink.wait(index + 1)[index].text();
+        assert!(arrived.starts_with(&format!("Received: from client.test ([{address}])")), "{arrived}");
+        open.push(wire);
+    }
+    // Limits hold for the client behind.
+    let mut wire = gateway.connect();
+    wire.send(b"PROXY TCP4 192.0.2.7 127.0.0.1 2 25\r\n");
+    wire.talk("S: 421 4.7.0 *");
+    // Without a header nothing is said.
+    let mut wire = gateway.connect();
+    wire.send(b"EHLO client.test\r\n");
+    assert_eq!(wire.line(), "");
+    gateway.wait_for_log("does not say for whom it speaks");
+    // Where none is expected, it is a wrong command.
+    let trusting = Gateway::start(&sink.forward(), "");
+    let mut wire = trusting.connect();
+    wire.talk("S: 220 *\nC: PROXY TCP4 192.0.2.7 127.0.0.1 1 25\nS: 500 *");
+}

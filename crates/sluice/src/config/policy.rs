@@ -159,8 +159,9 @@ impl Config {
     }
 
     pub(super) fn check_rules(&self, listener: &Listener) -> Result<(), String> {
-        if !listener.rules.is_empty() && !matches!(listener.protocol, Protocol::Smtp | Protocol::Lmtp) {
-            return Err("rules go by envelopes, which only smtp and lmtp have".into());
+        let has_envelopes = matches!(listener.protocol, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter);
+        if !listener.rules.is_empty() && !has_envelopes {
+            return Err("rules go by envelopes, which only smtp, lmtp and milter have".into());
         }
         let named = listener.rules.iter().filter_map(|rule| rule.attachments.as_ref()).chain([&listener.attachments]);
         for name in named.flatten() {

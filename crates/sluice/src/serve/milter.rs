@@ -23,6 +23,7 @@ use super::message::{self, new_id};
 use super::pool::Held;
 use super::stream::Stream;
 use super::wire::Wire;
+use crate::config::{Listener, Parties};
 
 /// How long a mail server may say nothing: as libmilter's default.
 const SILENCE_WAIT: Duration = Duration::from_secs(7_210);
@@ -44,6 +45,7 @@ pub async fn run(edge: Rc<Edge>, door: Arc<Door>, peer: SocketAddr, ticket: Tick
         server: Server::new(),
         client: peer.ip(),
         hello: String::new(),
+        envelope: None,
         message: None,
     };
     if let Err(error) = session.converse().await {
@@ -60,15 +62,23 @@ struct Session {
     server: Server,
     client: IpAddr,
     hello: String,
+    envelope: Option<Envelope>,
     message: Option<Box<Message>>,
+}
+
+/// From whom and for whom a message is.
+#[derive(Default)]
+struct Envelope {
+    from: String,
+    to: Vec<String>,
+    recipients: usize,
 }
 
 /// A message under way.
 struct Message {
     id: String,
-    from: String,
-    to: Vec<String>,
-    recipients: usize,
+    envelope: Envelope,
+    listener: Listener,
     policy: Policy,
     content: Content,
     /// All of it is held.
@@ -92,6 +102,7 @@ impl Session {
                     }
                 }
                 ServerEvent::Body(count) => {
+                    self.begin();
                     let body = &self.wire.input()[taken - count..taken];
                     if let Some(message) = &mut self.message {
                         message.take(body).await;
@@ -112,7 +123,9 @@ impl Session {
         tokio::select! {
             biased;
             read = timeout(SILENCE_WAIT, self.wire.read()) => read?,
-            _ = control.wait_for(|control| control.stopping), if self.message.is_none() => Ok(false),
+            _ = control.wait_for(|control| control.stopping), if self.envelope.is_none() && self.message.is_none() => {
+                Ok(false)
+            }
         }
     }
 
@@ -123,27 +136,50 @@ impl Session {
                 self.hello.clear();
             }
             ServerEvent::Hello(name) => self.hello = name,
-            ServerEvent::Mail(from) => self.message = Some(Box::new(Message::new(&self.edge, &self.door, from))),
+            ServerEvent::Mail(from) => {
+                self.message = None;
+                self.envelope = Some(Envelope { from, ..Envelope::default() });
+            }
             ServerEvent::Recipient(to) => {
-                if let Some(message) = &mut self.message {
-                    message.recipients += 1;
-                    if message.to.len() < RECIPIENTS_MAX {
-                        message.to.push(to);
+                if let Some(envelope) = &mut self.envelope {
+                    envelope.recipients += 1;
+                    if envelope.to.len() < RECIPIENTS_MAX {
+                        envelope.to.push(to);
                     }
                 }
             }
             ServerEvent::Header(field) => {
+                self.begin();
                 if let Some(message) = &mut self.message {
                     message.header(&field).await;
                 }
             }
-            ServerEvent::Abort => self.message = None,
+            ServerEvent::Abort => (self.envelope, self.message) = (None, None),
             _ => {}
         }
     }
 
+    /// The first of a message has come: its envelope is complete, and with it what holds for it.
+    fn begin(&mut self) {
+        if let Some(envelope) = self.envelope.take() {
+            let rule = self.rule(&envelope);
+            self.message = Some(Box::new(Message::new(&self.edge, self.door.listener.under(rule), envelope)));
+        }
+    }
+
+    /// The rule that holds for all recipients; none if they differ.
+    fn rule(&self, envelope: &Envelope) -> Option<usize> {
+        let means = |recipient: &String| {
+            self.door.listener.rule_for(&Parties { client: self.client, sender: &envelope.from, recipient })
+        };
+        let mut rules = envelope.to.iter().map(means);
+        let first = rules.next()?;
+        if envelope.recipients == envelope.to.len() && rules.all(|rule| rule == first) { first } else { None }
+    }
+
     /// The message is complete: the verdict, and what follows from it.
     async fn end(&mut self) {
+        self.begin();
         let Some(mut message) = self.message.take() else { return self.server.decide(&Decision::Accept) };
         let asked = Instant::now();
         let (action, decision, verdict) = match message.content.finish().await {
@@ -172,7 +208,7 @@ impl Session {
         };
         match verdict.action {
             action if possible => action,
-            Action::Tag => self.door.listener.on_late_tag,
+            Action::Tag => message.listener.on_late_tag,
             _ => Action::Reject,
         }
     }
@@ -224,9 +260,9 @@ impl Session {
             queue_id = self.server.queue_id().unwrap_or_default(),
             client = %self.client,
             hello = message::printable(&self.hello),
-            from = message::printable(&message.from),
-            to = message::printable(&message.to.join(",")),
-            recipients = message.recipients,
+            from = message::printable(&message.envelope.from),
+            to = message::printable(&message.envelope.to.join(",")),
+            recipients = message.envelope.recipients,
             bytes = message.content.received(),
             objects = verdict.objects,
             action = action.name(),
@@ -246,17 +282,17 @@ fn refusal(mut reply: Reply, id: &str) -> Decision {
 }
 
 impl Message {
-    fn new(edge: &Edge, door: &Door, from: String) -> Message {
+    fn new(edge: &Edge, listener: Listener, envelope: Envelope) -> Message {
         let site = edge.site.borrow().clone();
-        let policy = door.listener.policy();
-        let window = if door.listener.asks_for(Action::Blank) { site.config.resources.head_window_bytes } else { 0 };
+        let policy = listener.policy();
+        let rules = site.config.ways(&listener.attachments);
+        let window = if listener.asks_for(Action::Blank) { site.config.resources.head_window_bytes } else { 0 };
         Message {
             id: new_id(),
-            from,
-            to: Vec::new(),
-            recipients: 0,
+            envelope,
+            listener,
             policy,
-            content: Content::mail(&site, policy, site.config.ways(&door.listener.attachments), window),
+            content: Content::mail(&site, policy, rules, window),
             whole: true,
             header_bytes: 0,
             forged: 0,
