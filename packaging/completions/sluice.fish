@@ -31,6 +31,8 @@ complete -c sluice -n "__fish_sluice_needs_command" -f -a "scan" -d 'Look for si
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "explain" -d 'Show what the engine sees in a file: the tree of objects, their types, sizes and findings, and the time spent'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "check" -d 'Check a configuration and the signatures that it names'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "quarantine" -d 'Look at what was put into quarantine, send it on, or delete it'
+complete -c sluice -n "__fish_sluice_needs_command" -f -a "log" -d 'Search the decisions in a log'
+complete -c sluice -n "__fish_sluice_needs_command" -f -a "top" -d 'Show what a running gateway does: sessions, messages and what became of them, throughput, times, memory'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "man" -d 'Print the man page, or write one for each command into a folder'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "completions" -d 'Print the completions for a shell'
 complete -c sluice -n "__fish_sluice_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -80,6 +82,9 @@ complete -c sluice -n "__fish_sluice_using_subcommand scan" -s h -l help -d 'Pri
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l json -d 'Print one JSON object a line, for each object'
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand check" -l from -d 'Say what holds for a mail from this sender; an empty one is the null sender' -r
+complete -c sluice -n "__fish_sluice_using_subcommand check" -l to -d 'Say what holds for a mail to this recipient' -r
+complete -c sluice -n "__fish_sluice_using_subcommand check" -l client -d 'Say what holds for a mail from this client' -r
 complete -c sluice -n "__fish_sluice_using_subcommand check" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -s c -l config -d 'The configuration whose listeners\' quarantines are meant' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -l folder -d 'This quarantine, and no configuration' -r -f -a "(__fish_complete_directories)"
@@ -127,16 +132,33 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "release" -d 'Send messages on to those of their recipients that do not have them, with the original envelope and without another inspection. They stay in the quarantine, marked, until they are deleted or expire'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "delete" -d 'Delete messages'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l id -d 'The message with this id' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l address -d 'Sender, recipients or client hold this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l from -d 'The sender holds this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l to -d 'The recipients hold this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l action -d 'This was done: pass, tag, blank, quarantine or reject' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l found -d 'What was found holds this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l since -d 'Not before this time, as the log writes it or the beginning of that: 2026-11-21 or 2026-11-21T20:15 (UTC)' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l until -d 'Before this time' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l json -d 'Print the lines as they stand'
+complete -c sluice -n "__fish_sluice_using_subcommand log" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand top" -s c -l config -d 'The configuration that says where the numbers are' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand top" -l metrics -d 'Ask there, and read no configuration' -r
+complete -c sluice -n "__fish_sluice_using_subcommand top" -l every -d 'Seconds from page to page' -r
+complete -c sluice -n "__fish_sluice_using_subcommand top" -l count -d 'Pages; 0 means until it is ended' -r
+complete -c sluice -n "__fish_sluice_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand man" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand completions" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "serve" -d 'Run the gateway, in the foreground'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "scan" -d 'Look for signatures in files and folders'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "explain" -d 'Show what the engine sees in a file: the tree of objects, their types, sizes and findings, and the time spent'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "check" -d 'Check a configuration and the signatures that it names'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "quarantine" -d 'Look at what was put into quarantine, send it on, or delete it'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "man" -d 'Print the man page, or write one for each command into a folder'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "completions" -d 'Print the completions for a shell'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine man completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine log top man completions help" -f -a "serve" -d 'Run the gateway, in the foreground'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine log top man completions help" -f -a "scan" -d 'Look for signatures in files and folders'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine log top man completions help" -f -a "explain" -d 'Show what the engine sees in a file: the tree of objects, their types, sizes and findings, and the time spent'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine log top man completions help" -f -a "check" -d 'Check a configuration and the signatures that it names'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine log top man completions help" -f -a "quarantine" -d 'Look at what was put into quarantine, send it on, or delete it'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine log top man completions help" -f -a "log" -d 'Search the decisions in a log'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine log top man completions help" -f -a "top" -d 'Show what a running gateway does: sessions, messages and what became of them, throughput, times, memory'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine log top man completions help" -f -a "man" -d 'Print the man page, or write one for each command into a folder'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine log top man completions help" -f -a "completions" -d 'Print the completions for a shell'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve scan explain check quarantine log top man completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "list" -d 'Print a line for each message: id, date, state, bytes, sender, recipients, the first finding'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "show" -d 'Print what is known of a message, and the header of the mail'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "release" -d 'Send messages on to those of their recipients that do not have them, with the original envelope and without another inspection. They stay in the quarantine, marked, until they are deleted or expire'

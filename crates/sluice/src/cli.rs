@@ -1,6 +1,6 @@
 //! The command line. The man page and the completions are made from what stands here.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -59,6 +59,10 @@ pub enum Command {
     /// What has changed is fetched, read and verified, and put in force when everything can be read together. A running
     /// service takes it over at its next reload. Exit status: 0 up to date, 2 something failed.
     Update(Update),
+    /// Show what a running gateway does: sessions, messages and what became of them, throughput, times, memory.
+    ///
+    /// Asks at the address in `[metrics]`. In a pipe one page is printed below the other. Ctrl-C ends it.
+    Top(Top),
     /// Print the man page, or write one for each command into a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -444,4 +448,21 @@ pub struct Update {
     /// Fetch nothing: put back in force what was before.
     #[arg(long)]
     pub rollback: bool,
+}
+
+/// `sluice top`
+#[derive(Debug, Args)]
+pub struct Top {
+    /// The configuration that says where the numbers are.
+    #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
+    /// Ask there, and read no configuration.
+    #[arg(long, value_name = "IP:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Seconds from page to page.
+    #[arg(long, default_value_t = 2, value_name = "SECONDS")]
+    pub every: u64,
+    /// Pages; 0 means until it is ended.
+    #[arg(long, default_value_t = 0)]
+    pub count: u32,
 }

@@ -17,6 +17,7 @@ mod manual;
 mod quarantine;
 mod scan_command;
 mod serve;
+mod top;
 mod update;
 mod update_settings;
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Log(args) => log_command::run(&args),
         Command::Database(args) => database_command::run(&args),
         Command::Update(args) => update::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

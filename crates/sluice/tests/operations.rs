@@ -143,3 +143,45 @@ fn the_dashboard_asks_for_numbers_that_there_are() {
     let untold: Vec<_> = told.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
     assert!(untold.is_empty(), "docs/configuration.md does not name {untold:?}");
 }
+
+#[test]
+fn top_shows_what_a_gateway_does_and_nothing_to_obey_in_a_pipe() {
+    let (gateway, address) = with_numbers();
+    assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n"), "250 2.0.0 Discarded");
+    let top = |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_sluice")).arg("top").args(args).output().unwrap();
+    let output = top(&["--metrics", &address.to_string(), "--count", "2", "--every", "1"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.matches("sluice at ").count() == 2, "{text}");
+    assert!(text.lines().any(|line| line.starts_with("  passed") && line.contains(" 1 ")), "{text}");
+    assert!(!text.contains('\u{1b}') && text.contains("0.0/s"), "{text}");
+    let config = gateway.folder.path().join("sluice.toml");
+    assert!(top(&["--config", config.to_str().unwrap(), "--count", "1"]).status.success());
+    assert_eq!(top(&["--metrics", "127.0.0.1:1"]).status.code(), Some(2));
+}
+
+#[test]
+fn log_finds_decisions_in_what_the_gateway_wrote() {
+    let gateway = Gateway::start_with("[log]\nformat = \"json\"", "smtp", "discard:", "");
+    let mail = harness::mail_with("base64", "eicar.com", &harness::base64(&harness::eicar()));
+    assert!(gateway.connect().deliver(&mail).starts_with("554 "));
+    assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n"), "250 2.0.0 Discarded");
+    gateway.wait_for_log("\"pass\"");
+    let file = gateway.folder.path().join("log");
+    std::fs::write(&file, gateway.log()).unwrap();
+    let log = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.arg("log").arg(&file).args(args).output().unwrap()
+    };
+    let lines = |args: &[&str]| String::from_utf8(log(args).stdout).unwrap().lines().count();
+    assert_eq!(lines(&[]), 2);
+    for (args, wanted) in [
+        (["--action", "reject"], 1),
+        (["--found", "eicar"], 1),
+        (["--address", "B@mx.test"], 2),
+        (["--since", "2199"], 0),
+        (["--id", "nobody"], 0),
+    ] {
+        assert_eq!(lines(&args), wanted, "{args:?}");
+    }
+    assert_eq!(log(&["--id", "nobody"]).status.code(), Some(1));
+}

@@ -216,5 +216,15 @@ fn delete(meant: &[Kept]) -> Result<ExitCode, Failure> {
 
 /// Text from a mail, without what a terminal would obey.
 fn safe(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    text.chars()
+        .map(|c| {
+            if c == '\t' {
+                ' '
+            } else if c.is_control() {
+                '?'
+            } else {
+                c
+            }
+        })
+        .collect()
 }

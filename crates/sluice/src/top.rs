@@ -1,0 +1,185 @@
+//! `sluice top`: what a running gateway does, again and again.
+//!
+//! It asks for the numbers that Prometheus is shown, and prints what they are and how fast they grow. On a terminal the
+//! page is drawn anew in place; in a pipe each is printed below the other, without a control character. A page of text
+//! needs no drawing library: two escape sequences do it, and Ctrl-C ends it as it ends anything.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+use crate::cli::Top;
+use crate::config::Config;
+
+/// How long the gateway may take to answer.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+
+/// The longest answer that is read.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+
+/// To the upper left corner, and everything behind it cleared.
+const REDRAW: &str = "\x1b[H\x1b[J";
+
+/// The numbers of one moment.
+struct Sample {
+    at: Instant,
+    numbers: BTreeMap<String, f64>,
+}
+
+/// Shows pages until the count is reached or the reader is gone.
+pub fn run(args: &Top) -> Result<ExitCode, Failure> {
+    let address = address(args)?;
+    let mut out = io::stdout().lock();
+    let redraw = if out.is_terminal() { REDRAW } else { "" };
+    let every = Duration::from_secs(args.every.max(1));
+    let mut before: Option<Sample> = None;
+    let mut shown = 0;
+    loop {
+        let now = ask(address).map_err(|error| format!("{address}: {error}"))?;
+        if writeln!(out, "{redraw}{}", page(address, &now, before.as_ref())).and_then(|()| out.flush()).is_err() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        shown += 1;
+        if args.count > 0 && shown >= args.count {
+            return Ok(ExitCode::SUCCESS);
+        }
+        before = Some(now);
+        std::thread::sleep(every);
+    }
+}
+
+/// Where the numbers are: named, or in the configuration.
+fn address(args: &Top) -> Result<SocketAddr, Failure> {
+    if let Some(address) = args.metrics {
+        return Ok(address);
+    }
+    let config = Config::read(&args.config)?;
+    let none = || format!("{}: no address in [metrics], so there is nothing to ask", args.config.display()).into();
+    config.metrics.address.ok_or_else(none)
+}
+
+fn ask(address: SocketAddr) -> io::Result<Sample> {
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_WAIT)?;
+    stream.set_read_timeout(Some(ANSWER_WAIT))?;
+    stream.set_write_timeout(Some(ANSWER_WAIT))?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: sluice\r\nConnection: close\r\n\r\n")?;
+    let mut text = String::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut text)?;
+    let numbers = numbers(&text);
+    if numbers.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "no numbers of ours"));
+    }
+    Ok(Sample { at: Instant::now(), numbers })
+}
+
+/// The numbers in an answer, without the part of the name that all share.
+fn numbers(text: &str) -> BTreeMap<String, f64> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("sluice_")?.split_once(' '));
+    lines.filter_map(|(name, value)| Some((name.to_string(), value.trim().parse().ok()?))).collect()
+}
+
+impl Sample {
+    fn level(&self, name: &str) -> f64 {
+        self.numbers.get(name).copied().unwrap_or(0.0)
+    }
+
+    /// How much it has grown since; nothing if the gateway began anew in between.
+    fn growth(&self, before: &Sample, name: &str) -> f64 {
+        (self.level(name) - before.level(name)).max(0.0)
+    }
+}
+
+/// One page. Rates are those since the page before; on the first they are missing.
+fn page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
+    let mut text = format!("sluice at {address}\n\n");
+    let rate = |name: &str| {
+        before.map(|before| {
+            let seconds = now.at.duration_since(before.at).as_secs_f64().max(0.001);
+            now.growth(before, name) / seconds
+        })
+    };
+    let per_second = |name: &str| rate(name).map_or_else(|| "-".into(), |rate| format!("{rate:.1}"));
+    let level = |name: &str| now.level(name);
+    let mut line = |name: &str, value: String, more: String| {
+        let _ = writeln!(text, "{name:<22}{value:>14}  {more}");
+    };
+    line(
+        "sessions",
+        format!("{}", level("sessions_open")),
+        format!("{}/s, refused {}/s", per_second("sessions_total"), per_second("sessions_refused_total")),
+    );
+    line("messages", format!("{}", level("messages_total")), format!("{}/s", per_second("messages_total")));
+    for what in ["passed", "tagged", "blanked", "quarantined", "rejected", "deferred", "streamed"] {
+        let name = format!("messages_{what}_total");
+        line(&format!("  {what}"), format!("{}", level(&name)), format!("{}/s", per_second(&name)));
+    }
+    let content = rate("content_bytes_total").map_or_else(|| "-".into(), |rate| format!("{}/s", bytes(rate)));
+    line("content", bytes(level("content_bytes_total")), content);
+    line("clamd scans", format!("{}", level("clamd_scans_total")), format!("{}/s", per_second("clamd_scans_total")));
+    let each = |name: &str| {
+        let growth = |name: &str| before.map_or(level(name), |before| now.growth(before, name));
+        let messages = growth("messages_total");
+        if messages > 0.0 { format!("{:.2} ms", growth(name) / messages / 1_000.0) } else { "-".into() }
+    };
+    line("inspection, a message", each("inspect_microseconds_total"), String::new());
+    line("from end to reply", each("after_end_microseconds_total"), String::new());
+    line(
+        "memory",
+        bytes(level("resident_bytes")),
+        format!("{} free for head windows", bytes(level("head_pool_free_bytes"))),
+    );
+    line("signatures", format!("{}", level("signatures")), format!("generation {}", level("database_generation")));
+    text
+}
+
+/// A size for people.
+fn bytes(count: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut count = count;
+    let mut unit = 0;
+    while count >= 1024.0 && unit + 1 < units.len() {
+        count /= 1024.0;
+        unit += 1;
+    }
+    format!("{count:.1} {}", units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at: Instant, text: &str) -> Sample {
+        Sample { at, numbers: numbers(text) }
+    }
+
+    #[test]
+    fn rates_are_those_since_the_page_before() {
+        let at = Instant::now();
+        let before = sample(
+            at,
+            "# HELP sluice_messages_total x\nsluice_messages_total 10\nsluice_inspect_microseconds_total 0\nother 3\n",
+        );
+        let now =
+            sample(at + Duration::from_secs(2), "sluice_messages_total 30\nsluice_inspect_microseconds_total 40000\n");
+        assert_eq!(before.numbers.len(), 2);
+        let page = page("127.0.0.1:1".parse().unwrap(), &now, Some(&before));
+        assert!(page.contains("10.0/s") && page.contains("2.00 ms"), "{page}");
+    }
+
+    #[test]
+    fn a_gateway_that_began_anew_has_no_negative_rates() {
+        let at = Instant::now();
+        let (before, now) = (sample(at, "sluice_messages_total 10\n"), sample(at, "sluice_messages_total 1\n"));
+        assert!(!page("127.0.0.1:1".parse().unwrap(), &now, Some(&before)).contains("--"));
+        assert_eq!(now.growth(&before, "messages_total"), 0.0);
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!((bytes(1023.0), bytes(1536.0)), ("1023.0 B".into(), "1.5 KiB".into()));
+    }
+}
