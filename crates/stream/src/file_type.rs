@@ -85,12 +85,6 @@ file_types! {
     Lzip "lzip",
     /// An LZMA stream in the format that `.lzma` files have.
     Lzma "lzma",
-    /// An lzop file.
-    Lzop "lzop",
-    /// A framed Snappy stream.
-    Snappy "snappy",
-    /// A file compressed by Microsoft's COMPRESS.EXE: SZDD or KWAJ.
-    Szdd "szdd",
     /// A compress (.Z) stream.
     Compress "compress",
     /// A cpio archive.

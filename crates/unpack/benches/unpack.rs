@@ -1,6 +1,7 @@
 //! Throughput of the readers, in MB/s of content, best of several runs: `cargo bench -p sluice-unpack`.
 //!
-//! The content is this program itself, repeated to 16 MB. Xz needs the `xz` tool to make its input.
+//! The content is this program itself, repeated to 16 MB. The tools of the formats make the input; what is not
+//! installed is left out.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -38,6 +39,19 @@ fn main() {
     ] {
         let packed = piped("xz", arguments, &content);
         report_packed(name, FileType::Xz, packed);
+    }
+    for (name, file_type, program, arguments) in [
+        ("lzma", FileType::Lzma, "xz", &["-c", "--format=lzma"][..]),
+        ("lzip", FileType::Lzip, "lzip", &["-c"]),
+        ("compress", FileType::Compress, "compress", &["-c", "-f"]),
+    ] {
+        report_packed(name, file_type, piped(program, arguments, &content));
+    }
+    match piped("zstd", &["-c"], &content) {
+        Some(packed) => {
+            report(&[("ruzstd alone", &|| zstd_alone(&packed)), ("zstd", &|| open(FileType::Zstd, &packed))]);
+        }
+        None => println!("zstd skipped: no such tool"),
     }
 }
 
@@ -119,6 +133,11 @@ fn inflate_alone(deflated: &[u8]) -> u64 {
         }
     }
     inflate.total_out()
+}
+
+fn zstd_alone(packed: &[u8]) -> u64 {
+    let mut decoder = ruzstd::decoding::StreamingDecoder::new(packed).expect("it is a frame");
+    std::io::copy(&mut decoder, &mut std::io::sink()).expect("it is sound")
 }
 
 fn open(file_type: FileType, input: &[u8]) -> u64 {

@@ -4,7 +4,8 @@
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
 use crate::{
-    bzip2, cms, gzip, html, lha, lzip, lzma_alone, ole2, onenote, pdf, rar, rtf, sevenz, tar, tnef, xz, zip, zlib, zstd,
+    bzip2, cms, gzip, html, lha, lzip, lzma_alone, lzw, ole2, onenote, pdf, rar, rtf, sevenz, tar, tnef, xz, zip, zlib,
+    zstd,
 };
 
 /// One format that is opened: a row of `docs/formats.md`.
@@ -38,8 +39,16 @@ pub enum Reads {
 }
 
 /// One compressed stream.
-pub const STREAMS: &[Format] =
-    &[gzip::FORMAT, zlib::FORMAT, bzip2::FORMAT, xz::FORMAT, lzma_alone::FORMAT, lzip::FORMAT, zstd::FORMAT];
+pub const STREAMS: &[Format] = &[
+    gzip::FORMAT,
+    zlib::FORMAT,
+    bzip2::FORMAT,
+    xz::FORMAT,
+    lzma_alone::FORMAT,
+    lzip::FORMAT,
+    zstd::FORMAT,
+    lzw::FORMAT,
+];
 
 /// Archives: containers of named members.
 pub const ARCHIVES: &[Format] = &[zip::FORMAT, rar::FORMAT, sevenz::FORMAT, lha::FORMAT, tar::FORMAT];

@@ -9,7 +9,7 @@ use stream::{Event, Finding, Fuel, Limits, Note, Spool, Stage, Window};
 use crate::codec::Decoder;
 use crate::compressed::Compressed;
 use crate::ppmd::{Ending, ModelH, ModelI, OfSevenZip, OfZip, Ppmd, Restore};
-use crate::{HEAD_BYTES, bzip2, gzip, lzip, lzma_alone, recognise, tar, trial, xz, zip, zstd};
+use crate::{HEAD_BYTES, bzip2, gzip, lzip, lzma_alone, lzw, recognise, tar, trial, xz, zip, zstd};
 
 /// The most content that is looked at; bombs are the driver's business.
 const CONTENT_BYTES_MAX: u64 = 4 << 20;
@@ -54,6 +54,11 @@ pub fn fuzz_lzma(data: &[u8]) {
 /// Fuzz body: reads a zstd file.
 pub fn fuzz_zstd(data: &[u8]) {
     compare(data, |limits| Box::new(Compressed::new(zstd::Zstd::new(limits))));
+}
+
+/// Fuzz body: reads a `.Z` file.
+pub fn fuzz_compress(data: &[u8]) {
+    compare(data, |_| Box::new(Compressed::new(lzw::Compress::new())));
 }
 
 /// Fuzz body: reads a zip archive, and searches for one.

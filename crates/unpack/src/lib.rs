@@ -14,17 +14,20 @@ mod cms;
 mod codec;
 mod compressed;
 mod deflate;
+mod deflate64;
 pub mod formats;
 mod fuzz;
 mod gzip;
 mod history;
 mod html;
 mod huffman;
+mod implode;
 mod lha;
 mod lzfu;
 mod lzip;
 mod lzma;
 mod lzma_alone;
+mod lzw;
 mod name;
 mod ole2;
 mod onenote;
@@ -33,10 +36,13 @@ mod ppmd;
 mod rar;
 mod reader;
 mod recognise;
+mod reduce;
 mod rtf;
 mod sevenz;
+mod shrink;
 mod tar;
 mod tnef;
+mod tokens;
 mod trial;
 mod xz;
 mod zip;
@@ -46,7 +52,9 @@ mod zstd;
 use stream::{FileType, Limits, Stage};
 
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
-pub use fuzz::{fuzz_bzip2, fuzz_gzip, fuzz_lzma, fuzz_ppmd, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd};
+pub use fuzz::{
+    fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lzma, fuzz_ppmd, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd,
+};
 pub use lha::fuzz_lha;
 pub use rar::fuzz_rar;
 pub use recognise::{HEAD_BYTES, recognise, recognise_second};
@@ -68,6 +76,7 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Xz => Box::new(Compressed::new(xz::Xz::new(limits))),
         FileType::Lzma => Box::new(Compressed::new(lzma_alone::LzmaAlone::new(limits))),
         FileType::Lzip => Box::new(Compressed::new(lzip::Lzip::new(limits))),
+        FileType::Compress => Box::new(Compressed::new(lzw::Compress::new())),
         FileType::Zstd => Box::new(Compressed::new(zstd::Zstd::new(limits))),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
         FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits))),
@@ -98,8 +107,11 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 /// The stage that searches for archives where the type's own reader passes over what is none of its content: between
 /// the objects of a document, in the header of a compressed stream, in its compressed bytes.
 pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
-    use FileType::{Bzip2, Cms, Gzip, Html, Ole2, OneNote, Pdf, Rtf, Text, Tnef, Xml, Xz, Zlib};
-    let compressed = matches!(file_type, Gzip | Zlib | Bzip2 | Xz);
-    let document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text);
-    (compressed || document).then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
+    use FileType::{
+        Bzip2, Cms, Compress, Gzip, Html, Lzip, Lzma, Ole2, OneNote, Pdf, Rtf, Text, Tnef, Xml, Xz, Zlib, Zstd,
+    };
+    let is_stream = matches!(file_type, Gzip | Zlib | Bzip2 | Xz | Lzma | Lzip | Zstd | Compress);
+    let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text);
+    let is_searched = is_stream || is_document;
+    is_searched.then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
 }

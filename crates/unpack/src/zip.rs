@@ -1,7 +1,7 @@
 //! Zip (APPNOTE 6.3.10), forward as it streams.
 //!
-//! Local headers are walked as they come; deflate, bzip2 and xz find their own end, stored content of unknown length
-//! ends where a descriptor says so. The central directory is compared at its end with what was seen. Bytes between
+//! Local headers are walked as they come; compressed content finds its own end, stored content of unknown length ends
+//! where a descriptor says so. The central directory is compared at its end with what was seen. Bytes between
 //! records are told as a member without name, so that nothing is passed over, and searched for further records. So is
 //! all of a directory or end record but its signature, comments included, where only records count: what looks like
 //! such a record cannot swallow a member. Reading goes on behind the end record.
@@ -15,8 +15,8 @@
 //!
 //! Bounds: a name, what is held, 56 bytes for each of `directory_entries_max` members, one decoder.
 //!
-//! Not read: members of split archives that lie in other files, methods other than stored, deflate, bzip2 and xz (told
-//! raw, with `Heuristics.Limits.Exceeded.ZipMethod`), encrypted members (told raw, with `Heuristics.Encrypted.Zip`).
+//! Not read: members of split archives that lie in other files, a few methods (told raw, with
+//! `Heuristics.Limits.Exceeded.ZipMethod`; `methods` names them), encrypted members (told raw, with `Heuristics.Encrypted.Zip`).
 //!
 //! ```text
 //! Between ──local header──▶ Header ──▶ Member ─┐
@@ -28,6 +28,7 @@ mod descriptor;
 mod directory;
 mod held;
 mod member;
+mod methods;
 mod place;
 mod record;
 mod tail;
@@ -52,7 +53,7 @@ use watch::Watch;
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "zip",
-    methods: "stored, deflate (8), bzip2 (12), xz (95); zip64, descriptors, prefix, several archives",
+    methods: "stored, shrink (1), reduce (2-5), implode (6), deflate (8), deflate64 (9), bzip2 (12), lzma (14), zstd (93), xz (95), ppmd (98); zip64, descriptors, prefix, several archives",
     not_read: "encryption, members of split archives in other files",
     reads: Reads::Stream,
     memory: "56 bytes for each of `directory_entries_max` members, one decoder",

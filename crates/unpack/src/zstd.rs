@@ -94,7 +94,6 @@ impl Zstd {
     }
 
     /// Reads one frame only, as it stands in a zip.
-    #[allow(dead_code)]
     pub fn single(limits: &Limits) -> Zstd {
         Zstd { single: true, ..Zstd::new(limits) }
     }

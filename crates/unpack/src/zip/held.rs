@@ -4,7 +4,7 @@
 //! gives back need not know who that is, and whoever reads need not know where its bytes come from.
 //!
 //! Bounds: what one reader may collect before it decides. Nothing is taken from the input while bytes wait here, so
-//! that they cannot pile up: 64 bytes, and 4 KiB while a name is judged that a search found.
+//! that they cannot pile up: 64 bytes, 4 KiB while a name is judged that a search found, 4 KiB that LZMA and PPMd read ahead.
 
 /// Bytes to be read again.
 #[derive(Default)]

@@ -1,18 +1,16 @@
 //! The content of one member: raw or decoded, of known or unknown length, and what to say of it at its end.
 
-use stream::{Class, Event, Fuel, Kind, Limits, Object, Step, Window};
+use stream::{Class, Event, Fuel, Kind, Object, Step, Window};
 use zlib_rs::crc32::crc32;
 
 use super::descriptor::{self, AHEAD, Descriptor, Truth};
 use super::directory::{Entry, Size};
+use super::methods;
 use super::place::Place;
 use super::record::{Header, Kind as Record};
 use super::tail::Tail;
 use super::unsized_raw::UnsizedRaw;
-use crate::bzip2::Bzip2;
 use crate::codec::{Collected, Decoder, Told};
-use crate::deflate::Deflate;
-use crate::xz::Xz;
 
 /// A member on its way in.
 pub(super) struct Member {
@@ -124,7 +122,7 @@ impl Member {
     fn open(&mut self, place: &mut Place) -> Turn {
         let length_is_known = !self.header.has_descriptor() || self.header.compressed != 0;
         let raw = self.header.is_encrypted() || self.header.method == 0;
-        let decoder = if raw { None } else { self.decoder(place.limits) };
+        let decoder = if raw { None } else { methods::decoder(&self.header, place.limits) };
         if self.header.is_encrypted() {
             place.note(Class::Encrypted, "Heuristics.Encrypted.Zip");
         } else if decoder.is_none() && !raw {
@@ -151,16 +149,6 @@ impl Member {
                 ..Object::default()
             }),
         ))
-    }
-
-    fn decoder(&self, limits: &Limits) -> Option<Box<dyn Decoder>> {
-        const TRUNCATED: &str = "Heuristics.Truncated.Zip";
-        Some(match self.header.method {
-            8 => Box::new(Deflate::new("Heuristics.Malformed.Zip.Data", TRUNCATED)),
-            12 => Box::new(Bzip2::single(limits)),
-            95 => Box::new(Xz::single(limits)),
-            _ => return None,
-        })
     }
 
     fn raw(&mut self, left: u64, input: &[u8], fuel: &Fuel, place: &mut Place) -> Turn {
@@ -256,10 +244,12 @@ impl Member {
         match told {
             Told::Nothing | Told::Begin(_) => self.state = State::Decoding(decoding),
             Told::Fault(fault) => {
-                place.note(fault.class, fault.name);
                 if fault.fatal {
                     self.broken = true;
                     place.give_back(decoding.decoder.surplus());
+                }
+                place.note(fault.class, fault.name);
+                if fault.fatal {
                     self.state = State::Settling;
                 } else {
                     self.state = State::Decoding(decoding);
