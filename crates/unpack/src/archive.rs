@@ -132,6 +132,8 @@ struct Packed {
 /// What follows the end of a member.
 enum Then {
     Record,
+    /// Nothing: the input is over.
+    Over,
     /// So many packed bytes remain.
     Left(u64),
 }
@@ -294,7 +296,10 @@ impl<F: Records> Archive<F> {
         if left == 0 || last {
             if left > 0 {
                 self.note(F::FAULTS.truncated);
-            } else if !check.agrees() {
+                self.state = State::Closing(Then::Over);
+                return None;
+            }
+            if !check.agrees() {
                 self.note(F::FAULTS.check);
             }
             self.state = State::Closing(Then::Record);
@@ -389,6 +394,7 @@ impl<F: Records> Archive<F> {
     fn close(&mut self, then: Then) -> Step {
         self.state = match then {
             Then::Record => State::Record(0),
+            Then::Over => State::Rest(false),
             Then::Left(left) if left > SLACK => State::Opening(Box::new(Member::nameless(left))),
             Then::Left(left) => State::Skip(left),
         };

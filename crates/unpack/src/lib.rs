@@ -7,12 +7,14 @@
 //! driver does. What it promises is bounded memory (fields of [`Limits`], named in each module) and honest fuel.
 #![forbid(unsafe_code)]
 
+mod ar;
 mod archive;
 mod bits;
 mod bzip2;
 mod cms;
 mod codec;
 mod compressed;
+mod cpio;
 mod deflate;
 mod deflate64;
 pub mod formats;
@@ -51,6 +53,8 @@ mod zstd;
 
 use stream::{FileType, Limits, Stage};
 
+pub use ar::fuzz_ar;
+pub use cpio::fuzz_cpio;
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
 pub use fuzz::{
     fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lzma, fuzz_ppmd, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd,
@@ -80,6 +84,8 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Zstd => Box::new(Compressed::new(zstd::Zstd::new(limits))),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
         FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits))),
+        FileType::Ar => Box::new(Archive::new(ar::Ar::new(limits), limits)),
+        FileType::Cpio => Box::new(Archive::new(cpio::Cpio::new(limits), limits)),
         FileType::Rar => Box::new(Archive::new(rar::Rar::new(limits), limits)),
         FileType::Lha => Box::new(Archive::new(lha::Lha::new(limits), limits)),
         FileType::Zip => Box::new(zip::Zip::new(limits)),

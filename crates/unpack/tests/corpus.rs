@@ -20,6 +20,8 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_ppmd", unpack::fuzz_ppmd),
     ("unpack_lha", unpack::fuzz_lha),
     ("unpack_rar", unpack::fuzz_rar),
+    ("unpack_ar", unpack::fuzz_ar),
+    ("unpack_cpio", unpack::fuzz_cpio),
     ("unpack_7z", unpack::fuzz_7z),
 ];
 

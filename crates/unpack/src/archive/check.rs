@@ -10,6 +10,8 @@ pub(crate) enum Check {
     Crc32 { value: u32, told: u32 },
     /// CRC-16 with the reflected polynomial of CRC-16-IBM, as LHA has it.
     Crc16 { value: u16, told: u16 },
+    /// The sum of all bytes.
+    Sum { value: u32, told: u32 },
 }
 
 impl Check {
@@ -21,18 +23,25 @@ impl Check {
         Check::Crc16 { value: 0, told }
     }
 
+    pub const fn sum(told: u32) -> Check {
+        Check::Sum { value: 0, told }
+    }
+
     pub fn update(&mut self, bytes: &[u8]) {
         match self {
             Check::None => {}
             Check::Crc32 { value, .. } => *value = crc32(*value, bytes),
             Check::Crc16 { value, .. } => *value = crc16(*value, bytes),
+            Check::Sum { value, .. } => {
+                *value = bytes.iter().fold(*value, |sum, &byte| sum.wrapping_add(u32::from(byte)));
+            }
         }
     }
 
     pub const fn agrees(&self) -> bool {
         match self {
             Check::None => true,
-            Check::Crc32 { value, told } => *value == *told,
+            Check::Crc32 { value, told } | Check::Sum { value, told } => *value == *told,
             Check::Crc16 { value, told } => *value == *told,
         }
     }
