@@ -158,8 +158,9 @@ fn reload(args: &Serve, control: &watch::Sender<Control>, manager: &Manager) {
     manager.reloading();
     match Site::load(args, Some(&old)) {
         Ok(site) => {
-            tracing::info!(generation = site.generation, signatures = site.signatures, "reloaded");
+            let (generation, signatures) = (site.generation, site.signatures);
             control.send_modify(|control| control.site = Arc::new(site));
+            tracing::info!(generation, signatures, "reloaded");
         }
         Err(error) => tracing::error!(%error, "not reloaded, the old configuration stays in force"),
     }
