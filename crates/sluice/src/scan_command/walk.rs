@@ -90,7 +90,10 @@ fn visit(choice: &ScanChoice, entry: &DirEntry) -> Option<Step> {
     }
     let (exclude, include) =
         if facts.is_dir() { (&choice.exclude_dir, &choice.include_dir) } else { (&choice.exclude, &choice.include) };
-    let matches = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.0.is_match(path.as_os_str().as_bytes()));
+    // As clamscan: an expression looks at the whole path from the root on.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let matches =
+        |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.0.is_match(whole.as_os_str().as_bytes()));
     if matches(exclude) || (!include.is_empty() && !matches(include)) {
         return said("Excluded");
     }
