@@ -25,6 +25,7 @@ mod html;
 mod huffman;
 mod implode;
 mod lha;
+mod lz4;
 mod lzfu;
 mod lzip;
 mod lzma;
@@ -57,7 +58,8 @@ pub use ar::fuzz_ar;
 pub use cpio::fuzz_cpio;
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
 pub use fuzz::{
-    fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lzma, fuzz_ppmd, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd,
+    fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lz4, fuzz_lzma, fuzz_ppmd, fuzz_recognise, fuzz_tar, fuzz_xz, fuzz_zip,
+    fuzz_zstd,
 };
 pub use lha::fuzz_lha;
 pub use rar::fuzz_rar;
@@ -82,6 +84,7 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Lzip => Box::new(Compressed::new(lzip::Lzip::new(limits))),
         FileType::Compress => Box::new(Compressed::new(lzw::Compress::new())),
         FileType::Zstd => Box::new(Compressed::new(zstd::Zstd::new(limits))),
+        FileType::Lz4 => Box::new(Compressed::new(lz4::Lz4::new())),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
         FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits))),
         FileType::Ar => Box::new(Archive::new(ar::Ar::new(limits), limits)),
@@ -114,9 +117,9 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 /// the objects of a document, in the header of a compressed stream, in its compressed bytes.
 pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
     use FileType::{
-        Bzip2, Cms, Compress, Gzip, Html, Lzip, Lzma, Ole2, OneNote, Pdf, Rtf, Text, Tnef, Xml, Xz, Zlib, Zstd,
+        Bzip2, Cms, Compress, Gzip, Html, Lz4, Lzip, Lzma, Ole2, OneNote, Pdf, Rtf, Text, Tnef, Xml, Xz, Zlib, Zstd,
     };
-    let is_stream = matches!(file_type, Gzip | Zlib | Bzip2 | Xz | Lzma | Lzip | Zstd | Compress);
+    let is_stream = matches!(file_type, Gzip | Zlib | Bzip2 | Xz | Lzma | Lzip | Zstd | Compress | Lz4);
     let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text);
     let is_searched = is_stream || is_document;
     is_searched.then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)

@@ -17,6 +17,7 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_lzma", unpack::fuzz_lzma),
     ("unpack_zstd", unpack::fuzz_zstd),
     ("unpack_compress", unpack::fuzz_compress),
+    ("unpack_lz4", unpack::fuzz_lz4),
     ("unpack_ppmd", unpack::fuzz_ppmd),
     ("unpack_lha", unpack::fuzz_lha),
     ("unpack_rar", unpack::fuzz_rar),

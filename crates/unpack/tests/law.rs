@@ -38,9 +38,23 @@ fn readers(input: &[u8]) -> [FileType; 2] {
 #[test]
 fn it_holds_for_every_seed() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    for format in
-        ["gzip", "zip", "tar", "bzip2", "xz", "rar", "lha", "7z", "ar", "cpio", "recognise", "lzma", "zstd", "compress"]
-    {
+    for format in [
+        "gzip",
+        "zip",
+        "tar",
+        "bzip2",
+        "xz",
+        "rar",
+        "lha",
+        "7z",
+        "ar",
+        "cpio",
+        "recognise",
+        "lzma",
+        "zstd",
+        "compress",
+        "lz4",
+    ] {
         let folder = corpus.join(format!("unpack_{format}"));
         for file in std::fs::read_dir(folder).expect("the corpus is there") {
             let bytes = std::fs::read(file.expect("it can be listed").path()).expect("it can be read");

@@ -58,7 +58,8 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
     (is_bzip2, Bzip2),
     (is_arj, Arj),
     (is_lha, Lha),
-    (is_skippable_zstd, Zstd),
+    (is_skippable_lz4, Lz4),
+    (is_skippable, Zstd),
     (is_lzip, Lzip),
     (is_compress, Compress),
     (is_old_cpio, Cpio),
@@ -142,8 +143,20 @@ fn is_lha(head: &[u8]) -> bool {
     known && method.is_ascii_alphanumeric() && head.get(20).is_none_or(|&level| level <= 3)
 }
 
-fn is_skippable_zstd(head: &[u8]) -> bool {
+/// A skippable frame, as zstd and lz4 have it.
+fn is_skippable(head: &[u8]) -> bool {
     le32(head, 0).is_some_and(|magic| magic & 0xffff_fff0 == 0x184d_2a50)
+}
+
+/// Skippable frames with an lz4 frame behind them in the head.
+fn is_skippable_lz4(head: &[u8]) -> bool {
+    const FRAME_HEADER_BYTES: usize = 8;
+    let mut from = head;
+    while is_skippable(from) {
+        let length = le32(from, 4).map_or(usize::MAX, |length| length as usize);
+        from = from.get(FRAME_HEADER_BYTES.saturating_add(length)..).unwrap_or_default();
+    }
+    from.starts_with(b"\x04\x22\x4d\x18") || from.starts_with(b"\x02\x21\x4c\x18")
 }
 
 fn is_lzip(head: &[u8]) -> bool {
@@ -192,6 +205,14 @@ mod tests {
         for (head, expected) in EXAMPLES.iter().zip(expected) {
             assert_eq!(find(head), Some(expected), "{}", head.escape_ascii());
         }
+    }
+
+    #[test]
+    fn a_skippable_frame_is_of_what_follows_it() {
+        let skipped = b"\x5a\x2a\x4d\x18\x02\0\0\0ab";
+        assert_eq!(find(&[&skipped[..], skipped, b"\x04\x22\x4d\x18"].concat()), Some(Lz4));
+        assert_eq!(find(&[&skipped[..], b"\x28\xb5\x2f\xfd"].concat()), Some(Zstd));
+        assert_eq!(find(b"\x5a\x2a\x4d\x18\xff\xff\xff\xff"), Some(Zstd));
     }
 
     #[test]

@@ -1,0 +1,150 @@
+//! LZ4 blocks by push: literals and matches in sequences, the last of which has no match.
+
+use crate::lzma::Dictionary;
+
+const WINDOW_BYTES: usize = 64 << 10;
+
+/// A decoder of blocks, with the window that linked blocks share.
+pub(super) struct Blocks {
+    window: Dictionary,
+    state: State,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Token,
+    LiteralLength { token: u8, length: u64 },
+    Literals { token: u8, left: u64 },
+    Distance { token: u8, low: Option<u8> },
+    MatchLength { distance: usize, length: u64 },
+    Match { distance: usize, left: u64 },
+    Broken,
+}
+
+/// What was taken and written.
+#[derive(Default)]
+pub(super) struct Done {
+    pub taken: usize,
+    pub wrote: usize,
+}
+
+impl Done {
+    fn byte(&mut self, input: &[u8]) -> Option<u8> {
+        let byte = *input.get(self.taken)?;
+        self.taken += 1;
+        Some(byte)
+    }
+}
+
+impl Blocks {
+    pub fn new() -> Blocks {
+        let mut window = Dictionary::new();
+        window.declare(WINDOW_BYTES as u64, WINDOW_BYTES);
+        Blocks { window, state: State::Token }
+    }
+
+    /// Forgets the content of the blocks before.
+    pub fn forget(&mut self) {
+        self.window.reset();
+    }
+
+    /// Begins a block.
+    pub const fn begin(&mut self) {
+        self.state = State::Token;
+    }
+
+    /// Whether a match pointed to nothing.
+    pub const fn are_broken(&self) -> bool {
+        matches!(self.state, State::Broken)
+    }
+
+    /// Whether the block may end here: behind literals.
+    pub const fn may_end(&self) -> bool {
+        matches!(self.state, State::Distance { low: None, .. })
+    }
+
+    /// Takes bytes of a stored block.
+    pub fn store(&mut self, input: &[u8], output: &mut [u8]) -> Done {
+        let mut done = Done::default();
+        while self.literals(u64::MAX, input, output, &mut done) > 0 {}
+        done
+    }
+
+    /// Takes bytes of a compressed block as far as there is room for what they make.
+    pub fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Done {
+        let mut done = Done::default();
+        while let Some(state) = self.turn(input, output, &mut done) {
+            self.state = state;
+        }
+        done
+    }
+
+    /// The state behind the next part of a sequence, unless input or room is missing.
+    fn turn(&mut self, input: &[u8], output: &mut [u8], done: &mut Done) -> Option<State> {
+        const GOES_ON: u8 = 15;
+        Some(match self.state {
+            State::Token => match done.byte(input)? {
+                token if token >> 4 == GOES_ON => State::LiteralLength { token, length: u64::from(GOES_ON) },
+                token => State::Literals { token, left: u64::from(token >> 4) },
+            },
+            State::LiteralLength { token, length } => match done.byte(input)? {
+                0xff => State::LiteralLength { token, length: length + 0xff },
+                last => State::Literals { token, left: length + u64::from(last) },
+            },
+            State::Literals { token, left: 0 } => State::Distance { token, low: None },
+            State::Literals { token, left } => match self.literals(left, input, output, done) {
+                0 => return None,
+                count => State::Literals { token, left: left - count },
+            },
+            State::Distance { token, low: None } => State::Distance { token, low: Some(done.byte(input)?) },
+            State::Distance { token, low: Some(low) } => {
+                let distance = usize::from(u16::from_le_bytes([low, done.byte(input)?]));
+                let length = 4 + u64::from(token & 15);
+                match token & 15 {
+                    _ if distance == 0 || self.window.check(distance).is_err() => State::Broken,
+                    GOES_ON => State::MatchLength { distance, length },
+                    _ => State::Match { distance, left: length },
+                }
+            }
+            State::MatchLength { distance, length } => match done.byte(input)? {
+                0xff => State::MatchLength { distance, length: length + 0xff },
+                last => State::Match { distance, left: length + u64::from(last) },
+            },
+            State::Match { left: 0, .. } => State::Token,
+            State::Match { distance, left } => match self.repeat(distance, left, output, done) {
+                0 => return None,
+                count => State::Match { distance, left: left - count },
+            },
+            State::Broken => return None,
+        })
+    }
+
+    /// Copies up to `left` bytes of input; returns how many.
+    fn literals(&mut self, left: u64, input: &[u8], output: &mut [u8], done: &mut Done) -> u64 {
+        let (from, to) = (&input[done.taken..], &mut output[done.wrote..]);
+        let wanted = from.len().min(to.len()).min(usize::try_from(left).unwrap_or(usize::MAX));
+        if wanted == 0 {
+            return 0;
+        }
+        let count = self.window.room(wanted);
+        self.window.extend(&from[..count]);
+        to[..count].copy_from_slice(&from[..count]);
+        done.taken += count;
+        done.wrote += count;
+        count as u64
+    }
+
+    /// Copies up to `left` bytes from `distance` back; returns how many.
+    fn repeat(&mut self, distance: usize, left: u64, output: &mut [u8], done: &mut Done) -> u64 {
+        let to = &mut output[done.wrote..];
+        let wanted = to.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if wanted == 0 {
+            return 0;
+        }
+        let count = self.window.room(wanted);
+        self.window.repeat(distance, count);
+        to[..count].copy_from_slice(self.window.last(count));
+        done.wrote += count;
+        count as u64
+    }
+}
