@@ -87,6 +87,8 @@ file_types! {
     Lzma "lzma",
     /// A compress (.Z) stream.
     Compress "compress",
+    /// What MS-DOS's COMPRESS made: SZDD or KWAJ.
+    Szdd "szdd",
     /// A cpio archive.
     Cpio "cpio",
     /// An ar archive, Debian packages among them.

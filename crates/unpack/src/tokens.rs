@@ -181,7 +181,7 @@ impl<T: Tokens> Decoder for Tokenwise<T> {
     }
 }
 
-/// The last bytes written, as far back as matches reach; zeros before the first.
+/// The last bytes written, as far back as matches reach; a filling, zeros if not told, before the first.
 pub(crate) struct Recent<const N: usize> {
     bytes: Box<[u8; N]>,
     at: usize,
@@ -190,7 +190,11 @@ pub(crate) struct Recent<const N: usize> {
 
 impl<const N: usize> Recent<N> {
     pub fn new() -> Recent<N> {
-        Recent { bytes: Box::new([0; N]), at: 0, written: 0 }
+        Recent::filled(0)
+    }
+
+    pub fn filled(byte: u8) -> Recent<N> {
+        Recent { bytes: Box::new([byte; N]), at: 0, written: 0 }
     }
 
     /// How many bytes have been written.

@@ -18,6 +18,7 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_zstd", unpack::fuzz_zstd),
     ("unpack_compress", unpack::fuzz_compress),
     ("unpack_lz4", unpack::fuzz_lz4),
+    ("unpack_szdd", unpack::fuzz_szdd),
     ("unpack_ppmd", unpack::fuzz_ppmd),
     ("unpack_lha", unpack::fuzz_lha),
     ("unpack_rar", unpack::fuzz_rar),

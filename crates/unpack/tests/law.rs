@@ -53,6 +53,7 @@ fn it_holds_for_every_seed() {
         "lzma",
         "zstd",
         "compress",
+        "szdd",
         "lz4",
     ] {
         let folder = corpus.join(format!("unpack_{format}"));

@@ -32,6 +32,9 @@ const CERTAIN: &[(usize, &[u8], FileType)] = &[
     (0, b"\x28\xb5\x2f\xfd", Zstd),
     (0, b"\x04\x22\x4d\x18", Lz4),
     (0, b"\x02\x21\x4c\x18", Lz4),
+    (0, b"SZDD\x88\xf0\x27\x33A", Szdd),
+    (0, b"SZ \x88\xf0\x27\x33\xd1", Szdd),
+    (0, b"KWAJ\x88\xf0\x27\xd1", Szdd),
     (0, b"070701", Cpio),
     (0, b"070702", Cpio),
     (0, b"070707", Cpio),
@@ -217,7 +220,15 @@ mod tests {
 
     #[test]
     fn a_weak_magic_without_its_fields_is_nothing() {
-        for head in [&b"BM is an abbreviation"[..], b"BZh9 is a prefix", b"FWS", b"MZ", b"RIFF\x24\0\0\0WAVE"] {
+        for head in [
+            &b"BM is an abbreviation"[..],
+            b"BZh9 is a prefix",
+            b"FWS",
+            b"MZ",
+            b"RIFF\x24\0\0\0WAVE",
+            b"SZDD is a magic",
+            b"KWAJ",
+        ] {
             assert_eq!(find(head), None, "{}", head.escape_ascii());
         }
     }
