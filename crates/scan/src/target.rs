@@ -17,7 +17,7 @@ pub(crate) const fn target_of(file_type: FileType) -> u8 {
         FileType::Text | FileType::Xml => 7,
         FileType::MachO => 9,
         FileType::Pdf => 10,
-        FileType::Flash => 11,
+        FileType::Flash | FileType::FlashPacked => 11,
         FileType::JavaClass => 12,
         _ => 0,
     }

@@ -53,6 +53,8 @@ file_types! {
     Cms "cms",
     /// A Flash film.
     Flash "flash",
+    /// A compressed Flash film.
+    FlashPacked "flash-packed",
     /// A PNG, JPEG, GIF, BMP, TIFF or WebP image.
     Image "image",
     /// A ZIP archive, OOXML, ODF and JAR among them.

@@ -4,8 +4,8 @@
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
 use crate::{
-    ar, bzip2, cms, cpio, gzip, html, lha, lz4, lzip, lzma_alone, lzw, ole2, onenote, pdf, rar, rtf, sevenz, szdd, tar,
-    tnef, xz, zip, zlib, zstd,
+    ar, bzip2, cms, cpio, gzip, html, lha, lz4, lzip, lzma_alone, lzw, ole2, onenote, pdf, rar, rtf, sevenz, swf, szdd,
+    tar, tnef, xz, zip, zlib, zstd,
 };
 
 /// One format that is opened: a row of `docs/formats.md`.
@@ -48,6 +48,7 @@ pub const STREAMS: &[Format] = &[
     lzip::FORMAT,
     zstd::FORMAT,
     lzw::FORMAT,
+    swf::FORMAT,
     szdd::FORMAT,
     lz4::FORMAT,
 ];

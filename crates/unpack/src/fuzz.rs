@@ -9,7 +9,7 @@ use stream::{Event, Finding, Fuel, Limits, Note, Spool, Stage, Window};
 use crate::codec::Decoder;
 use crate::compressed::Compressed;
 use crate::ppmd::{Ending, ModelH, ModelI, OfSevenZip, OfZip, Ppmd, Restore};
-use crate::{HEAD_BYTES, bzip2, gzip, lz4, lzip, lzma_alone, lzw, recognise, szdd, tar, trial, xz, zip, zstd};
+use crate::{HEAD_BYTES, bzip2, gzip, lz4, lzip, lzma_alone, lzw, recognise, swf, szdd, tar, trial, xz, zip, zstd};
 
 /// The most content that is looked at; bombs are the driver's business.
 const CONTENT_BYTES_MAX: u64 = 4 << 20;
@@ -69,6 +69,11 @@ pub fn fuzz_lz4(data: &[u8]) {
 /// Fuzz body: reads an SZDD or KWAJ file.
 pub fn fuzz_szdd(data: &[u8]) {
     compare(data, |_| Box::new(Compressed::new(szdd::Szdd::new())));
+}
+
+/// Fuzz body: reads a compressed Flash film.
+pub fn fuzz_swf(data: &[u8]) {
+    compare(data, |limits| Box::new(Compressed::new(swf::Swf::new(limits))));
 }
 
 /// Fuzz body: reads a zip archive, and searches for one.

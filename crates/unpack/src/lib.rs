@@ -43,6 +43,7 @@ mod reduce;
 mod rtf;
 mod sevenz;
 mod shrink;
+mod swf;
 mod szdd;
 mod tar;
 mod tnef;
@@ -59,8 +60,8 @@ pub use ar::fuzz_ar;
 pub use cpio::fuzz_cpio;
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
 pub use fuzz::{
-    fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lz4, fuzz_lzma, fuzz_ppmd, fuzz_recognise, fuzz_szdd, fuzz_tar, fuzz_xz,
-    fuzz_zip, fuzz_zstd,
+    fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lz4, fuzz_lzma, fuzz_ppmd, fuzz_recognise, fuzz_swf, fuzz_szdd,
+    fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd,
 };
 pub use lha::fuzz_lha;
 pub use rar::fuzz_rar;
@@ -87,6 +88,7 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Zstd => Box::new(Compressed::new(zstd::Zstd::new(limits))),
         FileType::Lz4 => Box::new(Compressed::new(lz4::Lz4::new())),
         FileType::Szdd => Box::new(Compressed::new(szdd::Szdd::new())),
+        FileType::FlashPacked => Box::new(Compressed::new(swf::Swf::new(limits))),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
         FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits))),
         FileType::Ar => Box::new(Archive::new(ar::Ar::new(limits), limits)),
@@ -119,10 +121,11 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 /// the objects of a document, in the header of a compressed stream, in its compressed bytes.
 pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
     use FileType::{
-        Bzip2, Cms, Compress, Gzip, Html, Lz4, Lzip, Lzma, Ole2, OneNote, Pdf, Rtf, Szdd, Text, Tnef, Xml, Xz, Zlib,
-        Zstd,
+        Bzip2, Cms, Compress, FlashPacked, Gzip, Html, Lz4, Lzip, Lzma, Ole2, OneNote, Pdf, Rtf, Szdd, Text, Tnef, Xml,
+        Xz, Zlib, Zstd,
     };
-    let is_stream = matches!(file_type, Gzip | Zlib | Bzip2 | Xz | Lzma | Lzip | Zstd | Szdd | Compress | Lz4);
+    let is_stream =
+        matches!(file_type, Gzip | Zlib | FlashPacked | Bzip2 | Xz | Lzma | Lzip | Zstd | Szdd | Compress | Lz4);
     let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text);
     let is_searched = is_stream || is_document;
     is_searched.then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)

@@ -19,6 +19,7 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_compress", unpack::fuzz_compress),
     ("unpack_lz4", unpack::fuzz_lz4),
     ("unpack_szdd", unpack::fuzz_szdd),
+    ("unpack_swf", unpack::fuzz_swf),
     ("unpack_ppmd", unpack::fuzz_ppmd),
     ("unpack_lha", unpack::fuzz_lha),
     ("unpack_rar", unpack::fuzz_rar),

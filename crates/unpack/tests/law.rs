@@ -53,6 +53,7 @@ fn it_holds_for_every_seed() {
         "lzma",
         "zstd",
         "compress",
+        "swf",
         "szdd",
         "lz4",
     ] {

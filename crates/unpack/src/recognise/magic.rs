@@ -2,7 +2,7 @@
 
 use stream::FileType::{self, *};
 
-use crate::lzma_alone;
+use crate::{lzma_alone, swf};
 
 /// Bytes at an offset that make a type certain.
 const CERTAIN: &[(usize, &[u8], FileType)] = &[
@@ -54,6 +54,7 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
     (is_pe, Pe),
     (is_java_class, JavaClass),
     (is_mach_o, MachO),
+    (is_packed_flash, FlashPacked),
     (is_flash, Flash),
     (crate::cms::is_message, Cms),
     (is_bmp, Image),
@@ -111,9 +112,15 @@ fn is_mach_o(head: &[u8]) -> bool {
     }
 }
 
+/// The magic and a version, unless the whole head reads as text.
 fn is_flash(head: &[u8]) -> bool {
     let magic = [b"FWS", b"CWS", b"ZWS"].iter().any(|magic| head.starts_with(*magic));
-    magic && head.get(3).is_some_and(|version| (1..=60).contains(version))
+    let version = head.get(3).is_some_and(|version| (1..=60).contains(version));
+    magic && version && super::text::recognise(head).is_none()
+}
+
+fn is_packed_flash(head: &[u8]) -> bool {
+    is_flash(head) && swf::is_packed(head)
 }
 
 fn is_bmp(head: &[u8]) -> bool {
@@ -216,6 +223,17 @@ mod tests {
         assert_eq!(find(&[&skipped[..], skipped, b"\x04\x22\x4d\x18"].concat()), Some(Lz4));
         assert_eq!(find(&[&skipped[..], b"\x28\xb5\x2f\xfd"].concat()), Some(Zstd));
         assert_eq!(find(b"\x5a\x2a\x4d\x18\xff\xff\xff\xff"), Some(Zstd));
+    }
+
+    #[test]
+    fn a_film_is_packed_only_where_its_data_can_be() {
+        assert_eq!(find(b"CWS\x0a\x20\0\0\0\x78\xda\x63"), Some(FlashPacked));
+        assert_eq!(find(b"CWS\x0a\x20\0\0\0\x78\xdb\x63"), Some(Flash));
+        assert_eq!(find(b"FWS\x0a\x20\0\0\0\x78\xda\x63"), Some(Flash));
+        assert_eq!(find(b"ZWS\x0d\x20\0\0\0\x0a\0\0\0\x5d\0\0\x01\0\0"), Some(FlashPacked));
+        assert_eq!(find(b"ZWS\x0d\x20\0\0\0\x0a\0\0\0\x5d\0\0\x01\0\x01"), Some(Flash));
+        assert_eq!(find(b"CWS 2024 is a congress"), None);
+        assert_eq!(find(b"ZWS 2024 is another congress"), None);
     }
 
     #[test]
