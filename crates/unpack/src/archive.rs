@@ -337,6 +337,12 @@ impl<F: Records> Archive<F> {
         }
         let is_over = last || packed.packed_left == Some(0);
         if progress == Progress::took(0) && is_over {
+            if packed.packed_left.is_none() {
+                self.take_surplus(None);
+                self.note(F::FAULTS.truncated);
+                self.state = State::Closing(Then::Over);
+                return None;
+            }
             let cut = packed.packed_left != Some(0);
             let missing = if cut { F::FAULTS.truncated } else { F::FAULTS.size };
             packed.packed_left = Some(0);
@@ -371,12 +377,9 @@ impl<F: Records> Archive<F> {
 
     /// Takes back what the decoder has not used; how many packed bytes remain.
     fn take_surplus(&mut self, packed_left: Option<u64>) -> u64 {
-        let Some(left) = packed_left else {
-            return 0;
-        };
         let surplus = self.format.surplus().to_vec();
         self.give_back(&surplus);
-        left + surplus.len() as u64
+        packed_left.map_or(0, |left| left + surplus.len() as u64)
     }
 
     /// The content is complete.

@@ -11,6 +11,7 @@ mod ar;
 mod archive;
 mod bits;
 mod bzip2;
+mod cab;
 mod cms;
 mod codec;
 mod compressed;
@@ -57,6 +58,7 @@ mod zstd;
 use stream::{FileType, Limits, Stage};
 
 pub use ar::fuzz_ar;
+pub use cab::fuzz_cab;
 pub use cpio::fuzz_cpio;
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
 pub use fuzz::{
@@ -92,6 +94,7 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Tar => Box::new(tar::Tar::new(limits)),
         FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits))),
         FileType::Ar => Box::new(Archive::new(ar::Ar::new(limits), limits)),
+        FileType::Cab => Box::new(Archive::new(cab::Cab::new(limits), limits)),
         FileType::Cpio => Box::new(Archive::new(cpio::Cpio::new(limits), limits)),
         FileType::Rar => Box::new(Archive::new(rar::Rar::new(limits), limits)),
         FileType::Lha => Box::new(Archive::new(lha::Lha::new(limits), limits)),
@@ -118,7 +121,7 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 }
 
 /// The stage that searches for archives where the type's own reader passes over what is none of its content: between
-/// the objects of a document, in the header of a compressed stream, in its compressed bytes.
+/// the objects of a document, in the header of a compressed stream, in its compressed bytes, in a cabinet's reserved areas.
 pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
     use FileType::{
         Bzip2, Cms, Compress, FlashPacked, Gzip, Html, Lz4, Lzip, Lzma, Ole2, OneNote, Pdf, Rtf, Szdd, Text, Tnef, Xml,
@@ -127,6 +130,6 @@ pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> 
     let is_stream =
         matches!(file_type, Gzip | Zlib | FlashPacked | Bzip2 | Xz | Lzma | Lzip | Zstd | Szdd | Compress | Lz4);
     let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text);
-    let is_searched = is_stream || is_document;
+    let is_searched = is_stream || is_document || file_type == FileType::Cab;
     is_searched.then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
 }

@@ -25,6 +25,7 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_rar", unpack::fuzz_rar),
     ("unpack_ar", unpack::fuzz_ar),
     ("unpack_cpio", unpack::fuzz_cpio),
+    ("unpack_cab", unpack::fuzz_cab),
     ("unpack_7z", unpack::fuzz_7z),
 ];
 

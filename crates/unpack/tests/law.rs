@@ -49,6 +49,7 @@ fn it_holds_for_every_seed() {
         "7z",
         "ar",
         "cpio",
+        "cab",
         "recognise",
         "lzma",
         "zstd",
