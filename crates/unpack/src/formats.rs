@@ -4,8 +4,8 @@
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
 use crate::{
-    ar, bzip2, cab, cms, cpio, gzip, html, lha, lz4, lzip, lzma_alone, lzw, ole2, onenote, pdf, rar, rtf, sevenz, swf,
-    szdd, tar, tnef, xz, zip, zlib, zstd,
+    ar, arj, bzip2, cab, cms, cpio, gzip, html, lha, lz4, lzip, lzma_alone, lzw, ole2, onenote, pdf, rar, rtf, sevenz,
+    swf, szdd, tar, tnef, xz, zip, zlib, zstd,
 };
 
 /// One format that is opened: a row of `docs/formats.md`.
@@ -54,8 +54,17 @@ pub const STREAMS: &[Format] = &[
 ];
 
 /// Archives: containers of named members.
-pub const ARCHIVES: &[Format] =
-    &[zip::FORMAT, rar::FORMAT, sevenz::FORMAT, lha::FORMAT, cab::FORMAT, tar::FORMAT, cpio::FORMAT, ar::FORMAT];
+pub const ARCHIVES: &[Format] = &[
+    zip::FORMAT,
+    rar::FORMAT,
+    sevenz::FORMAT,
+    lha::FORMAT,
+    cab::FORMAT,
+    arj::FORMAT,
+    tar::FORMAT,
+    cpio::FORMAT,
+    ar::FORMAT,
+];
 
 /// Documents that hold objects.
 pub const DOCUMENTS: &[Format] =

@@ -20,7 +20,7 @@ use crate::codec::{Fault, Progress};
 use crate::formats::{Format, Reads};
 use crate::fuzz;
 use crate::name;
-use decoder::Decoder;
+pub(crate) use decoder::{Decoder, Method, Run};
 use header::{Found, Header};
 
 const HEADER: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Lha.Header");

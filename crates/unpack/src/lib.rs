@@ -9,6 +9,7 @@
 
 mod ar;
 mod archive;
+mod arj;
 mod bits;
 mod bzip2;
 mod cab;
@@ -58,6 +59,7 @@ mod zstd;
 use stream::{FileType, Limits, Stage};
 
 pub use ar::fuzz_ar;
+pub use arj::fuzz_arj;
 pub use cab::fuzz_cab;
 pub use cpio::fuzz_cpio;
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
@@ -94,6 +96,7 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Tar => Box::new(tar::Tar::new(limits)),
         FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits))),
         FileType::Ar => Box::new(Archive::new(ar::Ar::new(limits), limits)),
+        FileType::Arj => Box::new(Archive::new(arj::Arj::new(limits), limits)),
         FileType::Cab => Box::new(Archive::new(cab::Cab::new(limits), limits)),
         FileType::Cpio => Box::new(Archive::new(cpio::Cpio::new(limits), limits)),
         FileType::Rar => Box::new(Archive::new(rar::Rar::new(limits), limits)),
@@ -130,6 +133,6 @@ pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> 
     let is_stream =
         matches!(file_type, Gzip | Zlib | FlashPacked | Bzip2 | Xz | Lzma | Lzip | Zstd | Szdd | Compress | Lz4);
     let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text);
-    let is_searched = is_stream || is_document || file_type == FileType::Cab;
+    let is_searched = is_stream || is_document || matches!(file_type, FileType::Cab | FileType::Arj);
     is_searched.then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
 }

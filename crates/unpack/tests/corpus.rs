@@ -26,6 +26,7 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_ar", unpack::fuzz_ar),
     ("unpack_cpio", unpack::fuzz_cpio),
     ("unpack_cab", unpack::fuzz_cab),
+    ("unpack_arj", unpack::fuzz_arj),
     ("unpack_7z", unpack::fuzz_7z),
 ];
 

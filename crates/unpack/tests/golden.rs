@@ -11,7 +11,7 @@ use std::path::Path;
 
 use driver::Node;
 use sha2::{Digest, Sha256};
-use stream::FileType::{Bzip2, Cab, Gzip, Lha, Lz4, Rar, SevenZip, Szdd, Tar, Xz, Zip};
+use stream::FileType::{Arj, Bzip2, Cab, Gzip, Lha, Lz4, Rar, SevenZip, Szdd, Tar, Xz, Zip};
 use stream::Kind;
 
 /// A member: size, the first half of its SHA-256. Names depend on bsdtar's locale.
@@ -93,7 +93,7 @@ fn members_are_those_that_bsdtar_sees_or_the_table_says_why_not() {
             continue;
         };
         let archive = archive_of(&root);
-        if !matches!(archive.file_type, Zip | Tar | Rar | Lha | SevenZip | Cab) {
+        if !matches!(archive.file_type, Zip | Tar | Rar | Lha | SevenZip | Cab | Arj) {
             continue;
         }
         let ours = archive.children.iter().filter(|child| child.object.kind == Kind::Member);

@@ -50,6 +50,7 @@ fn it_holds_for_every_seed() {
         "ar",
         "cpio",
         "cab",
+        "arj",
         "recognise",
         "lzma",
         "zstd",

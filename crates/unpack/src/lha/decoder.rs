@@ -9,19 +9,19 @@ use crate::codec::{Progress, Told};
 use crate::history::History;
 
 /// A method: symbols to literals and matches.
-pub(super) trait Method: Send {
+pub(crate) trait Method: Send {
     /// Reads symbols until the history is at `end`; `None` if they make no sense.
     fn run(&mut self, bits: &mut Bits, history: &mut History, end: u64) -> Option<Run>;
 }
 
 /// Why a run ended.
-pub(super) enum Run {
+pub(crate) enum Run {
     Full,
     Input,
 }
 
 /// The decoder.
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     bits: Bits,
     history: History,
     method: Box<dyn Method>,
@@ -44,9 +44,14 @@ impl Decoder {
             b"-lz5-" => (Box::new(Lz5::new()) as Box<dyn Method>, Lz5::before()),
             _ => return None,
         };
+        Some(Decoder::with(method, &before))
+    }
+
+    /// The decoder with this method, which may refer to what was `before`.
+    pub fn with(method: Box<dyn Method>, before: &[u8]) -> Decoder {
         let mut history = History::new();
-        history.restart(before.len().max(4096), &before);
-        Some(Decoder { bits: Bits::new(), history, method, broken: false })
+        history.restart(before.len().max(4096), before);
+        Decoder { bits: Bits::new(), history, method, broken: false }
     }
 
     /// As [`Decoder::decode`](crate::codec::Decoder::decode).
