@@ -133,6 +133,8 @@ pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> 
     let is_stream =
         matches!(file_type, Gzip | Zlib | FlashPacked | Bzip2 | Xz | Lzma | Lzip | Zstd | Szdd | Compress | Lz4);
     let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text);
-    let is_searched = is_stream || is_document || matches!(file_type, FileType::Cab | FileType::Arj);
+    let is_searched = is_stream
+        || is_document
+        || matches!(file_type, FileType::Cab | FileType::Arj | FileType::Rar | FileType::SevenZip | FileType::Lha);
     is_searched.then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
 }
