@@ -96,9 +96,7 @@ pub(crate) struct Zip {
     ended: bool,
     /// Whether a second archive has been reported.
     second_told: bool,
-    local_finder: memmem::Finder<'static>,
-    central_finder: memmem::Finder<'static>,
-    record_finder: memmem::Finder<'static>,
+    finder: memmem::Finder<'static>,
 }
 
 enum State {
@@ -127,9 +125,7 @@ impl Zip {
             watch: Watch::default(),
             ended: false,
             second_told: false,
-            local_finder: memmem::Finder::new(b"PK\x03\x04"),
-            central_finder: memmem::Finder::new(b"PK\x01\x02"),
-            record_finder: memmem::Finder::new(b"PK"),
+            finder: memmem::Finder::new(b"PK"),
         }
     }
 
@@ -247,13 +243,8 @@ impl Zip {
     /// How many of the first bytes cannot begin a record.
     fn run_without_record(&self, input: &[u8]) -> usize {
         let is_record = |at: &usize| self.at + *at as u64 != self.refused_at && Kind::is_possible(&input[*at..]);
-        let first = |finder: &memmem::Finder| finder.find_iter(input).find(is_record);
-        let found = match self.is_stray() {
-            true => first(&self.local_finder).into_iter().chain(first(&self.central_finder)).min(),
-            false => first(&self.record_finder),
-        };
-        let mut ends = input.len().saturating_sub(3)..input.len();
-        found.or_else(|| ends.find(is_record)).unwrap_or(input.len())
+        let found = self.finder.find_iter(input).find(is_record);
+        found.unwrap_or_else(|| input.len() - usize::from(input.ends_with(b"P") && is_record(&(input.len() - 1))))
     }
 
     /// Bytes that are no record: told as a gap, unless they belong to a record or to another format.
