@@ -17,6 +17,7 @@ mod cms;
 mod codec;
 mod compressed;
 mod cpio;
+mod crc;
 mod deflate;
 mod deflate64;
 pub mod formats;

@@ -10,9 +10,6 @@
 //! Bounds: the memory that the model has filled, at most what the stream declares; beyond `codec_bytes_max` a Limit
 //! finding ends the reading. Besides it 20 KiB of estimates and 4 KiB held.
 
-// RAR and 7z take what is not used here yet.
-#![allow(dead_code)]
-
 mod arena;
 mod estimate;
 mod h;

@@ -2,6 +2,8 @@
 
 use zlib_rs::crc32::crc32;
 
+use crate::crc::tables;
+
 /// A checksum being computed, and what it should come to.
 pub(crate) enum Check {
     /// None that is known.
@@ -52,43 +54,17 @@ pub(crate) fn crc16(value: u16, bytes: &[u8]) -> u16 {
     let (chunks, rest) = bytes.as_chunks::<4>();
     let value = chunks.iter().fold(value, |value, chunk| {
         let [low, high] = value.to_le_bytes();
-        TABLES[3][usize::from(chunk[0] ^ low)]
+        let sum = TABLES[3][usize::from(chunk[0] ^ low)]
             ^ TABLES[2][usize::from(chunk[1] ^ high)]
             ^ TABLES[1][usize::from(chunk[2])]
-            ^ TABLES[0][usize::from(chunk[3])]
+            ^ TABLES[0][usize::from(chunk[3])];
+        sum as u16
     });
-    rest.iter().fold(value, |value, &byte| TABLES[0][usize::from(value as u8 ^ byte)] ^ value >> 8)
+    rest.iter().fold(value, |value, &byte| TABLES[0][usize::from(value as u8 ^ byte)] as u16 ^ value >> 8)
 }
 
-/// `TABLES[k][b]`: the remainder of byte `b` followed by `k` zero bytes.
-static TABLES: [[u16; 256]; 4] = tables();
-
-const fn tables() -> [[u16; 256]; 4] {
-    const POLYNOMIAL: u16 = 0xa001;
-    let mut tables = [[0; 256]; 4];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut value = byte as u16;
-        let mut bit = 0;
-        while bit < 8 {
-            value = if value & 1 == 1 { value >> 1 ^ POLYNOMIAL } else { value >> 1 };
-            bit += 1;
-        }
-        tables[0][byte] = value;
-        byte += 1;
-    }
-    let mut zeros = 1;
-    while zeros < 4 {
-        let mut byte = 0;
-        while byte < 256 {
-            let value: u16 = tables[zeros - 1][byte];
-            tables[zeros][byte] = tables[0][value as usize & 255] ^ value >> 8;
-            byte += 1;
-        }
-        zeros += 1;
-    }
-    tables
-}
+/// The reflected polynomial x^16 + x^15 + x^2 + 1.
+static TABLES: [[u64; 256]; 4] = tables(0xa001);
 
 #[cfg(test)]
 mod tests {

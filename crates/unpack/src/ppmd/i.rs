@@ -123,11 +123,6 @@ impl ModelI {
         }
     }
 
-    #[cfg(test)]
-    pub fn memory_bytes(&self) -> usize {
-        self.arena.memory_bytes()
-    }
-
     fn symbols(&self, context: u32) -> u32 {
         u32::from(self.arena.u8(context)) + 1
     }

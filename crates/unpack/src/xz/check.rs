@@ -3,6 +3,8 @@
 use sha2::{Digest, Sha256};
 use zlib_rs::crc32::crc32;
 
+use crate::crc::tables;
+
 /// A check being computed.
 pub(super) enum Check {
     /// None, or one that nobody defined.
@@ -51,35 +53,8 @@ impl Check {
 #[derive(Clone, Copy)]
 pub(super) struct Crc64(u64);
 
-/// `TABLES[k][b]`: the remainder of byte `b` followed by `k` zero bytes.
-static TABLES: [[u64; 256]; 8] = tables();
-
-const fn tables() -> [[u64; 256]; 8] {
-    const POLYNOMIAL: u64 = 0xc96c_5795_d787_0f42;
-    let mut tables = [[0; 256]; 8];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut value = byte as u64;
-        let mut bit = 0;
-        while bit < 8 {
-            value = if value & 1 == 1 { value >> 1 ^ POLYNOMIAL } else { value >> 1 };
-            bit += 1;
-        }
-        tables[0][byte] = value;
-        byte += 1;
-    }
-    let mut zeros = 1;
-    while zeros < 8 {
-        let mut byte = 0;
-        while byte < 256 {
-            let value: u64 = tables[zeros - 1][byte];
-            tables[zeros][byte] = tables[0][value as usize & 255] ^ value >> 8;
-            byte += 1;
-        }
-        zeros += 1;
-    }
-    tables
-}
+/// The reflected polynomial of ECMA-182.
+static TABLES: [[u64; 256]; 8] = tables(0xc96c_5795_d787_0f42);
 
 impl Crc64 {
     pub const fn new() -> Crc64 {
