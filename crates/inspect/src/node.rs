@@ -92,14 +92,6 @@ impl Node {
         })
     }
 
-    /// See [`Node::scan`].
-    pub fn scan_mut(&mut self) -> Option<&mut Scan> {
-        self.readers.iter_mut().find_map(|reader| match &mut reader.work {
-            Work::Scan(scan) => Some(&mut **scan),
-            _ => None,
-        })
-    }
-
     /// The SHA-256 of all that was received, if it was asked for.
     pub fn sha256(&self) -> Option<[u8; 32]> {
         self.readers.iter().find_map(|reader| match &reader.work {

@@ -1,12 +1,4 @@
-//! Hash signatures: tables of digests of whole streams, and the running digests of one.
-//!
-//! A digest is run only for algorithms that the tables hold, and only up to the largest size in them: an object beyond
-//! that size has no match and its digest is dropped. The size that an object declares is never trusted for that.
-
-use sha1::Sha1;
-use sha2::{Digest, Sha256};
-
-use crate::paired_md5::Md5;
+//! Hash signatures: tables of digests of whole streams.
 
 /// The size of an entry that matches whatever the size.
 pub(crate) const ANY_SIZE: u64 = u64::MAX;
@@ -17,19 +9,32 @@ pub(crate) struct Digests<const N: usize> {
     digests: Vec<[u8; N]>,
     sizes: Vec<u64>,
     names: Vec<u32>,
-    /// The largest size, `ANY_SIZE` if one matches whatever the size.
-    largest: Option<u64>,
+    /// Every size once, sorted; `ANY_SIZE` is the last if one matches whatever the size.
+    distinct: Vec<u64>,
 }
 
 impl<const N: usize> Digests<N> {
     fn new(mut entries: Vec<([u8; N], u64, u32)>) -> Digests<N> {
         entries.sort_unstable();
+        let mut distinct: Vec<u64> = entries.iter().map(|entry| entry.1).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
         Digests {
             digests: entries.iter().map(|entry| entry.0).collect(),
             sizes: entries.iter().map(|entry| entry.1).collect(),
             names: entries.iter().map(|entry| entry.2).collect(),
-            largest: entries.iter().map(|entry| entry.1).max(),
+            distinct,
         }
+    }
+
+    /// The largest size, `ANY_SIZE` if one matches whatever the size.
+    pub(crate) fn largest(&self) -> Option<u64> {
+        self.distinct.last().copied()
+    }
+
+    /// Whether some entry matches content of that size.
+    pub(crate) fn has_size(&self, size: u64) -> bool {
+        self.largest() == Some(ANY_SIZE) || self.distinct.binary_search(&size).is_ok()
     }
 
     /// The names of the entries that match.
@@ -85,9 +90,9 @@ fn hex<const N: usize>(text: &str) -> Result<[u8; N], String> {
 /// One table over all algorithms.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HashTable {
-    md5: Digests<16>,
-    sha1: Digests<20>,
-    sha256: Digests<32>,
+    pub(crate) md5: Digests<16>,
+    pub(crate) sha1: Digests<20>,
+    pub(crate) sha256: Digests<32>,
 }
 
 impl HashTable {
@@ -105,7 +110,12 @@ impl HashTable {
 
     /// Whether it has no entries.
     pub(crate) fn is_empty(&self) -> bool {
-        self.md5.largest.is_none() && self.sha1.largest.is_none() && self.sha256.largest.is_none()
+        self.md5.largest().is_none() && self.sha1.largest().is_none() && self.sha256.largest().is_none()
+    }
+
+    /// Whether some entry matches content of that size.
+    pub(crate) fn has_size(&self, size: u64) -> bool {
+        self.md5.has_size(size) || self.sha1.has_size(size) || self.sha256.has_size(size)
     }
 
     /// The names of all entries that match, in a fixed order.
@@ -121,9 +131,9 @@ impl HashTable {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sums {
     pub(crate) size: u64,
-    md5: Option<[u8; 16]>,
-    sha1: Option<[u8; 20]>,
-    sha256: Option<[u8; 32]>,
+    pub(crate) md5: Option<[u8; 16]>,
+    pub(crate) sha1: Option<[u8; 20]>,
+    pub(crate) sha256: Option<[u8; 32]>,
 }
 
 impl Sums {
@@ -133,83 +143,10 @@ impl Sums {
     }
 }
 
-/// A digest that runs until the stream is too long for every entry.
-#[derive(Debug, Clone)]
-struct Bounded<D> {
-    digest: D,
-    largest: u64,
-}
-
-impl<D> Bounded<D> {
-    fn new(digest: D, largest: Option<u64>) -> Option<Bounded<D>> {
-        largest.map(|largest| Bounded { digest, largest })
-    }
-
-    /// The digest that takes in bytes up to `position`; nothing is left when that is too far.
-    fn up_to(position: u64, running: &mut Option<Bounded<D>>) -> Option<&mut D> {
-        running.take_if(|bounded| position > bounded.largest);
-        running.as_mut().map(|bounded| &mut bounded.digest)
-    }
-}
-
-/// The running digests of one stream.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Running {
-    md5: Option<Bounded<Md5>>,
-    sha1: Option<Bounded<Sha1>>,
-    sha256: Option<Bounded<Sha256>>,
-}
-
-impl Running {
-    /// Starts the digests that some of `tables` want.
-    pub(crate) fn new(tables: [&HashTable; 2]) -> Running {
-        let largest = |of: fn(&HashTable) -> Option<u64>| tables.into_iter().filter_map(of).max();
-        Running {
-            md5: Bounded::new(Md5::new(), largest(|table| table.md5.largest)),
-            sha1: Bounded::new(Sha1::new(), largest(|table| table.sha1.largest)),
-            sha256: Bounded::new(Sha256::new(), largest(|table| table.sha256.largest)),
-        }
-    }
-
-    /// Takes in the next bytes, which end at `position` of the stream.
-    pub(crate) fn update(&mut self, bytes: &[u8], position: u64) {
-        if let Some(md5) = Bounded::up_to(position, &mut self.md5) {
-            md5.update(bytes);
-        }
-        if let Some(sha1) = Bounded::up_to(position, &mut self.sha1) {
-            sha1.update(bytes);
-        }
-        if let Some(sha256) = Bounded::up_to(position, &mut self.sha256) {
-            sha256.update(bytes);
-        }
-    }
-
-    /// Bytes that wait to be hashed beside those of another stream.
-    pub(crate) fn pending_bytes(&self) -> usize {
-        self.md5.as_ref().map_or(0, |running| running.digest.pending_bytes())
-    }
-
-    /// Hashes what waits here and there side by side.
-    pub(crate) fn hash_beside(&mut self, other: &mut Running) {
-        if let (Some(own), Some(other)) = (&mut self.md5, &mut other.md5) {
-            own.digest.hash_beside(&mut other.digest);
-        }
-    }
-
-    /// Ends the digests.
-    pub(crate) fn finish(&mut self, size: u64) -> Sums {
-        Sums {
-            size,
-            md5: self.md5.take().map(|running| running.digest.finish()),
-            sha1: self.sha1.take().map(|running| running.digest.finalize().into()),
-            sha256: self.sha256.take().map(|running| running.digest.finalize().into()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use md5::Digest;
 
     fn table(size: u64) -> HashTable {
         let digest = AnyDigest::parse("900150983cd24fb0d6963f7d28e17f72").expect("the MD5 of abc");
@@ -217,11 +154,8 @@ mod tests {
     }
 
     fn names(table: &HashTable, bytes: &[u8]) -> Vec<u32> {
-        let mut running = Running::new([table, &HashTable::default()]);
-        for (byte, position) in bytes.chunks(1).zip(1..) {
-            running.update(byte, position);
-        }
-        table.matching(&running.finish(bytes.len() as u64))
+        let md5 = md5::Md5::digest(bytes).into();
+        table.matching(&Sums::of_md5(md5, bytes.len() as u64))
     }
 
     #[test]
@@ -233,11 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_dropped_when_the_stream_is_too_long() {
-        let table = table(3);
-        let mut running = Running::new([&table, &HashTable::default()]);
-        running.update(b"abcd", 4);
-        assert!(running.md5.is_none() && running.sha256.is_none());
+    fn a_table_knows_its_sizes() {
+        assert!(table(3).has_size(3) && !table(3).has_size(4));
+        assert!(table(ANY_SIZE).has_size(4));
+        assert!(!HashTable::default().has_size(0));
     }
 
     #[test]

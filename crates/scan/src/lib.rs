@@ -13,7 +13,7 @@
 //! [`Builder`] ← containers ([`Container`]) ← lines of a kind → names, hash tables, and a table of patterns for each
 //! target type. A [`Scan`] feeds the bytes to the digests and the patterns; matches of parts are followed to bodies, from
 //! there to logical signatures, and from there to findings. An executable's head is read first, since places depend on it.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod body;
 mod builder;
@@ -23,6 +23,7 @@ mod class;
 mod compare;
 mod container;
 mod database;
+mod digests;
 mod ends;
 mod executable;
 mod expression;
@@ -36,7 +37,7 @@ mod lines;
 mod load;
 mod location;
 mod logical;
-mod paired_md5;
+mod md5;
 mod pcre;
 mod rule;
 mod scan;

@@ -8,9 +8,9 @@ use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window}
 
 use crate::compare::Recent;
 use crate::database::Database;
+use crate::digests::Running;
 use crate::executable::Executable;
 use crate::follow::{Context, Follower, Hit};
-use crate::hashes::Running;
 use crate::pcre::KEPT_BYTES;
 use crate::rule::Content;
 
@@ -23,7 +23,7 @@ const PIECE: usize = 32 << 10;
 /// it is known, with the offset of the match; hashes and whatever depends on the end in `finish`. It writes nothing.
 /// After the end, [`Scan::allowed`] tells whether an allow list has the object.
 ///
-/// At rest it is about 3 kB; parked verifications and signatures half seen add to that within bounds. Where such a
+/// At rest it is about 3 kB, and up to 64 KiB wait to be hashed; parked verifications and signatures half seen add to that within bounds. Where such a
 /// bound is reached a `Heuristics.Limits.Exceeded.Signatures` finding is told at the end.
 #[derive(Debug, Clone)]
 pub struct Scan {
@@ -91,17 +91,6 @@ impl Scan {
     /// Whether an allow list has this object: then what was told of it does not count. Known after the end.
     pub fn allowed(&self) -> bool {
         self.allowed
-    }
-
-    /// Bytes that wait to be hashed beside those of another object.
-    pub fn pending_bytes(&self) -> usize {
-        self.running.pending_bytes()
-    }
-
-    /// Hashes what waits of both objects side by side, which is quicker than one after the other. What is told is the
-    /// same without.
-    pub fn hash_beside(&mut self, other: &mut Scan) {
-        self.running.hash_beside(&mut other.running);
     }
 
     /// Takes in the next bytes.
@@ -200,6 +189,7 @@ impl Scan {
             follower.finish(context, &mut content, hits);
             lost += state.lost() + follower.lost();
         });
+        self.running.drop_unwanted(size, [&self.database.hashes, &self.database.allowed]);
         let sums = self.running.finish(size);
         for name in self.database.hashes.matching(&sums) {
             self.tell(name, 0);

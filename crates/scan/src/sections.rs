@@ -4,10 +4,10 @@
 //! its declared length, if that is the one that is left. Sections may lie over each other: [`OVERLAPS_MAX`] at most are
 //! hashed at one place, and the surplus is counted as lost.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::hashes::{ANY_SIZE, HashEntry, HashTable, Running, Sums};
+use crate::digests::Running;
+use crate::hashes::{HashEntry, HashTable, Sums};
 use crate::layout::Section;
 
 /// The most sections that are hashed at one place of the file.
@@ -17,21 +17,19 @@ const OVERLAPS_MAX: usize = 8;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SectionTable {
     pub(crate) digests: HashTable,
-    sizes: HashSet<u64>,
 }
 
 impl SectionTable {
     pub(crate) fn new(entries: Vec<HashEntry>) -> SectionTable {
-        let sizes = entries.iter().map(|entry| entry.size).collect();
-        SectionTable { digests: HashTable::new(entries), sizes }
+        SectionTable { digests: HashTable::new(entries) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.sizes.is_empty()
+        self.digests.is_empty()
     }
 
     fn wants(&self, size: u64) -> bool {
-        size > 0 && (self.sizes.contains(&size) || self.sizes.contains(&ANY_SIZE))
+        size > 0 && self.digests.has_size(size)
     }
 }
 

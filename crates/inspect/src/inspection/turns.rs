@@ -116,22 +116,10 @@ impl Inspection {
             self.found(node, slot, index, Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Stall", 0), false);
             return self.cut_off(node, index);
         }
-        self.pair_hashes(node);
         if overfull {
             self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), false);
         }
         self.heed(node, slot, index, event, told, false);
-    }
-
-    /// Hashes what waits of this node and of another side by side.
-    fn pair_hashes(&mut self, node: &mut Node) {
-        const WORTHWHILE_BYTES: usize = 1 << 10;
-        let waits = |scan: &&mut Scan| scan.pending_bytes() >= WORTHWHILE_BYTES;
-        let Some(scan) = node.scan_mut().filter(waits) else { return };
-        let others = self.nodes.iter_mut().flatten().filter_map(|other| other.scan_mut());
-        if let Some(other) = others.filter(waits).max_by_key(|other| other.pending_bytes()) {
-            scan.hash_beside(other);
-        }
     }
 
     pub(super) fn finish(&mut self, node: &mut Node, slot: usize, index: usize, fuel: &mut Fuel) {
