@@ -58,8 +58,8 @@ impl Pool {
 
 /// The content of one mail that has come in and not been sent on.
 ///
-/// Bounded: by the head window while the mail is held whole, and by [`Held::TAIL_BYTES`] and what is taken at a time
-/// afterwards.
+/// Bounded: by the head window while the mail is held whole, and by [`Held::TAIL_BYTES`] and what is taken at a time,
+/// at most 64 KiB, afterwards.
 #[derive(Debug)]
 pub struct Held {
     pool: Arc<Pool>,
@@ -82,6 +82,8 @@ impl Held {
     pub const TAIL_BYTES: usize = 16 << 10;
     /// What can always be taken at a time.
     pub const PIECE_BYTES: usize = 4 << 10;
+    /// What may be taken at a time, where the pool has it, when the mail streams: small steps cost more than they save.
+    const STREAMED_BYTES: usize = 64 << 10;
     /// The blocks that every mail may have when there is nothing left to borrow: for the tail, one piece, and the block
     /// in front that is partly sent.
     const OWN_BLOCKS: usize = (Held::TAIL_BYTES + Held::PIECE_BYTES).div_ceil(BLOCK_BYTES) + 1;
@@ -111,8 +113,13 @@ impl Held {
         self.sent
     }
 
-    /// Whether `count` more bytes may be held, of `window_bytes` in all; borrows what is needed.
+    /// Whether `count` more bytes may be held, of `window_bytes` in all and enough to stream once something was sent;
+    /// borrows what is needed.
     pub fn grow(&mut self, count: usize, window_bytes: usize) -> bool {
+        let window_bytes = match self.sent {
+            0 => window_bytes,
+            _ => window_bytes.max(Held::TAIL_BYTES + Held::STREAMED_BYTES),
+        };
         let blocks = (self.start + self.len + count).div_ceil(BLOCK_BYTES);
         if blocks > Held::OWN_BLOCKS && self.len + count > window_bytes {
             return false;
@@ -263,6 +270,16 @@ mod tests {
         assert!(held.grow(100_000, 256 << 10));
         drop(held);
         assert_eq!(pool.free_bytes(), 1 << 20);
+    }
+
+    #[test]
+    fn a_mail_that_streams_is_taken_in_larger_pieces() {
+        let mut held = Held::new(Arc::new(Pool::new(1 << 20)));
+        assert!(!held.grow(Held::STREAMED_BYTES, 0));
+        held.push(&[0; 20 << 10]);
+        held.forget(BLOCK_BYTES);
+        assert!(held.grow(Held::STREAMED_BYTES, 0));
+        assert!(!held.grow(Held::STREAMED_BYTES + BLOCK_BYTES, 0));
     }
 
     #[test]

@@ -31,6 +31,9 @@ const INPUT_BYTES: usize = 4 << 10;
 /// Bytes read at a time from a client that sends faster than we read.
 const INPUT_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes read at a time from all clients together, when there are many.
+const INPUT_BYTES_SHARED: usize = 2 << 20;
+
 /// How long a client may take to take what we say.
 const REPLY_WAIT: Duration = Duration::from_secs(60);
 
@@ -137,7 +140,7 @@ impl Session {
                     let (intake, transaction) = self.under_way();
                     intake.take(transaction, content.filled()).await;
                     content.clear();
-                    if content.capacity() < input.capacity() {
+                    if content.capacity() != input.capacity() {
                         content = Window::with_capacity(input.capacity());
                     }
                 }
@@ -303,9 +306,13 @@ impl Session {
         }
         let deadline = self.started + Duration::from_millis(self.server.deadline()).min(end);
         let mut control = self.edge.control.clone();
-        // A client that fills the buffer again and again gets a larger one, while it sends content.
+        // A client that fills the buffer again and again gets a larger one, while it sends content and keeps it filled.
+        let open = self.edge.site.borrow().metrics.sessions_open.get() as usize;
+        let most = (INPUT_BYTES_SHARED / open.max(1)).clamp(INPUT_BYTES, INPUT_BYTES_MAX);
         let wanted = match self.intake {
-            Some(_) if self.filled_reads > 3 => (2 * input.capacity()).min(INPUT_BYTES_MAX),
+            Some(_) if input.capacity() > most => most,
+            Some(_) if self.filled_reads > 3 => (2 * input.capacity()).min(most),
+            Some(_) if input.len() < input.capacity() / 4 => (input.capacity() / 2).max(INPUT_BYTES),
             Some(_) => input.capacity().max(INPUT_BYTES),
             None => INPUT_BYTES,
         };
