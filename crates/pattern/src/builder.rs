@@ -9,7 +9,7 @@ use crate::anchor::{Anchor, Chooser};
 use crate::entry::Entry;
 use crate::patterns::{Patterns, Pinned};
 use crate::piece::{Edge, Piece, total};
-use crate::program::Programs;
+use crate::program::Assembly;
 use crate::tier::{Shape, Tier};
 
 /// The number of a part, in the order in which parts were added.
@@ -68,7 +68,7 @@ impl std::error::Error for Refusal {}
 /// Collects parts.
 #[derive(Debug, Default)]
 pub struct Builder {
-    programs: Programs,
+    programs: Assembly,
     chooser: Chooser,
     anchors: Vec<(Anchor, u32)>,
     pinned: Vec<Pinned>,
@@ -121,7 +121,7 @@ impl Builder {
         match (pinned, anchor) {
             (Some(offsets), _) => {
                 let op = self.programs.add(pieces, self.count);
-                self.pinned.extend(offsets.map(|offset| Pinned { offset, op }));
+                self.pinned.extend(offsets.map(|offset| Pinned::new(offset, op)));
             }
             (None, Some(anchor)) => {
                 self.chooser.take(&anchor);
@@ -154,10 +154,10 @@ impl Builder {
         };
         Patterns {
             tiers: Shape::ALL.into_iter().filter_map(of_shape).collect(),
-            entries,
-            distances,
-            programs: self.programs,
-            pinned: self.pinned,
+            entries: entries.into(),
+            distances: distances.into(),
+            programs: self.programs.finish(),
+            pinned: self.pinned.into(),
             parts: self.count,
             digest: self.digest.0,
         }

@@ -1,5 +1,7 @@
 //! What a table entry leads to: the window of an anchor and the part that it belongs to.
 
+use bytemuck::{Pod, Zeroable};
+
 use crate::anchor::Anchor;
 
 /// The longest window.
@@ -8,8 +10,8 @@ const WINDOW_BYTES_MAX: usize = 16;
 const FOLD: u128 = u128::MAX / 0xff * 0x20;
 
 /// An anchor. Half a cache line, and all that is looked at of a part when its q-gram stands in the stream by chance.
-#[derive(Debug, Clone, Copy)]
-#[repr(align(32))]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(32))]
 pub(crate) struct Entry {
     window: u128,
     /// The first op of the part.
@@ -18,7 +20,8 @@ pub(crate) struct Entry {
     distances: u32,
     distances_count: u16,
     window_bytes: u8,
-    caseless: bool,
+    caseless: u8,
+    padding: u32,
 }
 
 impl Entry {
@@ -32,10 +35,18 @@ impl Entry {
             distances,
             distances_count: anchor.distances.len() as u16,
             window_bytes: anchor.window.len() as u8,
-            caseless: anchor.caseless,
+            caseless: anchor.caseless.into(),
+            padding: 0,
         };
         entry.window = (entry.window | entry.fold()) & entry.mask();
         entry
+    }
+
+    /// Whether what it refers to is there: so many ops and distances.
+    pub(crate) fn fits(&self, ops: usize, distances: usize) -> bool {
+        (1..=WINDOW_BYTES_MAX).contains(&usize::from(self.window_bytes))
+            && (self.op as usize) < ops
+            && self.distances as usize + usize::from(self.distances_count) <= distances
     }
 
     /// Whether the window may stand at the start of `bytes`. The part itself is compared later, so that where less
@@ -59,7 +70,7 @@ impl Entry {
     }
 
     fn fold(&self) -> u128 {
-        if self.caseless { FOLD } else { 0 }
+        if self.caseless == 0 { 0 } else { FOLD }
     }
 }
 

@@ -3,6 +3,10 @@
 //! It is made of operations that every machine has in lanes of 32 bits (multiply, shift, compare), so that one table
 //! serves the portable sweep and the vector ones.
 
+use std::io;
+
+use crate::flat::{Flat, Reader, Unfit, Writer};
+
 /// With up to that many grams for each word about one foreign gram in 100 passes, with half as many one in 400.
 const GRAMS_PER_WORD: usize = 2;
 /// Up to this many words, 32 kB, there is one for each gram.
@@ -20,26 +24,38 @@ pub(crate) const BIT_SHIFTS: [u32; 3] = [27, 22, 17];
 /// A set of q-grams that never denies a member.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
-    words: Box<[u32]>,
+    /// A power of two of them, within the bounds above.
+    words: Flat<u32>,
 }
 
 impl Filter {
     /// The filter of these grams.
     pub(crate) fn new(grams: &[u64]) -> Filter {
         let words = (grams.len() / GRAMS_PER_WORD).max(grams.len().min(WORDS_SMALL)).next_power_of_two();
-        let mut filter = Filter { words: vec![0; words.clamp(WORDS_MIN, WORDS_MAX)].into_boxed_slice() };
+        let mut words = vec![0; words.clamp(WORDS_MIN, WORDS_MAX)];
+        let (shift, last) = (shift(&words), words.len() - 1);
         for &gram in grams {
-            let (place, bits) = filter.look(gram);
-            filter.words[place] |= bits;
+            let (place, bits) = look(gram, shift);
+            words[place & last] |= bits;
         }
-        filter
+        Filter { words: words.into() }
+    }
+
+    pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
+        writer.array(&self.words)
+    }
+
+    pub(crate) fn load(reader: &mut Reader) -> Result<Filter, Unfit> {
+        let words = reader.array()?;
+        let fits = words.len().is_power_of_two() && (WORDS_MIN..=WORDS_MAX).contains(&words.len());
+        if fits { Ok(Filter { words }) } else { Err(Unfit::Malformed) }
     }
 
     /// Whether the gram may be a member.
     #[inline(always)]
     pub(crate) fn passes(&self, gram: u64) -> bool {
-        let (place, bits) = self.look(gram);
-        self.words[place] & bits == bits
+        let (place, bits) = look(gram, self.shift());
+        self.words[place & (self.words.len() - 1)] & bits == bits
     }
 
     /// The words; a power of two of them.
@@ -50,26 +66,30 @@ impl Filter {
 
     /// How far the product for the place is shifted.
     pub(crate) fn shift(&self) -> u32 {
-        32 - self.words.len().trailing_zeros()
+        shift(&self.words)
     }
 
     /// The bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.words.len() * 4
     }
+}
 
-    /// Which word a gram is in, and its bits. The high bits of each sum of products depend on the whole gram.
-    #[inline(always)]
-    fn look(&self, gram: u64) -> (usize, u32) {
-        let (low, high) = (gram as u32, (gram >> 32) as u32);
-        let mix = |low_factor: u32, high_factor: u32| {
-            low.wrapping_mul(low_factor).wrapping_add(high.wrapping_mul(high_factor))
-        };
-        let place = (mix(FACTORS[0], FACTORS[1]) >> self.shift()) as usize & (self.words.len() - 1);
-        let number = mix(FACTORS[2], FACTORS[3]);
-        let bits = BIT_SHIFTS.iter().fold(0, |bits, shift| bits | 1 << (number >> shift & 31));
-        (place, bits)
-    }
+#[inline(always)]
+fn shift(words: &[u32]) -> u32 {
+    32 - words.len().trailing_zeros()
+}
+
+/// Which word a gram is in, and its bits. The high bits of each sum of products depend on the whole gram.
+#[inline(always)]
+fn look(gram: u64, shift: u32) -> (usize, u32) {
+    let (low, high) = (gram as u32, (gram >> 32) as u32);
+    let mix =
+        |low_factor: u32, high_factor: u32| low.wrapping_mul(low_factor).wrapping_add(high.wrapping_mul(high_factor));
+    let place = mix(FACTORS[0], FACTORS[1]) >> shift;
+    let number = mix(FACTORS[2], FACTORS[3]);
+    let bits = BIT_SHIFTS.iter().fold(0, |bits, shift| bits | 1 << (number >> shift & 31));
+    (place as usize, bits)
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Fuzz body: patterns, stream and cuts from one input.
 
+use std::sync::Arc;
+
+use crate::flat::{Aligned, Reader, Writer};
 use crate::{Builder, ByteSet, Edge, Match, PartId, Path, Patterns, Piece, State, find_all};
 
 /// Fuzz body: the first bytes describe a few parts and a cut, the rest is the stream. Scanned in pieces it must tell
@@ -25,6 +28,7 @@ pub fn fuzz_pattern(data: &[u8]) {
         assert_eq!(scan(&patterns.clone().on(path), stream, piece), told, "{path:?}");
     }
     assert_eq!(scan_stored(&patterns, stream, piece), told, "from stored states");
+    assert_eq!(scan(&stored(&patterns), stream, piece), told, "from stored patterns");
     assert!(told.windows(2).all(|pair| pair[0].known <= pair[1].known), "out of order");
     for (part, pieces) in parts {
         let of_part = told.iter().filter(|found| found.part == part);
@@ -59,6 +63,15 @@ fn scan_stored(patterns: &Patterns, stream: &[u8], piece: usize) -> Vec<Match> {
     }
     patterns.finish(&mut load(&stored), &mut |found| told.push(found));
     told
+}
+
+/// The patterns as they come back from a file.
+fn stored(patterns: &Patterns) -> Patterns {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).expect("memory takes it");
+    patterns.store(&mut writer).and_then(|()| writer.finish()).expect("memory takes it");
+    let mut reader = Reader::open(Arc::new(Aligned::new(&bytes))).expect("what was stored is whole");
+    Patterns::load(&mut reader).expect("what was stored can be loaded")
 }
 
 /// Reads choices from bytes.

@@ -15,6 +15,9 @@
 //! * **Verification where it lies**: a part is verified from its start, which a short history makes reachable, to the
 //!   end of what has arrived; the rest of it is parked and resumed with the next segment.
 //!
+//! # Where the tables lie
+//! Compiled [`Patterns`] are [`flat`] arrays: owned where they were built, or in a mapped file that processes share.
+//!
 //! # Order
 //! Matches are told in the order in which they become known (the end of the part, or the byte after it where a part
 //! looks at what follows), and that order does not depend on how the stream is cut.
@@ -29,8 +32,10 @@ mod anchor;
 mod bucket;
 mod budget;
 mod builder;
+mod code;
 mod entry;
 mod filter;
+pub mod flat;
 mod fuzz;
 mod naive;
 mod patterns;

@@ -1,11 +1,16 @@
 //! The compiled patterns and the scan.
 
+use std::io;
+
+use bytemuck::{Pod, Zeroable};
+
 use crate::budget::Budget;
+use crate::code::Programs;
 use crate::entry::Entry;
-use crate::program::Programs;
+use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::state::{HISTORY, State};
 use crate::sweep::{Path, prefetch};
-use crate::tier::{Probes, Tier};
+use crate::tier::{Probes, Shape, Tier};
 use crate::verify::{View, Work};
 
 /// The longest piece that is swept at once: it stays in the first-level cache from filter to verification.
@@ -25,20 +30,29 @@ pub struct Match {
 }
 
 /// A part that is tried at an offset.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub(crate) struct Pinned {
     pub(crate) offset: u64,
     pub(crate) op: u32,
+    padding: u32,
+}
+
+impl Pinned {
+    /// The part that begins with `op`, at `offset`.
+    pub(crate) const fn new(offset: u64, op: u32) -> Pinned {
+        Pinned { offset, op, padding: 0 }
+    }
 }
 
 /// Compiled parts. Immutable, to be shared by any number of scans.
 #[derive(Debug, Clone)]
 pub struct Patterns {
     pub(crate) tiers: Vec<Tier>,
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) distances: Vec<u16>,
+    pub(crate) entries: Flat<Entry>,
+    pub(crate) distances: Flat<u16>,
     pub(crate) programs: Programs,
-    pub(crate) pinned: Vec<Pinned>,
+    pub(crate) pinned: Flat<Pinned>,
     pub(crate) parts: u32,
     /// Tells these patterns from others.
     pub(crate) digest: u64,
@@ -52,6 +66,41 @@ struct Scratch {
 }
 
 impl Patterns {
+    /// Writes the tables.
+    ///
+    /// # Errors
+    /// Those of the sink.
+    pub fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
+        writer.array(&[self.digest, u64::from(self.parts), self.tiers.len() as u64])?;
+        writer.array(&self.entries)?;
+        writer.array(&self.distances)?;
+        writer.array(&self.pinned)?;
+        self.programs.store(writer)?;
+        self.tiers.iter().try_for_each(|tier| tier.store(writer))
+    }
+
+    /// Tables that were written, where they lie. Every number in them that leads to another table is checked.
+    ///
+    /// # Errors
+    /// If one leads nowhere.
+    pub fn load(reader: &mut Reader) -> Result<Patterns, Unfit> {
+        let [digest, parts, tiers] = reader.values::<u64, 3>()?;
+        let (entries, distances): (Flat<Entry>, Flat<u16>) = (reader.array()?, reader.array()?);
+        let pinned: Flat<Pinned> = reader.array()?;
+        let parts = u32::try_from(parts).map_err(|_| Unfit::Malformed)?;
+        let programs = Programs::load(reader, parts)?;
+        let ops = programs.ops.len();
+        let fits = entries.iter().all(|entry| entry.fits(ops, distances.len()))
+            && pinned.is_sorted_by_key(|pinned| pinned.offset)
+            && pinned.iter().all(|pinned| (pinned.op as usize) < ops)
+            && tiers <= Shape::ALL.len() as u64;
+        if !fits {
+            return Err(Unfit::Malformed);
+        }
+        let tiers = (0..tiers).map(|_| Tier::load(reader, entries.len())).collect::<Result<_, _>>()?;
+        Ok(Patterns { tiers, entries, distances, programs, pinned, parts, digest })
+    }
+
     /// How many parts there are.
     pub fn len(&self) -> usize {
         self.parts as usize

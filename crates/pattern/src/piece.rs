@@ -3,8 +3,11 @@
 //! A part is a sequence of pieces, each of which consumes bytes, looks behind the start or looks past the end. Lengths
 //! here are short: long and open gaps separate parts and are not part of one.
 
+use bytemuck::{Pod, Zeroable};
+
 /// A set of byte values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Pod, Zeroable)]
+#[repr(transparent)]
 pub struct ByteSet([u64; 4]);
 
 impl ByteSet {

@@ -4,6 +4,7 @@
 //! consumes bytes consumes at most [`STRIDE`] of them, so that a verification which must wait for more input can be
 //! parked at the start of its op: the bytes it has not finished with are still in the history.
 
+use crate::code::{PlainOp, Programs};
 use crate::piece::{ByteSet, Edge, Piece};
 
 /// The most bytes that one op looks at.
@@ -30,28 +31,31 @@ pub(crate) enum Op {
     Behind { edge: u32 },
     /// The part is complete.
     End { part: u32 },
-    /// The part is complete if what follows fits.
-    EndAhead { part: u32, edge: u32 },
+    /// Looks past the end; the next op is the part's [`Op::End`].
+    Ahead { edge: u32 },
 }
 
-/// All programs and the pools that they refer to.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Programs {
-    pub(crate) ops: Vec<Op>,
+/// All programs and the pools that they refer to, as parts are added.
+#[derive(Debug, Default)]
+pub(crate) struct Assembly {
+    ops: Vec<Op>,
     pub(crate) literals: Vec<u8>,
-    pub(crate) sets: Vec<ByteSet>,
-    pub(crate) targets: Vec<u32>,
-    pub(crate) edges: Vec<Edge>,
+    sets: Vec<ByteSet>,
+    targets: Vec<u32>,
+    edges: Vec<Edge>,
 }
 
-impl Programs {
-    /// The bytes that the programs take.
-    pub(crate) fn bytes(&self) -> usize {
-        self.ops.len() * size_of::<Op>()
-            + self.literals.len()
-            + self.sets.len() * size_of::<ByteSet>()
-            + self.targets.len() * 4
-            + self.edges.len() * size_of::<Edge>()
+impl Assembly {
+    /// The programs, to be run.
+    pub(crate) fn finish(self) -> Programs {
+        let ops: Vec<PlainOp> = self.ops.into_iter().map(PlainOp::from).collect();
+        Programs {
+            ops: ops.into(),
+            literals: self.literals.into(),
+            sets: self.sets.into(),
+            targets: self.targets.into(),
+            edges: self.edges,
+        }
     }
 
     /// Compiles a part and returns its first op.
@@ -63,10 +67,13 @@ impl Programs {
         };
         self.sequence(body);
         let end = match ahead {
-            Some(edge) => Op::EndAhead { part, edge: self.edge(edge) },
+            Some(edge) => Op::Ahead { edge: self.edge(edge) },
             None => Op::End { part },
         };
         self.ops.push(end);
+        if matches!(end, Op::Ahead { .. }) {
+            self.ops.push(Op::End { part });
+        }
         first
     }
 
@@ -204,7 +211,7 @@ mod tests {
 
     #[test]
     fn plain_bytes_become_one_comparison() {
-        let mut programs = Programs::default();
+        let mut programs = Assembly::default();
         programs.add(&Piece::bytes(b"abcdef"), 7);
         let run = Op::Exact { length: 6, at: 0 };
         assert_eq!(programs.ops, [run, Op::End { part: 7 }]);
@@ -212,7 +219,7 @@ mod tests {
 
     #[test]
     fn long_runs_are_cut_so_that_each_can_wait_in_the_history() {
-        let mut programs = Programs::default();
+        let mut programs = Assembly::default();
         programs.add(&Piece::bytes(&[7; 300]), 0);
         let lengths = programs.ops.iter().filter_map(|op| match op {
             Op::Exact { length, .. } => Some(*length),
@@ -223,7 +230,7 @@ mod tests {
 
     #[test]
     fn alternatives_meet_again() {
-        let mut programs = Programs::default();
+        let mut programs = Assembly::default();
         let all = vec![Piece::bytes(b"a"), Piece::bytes(b"bc")];
         programs.add(&[Piece::OneOf(all), Piece::byte(1)], 0);
         assert_eq!(programs.ops[2], Op::Jump { to: 5 });

@@ -3,11 +3,14 @@
 //! A stretch of the stream is swept first ([`sweep`]); only then are the few grams that passed looked up, and only then
 //! what is registered for them, each in a loop of its own whose cache misses overlap.
 
+use std::io;
+
 use memchr::memmem::Finder;
 
 use crate::anchor::Anchor;
 use crate::bucket::Buckets;
 use crate::filter::Filter;
+use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::patterns::CHUNK;
 use crate::state::HISTORY;
 use crate::sweep::{Path, sweep};
@@ -49,6 +52,11 @@ impl Shape {
     /// Whether parts of this shape cost at most one look in four bytes.
     pub(crate) const fn is_cheap(self) -> bool {
         self.s() >= 4
+    }
+
+    /// What is or'ed to a q-gram where case does not matter.
+    const fn fold(self) -> u64 {
+        FOLD & (u64::MAX >> (64 - 8 * self.q()))
     }
 
     /// The length of a window that holds a q-gram at a sampled offset whatever the alignment.
@@ -101,8 +109,7 @@ impl Tier {
         let is_few = matches!(shape, Shape::Q4S2 | Shape::Q4S1) && anchors.len() <= FEW_MAX && !caseless;
         let finder = |(anchor, value): &(&Anchor, u32)| (Finder::new(&anchor.window).into_owned(), *value);
         let few = if is_few { anchors.iter().map(finder).collect() } else { Vec::new() };
-        let fold = if caseless { FOLD } else { 0 };
-        let fold = fold & (u64::MAX >> (64 - 8 * shape.q()));
+        let fold = if caseless { shape.fold() } else { 0 };
         let mut grams = Vec::with_capacity(anchors.len() * shape.s());
         let mut entries = Vec::with_capacity(anchors.len() * shape.s());
         for (anchor, value) in anchors {
@@ -113,6 +120,40 @@ impl Tier {
             }
         }
         Tier { shape, fold, filter: Filter::new(&grams), buckets: Buckets::new(&entries), few, path: Path::best() }
+    }
+
+    pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
+        let shape = Shape::ALL.iter().position(|shape| *shape == self.shape).unwrap_or_default();
+        let windows: Vec<u8> = self.few.iter().flat_map(|(finder, _)| finder.needle()).copied().collect();
+        let values: Vec<u32> = self.few.iter().map(|(_, value)| *value).collect();
+        writer.array(&[shape as u64, self.fold])?;
+        writer.array(&windows)?;
+        writer.array(&values)?;
+        self.filter.store(writer)?;
+        self.buckets.store(writer)
+    }
+
+    /// A stored tier, whose anchors are numbered below `anchors`.
+    pub(crate) fn load(reader: &mut Reader, anchors: usize) -> Result<Tier, Unfit> {
+        let [shape, fold] = reader.values::<u64, 2>()?;
+        let (windows, values): (Flat<u8>, Flat<u32>) = (reader.array()?, reader.array()?);
+        let all = (anchors as u64) << 3;
+        let shape = *Shape::ALL.get(usize::try_from(shape).unwrap_or(usize::MAX)).ok_or(Unfit::Malformed)?;
+        let few_fit = windows.len() == values.len() * shape.window()
+            && values.len() <= FEW_MAX
+            && values.iter().all(|&value| u64::from(value) < all);
+        if !few_fit || fold & !shape.fold() != 0 {
+            return Err(Unfit::Malformed);
+        }
+        let few = windows.chunks(shape.window()).zip(values.iter());
+        Ok(Tier {
+            shape,
+            fold,
+            few: few.map(|(window, &value)| (Finder::new(window).into_owned(), value)).collect(),
+            filter: Filter::load(reader)?,
+            buckets: Buckets::load(reader, all)?,
+            path: Path::best(),
+        })
     }
 
     /// The shape and the size of the tables.

@@ -4,9 +4,10 @@
 //! thread, and where they meet again equal threads become one, so the work is bounded by ops times offsets.
 
 use crate::budget::Budget;
+use crate::code::Programs;
 use crate::patterns::Match;
 use crate::piece::Edge;
-use crate::program::{Op, Programs};
+use crate::program::Op;
 
 /// A contiguous piece of the stream.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +127,10 @@ impl Programs {
 
     fn step(&self, view: View<'_>, start: u64, op: u32, offset: u64) -> Outcome {
         let bytes = view.from(offset);
-        match self.ops[op as usize] {
+        let Some(code) = self.op(op) else {
+            return Outcome::Dead;
+        };
+        match code {
             Op::Exact { length, at } => {
                 let wanted = self.literal(at, length);
                 let there = bytes.len().min(wanted.len());
@@ -166,12 +170,17 @@ impl Programs {
                 }
             }
             Op::End { part } => found(part, start, offset, 0),
-            Op::EndAhead { part, edge } => match ahead(&self.edges[edge as usize], bytes, view.last) {
-                Some(Some(looked)) => found(part, start, offset, looked),
-                Some(None) => Outcome::Dead,
-                None => Outcome::Wait,
+            Op::Ahead { edge } => match (ahead(&self.edges[edge as usize], bytes, view.last), self.op(op + 1)) {
+                (Some(Some(looked)), Some(Op::End { part })) => found(part, start, offset, looked),
+                (None, _) => Outcome::Wait,
+                _ => Outcome::Dead,
             },
         }
+    }
+
+    #[inline(always)]
+    fn op(&self, number: u32) -> Option<Op> {
+        self.ops[number as usize].op()
     }
 
     fn literal(&self, at: u32, length: u16) -> &[u8] {
