@@ -34,6 +34,8 @@ ci/no_std.sh
 
 step "tests, corpus replay among them"
 cargo test --workspace --locked
+step "tests of signatures, every database from a file"
+cargo test -p sluice-scan --features through-file --locked
 
 step "pages that are made from the sources"
 ci/findings.sh

@@ -5,12 +5,14 @@
 //! leaves open was learnt by trying it out with clamscan 1.4: which bytes each class holds; that a class between two
 //! other pieces consumes what it matches; that an upper bound of 0 means no bound.
 
+use bytemuck::{Pod, Zeroable};
 use pattern::Piece;
 
 use crate::class;
 
 /// A distance between two parts; no upper bound is `u32::MAX`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
 pub(crate) struct Gap {
     pub(crate) min: u32,
     pub(crate) max: u32,

@@ -2,13 +2,16 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::builtin::BUILTIN;
 use crate::census::{Census, Class};
 use crate::container::{self, ContainerKind};
-use crate::database::{Database, Names};
+use crate::database::Database;
 use crate::hashes::{HashEntry, HashTable};
 use crate::load::{File, Loading};
+use crate::names::NameList;
 use crate::sections::SectionTable;
 use crate::table::TableBuilder;
 use crate::target::TARGETS;
@@ -123,7 +126,9 @@ pub struct Builder {
     pub(crate) sections: Vec<HashEntry>,
     pub(crate) imports: Vec<HashEntry>,
     pub(crate) allowed: Vec<HashEntry>,
-    pub(crate) names: Names,
+    pub(crate) names: NameList,
+    /// The files that were loaded, each with the numbers of the names that it has.
+    pub(crate) files: Vec<(Box<str>, Range<u32>)>,
     pub(crate) ignored: HashSet<Box<str>>,
     pub(crate) ignored_lines: HashSet<(Box<str>, [u8; 16])>,
     /// For each signature what the census says of it, so that ignored ones can be taken back.
@@ -151,10 +156,13 @@ impl Builder {
     /// If the extension of `file_name` or a line is none that can be read, or a container is not as it was signed. What
     /// was read before stays loaded, so after an error the builder is not to be used.
     pub fn add(&mut self, file_name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
-        match ContainerKind::of(file_name) {
-            Some(kind) => self.add_container(kind, file_name, bytes),
-            None => self.load(file_name, bytes, UNOFFICIAL),
-        }
+        let first = self.names.len();
+        let loaded = match ContainerKind::of(file_name) {
+            Some(kind) => self.add_container(kind, file_name, bytes)?,
+            None => self.load(file_name, bytes, UNOFFICIAL)?,
+        };
+        self.files.push((file_name.into(), first..self.names.len()));
+        Ok(loaded)
     }
 
     /// Loads an official file: names stay as they are.
@@ -191,7 +199,13 @@ impl Builder {
 
     /// Compiles what was loaded.
     pub fn build(self) -> Database {
-        let Builder { tables, hashes, sections, imports, allowed, names, ignored, classes, mut census, .. } = self;
+        let database = self.compile();
+        if cfg!(feature = "through-file") { database.stored_and_loaded() } else { database }
+    }
+
+    fn compile(self) -> Database {
+        let Builder { tables, hashes, sections, imports, allowed, names, files, .. } = self;
+        let Builder { ignored, classes, mut census, .. } = self;
         let is_ignored = |number: u32| {
             let name = names.get(number);
             !ignored.is_empty() && ignored.contains(name.strip_suffix(UNOFFICIAL).unwrap_or(name))
@@ -205,13 +219,18 @@ impl Builder {
             entries.collect::<Vec<_>>()
         };
         Database {
-            tables: tables.map(|table| (!table.is_empty()).then(|| table.build(is_ignored))),
+            tables: tables.map(|table| (!table.is_empty()).then(|| Arc::new(table.build(is_ignored)))),
             hashes: HashTable::new(keep(hashes)),
             sections: SectionTable::new(keep(sections)),
             imports: HashTable::new(keep(imports)),
             allowed: HashTable::new(keep(allowed)),
-            census,
-            names,
+            census: Arc::new(census),
+            names: names.finish(),
+            ignored: Arc::new(ignored),
+            files: files.into(),
+            note: Arc::default(),
+            hidden: Arc::default(),
+            above: None,
         }
     }
 }

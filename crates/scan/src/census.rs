@@ -35,6 +35,19 @@ impl Census {
         self.exact + self.at_end + self.bounded.values().sum::<u64>()
     }
 
+    /// Adds what another database holds.
+    pub(crate) fn add(&mut self, other: &Census) {
+        self.exact += other.exact;
+        self.at_end += other.at_end;
+        other.bounded.iter().for_each(|(bound, count)| *self.bounded.entry(*bound).or_default() += count);
+        self.allowed += other.allowed;
+        self.ignored += other.ignored;
+        self.other_engine += other.other_engine;
+        self.unwanted += other.unwanted;
+        self.refused.extend(other.refused.iter().cloned());
+        self.containers.extend(other.containers.iter().cloned());
+    }
+
     /// How many signatures were refused, by reason.
     pub fn refusals(&self) -> BTreeMap<&str, u64> {
         let mut counts = BTreeMap::new();
@@ -74,6 +87,10 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// All bounds, in an order that compiled files rely on: new ones come last.
+    pub(crate) const ALL: [Bound; 6] =
+        [Bound::Head, Bound::PartsBeforeEnd, Bound::Sections, Bound::Content, Bound::Beside, Bound::Macros];
+
     /// In words.
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,46 +1,25 @@
 //! The compiled database.
 
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use stream::FileType;
+
+use crate::builder::UNOFFICIAL;
 use crate::census::Census;
-use crate::hashes::HashTable;
+use crate::hashes::{HashTable, Sums};
+use crate::names::Names;
 use crate::sections::SectionTable;
 use crate::table::Table;
 use crate::target::{TARGETS, target_of};
-use stream::FileType;
 
-/// Names, one after the other.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Names {
-    text: String,
-    ends: Vec<u32>,
-}
-
-impl Names {
-    /// Adds a name and returns its number.
-    pub(crate) fn add(&mut self, name: &str, suffix: &str) -> u32 {
-        self.text.push_str(name);
-        self.text.push_str(suffix);
-        self.ends.push(self.text.len() as u32);
-        (self.ends.len() - 1) as u32
-    }
-
-    /// Takes back the last name.
-    pub(crate) fn remove_last(&mut self) {
-        self.ends.pop();
-        self.text.truncate(self.ends.last().map_or(0, |&end| end as usize));
-    }
-
-    /// The name with that number.
-    pub(crate) fn get(&self, number: u32) -> &str {
-        let number = number as usize;
-        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.text[start as usize..self.ends[number] as usize]
-    }
-}
-
-/// Signatures, compiled. Immutable and shared by all scans.
+/// Signatures, compiled. Immutable and shared by all scans; a clone shares the tables.
+///
+/// A small database may lie over a large one ([`Database::with_overlay`]): a scan searches both in one pass.
 #[derive(Debug, Clone)]
 pub struct Database {
-    pub(crate) tables: [Option<Table>; TARGETS],
+    pub(crate) tables: [Option<Arc<Table>>; TARGETS],
     pub(crate) hashes: HashTable,
     /// Of the sections of executables.
     pub(crate) sections: SectionTable,
@@ -48,24 +27,90 @@ pub struct Database {
     pub(crate) imports: HashTable,
     pub(crate) allowed: HashTable,
     pub(crate) names: Names,
-    pub(crate) census: Census,
+    pub(crate) census: Arc<Census>,
+    /// Names that lists of names to ignore have.
+    pub(crate) ignored: Arc<HashSet<Box<str>>>,
+    /// The files that were loaded, each with the numbers of the names that it has.
+    pub(crate) files: Arc<[(Box<str>, Range<u32>)]>,
+    /// The host's own words.
+    pub(crate) note: Arc<str>,
+    /// Numbers of names of which nothing is told, because the database above has newer ones.
+    pub(crate) hidden: Arc<[Range<u32>]>,
+    /// What lies over this.
+    pub(crate) above: Option<Arc<Database>>,
+}
+
+/// A name, by the layer that it is of and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) layer: usize,
+    pub(crate) number: u32,
 }
 
 impl Database {
-    /// What it holds.
+    /// What it holds; of one with an overlay what both hold, what is hidden counted too.
     pub fn census(&self) -> &Census {
         &self.census
     }
 
     /// The bytes that the pattern tables take.
     pub fn pattern_bytes(&self) -> usize {
-        self.tables.iter().flatten().map(|table| table.patterns.bytes()).sum()
+        self.layers().flat_map(|layer| layer.tables.iter().flatten()).map(|table| table.patterns.bytes()).sum()
+    }
+
+    /// What the host said when it was stored; nothing if it was not.
+    pub fn note(&self) -> &str {
+        &self.note
+    }
+
+    /// The same signatures with those of a small database beside them. Nothing is told of the signatures that came from the
+    /// files named in `replaced`; nor, whichever has it, of a name that a list of names to ignore of either has.
+    #[must_use]
+    pub fn with_overlay(&self, overlay: Database, replaced: &[&str]) -> Database {
+        let is_replaced = |file: &&(Box<str>, _)| replaced.contains(&&*file.0);
+        let mut census = Census::clone(&self.census);
+        census.add(&overlay.census);
+        Database {
+            hidden: self.files.iter().filter(is_replaced).map(|(_, names)| names.clone()).collect(),
+            census: Arc::new(census),
+            above: Some(Arc::new(overlay)),
+            ..self.clone()
+        }
+    }
+
+    /// This, and what lies over it.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = &Database> + Clone {
+        std::iter::successors(Some(self), |layer| layer.above.as_deref())
+    }
+
+    /// The text of a name, unless nothing is to be told of it.
+    pub(crate) fn name(&self, name: Name) -> Option<String> {
+        let layer = self.layers().nth(name.layer)?;
+        if layer.hidden.iter().any(|names| names.contains(&name.number)) {
+            return None;
+        }
+        let text = layer.names.get(name.number);
+        let stem = text.strip_suffix(UNOFFICIAL).unwrap_or(&text);
+        let is_ignored = self.layers().any(|layer| layer.ignored.contains(stem));
+        (!is_ignored).then_some(text)
+    }
+
+    /// The names that a table of each layer has for these digests.
+    pub(crate) fn matching(&self, of: impl Fn(&Database) -> &HashTable, sums: &Sums) -> Vec<Name> {
+        let layers = self.layers().enumerate();
+        let names = layers.flat_map(|(layer, database)| {
+            of(database).matching(sums).into_iter().map(move |number| Name { layer, number })
+        });
+        names.collect()
     }
 
     /// The tables that apply to a kind of file: that of every kind, and its own.
-    pub(crate) fn tables_for(&self, file_type: FileType) -> [Option<&Table>; 2] {
+    /// Of each layer in turn.
+    pub(crate) fn tables_for(&self, file_type: FileType) -> impl Iterator<Item = Option<&Table>> + Clone {
         let own = usize::from(target_of(file_type));
-        let own = if own == 0 { None } else { self.tables[own].as_ref() };
-        [self.tables[0].as_ref(), own]
+        self.layers().flat_map(move |layer| {
+            let own = if own == 0 { None } else { layer.tables[own].as_deref() };
+            [layer.tables[0].as_deref(), own]
+        })
     }
 }

@@ -57,8 +57,8 @@ impl<D> Bounded<D> {
 
 impl Running {
     /// Starts the digests that some of `tables` want.
-    pub(crate) fn new(tables: [&HashTable; 2]) -> Running {
-        let largest = |of: fn(&HashTable) -> Option<u64>| tables.into_iter().filter_map(of).max();
+    pub(crate) fn new<'t>(tables: impl Iterator<Item = &'t HashTable> + Clone) -> Running {
+        let largest = |of: fn(&HashTable) -> Option<u64>| tables.clone().filter_map(of).max();
         let stream = Stream {
             waiting: Vec::new(),
             listed: false,
@@ -88,9 +88,9 @@ impl Running {
     }
 
     /// The stream has ended: digests that no entry of `tables` has at that size are not worth finishing.
-    pub(crate) fn drop_unwanted(&mut self, size: u64, tables: [&HashTable; 2]) {
+    pub(crate) fn drop_unwanted<'t>(&mut self, size: u64, tables: impl Iterator<Item = &'t HashTable> + Clone) {
         let Some(shared) = &self.0 else { return };
-        let wanted = |of: fn(&HashTable, u64) -> bool| tables.into_iter().any(|table| of(table, size));
+        let wanted = |of: fn(&HashTable, u64) -> bool| tables.clone().any(|table| of(table, size));
         lock(shared).keep(
             |_| wanted(|table, size| table.md5.has_size(size)),
             |_| wanted(|table, size| table.sha1.has_size(size)),
@@ -243,7 +243,7 @@ mod tests {
         let table = table(ANY_SIZE);
         for count in [1, 2, 3, 4, 7] {
             let contents: Vec<_> = (0..count).map(|n| noise(150_000 - 20_001 * n)).collect();
-            let mut streams = vec![Running::new([&table, &HashTable::default()]); count];
+            let mut streams = vec![Running::new([&table].into_iter()); count];
             let mut at = vec![0; count];
             let pieces = [1, 4_096, 70_000, 63, 20_000, 5_000];
             for turn in 0.. {
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn many_streams_have_little_waiting() {
         let table = table(ANY_SIZE);
-        let mut streams = vec![Running::new([&table, &HashTable::default()]); 100];
+        let mut streams = vec![Running::new([&table].into_iter()); 100];
         for position in 1..10 {
             streams.iter_mut().for_each(|stream| stream.update(&[0; 10_000], 10_000 * position));
         }
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_copy_goes_its_own_way() {
         let table = table(ANY_SIZE);
-        let mut stream = Running::new([&table, &HashTable::default()]);
+        let mut stream = Running::new([&table].into_iter());
         stream.update(b"abc", 3);
         let mut copy = stream.clone();
         copy.update(b"d", 4);
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_digest_is_dropped_when_the_stream_is_too_long() {
         let table = table(3);
-        let mut running = Running::new([&table, &HashTable::default()]);
+        let mut running = Running::new([&table].into_iter());
         running.update(b"abc", 3);
         assert!(running.0.is_some());
         running.update(b"d", 4);
@@ -295,11 +295,11 @@ mod tests {
 
     #[test]
     fn a_size_that_no_signature_has_is_not_hashed_to_the_end() {
-        let (table, none) = (table(3), HashTable::default());
+        let table = table(3);
         for (content, hashed) in [(b"abc".as_slice(), true), (b"ab", false)] {
-            let mut running = Running::new([&table, &none]);
+            let mut running = Running::new([&table].into_iter());
             running.update(content, content.len() as u64);
-            running.drop_unwanted(content.len() as u64, [&table, &none]);
+            running.drop_unwanted(content.len() as u64, [&table].into_iter());
             assert_eq!(running.finish(content.len() as u64).md5.is_some(), hashed);
         }
     }

@@ -3,7 +3,8 @@
 
 use stream::FileType;
 
-use crate::database::Database;
+use crate::database::{Database, Name};
+use crate::hashes::{HashTable, Sums};
 use crate::imports::Caught;
 use crate::layout::{HEAD_BYTES, Layout, Reading, Section, Sections};
 use crate::sections::SectionSums;
@@ -27,7 +28,8 @@ pub(crate) struct Executable {
 impl Executable {
     /// If the file is of a type that has a layout, and some signature asks for it.
     pub(crate) fn new(database: &Database, file_type: FileType, placed: bool) -> Option<Executable> {
-        let digested = file_type == FileType::Pe && !(database.sections.is_empty() && database.imports.is_empty());
+        let is_digested = |layer: &Database| !(layer.sections.is_empty() && layer.imports.is_empty());
+        let digested = file_type == FileType::Pe && database.layers().any(is_digested);
         let has_layout = matches!(file_type, FileType::Pe | FileType::Elf | FileType::MachO);
         ((placed && has_layout) || digested).then(|| Executable {
             file_type,
@@ -75,8 +77,10 @@ impl Executable {
     fn complete(&mut self, database: &Database, reading: Reading, head: &[u8]) {
         if let Reading::Layout(layout) = reading {
             if self.file_type == FileType::Pe {
-                self.sections = SectionSums::new(&database.sections, layout.sections());
-                self.imports = if database.imports.is_empty() { None } else { Caught::new(&layout) };
+                let tables = database.layers().map(|layer| &layer.sections);
+                self.sections = SectionSums::new(tables, layout.sections());
+                let wanted = database.layers().any(|layer| !layer.imports.is_empty());
+                self.imports = wanted.then(|| Caught::new(&layout)).flatten();
             }
             self.layout = Some(*layout);
         }
@@ -116,15 +120,18 @@ impl Executable {
 
     /// The names of the signatures that digests of parts of the file have, each with the offset of the part; and how
     /// much could not be digested.
-    pub(crate) fn matching(&mut self, database: &Database) -> (Vec<(u32, u64)>, u64) {
+    pub(crate) fn matching(&mut self, database: &Database) -> (Vec<(Name, u64)>, u64) {
         let mut found = Vec::new();
-        let mut add = |names: Vec<u32>, offset: u64| found.extend(names.into_iter().map(|name| (name, offset)));
+        let mut add = |of: fn(&Database) -> &HashTable, sums: &Sums, offset: u64| {
+            let names = database.matching(of, sums);
+            found.extend(names.into_iter().map(|name| (name, offset)));
+        };
         for (offset, sums) in self.sections.finish() {
-            add(database.sections.digests.matching(&sums), offset);
+            add(|layer| &layer.sections.digests, &sums, offset);
         }
         let mut lost = self.sections.lost();
         match self.imports.take().map(|imports| imports.sums()) {
-            Some(Ok(sums)) => add(database.imports.matching(&sums), 0),
+            Some(Ok(sums)) => add(|layer| &layer.imports, &sums, 0),
             Some(Err(cut)) => lost += u64::from(cut),
             None => {}
         }

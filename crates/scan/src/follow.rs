@@ -14,8 +14,9 @@ use crate::ends::{Ends, RUNS_MAX};
 use crate::layout::Layout;
 use crate::location::Location;
 use crate::rule::{Content, RuleState};
+use crate::rules::Rule;
 use crate::signature::Logic;
-use crate::table::{Chain, Link, Rule, Table, User};
+use crate::table::{Asks, Chain, Link, Table, User};
 
 /// The most chains, and the most logical signatures, that are followed at a time in one stream.
 const FOLLOWED_MAX: usize = 32_768;
@@ -110,7 +111,7 @@ impl Follower {
             }
             let links = context.table.links(chain);
             if user.link == 0 {
-                if chain.location.admits(found.start, context.layout) {
+                if chain.location().admits(found.start, context.layout) {
                     self.reached(context, (chain, links), *user, found.start, found, hits);
                 }
                 continue;
@@ -138,7 +139,7 @@ impl Follower {
             return Vec::new();
         };
         let low = if link.gap.is_open() { 0 } else { found.start.saturating_sub(u64::from(link.gap.max)) };
-        let every = chain.location.is_late(context.layout);
+        let every = chain.location().is_late(context.layout);
         ends.between(low, high).take(if every { RUNS_MAX } else { 1 }).collect()
     }
 
@@ -164,9 +165,9 @@ impl Follower {
         }
         let ends = &mut state.ends[number];
         match next.gap.is_open() {
-            _ if chain.location.is_late(context.layout) => {
+            _ if chain.location().is_late(context.layout) => {
                 // Which start will be in place is only known at the end, so each is kept.
-                ends.forget_starts(oldest(chain.location, found.known));
+                ends.forget_starts(oldest(chain.location(), found.known));
                 self.lost += u64::from(ends.push_alone(found.end, start));
             }
             true => {
@@ -189,18 +190,18 @@ impl Follower {
         found: Match,
         hits: &mut Vec<Hit>,
     ) {
-        if chain.location.is_late(context.layout) {
+        if chain.location().is_late(context.layout) {
             let Some(state) = chain_state(&mut self.chains, number, &mut self.lost) else {
                 return;
             };
-            state.complete.forget(oldest(chain.location, found.known));
+            state.complete.forget(oldest(chain.location(), found.known));
             let runs_max = if self.placed_runs < PLACED_RUNS_MAX { PLACED_RUNS_OF_ONE_MAX } else { RUNS_MAX };
             let before = state.complete.runs();
             self.lost += u64::from(state.complete.push_among(runs_max, start, start));
             self.placed_runs += usize::from(state.complete.runs() > before.max(RUNS_MAX));
             return;
         }
-        if let Location::Group(group) = chain.location {
+        if let Location::Group(group) = chain.location() {
             return self.in_group(context, group, start, found.known, hits);
         }
         let counted = Counted { signature: chain.signature, sub: chain.sub, start, known: found.known };
@@ -210,9 +211,10 @@ impl Follower {
     /// A body matched for good, or what stands for one.
     fn count(&mut self, context: Context<'_>, counted: Counted, hits: &mut Vec<Hit>) {
         let Counted { signature, sub, start, known } = counted;
-        let Some(Rule { logic, early }) = context.table.rule(signature) else {
-            self.tell(signature, start, known, hits);
-            return;
+        let Rule { logic, early } = match context.table.asks(signature) {
+            Asks::Rule(rule) => rule,
+            Asks::Nothing => return self.tell(signature, start, known, hits),
+            Asks::Unknown => return,
         };
         if self.rules.len() >= FOLLOWED_MAX && !self.rules.contains_key(&signature) {
             self.lost += 1;
@@ -268,10 +270,10 @@ impl Follower {
         starts.forget(known.saturating_sub(2 * MEMBER_BYTES_MAX));
         self.lost += u64::from(starts.push(start, start));
         for (signature, index) in context.table.macros(group) {
-            let (Some(rule), Some(state)) = (context.table.rule(signature), self.rules.get(&signature)) else {
+            let one = context.table.rule(signature).and_then(|rule| rule.logic.macros.get(index).copied());
+            let (Some(one), Some(state)) = (one, self.rules.get(&signature)) else {
                 continue;
             };
-            let one = rule.logic.macros[index];
             if state.is_before(index, start.saturating_sub(one.max.into()), start.checked_sub(one.min.into())) {
                 self.count(context, Counted { signature, sub: one.sub, start, known }, hits);
             }
@@ -305,7 +307,7 @@ impl Follower {
         for (&number, state) in &self.chains {
             let chain = &context.table.chains[number as usize];
             // What was placed mid-stream has nothing here.
-            let Some(places) = chain.location.at_end(context.layout, size) else {
+            let Some(places) = chain.location().at_end(context.layout, size) else {
                 continue;
             };
             let mut starts = state.complete.within(*places.start(), *places.end());
@@ -321,7 +323,7 @@ impl Follower {
             }
         }
         let mut due: Vec<u32> = self.rules.keys().copied().collect();
-        due.extend(&context.table.hold_untouched);
+        due.extend(&*context.table.hold_untouched);
         due.sort_unstable();
         due.dedup();
         for signature in due.into_iter().filter(|signature| !self.told.contains(signature)).collect::<Vec<_>>() {

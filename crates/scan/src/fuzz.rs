@@ -1,7 +1,8 @@
 //! Fuzz bodies.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use pattern::flat::{Aligned, reseal};
 use stream::{Event, FileType, Fuel, Note, Nothing, Stage, Window};
 
 use crate::{Builder, Database, Scan};
@@ -35,14 +36,46 @@ pub fn fuzz_container(data: &[u8]) {
     let _ = Builder::new().add("a.cud", &[header.as_bytes(), bytes].concat());
 }
 
+const TYPES: [FileType; 5] = [FileType::Binary, FileType::Pe, FileType::Elf, FileType::Html, FileType::Mail];
+
 /// Fuzz body: scans `data` with a fixed database of every form, as a type and with cuts taken from it.
 pub fn fuzz_scan(data: &[u8]) {
     let Some((&choice, stream)) = data.split_first() else {
         return;
     };
-    const TYPES: [FileType; 5] = [FileType::Binary, FileType::Pe, FileType::Elf, FileType::Html, FileType::Mail];
     let database = Arc::new(every_form());
     check(&database, TYPES[usize::from(choice) % TYPES.len()], stream, choice >> 3);
+}
+
+/// Fuzz body: changes a stored database, four bytes a change (where, and which bits), and loads it. Bit 0 of the first
+/// byte says whether the digest is made anew: if not, every change must be refused; if so, what is loaded is scanned
+/// with, and may tell anything.
+///
+/// # Panics
+/// If a change is not noticed by its digest.
+pub fn fuzz_compiled(data: &[u8]) {
+    static STORED: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let mut bytes = Vec::new();
+        every_form().store("a note", &mut bytes).expect("memory takes it");
+        bytes
+    });
+    let Some((&choice, changes)) = data.split_first() else {
+        return;
+    };
+    let mut bytes = STORED.clone();
+    for change in changes.chunks_exact(4) {
+        let at = u32::from_le_bytes([change[0], change[1], change[2], 0]) as usize % bytes.len();
+        bytes[at] ^= change[3];
+    }
+    if choice & 1 == 1 {
+        reseal(&mut bytes);
+    }
+    let loaded = Database::load(Arc::new(Aligned::new(&bytes)));
+    assert!(loaded.is_err() || choice & 1 == 1 || bytes == *STORED, "a change was not noticed");
+    if let Ok(database) = loaded {
+        let stream = b"\x7fELF aababaabb 61626364 abAbbcd Ab cab \0a\0b\0 ababab aab b abbc";
+        tell(Scan::new(Arc::new(database), TYPES[usize::from(choice >> 1) % TYPES.len()], None), stream, 40);
+    }
 }
 
 /// Scanned whole and in pieces, the same must be told.
@@ -50,6 +83,8 @@ fn check(database: &Arc<Database>, file_type: FileType, stream: &[u8], cut: u8) 
     let whole = tell(Scan::new(database.clone(), file_type, None), stream, stream.len().max(1));
     let pieces = tell(Scan::new(database.clone(), file_type, None), stream, usize::from(cut) + 1);
     assert_eq!(whole, pieces);
+    let stored = Arc::new(database.stored_and_loaded());
+    assert_eq!(tell(Scan::new(stored, file_type, None), stream, stream.len().max(1)), whole);
 }
 
 fn tell(mut scan: Scan, stream: &[u8], piece: usize) -> Vec<(String, u64)> {

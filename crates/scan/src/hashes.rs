@@ -1,16 +1,20 @@
 //! Hash signatures: tables of digests of whole streams.
 
+use std::io;
+
+use pattern::flat::{Flat, Reader, Unfit, Writer};
+
 /// The size of an entry that matches whatever the size.
 pub(crate) const ANY_SIZE: u64 = u64::MAX;
 
 /// Digests of one algorithm, sorted, each with a size and a name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Digests<const N: usize> {
-    digests: Vec<[u8; N]>,
-    sizes: Vec<u64>,
-    names: Vec<u32>,
+    digests: Flat<[u8; N]>,
+    sizes: Flat<u64>,
+    names: Flat<u32>,
     /// Every size once, sorted; `ANY_SIZE` is the last if one matches whatever the size.
-    distinct: Vec<u64>,
+    distinct: Flat<u64>,
 }
 
 impl<const N: usize> Digests<N> {
@@ -20,11 +24,32 @@ impl<const N: usize> Digests<N> {
         distinct.sort_unstable();
         distinct.dedup();
         Digests {
-            digests: entries.iter().map(|entry| entry.0).collect(),
-            sizes: entries.iter().map(|entry| entry.1).collect(),
-            names: entries.iter().map(|entry| entry.2).collect(),
-            distinct,
+            digests: entries.iter().map(|entry| entry.0).collect::<Vec<_>>().into(),
+            sizes: entries.iter().map(|entry| entry.1).collect::<Vec<_>>().into(),
+            names: entries.iter().map(|entry| entry.2).collect::<Vec<_>>().into(),
+            distinct: distinct.into(),
         }
+    }
+
+    fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
+        writer.array(&self.digests)?;
+        writer.array(&self.sizes)?;
+        writer.array(&self.names)?;
+        writer.array(&self.distinct)
+    }
+
+    /// Stored digests, whose names are numbered below `names_end`.
+    fn load(reader: &mut Reader, names_end: u32) -> Result<Digests<N>, Unfit> {
+        let all = Digests {
+            digests: reader.array()?,
+            sizes: reader.array()?,
+            names: reader.array()?,
+            distinct: reader.array()?,
+        };
+        let fits = all.digests.len() == all.sizes.len()
+            && all.digests.len() == all.names.len()
+            && all.names.iter().all(|&name| name < names_end);
+        if fits { Ok(all) } else { Err(Unfit::Malformed) }
     }
 
     /// The largest size, `ANY_SIZE` if one matches whatever the size.
@@ -106,6 +131,21 @@ impl HashTable {
             }
         }
         HashTable { md5: Digests::new(md5), sha1: Digests::new(sha1), sha256: Digests::new(sha256) }
+    }
+
+    pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
+        self.md5.store(writer)?;
+        self.sha1.store(writer)?;
+        self.sha256.store(writer)
+    }
+
+    /// A stored table, whose names are numbered below `names`.
+    pub(crate) fn load(reader: &mut Reader, names: u32) -> Result<HashTable, Unfit> {
+        Ok(HashTable {
+            md5: Digests::load(reader, names)?,
+            sha1: Digests::load(reader, names)?,
+            sha256: Digests::load(reader, names)?,
+        })
     }
 
     /// Whether it has no entries.

@@ -13,6 +13,9 @@
 //! [`Builder`] ← containers ([`Container`]) ← lines of a kind → names, hash tables, and a table of patterns for each
 //! target type. A [`Scan`] feeds the bytes to the digests and the patterns; matches of parts are followed to bodies, from
 //! there to logical signatures, and from there to findings. An executable's head is read first, since places depend on it.
+//!
+//! A [`Database`] can be stored to a file that processes map ([`Database::store`], [`Database::load`]), and a small one can
+//! lie over a large one ([`Database::with_overlay`]).
 #![deny(unsafe_code)]
 
 mod body;
@@ -21,6 +24,7 @@ mod builtin;
 mod census;
 mod class;
 mod compare;
+mod compiled;
 mod container;
 mod database;
 mod digests;
@@ -38,8 +42,10 @@ mod load;
 mod location;
 mod logical;
 mod md5;
+mod names;
 mod pcre;
 mod rule;
+mod rules;
 mod scan;
 mod sections;
 mod signature;
@@ -52,9 +58,10 @@ pub use builtin::BUILTIN;
 pub use census::{Bound, Census, Refused};
 pub use container::{Container, ContainerKind, Verified, container_version};
 pub use database::Database;
-pub use fuzz::{fuzz_container, fuzz_database, fuzz_scan};
+pub use fuzz::{fuzz_compiled, fuzz_container, fuzz_database, fuzz_scan};
 pub use kind::is_database;
 pub use layout::fuzz_layout;
 pub use lines::{Line, each_line};
+pub use pattern::flat::{Aligned, Owner, Unfit};
 pub use scan::Scan;
 pub use signature::FUNCTIONALITY_LEVEL;

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use bytemuck::{Pod, Zeroable};
+
 use crate::body::number;
 use crate::layout::Layout;
 
@@ -41,6 +43,57 @@ pub(crate) enum Location {
     },
     /// Anywhere; a match means nothing by itself, but for the macro subsignatures that speak of this group.
     Group(u8),
+}
+
+/// A location as a plain value.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct PlainLocation {
+    first: u64,
+    shift: u64,
+    index: u32,
+    kind: u32,
+}
+
+impl From<Location> for PlainLocation {
+    fn from(location: Location) -> PlainLocation {
+        let (kind, index, first, shift) = match location {
+            Location::Anywhere => (0, 0, 0, 0),
+            Location::Absolute { first, shift } => (1, 0, first, shift),
+            Location::FromEnd { back, shift } => (2, 0, back, shift),
+            Location::Entry { delta, shift } => (3, 0, delta.cast_unsigned(), shift),
+            Location::Section { index, delta, shift } => (4, index, delta, shift),
+            Location::LastSection { delta, shift } => (5, 0, delta, shift),
+            Location::InSection { index } => (6, index, 0, 0),
+            Location::Group(group) => (GROUP, group.into(), 0, 0),
+        };
+        PlainLocation { first, shift, index, kind }
+    }
+}
+
+/// The last kind of a [`PlainLocation`].
+const GROUP: u32 = 7;
+
+impl PlainLocation {
+    /// Whether it stands for a location.
+    pub(crate) fn is_one(self) -> bool {
+        self.kind < GROUP || (self.kind == GROUP && self.index < GROUPS_MAX.into())
+    }
+
+    /// The location that it stands for.
+    pub(crate) fn location(self) -> Location {
+        let PlainLocation { first, shift, index, kind } = self;
+        match kind {
+            0 => Location::Anywhere,
+            1 => Location::Absolute { first, shift },
+            2 => Location::FromEnd { back: first, shift },
+            3 => Location::Entry { delta: first.cast_signed(), shift },
+            4 => Location::Section { index, delta: first, shift },
+            5 => Location::LastSection { delta: first, shift },
+            6 => Location::InSection { index },
+            _ => Location::Group(index as u8),
+        }
+    }
 }
 
 /// How many macro groups there are.

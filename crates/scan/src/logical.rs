@@ -13,6 +13,9 @@ use crate::target::Container;
 /// The most containers that a signature may name.
 const INTERMEDIATES_MAX: usize = 16;
 
+/// Stands for any body in [`Logic::source`].
+const SOME_BODY: &str = "00";
+
 /// The target description block.
 #[derive(Debug, Default)]
 struct Description {
@@ -29,6 +32,7 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
     let [description, expression, subs @ ..] = fields else {
         return Err(Reject::Malformed("fewer than four fields".to_owned()));
     };
+    let mut source = vec![*description, *expression];
     let description = Description::parse(description)?;
     let target = description.target.ok_or_else(|| "the target description has no Target".to_owned())?;
     if (description.entry_point.is_some() || description.sections.is_some()) && !matches!(target, 1 | 6 | 9) {
@@ -48,7 +52,9 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
     }
     let mut all = Subsignatures::default();
     for (sub, number) in subs.iter().zip(0u8..) {
+        let bodies = all.bodies.len();
         all.read(sub, target, number)?;
+        source.push(if all.bodies.len() > bodies { SOME_BODY } else { sub });
     }
     Ok(Signature {
         target,
@@ -64,6 +70,7 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
             compares: all.compares,
             macros: all.macros,
             expressions: all.expressions,
+            source: source.join(";").into(),
         }),
     })
 }

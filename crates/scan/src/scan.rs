@@ -1,18 +1,21 @@
 //! One object, scanned while it streams.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use pattern::State;
 use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
 
 use crate::compare::Recent;
-use crate::database::Database;
+use crate::database::{Database, Name};
 use crate::digests::Running;
 use crate::executable::Executable;
 use crate::follow::{Context, Follower, Hit};
+use crate::hashes::HashTable;
 use crate::pcre::KEPT_BYTES;
 use crate::rule::Content;
+use crate::table::Table;
 
 /// The longest piece that is hashed and matched before hits are looked at.
 const PIECE: usize = 32 << 10;
@@ -31,7 +34,8 @@ pub struct Scan {
     file_type: FileType,
     /// The containers that the object lies in, the innermost last.
     containers: Vec<FileType>,
-    sides: [Option<Box<Side>>; 2],
+    /// One for each table of the database that applies, or nothing.
+    sides: Box<[Option<Box<Side>>]>,
     running: Running,
     position: u64,
     /// The work of matching that fuel was burned for.
@@ -43,7 +47,7 @@ pub struct Scan {
     asking: bool,
     told: VecDeque<Finding>,
     /// The names of the signatures told so far: several signatures may have one name.
-    names_told: Vec<u32>,
+    names_told: HashSet<Box<str>, BuildHasherDefault<DefaultHasher>>,
     ended: bool,
     allowed: bool,
 }
@@ -61,12 +65,14 @@ impl Scan {
     pub fn new(database: Arc<Database>, file_type: FileType, size: Option<u64>) -> Scan {
         let _ = size;
         let tables = database.tables_for(file_type);
-        let placed = tables.into_iter().flatten().any(|table| table.needs_layout);
+        let any = |holds: fn(&Table) -> bool| tables.clone().flatten().any(holds);
+        let [placed, recent, asking] =
+            [any(|table| table.needs_layout), any(|table| table.reads_beside), any(|table| table.wants_content)];
         Scan {
-            sides: tables.map(|table| table.map(|_| Box::default())),
-            running: Running::new([&database.hashes, &database.allowed]),
-            recent: tables.iter().flatten().any(|table| table.reads_beside).then(Box::default),
-            asking: tables.iter().flatten().any(|table| table.wants_content),
+            sides: tables.map(|table| table.map(|_| Box::default())).collect(),
+            running: Running::new(digests_of(&database)),
+            recent: recent.then(Box::default),
+            asking,
             executable: Executable::new(&database, file_type, placed),
             database,
             file_type,
@@ -74,7 +80,7 @@ impl Scan {
             position: 0,
             work: 0,
             told: VecDeque::new(),
-            names_told: Vec::new(),
+            names_told: HashSet::default(),
             ended: false,
             allowed: false,
         }
@@ -138,32 +144,31 @@ impl Scan {
         let tables = self.database.tables_for(self.file_type);
         let mut hits = Vec::new();
         let layout = self.executable.as_ref().and_then(Executable::layout);
-        for (side, table) in self.sides.iter_mut().zip(tables) {
+        for (number, (side, table)) in self.sides.iter_mut().zip(tables).enumerate() {
             let (Some(side), Some(table)) = (side, table) else {
                 continue;
             };
             let context = Context { table, layout, containers: &self.containers };
             act(side, context);
-            hits.extend(side.hits.drain(..).map(|hit| (hit, table)));
+            let layer = number / 2;
+            let name = |hit: &Hit| Name { layer, number: table.signatures[hit.signature as usize].name };
+            hits.extend(side.hits.drain(..).map(|hit| (hit.known, name(&hit), hit.start)));
         }
-        // A table's hits are in order; the other table's must not come too late for it.
-        hits.sort_by_key(|(hit, _)| hit.known);
-        let hits: Vec<_> =
-            hits.into_iter().map(|(hit, table)| (table.signatures[hit.signature as usize].name, hit.start)).collect();
-        for (name, start) in hits {
+        // A table's hits are in order; those of the other tables must not come too late for it.
+        hits.sort_by_key(|(known, _, _)| *known);
+        for (_, name, start) in hits {
             self.tell(name, start);
         }
     }
 
     /// Queues a finding, once for each name.
-    fn tell(&mut self, name: u32, offset: u64) {
-        let names = &self.database.names;
-        let text = names.get(name);
-        if self.names_told.iter().any(|&told| names.get(told) == text) {
+    fn tell(&mut self, name: Name, offset: u64) {
+        let Some(text) = self.database.name(name) else {
             return;
+        };
+        if self.names_told.insert(text.as_str().into()) {
+            self.told.push_back(Finding { class: Class::Match, name: text.into(), offset });
         }
-        self.names_told.push(name);
-        self.told.push_back(Finding { class: Class::Match, name: text.to_owned().into(), offset });
     }
 
     /// The stream has ended: decides the rest.
@@ -189,9 +194,9 @@ impl Scan {
             follower.finish(context, &mut content, hits);
             lost += state.lost() + follower.lost();
         });
-        self.running.drop_unwanted(size, [&self.database.hashes, &self.database.allowed]);
+        self.running.drop_unwanted(size, digests_of(&self.database));
         let sums = self.running.finish(size);
-        for name in self.database.hashes.matching(&sums) {
+        for name in self.database.matching(|layer| &layer.hashes, &sums) {
             self.tell(name, 0);
         }
         if let Some(mut executable) = self.executable.take() {
@@ -199,7 +204,8 @@ impl Scan {
             found.into_iter().for_each(|(name, offset)| self.tell(name, offset));
             lost += missed;
         }
-        self.allowed = !self.database.allowed.matching(&sums).is_empty();
+        let allowed = self.database.matching(|layer| &layer.allowed, &sums);
+        self.allowed = allowed.into_iter().any(|name| self.database.name(name).is_some());
         if lost > 0 {
             self.told.push_back(LOST);
         }
@@ -208,6 +214,11 @@ impl Scan {
         }
         content.searched()
     }
+}
+
+/// The tables of digests of whole objects.
+fn digests_of(database: &Database) -> impl Iterator<Item = &HashTable> + Clone {
+    database.layers().flat_map(|layer| [&layer.hashes, &layer.allowed])
 }
 
 const UNSEARCHED: Finding = Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Pcre", 0);

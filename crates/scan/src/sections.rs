@@ -4,7 +4,10 @@
 //! its declared length, if that is the one that is left. Sections may lie over each other: [`OVERLAPS_MAX`] at most are
 //! hashed at one place, and the surplus is counted as lost.
 
+use std::io;
 use std::ops::Range;
+
+use pattern::flat::{Reader, Unfit, Writer};
 
 use crate::digests::Running;
 use crate::hashes::{HashEntry, HashTable, Sums};
@@ -22,6 +25,15 @@ pub(crate) struct SectionTable {
 impl SectionTable {
     pub(crate) fn new(entries: Vec<HashEntry>) -> SectionTable {
         SectionTable { digests: HashTable::new(entries) }
+    }
+
+    pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
+        self.digests.store(writer)
+    }
+
+    /// A stored table, whose names are numbered below `names`.
+    pub(crate) fn load(reader: &mut Reader, names: u32) -> Result<SectionTable, Unfit> {
+        Ok(SectionTable { digests: HashTable::load(reader, names)? })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -49,11 +61,12 @@ struct Hashed {
 }
 
 impl SectionSums {
-    pub(crate) fn new(table: &SectionTable, sections: &[Section]) -> SectionSums {
+    pub(crate) fn new<'t>(tables: impl Iterator<Item = &'t SectionTable> + Clone, sections: &[Section]) -> SectionSums {
+        let wanted = |size: u64| tables.clone().any(|table| table.wants(size));
         let mut all = SectionSums::default();
         for section in sections {
             let length = section.raw.end - section.raw.start;
-            if !table.wants(length) && !table.wants(section.declared) {
+            if !wanted(length) && !wanted(section.declared) {
                 continue;
             }
             let over = |other: &&Hashed| other.raw.start < section.raw.end && section.raw.start < other.raw.end;
@@ -61,7 +74,7 @@ impl SectionSums {
                 all.lost += 1;
                 continue;
             }
-            let running = Running::new([&table.digests, &HashTable::default()]);
+            let running = Running::new(tables.clone().map(|table| &table.digests));
             all.sections.push(Hashed { raw: section.raw.clone(), bytes: 0, running });
         }
         all
@@ -102,7 +115,7 @@ mod tests {
         let table = SectionTable::new(vec![HashEntry { digest, size: 3, name: 7 }]);
         let section = |start: u64| Section { raw: start..start + 3, declared: 3, address: 0, address_length: 0 };
         let sections: Vec<Section> = (0..9).map(|_| section(1)).chain([section(9), section(20)]).collect();
-        let mut sums = SectionSums::new(&table, &sections);
+        let mut sums = SectionSums::new([&table].into_iter(), &sections);
         assert_eq!(sums.lost(), 1);
         for (byte, offset) in b".abc.....abc".chunks(1).zip(0..) {
             sums.update(offset, byte);

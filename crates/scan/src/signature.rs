@@ -41,6 +41,8 @@ pub(crate) struct Logic {
     pub(crate) compares: Vec<Compare>,
     pub(crate) macros: Vec<Macro>,
     pub(crate) expressions: Vec<Pcre>,
+    /// The text that it was read from, short bodies in place of its own.
+    pub(crate) source: Box<str>,
 }
 
 /// A macro subsignature: a member of a group starts at that distance from the start of the subsignature before it.

@@ -2,18 +2,24 @@
 //!
 //! A *chain* is a body: its parts in order with the gaps between them and the place where it must start. A chain
 //! belongs to a signature, as its only body or as one of its subsignatures. From a part that matched, `users` leads to
-//! the links of the chains that it is. Everything is a flat array of plain values.
+//! the links of the chains that it is. Everything is a flat array of plain values, and what logical signatures ask for
+//! beside their bodies is in [`Rules`].
 
+use std::io;
 use std::ops::Range;
 
+use bytemuck::{Pod, Zeroable};
+use pattern::flat::{Flat, Reader, Unfit, Writer};
 use pattern::{PartId, Patterns, Piece, Refusal};
 
 use crate::body::Gap;
-use crate::location::Location;
+use crate::location::{Location, PlainLocation};
+use crate::rules::{Rule, Rules};
 use crate::signature::{Logic, Signature};
 
 /// One part of a chain.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub(crate) struct Link {
     pub(crate) gap: Gap,
     /// The most bytes that the part may match.
@@ -21,71 +27,110 @@ pub(crate) struct Link {
 }
 
 /// A body.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub(crate) struct Chain {
-    pub(crate) location: Location,
+    location: PlainLocation,
     pub(crate) signature: u32,
-    /// Which subsignature of a logical signature it is.
-    pub(crate) sub: u8,
     first_link: u32,
     links: u16,
+    /// Which subsignature of a logical signature it is.
+    pub(crate) sub: u8,
+    padding: [u8; 5],
 }
 
-/// What a logical signature asks for.
-#[derive(Debug, Clone)]
-pub(crate) struct Rule {
-    pub(crate) logic: Logic,
-    /// Whether it can be told as soon as it holds.
-    pub(crate) early: bool,
+impl Chain {
+    /// Where it may start.
+    pub(crate) fn location(&self) -> Location {
+        self.location.location()
+    }
 }
 
 /// A signature.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub(crate) struct Named {
     pub(crate) name: u32,
-    /// Its rule, if it is logical.
-    pub(crate) rule: Option<u32>,
+    /// Its rule, or [`NO_RULE`].
+    rule: u32,
 }
 
+/// Of a signature that is no logical one.
+const NO_RULE: u32 = u32::MAX;
+
 /// A link of a chain.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 pub(crate) struct User {
     pub(crate) chain: u32,
     pub(crate) link: u16,
+    padding: u16,
+}
+
+/// A macro subsignature of a signature.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct MacroUser {
+    signature: u32,
+    group: u8,
+    /// Which of its macros.
+    index: u8,
+    padding: u16,
+}
+
+/// What a signature asks for beside its bodies.
+pub(crate) enum Asks<'t> {
+    /// Nothing: one of its bodies is enough.
+    Nothing,
+    /// This.
+    Rule(&'t Rule),
+    /// What nobody can read: it never holds.
+    Unknown,
 }
 
 /// The compiled signatures of one target type.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     pub(crate) patterns: Patterns,
-    pub(crate) chains: Vec<Chain>,
-    pub(crate) signatures: Vec<Named>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) chains: Flat<Chain>,
+    pub(crate) signatures: Flat<Named>,
+    rules: Rules,
     /// Rules that hold at the end of a stream in which nothing matched, if their sizes fit.
-    pub(crate) hold_untouched: Vec<u32>,
+    pub(crate) hold_untouched: Flat<u32>,
     /// Whether some chain is placed by the layout of an executable.
     pub(crate) needs_layout: bool,
     /// Whether some rule runs regular expressions over the content.
     pub(crate) wants_content: bool,
     /// Whether some rule reads bytes beside a match.
     pub(crate) reads_beside: bool,
-    /// The macro subsignatures of each group: signature, and which of its macros.
-    macros: Vec<(u8, u32, u8)>,
-    links: Vec<Link>,
-    users: Vec<User>,
-    user_starts: Vec<u32>,
+    macros: Flat<MacroUser>,
+    links: Flat<Link>,
+    users: Flat<User>,
+    user_starts: Flat<u32>,
 }
 
 impl Table {
     /// The macro subsignatures of a group: signature, and which of its macros.
     pub(crate) fn macros(&self, group: u8) -> impl Iterator<Item = (u32, usize)> {
-        let all = self.macros.iter().filter(move |(of, _, _)| *of == group);
-        all.map(|&(_, signature, index)| (signature, usize::from(index)))
+        let all = self.macros.iter().filter(move |one| one.group == group);
+        all.map(|one| (one.signature, usize::from(one.index)))
+    }
+
+    /// What a signature asks for.
+    pub(crate) fn asks(&self, signature: u32) -> Asks<'_> {
+        match self.signatures.get(signature as usize) {
+            Some(Named { rule: NO_RULE, .. }) => Asks::Nothing,
+            Some(named) => self.rules.get(named.rule).map_or(Asks::Unknown, Asks::Rule),
+            None => Asks::Unknown,
+        }
     }
 
     /// What a signature asks for, if it is logical.
     pub(crate) fn rule(&self, signature: u32) -> Option<&Rule> {
-        self.rules.get(self.signatures.get(signature as usize)?.rule? as usize)
+        match self.asks(signature) {
+            Asks::Rule(rule) => Some(rule),
+            _ => None,
+        }
     }
 
     /// The links that a part is.
@@ -101,6 +146,63 @@ impl Table {
         let first = chain.first_link as usize;
         &self.links[first..first + usize::from(chain.links)]
     }
+
+    pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
+        writer.array(&[self.needs_layout, self.wants_content, self.reads_beside].map(u8::from))?;
+        writer.array(&self.chains)?;
+        writer.array(&self.signatures)?;
+        writer.array(&self.hold_untouched)?;
+        writer.array(&self.macros)?;
+        writer.array(&self.links)?;
+        writer.array(&self.users)?;
+        writer.array(&self.user_starts)?;
+        self.rules.store(writer)?;
+        self.patterns.store(writer)
+    }
+
+    /// A stored table, whose names are numbered below `names`.
+    pub(crate) fn load(reader: &mut Reader, names: u32) -> Result<Table, Unfit> {
+        let [needs_layout, wants_content, reads_beside] = reader.values::<u8, 3>()?.map(|flag| flag != 0);
+        let table = Table {
+            needs_layout,
+            wants_content,
+            reads_beside,
+            chains: reader.array()?,
+            signatures: reader.array()?,
+            hold_untouched: reader.array()?,
+            macros: reader.array()?,
+            links: reader.array()?,
+            users: reader.array()?,
+            user_starts: reader.array()?,
+            rules: Rules::load(reader)?,
+            patterns: Patterns::load(reader)?,
+        };
+        if table.fits(names) { Ok(table) } else { Err(Unfit::Malformed) }
+    }
+
+    /// Whether every number in it leads somewhere.
+    fn fits(&self, names: u32) -> bool {
+        let signatures = self.signatures.len();
+        let is_signature = |number: u32| (number as usize) < signatures;
+        let named_fit = self
+            .signatures
+            .iter()
+            .all(|named| named.name < names && (named.rule == NO_RULE || (named.rule as usize) < self.rules.len()));
+        let chains_fit = self.chains.iter().all(|chain| {
+            is_signature(chain.signature)
+                && chain.location.is_one()
+                && chain.first_link as usize + usize::from(chain.links) <= self.links.len()
+        });
+        let users_fit = self
+            .users
+            .iter()
+            .all(|user| self.chains.get(user.chain as usize).is_some_and(|chain| user.link < chain.links));
+        named_fit
+            && chains_fit
+            && users_fit
+            && self.hold_untouched.iter().all(|&number| is_signature(number))
+            && self.macros.iter().all(|one| is_signature(one.signature))
+    }
 }
 
 /// Collects the signatures of one target type.
@@ -110,7 +212,7 @@ pub(crate) struct TableBuilder {
     signatures: Vec<(Named, Range<usize>)>,
     chains: Vec<(Chain, Vec<PartId>)>,
     links: Vec<Link>,
-    rules: Vec<Rule>,
+    rules: Vec<Logic>,
 }
 
 impl TableBuilder {
@@ -132,16 +234,17 @@ impl TableBuilder {
         let first_chain = self.chains.len();
         for (body, parts) in signature.bodies.iter().zip(compiled) {
             let chain = Chain {
-                location: body.location,
+                location: body.location.into(),
                 signature: number,
                 sub: body.sub,
                 first_link: self.links.len() as u32,
                 links: body.parts.len() as u16,
+                padding: [0; 5],
             };
             self.links.extend(body.parts.iter().map(|part| Link { gap: part.gap, bytes_max: bytes_max(&part.pieces) }));
             self.chains.push((chain, parts));
         }
-        let rule = signature.logic.as_ref().map(|logic| self.rule(logic));
+        let rule = signature.logic.as_ref().map_or(NO_RULE, |logic| self.rule(logic));
         let named = Named { name, rule };
         self.signatures.push((named, first_chain..self.chains.len()));
         Ok(())
@@ -163,7 +266,7 @@ impl TableBuilder {
     }
 
     fn rule(&mut self, logic: &Logic) -> u32 {
-        self.rules.push(Rule { early: !logic.is_late(), logic: logic.clone() });
+        self.rules.push(logic.clone());
         (self.rules.len() - 1) as u32
     }
 
@@ -176,12 +279,13 @@ impl TableBuilder {
         for (number, (named, chains)) in self.signatures.into_iter().enumerate() {
             if !ignored(named.name) {
                 kept[chains].fill(true);
-                let logic = named.rule.map(|rule| &self.rules[rule as usize].logic);
+                let logic = self.rules.get(named.rule as usize);
                 if logic.is_some_and(|logic| logic.expression.holds(|_| 0)) {
                     hold_untouched.push(number as u32);
                 }
                 let of_rule = logic.into_iter().flat_map(|logic| logic.macros.iter().zip(0u8..));
-                macros.extend(of_rule.map(|(one, index)| (one.group, number as u32, index)));
+                let signature = number as u32;
+                macros.extend(of_rule.map(|(one, index)| MacroUser { signature, group: one.group, index, padding: 0 }));
             }
             signatures.push(named);
         }
@@ -190,7 +294,7 @@ impl TableBuilder {
         for (index, (_, parts)) in self.chains.iter().enumerate().filter(|(index, _)| kept[*index]) {
             let users = parts.iter().zip(0u16..).map(|(&part, link)| {
                 let chain = index as u32;
-                (part, User { chain, link })
+                (part, User { chain, link, padding: 0 })
             });
             by_part.extend(users);
         }
@@ -204,19 +308,19 @@ impl TableBuilder {
         }
         let chains: Vec<Chain> = self.chains.into_iter().map(|(chain, _)| chain).collect();
         Table {
-            needs_layout: chains.iter().any(|chain| chain.location.needs_layout())
-                || self.rules.iter().any(|rule| rule.logic.needs_layout()),
-            wants_content: self.rules.iter().any(|rule| !rule.logic.expressions.is_empty()),
-            reads_beside: self.rules.iter().any(|rule| !rule.logic.compares.is_empty()),
-            macros,
+            needs_layout: chains.iter().any(|chain| chain.location().needs_layout())
+                || self.rules.iter().any(Logic::needs_layout),
+            wants_content: self.rules.iter().any(|logic| !logic.expressions.is_empty()),
+            reads_beside: self.rules.iter().any(|logic| !logic.compares.is_empty()),
+            macros: macros.into(),
             patterns,
-            chains,
-            signatures,
-            rules: self.rules,
-            hold_untouched,
-            links: self.links,
-            users: by_part.into_iter().map(|(_, user)| user).collect(),
-            user_starts,
+            chains: chains.into(),
+            signatures: signatures.into(),
+            rules: Rules::new(self.rules.iter().map(|logic| &*logic.source)),
+            hold_untouched: hold_untouched.into(),
+            links: self.links.into(),
+            users: by_part.into_iter().map(|(_, user)| user).collect::<Vec<_>>().into(),
+            user_starts: user_starts.into(),
         }
     }
 }

@@ -32,3 +32,8 @@ fn container_seeds() {
 fn layout_seeds() {
     replay("scan_layout", scan::fuzz_layout);
 }
+
+#[test]
+fn compiled_seeds() {
+    replay("scan_compiled", scan::fuzz_compiled);
+}
