@@ -8,6 +8,7 @@
 
 mod events;
 mod findings;
+mod members;
 mod turns;
 
 use std::collections::VecDeque;
@@ -102,7 +103,9 @@ impl Inspection {
         let object = inspection.context.object.clone();
         let path = object.name.iter().cloned().collect();
         let id = inspection.ledger.number(0);
-        inspection.plant(Seed { id, object, path, source: None, depth: 0, raw_start: Some(0), second_reading: false });
+        let seed =
+            Seed { id, object, path, source: None, depth: 0, raw_start: Some(0), second_reading: false, ticket: None };
+        inspection.plant(seed);
         inspection
     }
 

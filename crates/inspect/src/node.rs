@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use scan::Scan;
+use scan::{Roll, Scan};
 use sha2::{Digest, Sha256};
 use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 
@@ -40,6 +40,10 @@ pub(crate) struct Node {
     pub second_reading: bool,
     /// Set once its raw bytes are to be overwritten; whether the finding came late.
     pub blanked: Option<bool>,
+    /// Its members, compared with signatures while they are told.
+    pub roll: Option<Box<Roll>>,
+    /// What its size is waited for under in its container's roll.
+    pub ticket: Option<u64>,
 }
 
 /// What a node wants to do next.
@@ -211,6 +215,7 @@ pub(crate) struct Seed {
     pub depth: u32,
     pub raw_start: Option<u64>,
     pub second_reading: bool,
+    pub ticket: Option<u64>,
 }
 
 impl Seed {
@@ -231,6 +236,8 @@ impl Seed {
             encoded: false,
             second_reading: self.second_reading,
             blanked: None,
+            roll: None,
+            ticket: self.ticket,
         }
     }
 }

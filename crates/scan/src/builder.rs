@@ -11,6 +11,7 @@ use crate::container::{self, ContainerKind};
 use crate::database::Database;
 use crate::hashes::{HashEntry, HashTable};
 use crate::load::{File, Loading};
+use crate::metadata::Metadata;
 use crate::names::NameList;
 use crate::sections::SectionTable;
 use crate::table::TableBuilder;
@@ -28,6 +29,8 @@ pub struct Loaded {
     pub bodies: u64,
     /// Logical signatures.
     pub logical: u64,
+    /// Signatures by what archives say of their members.
+    pub metadata: u64,
     /// Entries of an allow list.
     pub allowed: u64,
     /// Names to be ignored.
@@ -42,6 +45,7 @@ impl Loaded {
         self.hashes += other.hashes;
         self.bodies += other.bodies;
         self.logical += other.logical;
+        self.metadata += other.metadata;
         self.allowed += other.allowed;
         self.ignored += other.ignored;
         self.left_out += other.left_out;
@@ -129,6 +133,7 @@ pub struct Builder {
     pub(crate) names: NameList,
     /// The files that were loaded, each with the numbers of the names that it has.
     pub(crate) files: Vec<(Box<str>, Range<u32>)>,
+    pub(crate) metadata: Vec<Metadata>,
     pub(crate) ignored: HashSet<Box<str>>,
     pub(crate) ignored_lines: HashSet<(Box<str>, [u8; 16])>,
     /// For each signature what the census says of it, so that ignored ones can be taken back.
@@ -204,7 +209,7 @@ impl Builder {
     }
 
     fn compile(self) -> Database {
-        let Builder { tables, hashes, sections, imports, allowed, names, files, .. } = self;
+        let Builder { tables, hashes, sections, imports, allowed, metadata, names, files, .. } = self;
         let Builder { ignored, classes, mut census, .. } = self;
         let is_ignored = |number: u32| {
             let name = names.get(number);
@@ -224,6 +229,7 @@ impl Builder {
             sections: SectionTable::new(keep(sections)),
             imports: HashTable::new(keep(imports)),
             allowed: HashTable::new(keep(allowed)),
+            metadata: metadata.into_iter().filter(|one| !is_ignored(one.name)).collect(),
             census: Arc::new(census),
             names: names.finish(),
             ignored: Arc::new(ignored),

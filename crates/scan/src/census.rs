@@ -84,6 +84,8 @@ pub enum Bound {
     Beside,
     /// It has a macro subsignature: 64 starts of the members of a group are remembered.
     Macros,
+    /// It asks for the packed size or the checksum of a member, and the archive tells them before the member.
+    Members,
 }
 
 impl Bound {
@@ -99,6 +101,7 @@ impl Bound {
             Bound::Content => "regular expressions over the first megabyte",
             Bound::Beside => "bytes up to 8 kB before a match",
             Bound::Macros => "64 starts of the members of a macro group",
+            Bound::Members => "packed sizes and checksums that stand before the member",
             Bound::Sections => "eight sections over each other",
         }
     }

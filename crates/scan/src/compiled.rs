@@ -17,6 +17,7 @@ use crate::census::{Bound, Census, Refused};
 use crate::container::{Container, ContainerKind, Verified};
 use crate::database::Database;
 use crate::hashes::HashTable;
+use crate::metadata;
 use crate::names::Names;
 use crate::sections::SectionTable;
 use crate::table::Table;
@@ -40,6 +41,7 @@ impl Database {
         self.sections.store(writer)?;
         self.imports.store(writer)?;
         self.allowed.store(writer)?;
+        metadata::store(&self.metadata, writer)?;
         let targets: Vec<u8> =
             (0u8..).zip(&self.tables).filter(|(_, table)| table.is_some()).map(|(at, _)| at).collect();
         writer.array(&targets)?;
@@ -79,6 +81,7 @@ impl Database {
             sections: SectionTable::load(reader, count)?,
             imports: HashTable::load(reader, count)?,
             allowed: HashTable::load(reader, count)?,
+            metadata: metadata::load(reader, count)?,
             tables: [const { None }; TARGETS],
             ignored: Arc::new(ignored),
             files,

@@ -9,6 +9,7 @@ use stream::FileType;
 use crate::builder::UNOFFICIAL;
 use crate::census::Census;
 use crate::hashes::{HashTable, Sums};
+use crate::metadata::Metadata;
 use crate::names::Names;
 use crate::sections::SectionTable;
 use crate::table::Table;
@@ -26,6 +27,8 @@ pub struct Database {
     /// Of what executables import.
     pub(crate) imports: HashTable,
     pub(crate) allowed: HashTable,
+    /// By what containers say of their members.
+    pub(crate) metadata: Arc<[Metadata]>,
     pub(crate) names: Names,
     pub(crate) census: Arc<Census>,
     /// Names that lists of names to ignore have.

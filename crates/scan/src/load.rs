@@ -8,6 +8,7 @@ use crate::container::Members;
 use crate::hashes::{AnyDigest, HashEntry};
 use crate::kind::{self, Kind, kind_of, name_of};
 use crate::logical;
+use crate::metadata::Metadata;
 use crate::signature::{Reject, Signature, check_levels};
 
 /// The longest line.
@@ -182,7 +183,12 @@ impl Builder {
                 self.place(file, name, &logical::parse(fields.get(1..).unwrap_or(&[]))?)?;
                 file.loaded.logical += 1;
             }
-            Kind::Metadata => return Err(Reject::Unsupported("metadata".to_owned())),
+            Kind::Metadata => {
+                let mut metadata = Metadata::parse(line)?;
+                metadata.name = self.named(name, file.suffix, metadata.class());
+                self.metadata.push(metadata);
+                file.loaded.metadata += 1;
+            }
             Kind::Ignore(_) | Kind::NotRun(_) | Kind::Opaque(_) | Kind::Yara | Kind::Nothing => {}
         }
         Ok(())

@@ -134,6 +134,11 @@ impl Flags {
     }
 }
 
+/// Compiles an expression without flags, which is no part of a signature's body.
+pub(crate) fn compile_plain(expression: &str) -> Result<Regex, String> {
+    compile(&translate(expression, false), Flags::default())
+}
+
 fn compile(expression: &str, flags: Flags) -> Result<Regex, String> {
     let expression = if flags.ungreedy { format!("(?U){expression}") } else { expression.to_owned() };
     RegexBuilder::new(&expression)

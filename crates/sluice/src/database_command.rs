@@ -219,6 +219,7 @@ fn kind_of(line: &str) -> &'static str {
     let mut fields = line.split(':');
     let (first, second) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
     match () {
+        () if fields.clone().count() >= 8 => "line.cdb",
         () if line.contains(';') => "line.ldb",
         () if is_digest(first) => "line.hsb",
         () if is_digest(second) => "line.msb",
@@ -271,6 +272,7 @@ mod tests {
             ("900150983cd24fb0d6963f7d28e17f72:3:Abc", "line.hsb"),
             ("3:900150983cd24fb0d6963f7d28e17f72:Abc", "line.msb"),
             ("A:0:*:6162", "line.ndb"),
+            ("A:CL_TYPE_ZIP:*:x:*:*:*:*:*:*", "line.cdb"),
             ("A=6162", "line.db"),
         ] {
             assert_eq!(kind_of(line), kind);

@@ -25,6 +25,22 @@ pub struct Object {
     /// Where the content begins in the bytes that the stage reads, if the content is a contiguous run of them,
     /// unchanged. Compressed members have none.
     pub raw_offset: Option<u64>,
+    /// What its container's record of it says besides, if it has one.
+    pub entry: Option<Entry>,
+}
+
+/// A container's record of a member, beside the name. Claims, all of them; none is what the record leaves open at the
+/// place where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Entry {
+    /// The bytes that the member takes in the container, compressed and encrypted as it is there.
+    pub packed: Option<u64>,
+    /// The bytes of its content.
+    pub size: Option<u64>,
+    /// Whether it is encrypted.
+    pub encrypted: bool,
+    /// The CRC-32 of its content.
+    pub crc32: Option<u32>,
 }
 
 /// The role of an object in its container.

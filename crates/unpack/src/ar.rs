@@ -5,7 +5,7 @@
 //!
 //! Source: ar(5).
 
-use stream::{Class, Limits, Object};
+use stream::{Class, Entry, Limits, Object};
 
 use crate::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::codec::{Fault, Progress};
@@ -79,7 +79,8 @@ impl Ar {
     fn member(&mut self, length: usize, name: &[u8], left: u64, size: u64) -> Record {
         self.padding = size % 2 == 1;
         let name = name::utf8_lossy(&name[..name.len().min(self.name_bytes_max)]);
-        let object = Object { name: Some(name), size: Some(left), ..Object::default() };
+        let entry = Entry { packed: Some(left), size: Some(left), ..Entry::default() };
+        let object = Object { name: Some(name), size: Some(left), entry: Some(entry), ..Object::default() };
         Record::Member(length, Member { object, content: Content::Raw(left), check: Check::None })
     }
 }

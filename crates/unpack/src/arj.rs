@@ -10,7 +10,7 @@
 
 mod fastest;
 
-use stream::{Class, Limits, Object};
+use stream::{Class, Entry, Limits, Object};
 use zlib_rs::crc32::crc32;
 
 use crate::archive::{Archive, Check, Content, Faults, Member, Record, Records};
@@ -99,7 +99,9 @@ impl Arj {
         let name = header.get(usize::from(header[0])..).unwrap_or_default();
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
         let name = name::utf8_or_cp437(&name[..name.len().min(self.name_bytes_max)]);
-        Member { object: Object { name: Some(name), size, ..Object::default() }, content, check }
+        let (size_told, crc32) = (Some(u64::from(le32(header, 16))), Some(le32(header, 20)));
+        let entry = Some(Entry { packed: Some(packed), size: size_told, encrypted: flags & GARBLED != 0, crc32 });
+        Member { object: Object { name: Some(name), size, entry, ..Object::default() }, content, check }
     }
 }
 

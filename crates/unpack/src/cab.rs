@@ -13,7 +13,7 @@
 mod blocks;
 mod lzx;
 
-use stream::{Class, Limits, Object};
+use stream::{Class, Entry, Limits, Object};
 
 use crate::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::codec::{Fault, Progress, le16, le32};
@@ -323,7 +323,8 @@ impl Cab {
         };
         open.told += size.unwrap_or(0);
         self.open = Some(open);
-        let object = Object { name, size, ..Object::default() };
+        let entry = name.is_some().then_some(Entry { size, ..Entry::default() });
+        let object = Object { name, size, entry, ..Object::default() };
         Record::Member(0, Member { object, content: Content::Packed { packed: None, size }, check: Check::None })
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Source: cpio(5).
 
-use stream::{Class, Limits, Object};
+use stream::{Class, Entry, Limits, Object};
 
 use crate::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::codec::{Fault, Progress};
@@ -70,7 +70,8 @@ impl Cpio {
         }
         self.padding = header.size.wrapping_neg() % header.align;
         let name = name::utf8_lossy(&name[..name.len().min(self.name_bytes_max)]);
-        let object = Object { name: Some(name), size: Some(header.size), ..Object::default() };
+        let entry = Entry { packed: Some(header.size), size: Some(header.size), ..Entry::default() };
+        let object = Object { name: Some(name), size: Some(header.size), entry: Some(entry), ..Object::default() };
         let check = header.sum.map_or(Check::None, Check::sum);
         Record::Member(header.length, Member { object, content: Content::Raw(header.size), check })
     }

@@ -13,7 +13,7 @@ mod header;
 mod larc;
 mod lzh;
 
-use stream::{Class, Limits, Object};
+use stream::{Class, Entry, Limits, Object};
 
 use crate::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::codec::{Fault, Progress};
@@ -74,7 +74,8 @@ impl Lha {
         let name = header.name(self.name_bytes_max);
         let name = (!name.is_empty()).then(|| name::utf8_or_cp437(&name));
         let check = if understood { Check::crc16(header.crc) } else { Check::None };
-        let object = Object { name, size, ..Object::default() };
+        let entry = Entry { packed: Some(header.packed), size: Some(header.size), ..Entry::default() };
+        let object = Object { name, size, entry: Some(entry), ..Object::default() };
         Record::Member(header.length, Member { object, content, check })
     }
 }

@@ -13,7 +13,7 @@ mod bcj2;
 mod header;
 mod source;
 
-use stream::{Class, Kind, Limits, Object, ReadAt};
+use stream::{Class, Entry, Kind, Limits, Object, ReadAt};
 use zlib_rs::crc32::crc32;
 
 use crate::codec::{Collected, Fault, le32, le64};
@@ -244,12 +244,15 @@ impl Folders {
 
     /// Opens the next file, whatever it is called.
     fn open_file(&mut self, size: Option<u64>, limits: &Limits, outbox: &mut Outbox) {
+        let stream = self.header.folders.get(self.folder).and_then(|folder| folder.streams.get(self.stream));
+        let crc32 = stream.and_then(|(_, crc)| *crc).filter(|_| size.is_some_and(|size| size > 0));
         let name = self.header.files.get(self.file).map(|file| {
             let units = &file.name[..file.name.len().min(limits.name_bytes_max as usize / 3)];
             String::from_utf16_lossy(units).into()
         });
         self.file += 1;
-        outbox.open(Object { kind: Kind::Member, name, size, ..Object::default() });
+        let entry = size.map(|size| Entry { size: Some(size), crc32, ..Entry::default() });
+        outbox.open(Object { kind: Kind::Member, name, size, entry, ..Object::default() });
     }
 
     /// Passes a folder, or opens a file without content; whether there was one.

@@ -275,12 +275,14 @@ impl Tar {
             State::Data { left, padding }
         };
         let held = if block_is_content { self.block.len() } else { 0 };
+        let told = (!is_gap).then_some(entry.size);
         Step::tell(
             0,
             Event::Open(Object {
                 kind: Kind::Member,
                 name: entry.name,
-                size: (!is_gap).then_some(entry.size),
+                size: told,
+                entry: told.map(|size| stream::Entry { packed: told, size: Some(size), ..stream::Entry::default() }),
                 raw_offset: Some(self.at - held as u64),
                 ..Object::default()
             }),

@@ -111,7 +111,8 @@ impl Inspection {
             self.found(node, slot, index, Finding::new(Class::Limit, name, node.readers[index].at), false);
             return node.readers[index].open.push(Open::Unread);
         }
-        let seed = self.child(node, slot, &node.readers[index], object);
+        let ticket = self.enrol(node, slot, index, &object);
+        let seed = Seed { ticket, ..self.child(node, slot, &node.readers[index], object) };
         let open = match seed.object.kind {
             Kind::Multipart | Kind::Message => Open::Container {
                 id: seed.id,
@@ -157,6 +158,7 @@ impl Inspection {
             depth: node.depth + 1,
             raw_start,
             second_reading: reader.second_reading,
+            ticket: None,
         }
     }
 
@@ -268,6 +270,7 @@ impl Inspection {
             depth: first.depth,
             raw_start: None,
             second_reading: true,
+            ticket: None,
         };
         let (file_type, bytes, base) = (first.file_type, first.bytes, first.base);
         let filled = first.window.filled().to_vec();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use scan::Scan;
+use scan::{Roll, Scan};
 use sha2::{Digest, Sha256};
 use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
 
@@ -48,7 +48,9 @@ impl Inspection {
             }
             node.readers.push(reader);
         }
-        let census = self.engine.database.census();
+        let database = &self.engine.database;
+        node.roll = Roll::new(database.clone(), file_type).filter(|_| way == Way::Open).map(Box::new);
+        let census = database.census();
         if census.signatures() > 0 && way != Way::Bypass {
             let scan = Scan::new(self.engine.database.clone(), file_type, None).within(self.containers(node));
             node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
@@ -136,7 +138,9 @@ impl Inspection {
     }
 
     /// Forgets a node whose readers are done.
-    pub(super) fn retire(&mut self, node: Node, slot: usize) {
+    pub(super) fn retire(&mut self, mut node: Node, slot: usize) {
+        self.strike_off(&node);
+        self.conclude_roll(&mut node, slot);
         self.order.retain(|&other| other != slot);
         if node.scan().is_some_and(Scan::allowed) {
             self.ledger.allowed.push(node.id);

@@ -176,8 +176,7 @@ impl Found {
             media_type: content_type.media_type.clone(),
             charset: content_type.charset.clone(),
             coding,
-            size: None,
-            raw_offset: None,
+            ..Object::default()
         }
     }
 }

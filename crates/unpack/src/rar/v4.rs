@@ -5,7 +5,7 @@
 //! ```
 //! A wrong checksum is a finding; the header is read all the same, as long as its length makes sense.
 
-use stream::Object;
+use stream::{Entry, Object};
 use zlib_rs::crc32::crc32;
 
 use super::{Compression, ENCRYPTED, HEADER, METHOD, SPLIT, Solid};
@@ -116,7 +116,13 @@ impl Headers {
             true => Content::Packed { packed: Some(file.packed), size },
             false => Content::Raw(file.packed),
         };
-        let object = Object { name: Some(name), size, ..Object::default() };
+        let entry = Entry {
+            packed: Some(file.packed),
+            size: Some(file.size),
+            encrypted: file.flags & FILE_ENCRYPTED != 0,
+            crc32: Some(file.crc),
+        };
+        let object = Object { name: Some(name), size, entry: Some(entry), ..Object::default() };
         let check = if understood { Check::crc32(file.crc) } else { Check::None };
         Record::Member(header.len(), Member { object, content, check })
     }

@@ -5,7 +5,7 @@
 //! ```
 //! `v` is a number in groups of seven bits, the lowest first. A wrong CRC is a finding; the header is read all the same.
 
-use stream::Object;
+use stream::{Entry, Object};
 use zlib_rs::crc32::crc32;
 
 use super::{Compression, ENCRYPTED, HEADER, METHOD, SPLIT, Solid};
@@ -142,7 +142,13 @@ impl Headers {
         };
         let has_check = understood && file.flags & HAS_CRC != 0;
         let name = name::utf8_lossy(&file.name[..file.name.len().min(self.name_bytes_max)]);
-        let object = Object { name: Some(name), size, ..Object::default() };
+        let entry = Entry {
+            packed: Some(block.data),
+            size: (file.flags & SIZE_UNKNOWN == 0).then_some(file.size),
+            encrypted,
+            crc32: (file.flags & HAS_CRC != 0).then_some(file.crc),
+        };
+        let object = Object { name: Some(name), size, entry: Some(entry), ..Object::default() };
         let check = if has_check { Check::crc32(file.crc) } else { Check::None };
         Some(Record::Member(block.length, Member { object, content, check }))
     }

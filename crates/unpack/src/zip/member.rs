@@ -146,6 +146,12 @@ impl Member {
                 name: self.name.take(),
                 size: length_is_known.then_some(told),
                 raw_offset: is_raw.then_some(place.at),
+                entry: Some(stream::Entry {
+                    packed: length,
+                    size: length_is_known.then_some(self.header.uncompressed),
+                    encrypted: self.header.is_encrypted(),
+                    crc32: length_is_known.then_some(self.header.crc),
+                }),
                 ..Object::default()
             }),
         ))
