@@ -10,6 +10,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod clamd;
+pub mod imap;
 mod line;
 pub mod milter;
 pub mod pop3;

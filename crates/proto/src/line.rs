@@ -28,6 +28,11 @@ impl LineBuffer {
         self.overflow
     }
 
+    /// Whether nothing of a line has come.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && !self.overflow
+    }
+
     /// Takes bytes of `input` up to the end of a line, and returns how many.
     pub fn take(&mut self, input: &[u8], bytes_max: usize) -> (usize, Line) {
         let end = memchr(b'\n', input).map(|at| at + 1);

@@ -6,9 +6,11 @@ use std::path::Path;
 #[test]
 fn every_seed_passes_its_fuzz_body() {
     type Body = fn(&[u8]);
-    let bodies: [(&str, Body); 7] = [
+    let bodies: [(&str, Body); 9] = [
         ("proto_smtp_server", proto::smtp::fuzz_server),
         ("proto_smtp_client", proto::smtp::fuzz_client),
+        ("proto_imap_server", proto::imap::fuzz_server),
+        ("proto_imap_client", proto::imap::fuzz_client),
         ("proto_clamd_server", proto::clamd::fuzz_server),
         ("proto_milter_server", proto::milter::fuzz_server),
         ("proto_proxy_read", proto::proxy::fuzz_read),

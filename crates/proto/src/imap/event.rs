@@ -1,0 +1,85 @@
+//! What a server says, as it is told.
+
+use alloc::vec::Vec;
+
+use super::section::Section;
+use super::server::Message;
+
+/// What the server said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientEvent {
+    /// Nothing to tell.
+    Idle,
+    /// It asks to go on: a challenge, or leave to send what was announced.
+    Continue(Vec<u8>),
+    /// A status.
+    Status(Status),
+    /// All that it offers.
+    Capability(Vec<Vec<u8>>),
+    /// A response that passes begins like this.
+    Data(Vec<u8>),
+    /// A FETCH response about the message with this number begins.
+    Fetch(u32),
+    /// An item of it that passes: its name. Its value follows.
+    Item(Vec<u8>),
+    /// The message's UID.
+    Uid(u32),
+    /// An item with content: its name, and its size unless it is NIL.
+    Section(Section, Option<Message>),
+    /// The bytes taken pass as they stand.
+    Pass,
+    /// The bytes taken are content.
+    Content,
+    /// Content that came in quotes, all of it.
+    Quoted(Vec<u8>),
+    /// The response is complete.
+    End,
+    /// It speaks no IMAP, or out of turn: the connection is of no more use.
+    Broken(&'static str),
+}
+
+/// A status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// Whether it answers the command in flight.
+    pub tagged: bool,
+    /// How it stands.
+    pub kind: Kind,
+    /// What stands in brackets.
+    pub code: Vec<u8>,
+    /// What follows.
+    pub text: Vec<u8>,
+}
+
+/// How it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Well.
+    Ok,
+    /// Not done.
+    No,
+    /// Not understood.
+    Bad,
+    /// It ends.
+    Bye,
+    /// Nobody has to log in.
+    Preauth,
+}
+
+impl Kind {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Ok => "OK",
+            Kind::No => "NO",
+            Kind::Bad => "BAD",
+            Kind::Bye => "BYE",
+            Kind::Preauth => "PREAUTH",
+        }
+    }
+
+    pub(super) fn parse(word: &[u8]) -> Option<Kind> {
+        let all = [Kind::Ok, Kind::No, Kind::Bad, Kind::Bye, Kind::Preauth];
+        all.into_iter().find(|kind| word.eq_ignore_ascii_case(kind.name().as_bytes()))
+    }
+}

@@ -1,0 +1,129 @@
+//! Fuzz bodies of both halves.
+
+use alloc::vec::Vec;
+
+use super::{Client, ClientEvent, Command, Config, Fetch, Server, ServerEvent, Verb};
+
+/// Fuzz body: a client that says anything, cut anyhow. The events must not depend on the cut, and every command that
+/// passes is as many lines as it has literals, and one more.
+pub fn fuzz_server(data: &[u8]) {
+    let Some((&seed, data)) = data.split_first() else { return };
+    assert_eq!(serve(data, usize::MAX >> 1), serve(data, 1 + usize::from(seed) % 13), "the events depend on the cut");
+}
+
+/// All events but content, and the content.
+fn serve(data: &[u8], piece: usize) -> (Vec<ServerEvent>, Vec<u8>) {
+    let mut server = Server::new(Config::default(), 0);
+    let (mut events, mut content) = (Vec::new(), Vec::new());
+    for piece in data.chunks(piece) {
+        let mut at = 0;
+        loop {
+            let (taken, event) = server.step(0, &piece[at..]);
+            let run = &piece[at..at + taken];
+            at += taken;
+            match &event {
+                ServerEvent::Idle if at == piece.len() => break,
+                ServerEvent::Idle => assert!(taken > 0, "the half waits for nobody"),
+                ServerEvent::Content => {
+                    content.extend_from_slice(run);
+                    continue;
+                }
+                ServerEvent::Closed => return (events, content),
+                _ => {}
+            }
+            decide(&mut server, &event, events.len());
+            if event != ServerEvent::Idle {
+                events.push(event);
+            }
+        }
+    }
+    (events, content)
+}
+
+/// What a host would do, one way or another.
+fn decide(server: &mut Server, event: &ServerEvent, number: usize) {
+    match event {
+        ServerEvent::Command(command) => {
+            check(command);
+            match command.verb {
+                Verb::Authenticate => server.challenge(b""),
+                Verb::Idle => server.idle(b""),
+                _ => server.resume(),
+            }
+        }
+        ServerEvent::Append(..) | ServerEvent::Message(..) => {
+            if !number.is_multiple_of(3) {
+                server.accept();
+            } else if server.refuse() {
+                server.resume();
+            }
+        }
+        ServerEvent::AppendEnd(_) | ServerEvent::Wrong(..) | ServerEvent::Response(_) | ServerEvent::Done => {
+            server.resume();
+        }
+        ServerEvent::Idle | ServerEvent::Content | ServerEvent::Closed => {}
+    }
+    server.sent();
+}
+
+fn check(command: &Command) {
+    let mut client = Client::new();
+    client.command(command);
+    let literals = command.pieces.iter().filter(|piece| matches!(piece, super::Piece::Literal { .. })).count();
+    for _ in 0..literals {
+        assert!(client.outbox().ends_with(b"}\r\n"), "a literal that is not announced");
+        client.sent();
+        let mut taken = 0;
+        while taken < 4 {
+            taken += client.step(&b"+ \r\n"[taken..]).0;
+        }
+    }
+    assert!(client.outbox().ends_with(b"\r\n"));
+    if literals == 0 {
+        assert_eq!(client.outbox().iter().filter(|byte| matches!(byte, b'\r' | b'\n')).count(), 2);
+    }
+    if command.verb == Verb::Fetch
+        && let Ok(fetch) = Fetch::parse(command)
+    {
+        let again = Fetch::parse(&Command::fetch(&fetch)).expect("what is written can be read");
+        assert_eq!(again.sections, fetch.sections);
+    }
+}
+
+/// Fuzz body: a server that answers anything, cut anyhow.
+pub fn fuzz_client(data: &[u8]) {
+    let Some((&seed, data)) = data.split_first() else { return };
+    assert_eq!(ask(data, usize::MAX >> 1), ask(data, 1 + usize::from(seed) % 13), "the events depend on the cut");
+}
+
+/// All events but runs, and these.
+fn ask(data: &[u8], piece: usize) -> (Vec<ClientEvent>, Vec<u8>) {
+    let mut client = Client::new();
+    let command = Command::parse(b"a FETCH 1 BODY[]").expect("a command");
+    let (mut events, mut runs) = (Vec::new(), Vec::new());
+    client.command(&command);
+    for piece in data.chunks(piece) {
+        let mut at = 0;
+        loop {
+            let (taken, event) = client.step(&piece[at..]);
+            let run = &piece[at..at + taken];
+            at += taken;
+            match &event {
+                ClientEvent::Idle if at == piece.len() => break,
+                ClientEvent::Idle => {}
+                ClientEvent::Pass | ClientEvent::Content => runs.extend_from_slice(run),
+                ClientEvent::Broken(_) => {
+                    events.push(event);
+                    return (events, runs);
+                }
+                ClientEvent::Status(status) if status.tagged => {
+                    events.push(event);
+                    client.command(&command);
+                    client.sent();
+                }
+                _ => events.push(event),
+            }
+        }
+    }
+    (events, runs)
+}

@@ -1,0 +1,103 @@
+//! Runs of a response that stay as they stand: text, quoted strings and literals, up to the end of a value or of a line.
+//!
+//! Nothing is kept. A quoted string without an end, a literal that is none, a NUL and parentheses that do not match are
+//! faults: readers could disagree about where such a response ends.
+
+/// Parentheses within parentheses.
+const DEPTH_MAX: u32 = 1_000;
+
+/// Within a run of text and literals.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Run {
+    depth: u32,
+    mode: Mode,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Mode {
+    #[default]
+    Plain,
+    Quoted,
+    Escaped,
+    /// `{`, and these digits.
+    Digits {
+        value: u64,
+        count: u32,
+    },
+    /// `}`, and whether the carriage return has come.
+    Announced {
+        len: u64,
+        after_cr: bool,
+    },
+    Literal(u64),
+}
+
+/// Where a run stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// With the input.
+    Input,
+    /// In front of a blank or a parenthesis at the top.
+    ItemEnd,
+    /// In front of the line end.
+    LineEnd,
+}
+
+impl Run {
+    /// Takes text and literals up to a stop.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn take(&mut self, input: &[u8], items: bool) -> Result<(usize, Stop), &'static str> {
+        let mut at = 0;
+        while let Some(&byte) = input.get(at) {
+            if let Mode::Literal(left) = self.mode {
+                let count = usize::try_from(left).unwrap_or(usize::MAX).min(input.len() - at);
+                at += count;
+                let left = left - count as u64;
+                self.mode = if left == 0 { Mode::Plain } else { Mode::Literal(left) };
+                continue;
+            }
+            match self.look(byte, items)? {
+                Stop::Input => at += 1,
+                stop => return Ok((at, stop)),
+            }
+        }
+        Ok((at, Stop::Input))
+    }
+
+    fn look(&mut self, byte: u8, items: bool) -> Result<Stop, &'static str> {
+        self.mode = match (self.mode, byte) {
+            (_, 0) => return Err("a NUL"),
+            (Mode::Plain, b'\r' | b'\n') => return Ok(Stop::LineEnd),
+            (Mode::Plain, b' ' | b')') if items && self.depth == 0 => return Ok(Stop::ItemEnd),
+            (Mode::Plain, b'"') => Mode::Quoted,
+            (Mode::Plain, b'{') => Mode::Digits { value: 0, count: 0 },
+            (Mode::Plain, b'(') => {
+                self.depth += 1;
+                if self.depth > DEPTH_MAX {
+                    return Err("too many parentheses");
+                }
+                Mode::Plain
+            }
+            (Mode::Plain, b')') => {
+                self.depth = self.depth.checked_sub(1).ok_or("a parenthesis too many")?;
+                Mode::Plain
+            }
+            (Mode::Plain, _) => Mode::Plain,
+            (Mode::Quoted | Mode::Escaped, b'\r' | b'\n') => return Err("a quoted string without an end"),
+            (Mode::Quoted, b'"') => Mode::Plain,
+            (Mode::Quoted, b'\\') => Mode::Escaped,
+            (Mode::Quoted | Mode::Escaped, _) => Mode::Quoted,
+            (Mode::Digits { value, count }, b'0'..=b'9') if count < 18 => {
+                Mode::Digits { value: value * 10 + u64::from(byte - b'0'), count: count + 1 }
+            }
+            (Mode::Digits { value, count: 1.. }, b'}') => Mode::Announced { len: value, after_cr: false },
+            (Mode::Announced { len, after_cr: false }, b'\r') => Mode::Announced { len, after_cr: true },
+            (Mode::Announced { len: 0, .. }, b'\n') => Mode::Plain,
+            (Mode::Announced { len, .. }, b'\n') => Mode::Literal(len),
+            _ => return Err("not a literal"),
+        };
+        Ok(Stop::Input)
+    }
+}
