@@ -43,6 +43,10 @@ pub enum Command {
     Explain(Explain),
     /// Check a configuration and the signatures that it names.
     Check(Check),
+    /// Write the rules that send other servers' connections to transparent listeners.
+    ///
+    /// A table of nftables of its own, and for TPROXY a rule and a table of routes. Exit status: 0 done, 2 an error.
+    Intercept(Intercept),
     /// Look at what was put into quarantine, send it on, or delete it.
     ///
     /// Exit status: 0 done, 1 something could not be done or nothing was meant, 2 an error.
@@ -267,6 +271,28 @@ pub struct Check {
     /// Say what holds for a mail from this client.
     #[arg(long, value_name = "ADDRESS")]
     pub client: Option<IpAddr>,
+}
+
+/// `sluice intercept`
+#[derive(Debug, Args)]
+pub struct Intercept {
+    /// The configuration.
+    #[arg(short, long, global = true, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: InterceptCommand,
+}
+
+/// What can be done with the rules.
+#[derive(Debug, Subcommand)]
+pub enum InterceptCommand {
+    /// Print them, as `nft -f` takes them; what `ip` is told besides stands in comments.
+    Print,
+    /// Put them in force, in place of those that are.
+    Install,
+    /// Remove them: connections go straight to their servers again.
+    Remove,
 }
 
 /// `sluice quarantine`

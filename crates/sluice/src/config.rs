@@ -4,6 +4,7 @@
 //! settings (`docs/configuration.md`) describes what stands here.
 
 mod forward;
+mod interception;
 mod network;
 mod notices;
 mod policy;
@@ -22,6 +23,7 @@ use stream::Limits;
 use crate::clamd_settings::ClamdSettings;
 use crate::update_settings::UpdateSettings;
 pub use forward::{Forward, Scheme};
+pub use interception::{Interception, Transparent};
 pub use network::Network;
 pub use notices::NoticeSettings;
 pub use policy::{Attachment, MailRule, Parties};
@@ -48,6 +50,8 @@ pub struct Config {
     pub log: Log,
     /// Certificates, and what is spoken.
     pub tls: Tls,
+    /// What is sent to transparent listeners.
+    pub intercept: Interception,
     /// Where signatures are fetched from.
     pub update: UpdateSettings,
     /// The door that speaks clamd's protocol.
@@ -161,6 +165,14 @@ pub struct Listener {
     /// Where mail goes, or comes from.
     #[serde(default)]
     pub forward: Forward,
+    /// How connections come that were meant for somebody else, and go there: `redirect` or `tproxy`.
+    pub transparent: Option<Transparent>,
+    /// The ports whose connections are sent here; without any, those of the protocol.
+    #[serde(default)]
+    pub intercepts: Vec<u16>,
+    /// Whether servers see the client's address in place of ours.
+    #[serde(default)]
+    pub keep_source: bool,
     /// TLS with clients: `off`, `offer`, `require` or `implicit`.
     #[serde(default)]
     pub tls: ListenerTls,
@@ -273,6 +285,7 @@ impl Default for Config {
             metrics: Metrics::default(),
             log: Log::default(),
             tls: Tls::default(),
+            intercept: Interception::default(),
             update: UpdateSettings::default(),
             clamd: ClamdSettings::default(),
             quarantine: QuarantineSettings::default(),
@@ -388,7 +401,8 @@ impl Config {
     /// # Errors
     /// As [`Config::read`].
     pub fn parse(text: &str, name: &str) -> Result<Config, Error> {
-        let config: Config = toml::from_str(text).map_err(|error| Error::at(name, text, &error))?;
+        let mut config: Config = toml::from_str(text).map_err(|error| Error::at(name, text, &error))?;
+        config.listeners.iter_mut().for_each(Listener::aim);
         config.check().map_err(|reason| Error(format!("{name}: {reason}")))?;
         Ok(config)
     }
@@ -409,6 +423,7 @@ impl Config {
             if self.listeners[..index].iter().any(same) {
                 return Err(format!("{place}: the address is used twice"));
             }
+            self.check_interception(index).map_err(|reason| format!("{place}: {reason}"))?;
             self.check_tls(listener).map_err(|reason| format!("{place}: {reason}"))?;
             listener.check_forward().map_err(|reason| format!("{place}: {reason}"))?;
             self.check_rules(listener).map_err(|reason| format!("{place}: {reason}"))?;
@@ -424,6 +439,7 @@ impl Config {
                 return Err(format!("{place}: on_late_tag is \"reject\" or \"pass\""));
             }
         }
+        self.intercept.check()?;
         self.clamd.check()?;
         self.notices.check()?;
         self.check_attachments()?;

@@ -12,6 +12,7 @@ mod database;
 mod database_command;
 mod examine;
 mod explain;
+mod intercept;
 mod log_command;
 mod manual;
 mod quarantine;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Scan(args) => scan_command::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Intercept(args) => intercept::run(&args),
         Command::Quarantine(args) => quarantine::command::run(&args),
         Command::Log(args) => log_command::run(&args),
         Command::Database(args) => database_command::run(&args),

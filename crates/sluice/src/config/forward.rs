@@ -12,6 +12,8 @@ pub enum Forward {
     /// Back to whoever asks.
     #[default]
     Caller,
+    /// To the server that the client wanted: on transparent listeners.
+    Original,
     /// A server.
     Server {
         /// What it speaks.
@@ -67,14 +69,14 @@ impl Forward {
     pub const fn takes_mail(&self) -> bool {
         match self {
             Forward::Server { scheme, .. } => matches!(scheme, Scheme::Smtp | Scheme::Smtps | Scheme::Lmtp),
-            Forward::LmtpSocket(_) | Forward::Maildir(_) | Forward::Discard => true,
+            Forward::Original | Forward::LmtpSocket(_) | Forward::Maildir(_) | Forward::Discard => true,
             Forward::Caller => false,
         }
     }
 
     /// Whether mail can be got from it by POP3.
     pub const fn speaks_pop3(&self) -> bool {
-        matches!(self, Forward::Server { scheme: Scheme::Pop3 | Scheme::Pop3s, .. })
+        matches!(self, Forward::Original | Forward::Server { scheme: Scheme::Pop3 | Scheme::Pop3s, .. })
     }
 
     /// The host of a server, without the port and without brackets.
@@ -114,6 +116,7 @@ impl fmt::Display for Forward {
             Forward::Maildir(path) => write!(f, "maildir:{}", path.display()),
             Forward::Discard => write!(f, "discard:"),
             Forward::Caller => write!(f, "replies"),
+            Forward::Original => write!(f, "whom it was meant for"),
         }
     }
 }

@@ -15,6 +15,11 @@ pub struct Network {
 }
 
 impl Network {
+    /// Whether its addresses are those of IPv4.
+    pub const fn is_ipv4(&self) -> bool {
+        self.address.is_ipv4()
+    }
+
     /// Whether an address lies in it. An IPv4 address that is written as one of IPv6 counts as what it is.
     pub fn holds(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {

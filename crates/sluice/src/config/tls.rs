@@ -136,10 +136,18 @@ impl<'de> Deserialize<'de> for Verify {
 }
 
 impl Listener {
+    /// Whether TLS with the next hop begins with the connection.
+    pub fn forwards_implicitly(&self) -> bool {
+        match &self.forward {
+            Forward::Server { scheme, .. } => scheme.is_implicit_tls(),
+            Forward::Original => self.tls == ListenerTls::Implicit,
+            _ => false,
+        }
+    }
+
     /// Whether TLS with the next hop is certain.
     pub fn forwards_in_tls(&self) -> bool {
-        let implicit = matches!(&self.forward, Forward::Server { scheme, .. } if scheme.is_implicit_tls());
-        implicit || self.forward_tls == ForwardTls::Require
+        self.forwards_implicitly() || self.forward_tls == ForwardTls::Require
     }
 
     /// How the next hop proves who it is.
@@ -159,7 +167,7 @@ impl Config {
         {
             return Err("forward_verify needs forward_tls = \"require\"".into());
         }
-        if listener.forwards_in_tls() && !matches!(listener.forward, Forward::Server { .. }) {
+        if listener.forwards_in_tls() && !matches!(listener.forward, Forward::Server { .. } | Forward::Original) {
             return Err(format!("{} has no TLS", listener.forward));
         }
         Ok(())

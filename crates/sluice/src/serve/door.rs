@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::hop::Route;
-use crate::config::{Listener, Tls};
+use super::stream::set_transparent;
+use crate::config::{Listener, Tls, Transparent, Verify};
 
 /// A listener with its settings. After a reload there is a new one for the same sockets.
 pub struct Door {
@@ -31,10 +32,11 @@ impl Door {
     /// When the address cannot be had, or the next hop cannot be spoken to as it should; the message says which.
     pub fn open(listener: Listener, tls: &Tls, threads: usize) -> Result<Door, String> {
         let failed = |error| format!("cannot listen on {}: {error}", listener.address);
-        let mut sockets = vec![bind(listener.address).map_err(failed)?];
+        let transparent = listener.transparent == Some(Transparent::Tproxy);
+        let mut sockets = vec![open(listener.address, transparent).map_err(failed)?];
         let address = sockets[0].local_addr().map_err(failed)?;
         for _ in 1..threads {
-            sockets.push(bind(address).map_err(failed)?);
+            sockets.push(open(address, transparent).map_err(failed)?);
         }
         Ok(Door {
             address,
@@ -48,21 +50,55 @@ impl Door {
     /// The same sockets with other settings.
     ///
     /// # Errors
-    /// When the next hop cannot be spoken to as it should.
+    /// When the next hop cannot be spoken to as it should, or the sockets are of another kind.
     pub fn with_settings(&self, listener: Listener, tls: &Tls) -> Result<Door, String> {
-        Ok(Door {
-            route: Route::new(&listener, tls)?.or_known(&self.route),
-            listener,
-            address: self.address,
-            sockets: self.sockets.clone(),
-            gate: self.gate.clone(),
-        })
+        if listener.transparent != self.listener.transparent {
+            return Err(format!("listener {}: transparent is changed by a restart only", self.address));
+        }
+        let route = Route::new(&listener, tls)?.or_known(&self.route);
+        Ok(self.with(listener, route))
+    }
+
+    /// The door as a client finds it who wanted to go to `server`.
+    ///
+    /// # Errors
+    /// When what is spoken here is spoken with no server.
+    pub fn towards(&self, server: SocketAddr, client: SocketAddr) -> std::io::Result<Door> {
+        let forward = self.listener.towards_server(server).ok_or(std::io::ErrorKind::Unsupported)?;
+        let source = self.listener.keep_source.then(|| client.ip());
+        let route = self.route.towards(&forward, source);
+        let listener = Listener { forward, ..self.listener.clone() };
+        Ok(self.with(listener, route))
+    }
+
+    /// The door as a client finds it who has asked for `name` in its handshake: so is the server, unless the
+    /// configuration knows its name.
+    pub fn asked_for(self: Arc<Door>, name: Option<&str>) -> Arc<Door> {
+        let known = matches!(self.listener.forward_verify, Some(Verify::Name(Some(_))));
+        match name {
+            Some(name) if self.route.is_private && !known => {
+                Arc::new(self.with(self.listener.clone(), self.route.for_name(name)))
+            }
+            _ => self,
+        }
+    }
+
+    fn with(&self, listener: Listener, route: Route) -> Door {
+        Door { listener, address: self.address, sockets: self.sockets.clone(), gate: self.gate.clone(), route }
     }
 }
 
 /// One socket of several on the same address: the kernel spreads connections over the event loops.
 pub fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    open(address, false)
+}
+
+/// The same, which may take connections that were meant for other addresses.
+fn open(address: SocketAddr, transparent: bool) -> std::io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if transparent {
+        set_transparent(&socket, address.is_ipv4())?;
+    }
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;

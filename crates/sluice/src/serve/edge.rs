@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,11 +17,10 @@ use tokio::time::timeout;
 use super::door::{Door, Refusal, Ticket};
 use super::hop::{Hop, Leases};
 use super::metrics::Page;
-use super::session::Session;
 use super::site::Site;
 use super::stream::Stream;
 use super::systemd::Beat;
-use super::{Control, clamd, metrics, milter, pop3, relay};
+use super::{Control, clamd, intercept, metrics, milter, pop3, relay, session};
 use crate::config::{ListenerTls, Protocol};
 
 /// What the sessions of one event loop share.
@@ -138,6 +138,18 @@ impl Edge {
         metrics.text()
     }
 
+    /// The door with the way that a connection takes from it.
+    fn aim(&self, door: Arc<Door>, stream: &TcpStream, client: SocketAddr) -> io::Result<Arc<Door>> {
+        let Some(how) = door.listener.transparent else { return Ok(door) };
+        let site = self.site.borrow();
+        let server = intercept::destination(how, stream, site.doors.iter().map(|door| &**door));
+        let door = server.and_then(|server| door.towards(server, client));
+        door.map(Arc::new).inspect_err(|error| {
+            site.metrics.sessions_refused_total.add(1);
+            tracing::warn!(%client, %error, "a connection was not intercepted");
+        })
+    }
+
     /// The door at an address, with the settings in force.
     fn door(&self, address: SocketAddr) -> Option<Arc<Door>> {
         self.site.borrow().doors.iter().find(|door| door.address == address).cloned()
@@ -154,7 +166,7 @@ fn resident_bytes() -> u64 {
 /// Learns what the next hop offers, before the first client asks.
 async fn probe(edge: Rc<Edge>, door: Arc<Door>) {
     let hostname = edge.site.borrow().config.hostname.clone();
-    Hop::probe(&door.route, &hostname, &edge.leases).await;
+    let _ = Hop::probe(&door.route, &hostname, &edge.leases).await;
 }
 
 async fn accept(edge: Rc<Edge>, socket: TcpListener, address: SocketAddr) {
@@ -168,8 +180,11 @@ async fn accept(edge: Rc<Edge>, socket: TcpListener, address: SocketAddr) {
                 continue;
             }
         };
+        // On a socket for both versions of IP, IPv4 looks like IPv6.
+        let client = SocketAddr::new(client.ip().to_canonical(), client.port());
         let Some(door) = edge.door(address) else { return };
-        if door.listener.proxy_from.contains(&client.ip().to_canonical()) {
+        let Ok(door) = edge.aim(door, &stream, client) else { continue };
+        if door.listener.proxy_from.contains(&client.ip()) {
             tokio::task::spawn_local(admit_behind(edge.clone(), door, stream, client));
         } else {
             admit(&edge, door, stream, client);
@@ -209,7 +224,7 @@ fn admit(edge: &Rc<Edge>, door: Arc<Door>, stream: TcpStream, client: SocketAddr
 fn begin(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
     match door.listener.protocol {
         Protocol::Smtp | Protocol::Lmtp => {
-            tokio::task::spawn_local(Session::new(edge, door, client, ticket).run(stream));
+            tokio::task::spawn_local(session::run(edge, door, client, ticket, stream));
         }
         Protocol::Pop3 => {
             tokio::task::spawn_local(pop3::run(edge, door, client, ticket, stream));

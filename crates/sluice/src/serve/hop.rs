@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -10,6 +12,7 @@ use proto::smtp::{Extensions, MailFrom, Protocol, RcptTo, Reply};
 
 use super::maildir::Delivery;
 use super::smtp_hop::{Peer, SmtpHop};
+use super::stream::Stream;
 use super::tls::Connector;
 use crate::config::{Forward, Listener, Scheme, Tls};
 
@@ -62,9 +65,13 @@ impl Hop {
     }
 
     /// Learns what a hop offers, if it is a server.
-    pub async fn probe(route: &Route, hostname: &str, leases: &Leases) {
-        if let Some((address, protocol)) = route.server() {
-            SmtpHop::probe(&address, protocol, route, hostname, leases).await;
+    ///
+    /// # Errors
+    /// Why it cannot be spoken to, as a client is told.
+    pub async fn probe(route: &Route, hostname: &str, leases: &Leases) -> Result<(), Reply> {
+        match route.server() {
+            Some((address, protocol)) => SmtpHop::probe(&address, protocol, route, hostname, leases).await,
+            None => Ok(()),
         }
     }
 
@@ -176,6 +183,10 @@ pub struct Route {
     pub facts: Arc<HopFacts>,
     /// Connections that may be exchanged have the same: where they go and what was asked of them.
     pub key: String,
+    /// Whether it is one client's alone, so that no connection over it serves another.
+    pub is_private: bool,
+    /// The address that the server is to see in place of ours.
+    source: Option<IpAddr>,
 }
 
 impl Route {
@@ -190,7 +201,38 @@ impl Route {
             connector: Connector::new(listener, tls)?,
             facts: Arc::default(),
             key: format!("{forward} {forward_tls:?} {:?}", listener.verify()),
+            is_private: false,
+            source: None,
         })
+    }
+
+    /// The way of one client to the server that it wanted.
+    pub fn towards(&self, forward: &Forward, source: Option<IpAddr>) -> Route {
+        Route {
+            connector: self.connector.for_name(forward.host().unwrap_or_default()),
+            forward: forward.clone(),
+            facts: Arc::default(),
+            key: format!("{forward} {}", self.key),
+            is_private: true,
+            source,
+        }
+    }
+
+    /// The same way, where the server is asked for by this name.
+    pub fn for_name(&self, name: &str) -> Route {
+        let (forward, facts, key) = (self.forward.clone(), self.facts.clone(), self.key.clone());
+        Route { connector: self.connector.for_name(name), forward, facts, key, ..*self }
+    }
+
+    /// Connects to the server at its end.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or not from where it is to be.
+    pub async fn dial(&self, address: &str) -> io::Result<Stream> {
+        match (self.source, address.parse::<SocketAddr>()) {
+            (Some(source), Ok(server)) => Stream::connect_from(source, server).await,
+            _ => Stream::connect(address).await,
+        }
     }
 
     /// The same, with what is known already where it leads to the same hop.
@@ -242,7 +284,7 @@ impl HopFacts {
 }
 
 /// Connections that have finished a message and wait for the next, for each hop of this event loop.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Leases(Rc<RefCell<HashMap<String, Vec<SmtpHop>>>>);
 
 /// Idle connections kept to one hop by one event loop.

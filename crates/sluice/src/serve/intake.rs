@@ -187,7 +187,7 @@ impl Intake {
         verdict: &Verdict,
         action: Action,
     ) -> Vec<Reply> {
-        let leases = &session.edge.leases;
+        let leases = &session.leases;
         let refusal = match action {
             Action::Reject => Some(self.refusal(verdict)),
             Action::Quarantine => Some(self.quarantine(session, transaction, verdict).await),
@@ -287,14 +287,14 @@ impl Intake {
         if due.is_empty() {
             return;
         }
-        let (edge, door, id) = (session.edge.clone(), session.door.clone(), self.id.clone());
+        let (leases, door, id) = (session.leases.clone(), session.door.clone(), self.id.clone());
         tokio::task::spawn_local(async move {
             let hostname = &site.config.hostname;
             let peer = Peer { address: [127, 0, 0, 1].into(), hello: hostname, xforward: &[], lmtp: false };
             for Notice { rcpt, text } in due {
                 let null = MailFrom { smtputf8: rcpt.path.needs_utf8(), ..MailFrom::default() };
-                let leased = Hop::lease(&door.route, hostname, &edge.leases, &null, &rcpt, &peer).await;
-                let reply = send_notice(leased, &text, &edge.leases).await;
+                let leased = Hop::lease(&door.route, hostname, &leases, &null, &rcpt, &peer).await;
+                let reply = send_notice(leased, &text, &leases).await;
                 if reply.is_positive() {
                     site.metrics.notices_sent_total.add(1);
                 } else {

@@ -15,6 +15,7 @@ mod door;
 mod edge;
 pub mod hop;
 mod intake;
+mod intercept;
 mod known;
 mod log;
 mod maildir;

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::door::{Door, Ticket};
 use super::edge::Edge;
-use super::hop::Hop;
+use super::hop::{Hop, Leases};
 use super::intake::Intake;
 use super::message::{self, new_id};
 use super::smtp_hop::Peer;
@@ -45,6 +45,8 @@ pub struct Session {
     pub(super) hello: String,
     pub(super) extended: bool,
     pub(super) encrypted: bool,
+    /// Connections to the next hop that wait for their next transaction.
+    pub(super) leases: Leases,
     xforward: Vec<(String, String)>,
     _ticket: Ticket,
     server: Server,
@@ -69,9 +71,55 @@ pub struct Transaction {
     pub hop: Option<Hop>,
 }
 
+/// Runs a session from its first byte to its last.
+pub async fn run(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
+    let metrics = edge.site.borrow().metrics.clone();
+    metrics.sessions_open.add(1);
+    if let Err(error) = admit(edge, door, client, ticket, stream).await {
+        tracing::debug!(%client, %error, "session not begun");
+    }
+    metrics.sessions_open.sub(1);
+}
+
+/// Shakes hands where that comes first. A client that wanted to go to a server is greeted when the server has greeted.
+async fn admit(
+    edge: Rc<Edge>,
+    mut door: Arc<Door>,
+    client: SocketAddr,
+    ticket: Ticket,
+    mut stream: Stream,
+) -> std::io::Result<()> {
+    if door.listener.tls == ListenerTls::Implicit {
+        stream = secure(&edge, client, stream).await?;
+        door = door.asked_for(stream.server_name());
+    }
+    let mut leases = edge.leases.clone();
+    if door.route.is_private {
+        leases = Leases::default();
+        let hostname = edge.site.borrow().config.hostname.clone();
+        if let Err(reply) = Hop::probe(&door.route, &hostname, &leases).await {
+            let farewell = format!("421 4.4.1 {}\r\n", reply.text);
+            timeout(REPLY_WAIT, stream.write_all(farewell.as_bytes())).await??;
+            stream.close().await;
+            return Ok(());
+        }
+    }
+    let encrypted = stream.is_encrypted();
+    Session { leases, encrypted, ..Session::new(edge, door, client, ticket) }.run(stream).await;
+    Ok(())
+}
+
+/// Shakes hands with a client.
+async fn secure(edge: &Edge, client: SocketAddr, stream: Stream) -> std::io::Result<Stream> {
+    let tls = edge.site.borrow().tls.clone();
+    let tls = tls.ok_or_else(|| std::io::Error::other("no certificate any more"))?;
+    let secured = stream.accept_tls(tls).await;
+    secured.inspect_err(|error| tracing::debug!(%client, %error, "handshake failed"))
+}
+
 impl Session {
     /// A session that was let in.
-    pub fn new(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket) -> Session {
+    fn new(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket) -> Session {
         let hostname = edge.site.borrow().config.hostname.clone();
         let listener = &door.listener;
         let config = smtp::Config {
@@ -85,8 +133,8 @@ impl Session {
             recipients_max: listener.recipients_max,
             ..smtp::Config::default()
         };
-        edge.site.borrow().metrics.sessions_open.add(1);
         Session {
+            leases: edge.leases.clone(),
             edge,
             door,
             client,
@@ -104,7 +152,7 @@ impl Session {
     }
 
     /// Runs the session to its end.
-    pub async fn run(mut self, stream: Stream) {
+    async fn run(mut self, stream: Stream) {
         tracing::debug!(client = %self.client, "session begins");
         let outcome = self.converse(stream).await;
         if let Some(transaction) = self.transaction.take() {
@@ -116,9 +164,6 @@ impl Session {
     }
 
     async fn converse(&mut self, mut stream: Stream) -> std::io::Result<()> {
-        if self.door.listener.tls == ListenerTls::Implicit {
-            stream = self.secure(stream).await?;
-        }
         let mut input = Vec::new();
         let mut at = 0;
         let mut content = Window::with_capacity(smtp::LineReader::ROOM_MIN);
@@ -170,11 +215,7 @@ impl Session {
 
     /// Shakes hands. What the client has told before counts no more.
     async fn secure(&mut self, stream: Stream) -> std::io::Result<Stream> {
-        let tls = self.edge.site.borrow().tls.clone();
-        let tls = tls.ok_or_else(|| std::io::Error::other("no certificate any more"))?;
-        let secured = stream.accept_tls(tls).await;
-        let secured =
-            secured.inspect_err(|error| tracing::debug!(client = %self.client, %error, "handshake failed"))?;
+        let secured = secure(&self.edge, self.client, stream).await?;
         self.encrypted = true;
         self.hello.clear();
         self.xforward.clear();
@@ -228,8 +269,7 @@ impl Session {
                 };
                 let hostname = self.edge.site.borrow().config.hostname.clone();
                 let route = &self.door.route;
-                let (hop, reply) =
-                    Hop::lease(route, &hostname, &self.edge.leases, &transaction.mail, &rcpt, &peer).await;
+                let (hop, reply) = Hop::lease(route, &hostname, &self.leases, &transaction.mail, &rcpt, &peer).await;
                 transaction.hop = hop;
                 reply
             }
@@ -280,7 +320,7 @@ impl Session {
 
     async fn abandon(&self, transaction: Transaction) {
         if let Some(hop) = transaction.hop {
-            hop.abandon(&self.edge.leases).await;
+            hop.abandon(&self.leases).await;
         }
     }
 
@@ -339,12 +379,6 @@ impl Session {
     /// Milliseconds since the session began.
     fn now(&self) -> u64 {
         self.started.elapsed().as_millis() as u64
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.edge.site.borrow().metrics.sessions_open.sub(1);
     }
 }
 

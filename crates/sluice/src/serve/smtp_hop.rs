@@ -107,11 +107,20 @@ impl SmtpHop {
     }
 
     /// Speaks to the hop to learn what it offers, and keeps the connection for the first message.
-    pub async fn probe(address: &str, protocol: Protocol, route: &Route, hostname: &str, leases: &Leases) {
-        if let Ok(hop) = SmtpHop::connect(address, protocol, route, hostname).await {
-            route.facts.learn(*hop.client.extensions());
-            hop.release(leases);
-        }
+    ///
+    /// # Errors
+    /// As [`SmtpHop::lease`].
+    pub async fn probe(
+        address: &str,
+        protocol: Protocol,
+        route: &Route,
+        hostname: &str,
+        leases: &Leases,
+    ) -> Result<(), Reply> {
+        let hop = SmtpHop::connect(address, protocol, route, hostname).await?;
+        route.facts.learn(*hop.client.extensions());
+        hop.release(leases);
+        Ok(())
     }
 
     /// A connection that has been greeted, and is encrypted as the route asks for.
@@ -399,7 +408,7 @@ async fn open(address: &str, route: &Route) -> Result<Stream, Reply> {
         tracing::warn!(hop = address, %error, "next hop not reachable");
         Reply::new(451, (4, 4, 1), "The next hop cannot be reached now")
     };
-    let stream = match timeout(CONNECT_WAIT, Stream::connect(address)).await {
+    let stream = match timeout(CONNECT_WAIT, route.dial(address)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return Err(unreachable(&error)),
         Err(_) => return Err(unreachable(&"timed out")),

@@ -4,13 +4,15 @@
 //! been looked at is the caller's to throw away: it was said by nobody knows whom.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
@@ -39,6 +41,20 @@ impl Stream {
             return Ok(Stream::Unix(UnixStream::connect(address).await?));
         }
         let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Stream::Tcp(stream))
+    }
+
+    /// Connects to `server` under another's address; what comes back to it has to be brought to us by the packet filter.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or we may not do that.
+    pub async fn connect_from(source: IpAddr, server: SocketAddr) -> io::Result<Stream> {
+        let socket = Socket::new(Domain::for_address(server), Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        set_transparent(&socket, server.is_ipv4())?;
+        socket.bind(&SocketAddr::new(source, 0).into())?;
+        let stream = TcpSocket::from_std_stream(socket.into()).connect(server).await?;
         stream.set_nodelay(true)?;
         Ok(Stream::Tcp(stream))
     }
@@ -73,6 +89,17 @@ impl Stream {
         matches!(self, Stream::Tls(_))
     }
 
+    /// The name that the client has asked for in its handshake.
+    pub fn server_name(&self) -> Option<&str> {
+        match self {
+            Stream::Tls(stream) => match &**stream {
+                TlsStream::Server(stream) => stream.get_ref().1.server_name(),
+                TlsStream::Client(_) => None,
+            },
+            Stream::Tcp(_) | Stream::Unix(_) => None,
+        }
+    }
+
     /// Appends what has come already, without waiting; none if nothing has.
     pub async fn read_ready(&mut self, input: &mut Vec<u8>) -> io::Result<Option<usize>> {
         let mut read = std::pin::pin!(self.read_buf(input));
@@ -87,6 +114,12 @@ impl Stream {
     pub async fn close(mut self) {
         let _ = timeout(FAREWELL_WAIT, self.shutdown()).await;
     }
+}
+
+/// Lets a socket have addresses that are not this machine's.
+pub fn set_transparent(socket: &Socket, ipv4: bool) -> io::Result<()> {
+    let set = if ipv4 { socket.set_ip_transparent_v4(true) } else { socket.set_ip_transparent_v6(true) };
+    set.map_err(|error| io::Error::new(error.kind(), format!("not without CAP_NET_ADMIN: {error}")))
 }
 
 impl AsyncRead for Stream {

@@ -95,7 +95,9 @@ pub struct Connector {
     pub implicit: bool,
     /// What is done about STARTTLS otherwise.
     pub starttls: ForwardTls,
-    secured: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    config: Option<Arc<ClientConfig>>,
+    /// Who the hop has to be, and is asked for.
+    name: Option<ServerName<'static>>,
 }
 
 impl Connector {
@@ -104,19 +106,24 @@ impl Connector {
     /// # Errors
     /// When the authorities cannot be read, or the hop has no name that a certificate could be for.
     pub fn new(listener: &Listener, settings: &Tls) -> Result<Connector, String> {
-        let Forward::Server { scheme, .. } = &listener.forward else {
-            return Ok(Connector { implicit: false, starttls: ForwardTls::Off, secured: None });
-        };
+        if !matches!(listener.forward, Forward::Server { .. } | Forward::Original) {
+            return Ok(Connector { implicit: false, starttls: ForwardTls::Off, config: None, name: None });
+        }
         let verify = listener.verify();
         let host = match &verify {
-            Verify::Name(Some(name)) => name,
-            _ => listener.forward.host().unwrap_or_default(),
+            Verify::Name(Some(name)) => Some(name.as_str()),
+            _ => listener.forward.host(),
         };
-        let name =
-            ServerName::try_from(host.to_string()).map_err(|_| format!("{host:?} is no name for a certificate"))?;
-        let config = client(verify, settings)?;
-        let implicit = scheme.is_implicit_tls();
-        Ok(Connector { implicit, starttls: listener.forward_tls, secured: Some((config, name)) })
+        let name = host.map(|host| ServerName::try_from(host.to_string()));
+        let name = name.transpose().map_err(|_| format!("{host:?} is no name for a certificate"))?;
+        let config = Some(client(verify, settings)?);
+        Ok(Connector { implicit: listener.forwards_implicitly(), starttls: listener.forward_tls, config, name })
+    }
+
+    /// The same for a hop of this name, where that can be one.
+    pub fn for_name(&self, name: &str) -> Connector {
+        let name = ServerName::try_from(name.to_string()).ok();
+        Connector { name: name.or_else(|| self.name.clone()), ..self.clone() }
     }
 
     /// Shakes hands.
@@ -124,8 +131,10 @@ impl Connector {
     /// # Errors
     /// When it fails, or the hop does not prove who it is.
     pub async fn secure(&self, stream: Stream) -> io::Result<Stream> {
-        let Some((config, name)) = self.secured.clone() else { return Err(io::Error::other("no TLS for this hop")) };
-        stream.connect_tls(config, name).await
+        match (self.config.clone(), self.name.clone()) {
+            (Some(config), Some(name)) => stream.connect_tls(config, name).await,
+            _ => Err(io::Error::other("no TLS for this hop")),
+        }
     }
 }
 

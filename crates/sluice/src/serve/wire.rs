@@ -67,6 +67,11 @@ impl Wire {
         self.stream.as_ref().is_some_and(Stream::is_encrypted)
     }
 
+    /// As [`Stream::server_name`].
+    pub fn server_name(&self) -> Option<&str> {
+        self.stream.as_ref().and_then(Stream::server_name)
+    }
+
     fn stream(&mut self) -> io::Result<&mut Stream> {
         self.stream.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }

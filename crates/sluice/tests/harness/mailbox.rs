@@ -32,7 +32,12 @@ impl Pop3 {
 
     /// Starts it.
     pub fn start(&self) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        self.start_at("127.0.0.1:0")
+    }
+
+    /// The same at an address.
+    pub fn start_at(&self, address: &str) -> SocketAddr {
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let server = self.clone();
         std::thread::spawn(move || {

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 pub mod dovecot;
 pub mod mailbox;
+pub mod namespaces;
 pub mod postfix;
 pub mod tls;
 
@@ -406,17 +407,24 @@ struct SinkState {
     mails: Vec<Arrived>,
     unfinished: Vec<Arrived>,
     commands: Vec<String>,
+    clients: Vec<SocketAddr>,
 }
 
 impl Sink {
     pub fn start(behaviour: Behaviour) -> Sink {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Sink::at("127.0.0.1:0", behaviour)
+    }
+
+    /// The same at an address.
+    pub fn at(address: &str, behaviour: Behaviour) -> Sink {
+        let listener = TcpListener::bind(address).unwrap();
         let sink = Sink { address: listener.local_addr().unwrap(), state: Arc::default() };
         let shared = sink.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let (sink, behaviour) = (shared.clone(), behaviour.clone());
-                std::thread::spawn(move || sink.session(Wire::new(stream.unwrap()), &behaviour));
+                let (sink, behaviour, stream) = (shared.clone(), behaviour.clone(), stream.unwrap());
+                sink.state.lock().unwrap().clients.push(stream.peer_addr().unwrap());
+                std::thread::spawn(move || sink.session(Wire::new(stream), &behaviour));
             }
         });
         sink
@@ -446,6 +454,11 @@ impl Sink {
     /// All commands that were given.
     pub fn commands(&self) -> Vec<String> {
         self.state.lock().unwrap().commands.clone()
+    }
+
+    /// Where connections came from.
+    pub fn clients(&self) -> Vec<SocketAddr> {
+        self.state.lock().unwrap().clients.clone()
     }
 
     /// Waits for this many mails.

@@ -41,12 +41,14 @@ pub async fn run(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ti
 
 async fn converse(edge: &Rc<Edge>, door: &Arc<Door>, client: SocketAddr, stream: Stream) -> std::io::Result<()> {
     let mut wire = Wire::new(stream);
+    let mut door = door.clone();
     if door.listener.tls == ListenerTls::Implicit {
         let tls = edge.site.borrow().tls.clone();
         wire.accept_tls(tls.ok_or_else(|| std::io::Error::other("no certificate any more"))?).await?;
+        door = door.asked_for(wire.server_name());
     }
     match Upstream::connect(&door.route).await {
-        Ok(upstream) => Session::new(edge.clone(), door.clone(), client, wire, upstream).run().await,
+        Ok(upstream) => Session::new(edge.clone(), door, client, wire, upstream).run().await,
         Err(error) => {
             tracing::warn!(server = %door.route.forward, %error, "the server cannot be reached");
             wire.write(b"-ERR [SYS/TEMP] The server cannot be reached now\r\n").await?;

@@ -10,7 +10,6 @@ use tokio::time::timeout;
 
 use crate::config::ForwardTls;
 use crate::serve::hop::Route;
-use crate::serve::stream::Stream;
 use crate::serve::wire::Wire;
 
 /// How long the server may take to connect, and for each reply before the client has its say.
@@ -53,7 +52,7 @@ impl Upstream {
     /// A connection that has greeted, and whether it offers STLS.
     async fn greet(route: &Route) -> io::Result<(Upstream, bool)> {
         let address = route.mailboxes().ok_or_else(|| io::Error::other("no server with mailboxes"))?;
-        let mut stream = timeout(SERVER_WAIT, Stream::connect(address)).await??;
+        let mut stream = timeout(SERVER_WAIT, route.dial(address)).await??;
         if route.connector.implicit {
             stream = route.connector.secure(stream).await?;
         }
