@@ -4,6 +4,7 @@
 //! known to send it, and then it has to be there. Of version 2, additions (TLV) are passed over. Not here: UNIX sockets
 //! and datagrams, which say nothing of use.
 
+use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -110,8 +111,36 @@ fn addresses<const LENGTH: usize>(bytes: &[u8], address: impl Fn([u8; LENGTH]) -
     read().unwrap_or(Header::Malformed)
 }
 
-/// A header of version 2 for a client; where the families differ, addresses of version 4 are written as of version 6.
-pub fn write(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// A line of text.
+    V1,
+    /// Binary.
+    V2,
+}
+
+/// The header for a client with the address that it has connected to, or for ourselves. Where the families of the two
+/// differ, addresses of version 4 are written as of version 6.
+pub fn write(version: Version, client: Option<(SocketAddr, SocketAddr)>) -> Vec<u8> {
+    match (version, client) {
+        (Version::V1, None) => Vec::from(&b"PROXY UNKNOWN\r\n"[..]),
+        (Version::V1, Some((source, destination))) => write_line(source, destination),
+        (Version::V2, None) => [&SIGNATURE[..], &[0x20, 0, 0, 0]].concat(),
+        (Version::V2, Some((source, destination))) => write_binary(source, destination),
+    }
+}
+
+fn write_line(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
+    let (from, to) = (source.port(), destination.port());
+    let line = match (source.ip(), destination.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => format!("PROXY TCP4 {source} {destination} {from} {to}\r\n"),
+        (source, destination) => format!("PROXY TCP6 {} {} {from} {to}\r\n", wide(source), wide(destination)),
+    };
+    line.into_bytes()
+}
+
+fn write_binary(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
     let mut out = Vec::from(&SIGNATURE[..]);
     let ports = [source.port().to_be_bytes(), destination.port().to_be_bytes()].concat();
     match (source.ip(), destination.ip()) {
@@ -150,8 +179,11 @@ pub fn fuzz_read(data: &[u8]) {
                 }
             }
             Header::Proxied { source, destination } => {
-                let again = write(source, destination);
-                return assert_eq!(read(&again), Header::Proxied { source, destination });
+                for version in [Version::V1, Version::V2] {
+                    let again = write(version, Some((source, destination)));
+                    assert_eq!(read(&again), Header::Proxied { source, destination });
+                }
+                return;
             }
             Header::Local | Header::Malformed => return,
         }
@@ -215,7 +247,10 @@ mod tests {
     #[test]
     fn what_is_written_is_read_with_its_additions() {
         for (source, destination) in [("192.0.2.1:1", "192.0.2.2:25"), ("[2001:db8::1]:9", "[::1]:25")] {
-            let mut header = write(source.parse().unwrap(), destination.parse().unwrap());
+            let client = Some((source.parse().unwrap(), destination.parse().unwrap()));
+            let line = write(Version::V1, client);
+            assert_eq!(read_from(&line), (proxied(source, destination), line.len()));
+            let mut header = write(Version::V2, client);
             assert_eq!(read_from(&header), (proxied(source, destination), header.len()));
             // An addition of five bytes.
             let length = u16::from_be_bytes([header[14], header[15]]) + 5;
@@ -223,8 +258,10 @@ mod tests {
             header.extend_from_slice(&[4, 0, 2, 0, 0]);
             assert_eq!(read_from(&[&header[..], b"EHLO"].concat()), (proxied(source, destination), header.len()));
         }
-        let mixed = write("192.0.2.1:1".parse().unwrap(), "[::1]:25".parse().unwrap());
-        assert_eq!(read_from(&mixed).0, proxied("[::ffff:192.0.2.1]:1", "[::1]:25"));
-        assert_eq!(read_from(&[SIGNATURE, &[0x20, 0, 0, 0][..]].concat()).0, Header::Local);
+        let mixed = Some(("192.0.2.1:1".parse().unwrap(), "[::1]:25".parse().unwrap()));
+        for version in [Version::V1, Version::V2] {
+            assert_eq!(read_from(&write(version, mixed)).0, proxied("[::ffff:192.0.2.1]:1", "[::1]:25"));
+            assert_eq!(read_from(&write(version, None)).0, Header::Local);
+        }
     }
 }

@@ -15,6 +15,7 @@ const ALL: Extensions = Extensions {
     dsn: true,
     starttls: true,
     xforward: true,
+    xclient: true,
 };
 
 /// A host that says yes to everything but recipients that contain "no".
@@ -117,6 +118,7 @@ fn a_session_with_everything_that_is_offered() {
          S: 250-DSN
          S: 250-STARTTLS
          S: 250-XFORWARD NAME ADDR PORT PROTO HELO SOURCE
+         S: 250-XCLIENT NAME ADDR PORT PROTO HELO LOGIN DESTADDR DESTPORT
          S: 250 SIZE 1000
          C: MAIL FROM:<a@b> SIZE=10 BODY=8BITMIME RET=HDRS ENVID=x+20y
          S: 250 2.1.0 Ok
@@ -518,4 +520,30 @@ proptest::proptest! {
         proto::smtp::fuzz_server(&data);
         proto::smtp::fuzz_client(&data);
     }
+}
+
+#[test]
+fn a_trusted_client_speaks_for_its_own() {
+    let host = play(
+        smtp(),
+        "S: 220 mx.test ESMTP Sluice
+         C: XCLIENT ADDR=192.0.2.9 NAME=[UNAVAILABLE] HELO=client+2Etest LOGIN=tim
+         S: 220 mx.test ESMTP Sluice
+         C: MAIL FROM:<a@b>
+         S: 503 5.5.1 *
+         C: HELO x
+         S: 250 mx.test
+         C: XCLIENT SOURCE=LOCAL
+         S: 501 5.5.4 Syntax: NAME=value...
+         C: MAIL FROM:<a@b>
+         S: 250 *
+         C: XCLIENT ADDR=192.0.2.10
+         S: 503 5.5.1 Not within a message",
+    );
+    let Some(ServerEvent::Xclient(told)) = host.events.first() else { panic!("{:?}", host.events) };
+    assert_eq!(proto::smtp::attribute(told, "ADDR").as_deref(), Some("192.0.2.9"));
+    assert_eq!(proto::smtp::attribute(told, "HELO").as_deref(), Some("client.test"));
+    assert_eq!(proto::smtp::attribute(told, "NAME"), None);
+    let untrusted = Config { extensions: Extensions { xclient: false, ..ALL }, ..smtp() };
+    play(untrusted, "S: 220 *\nC: XCLIENT ADDR=192.0.2.9\nS: 550 5.7.0 Not allowed for you");
 }

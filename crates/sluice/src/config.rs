@@ -22,7 +22,7 @@ use stream::Limits;
 
 use crate::clamd_settings::ClamdSettings;
 use crate::update_settings::UpdateSettings;
-pub use forward::{Forward, Scheme};
+pub use forward::{Forward, ProxyVersion, Scheme};
 pub use interception::{Interception, Transparent};
 pub use network::Network;
 pub use notices::NoticeSettings;
@@ -240,6 +240,14 @@ pub struct Listener {
     /// Clients that may send XFORWARD.
     #[serde(default)]
     pub xforward_from: Vec<std::net::IpAddr>,
+    /// Clients that may send XCLIENT.
+    #[serde(default)]
+    pub xclient_from: Vec<Network>,
+    /// The header of the PROXY protocol that connections to the next hop begin with: `v1` or `v2`.
+    pub forward_proxy: Option<ProxyVersion>,
+    /// Whether a next hop that offers XCLIENT is told by it who the client is.
+    #[serde(default)]
+    pub forward_xclient: bool,
 }
 
 /// What a listener speaks.

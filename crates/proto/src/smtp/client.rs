@@ -26,6 +26,8 @@ pub enum Asked {
     Hello,
     /// XFORWARD.
     Xforward,
+    /// XCLIENT.
+    Xclient,
     /// MAIL.
     Mail,
     /// RCPT.
@@ -140,12 +142,12 @@ impl Client {
 
     /// XFORWARD with these attributes; values are made safe.
     pub fn xforward(&mut self, attributes: &[(&str, String)]) {
-        let mut line = String::from("XFORWARD");
-        for (name, value) in attributes {
-            let value: String = value.chars().filter(char::is_ascii_graphic).take(255).collect();
-            line.push_str(&alloc::format!(" {name}={}", if value.is_empty() { "[UNAVAILABLE]" } else { &value }));
-        }
-        self.command(&line, Asked::Xforward);
+        self.command(&super::attributes::command("XFORWARD", attributes), Asked::Xforward);
+    }
+
+    /// XCLIENT with these attributes; values are made safe. Where the hop agrees it greets anew, and EHLO is due again.
+    pub fn xclient(&mut self, attributes: &[(&str, String)]) {
+        self.command(&super::attributes::command("XCLIENT", attributes), Asked::Xclient);
     }
 
     /// MAIL.

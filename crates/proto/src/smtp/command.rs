@@ -1,8 +1,5 @@
 //! Commands (RFC 5321, section 4.1), frame first: a line is found by its end before anybody looks at its words.
 
-use alloc::string::String;
-use alloc::vec::Vec;
-
 use super::Reply;
 
 /// A command with its argument, not yet looked into.
@@ -19,6 +16,7 @@ pub(super) enum Command<'a> {
     Help,
     Quit,
     Xforward(&'a str),
+    Xclient(&'a str),
     StartTls,
 }
 
@@ -69,6 +67,7 @@ impl<'a> Command<'a> {
             "VRFY" => Ok(Command::Vrfy),
             "HELP" => Ok(Command::Help),
             "XFORWARD" => Ok(Command::Xforward(argument)),
+            "XCLIENT" => Ok(Command::Xclient(argument)),
             "EXPN" | "ETRN" | "TURN" | "AUTH" => Err(Reply::new(502, (5, 5, 1), "Not offered here")),
             _ => Err(Reply::new(500, (5, 5, 2), "Not a command")),
         }
@@ -96,19 +95,4 @@ fn behind<'a>(argument: &'a str, keyword: &str) -> Result<&'a str, Reply> {
         Some((word, rest)) if word.eq_ignore_ascii_case(keyword) => Ok(rest),
         _ => Err(Reply::new(501, (5, 5, 4), "Syntax: MAIL FROM:<path>, RCPT TO:<path>")),
     }
-}
-
-/// The attributes of XFORWARD: names in upper case, values in xtext as they came. None if it cannot be understood.
-pub(super) fn attributes(argument: &str) -> Option<Vec<(String, String)>> {
-    let mut all = Vec::new();
-    for word in argument.split_ascii_whitespace() {
-        let (name, value) = word.split_once('=')?;
-        let name = name.to_ascii_uppercase();
-        let known = matches!(name.as_str(), "NAME" | "ADDR" | "PORT" | "PROTO" | "HELO" | "SOURCE" | "IDENT");
-        if !known || value.len() > 255 || !value.bytes().all(|byte| byte.is_ascii_graphic()) || all.len() == 16 {
-            return None;
-        }
-        all.push((name, value.into()));
-    }
-    (!all.is_empty()).then_some(all)
 }

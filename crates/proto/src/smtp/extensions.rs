@@ -25,6 +25,8 @@ pub struct Extensions {
     pub starttls: bool,
     /// Postfix's XFORWARD: NAME, ADDR, PORT, PROTO, HELO, SOURCE.
     pub xforward: bool,
+    /// Postfix's XCLIENT: NAME, ADDR, PORT, PROTO, HELO, LOGIN, DESTADDR, DESTPORT.
+    pub xclient: bool,
 }
 
 impl Extensions {
@@ -42,6 +44,7 @@ impl Extensions {
             "DSN" => self.dsn = true,
             "STARTTLS" => self.starttls = true,
             "XFORWARD" => self.xforward = true,
+            "XCLIENT" => self.xclient = true,
             _ => {}
         }
     }
@@ -59,6 +62,7 @@ impl Extensions {
             (self.dsn, "DSN"),
             (self.starttls, "STARTTLS"),
             (self.xforward, "XFORWARD NAME ADDR PORT PROTO HELO SOURCE"),
+            (self.xclient, "XCLIENT NAME ADDR PORT PROTO HELO LOGIN DESTADDR DESTPORT"),
         ];
         lines.extend(offered.iter().filter(|(offered, _)| *offered).map(|(_, name)| String::from(*name)));
         if let Some(size) = self.size {

@@ -17,6 +17,7 @@ const ALL: Extensions = Extensions {
     dsn: true,
     starttls: true,
     xforward: true,
+    xclient: true,
 };
 
 /// Fuzz body: a client that says anything, cut anyhow. The events must not depend on the cut, content holds no bare

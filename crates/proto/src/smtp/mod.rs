@@ -7,8 +7,9 @@
 //!
 //! Extensions: PIPELINING (RFC 2920), SIZE (1870), 8BITMIME (6152), SMTPUTF8 (6531), CHUNKING (3030, without
 //! BINARYMIME), ENHANCEDSTATUSCODES (2034), DSN (3461), STARTTLS (3207; the handshake is the
-//! host's), XFORWARD (Postfix). Not here: AUTH.
+//! host's), XFORWARD and XCLIENT (Postfix). Not here: AUTH.
 
+mod attributes;
 mod client;
 mod command;
 mod dot;
@@ -19,6 +20,7 @@ mod path;
 mod reply;
 mod server;
 
+pub use attributes::attribute;
 pub use client::{Asked, Client, ClientEvent, Unsupported};
 pub use dot::{DotWriter, LineReader};
 pub use envelope::{Body, MailFrom, RcptTo, Return};

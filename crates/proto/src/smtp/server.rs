@@ -14,7 +14,8 @@ use alloc::vec::Vec;
 
 use stream::Window;
 
-use super::command::{Command, Hello, attributes};
+use super::attributes::{self, XCLIENT, XFORWARD};
+use super::command::{Command, Hello};
 use super::dot::LineReader;
 use super::envelope::Wrong;
 use super::{Extensions, MailFrom, Protocol, RcptTo, Reply};
@@ -76,6 +77,8 @@ pub enum ServerEvent {
     },
     /// What it knows of its own client; answered already.
     Xforward(Vec<(String, String)>),
+    /// Who its own client is, who takes its place; answered already by a greeting. What it said before counts no more.
+    Xclient(Vec<(String, String)>),
     /// A message begins. To be answered.
     Mail(MailFrom),
     /// For this recipient. To be answered.
@@ -174,13 +177,17 @@ impl Server {
             deadline: now + config.command_ms_max,
             config,
         };
-        let name = match server.config.protocol {
+        server.greet();
+        server
+    }
+
+    fn greet(&mut self) {
+        let name = match self.config.protocol {
             Protocol::Smtp => "ESMTP",
             Protocol::Lmtp => "LMTP",
         };
-        let greeting = alloc::format!("220 {} {name} Sluice\r\n", server.config.hostname);
-        server.outbox.extend_from_slice(greeting.as_bytes());
-        server
+        let greeting = alloc::format!("220 {} {name} Sluice\r\n", self.config.hostname);
+        self.outbox.extend_from_slice(greeting.as_bytes());
     }
 
     /// What is to be sent.
@@ -365,7 +372,15 @@ impl Server {
             Command::Rcpt(text) => self.rcpt(text),
             Command::Data => self.data(),
             Command::Bdat { bytes, last } => Ok(self.bdat(bytes, last)),
-            Command::Xforward(text) => self.xforward(text),
+            Command::Xforward(text) => self.told(text, self.config.extensions.xforward, &XFORWARD).map(|told| {
+                Reply::new(250, (2, 0, 0), "Ok").write(&mut self.outbox);
+                ServerEvent::Xforward(told)
+            }),
+            Command::Xclient(text) => self.told(text, self.config.extensions.xclient, &XCLIENT).map(|told| {
+                self.greeted = false;
+                self.greet();
+                ServerEvent::Xclient(told)
+            }),
             Command::Rset => {
                 self.transaction = Transaction::default();
                 self.idle(Reply::new(250, (2, 0, 0), "Ok")).map(|_| ServerEvent::Reset)
@@ -499,16 +514,15 @@ impl Server {
         Ok(ServerEvent::StartTls)
     }
 
-    fn xforward(&mut self, text: &str) -> Result<ServerEvent, Reply> {
-        if !self.config.extensions.xforward {
+    /// What a client says of its own client, if it may.
+    fn told(&self, text: &str, allowed: bool, known: &[&str]) -> Result<Vec<(String, String)>, Reply> {
+        if !allowed {
             return Err(Reply::new(550, (5, 7, 0), "Not allowed for you"));
         }
         if self.transaction.mail {
             return Err(Reply::new(503, (5, 5, 1), "Not within a message"));
         }
-        let attributes = attributes(text).ok_or(Reply::new(501, (5, 5, 4), "Syntax: XFORWARD NAME=value..."))?;
-        Reply::new(250, (2, 0, 0), "Ok").write(&mut self.outbox);
-        Ok(ServerEvent::Xforward(attributes))
+        attributes::parse(text, known).ok_or(Reply::new(501, (5, 5, 4), "Syntax: NAME=value..."))
     }
 }
 

@@ -44,6 +44,16 @@ pub enum Scheme {
     Pop3s,
 }
 
+/// A version of the PROXY protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProxyVersion {
+    /// A line of text.
+    V1,
+    /// Binary.
+    V2,
+}
+
 /// Each scheme with its name and the port that needs no mention.
 const SCHEMES: [(Scheme, &str, u16); 5] = [
     (Scheme::Smtp, "smtp", 25),

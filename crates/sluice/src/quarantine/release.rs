@@ -78,7 +78,7 @@ async fn send(
     let facts = &kept.facts;
     let leases = Leases::default();
     let from = facts.envelope.mail(kept.bytes + facts.trace.len() as u64)?;
-    let peer = Peer { address: facts.client, hello: &facts.hello, xforward: &[], lmtp: true };
+    let peer = Peer { address: facts.client, port: 0, hello: &facts.hello, xforward: &[], lmtp: true };
     let mut hop: Option<Hop> = None;
     let mut fates = Vec::new();
     for rcpt in recipients {

@@ -71,6 +71,14 @@ impl Door {
         Ok(self.with(listener, route))
     }
 
+    /// The door as a client finds it, if the next hop is told of each by a header.
+    pub fn serving(self: Arc<Door>, client: SocketAddr, to: SocketAddr) -> Arc<Door> {
+        if self.listener.forward_proxy.is_none() {
+            return self;
+        }
+        Arc::new(self.with(self.listener.clone(), self.route.for_client(client, to)))
+    }
+
     /// The door as a client finds it who has asked for `name` in its handshake: so is the server, unless the
     /// configuration knows its name.
     pub fn asked_for(self: Arc<Door>, name: Option<&str>) -> Arc<Door> {

@@ -203,6 +203,8 @@ async fn admit_behind(edge: Rc<Edge>, door: Arc<Door>, mut stream: TcpStream, re
 fn admit(edge: &Rc<Edge>, door: Arc<Door>, stream: TcpStream, client: SocketAddr) {
     let metrics = edge.site.borrow().metrics.clone();
     let _ = stream.set_nodelay(true);
+    let Ok(here) = stream.local_addr() else { return };
+    let door = door.serving(client, here);
     match door.gate.enter(&door.listener, client.ip(), Instant::now()) {
         Ok(ticket) => {
             metrics.sessions_total.add(1);

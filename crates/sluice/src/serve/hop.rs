@@ -8,13 +8,16 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use proto::proxy;
 use proto::smtp::{Extensions, MailFrom, Protocol, RcptTo, Reply};
+
+use tokio::io::AsyncWriteExt;
 
 use super::maildir::Delivery;
 use super::smtp_hop::{Peer, SmtpHop};
 use super::stream::Stream;
 use super::tls::Connector;
-use crate::config::{Forward, Listener, Scheme, Tls};
+use crate::config::{Forward, Listener, ProxyVersion, Scheme, Tls};
 
 /// A next hop, leased for one message.
 pub enum Hop {
@@ -185,8 +188,14 @@ pub struct Route {
     pub key: String,
     /// Whether it is one client's alone, so that no connection over it serves another.
     pub is_private: bool,
+    /// Whether it is told of each client by XCLIENT, where it offers that.
+    pub xclient: bool,
     /// The address that the server is to see in place of ours.
     source: Option<IpAddr>,
+    /// What connections begin with.
+    proxy: Option<ProxyVersion>,
+    /// The client, and the address that it has connected to, where connections begin with that.
+    client: Option<(SocketAddr, SocketAddr)>,
 }
 
 impl Route {
@@ -202,7 +211,10 @@ impl Route {
             facts: Arc::default(),
             key: format!("{forward} {forward_tls:?} {:?}", listener.verify()),
             is_private: false,
+            xclient: listener.forward_xclient,
             source: None,
+            proxy: listener.forward_proxy,
+            client: None,
         })
     }
 
@@ -215,7 +227,15 @@ impl Route {
             key: format!("{forward} {}", self.key),
             is_private: true,
             source,
+            ..*self
         }
+    }
+
+    /// The way of one client that has connected to `to`, where the server is told that in front of everything else.
+    pub fn for_client(&self, client: SocketAddr, to: SocketAddr) -> Route {
+        let (forward, facts, key) = (self.forward.clone(), self.facts.clone(), self.key.clone());
+        let (connector, client) = (self.connector.clone(), Some((client, to)));
+        Route { connector, forward, facts, key, client, is_private: true, ..*self }
     }
 
     /// The same way, where the server is asked for by this name.
@@ -229,10 +249,18 @@ impl Route {
     /// # Errors
     /// When it cannot be reached, or not from where it is to be.
     pub async fn dial(&self, address: &str) -> io::Result<Stream> {
-        match (self.source, address.parse::<SocketAddr>()) {
-            (Some(source), Ok(server)) => Stream::connect_from(source, server).await,
-            _ => Stream::connect(address).await,
+        let mut stream = match (self.source, address.parse::<SocketAddr>()) {
+            (Some(source), Ok(server)) => Stream::connect_from(source, server).await?,
+            _ => Stream::connect(address).await?,
+        };
+        if let Some(version) = self.proxy {
+            let version = match version {
+                ProxyVersion::V1 => proxy::Version::V1,
+                ProxyVersion::V2 => proxy::Version::V2,
+            };
+            stream.write_all(&proxy::write(version, self.client)).await?;
         }
+        Ok(stream)
     }
 
     /// The same, with what is known already where it leads to the same hop.

@@ -290,7 +290,7 @@ impl Intake {
         let (leases, door, id) = (session.leases.clone(), session.door.clone(), self.id.clone());
         tokio::task::spawn_local(async move {
             let hostname = &site.config.hostname;
-            let peer = Peer { address: [127, 0, 0, 1].into(), hello: hostname, xforward: &[], lmtp: false };
+            let peer = Peer { address: [127, 0, 0, 1].into(), port: 0, hello: hostname, xforward: &[], lmtp: false };
             for Notice { rcpt, text } in due {
                 let null = MailFrom { smtputf8: rcpt.path.needs_utf8(), ..MailFrom::default() };
                 let leased = Hop::lease(&door.route, hostname, &leases, &null, &rcpt, &peer).await;

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proto::smtp::{self, Extensions, MailFrom, RcptTo, Reply, Server, ServerEvent};
+use proto::smtp::{self, Extensions, MailFrom, RcptTo, Reply, Server, ServerEvent, attribute};
 use stream::Window;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -42,7 +42,11 @@ pub struct Session {
     pub(super) edge: Rc<Edge>,
     pub(super) door: Arc<Door>,
     pub(super) client: SocketAddr,
+    /// Who has connected: the client, or one that speaks for it.
+    peer: SocketAddr,
     pub(super) hello: String,
+    /// Who speaks for the client has told its name: what it calls itself does not count then.
+    hello_is_told: bool,
     pub(super) extended: bool,
     pub(super) encrypted: bool,
     /// Connections to the next hop that wait for their next transaction.
@@ -96,6 +100,8 @@ async fn admit(
     let mut leases = edge.leases.clone();
     if door.route.is_private {
         leases = Leases::default();
+    }
+    if door.listener.transparent.is_some() {
         let hostname = edge.site.borrow().config.hostname.clone();
         if let Err(reply) = Hop::probe(&door.route, &hostname, &leases).await {
             let farewell = format!("421 4.4.1 {}\r\n", reply.text);
@@ -138,7 +144,9 @@ impl Session {
             edge,
             door,
             client,
+            peer: client,
             hello: String::new(),
+            hello_is_told: false,
             extended: false,
             encrypted: false,
             xforward: Vec::new(),
@@ -218,8 +226,10 @@ impl Session {
         let secured = secure(&self.edge, self.client, stream).await?;
         self.encrypted = true;
         self.hello.clear();
+        self.hello_is_told = false;
         self.xforward.clear();
-        self.server.secured(self.now(), offered(&self.door, self.client));
+        self.serve(self.peer);
+        self.server.secured(self.now(), offered(&self.door, self.peer));
         Ok(secured)
     }
 
@@ -227,11 +237,17 @@ impl Session {
     async fn answer(&mut self, event: ServerEvent) {
         match event {
             ServerEvent::Hello { domain, extended } => {
-                self.hello = domain;
+                if !self.hello_is_told {
+                    self.hello = domain;
+                }
                 self.extended = extended;
                 self.reset().await;
             }
             ServerEvent::Xforward(attributes) => self.xforward = attributes,
+            ServerEvent::Xclient(attributes) => {
+                self.reset().await;
+                self.stand_in(&attributes);
+            }
             ServerEvent::Mail(mail) => {
                 self.reset().await;
                 self.transaction =
@@ -244,6 +260,26 @@ impl Session {
             }
             ServerEvent::Reset => self.reset().await,
             _ => {}
+        }
+    }
+
+    /// Another client takes the place of the one before; what is not told of it stays as it is.
+    fn stand_in(&mut self, attributes: &[(String, String)]) {
+        let address = attribute(attributes, "ADDR").and_then(|address| ip(&address)).unwrap_or(self.client.ip());
+        let port = attribute(attributes, "PORT").and_then(|port| port.parse().ok()).unwrap_or(0);
+        self.serve(SocketAddr::new(address, port));
+        if let Some(hello) = attribute(attributes, "HELO") {
+            (self.hello, self.hello_is_told) = (hello, true);
+        }
+        self.xforward.clear();
+    }
+
+    /// The client is this one from here on.
+    fn serve(&mut self, client: SocketAddr) {
+        self.client = client;
+        if self.door.listener.forward_proxy.is_some() {
+            self.door = self.door.clone().serving(client, self.door.address);
+            self.leases = Leases::default();
         }
     }
 
@@ -263,6 +299,7 @@ impl Session {
             None => {
                 let peer = Peer {
                     address: self.client.ip(),
+                    port: self.client.port(),
                     hello: &self.hello,
                     xforward: &self.xforward,
                     lmtp: self.door.listener.protocol == Protocol::Lmtp,
@@ -384,10 +421,13 @@ impl Session {
 
 /// The client's own client, as a client that is trusted with XFORWARD has told.
 fn xforwarded(attributes: &[(String, String)]) -> Option<IpAddr> {
-    let (_, address) = attributes.iter().find(|(name, _)| name == "ADDR")?;
-    let address =
-        address.get(..5).filter(|start| start.eq_ignore_ascii_case("IPv6:")).map_or(&**address, |_| &address[5..]);
-    address.parse().ok()
+    ip(&attribute(attributes, "ADDR")?)
+}
+
+/// An address as XFORWARD and XCLIENT write it.
+fn ip(text: &str) -> Option<IpAddr> {
+    let is_marked = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("IPv6:"));
+    text[if is_marked { 5 } else { 0 }..].parse().ok()
 }
 
 /// What is offered to a client: what we do, as far as the next hop does not stand against it.
@@ -416,5 +456,6 @@ fn offered(door: &Door, client: SocketAddr) -> Extensions {
         dsn: hop.dsn,
         starttls: matches!(listener.tls, ListenerTls::Offer | ListenerTls::Require),
         xforward: listener.xforward_from.contains(&client.ip()),
+        xclient: listener.xclient_from.iter().any(|network| network.holds(client.ip())),
     }
 }

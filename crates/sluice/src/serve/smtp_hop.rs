@@ -33,10 +33,12 @@ const IDLE_WAIT: Duration = Duration::from_secs(10);
 /// Content is collected into chunks of this size for BDAT.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The client, as the next hop may be told by XFORWARD.
+/// The client, as the next hop may be told by XFORWARD or XCLIENT.
 pub struct Peer<'a> {
     /// Where it comes from.
     pub address: IpAddr,
+    /// And from which port; 0 if that is not known.
+    pub port: u16,
     /// What it calls itself.
     pub hello: &'a str,
     /// What a trusted client told about its own client; then that is told, and not the two above.
@@ -55,6 +57,9 @@ pub struct SmtpHop {
     recipients: u32,
     /// Whether a message may have several recipients.
     many_recipients: bool,
+    /// Whether it is told by XCLIENT who the client is; and as what it has been told last.
+    xclient: bool,
+    told: String,
     /// Content that waits to become a chunk.
     chunk: Option<Vec<u8>>,
     in_data: bool,
@@ -151,6 +156,8 @@ impl SmtpHop {
             protocol,
             recipients: 0,
             many_recipients: true,
+            xclient: route.xclient,
+            told: String::new(),
             chunk: None,
             in_data: false,
             broken: false,
@@ -192,7 +199,9 @@ impl SmtpHop {
     /// Sender and first recipient, in one go where the hop lets us.
     async fn envelope(&mut self, mail: &MailFrom, rcpt: &RcptTo, peer: &Peer<'_>) -> Result<Reply, Lost> {
         self.many_recipients = self.protocol == Protocol::Smtp || peer.lmtp;
-        if self.client.extensions().xforward {
+        if self.xclient && self.client.extensions().xclient {
+            self.introduce(peer).await?;
+        } else if self.client.extensions().xforward {
             self.client.xforward(&attributes(peer));
             self.reply(Asked::Xforward, COMMAND_WAIT).await?;
         }
@@ -212,6 +221,24 @@ impl SmtpHop {
             self.client.recipient(rcpt).map_err(|unsupported| Lost::Refused(unsupported.reply()))?;
         }
         self.reply(Asked::Recipient, COMMAND_WAIT).await
+    }
+
+    /// Lets the client take our place, unless it has already.
+    async fn introduce(&mut self, peer: &Peer<'_>) -> Result<(), Lost> {
+        let mut attributes = attributes(peer);
+        attributes.retain(|(name, _)| *name != "SOURCE");
+        let told = format!("{attributes:?}");
+        if self.told == told {
+            return Ok(());
+        }
+        self.client.xclient(&attributes);
+        let reply = self.reply(Asked::Xclient, COMMAND_WAIT).await?;
+        if !reply.is_positive() {
+            return Err(Lost::Refused(reply));
+        }
+        self.hello().await.map_err(Lost::Refused)?;
+        self.told = told;
+        Ok(())
     }
 
     /// Hands on another recipient.
@@ -437,5 +464,6 @@ fn attributes(peer: &Peer<'_>) -> Vec<(&'static str, String)> {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("IPv6:{address}"),
     };
-    vec![("ADDR", address), ("HELO", peer.hello.into()), ("PROTO", "ESMTP".into())]
+    let port = if peer.port == 0 { String::new() } else { peer.port.to_string() };
+    vec![("ADDR", address), ("PORT", port), ("HELO", peer.hello.into()), ("PROTO", "ESMTP".into())]
 }

@@ -376,6 +376,8 @@ pub struct Behaviour {
     pub final_reply: Option<&'static str>,
     /// Has a certificate.
     pub tls: Option<SinkTls>,
+    /// Waits for a line of the PROXY protocol in front of everything.
+    pub proxy: bool,
 }
 
 /// How a sink encrypts.
@@ -469,6 +471,10 @@ impl Sink {
     fn session(&self, mut wire: Wire, behaviour: &Behaviour) {
         if let Some(tls) = behaviour.tls.as_ref().filter(|tls| tls.implicit) {
             wire = wire.secure(tls.certificate.server());
+        }
+        if behaviour.proxy {
+            let line = wire.line();
+            self.state.lock().unwrap().commands.push(line);
         }
         let _ = wire.writer.write_all(b"220 sink.test ESMTP\r\n");
         let mut mail = Arrived { from: String::new(), to: Vec::new(), content: Vec::new() };
