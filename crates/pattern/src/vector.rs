@@ -1,4 +1,4 @@
-//! The sweep in AVX2, and prefetching: the only unsafe code of this crate.
+//! The sweep and MD5 in AVX2, and prefetching: the only unsafe code of this crate.
 //!
 //! Eight grams at a time are cut out of the stream, multiplied and tested in vectors. The eight words of the filter are
 //! fetched by plain loads: a gather was no faster where this was measured, and with some microcode it is much slower.
@@ -10,6 +10,7 @@
 use std::arch::x86_64::*;
 
 use crate::filter::{BIT_SHIFTS, FACTORS, Filter};
+use crate::md5::{self, Block, LANES, Lanes};
 
 /// Whether this machine has what the sweep needs.
 pub(crate) fn is_supported() -> bool {
@@ -37,6 +38,22 @@ pub(crate) fn sweep<const Q: usize, const S: usize>(
     assert!(is_supported());
     // SAFETY: the machine has AVX2, as was just asserted.
     unsafe { sweep_avx2::<Q, S>(filter, fold, bytes, masks) }
+}
+
+/// Takes blocks into the MD5 states of all lanes.
+///
+/// # Panics
+/// If the machine has no AVX2.
+pub(crate) fn take_md5(lanes: &mut Lanes, blocks: [&[Block]; LANES]) {
+    assert!(is_supported());
+    // SAFETY: the machine has AVX2, as was just asserted.
+    unsafe { take_md5_avx2(lanes, blocks) }
+}
+
+/// The portable code, compiled for AVX2.
+#[target_feature(enable = "avx2")]
+fn take_md5_avx2(lanes: &mut Lanes, blocks: [&[Block]; LANES]) {
+    md5::take_each(lanes, blocks);
 }
 
 #[target_feature(enable = "avx2")]

@@ -10,11 +10,11 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use pattern::md5::{self, LANES};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
 use crate::hashes::{HashTable, Sums};
-use crate::md5::{self, LANES};
 
 /// The most that is kept of one stream.
 const WAITING_BYTES_MAX: usize = 64 << 10;

@@ -16,7 +16,7 @@
 //!
 //! A [`Database`] can be stored to a file that processes map ([`Database::store`], [`Database::load`]), and a small one can
 //! lie over a large one ([`Database::with_overlay`]).
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod body;
 mod builder;
@@ -41,7 +41,6 @@ mod lines;
 mod load;
 mod location;
 mod logical;
-mod md5;
 mod metadata;
 mod names;
 mod pcre;

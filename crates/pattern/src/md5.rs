@@ -6,20 +6,25 @@
 //! ```
 //! Each step waits for the one before, so one stream leaves most of a processor idle. Up to [`LANES`] streams are therefore
 //! taken a step at a time, a word of each beside the others in one register (`cargo bench -p sluice-scan` has the rates).
-#![allow(unsafe_code)]
+//! It is here because vector code is.
 
 /// The block of the algorithm.
-pub(crate) const BLOCK_BYTES: usize = 64;
+pub const BLOCK_BYTES: usize = 64;
 
 /// How many streams are hashed side by side.
-pub(crate) const LANES: usize = 4;
+pub const LANES: usize = 4;
 
-pub(crate) type Block = [u8; BLOCK_BYTES];
+/// A block of a stream.
+pub type Block = [u8; BLOCK_BYTES];
 
 /// What a digest is made of.
-pub(crate) type State = [u32; 4];
+pub type State = [u32; 4];
 
-pub(crate) const INITIAL: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
+/// The states of all lanes, word by word.
+pub(crate) type Lanes = [[u32; LANES]; 4];
+
+/// What every digest begins with.
+pub const INITIAL: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 
 const CONSTANTS: [u32; 64] = [
     0xd76a_a478,
@@ -89,7 +94,7 @@ const CONSTANTS: [u32; 64] = [
 ];
 
 /// Takes blocks of up to [`LANES`] streams into their states; of each stream as many as of the one that has the fewest.
-pub(crate) fn compress(streams: &mut [(&mut State, &[Block])]) {
+pub fn compress(streams: &mut [(&mut State, &[Block])]) {
     if let [(state, blocks)] = streams {
         let mut lane = state.map(|word| [word]);
         blocks.iter().for_each(|block| take(&mut lane, [block]));
@@ -112,7 +117,7 @@ pub(crate) fn compress(streams: &mut [(&mut State, &[Block])]) {
 }
 
 /// The digest, when what came last is `rest` (less than a block) and `length` bytes came in all.
-pub(crate) fn finish(mut state: State, rest: &[u8], length: u64) -> [u8; 16] {
+pub fn finish(mut state: State, rest: &[u8], length: u64) -> [u8; 16] {
     let mut end = [0; 2 * BLOCK_BYTES];
     end[..rest.len()].copy_from_slice(rest);
     end[rest.len()] = 0x80;
@@ -128,24 +133,16 @@ pub(crate) fn finish(mut state: State, rest: &[u8], length: u64) -> [u8; 16] {
 }
 
 /// Takes the blocks of all lanes; they are equally many.
-fn take_all(lanes: &mut [[u32; LANES]; 4], blocks: [&[Block]; LANES]) {
+fn take_all(lanes: &mut Lanes, blocks: [&[Block]; LANES]) {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, which is all that the function asks for.
-        return unsafe { take_all_avx2(lanes, blocks) };
+    if crate::vector::is_supported() {
+        return crate::vector::take_md5(lanes, blocks);
     }
     take_each(lanes, blocks);
 }
 
-/// The same code, compiled for AVX2.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn take_all_avx2(lanes: &mut [[u32; LANES]; 4], blocks: [&[Block]; LANES]) {
-    take_each(lanes, blocks);
-}
-
 #[inline(always)]
-fn take_each(lanes: &mut [[u32; LANES]; 4], blocks: [&[Block]; LANES]) {
+pub(crate) fn take_each(lanes: &mut Lanes, blocks: [&[Block]; LANES]) {
     let [first, second, third, fourth] = blocks;
     for (((first, second), third), fourth) in first.iter().zip(second).zip(third).zip(fourth) {
         take(lanes, [first, second, third, fourth]);
