@@ -86,10 +86,14 @@ pub struct DatabaseArgs {
     /// Load this signature file, or all in this folder, besides the built-in test signatures; repeatable.
     #[arg(short, long = "database", value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub databases: Vec<PathBuf>,
+    /// Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder
+    /// that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub cache: Option<PathBuf>,
 }
 
 /// `sluice serve`
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Clone)]
 pub struct Serve {
     /// The configuration.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -438,6 +442,24 @@ pub enum DatabaseCommand {
         #[arg(long)]
         refused: bool,
     },
+    /// Compile files and folders to one file that `scan` with the same paths, or `serve` with the same configuration, maps.
+    ///
+    /// It is done in a process that may open nothing. What is compiled already and has not changed is left as it is. Prints
+    /// the path of the file.
+    Compile {
+        /// Signature files, or folders of them, as `--database` of `scan` names them.
+        #[arg(required_unless_present = "config", value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        paths: Vec<PathBuf>,
+        /// Those that this configuration names.
+        #[arg(short, long, value_name = "FILE", conflicts_with = "paths", value_hint = ValueHint::FilePath)]
+        config: Option<PathBuf>,
+        /// The folder of compiled signatures.
+        #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+        cache: Option<PathBuf>,
+    },
+    /// Compile what comes in: the other end of `compile`.
+    #[command(hide = true)]
+    Worker,
     /// Print the lines of the signatures whose name has this text in it. Exit status 1: there is none.
     Find {
         /// A part of a name; letters in either case.

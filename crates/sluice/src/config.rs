@@ -21,6 +21,7 @@ use serde::de::{self, Deserializer};
 use stream::Limits;
 
 use crate::clamd_settings::ClamdSettings;
+use crate::database::{self, Wanted};
 use crate::update_settings::UpdateSettings;
 pub use forward::{Forward, ProxyVersion, Scheme};
 pub use interception::{Interception, Transparent};
@@ -76,6 +77,10 @@ pub struct Database {
     pub paths: Vec<PathBuf>,
     /// Whether the built-in test signatures are loaded too.
     pub builtin: bool,
+    /// The folder of compiled signatures. None: the service manager's, or none.
+    pub cache: Option<PathBuf>,
+    /// Whether files that change are taken over by themselves.
+    pub watch: bool,
 }
 
 /// `[limits]`: see `docs/limits.md`.
@@ -306,7 +311,18 @@ impl Default for Config {
 
 impl Default for Database {
     fn default() -> Database {
-        Database { paths: Vec::new(), builtin: true }
+        Database { paths: Vec::new(), builtin: true, cache: None, watch: true }
+    }
+}
+
+impl Database {
+    /// The signatures that are wanted; `cache` is what the command line says of the folder.
+    pub fn wanted(&self, cache: Option<&PathBuf>) -> Wanted {
+        let cache = match cache {
+            Some(named) => database::named_cache(named),
+            None => self.cache.clone().or_else(database::service_cache),
+        };
+        Wanted { paths: self.paths.clone(), builtin: self.builtin, cache }
     }
 }
 
@@ -396,7 +412,7 @@ impl Config {
         let text = std::fs::read_to_string(path).map_err(|error| Error(format!("{}: {error}", path.display())))?;
         let mut config = Config::parse(&text, &path.display().to_string())?;
         let folder = path.parent().unwrap_or(Path::new("."));
-        for path in &mut config.database.paths {
+        for path in config.database.paths.iter_mut().chain(&mut config.database.cache) {
             *path = folder.join(&path);
         }
         config.tls.count_paths_from(folder);

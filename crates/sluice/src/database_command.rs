@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
 use inspect::Engine;
 use scan::{Builder, Census, Container};
@@ -11,6 +12,9 @@ use serde_json::json;
 use stream::{Class, Limits};
 
 use crate::cli::{Database, DatabaseCommand};
+use crate::config::Config;
+use crate::database::Wanted;
+use crate::database::bar::Bar;
 use crate::examine::{self, Look};
 use crate::{Failure, database};
 
@@ -18,6 +22,10 @@ use crate::{Failure, database};
 pub fn run(args: &Database) -> Result<ExitCode, Failure> {
     let paint = Paint::new(args.json);
     match &args.command {
+        DatabaseCommand::Compile { paths, config, cache } => {
+            compile(paths, config.as_deref(), cache.as_ref(), args.json, paint)
+        }
+        DatabaseCommand::Worker => Ok(database::worker::run()),
         DatabaseCommand::Info { paths, refused } => info(paths, *refused, args.json, paint),
         DatabaseCommand::Find { name, paths } => find(name, paths, args.json, paint),
         DatabaseCommand::Test { signature, file } => test(signature, file, args.json, paint),
@@ -53,6 +61,38 @@ impl Paint {
     fn yellow(self, text: impl std::fmt::Display) -> String {
         self.in_colour("33", text)
     }
+}
+
+fn compile(
+    paths: &[PathBuf],
+    config: Option<&Path>,
+    cache: Option<&PathBuf>,
+    json: bool,
+    paint: Paint,
+) -> Result<ExitCode, Failure> {
+    let wanted = match config {
+        Some(config) => Config::read(config)?.database.wanted(cache),
+        None => Wanted { paths: paths.to_vec(), builtin: true, cache: cache.cloned().or_else(database::usual_cache) },
+    };
+    let started = Instant::now();
+    let bar = Bar::new();
+    let (loaded, done) = wanted.compile(&mut |done, total| bar.set(done, total))?;
+    bar.clear();
+    let file = wanted.file().unwrap_or_default();
+    let bytes = std::fs::metadata(&file)?.len();
+    let seconds = started.elapsed().as_secs_f64();
+    let confined = done.as_ref().map(|done| done.confined.as_str());
+    if json {
+        print(json!({
+            "file": file.display().to_string(), "bytes": bytes, "signatures": loaded.signatures,
+            "refused": loaded.refused.len(), "files": loaded.files, "compiled": done.is_some(),
+            "confined": confined, "seconds": seconds,
+        }));
+    } else {
+        let what = if done.is_some() { "compiled" } else { "up to date" };
+        print(format_args!("{}: {}, {loaded}, {bytes} bytes", paint.bold(file.display()), paint.green(what)));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints a line; a closed pipe is the reader's way to say that it has seen enough.

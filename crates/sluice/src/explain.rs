@@ -15,7 +15,7 @@ use crate::{Failure, database};
 
 /// Prints the tree of objects, or one JSON object a line.
 pub fn run(args: &Explain) -> Result<ExitCode, Failure> {
-    let loaded = database::load(&args.database.databases, true)?;
+    let loaded = database::open(&args.database)?;
     let engine = Arc::new(Engine { database: loaded.database, limits: Limits::default() });
     let source = examine::open(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
     let look = Look { explain: true, ..Look::default() };

@@ -1,13 +1,47 @@
-//! Reading signature files from the disk.
+//! Signatures: from the disk to a database that scans are made with.
+//!
+//! Without a folder for compiled databases the files are read and compiled here, at every start. With one they are
+//! compiled once, in a process of its own ([`compile`]), to a file that every process maps ([`cache`]). When files have
+//! changed since, those that are small are compiled into a small database that lies over the large one, in well under a
+//! second; the rest is *due*, and waits for the whole to be compiled anew.
+
+pub mod bar;
+mod cache;
+mod compile;
+mod map;
+mod source;
+pub mod worker;
 
 use std::fmt;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scan::{Builder, Database};
 
+use self::bar::Bar;
+use self::cache::{Base, Place};
+use self::compile::{Done, Progress};
+use self::source::{Reading, Source};
 use crate::Failure;
+use crate::cli::DatabaseArgs;
+
+/// Sets of fewer bytes are compiled at every start unless a folder is named: it takes no longer than a blink.
+const WORTHWHILE_BYTES: u64 = 4 << 20;
+/// So many bytes of changed files are compiled at once; beyond that the whole is.
+const OVERLAY_BYTES_MAX: u64 = 4 << 20;
+
+/// Which signatures are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Files, and folders of them.
+    pub paths: Vec<PathBuf>,
+    /// Whether the built-in ones are wanted, too.
+    pub builtin: bool,
+    /// The folder of compiled databases, if there is one.
+    pub cache: Option<PathBuf>,
+}
 
 /// Signatures, ready to be matched.
 pub struct Loaded {
@@ -19,9 +53,38 @@ pub struct Loaded {
     pub files: usize,
     /// Signatures that this version cannot match, each with its reason.
     pub refused: Vec<String>,
+    /// Whether some files have changed that are only in force when the whole has been compiled anew.
+    pub is_due: bool,
+    /// The mapped file that they lie in, if they do.
+    base: Option<Arc<Base>>,
+    /// The files as they were.
+    sources: Vec<Source>,
 }
 
 impl Loaded {
+    fn new(database: Database, sources: Vec<Source>) -> Loaded {
+        let census = database.census();
+        Loaded {
+            signatures: census.signatures(),
+            refused: census.refused.iter().map(|refused| format!("{}: {}", refused.name, refused.reason)).collect(),
+            files: sources.len(),
+            is_due: false,
+            base: None,
+            sources,
+            database: Arc::new(database),
+        }
+    }
+
+    fn of(base: Arc<Base>) -> Loaded {
+        Loaded { base: Some(base.clone()), ..Loaded::new(base.database.clone(), base.note.sources.clone()) }
+    }
+
+    /// Whether these files, and no others, are as they were.
+    fn is_current(&self, files: &[PathBuf]) -> bool {
+        let is_as_it_was = |file: &PathBuf| known(&self.sources, file).is_some_and(Source::is_current);
+        files.len() == self.sources.len() && files.iter().all(is_as_it_was)
+    }
+
     /// Says in the log what was not loaded.
     pub fn warn(&self) {
         if let Some(first) = self.refused.first() {
@@ -40,28 +103,219 @@ impl fmt::Display for Loaded {
     }
 }
 
-/// Loads the files and folders at `paths`, and the built-in signatures.
+/// Loads the files and folders at `paths`, and the built-in signatures, here and now.
 ///
 /// # Errors
 /// When a file cannot be read or a line in it not be understood: the message names both.
 pub fn load(paths: &[PathBuf], builtin: bool) -> Result<Loaded, Failure> {
     let mut builder = Builder::new();
+    let mut sources = Vec::new();
+    for file in files(paths)? {
+        let mut bytes = Vec::new();
+        let mut take = |piece: &[u8]| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        };
+        let source = Reading::open(&file).and_then(|reading| reading.copy(&mut take));
+        let source = source.map_err(|error| format!("{}: {error}", file.display()))?;
+        builder.add(&source.path, &bytes)?;
+        sources.push(source);
+    }
     if builtin {
         builder.add_builtin();
     }
-    let files = files(paths)?;
-    for file in &files {
-        let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        builder.add(&file.display().to_string(), &bytes)?;
+    Ok(Loaded::new(builder.build(), sources))
+}
+
+/// Opens what the command line names, with the built-in signatures.
+///
+/// # Errors
+/// As [`Wanted::open`].
+pub fn open(args: &DatabaseArgs) -> Result<Loaded, Failure> {
+    let paths = args.databases.clone();
+    let cache = match &args.cache {
+        Some(named) => named_cache(named),
+        None => usual_cache().filter(|_| is_worthwhile(&paths)),
+    };
+    let bar = Bar::new();
+    let loaded = Wanted { paths, builtin: true, cache }.open(&mut |done, total| bar.set(done, total));
+    bar.clear();
+    loaded
+}
+
+fn is_worthwhile(paths: &[PathBuf]) -> bool {
+    let bytes = |file: &PathBuf| std::fs::metadata(file).map_or(0, |facts| facts.len());
+    files(paths).is_ok_and(|files| files.iter().map(bytes).sum::<u64>() >= WORTHWHILE_BYTES)
+}
+
+impl Wanted {
+    /// The signatures as the files have them now: mapped, if that is what was compiled last, with what has changed since
+    /// over it; else compiled.
+    ///
+    /// # Errors
+    /// As [`load`]; and if the folder of compiled databases cannot be used.
+    pub fn open(&self, progress: &mut Progress<'_>) -> Result<Loaded, Failure> {
+        let Some(place) = self.place() else {
+            return load(&self.paths, self.builtin);
+        };
+        if let Some(base) = place.find() {
+            let loaded = self.over(&Arc::new(base))?;
+            if !loaded.is_due {
+                return Ok(loaded);
+            }
+        }
+        Ok(self.compile(progress)?.0)
     }
-    let database = builder.build();
-    let census = database.census();
-    Ok(Loaded {
-        signatures: census.signatures(),
-        refused: census.refused.iter().map(|refused| format!("{}: {}", refused.name, refused.reason)).collect(),
-        files: files.len(),
-        database: Arc::new(database),
-    })
+
+    /// What can be in force at once instead of `old`: the small files that have changed over what was compiled last.
+    /// Nothing if no file has changed.
+    ///
+    /// # Errors
+    /// As [`Wanted::open`].
+    pub fn refresh(&self, old: &Loaded) -> Result<Option<Loaded>, Failure> {
+        let Some(place) = self.place() else {
+            let is_current = old.is_current(&files(&self.paths)?);
+            return if is_current { Ok(None) } else { load(&self.paths, self.builtin).map(Some) };
+        };
+        let mapped = old.base.as_ref().filter(|base| place.has(base));
+        if mapped.is_some() && old.is_current(&files(&self.paths)?) {
+            return Ok(None);
+        }
+        match mapped.cloned().or_else(|| place.find().map(Arc::new)).or_else(|| old.base.clone()) {
+            Some(base) => self.over(&base).map(Some),
+            None => self.open(&mut |_, _| ()).map(Some),
+        }
+    }
+
+    /// Compiles the whole, unless somebody else has just done so. `progress` is told how many bytes of how many have been
+    /// read. Says what the compiler said, if it was asked.
+    ///
+    /// # Errors
+    /// As [`Wanted::open`].
+    pub fn compile(&self, progress: &mut Progress<'_>) -> Result<(Loaded, Option<Done>), Failure> {
+        let place = self.place().ok_or("there is no folder for compiled signatures: name one with --cache")?;
+        let _lock = place.lock()?;
+        let files = files(&self.paths)?;
+        if let Some(base) = place.find() {
+            let loaded = Loaded::of(Arc::new(base));
+            if loaded.is_current(&files) {
+                return Ok((loaded, None));
+            }
+        }
+        let mut done = None;
+        let base = place.replace(|sink| {
+            done = Some(compile::compile(&files, self.builtin, sink, progress)?);
+            Ok(())
+        })?;
+        Ok((Loaded::of(Arc::new(base)), done))
+    }
+
+    /// The file of the compiled database.
+    pub fn file(&self) -> Option<PathBuf> {
+        self.place().map(|place| place.file())
+    }
+
+    fn place(&self) -> Option<Place> {
+        self.cache.as_ref().map(|folder| Place::new(folder, &self.paths, self.builtin))
+    }
+
+    /// A compiled database with what has changed since over it, as far as that is small.
+    fn over(&self, base: &Arc<Base>) -> Result<Loaded, Failure> {
+        let files = files(&self.paths)?;
+        let changes = Changes::between(&base.note.sources, &files);
+        if changes == Changes::default() {
+            return Ok(Loaded::of(base.clone()));
+        }
+        let (overlay, sources) = compiled(&changes.added)?;
+        let database = base.database.with_overlay(overlay, &changes.replaced);
+        let kept = base.note.sources.iter().filter(|source| !changes.replaced.contains(&&*source.path));
+        let sources = kept.filter(|source| known(&sources, Path::new(&source.path)).is_none()).chain(&sources);
+        let loaded = Loaded::new(database, sources.cloned().collect());
+        Ok(Loaded { is_due: changes.is_due, base: Some(base.clone()), ..loaded })
+    }
+}
+
+/// A small database of these files, in memory.
+fn compiled(files: &[PathBuf]) -> Result<(Database, Vec<Source>), Failure> {
+    if files.is_empty() {
+        return Ok((Builder::new().build(), Vec::new()));
+    }
+    let memory = File::from(rustix::fs::memfd_create("overlay", rustix::fs::MemfdFlags::CLOEXEC)?);
+    compile::compile(files, false, memory.try_clone()?, &mut |_, _| ())?;
+    let base = Base::open(&memory)?;
+    Ok((base.database, base.note.sources))
+}
+
+/// What has become of files since they were compiled.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Changes<'a> {
+    /// Of these nothing is told any more, as far as the large database has it.
+    replaced: Vec<&'a str>,
+    /// These are to be compiled.
+    added: Vec<PathBuf>,
+    /// Whether that is not all.
+    is_due: bool,
+}
+
+impl<'a> Changes<'a> {
+    fn between(sources: &'a [Source], files: &[PathBuf]) -> Changes<'a> {
+        let mut changes = Changes::default();
+        let mut left = OVERLAY_BYTES_MAX;
+        for source in sources.iter().filter(|source| !files.iter().any(|file| file == Path::new(&source.path))) {
+            changes.is_due |= is_ignore_list(Path::new(&source.path));
+            changes.replaced.push(&source.path);
+        }
+        for file in files {
+            let source = known(sources, file);
+            if source.is_some_and(Source::is_current) {
+                continue;
+            }
+            let bytes = std::fs::metadata(file).map_or(0, |facts| facts.len());
+            if bytes > left {
+                changes.is_due = true;
+                continue;
+            }
+            left -= bytes;
+            // Names that are not ignored any more only come back with the whole.
+            changes.is_due |= is_ignore_list(file);
+            changes.replaced.extend(source.map(|source| &*source.path));
+            changes.added.push(file.clone());
+        }
+        if !changes.added.is_empty() {
+            // These speak of all files, so of those to be compiled, too; and they come first.
+            let added = std::mem::take(&mut changes.added);
+            let lists = files.iter().filter(|file| is_ignore_list(file) && !added.contains(file));
+            changes.added = lists.chain(&added).cloned().collect();
+        }
+        changes
+    }
+}
+
+fn known<'s>(sources: &'s [Source], file: &Path) -> Option<&'s Source> {
+    sources.iter().find(|source| Path::new(&source.path) == file)
+}
+
+fn is_ignore_list(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ending == "ign" || ending == "ign2")
+}
+
+/// The folder of compiled signatures that somebody has named; `none` is none.
+pub fn named_cache(name: &Path) -> Option<PathBuf> {
+    (name != Path::new("none")).then(|| name.to_owned())
+}
+
+/// The folder of compiled signatures if none is named: the service manager's, or the user's own.
+pub fn usual_cache() -> Option<PathBuf> {
+    let named = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let own = || Some(named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?.join("sluice"));
+    service_cache().or_else(own)
+}
+
+/// The folder that a service manager has made for what a service can make again.
+pub fn service_cache() -> Option<PathBuf> {
+    let folders = std::env::var("CACHE_DIRECTORY").ok()?;
+    // More than one are named with colons between them.
+    folders.split(':').next().filter(|first| !first.is_empty()).map(PathBuf::from)
 }
 
 /// The files at `paths` in the order in which they are loaded.
@@ -74,7 +328,7 @@ pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         collect(path, &mut files)?;
     }
     // Lists of names to ignore speak of the files after them.
-    files.sort_by_key(|file| !file.extension().is_some_and(|ending| ending == "ign" || ending == "ign2"));
+    files.sort_by_key(|file| !is_ignore_list(file));
     Ok(files)
 }
 

@@ -45,7 +45,7 @@ struct Shared<'a> {
 /// Scans what the command line names. The exit status is clamscan's: 0 clean, 1 found, 2 error.
 pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
     let started = tally::Start::now();
-    let loaded = database::load(&args.database.databases, true)?;
+    let loaded = database::open(&args.database)?;
     let shared = Shared {
         args,
         engine: Arc::new(Engine { database: loaded.database.clone(), limits: limits(&args.look) }),

@@ -27,6 +27,7 @@ mod pool;
 mod pop3;
 mod quarantine;
 mod relay;
+mod reload;
 mod retrieval;
 mod session;
 mod site;
@@ -34,6 +35,7 @@ pub mod smtp_hop;
 mod stream;
 mod systemd;
 mod tls;
+mod watcher;
 mod wire;
 
 use std::os::unix::process::CommandExt;
@@ -46,6 +48,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::Failure;
 use crate::cli::Serve;
+use reload::{Anew, Reload};
 use site::Site;
 use systemd::{Beat, Manager};
 
@@ -62,10 +65,11 @@ pub struct Control {
 pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     share_one_arena();
     let site = Arc::new(Site::load(args, None)?);
-    let (control, watched) = watch::channel(Control { site: site.clone(), stopping: false });
-    let (ready, readies) = mpsc::channel(site.threads);
-    let beats: Vec<Arc<Beat>> = (0..site.threads).map(|_| Arc::default()).collect();
-    let edges: Vec<_> = (0..site.threads)
+    let threads = site.threads;
+    let (control, watched) = watch::channel(Control { site, stopping: false });
+    let (ready, readies) = mpsc::channel(threads);
+    let beats: Vec<Arc<Beat>> = (0..threads).map(|_| Arc::default()).collect();
+    let edges: Vec<_> = (0..threads)
         .map(|index| {
             let (watched, ready, beat) = (watched.clone(), ready.clone(), beats[index].clone());
             std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || edge::run(watched, ready, beat))
@@ -114,16 +118,18 @@ async fn supervise(
     let clamd = control.borrow().site.clamd.shared.clone();
     let manager = Manager::find();
     manager.ready(&status(&control.borrow().site));
+    let mut reload = Reload::new(args, &control, &manager);
     let mut sweeps = tokio::time::interval(quarantine::SWEEP_EVERY);
     sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             _ = sweeps.tick() => drop(tokio::spawn(quarantine::sweep(control.borrow().site.clone()))),
             _ = hangup.recv() => {
-                reload(args, &control, &manager);
+                reload.ask(Anew::Everything);
                 sweeps.reset_immediately();
             }
-            _ = clamd.reload.notified() => reload(args, &control, &manager),
+            _ = clamd.reload.notified() => reload.ask(Anew::Everything),
+            () = reload.go_on() => {}
             _ = clamd.shutdown.notified() => break,
             _ = stop(&mut terminate, &mut interrupt) => break,
         }
@@ -151,21 +157,6 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-}
-
-/// Reads everything anew; what is wrong leaves the old in force.
-fn reload(args: &Serve, control: &watch::Sender<Control>, manager: &Manager) {
-    let old = control.borrow().site.clone();
-    manager.reloading();
-    match Site::load(args, Some(&old)) {
-        Ok(site) => {
-            let (generation, signatures) = (site.generation, site.signatures);
-            control.send_modify(|control| control.site = Arc::new(site));
-            tracing::info!(generation, signatures, "reloaded");
-        }
-        Err(error) => tracing::error!(%error, "not reloaded, the old configuration stays in force"),
-    }
-    manager.ready(&status(&control.borrow().site));
 }
 
 /// What is served, for people.

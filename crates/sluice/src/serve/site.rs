@@ -17,9 +17,11 @@ use super::pool::Pool;
 use super::tls;
 use crate::cli::Serve;
 use crate::config::{Config, Forward};
-use crate::{Failure, clamd_conf, database};
+use crate::database::{Loaded, Wanted};
+use crate::{Failure, clamd_conf};
 
 /// What one run of the program serves, until the next reload.
+#[derive(Clone)]
 pub struct Site {
     /// The configuration.
     pub config: Config,
@@ -27,6 +29,10 @@ pub struct Site {
     pub threads: usize,
     /// Signatures and bounds.
     pub engine: Arc<Engine>,
+    /// Where the signatures come from.
+    pub wanted: Wanted,
+    /// What has become of them.
+    pub database: Arc<Loaded>,
     /// How many signatures.
     pub signatures: u64,
     /// How often the signatures have been loaded.
@@ -38,7 +44,7 @@ pub struct Site {
     /// The door that speaks clamd's protocol.
     pub clamd: Arc<Clamd>,
     /// Who is told what was done.
-    pub notices: Notices,
+    pub notices: Arc<Notices>,
     /// When the signatures were loaded.
     pub loaded: time::OffsetDateTime,
     /// The pool of head windows; one for the whole run.
@@ -88,14 +94,18 @@ impl Site {
             log::start(&config.log);
         }
         undone.iter().for_each(|what| tracing::warn!(what, "not done"));
-        let loaded = database::load(&config.database.paths, config.database.builtin)?;
-        loaded.warn();
+        let wanted = config.database.wanted(args.database.cache.as_ref());
+        let database = match old.filter(|old| old.wanted == wanted) {
+            Some(old) => wanted.refresh(&old.database)?.map_or_else(|| old.database.clone(), Arc::new),
+            None => Arc::new(wanted.open(&mut |_, _| ())?),
+        };
+        database.warn();
         let (pool, metrics, known) = match old {
             Some(old) => (old.pool.clone(), old.metrics.clone(), old.known.clone()),
             None => (Arc::new(Pool::new(config.resources.head_pool_bytes)), Arc::default(), Arc::default()),
         };
         let generation = old.map_or(1, |old| old.generation + 1);
-        let engine = Arc::new(Engine { database: loaded.database, limits: config.limits.limits() });
+        let engine = Arc::new(Engine { database: database.database.clone(), limits: config.limits.limits() });
         // The event loops that run are those of the start.
         let threads = old.map_or_else(|| threads(&config), |old| old.threads);
         let metrics_socket = match (config.metrics.address, old) {
@@ -119,25 +129,44 @@ impl Site {
             std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         let clamd = Arc::new(Clamd::load(&config.clamd, old.map(|old| &*old.clamd), threads)?);
-        let notices = Notices::load(&config.notices, &config.hostname, old.map(|old| &old.notices))?;
-        let signatures = loaded.signatures;
+        let notices = Notices::load(&config.notices, &config.hostname, old.map(|old| &*old.notices))?;
+        let signatures = database.signatures;
         let loaded = time::OffsetDateTime::now_utc();
         Ok(Site {
             config,
             threads,
             engine,
+            wanted,
+            database,
             signatures,
             generation,
             tls,
             doors,
             clamd,
-            notices,
+            notices: Arc::new(notices),
             loaded,
             pool,
             known,
             metrics,
             metrics_socket,
         })
+    }
+
+    /// The same with the signatures as the files have them now; nothing if they have not changed.
+    ///
+    /// # Errors
+    /// When something cannot be read or understood.
+    pub fn with_new_signatures(&self) -> Result<Option<Site>, Failure> {
+        let Some(database) = self.wanted.refresh(&self.database)? else { return Ok(None) };
+        database.warn();
+        Ok(Some(Site {
+            engine: Arc::new(Engine { database: database.database.clone(), limits: self.config.limits.limits() }),
+            signatures: database.signatures,
+            generation: self.generation + 1,
+            loaded: time::OffsetDateTime::now_utc(),
+            database: Arc::new(database),
+            ..self.clone()
+        }))
     }
 
     /// What clients of clamd are told of us: they look for its name and the version whose protocol is spoken. What

@@ -1,0 +1,210 @@
+//! The folder of compiled databases.
+//!
+//! Each set of paths has a file of its own there, `NAME.sluicedb`, and a lock, `NAME.lock`, which whoever compiles the
+//! set holds. A file is written as `NAME.part` and gets its name when it is whole, checked and on the disk; so what has
+//! the name was whole once, and what becomes of a compiler that dies is a `.part` that the next one overwrites.
+//!
+//! What lies there is trusted: the folder must belong to the user who runs the program, or to root, and nobody else may
+//! write to it.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+use scan::Database;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::map::map;
+use super::source::Source;
+use crate::Failure;
+
+/// Whoever else may write to a folder.
+const OTHERS: u32 = 0o022;
+
+/// What a compiled database says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// The version of the program that compiled it.
+    pub program: String,
+    /// Whether the built-in signatures are in it.
+    pub builtin: bool,
+    /// What it was compiled from, in this order.
+    pub sources: Vec<Source>,
+}
+
+impl Note {
+    /// Of what this program compiles.
+    pub fn new(builtin: bool, sources: Vec<Source>) -> Note {
+        Note { program: env!("CARGO_PKG_VERSION").to_owned(), builtin, sources }
+    }
+}
+
+/// A compiled database that is mapped.
+pub struct Base {
+    /// Its signatures.
+    pub database: Database,
+    /// What it says of itself.
+    pub note: Note,
+    /// Which file it is: device and inode.
+    file: (u64, u64),
+}
+
+impl Base {
+    /// Maps a file.
+    ///
+    /// # Errors
+    /// If it is not a whole compiled database of this version.
+    pub fn open(file: &File) -> Result<Base, Failure> {
+        let database = Database::load(map(file)?)?;
+        let note: Note = serde_json::from_str(database.note()).map_err(|_| scan::Unfit::Version)?;
+        if note.program != env!("CARGO_PKG_VERSION") {
+            return Err(scan::Unfit::Version.into());
+        }
+        let facts = file.metadata()?;
+        Ok(Base { database, note, file: (facts.dev(), facts.ino()) })
+    }
+}
+
+/// The place of one compiled database.
+pub struct Place {
+    folder: PathBuf,
+    name: String,
+}
+
+impl Place {
+    /// Where the database of these paths lies in a folder.
+    pub fn new(folder: &Path, paths: &[PathBuf], builtin: bool) -> Place {
+        let mut digest = Sha256::new();
+        digest.update([u8::from(builtin)]);
+        for path in paths {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            digest.update(path.as_os_str().as_encoded_bytes());
+            digest.update([0]);
+        }
+        let digest: [u8; 32] = digest.finalize().into();
+        Place { folder: folder.into(), name: digest[..8].iter().map(|byte| format!("{byte:02x}")).collect() }
+    }
+
+    /// The file.
+    pub fn file(&self) -> PathBuf {
+        self.with_ending("sluicedb")
+    }
+
+    fn with_ending(&self, ending: &str) -> PathBuf {
+        self.folder.join(format!("{}.{ending}", self.name))
+    }
+
+    /// What lies there, if it can be used; why not goes to the log.
+    pub fn find(&self) -> Option<Base> {
+        let file = File::open(self.file()).ok()?;
+        match Base::open(&file) {
+            Ok(base) => Some(base),
+            Err(error) => {
+                tracing::warn!(file = %self.file().display(), %error, "a compiled database is not used");
+                None
+            }
+        }
+    }
+
+    /// Whether it is this that lies there.
+    pub fn has(&self, base: &Base) -> bool {
+        std::fs::metadata(self.file()).is_ok_and(|facts| (facts.dev(), facts.ino()) == base.file)
+    }
+
+    /// Waits until nobody else compiles this; the lock lasts as long as what is returned.
+    ///
+    /// # Errors
+    /// If the folder cannot be had, or others may write to it.
+    pub fn lock(&self) -> Result<File, Failure> {
+        prepare(&self.folder)?;
+        let path = self.with_ending("lock");
+        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        let lock =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(failed)?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
+        Ok(lock)
+    }
+
+    /// Has a file written, checks it and puts it in place of what was there.
+    ///
+    /// # Errors
+    /// Those of `write`; and if what was written cannot be read back. Nothing has changed then.
+    pub fn replace(&self, write: impl FnOnce(File) -> Result<(), Failure>) -> Result<Base, Failure> {
+        let part = self.with_ending("part");
+        let outcome = self.write_and_check(&part, write);
+        if outcome.is_err() {
+            let _ = std::fs::remove_file(&part);
+        }
+        outcome
+    }
+
+    fn write_and_check(&self, part: &Path, write: impl FnOnce(File) -> Result<(), Failure>) -> Result<Base, Failure> {
+        let failed = |error: std::io::Error| format!("{}: {error}", part.display());
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(part).map_err(failed)?;
+        write(file.try_clone().map_err(failed)?)?;
+        file.sync_all().map_err(failed)?;
+        let base = Base::open(&file).map_err(|error| format!("{}: {error}", part.display()))?;
+        std::fs::rename(part, self.file()).map_err(failed)?;
+        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        Ok(base)
+    }
+}
+
+/// Makes the folder, if need be, and makes sure that nobody else may write to it.
+fn prepare(folder: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    let facts = std::fs::metadata(folder).map_err(failed)?;
+    let own = [0, rustix::process::geteuid().as_raw()].contains(&facts.uid());
+    if !own || facts.mode() & OTHERS != 0 {
+        return Err(format!("{}: others may write to the folder of compiled databases", folder.display()).into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn write(mut file: File, note: &Note) -> Result<(), Failure> {
+        Ok(Database::with_builtin().store(&serde_json::to_string(note)?, &mut file)?)
+    }
+
+    #[test]
+    fn a_good_file_is_only_replaced_by_another() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = Place::new(folder.path(), &["/a".into()], true);
+        let note = Note::new(true, Vec::new());
+        assert!(place.find().is_none());
+        place.replace(|file| write(file, &note)).expect("a compiled database");
+        let good = std::fs::read(place.file()).expect("the file");
+        assert!(place.replace(|mut file| Ok(file.write_all(&good[..good.len() / 2])?)).is_err());
+        assert!(place.replace(|_| Err("the compiler died".into())).is_err());
+        let old = Note { program: "0.0.0".into(), ..note.clone() };
+        assert!(place.replace(|file| write(file, &old)).is_err());
+        assert_eq!(std::fs::read(place.file()).expect("the file"), good);
+        assert_eq!(place.find().map(|base| base.note), Some(note));
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1);
+        for at in [40, good.len() / 2, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            std::fs::write(place.file(), &bad).expect("written");
+            assert!(place.find().is_none(), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_not_trusted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = Place::new(folder.path(), &[], true);
+        assert!(place.lock().is_ok());
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("permissions");
+        assert!(place.lock().is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! Compiling signatures in a process of its own.
+//!
+//! Who asks reads the files and hands them to the child through a pipe; the child, which may read and open nothing,
+//! compiles ([`worker`](super::worker)) and writes to the one file that it was given. So what parses signatures can at
+//! worst write a bad database, and what is written is checked before it is used.
+//!
+//! ```text
+//!  files ──► who asks ──► pipe: a line of JSON and its bytes, for each file ──► child ──► the file
+//!                ◄── one line of JSON: how it went ◄───────────────────────────
+//! ```
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{ChildStdin, Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use super::source::{Reading, Source};
+use crate::Failure;
+
+/// The user and the group that a child of root's runs as: nobody.
+const NOBODY: u32 = 65534;
+
+/// What stands before a file's bytes, or behind them.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Line {
+    /// So many bytes of this file come next.
+    File {
+        /// Its path.
+        path: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// Those were all, and this is what the file was.
+    Read(Source),
+    /// There are no more files.
+    End {
+        /// Whether the built-in signatures are wanted, too.
+        builtin: bool,
+    },
+}
+
+/// How it went.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It is written.
+    Done(Done),
+    /// Why it is not.
+    Failed(String),
+}
+
+/// What was written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Done {
+    /// Signatures that are looked for.
+    pub signatures: u64,
+    /// Signatures that are not.
+    pub refused: u64,
+    /// How far the child was confined: `fully`, `partly` or `not`.
+    pub confined: String,
+}
+
+/// Is told how many bytes of how many have been handed over.
+pub type Progress<'p> = dyn FnMut(u64, u64) + Send + 'p;
+
+/// Compiles `files` into `sink`.
+///
+/// # Errors
+/// When a file cannot be read or understood, or the child ends before its time; the message says why.
+pub fn compile(files: &[PathBuf], builtin: bool, sink: File, progress: &mut Progress<'_>) -> Result<Done, Failure> {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["database", "worker"]).env_clear().current_dir("/");
+    command.stdin(Stdio::piped()).stdout(sink).stderr(Stdio::piped());
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let mut child = command.spawn().map_err(|error| format!("cannot start the compiler: {error}"))?;
+    let (Some(input), Some(mut output)) = (child.stdin.take(), child.stderr.take()) else {
+        return Err("cannot speak with the compiler".into());
+    };
+    let mut said = String::new();
+    let fed = std::thread::scope(|scope| {
+        let feeding = scope.spawn(|| feed(files, builtin, input, progress).map_err(|error| error.to_string()));
+        let heard = output.read_to_string(&mut said);
+        let fed = feeding.join().unwrap_or_else(|_| Err("the files could not be read".into()));
+        heard.map_err(|error| error.to_string()).and(fed)
+    });
+    let status = child.wait()?;
+    // What the child says explains why it took no more.
+    match (said.lines().last().map(serde_json::from_str), fed) {
+        (Some(Ok(Outcome::Failed(reason))), _) => Err(reason.into()),
+        (_, Err(reason)) => Err(reason.into()),
+        (Some(Ok(Outcome::Done(done))), Ok(())) if status.success() => Ok(done),
+        _ => Err(format!("the compiler ended with {status}: {}", said.trim()).into()),
+    }
+}
+
+/// Hands the files over.
+fn feed(files: &[PathBuf], builtin: bool, mut input: ChildStdin, progress: &mut Progress<'_>) -> Result<(), Failure> {
+    let total = files.iter().filter_map(|file| std::fs::metadata(file).ok()).map(|facts| facts.len()).sum();
+    let mut done = 0;
+    for file in files {
+        let failed = |error: io::Error| format!("{}: {error}", file.display());
+        let reading = Reading::open(file).map_err(failed)?;
+        say(&mut input, &Line::File { path: file.display().to_string(), bytes: reading.stamp.bytes })
+            .map_err(failed)?;
+        let source = reading.copy(&mut |piece| {
+            done += piece.len() as u64;
+            progress(done, total);
+            input.write_all(piece)
+        });
+        say(&mut input, &Line::Read(source.map_err(failed)?)).map_err(failed)?;
+    }
+    say(&mut input, &Line::End { builtin })?;
+    Ok(())
+}
+
+fn say(input: &mut ChildStdin, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    input.write_all(text.as_bytes())
+}

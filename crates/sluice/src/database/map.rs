@@ -1,0 +1,21 @@
+//! Mapping a compiled database: the one place where this program maps a file.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+use scan::Owner;
+
+/// The content of a file, shared with whoever else maps it.
+///
+/// # Errors
+/// If it cannot be mapped.
+pub fn map(file: &File) -> io::Result<Owner> {
+    // SAFETY: nobody writes to the file while it is mapped. It is complete before it gets the name by which it is found, it
+    // is only ever replaced as a whole by another, and its folder is one that nobody else may write to (`cache::prepare`);
+    // or it is a file in memory that has no name, and whose writer has ended.
+    let map = unsafe { Mmap::map(file)? };
+    Ok(Arc::new(map))
+}

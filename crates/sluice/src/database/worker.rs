@@ -1,0 +1,73 @@
+//! The process that compiles: it may use what it was given (a pipe to read from, a file to write to, a pipe for its last
+//! words) and nothing else.
+//!
+//! It is `sluice database worker`, started by [`compile`](super::compile) and by nobody else. Before it reads a byte it
+//! forbids itself every path and every network connection, where the kernel knows Landlock, and every gain of
+//! privileges.
+
+use std::io::{self, BufRead, BufWriter, Read};
+use std::process::ExitCode;
+
+use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetStatus};
+use scan::Builder;
+
+use super::cache::Note;
+use super::compile::{Done, Line, Outcome};
+use crate::Failure;
+
+/// The longest line between files.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// Compiles what comes in at the standard input to the standard output.
+pub fn run() -> ExitCode {
+    let outcome = work(&mut io::stdin().lock(), io::stdout().lock());
+    let (outcome, code) = match outcome {
+        Ok(done) => (Outcome::Done(done), ExitCode::SUCCESS),
+        Err(error) => (Outcome::Failed(error.to_string()), ExitCode::from(2)),
+    };
+    eprintln!("{}", serde_json::to_string(&outcome).unwrap_or_default());
+    code
+}
+
+fn work(input: &mut impl BufRead, output: impl io::Write) -> Result<Done, Failure> {
+    let confined = confine()?;
+    let mut builder = Builder::new();
+    let mut sources = Vec::new();
+    let builtin = loop {
+        let (path, bytes) = match line(input)? {
+            Line::File { path, bytes } => (path, bytes),
+            Line::End { builtin } => break builtin,
+            Line::Read(_) => return Err("a file without a beginning".into()),
+        };
+        let mut content = Vec::new();
+        input.take(bytes).read_to_end(&mut content)?;
+        let Line::Read(source) = line(input)? else { return Err("a file without an end".into()) };
+        builder.add(&path, &content)?;
+        sources.push(source);
+    };
+    if builtin {
+        builder.add_builtin();
+    }
+    let database = builder.build();
+    let note = serde_json::to_string(&Note::new(builtin, sources))?;
+    database.store(&note, &mut BufWriter::with_capacity(1 << 20, output))?;
+    let census = database.census();
+    Ok(Done { signatures: census.signatures(), refused: census.refused.len() as u64, confined: confined.into() })
+}
+
+fn line(input: &mut impl BufRead) -> Result<Line, Failure> {
+    let mut text = String::new();
+    input.by_ref().take(LINE_BYTES_MAX).read_line(&mut text)?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// Gives up everything that is not needed; how far that went.
+fn confine() -> Result<&'static str, Failure> {
+    let ruleset = Ruleset::default().handle_access(AccessFs::from_all(ABI::V5))?;
+    let status = ruleset.handle_access(AccessNet::from_all(ABI::V5))?.create()?.restrict_self()?;
+    Ok(match status.ruleset {
+        RulesetStatus::FullyEnforced => "fully",
+        RulesetStatus::PartiallyEnforced => "partly",
+        RulesetStatus::NotEnforced => "not",
+    })
+}

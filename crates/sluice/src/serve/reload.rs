@@ -1,0 +1,157 @@
+//! Taking over what has changed, while everything goes on.
+//!
+//! ```text
+//!  SIGHUP, a client's RELOAD ── everything: configuration and signatures ─┐
+//!  a folder of signatures has changed ── signatures alone ────────────────┼─► a new site for what begins afterwards
+//!  what changed is too much for that ── compiled in the background ───────┘
+//! ```
+//! Reading is done on a thread of its own; what is wrong leaves the old in force. What is under way keeps the signatures
+//! that it began with, and their memory goes with the last that has them.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+
+use super::Control;
+use super::site::Site;
+use super::systemd::Manager;
+use super::watcher::Watcher;
+use crate::cli::Serve;
+
+/// What is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Anew {
+    /// Signatures, if they have changed.
+    Signatures,
+    /// Those, and the configuration.
+    Everything,
+}
+
+/// What was read: nothing if nothing has changed.
+type Read = Result<Option<Site>, String>;
+
+/// Reads things anew, one after the other.
+pub struct Reload<'a> {
+    args: Arc<Serve>,
+    control: &'a watch::Sender<Control>,
+    manager: &'a Manager,
+    reading: Option<JoinHandle<Read>>,
+    /// What is to be read after that.
+    next: Option<Anew>,
+    compiling: Option<JoinHandle<Result<(), String>>>,
+    watcher: Option<Watcher>,
+}
+
+impl<'a> Reload<'a> {
+    /// Nothing is to be read yet.
+    pub fn new(args: &Serve, control: &'a watch::Sender<Control>, manager: &'a Manager) -> Reload<'a> {
+        let args = Arc::new(args.clone());
+        let mut reload = Reload { args, control, manager, reading: None, next: None, compiling: None, watcher: None };
+        reload.watch();
+        reload
+    }
+
+    /// Reads something anew, as soon as what is being read has been.
+    pub fn ask(&mut self, what: Anew) {
+        self.next = self.next.max(Some(what));
+        if self.reading.is_none() {
+            self.begin();
+        }
+    }
+
+    /// Goes on with whatever comes next. It may be dropped at any time.
+    pub async fn go_on(&mut self) {
+        tokio::select! {
+            read = finished(&mut self.reading) => {
+                self.reading = None;
+                self.take_over(read);
+            }
+            compiled = finished(&mut self.compiling) => {
+                self.compiling = None;
+                match flatten(compiled) {
+                    Ok(()) => self.ask(Anew::Signatures),
+                    Err(error) => tracing::error!(%error, "signatures not compiled, the old ones stay in force"),
+                }
+            }
+            () = changed(&self.watcher) => self.ask(Anew::Signatures),
+        }
+    }
+
+    fn begin(&mut self) {
+        let Some(what) = self.next.take() else { return };
+        let (args, old) = (self.args.clone(), self.site());
+        if what == Anew::Everything {
+            self.manager.reloading();
+        }
+        self.reading = Some(tokio::task::spawn_blocking(move || match what {
+            Anew::Everything => Site::load(&args, Some(&old)).map(Some).map_err(|error| error.to_string()),
+            Anew::Signatures => old.with_new_signatures().map_err(|error| error.to_string()),
+        }));
+    }
+
+    fn take_over(&mut self, read: Result<Read, JoinError>) {
+        match flatten(read) {
+            Ok(Some(site)) => {
+                let (generation, signatures) = (site.generation, site.signatures);
+                self.control.send_modify(|control| control.site = Arc::new(site));
+                tracing::info!(generation, signatures, "reloaded");
+            }
+            Ok(None) => {}
+            Err(error) => tracing::error!(%error, "not reloaded, the old configuration stays in force"),
+        }
+        self.manager.ready(&super::status(&self.site()));
+        self.compile_what_is_due();
+        self.begin();
+        self.watch();
+    }
+
+    /// Has the whole compiled, if what is in force is not that.
+    fn compile_what_is_due(&mut self) {
+        let site = self.site();
+        if site.database.is_due && self.compiling.is_none() {
+            tracing::info!("compiling signatures");
+            let compile = move || site.wanted.compile(&mut |_, _| ()).map(drop).map_err(|error| error.to_string());
+            self.compiling = Some(tokio::task::spawn_blocking(compile));
+        }
+    }
+
+    /// Watches what the site in force was made from.
+    fn watch(&mut self) {
+        let site = self.site();
+        let wanted = if site.config.database.watch { &*site.wanted.paths } else { &[] };
+        if self.watcher.as_ref().map_or(&[] as &[_], |watcher| &watcher.paths) == wanted {
+            return;
+        }
+        self.watcher = None;
+        match Watcher::new(wanted) {
+            Ok(watcher) => self.watcher = Some(watcher),
+            Err(error) => tracing::warn!(%error, "the folders of signatures are not watched"),
+        }
+        // Something may have changed since it was read.
+        self.ask(Anew::Signatures);
+    }
+
+    fn site(&self) -> Arc<Site> {
+        self.control.borrow().site.clone()
+    }
+}
+
+/// Waits for a task, if there is one.
+async fn finished<T>(task: &mut Option<JoinHandle<T>>) -> Result<T, JoinError> {
+    match task {
+        Some(task) => task.await,
+        None => std::future::pending().await,
+    }
+}
+
+fn flatten<T>(outcome: Result<Result<T, String>, JoinError>) -> Result<T, String> {
+    outcome.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+async fn changed(watcher: &Option<Watcher>) {
+    match watcher {
+        Some(watcher) => watcher.changed().await,
+        None => std::future::pending().await,
+    }
+}
