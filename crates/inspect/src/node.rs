@@ -22,6 +22,8 @@ pub(crate) struct Node {
     pub depth: u32,
     /// Where its bytes begin in the object that is fed, if they are a run of it, unchanged.
     pub raw_start: Option<u64>,
+    /// How many bytes have to come before it can be said what it is.
+    pub head_bytes: usize,
     /// What it is; unknown until enough of it has come.
     pub file_type: Option<FileType>,
     /// Bytes received.
@@ -63,7 +65,7 @@ impl Node {
     /// What can be done now; none while it waits for bytes.
     pub fn task(&self) -> Option<Task> {
         if self.file_type.is_none() && !self.encoded {
-            let enough = self.window.len() >= unpack::HEAD_BYTES;
+            let enough = self.window.len() >= self.head_bytes;
             return (enough || self.closing).then_some(Task::Recognise);
         }
         let mut reading = self.readers.iter().enumerate().filter(|(_, reader)| !reader.ended);
@@ -74,6 +76,13 @@ impl Node {
             return None;
         }
         Some(reading.next().map_or(Task::Retire, |(index, _)| Task::Finish(index)))
+    }
+
+    /// Waits for a longer head, in a window that has room for a scratch window besides.
+    pub fn want_head(&mut self, bytes: usize) {
+        let mut window = Window::with_capacity(bytes + unpack::HEAD_BYTES);
+        window.push(self.window.filled());
+        (self.head_bytes, self.window) = (bytes, window);
     }
 
     /// Lets go of the bytes that all readers have taken.
@@ -227,6 +236,7 @@ impl Seed {
             source: self.source,
             depth: self.depth,
             raw_start: self.raw_start,
+            head_bytes: unpack::HEAD_BYTES,
             file_type: None,
             bytes: 0,
             base: 0,

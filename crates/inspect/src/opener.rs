@@ -31,6 +31,9 @@ pub(crate) fn openers(object: &Object, file_type: FileType, head: &[u8], limits:
         add("mime", Box::new(mime::Parser::new(limits)), false, false);
     }
     if file_type == FileType::Mail {
+        if let Some(stage) = unpack::mailbox_opener(head) {
+            add("mbox", stage, false, false);
+        }
         return openers;
     }
     // A container that is itself encoded: forbidden, and opened by some readers all the same.
@@ -52,6 +55,12 @@ pub(crate) fn openers(object: &Object, file_type: FileType, head: &[u8], limits:
     }
     if let Some(stage) = unpack::searcher(file_type, limits) {
         add("search", stage, false, true);
+    }
+    if let Some(stage) = object.name.as_deref().and_then(|name| unpack::named_opener(name, file_type, limits)) {
+        add("named", stage, false, true);
+    }
+    if let Some(stage) = unpack::image_watcher(file_type, limits) {
+        add("image", stage, false, true);
     }
     if matches!(file_type, FileType::Text | FileType::Html | FileType::Xml | FileType::Binary) {
         match utf16(object, head) {

@@ -19,11 +19,9 @@ const NOT_OPENED: &[(&str, &str)] = &[
     ("clam-upx.exe", "UPX, an executable packer"),
     ("clam-wwpack.exe", "WWPack, an executable packer"),
     ("clam-yc.exe", "yC, an executable packer"),
-    ("clam.chm", "CHM"),
     ("clam.exe.webapp-export.one", "OneNote in the packaging of the web (told as a limit)"),
     ("clam.sis", "SIS"),
     ("clam_IScab_int.exe", "InstallShield"),
-    ("clamjol.iso", "ISO 9660"),
 ];
 
 #[test]

@@ -91,6 +91,12 @@ file_types! {
     Compress "compress",
     /// What MS-DOS's COMPRESS made: SZDD or KWAJ.
     Szdd "szdd",
+    /// A brotli stream.
+    Brotli "brotli",
+    /// A snappy stream in the framing format.
+    Snappy "snappy",
+    /// An lzop file.
+    Lzop "lzop",
     /// A cpio archive.
     Cpio "cpio",
     /// An ar archive, Debian packages among them.
@@ -99,6 +105,16 @@ file_types! {
     Rpm "rpm",
     /// Compiled HTML help.
     Chm "chm",
+    /// A XAR archive, packages of macOS among them.
+    Xar "xar",
+    /// An ALZ archive.
+    Alz "alz",
+    /// AppleSingle or AppleDouble.
+    AppleDouble "appledouble",
+    /// A MacBinary file.
+    MacBinary "macbinary",
+    /// A shell link.
+    Lnk "lnk",
     /// An ISO 9660 or UDF image.
     Iso "iso",
 }

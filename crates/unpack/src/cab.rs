@@ -11,7 +11,7 @@
 //! Source: Microsoft Cabinet Format [MS-CAB].
 
 mod blocks;
-mod lzx;
+pub(crate) mod lzx;
 
 use stream::{Class, Entry, Limits, Object};
 

@@ -167,3 +167,18 @@ fn le64_of(bytes: &[u8], at: usize, width: usize) -> u64 {
     let field = &field[..width.min(field.len())];
     field.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
+
+/// The big-endian number at `at`, missing bytes read as zero.
+pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
+    le16(bytes, at).swap_bytes()
+}
+
+/// See [`be16`].
+pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
+    le32(bytes, at).swap_bytes()
+}
+
+/// See [`be16`].
+pub(crate) fn be64(bytes: &[u8], at: usize) -> u64 {
+    le64(bytes, at).swap_bytes()
+}

@@ -4,8 +4,9 @@
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
 use crate::{
-    ar, arj, bzip2, cab, cms, cpio, gzip, html, lha, lz4, lzip, lzma_alone, lzw, ole2, onenote, pdf, rar, rtf, sevenz,
-    swf, szdd, tar, tnef, xz, zip, zlib, zstd,
+    alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, gzip, html, iso, lha, lnk, lz4, lzip, lzma_alone,
+    lzop, lzw, macbinary, mbox, ole2, onenote, pdf, rar, rpm, rtf, sevenz, snappy, swf, szdd, tar, tnef, xar, xz, zip,
+    zlib, zstd,
 };
 
 /// One format that is opened: a row of `docs/formats.md`.
@@ -51,6 +52,9 @@ pub const STREAMS: &[Format] = &[
     swf::FORMAT,
     szdd::FORMAT,
     lz4::FORMAT,
+    brotli::FORMAT,
+    snappy::FORMAT,
+    lzop::FORMAT,
 ];
 
 /// Archives: containers of named members.
@@ -64,11 +68,27 @@ pub const ARCHIVES: &[Format] = &[
     tar::FORMAT,
     cpio::FORMAT,
     ar::FORMAT,
+    iso::FORMAT,
+    rpm::FORMAT,
+    xar::FORMAT,
+    alz::FORMAT,
+    appledouble::FORMAT,
+    macbinary::FORMAT,
+    mbox::FORMAT,
 ];
 
 /// Documents that hold objects.
-pub const DOCUMENTS: &[Format] =
-    &[pdf::FORMAT, ole2::FORMAT, rtf::FORMAT, tnef::FORMAT, html::FORMAT, onenote::FORMAT, cms::FORMAT];
+pub const DOCUMENTS: &[Format] = &[
+    pdf::FORMAT,
+    ole2::FORMAT,
+    rtf::FORMAT,
+    tnef::FORMAT,
+    html::FORMAT,
+    onenote::FORMAT,
+    cms::FORMAT,
+    lnk::FORMAT,
+    chm::FORMAT,
+];
 
 impl Reads {
     /// As it stands in the table.

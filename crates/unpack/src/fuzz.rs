@@ -9,7 +9,10 @@ use stream::{Event, Finding, Fuel, Limits, Note, Spool, Stage, Window};
 use crate::codec::Decoder;
 use crate::compressed::Compressed;
 use crate::ppmd::{Ending, ModelH, ModelI, OfSevenZip, OfZip, Ppmd, Restore};
-use crate::{HEAD_BYTES, bzip2, gzip, lz4, lzip, lzma_alone, lzw, recognise, swf, szdd, tar, trial, xz, zip, zstd};
+use crate::{
+    HEAD_BYTES, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, recognise, snappy, swf, szdd, tar, trial, xz,
+    zip, zstd,
+};
 
 /// The most content that is looked at; bombs are the driver's business.
 const CONTENT_BYTES_MAX: u64 = 4 << 20;
@@ -64,6 +67,24 @@ pub fn fuzz_compress(data: &[u8]) {
 /// Fuzz body: reads an lz4 file.
 pub fn fuzz_lz4(data: &[u8]) {
     compare(data, |_| Box::new(Compressed::new(lz4::Lz4::new())));
+}
+
+/// Fuzz body: reads a brotli stream.
+pub fn fuzz_brotli(data: &[u8]) {
+    compare(data, |limits| {
+        let limits = Limits { codec_bytes_max: 16 << 20, ..limits.clone() };
+        Box::new(Compressed::new(brotli::Brotli::new(&limits)))
+    });
+}
+
+/// Fuzz body: reads a snappy file.
+pub fn fuzz_snappy(data: &[u8]) {
+    compare(data, |_| Box::new(Compressed::new(snappy::Snappy::new())));
+}
+
+/// Fuzz body: reads an lzop file.
+pub fn fuzz_lzop(data: &[u8]) {
+    compare(data, |limits| Box::new(Compressed::new(lzop::Lzop::new(limits))));
 }
 
 /// Fuzz body: reads an SZDD or KWAJ file.
@@ -126,6 +147,26 @@ pub(crate) fn compare(data: &[u8], make: impl Fn(&Limits) -> Box<dyn Stage>) {
     let piece = 1 + usize::from(cut) % 61;
     let pieces = tell(make(&limits).as_mut(), stream, piece, 1 + usize::from(cut) * 7);
     assert_eq!(whole, pieces, "pieces of {piece}");
+}
+
+/// What stands for a disc image in seeds, told at length: blocks of 512 bytes, in front of each the number of blocks of
+/// NULs that come first, in two bytes. The first byte, of the cut, stays.
+#[doc(hidden)]
+pub fn blocks(data: &[u8]) -> Vec<u8> {
+    const IMAGE_BYTES_MAX: usize = 2 << 20;
+    let (cut, mut left) = data.split_at(data.len().min(1));
+    let mut image = cut.to_vec();
+    while let Some((&gap, rest)) = left.split_first_chunk() {
+        let (block, rest) = rest.split_at(rest.len().min(512));
+        left = rest;
+        let end = image.len() + 512 * usize::from(u16::from_le_bytes(gap));
+        image.resize(end.min(IMAGE_BYTES_MAX), 0);
+        image.extend_from_slice(block);
+        if end > IMAGE_BYTES_MAX {
+            break;
+        }
+    }
+    image
 }
 
 /// What a stage tells, content reduced to its length and a sum.

@@ -7,12 +7,16 @@
 //! driver does. What it promises is bounded memory (fields of [`Limits`], named in each module) and honest fuel.
 #![forbid(unsafe_code)]
 
+mod alz;
+mod appledouble;
 mod ar;
 mod archive;
 mod arj;
 mod bits;
+mod brotli;
 mod bzip2;
 mod cab;
+mod chm;
 mod cms;
 mod codec;
 mod compressed;
@@ -23,17 +27,23 @@ mod deflate64;
 pub mod formats;
 mod fuzz;
 mod gzip;
+mod held;
 mod history;
 mod html;
 mod huffman;
 mod implode;
+mod iso;
 mod lha;
+mod lnk;
 mod lz4;
 mod lzfu;
 mod lzip;
 mod lzma;
 mod lzma_alone;
+mod lzop;
 mod lzw;
+mod macbinary;
+mod mbox;
 mod name;
 mod ole2;
 mod onenote;
@@ -43,15 +53,18 @@ mod rar;
 mod reader;
 mod recognise;
 mod reduce;
+mod rpm;
 mod rtf;
 mod sevenz;
 mod shrink;
+mod snappy;
 mod swf;
 mod szdd;
 mod tar;
 mod tnef;
 mod tokens;
 mod trial;
+mod xar;
 mod xz;
 mod zip;
 mod zlib;
@@ -59,19 +72,28 @@ mod zstd;
 
 use stream::{FileType, Limits, Stage};
 
+pub use alz::fuzz_alz;
+pub use appledouble::fuzz_appledouble;
 pub use ar::fuzz_ar;
 pub use arj::fuzz_arj;
 pub use cab::fuzz_cab;
+pub use chm::fuzz_chm;
 pub use cpio::fuzz_cpio;
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
 pub use fuzz::{
-    fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lz4, fuzz_lzma, fuzz_ppmd, fuzz_recognise, fuzz_swf, fuzz_szdd,
-    fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd,
+    blocks, fuzz_brotli, fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lz4, fuzz_lzma, fuzz_lzop, fuzz_ppmd,
+    fuzz_recognise, fuzz_snappy, fuzz_swf, fuzz_szdd, fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd,
 };
+pub use iso::fuzz_iso;
 pub use lha::fuzz_lha;
+pub use lnk::fuzz_lnk;
+pub use macbinary::fuzz_macbinary;
+pub use mbox::fuzz_mbox;
 pub use rar::fuzz_rar;
-pub use recognise::{HEAD_BYTES, recognise, recognise_second};
+pub use recognise::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};
+pub use rpm::fuzz_rpm;
 pub use sevenz::fuzz_7z;
+pub use xar::fuzz_xar;
 
 use archive::Archive;
 use compressed::Compressed;
@@ -92,6 +114,9 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Compress => Box::new(Compressed::new(lzw::Compress::new())),
         FileType::Zstd => Box::new(Compressed::new(zstd::Zstd::new(limits))),
         FileType::Lz4 => Box::new(Compressed::new(lz4::Lz4::new())),
+        FileType::Brotli => Box::new(Compressed::new(brotli::Brotli::new(limits))),
+        FileType::Snappy => Box::new(Compressed::new(snappy::Snappy::new())),
+        FileType::Lzop => Box::new(Compressed::new(lzop::Lzop::new(limits))),
         FileType::Szdd => Box::new(Compressed::new(szdd::Szdd::new())),
         FileType::FlashPacked => Box::new(Compressed::new(swf::Swf::new(limits))),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
@@ -102,9 +127,17 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Cpio => Box::new(Archive::new(cpio::Cpio::new(limits), limits)),
         FileType::Rar => Box::new(Archive::new(rar::Rar::new(limits), limits)),
         FileType::Lha => Box::new(Archive::new(lha::Lha::new(limits), limits)),
+        FileType::Rpm => Box::new(Archive::new(rpm::Rpm::new(), limits)),
+        FileType::Xar => Box::new(Archive::new(xar::Xar::new(limits), limits)),
+        FileType::Alz => Box::new(Archive::new(alz::Alz::new(limits), limits)),
+        FileType::AppleDouble => Box::new(Archive::new(appledouble::AppleDouble::new(limits), limits)),
+        FileType::MacBinary => Box::new(Archive::new(macbinary::MacBinary::new(limits), limits)),
+        FileType::Chm => Box::new(Reading::new(chm::Chm::new(limits))),
+        FileType::Lnk => Box::new(Reading::new(lnk::Lnk::new())),
         FileType::Zip => Box::new(zip::Zip::new(limits)),
         FileType::Ole2 => Box::new(Reading::new(ole2::Ole2::new(limits))),
         FileType::Pdf => Box::new(Reading::new(pdf::Pdf::new(limits))),
+        FileType::Iso => Box::new(Reading::new(iso::Iso::new(limits))),
         FileType::OneNote => Box::new(Reading::new(onenote::OneNote::new())),
         FileType::Cms => Box::new(Reading::new(cms::Cms::new())),
         FileType::Html | FileType::Xml | FileType::Text => Box::new(Reading::new(html::Html::new())),
@@ -118,6 +151,7 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
 /// content does not show.
 pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> {
     match media_type {
+        brotli::MEDIA_TYPE => Some(Box::new(Compressed::new(brotli::Brotli::new(limits)))),
         pdf::OBJECTS => Some(Box::new(Reading::new(pdf::Pdf::objects(limits)))),
         rtf::OLE1 => Some(Box::new(Reading::new(rtf::ole1::Ole1::new(limits)))),
         _ => None,
@@ -128,14 +162,35 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 /// the objects of a document, in the header of a compressed stream, in its compressed bytes, in a cabinet's reserved areas.
 pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
     use FileType::{
-        Bzip2, Cms, Compress, FlashPacked, Gzip, Html, Lz4, Lzip, Lzma, Ole2, OneNote, Pdf, Rtf, Szdd, Text, Tnef, Xml,
-        Xz, Zlib, Zstd,
+        Bzip2, Chm, Cms, Compress, FlashPacked, Gzip, Html, Lnk, Lz4, Lzip, Lzma, Lzop, Ole2, OneNote, Pdf, Rtf,
+        Snappy, Szdd, Text, Tnef, Xml, Xz, Zlib, Zstd,
     };
-    let is_stream =
-        matches!(file_type, Gzip | Zlib | FlashPacked | Bzip2 | Xz | Lzma | Lzip | Zstd | Szdd | Compress | Lz4);
-    let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text);
+    let is_stream = matches!(
+        file_type,
+        Gzip | Zlib | FlashPacked | Bzip2 | Xz | Lzma | Lzip | Zstd | Szdd | Compress | Lz4 | Snappy | Lzop
+    );
+    let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text | Lnk | Chm);
     let is_searched = is_stream
         || is_document
         || matches!(file_type, FileType::Cab | FileType::Arj | FileType::Rar | FileType::SevenZip | FileType::Lha);
     is_searched.then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
+}
+
+/// The stage that reads a disc image behind a head of this type, if there is one: such images may begin with anything.
+pub fn image_watcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
+    let is_watched = !matches!(file_type, FileType::Empty | FileType::Mail | FileType::Iso);
+    is_watched.then(|| Box::new(Reading::new(iso::Iso::new(limits))) as Box<dyn Stage>)
+}
+
+/// The stage for what only its name tells: brotli has no magic.
+pub fn named_opener(name: &str, file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
+    const EXTENSION: &str = ".br";
+    let end = name.len().checked_sub(EXTENSION.len()).and_then(|at| name.get(at..));
+    let is_brotli = file_type == FileType::Binary && end.is_some_and(|end| end.eq_ignore_ascii_case(EXTENSION));
+    is_brotli.then(|| Box::new(Compressed::new(brotli::Brotli::new(limits))) as Box<dyn Stage>)
+}
+
+/// The stage that reads the mails behind the first one, where a mail with this head begins a mailbox.
+pub fn mailbox_opener(head: &[u8]) -> Option<Box<dyn Stage>> {
+    head.starts_with(mbox::MARK).then(|| Box::new(Reading::new(mbox::Mbox::new())) as Box<dyn Stage>)
 }

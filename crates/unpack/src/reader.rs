@@ -24,6 +24,11 @@ pub(crate) trait Reader: Send {
     /// changes its state so that it will.
     fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize;
 
+    /// Whether the rest of the input is none of its business, once all is told. Then it is not called again.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// No more input follows. Called until it says that it is done; what is still open is closed behind it.
     fn end(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended;
 }
@@ -158,6 +163,10 @@ impl<R: Reader> Stage for Reading<R> {
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
         if fuel.is_empty() || input.is_empty() {
             return Step::idle(0);
+        }
+        if self.outbox.is_empty() && self.reader.is_over() {
+            fuel.burn(1);
+            return Step::tell(0, Event::End);
         }
         let piece = &input[..fuel.allows(input.len()).min(PIECE_BYTES)];
         let mut taken = 0;

@@ -2,8 +2,8 @@
 //!
 //! Magic numbers first (`magic`), then structures that need a look at their fields (tar, zlib, executables), then text
 //! against binary (`text`). Names and declared types play no role. Mail is not told from text here. A PDF header counts
-//! anywhere in the head, as PDF readers have it. An ISO 9660 image begins with 32 KiB of system area: it is recognised
-//! if the head is that long, or if what follows the system area is looked at alone.
+//! anywhere in the head, as PDF readers have it. A disc image begins with 32 KiB of system area: where that looks unused, or
+//! like a boot sector, a longer head is wanted ([`head_bytes`]); behind other heads images are found, not recognised.
 
 mod magic;
 mod text;
@@ -11,14 +11,26 @@ mod text;
 use stream::FileType;
 use zlib_rs::{Inflate, InflateFlush};
 
-use crate::{tar, zlib};
+use crate::{iso, tar, zlib};
 
 /// How many bytes of a stream [`recognise`] wants to see: two empty tar blocks and a header.
 pub const HEAD_BYTES: usize = 1536;
 
+/// How many bytes of a stream [`recognise`] ever wants to see: the system area of a disc image and the magic behind it.
+pub const HEAD_BYTES_MAX: usize = iso::AREA_BYTES as usize + 6;
+
+/// How many bytes of a stream that begins with `head` [`recognise`] wants to see.
+pub fn head_bytes(head: &[u8]) -> usize {
+    const BOOT_SECTOR: std::ops::Range<usize> = 510..512;
+    let is_boot_sector = || head.get(BOOT_SECTOR) == Some(b"\x55\xaa") && recognise(head) == FileType::Binary;
+    let is_unused = || head.iter().all(|&byte| byte == 0);
+    let has_more = head.len() >= HEAD_BYTES && (is_unused() || is_boot_sector());
+    if has_more { HEAD_BYTES_MAX } else { HEAD_BYTES }
+}
+
 /// The type of a stream that begins with `head`.
 ///
-/// `head` is the first [`HEAD_BYTES`] of the stream, or all of it if it is shorter. A longer head does no harm.
+/// `head` is the first [`head_bytes`] of the stream, or all of it if it is shorter. A longer head does no harm.
 pub fn recognise(head: &[u8]) -> FileType {
     if head.is_empty() {
         return FileType::Empty;
@@ -113,6 +125,22 @@ mod tests {
         assert_eq!(recognise_second(picture, recognise(picture)), Some(FileType::Pdf));
         assert_eq!(recognise_second(b"GIF89a.. %PDX-1.7\n", FileType::Image), None);
         assert_eq!(recognise_second(b"%PDF-1.7\n", FileType::Pdf), None);
+    }
+
+    #[test]
+    fn a_disc_image_is_seen_behind_an_unused_area_or_a_boot_sector() {
+        let mut image = vec![0; HEAD_BYTES_MAX];
+        image[HEAD_BYTES_MAX - 6..].copy_from_slice(b"\x01CD001");
+        assert_eq!(head_bytes(&image[..HEAD_BYTES - 1]), HEAD_BYTES);
+        assert_eq!(head_bytes(&image[..HEAD_BYTES]), HEAD_BYTES_MAX);
+        assert_eq!(recognise(&image), FileType::Iso);
+        image[..2].copy_from_slice(b"\x33\xed");
+        assert_eq!(head_bytes(&image[..HEAD_BYTES]), HEAD_BYTES);
+        image[510..512].copy_from_slice(b"\x55\xaa");
+        assert_eq!(head_bytes(&image[..HEAD_BYTES]), HEAD_BYTES_MAX);
+        assert_eq!(recognise(&image), FileType::Iso);
+        image[..2].copy_from_slice(b"MZ");
+        assert_eq!(head_bytes(&image[..HEAD_BYTES]), HEAD_BYTES);
     }
 
     #[test]

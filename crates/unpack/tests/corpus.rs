@@ -28,6 +28,18 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_cab", unpack::fuzz_cab),
     ("unpack_arj", unpack::fuzz_arj),
     ("unpack_7z", unpack::fuzz_7z),
+    ("unpack_iso", unpack::fuzz_iso),
+    ("unpack_brotli", unpack::fuzz_brotli),
+    ("unpack_snappy", unpack::fuzz_snappy),
+    ("unpack_lzop", unpack::fuzz_lzop),
+    ("unpack_rpm", unpack::fuzz_rpm),
+    ("unpack_xar", unpack::fuzz_xar),
+    ("unpack_alz", unpack::fuzz_alz),
+    ("unpack_appledouble", unpack::fuzz_appledouble),
+    ("unpack_macbinary", unpack::fuzz_macbinary),
+    ("unpack_mbox", unpack::fuzz_mbox),
+    ("unpack_lnk", unpack::fuzz_lnk),
+    ("unpack_chm", unpack::fuzz_chm),
 ];
 
 fn seeds(folder: &str) -> Vec<Vec<u8>> {
@@ -56,6 +68,34 @@ fn every_seed_replays_in_pieces_of_any_size() {
             for cut in [0, 1, 3, 17, 60] {
                 seed[0] = cut;
                 body(&seed);
+            }
+        }
+    }
+}
+
+/// Every length of a short seed, and some of a long one.
+#[test]
+fn every_seed_replays_cut_short() {
+    const CUTS_MAX: usize = 64;
+    for &(folder, body) in BODIES {
+        for seed in seeds(folder) {
+            for end in (1..seed.len()).step_by(1 + seed.len() / CUTS_MAX) {
+                body(&seed[..end]);
+            }
+        }
+    }
+}
+
+/// A flipped bit in every byte of a short seed, and in some of a long one.
+#[test]
+fn every_seed_replays_with_a_flipped_bit() {
+    const FLIPS_MAX: usize = 64;
+    for &(folder, body) in BODIES {
+        for mut seed in seeds(folder) {
+            for at in (1..seed.len()).step_by(1 + seed.len() / FLIPS_MAX) {
+                seed[at] ^= 1 << (at % 8);
+                body(&seed);
+                seed[at] ^= 1 << (at % 8);
             }
         }
     }

@@ -31,8 +31,11 @@ impl Stage for Reader {
     }
 }
 
-fn readers(input: &[u8]) -> [FileType; 2] {
-    [unpack::recognise(&input[..input.len().min(unpack::HEAD_BYTES)]), FileType::Binary]
+fn readers(format: &str, input: &[u8]) -> [FileType; 2] {
+    if format == "brotli" {
+        return [FileType::Brotli, FileType::Binary];
+    }
+    [unpack::recognise(&input[..input.len().min(unpack::HEAD_BYTES_MAX)]), FileType::Binary]
 }
 
 #[test]
@@ -58,12 +61,27 @@ fn it_holds_for_every_seed() {
         "swf",
         "szdd",
         "lz4",
+        "iso",
+        "brotli",
+        "snappy",
+        "lzop",
+        "rpm",
+        "xar",
+        "alz",
+        "appledouble",
+        "macbinary",
+        "mbox",
+        "lnk",
+        "chm",
     ] {
         let folder = corpus.join(format!("unpack_{format}"));
         for file in std::fs::read_dir(folder).expect("the corpus is there") {
             let bytes = std::fs::read(file.expect("it can be listed").path()).expect("it can be read");
-            let input = &bytes[1..];
-            for file_type in readers(input).into_iter().filter(|&file_type| file_type != FileType::Empty) {
+            let input = &driver::stream_of(format, &bytes)[..];
+            if format == "mbox" {
+                law::holds(|| Reader(unpack::mailbox_opener(input).expect("there is a reader")), input);
+            }
+            for file_type in readers(format, input).into_iter().filter(|&file_type| file_type != FileType::Empty) {
                 law::holds(|| Reader::of(file_type), input);
             }
         }
@@ -101,7 +119,7 @@ fn it_holds_at_every_cut_of_the_small_seeds() {
     ] {
         let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");
         let input = &bytes[1..];
-        for file_type in readers(input) {
+        for file_type in readers("", input) {
             law::holds_at_every_cut(|| Reader::of(file_type), input);
         }
     }
@@ -120,7 +138,7 @@ fn it_holds_for_public_archives() {
             continue;
         }
         let input = std::fs::read(&path).expect("it can be read");
-        let [file_type, _] = readers(&input);
+        let [file_type, _] = readers("", &input);
         if file_type != FileType::Empty {
             law::holds(|| Reader::of(file_type), &input);
         }

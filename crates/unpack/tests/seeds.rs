@@ -9,6 +9,7 @@ use std::path::Path;
 
 use driver::Node;
 use sha2::{Digest, Sha256};
+use stream::Object;
 
 #[derive(Default)]
 struct Expected {
@@ -33,13 +34,17 @@ fn expected() -> BTreeMap<&'static str, Expected> {
     all
 }
 
+fn stream(corpus: &Path, seed: &str) -> Vec<u8> {
+    let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");
+    driver::stream_of(seed.split('/').next().unwrap_or_default(), &bytes)
+}
+
 #[test]
 fn each_seed_holds_what_was_put_in() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     let mut wrong = 0;
     for (seed, expected) in expected() {
-        let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");
-        let root = Node::open(Default::default(), bytes[1..].to_vec(), 1);
+        let root = Node::open(Object { name: Some(seed.into()), ..Object::default() }, stream(&corpus, seed), 1);
         let members: Vec<_> = root
             .children
             .iter()
@@ -63,12 +68,12 @@ fn a_raw_offset_is_where_the_content_stands() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     let mut checked = 0;
     for (seed, _) in expected() {
-        let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");
-        for child in Node::open(Default::default(), bytes[1..].to_vec(), 1).children {
+        let bytes = stream(&corpus, seed);
+        for child in Node::open(Default::default(), bytes.clone(), 1).children {
             let Some(offset) = child.object.raw_offset else {
                 continue;
             };
-            let from = &bytes[1 + offset as usize..];
+            let from = &bytes[offset as usize..];
             assert!(from.starts_with(&child.content), "{seed}");
             checked += 1;
         }

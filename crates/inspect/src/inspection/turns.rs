@@ -26,7 +26,11 @@ impl Inspection {
             (reader, opener.unnamed)
         }
         let head = node.window.filled();
-        let head = &head[..head.len().min(unpack::HEAD_BYTES)];
+        let wanted = unpack::head_bytes(&head[..head.len().min(unpack::HEAD_BYTES)]);
+        if head.len() < wanted && !node.closing {
+            return node.want_head(wanted);
+        }
+        let head = &head[..head.len().min(wanted)];
         let file_type = opener::recognise(&node.object, head, node.source.is_none());
         node.file_type = Some(file_type);
         let rule = self.rule(node, file_type).map(|index| &self.context.rules[index]);

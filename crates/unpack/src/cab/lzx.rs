@@ -21,13 +21,15 @@ const MAIN_MAX: usize = LITERALS + HEADERS * SLOTS_MAX;
 /// The most bits that a symbol with all that belongs to it takes, and more.
 const SYMBOL_BITS: usize = 96;
 
-/// The decoder of one folder.
-pub(super) struct Lzx {
+/// The decoder of one folder, or of one section of a help file.
+pub(crate) struct Lzx {
     history: History,
     slots: usize,
     /// What calls were translated with, once the first frame has told it.
     translation: Option<i32>,
     frames: u32,
+    /// Whether the frame is the last one of a section, which is filled up: matches may reach beyond what is told of it.
+    is_filled_up: bool,
     recent: [usize; 3],
     block: Block,
     /// Bytes of content that remain of the block.
@@ -96,6 +98,7 @@ impl Lzx {
             slots: 0,
             translation: None,
             frames: 0,
+            is_filled_up: false,
             recent: [1; 3],
             block: Block::Verbatim,
             block_left: 0,
@@ -115,7 +118,7 @@ impl Lzx {
             20 => 42,
             bits => 2 * bits as usize,
         };
-        (self.translation, self.frames, self.recent) = (None, 0, [1; 3]);
+        (self.translation, self.frames, self.recent, self.is_filled_up) = (None, 0, [1; 3], false);
         (self.block, self.block_left) = (Block::Verbatim, 0);
         (self.main_lengths, self.length_lengths) = ([0; MAIN_MAX], [0; LENGTHS]);
     }
@@ -154,6 +157,12 @@ impl Lzx {
         }
         self.frames = self.frames.saturating_add(1);
         Some(())
+    }
+
+    /// Decodes the first `size` bytes of a frame that is longer.
+    pub fn last_frame(&mut self, data: &[u8], size: usize, content: &mut Vec<u8>) -> Option<()> {
+        self.is_filled_up = true;
+        self.frame(data, size, content)
     }
 
     fn block_header(&mut self, source: &mut Source) -> Option<()> {
@@ -215,7 +224,7 @@ impl Lzx {
                     let more = if header == HEADERS - 1 { self.lengths.read(bits)? } else { 0 };
                     let length = LENGTH_MIN + header + more;
                     let distance = self.distance(slot, bits)?;
-                    if self.history.position() + length as u64 > match_end {
+                    if self.history.position() + length as u64 > match_end && !self.is_filled_up {
                         return None;
                     }
                     self.history.copy(distance, length, end).ok()?;

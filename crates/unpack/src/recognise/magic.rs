@@ -40,6 +40,13 @@ const CERTAIN: &[(usize, &[u8], FileType)] = &[
     (0, b"070707", Cpio),
     (0, b"!<arch>\n", Ar),
     (0, b"\xed\xab\xee\xdb", Rpm),
+    (0, crate::snappy::MAGIC, Snappy),
+    (0, crate::lzop::MAGIC, Lzop),
+    (0, b"xar!", Xar),
+    (0, b"ALZ\x01", Alz),
+    (0, b"\0\x05\x16\0\0", AppleDouble),
+    (0, b"\0\x05\x16\x07\0", AppleDouble),
+    (0, crate::lnk::MAGIC, Lnk),
     (0, b"ITSF\x03\0\0\0", Chm),
     (0, b"\x01CD001\x01", Iso),
     (32769, b"CD001", Iso),
@@ -67,6 +74,7 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
     (is_lzip, Lzip),
     (is_compress, Compress),
     (is_old_cpio, Cpio),
+    (crate::macbinary::is_header, MacBinary),
     (lzma_alone::is_plausible, Lzma),
 ];
 

@@ -23,6 +23,7 @@ impl Node {
     /// Opens `content` and what is in it, `depth` layers deep.
     pub fn open(object: Object, content: Vec<u8>, depth: u32) -> Node {
         let head = &content[..content.len().min(unpack::HEAD_BYTES)];
+        let head = &content[..content.len().min(unpack::head_bytes(head))];
         let mut node = Node {
             object,
             file_type: unpack::recognise(head),
@@ -43,7 +44,12 @@ impl Node {
         let head = &self.content[..self.content.len().min(unpack::HEAD_BYTES)];
         let second = unpack::recognise_second(head, self.file_type).and_then(|second| unpack::opener(second, &limits));
         let first = declared.or_else(|| unpack::opener(self.file_type, &limits));
-        for stage in [first, second, unpack::searcher(self.file_type, &limits)].into_iter().flatten() {
+        let named = self.object.name.as_deref();
+        let named = named.and_then(|name| unpack::named_opener(name, self.file_type, &limits));
+        let mailbox = unpack::mailbox_opener(head);
+        let searcher = unpack::searcher(self.file_type, &limits);
+        let watcher = unpack::image_watcher(self.file_type, &limits);
+        for stage in [first, second, named, mailbox, searcher, watcher].into_iter().flatten() {
             self.read_by(stage, 0, depth);
         }
     }
@@ -125,4 +131,12 @@ pub fn data(folder: &str) -> Option<PathBuf> {
 
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The stream that a seed of this format stands for. The first byte of a seed is the fuzz body's.
+pub fn stream_of(format: &str, seed: &[u8]) -> Vec<u8> {
+    match format {
+        "iso" => unpack::blocks(seed)[1..].to_vec(),
+        _ => seed[1..].to_vec(),
+    }
 }
