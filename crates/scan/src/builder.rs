@@ -16,6 +16,7 @@ use crate::names::NameList;
 use crate::sections::SectionTable;
 use crate::table::TableBuilder;
 use crate::target::TARGETS;
+use crate::yara;
 
 /// Appended to the names of signatures that are not the engine's own makers'.
 pub(crate) const UNOFFICIAL: &str = ".UNOFFICIAL";
@@ -31,6 +32,8 @@ pub struct Loaded {
     pub logical: u64,
     /// Signatures by what archives say of their members.
     pub metadata: u64,
+    /// Rules of YARA.
+    pub rules: u64,
     /// Entries of an allow list.
     pub allowed: u64,
     /// Names to be ignored.
@@ -46,6 +49,7 @@ impl Loaded {
         self.bodies += other.bodies;
         self.logical += other.logical;
         self.metadata += other.metadata;
+        self.rules += other.rules;
         self.allowed += other.allowed;
         self.ignored += other.ignored;
         self.left_out += other.left_out;
@@ -134,6 +138,7 @@ pub struct Builder {
     /// The files that were loaded, each with the numbers of the names that it has.
     pub(crate) files: Vec<(Box<str>, Range<u32>)>,
     pub(crate) metadata: Vec<Metadata>,
+    pub(crate) yara: yara::TableBuilder,
     pub(crate) ignored: HashSet<Box<str>>,
     pub(crate) ignored_lines: HashSet<(Box<str>, [u8; 16])>,
     /// For each signature what the census says of it, so that ignored ones can be taken back.
@@ -209,7 +214,7 @@ impl Builder {
     }
 
     fn compile(self) -> Database {
-        let Builder { tables, hashes, sections, imports, allowed, metadata, names, files, .. } = self;
+        let Builder { tables, hashes, sections, imports, allowed, metadata, yara, names, files, .. } = self;
         let Builder { ignored, classes, mut census, .. } = self;
         let is_ignored = |number: u32| {
             let name = names.get(number);
@@ -230,6 +235,7 @@ impl Builder {
             imports: HashTable::new(keep(imports)),
             allowed: HashTable::new(keep(allowed)),
             metadata: metadata.into_iter().filter(|one| !is_ignored(one.name)).collect(),
+            yara: (!yara.is_empty()).then(|| Arc::new(yara.build(is_ignored))),
             census: Arc::new(census),
             names: names.finish(),
             ignored: Arc::new(ignored),

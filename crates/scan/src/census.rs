@@ -84,14 +84,28 @@ pub enum Bound {
     Beside,
     /// It has a macro subsignature: 64 starts of the members of a group are remembered.
     Macros,
+    /// It reads numbers from the object: from the first 64 kB, the first megabyte at fixed places, or the last 8 kB.
+    Reads,
+    /// It asks for the places of matches, of which 1,024 are remembered for a string, or has strings of several parts, of
+    /// which 64 starts are.
+    Strings,
     /// It asks for the packed size or the checksum of a member, and the archive tells them before the member.
     Members,
 }
 
 impl Bound {
     /// All bounds, in an order that compiled files rely on: new ones come last.
-    pub(crate) const ALL: [Bound; 6] =
-        [Bound::Head, Bound::PartsBeforeEnd, Bound::Sections, Bound::Content, Bound::Beside, Bound::Macros];
+    pub(crate) const ALL: [Bound; 9] = [
+        Bound::Head,
+        Bound::PartsBeforeEnd,
+        Bound::Sections,
+        Bound::Content,
+        Bound::Beside,
+        Bound::Macros,
+        Bound::Members,
+        Bound::Reads,
+        Bound::Strings,
+    ];
 
     /// In words.
     pub const fn name(self) -> &'static str {
@@ -101,6 +115,8 @@ impl Bound {
             Bound::Content => "regular expressions over the first megabyte",
             Bound::Beside => "bytes up to 8 kB before a match",
             Bound::Macros => "64 starts of the members of a macro group",
+            Bound::Reads => "numbers in the first and the last bytes of an object",
+            Bound::Strings => "1,024 places of a string, 64 starts of one of several parts",
             Bound::Members => "packed sizes and checksums that stand before the member",
             Bound::Sections => "eight sections over each other",
         }

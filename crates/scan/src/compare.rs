@@ -228,6 +228,12 @@ impl Recent {
         (self.end - self.bytes.len() as u64, &self.bytes)
     }
 
+    /// The last bytes, [`REACH`] of them however they came, and the offset at which they stand.
+    pub(crate) fn last(&self) -> (u64, &[u8]) {
+        let last = &self.bytes[self.bytes.len().saturating_sub(REACH)..];
+        (self.end - last.len() as u64, last)
+    }
+
     /// Goes on with the next bytes.
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         self.end += bytes.len() as u64;

@@ -3,7 +3,7 @@
 //! The file is one of [`pattern::flat`]: the names, the tables of each target type, the digests, the census and the
 //! host's own note, one after the other. Nothing is copied when it is loaded but what is small, and every number that
 //! leads to another table is checked, so that it need not be when it is used. The texts of logical signatures are read
-//! when they are first asked for.
+//! when they are first asked for; rules of YARA are stored as text and read when the file is loaded.
 //!
 //! What lies over a database is not stored with it.
 
@@ -22,6 +22,7 @@ use crate::names::Names;
 use crate::sections::SectionTable;
 use crate::table::Table;
 use crate::target::TARGETS;
+use crate::yara;
 
 impl Database {
     /// Writes it, with a note for whoever loads it.
@@ -46,6 +47,7 @@ impl Database {
             (0u8..).zip(&self.tables).filter(|(_, table)| table.is_some()).map(|(at, _)| at).collect();
         writer.array(&targets)?;
         self.tables.iter().flatten().try_for_each(|table| table.store(writer))?;
+        yara::store(self.yara.as_deref(), writer)?;
         file.finish()
     }
 
@@ -83,6 +85,7 @@ impl Database {
             allowed: HashTable::load(reader, count)?,
             metadata: metadata::load(reader, count)?,
             tables: [const { None }; TARGETS],
+            yara: None,
             ignored: Arc::new(ignored),
             files,
             note: note.into(),
@@ -94,6 +97,7 @@ impl Database {
             let table = database.tables.get_mut(usize::from(target)).ok_or(Unfit::Malformed)?;
             *table = Some(Arc::new(Table::load(reader, count)?));
         }
+        database.yara = yara::load(reader, count)?.map(Arc::new);
         Ok(database)
     }
 }

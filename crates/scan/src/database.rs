@@ -14,6 +14,7 @@ use crate::names::Names;
 use crate::sections::SectionTable;
 use crate::table::Table;
 use crate::target::{TARGETS, target_of};
+use crate::yara;
 
 /// Signatures, compiled. Immutable and shared by all scans; a clone shares the tables.
 ///
@@ -29,6 +30,8 @@ pub struct Database {
     pub(crate) allowed: HashTable,
     /// By what containers say of their members.
     pub(crate) metadata: Arc<[Metadata]>,
+    /// Rules of YARA.
+    pub(crate) yara: Option<Arc<yara::Table>>,
     pub(crate) names: Names,
     pub(crate) census: Arc<Census>,
     /// Names that lists of names to ignore have.
@@ -58,7 +61,8 @@ impl Database {
 
     /// The bytes that the pattern tables take.
     pub fn pattern_bytes(&self) -> usize {
-        self.layers().flat_map(|layer| layer.tables.iter().flatten()).map(|table| table.patterns.bytes()).sum()
+        let tables = self.layers().flat_map(|layer| layer.tables.iter().flatten()).map(|table| table.patterns.bytes());
+        tables.chain(self.layers().filter_map(|layer| Some(layer.yara.as_ref()?.patterns.bytes()))).sum()
     }
 
     /// What the host said when it was stored; nothing if it was not.

@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     NotRun(&'static str),
     /// Counted as a whole, and not run.
     Opaque(&'static str),
-    /// Rules of YARA: counted rule by rule, and not run.
+    /// Rules of YARA.
     Yara,
     /// No signatures.
     Nothing,

@@ -5,9 +5,10 @@
 //! it is told what kind of file it reads.
 //!
 //! # What is read
-//! Every kind of ClamAV database, single or in a container. Hashes of objects, sections and imports, bodies and logical
-//! signatures are looked for; the rest is refused one by one, with the reason in the [`Census`]. What stands in which
-//! class, with which bound, and where clamscan says something else, is on the page `docs/signatures.md`.
+//! Every kind of ClamAV database, single or in a container. Hashes of objects, sections and imports, bodies, logical
+//! signatures, metadata of archives and rules of YARA are looked for; the rest is refused one by one, with the reason in
+//! the [`Census`]. What stands in which class, with which bound, and where clamscan says something else, is on the page
+//! `docs/signatures.md`.
 //!
 //! # How
 //! [`Builder`] ← containers ([`Container`]) ← lines of a kind → names, hash tables, and a table of patterns for each
@@ -52,6 +53,7 @@ mod signature;
 mod style;
 mod table;
 mod target;
+mod yara;
 
 pub use builder::{Builder, Error, Loaded, Unwanted};
 pub use builtin::BUILTIN;

@@ -10,9 +10,12 @@ use crate::kind::{self, Kind, kind_of, name_of};
 use crate::logical;
 use crate::metadata::Metadata;
 use crate::signature::{Reject, Signature, check_levels};
+use crate::yara::{Rules, Source};
 
 /// The longest line.
 const LINE_BYTES_MAX: usize = 4 << 20;
+/// The longest file of rules.
+const RULES_BYTES_MAX: usize = 256 << 20;
 
 /// A file being read, in pieces.
 pub(crate) struct File {
@@ -49,6 +52,11 @@ impl Builder {
         if matches!(file.kind, Kind::Opaque(_) | Kind::Nothing) {
             return Ok(());
         }
+        if file.kind == Kind::Yara {
+            file.pending.extend_from_slice(bytes);
+            let too_long = file.pending.len() > RULES_BYTES_MAX;
+            return if too_long { Err(file.error("the file is too long".to_owned())) } else { Ok(()) };
+        }
         let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
         while let Some(piece) = lines.next() {
             if file.pending.len() + piece.len() > LINE_BYTES_MAX {
@@ -70,7 +78,10 @@ impl Builder {
     /// The file is at its end.
     pub(crate) fn close(&mut self, mut file: File) -> Result<Loaded, Error> {
         let line = std::mem::take(&mut file.pending);
-        self.whole_line(&mut file, &line)?;
+        match file.kind {
+            Kind::Yara => self.rules(&mut file, &line),
+            _ => self.whole_line(&mut file, &line)?,
+        }
         if let Kind::Opaque(reason) = file.kind {
             self.refuse(&mut file, None, reason);
         }
@@ -95,12 +106,6 @@ impl Builder {
             }
             Kind::NotRun(reason) => {
                 self.refuse(file, Some(line), reason);
-                return Ok(());
-            }
-            Kind::Yara => {
-                if let Some(name) = kind::yara_rule(line) {
-                    self.refuse_named(file, format!("YARA.{name}"), "rules of YARA are not run");
-                }
                 return Ok(());
             }
             _ => {}
@@ -128,6 +133,31 @@ impl Builder {
                 self.refuse_named(file, format!("{name}{}", file.suffix), &reason);
                 Ok(())
             }
+        }
+    }
+
+    /// Reads the rules of a file.
+    fn rules(&mut self, file: &mut File, text: &[u8]) {
+        let text = String::from_utf8_lossy(text);
+        let mut rules = Rules::new(text.as_bytes());
+        let mut names = Vec::new();
+        while let Some((name, read)) = rules.next(&mut self.yara) {
+            let name = format!("YARA.{name}");
+            match read {
+                Ok((number, class)) => {
+                    let name = self.named(&name, file.suffix, class);
+                    self.yara.call(number, name);
+                    names.push(name);
+                    file.loaded.rules += 1;
+                }
+                Err(Reject::Malformed(reason) | Reject::Unsupported(reason)) => {
+                    self.refuse_named(file, format!("{name}{}", file.suffix), &reason);
+                }
+                Err(Reject::OtherEngine) => {}
+            }
+        }
+        if !names.is_empty() {
+            self.yara.add_source(Source { text: text.into(), names });
         }
     }
 

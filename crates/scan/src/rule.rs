@@ -135,6 +135,24 @@ impl<'a> Content<'a> {
         self.lost
     }
 
+    /// Searches what is kept; `search` tells how many bytes it looked at.
+    pub(crate) fn search(&mut self, search: impl FnOnce(&[u8]) -> u64) {
+        let (kept, size) = (self.kept, self.size);
+        let bytes = self.bytes.get_or_insert_with(|| read(kept, size.min(KEPT_BYTES)));
+        self.searched += search(bytes);
+        self.lost |= (bytes.len() as u64) < size;
+    }
+
+    /// Adds work that fuel is to be burned for, beside the searches.
+    pub(crate) fn work(&mut self, steps: u64) {
+        self.searched += steps;
+    }
+
+    /// Reads what is kept from that offset on; whether all of it is.
+    pub(crate) fn bytes_at(&self, offset: u64, buffer: &mut [u8]) -> bool {
+        self.kept.read_at(offset, buffer) == buffer.len()
+    }
+
     fn count(&mut self, pcre: &Pcre, layout: Option<&Layout>) -> u32 {
         let (kept, size) = (self.kept, self.size);
         let bytes = self.bytes.get_or_insert_with(|| read(kept, size.min(KEPT_BYTES)));

@@ -16,6 +16,7 @@ use crate::hashes::HashTable;
 use crate::pcre::KEPT_BYTES;
 use crate::rule::Content;
 use crate::table::Table;
+use crate::yara;
 
 /// The longest piece that is hashed and matched before hits are looked at.
 const PIECE: usize = 32 << 10;
@@ -43,8 +44,10 @@ pub struct Scan {
     executable: Option<Executable>,
     /// The last bytes, if some signature reads beside its matches.
     recent: Option<Box<Recent>>,
-    /// Whether the content is still to be asked for, for `finish`.
-    asking: bool,
+    /// How much of the beginning is still to be asked for, for `finish`.
+    asking: u64,
+    /// One for each layer of the database, or nothing where it has no rules.
+    yara: Box<[Option<Box<yara::Follower>>]>,
     told: VecDeque<Finding>,
     /// The names of the signatures told so far: several signatures may have one name.
     names_told: HashSet<Box<str>, BuildHasherDefault<DefaultHasher>>,
@@ -66,13 +69,17 @@ impl Scan {
         let _ = size;
         let tables = database.tables_for(file_type);
         let any = |holds: fn(&Table) -> bool| tables.clone().flatten().any(holds);
-        let [placed, recent, asking] =
-            [any(|table| table.needs_layout), any(|table| table.reads_beside), any(|table| table.wants_content)];
+        let rules = database.layers().map(|layer| layer.yara.as_deref());
+        let any_rules = |holds: fn(&yara::Table) -> bool| rules.clone().flatten().any(holds);
+        let placed = any(|table| table.needs_layout) || any_rules(|table| table.needs_layout);
+        let recent = any(|table| table.reads_beside) || any_rules(|table| table.reads_anywhere);
+        let kept_bytes = rules.clone().flatten().map(|table| table.kept_bytes).max().unwrap_or(0);
         Scan {
             sides: tables.map(|table| table.map(|_| Box::default())).collect(),
             running: Running::new(digests_of(&database)),
             recent: recent.then(Box::default),
-            asking,
+            asking: if any(|table| table.wants_content) { KEPT_BYTES } else { kept_bytes },
+            yara: rules.map(|table| table.map(|_| Box::default())).collect(),
             executable: Executable::new(&database, file_type, placed),
             database,
             file_type,
@@ -114,7 +121,8 @@ impl Scan {
 
     /// The work that matching did since this was asked last, beside reading every byte.
     fn take_work(&mut self) -> usize {
-        let work: u64 = self.sides.iter().flatten().map(|side| side.state.work()).sum();
+        let sides = self.sides.iter().flatten().map(|side| side.state.work());
+        let work: u64 = sides.chain(self.yara.iter().flatten().map(|yara| yara.state.work())).sum();
         let before = std::mem::replace(&mut self.work, work);
         usize::try_from(work - before).unwrap_or(usize::MAX)
     }
@@ -133,6 +141,11 @@ impl Scan {
                 follower.supply(offset, bytes);
             }
         });
+        for (follower, layer) in self.yara.iter_mut().zip(self.database.layers()) {
+            if let (Some(follower), Some(table)) = (follower, &layer.yara) {
+                follower.look(table, bytes);
+            }
+        }
         if let Some(recent) = &mut recent {
             recent.append(bytes);
         }
@@ -171,6 +184,25 @@ impl Scan {
         }
     }
 
+    /// The names of YARA's rules that hold, each with an offset, and how much was given up.
+    fn rules_that_hold(&mut self, content: &mut Content<'_>, tail: (u64, &[u8])) -> (Vec<(Name, u64)>, u64) {
+        let layout = self.executable.as_ref().and_then(Executable::layout);
+        let (mut named, mut lost) = (Vec::new(), 0);
+        for (layer, (follower, database)) in self.yara.iter_mut().zip(self.database.layers()).enumerate() {
+            let (Some(follower), Some(table)) = (follower, &database.yara) else {
+                continue;
+            };
+            follower.finish(table);
+            let facts = yara::Facts { table, found: &follower.found, layout, size: content.size(), tail };
+            let (held, steps, missed) = yara::Evaluator::new(facts, content).run();
+            content.work(steps);
+            let name = |rule: u32| Name { layer, number: table.rules[rule as usize].name };
+            named.extend(held.into_iter().map(|held| (name(held.rule), held.offset)));
+            lost += missed + follower.lost();
+        }
+        (named, lost)
+    }
+
     /// The stream has ended: decides the rest.
     fn end(&mut self, kept: &dyn ReadAt) -> u64 {
         if let Some(executable) = &mut self.executable {
@@ -195,6 +227,10 @@ impl Scan {
             lost += state.lost() + follower.lost();
         });
         self.running.drop_unwanted(size, digests_of(&self.database));
+        let tail = recent.as_ref().map_or((size, &[][..]), |recent| recent.last());
+        let (held, missed) = self.rules_that_hold(&mut content, tail);
+        held.into_iter().for_each(|(name, offset)| self.tell(name, offset));
+        lost += missed;
         let sums = self.running.finish(size);
         for name in self.database.matching(|layer| &layer.hashes, &sums) {
             self.tell(name, 0);
@@ -229,9 +265,10 @@ impl Stage for Scan {
         if fuel.is_empty() {
             return Step::idle(0);
         }
-        if std::mem::take(&mut self.asking) {
+        let asking = std::mem::take(&mut self.asking);
+        if asking > 0 {
             fuel.burn(1);
-            return Step::tell(0, Event::Keep(0..KEPT_BYTES));
+            return Step::tell(0, Event::Keep(0..asking));
         }
         let allowed = fuel.allows(input.len());
         let mut taken = 0;

@@ -1,0 +1,29 @@
+//! YARA rules, matched on the stream.
+//!
+//! Strings are looked for as bodies are, by the pattern engine, in one pass of their own; conditions are evaluated when
+//! the object has passed. That covers what rules of malware are mostly made of: texts, bodies and regular expressions with
+//! all their modifiers, counts, offsets, `of`, loops, `filesize`, and numbers read from the object. A rule that asks for
+//! more is refused by name: modules, external variables, expressions that no run of fixed bytes announces.
+//!
+//! Why not a library: YARA-X wants the whole object in memory and keeps no state between pieces, and brings a compiler of
+//! its own to the scanner. What is written here follows the manual of YARA 4.
+//!
+//! [`Rules`] ← [`lexer`], [`condition`], [`hex`], [`text`], [`regex`] → [`table`] → [`follow`] → [`evaluate`]
+
+mod condition;
+mod evaluate;
+mod follow;
+mod hex;
+mod lexer;
+mod node;
+mod regex;
+mod rules;
+mod stored;
+mod table;
+mod text;
+
+pub(crate) use evaluate::{Evaluator, Facts};
+pub(crate) use follow::Follower;
+pub(crate) use rules::Rules;
+pub(crate) use stored::{load, store};
+pub(crate) use table::{Source, Table, TableBuilder};

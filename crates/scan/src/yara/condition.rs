@@ -1,0 +1,387 @@
+//! Reading conditions of YARA rules.
+//!
+//! After the YARA manual, "Conditions"; what binds tighter than what is as in its table. Not supported, each refused by
+//! name: modules beyond `pe.entry_point` and `pe.number_of_sections`, external variables, and with them everything that
+//! compares texts; sets of rules.
+
+use super::lexer::{Lexer, Token};
+use super::node::{Arena, CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, Where, Width};
+use crate::signature::Reject;
+
+/// The deepest nesting.
+const DEPTH_MAX: usize = 64;
+/// The most operators in a row, runs of one and the same `and` or `or` counted once.
+const OPERATORS_MAX: usize = 32;
+
+/// What a condition may speak of.
+pub(crate) struct Scope<'a> {
+    /// The strings of the rule by name; those without a name are `""`.
+    pub(crate) strings: &'a [(String, StringId)],
+    /// The number of another rule of the file, if it is there and was not refused.
+    pub(crate) rule: &'a dyn Fn(&str) -> Option<Result<u32, ()>>,
+}
+
+/// Reads a condition.
+pub(crate) struct Reader<'a, 's> {
+    pub(crate) lexer: &'s mut Lexer<'a>,
+    pub(crate) arena: &'s mut Arena,
+    pub(crate) scope: Scope<'s>,
+    variables: Vec<&'a str>,
+    /// Whether a loop over strings is open.
+    in_strings: bool,
+    /// Whether a number is read that says how many of something, whose `of` is not its own.
+    in_quantifier: bool,
+    depth: usize,
+}
+
+impl<'a, 's> Reader<'a, 's> {
+    pub(crate) fn new(lexer: &'s mut Lexer<'a>, arena: &'s mut Arena, scope: Scope<'s>) -> Reader<'a, 's> {
+        Reader { lexer, arena, scope, variables: Vec::new(), in_strings: false, in_quantifier: false, depth: 0 }
+    }
+
+    /// Reads an expression whose operators bind at least that tightly.
+    pub(crate) fn expression(&mut self, least: u8) -> Result<NodeId, Reject> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(Reject::Malformed("the condition is nested too deep".to_owned()));
+        }
+        let mut run = vec![self.operand()?];
+        let mut joined = Operator::Or;
+        let mut count = 0;
+        while let Some((operator, tightness)) = self.operator()?.filter(|(_, tightness)| *tightness >= least) {
+            self.lexer.next()?;
+            if operator != joined || !matches!(operator, Operator::Or | Operator::And) {
+                run = vec![self.join(joined, &run)];
+                joined = operator;
+                count += 1;
+            }
+            if count > OPERATORS_MAX {
+                return Err(Reject::Malformed("a condition of too many operators in a row".to_owned()));
+            }
+            run.push(self.expression(tightness + 1)?);
+        }
+        self.depth -= 1;
+        Ok(self.join(joined, &run))
+    }
+
+    /// Joins operands of one operator: those of `and` and `or`, which may be many, to a tree of little depth.
+    fn join(&mut self, operator: Operator, run: &[NodeId]) -> NodeId {
+        match run {
+            [] => self.arena.add(Node::Number(0)),
+            [one] => *one,
+            run => {
+                let (left, right) = run.split_at(run.len().div_ceil(2));
+                let (left, right) = (self.join(operator, left), self.join(operator, right));
+                self.arena.add(Node::Pair(operator, left, right))
+            }
+        }
+    }
+
+    fn peek(&self) -> Result<Token<'a>, Reject> {
+        self.lexer.clone().next()
+    }
+
+    /// Takes the next word if it is this one.
+    fn takes(&mut self, wanted: &Token<'_>) -> Result<bool, Reject> {
+        let is = self.peek()? == *wanted;
+        if is {
+            self.lexer.next()?;
+        }
+        Ok(is)
+    }
+
+    fn expect(&mut self, symbol: &str) -> Result<(), Reject> {
+        match self.takes(&Token::Symbol(symbol))? {
+            true => Ok(()),
+            false => Err(Reject::Malformed(format!("{symbol:?} is missing in the condition"))),
+        }
+    }
+
+    fn operator(&self) -> Result<Option<(Operator, u8)>, Reject> {
+        Ok(Some(match self.peek()? {
+            Token::Word("or") => (Operator::Or, 0),
+            Token::Word("and") => (Operator::And, 1),
+            Token::Symbol("==") => (Operator::Equal, 3),
+            Token::Symbol("!=") => (Operator::NotEqual, 3),
+            Token::Symbol("<") => (Operator::Less, 4),
+            Token::Symbol("<=") => (Operator::LessOrEqual, 4),
+            Token::Symbol(">") => (Operator::Greater, 4),
+            Token::Symbol(">=") => (Operator::GreaterOrEqual, 4),
+            Token::Symbol("|") => (Operator::BitOr, 5),
+            Token::Symbol("^") => (Operator::BitXor, 6),
+            Token::Symbol("&") => (Operator::BitAnd, 7),
+            Token::Symbol("<<") => (Operator::ShiftLeft, 8),
+            Token::Symbol(">>") => (Operator::ShiftRight, 8),
+            Token::Symbol("+") => (Operator::Add, 9),
+            Token::Symbol("-") => (Operator::Subtract, 9),
+            Token::Symbol("*") => (Operator::Multiply, 10),
+            Token::Symbol("\\") => (Operator::Divide, 10),
+            Token::Symbol("%") => (Operator::Remainder, 10),
+            Token::Word(
+                word @ ("contains" | "icontains" | "startswith" | "istartswith" | "endswith" | "iendswith" | "iequals"
+                | "matches"),
+            ) => return Err(Reject::Unsupported(format!("{word} compares texts"))),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn operand(&mut self) -> Result<NodeId, Reject> {
+        let token = self.lexer.next()?;
+        let node = match token {
+            Token::Number(number) => {
+                let number = self.arena.add(Node::Number(number));
+                return self.of_after(number);
+            }
+            Token::Found(name) => return self.found(name),
+            Token::Count(name) => {
+                let (string, place) = (self.string(name)?, self.place()?);
+                let count = self.arena.add(Node::Count(string, place));
+                return self.of_after(count);
+            }
+            Token::Offset(name) => Node::Offset(self.string(name)?, self.index()?),
+            Token::Length(name) => Node::Length(self.string(name)?, self.index()?),
+            Token::Symbol("(") => {
+                let inside = self.expression(0)?;
+                self.expect(")")?;
+                return self.of_after(inside);
+            }
+            Token::Symbol("-") => Node::Negative(self.tight()?),
+            Token::Symbol("~") => Node::Complement(self.tight()?),
+            Token::Word(word) => return self.word(word),
+            Token::Text(_) | Token::Regex(..) => return Err(Reject::Unsupported("texts in the condition".to_owned())),
+            _ => return Err(Reject::Malformed("the condition breaks off".to_owned())),
+        };
+        Ok(self.arena.add(node))
+    }
+
+    /// What a prefix binds to.
+    fn tight(&mut self) -> Result<NodeId, Reject> {
+        self.expression(11)
+    }
+
+    fn word(&mut self, word: &'a str) -> Result<NodeId, Reject> {
+        let node = match word {
+            "true" => Node::Number(1),
+            "false" => Node::Number(0),
+            "not" => Node::Not(self.expression(2)?),
+            "defined" => Node::Defined(self.expression(2)?),
+            "filesize" => Node::FileSize,
+            "entrypoint" => Node::EntryPoint,
+            "pe" => self.of_pe()?,
+            "all" => return self.of(Quantifier::All),
+            "any" => return self.of(Quantifier::Any),
+            "none" => return self.of(Quantifier::None),
+            "for" => self.each()?,
+            _ => match (width(word), self.variables.iter().rposition(|name| *name == word)) {
+                (Some(width), _) => {
+                    self.expect("(")?;
+                    let at = self.expression(0)?;
+                    self.expect(")")?;
+                    Node::Read(width, at)
+                }
+                (_, Some(number)) => Node::Variable(number as u32),
+                (None, None) => return self.other(word),
+            },
+        };
+        Ok(self.arena.add(node))
+    }
+
+    /// Another rule, or what is not supported.
+    fn other(&mut self, word: &str) -> Result<NodeId, Reject> {
+        if self.peek()? == Token::Symbol(".") {
+            return Err(Reject::Unsupported(format!("the module {word}")));
+        }
+        match (self.scope.rule)(word) {
+            Some(Ok(rule)) => Ok(self.arena.add(Node::Rule(rule))),
+            Some(Err(())) => Err(Reject::Unsupported(format!("it speaks of the rule {word}, which is refused"))),
+            None => Err(Reject::Unsupported(format!("the external variable {word}"))),
+        }
+    }
+
+    fn of_pe(&mut self) -> Result<Node, Reject> {
+        self.expect(".")?;
+        match self.lexer.next()? {
+            Token::Word("entry_point") => Ok(Node::EntryPoint),
+            Token::Word("number_of_sections") => Ok(Node::Sections),
+            Token::Word(name) => Err(Reject::Unsupported(format!("pe.{name}"))),
+            _ => Err(Reject::Malformed("pe without a name".to_owned())),
+        }
+    }
+
+    fn found(&mut self, name: &str) -> Result<NodeId, Reject> {
+        let string = self.string(name)?;
+        let place = self.place()?;
+        Ok(self.arena.add(Node::Found(string, place)))
+    }
+
+    /// `at` and a number, `in` and a range, or nothing.
+    fn place(&mut self) -> Result<Where, Reject> {
+        if self.takes(&Token::Word("at"))? {
+            return Ok(Where::At(self.expression(5)?));
+        }
+        if self.takes(&Token::Word("in"))? {
+            let (low, high) = self.range()?;
+            return Ok(Where::In(low, high));
+        }
+        Ok(Where::Anywhere)
+    }
+
+    fn range(&mut self) -> Result<(NodeId, NodeId), Reject> {
+        self.expect("(")?;
+        let low = self.expression(5)?;
+        self.expect("..")?;
+        let high = self.expression(5)?;
+        self.expect(")")?;
+        Ok((low, high))
+    }
+
+    /// The number in brackets; the first if there are none.
+    fn index(&mut self) -> Result<NodeId, Reject> {
+        if !self.takes(&Token::Symbol("["))? {
+            return Ok(self.arena.add(Node::Number(1)));
+        }
+        let index = self.expression(5)?;
+        self.expect("]")?;
+        Ok(index)
+    }
+
+    fn string(&self, name: &str) -> Result<StringId, Reject> {
+        if name.is_empty() && self.in_strings {
+            return Ok(CURRENT);
+        }
+        let found = self.scope.strings.iter().find(|(known, _)| known == name && !name.is_empty());
+        found.map(|(_, string)| *string).ok_or_else(|| Reject::Malformed(format!("there is no string ${name}")))
+    }
+
+    /// What was read may be a number of strings.
+    fn of_after(&mut self, number: NodeId) -> Result<NodeId, Reject> {
+        if self.in_quantifier {
+            return Ok(number);
+        }
+        let mut ahead = self.lexer.clone();
+        match ahead.next()? {
+            Token::Word("of") => self.of(Quantifier::Number(number)),
+            Token::Symbol("%") if ahead.next()? == Token::Word("of") => {
+                self.lexer.next()?;
+                self.of(Quantifier::Percent(number))
+            }
+            _ => Ok(number),
+        }
+    }
+
+    fn of(&mut self, quantifier: Quantifier) -> Result<NodeId, Reject> {
+        if !self.takes(&Token::Word("of"))? {
+            return Err(Reject::Malformed("all, any or none of nothing".to_owned()));
+        }
+        let strings = self.strings()?;
+        let place = self.place()?;
+        Ok(self.arena.add(Node::Of(quantifier, strings, place)))
+    }
+
+    /// `them`, or strings in parentheses.
+    fn strings(&mut self) -> Result<List, Reject> {
+        let mut all = Vec::new();
+        let everything = |all: &mut Vec<u32>, prefix: &str, strings: &[(String, StringId)]| {
+            all.extend(strings.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, string)| *string));
+        };
+        if self.takes(&Token::Word("them"))? {
+            everything(&mut all, "", self.scope.strings);
+            return Ok(self.arena.add_list(&all));
+        }
+        self.expect("(")?;
+        loop {
+            match self.lexer.next()? {
+                Token::Word("them") => everything(&mut all, "", self.scope.strings),
+                Token::Found(name) => match name.strip_suffix('*') {
+                    Some(prefix) => everything(&mut all, prefix, self.scope.strings),
+                    None => all.push(self.string(name)?),
+                },
+                Token::Word(_) => return Err(Reject::Unsupported("sets of rules".to_owned())),
+                _ => return Err(Reject::Malformed("a set of strings without strings".to_owned())),
+            }
+            if !self.takes(&Token::Symbol(","))? {
+                break;
+            }
+        }
+        self.expect(")")?;
+        if all.is_empty() {
+            return Err(Reject::Malformed("a set of no strings".to_owned()));
+        }
+        Ok(self.arena.add_list(&all))
+    }
+
+    /// What follows `for`.
+    fn each(&mut self) -> Result<Node, Reject> {
+        let quantifier = match self.peek()? {
+            Token::Word(word @ ("all" | "any" | "none")) => {
+                self.lexer.next()?;
+                match word {
+                    "all" => Quantifier::All,
+                    "any" => Quantifier::Any,
+                    _ => Quantifier::None,
+                }
+            }
+            _ => {
+                self.in_quantifier = true;
+                let number = self.expression(11)?;
+                self.in_quantifier = false;
+                if self.takes(&Token::Symbol("%"))? { Quantifier::Percent(number) } else { Quantifier::Number(number) }
+            }
+        };
+        if self.takes(&Token::Word("of"))? {
+            let strings = self.strings()?;
+            let outer = std::mem::replace(&mut self.in_strings, true);
+            let body = self.body()?;
+            self.in_strings = outer;
+            return Ok(Node::ForOf(quantifier, strings, body));
+        }
+        let Token::Word(variable) = self.lexer.next()? else {
+            return Err(Reject::Malformed("a loop without a variable".to_owned()));
+        };
+        if !self.takes(&Token::Word("in"))? {
+            return Err(Reject::Unsupported("loops with several variables".to_owned()));
+        }
+        self.expect("(").map_err(|_| Reject::Unsupported("loops over what modules have".to_owned()))?;
+        let first = self.expression(5)?;
+        if self.takes(&Token::Symbol(".."))? {
+            let last = self.expression(5)?;
+            self.expect(")")?;
+            return Ok(Node::ForRange(quantifier, (first, last), self.body_with(variable)?));
+        }
+        let mut items = vec![first];
+        while self.takes(&Token::Symbol(","))? {
+            items.push(self.expression(5)?);
+        }
+        self.expect(")")?;
+        let items = self.arena.add_list(&items);
+        Ok(Node::ForList(quantifier, items, self.body_with(variable)?))
+    }
+
+    fn body_with(&mut self, variable: &'a str) -> Result<NodeId, Reject> {
+        self.variables.push(variable);
+        let body = self.body();
+        self.variables.pop();
+        body
+    }
+
+    fn body(&mut self) -> Result<NodeId, Reject> {
+        self.expect(":")?;
+        self.expect("(")?;
+        let body = self.expression(0)?;
+        self.expect(")")?;
+        Ok(body)
+    }
+}
+
+/// `uint16be` and its kin.
+fn width(word: &str) -> Option<Width> {
+    let (word, big) = word.strip_suffix("be").map_or((word, false), |word| (word, true));
+    let (word, signed) = word.strip_prefix('u').map_or((word, true), |word| (word, false));
+    let bytes = match word {
+        "int8" => 1,
+        "int16" => 2,
+        "int32" => 4,
+        _ => return None,
+    };
+    Some(Width { bytes, signed, big })
+}

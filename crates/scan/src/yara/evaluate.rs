@@ -1,0 +1,335 @@
+//! Whether rules hold, now that the object has passed.
+//!
+//! A value is a number, or `None` where YARA has *undefined*; truth is a number that is not 0. Expressions that are kept
+//! for the end are run when a condition first asks for them.
+//!
+//! Bounds: [`STEPS_MAX`] nodes for all conditions of an object, [`TURNS_MAX`] turns of one loop, and what
+//! `Follower` and `Content` have. What passes a bound is counted as lost, and the rule does not hold.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use super::follow::{Map, Matches};
+use super::node::{CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, Where, Width};
+use super::table::Table;
+use crate::layout::Layout;
+use crate::rule::Content;
+
+/// The most nodes that are evaluated.
+const STEPS_MAX: u64 = 4 << 20;
+/// The most turns of one loop.
+const TURNS_MAX: i64 = 65_536;
+/// The most matches of one expression that are counted.
+const MATCHES_MAX: u64 = 256;
+
+/// What is known of an object.
+pub(crate) struct Facts<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) found: &'a Map<Matches>,
+    pub(crate) layout: Option<&'a Layout>,
+    pub(crate) size: u64,
+    /// The last bytes, and where they begin.
+    pub(crate) tail: (u64, &'a [u8]),
+}
+
+/// A rule that holds, and where the first of its strings was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) rule: u32,
+    pub(crate) offset: u64,
+}
+
+/// Evaluates conditions.
+pub(crate) struct Evaluator<'a, 'c, 'k> {
+    facts: Facts<'a>,
+    content: RefCell<&'c mut Content<'k>>,
+    /// What the expressions that were run have found.
+    searched: RefCell<HashMap<StringId, Matches>>,
+    known: RefCell<HashMap<u32, bool>>,
+    steps: Cell<u64>,
+    lost: Cell<u64>,
+}
+
+/// What loops have set.
+#[derive(Clone, Copy)]
+struct Loops<'l> {
+    string: Option<StringId>,
+    variables: &'l [i64],
+}
+
+type Value = Option<i64>;
+
+impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
+    pub(crate) fn new(facts: Facts<'a>, content: &'c mut Content<'k>) -> Evaluator<'a, 'c, 'k> {
+        Evaluator {
+            facts,
+            content: RefCell::new(content),
+            searched: RefCell::default(),
+            known: RefCell::default(),
+            steps: Cell::new(0),
+            lost: Cell::new(0),
+        }
+    }
+
+    /// The rules that hold and are told, in their order; how much was done; how much was given up.
+    pub(crate) fn run(&self) -> (Vec<Held>, u64, u64) {
+        let held = self.due().into_iter().filter(|&rule| self.holds(rule)).filter_map(|rule| {
+            let told = self.facts.table.rules.get(rule as usize)?.told;
+            told.then(|| Held { rule, offset: self.first_of(rule) })
+        });
+        (held.collect(), self.steps.get(), self.lost.get())
+    }
+
+    /// The rules that may hold: those whose strings were found, those that speak of them, and those that need none.
+    fn due(&self) -> Vec<u32> {
+        let table = self.facts.table;
+        let rules =
+            self.facts.found.keys().filter_map(|string| table.texts.get(*string as usize)).map(|text| text.rule);
+        let mut due: Vec<u32> = rules.chain(table.untouched.iter().copied()).collect();
+        due.sort_unstable();
+        due.dedup();
+        // A rule speaks of rules before it, so in their order one pass finds all.
+        let mut is_due = vec![false; table.rules.len()];
+        due.iter().for_each(|rule| is_due[*rule as usize] = true);
+        for (of, rule) in &table.dependents {
+            is_due[*rule as usize] |= is_due[*of as usize];
+        }
+        (0..table.rules.len() as u32).filter(|rule| is_due[*rule as usize]).collect()
+    }
+
+    fn first_of(&self, rule: u32) -> u64 {
+        let of_rule = |string: &StringId| {
+            self.facts.table.texts.get(*string as usize).is_some_and(|text| text.rule == rule && text.kept.is_none())
+        };
+        let on_stream = self.facts.found.iter().filter(|(string, _)| of_rule(string)).map(|(_, matches)| matches.first);
+        on_stream.min().unwrap_or(0)
+    }
+
+    fn holds(&self, rule: u32) -> bool {
+        if let Some(&known) = self.known.borrow().get(&rule) {
+            return known;
+        }
+        let condition = self.facts.table.rules.get(rule as usize).map(|rule| rule.condition);
+        let holds = condition.is_some_and(|condition| self.truth(condition, Loops { string: None, variables: &[] }));
+        self.known.borrow_mut().insert(rule, holds);
+        holds
+    }
+
+    fn truth(&self, id: NodeId, loops: Loops<'_>) -> bool {
+        self.value(id, loops).is_some_and(|value| value != 0)
+    }
+
+    fn value(&self, id: NodeId, loops: Loops<'_>) -> Value {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > STEPS_MAX {
+            self.lost.set(1);
+            return None;
+        }
+        let value = |id| self.value(id, loops);
+        match self.facts.table.arena.get(id) {
+            Node::Number(number) => Some(number),
+            Node::FileSize => i64::try_from(self.facts.size).ok(),
+            Node::EntryPoint => i64::try_from(self.facts.layout?.entry?).ok(),
+            Node::Sections => i64::try_from(self.facts.layout?.sections().len()).ok(),
+            Node::Variable(number) => loops.variables.get(number as usize).copied(),
+            Node::Rule(rule) => Some(self.holds(rule).into()),
+            Node::Found(string, place) => Some(self.is_found(string, place, loops).into()),
+            Node::Count(string, place) => self.count(string, place, loops),
+            Node::Offset(string, index) => self.nth(string, value(index)?, loops).map(|(start, _)| start),
+            Node::Length(string, index) => self.nth(string, value(index)?, loops).map(|(_, length)| length),
+            Node::Read(width, at) => self.read(width, value(at)?),
+            Node::Not(of) => Some((value(of)? == 0).into()),
+            Node::Negative(of) => Some(value(of)?.wrapping_neg()),
+            Node::Complement(of) => Some(!value(of)?),
+            Node::Defined(of) => Some(value(of).is_some().into()),
+            Node::Pair(Operator::Or, left, right) => Some((self.truth(left, loops) || self.truth(right, loops)).into()),
+            Node::Pair(Operator::And, left, right) => {
+                Some((self.truth(left, loops) && self.truth(right, loops)).into())
+            }
+            Node::Pair(operator, left, right) => paired(operator, value(left)?, value(right)?),
+            Node::Of(quantifier, list, place) => {
+                let strings = self.facts.table.arena.list(list);
+                let found = strings.iter().map(|string| self.is_found(*string, place, loops));
+                self.enough(quantifier, strings.len() as i64, found, loops)
+            }
+            Node::ForOf(quantifier, list, body) => {
+                let strings = self.facts.table.arena.list(list);
+                let held = strings.iter().map(|string| self.truth(body, Loops { string: Some(*string), ..loops }));
+                self.enough(quantifier, strings.len() as i64, held, loops)
+            }
+            Node::ForRange(quantifier, (low, high), body) => {
+                let (low, high) = (value(low)?, value(high)?);
+                if high.checked_sub(low)? >= TURNS_MAX {
+                    self.lost.set(1);
+                    return None;
+                }
+                let count = (high - low + 1).max(0);
+                self.enough(quantifier, count, (low..=high).map(|number| self.turn(body, number, loops)), loops)
+            }
+            Node::ForList(quantifier, list, body) => self.for_list(quantifier, list, body, loops),
+        }
+    }
+
+    fn for_list(&self, quantifier: Quantifier, list: List, body: NodeId, loops: Loops<'_>) -> Value {
+        let items = self.facts.table.arena.list(list);
+        let numbers = items.iter().map(|item| self.value(*item, loops));
+        let held = numbers.map(|number| number.is_some_and(|number| self.turn(body, number, loops)));
+        self.enough(quantifier, items.len() as i64, held, loops)
+    }
+
+    /// Whether the body of a loop holds for a number.
+    fn turn(&self, body: NodeId, number: i64, loops: Loops<'_>) -> bool {
+        let variables = [loops.variables, &[number]].concat();
+        self.truth(body, Loops { variables: &variables, ..loops })
+    }
+
+    /// Whether so many hold as are asked for; no more are looked at than needed.
+    fn enough(&self, quantifier: Quantifier, all: i64, held: impl Iterator<Item = bool>, loops: Loops<'_>) -> Value {
+        let wanted = match quantifier {
+            Quantifier::All => all,
+            Quantifier::Any => 1,
+            Quantifier::None => {
+                return Some(held.into_iter().all(|held| !held).into());
+            }
+            Quantifier::Number(number) => self.value(number, loops)?,
+            Quantifier::Percent(share) => {
+                let share = self.value(share, loops)?;
+                all.checked_mul(share)?.checked_add(99)?.div_euclid(100)
+            }
+        };
+        if wanted <= 0 {
+            // `all of` nothing does not hold, and 0 of several only if none does.
+            return Some((all > 0 && held.into_iter().all(|held| !held)).into());
+        }
+        let wanted = usize::try_from(wanted).ok()?;
+        Some((held.filter(|held| *held).take(wanted).count() == wanted).into())
+    }
+
+    fn string(&self, string: StringId, loops: Loops<'_>) -> Option<StringId> {
+        if string == CURRENT { loops.string } else { Some(string) }
+    }
+
+    /// Does something with the matches of a string, if it has any.
+    fn with<T>(&self, string: StringId, loops: Loops<'_>, act: impl FnOnce(&Matches) -> T) -> Option<T> {
+        let string = self.string(string, loops)?;
+        let on_stream = self.facts.found.get(&string)?;
+        let Some(kept) = self.facts.table.texts.get(string as usize)?.kept else {
+            return Some(act(on_stream));
+        };
+        if !self.searched.borrow().contains_key(&string) {
+            let matches = self.search(string, kept);
+            self.searched.borrow_mut().insert(string, matches);
+        }
+        self.searched.borrow().get(&string).filter(|matches| matches.count > 0).map(act)
+    }
+
+    /// Runs the expressions of a string over what is kept.
+    fn search(&self, string: StringId, kept: List) -> Matches {
+        let text = self.facts.table.texts.get(string as usize);
+        let (placed, counted) = text.map_or((false, false), |text| (text.placed, text.counted));
+        let mut matches = Matches::default();
+        let expressions = kept.start as usize..(kept.start + kept.length) as usize;
+        for expression in self.facts.table.expressions.get(expressions).unwrap_or(&[]) {
+            let mut tell = |start, length| {
+                matches.add(start, length, true);
+                (placed || counted) && matches.count < MATCHES_MAX
+            };
+            self.content.borrow_mut().search(|content| expression.matches(content, &mut tell));
+        }
+        self.lost.set(self.lost.get() + u64::from(matches.count >= MATCHES_MAX));
+        matches
+    }
+
+    fn is_found(&self, string: StringId, place: Where, loops: Loops<'_>) -> bool {
+        match place {
+            Where::Anywhere => self.with(string, loops, |matches| matches.count > 0).unwrap_or(false),
+            Where::At(at) => self.value(at, loops).is_some_and(|at| self.within(string, (at, at), loops) > 0),
+            Where::In(low, high) => {
+                let range = self.value(low, loops).zip(self.value(high, loops));
+                range.is_some_and(|range| self.within(string, range, loops) > 0)
+            }
+        }
+    }
+
+    fn count(&self, string: StringId, place: Where, loops: Loops<'_>) -> Value {
+        match place {
+            Where::In(low, high) => {
+                let range = (self.value(low, loops)?, self.value(high, loops)?);
+                Some(self.within(string, range, loops))
+            }
+            _ => Some(self.with(string, loops, |matches| matches.count).unwrap_or(0) as i64),
+        }
+    }
+
+    /// How many matches start in a range.
+    fn within(&self, string: StringId, (low, high): (i64, i64), loops: Loops<'_>) -> i64 {
+        let Ok(high) = u64::try_from(high) else {
+            return 0;
+        };
+        let range = u64::try_from(low).unwrap_or(0)..=high;
+        let count = self
+            .with(string, loops, |matches| matches.places.iter().filter(|(start, _)| range.contains(start)).count());
+        count.unwrap_or(0) as i64
+    }
+
+    /// Start and length of a match.
+    fn nth(&self, string: StringId, index: i64, loops: Loops<'_>) -> Option<(i64, i64)> {
+        let index = usize::try_from(index.checked_sub(1)?).ok()?;
+        let (start, length) = self.with(string, loops, |matches| matches.places.get(index).copied()).flatten()?;
+        Some((i64::try_from(start).ok()?, i64::try_from(length).ok()?))
+    }
+
+    /// A number that stands in the object.
+    fn read(&self, width: Width, at: i64) -> Value {
+        let (at, length) = (u64::try_from(at).ok()?, usize::from(width.bytes));
+        if at.checked_add(length as u64)? > self.facts.size {
+            return None;
+        }
+        let mut bytes = [0; 4];
+        let bytes = bytes.get_mut(..length)?;
+        let (tail_at, tail) = self.facts.tail;
+        let in_tail = at.checked_sub(tail_at).and_then(|skip| tail.get(usize::try_from(skip).ok()?..));
+        match in_tail.and_then(|tail| tail.get(..length)) {
+            Some(last) => bytes.copy_from_slice(last),
+            None if self.content.borrow().bytes_at(at, bytes) => {}
+            None => {
+                self.lost.set(self.lost.get() + 1);
+                return None;
+            }
+        }
+        if !width.big {
+            bytes.reverse();
+        }
+        let value = bytes.iter().fold(0i64, |value, byte| value << 8 | i64::from(*byte));
+        let unused = 64 - 8 * u32::from(width.bytes);
+        Some(if width.signed { value << unused >> unused } else { value })
+    }
+}
+
+fn paired(operator: Operator, left: i64, right: i64) -> Value {
+    let truth = |truth: bool| Some(i64::from(truth));
+    match operator {
+        Operator::Equal => truth(left == right),
+        Operator::NotEqual => truth(left != right),
+        Operator::Less => truth(left < right),
+        Operator::LessOrEqual => truth(left <= right),
+        Operator::Greater => truth(left > right),
+        Operator::GreaterOrEqual => truth(left >= right),
+        Operator::BitOr => Some(left | right),
+        Operator::BitXor => Some(left ^ right),
+        Operator::BitAnd => Some(left & right),
+        Operator::ShiftLeft => shift(right).map(|by| left.checked_shl(by).unwrap_or(0)),
+        Operator::ShiftRight => shift(right).map(|by| left.checked_shr(by).unwrap_or(0)),
+        Operator::Add => Some(left.wrapping_add(right)),
+        Operator::Subtract => Some(left.wrapping_sub(right)),
+        Operator::Multiply => Some(left.wrapping_mul(right)),
+        Operator::Divide => left.checked_div(right),
+        Operator::Remainder => left.checked_rem(right),
+        Operator::Or => truth(left != 0 || right != 0),
+        Operator::And => truth(left != 0 && right != 0),
+    }
+}
+
+fn shift(by: i64) -> Option<u32> {
+    u64::try_from(by).ok().map(|by| u32::try_from(by).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,154 @@
+//! Strings of YARA rules in hexadecimal digits.
+//!
+//! After the YARA manual, "Hexadecimal strings": bytes, nibbles, `~` for anything but, jumps, and alternatives. Jumps
+//! that are short are pieces of a part; others lie between parts.
+
+use pattern::{ByteSet, Piece};
+
+use crate::body::{BodyPart, Gap};
+use crate::signature::Reject;
+
+/// A jump whose bounds differ by less is a piece of a part.
+const SHORT_JUMP: u32 = 16;
+/// A jump over that many bytes at least lies between parts.
+const LONG_JUMP: u32 = 128;
+/// The deepest nesting of alternatives.
+const NESTING_MAX: usize = 12;
+
+/// Reads what stands between the braces, without blanks.
+pub(crate) fn parse(text: &[u8]) -> Result<Vec<BodyPart>, Reject> {
+    let mut reader = Reader { rest: text };
+    let mut parts = vec![BodyPart { gap: Gap::ANY, pieces: Vec::new() }];
+    while !reader.rest.is_empty() {
+        let jump = if reader.takes(b'[') { Some(reader.jump()?) } else { None };
+        match (jump, parts.last_mut()) {
+            (Some(gap), _) if is_long(gap) => parts.push(BodyPart { gap, pieces: Vec::new() }),
+            (Some(gap), Some(part)) => part.pieces.push(piece_of(gap)),
+            (None, Some(part)) => part.pieces.push(reader.piece(0)?),
+            (_, None) => {}
+        }
+    }
+    if parts.iter().any(|part| part.pieces.is_empty()) {
+        return Err(Reject::Malformed("a body that begins or ends with a jump".to_owned()));
+    }
+    Ok(parts)
+}
+
+fn is_long(gap: Gap) -> bool {
+    gap.is_open() || gap.max >= LONG_JUMP || gap.max - gap.min >= SHORT_JUMP
+}
+
+fn piece_of(gap: Gap) -> Piece {
+    let (min, max) = (gap.min as u16, gap.max as u16);
+    if min == max { Piece::Skip(min) } else { Piece::Gap { min, max } }
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn takes(&mut self, wanted: u8) -> bool {
+        let is = self.rest.first() == Some(&wanted);
+        if is {
+            self.rest = &self.rest[1..];
+        }
+        is
+    }
+
+    /// What stands in brackets: `n`, `n-m`, `n-` or `-`.
+    fn jump(&mut self) -> Result<Gap, Reject> {
+        let end = memchr::memchr(b']', self.rest).ok_or_else(|| "a jump without an end".to_owned())?;
+        let text = String::from_utf8_lossy(&self.rest[..end]).into_owned();
+        self.rest = &self.rest[end + 1..];
+        let number = |text: &str, absent: u32| {
+            if text.is_empty() { Ok(absent) } else { crate::body::number::<u32>(text).map_err(Reject::Malformed) }
+        };
+        let (min, max) = match text.split_once('-') {
+            Some((min, max)) => (number(min, 0)?, number(max, u32::MAX)?),
+            None => (number(&text, 0)?, number(&text, 0)?),
+        };
+        if max < min {
+            return Err(Reject::Malformed(format!("the jump [{text}] ends before it begins")));
+        }
+        Ok(Gap { min, max })
+    }
+
+    fn piece(&mut self, depth: usize) -> Result<Piece, Reject> {
+        if self.takes(b'(') {
+            return self.alternatives(depth);
+        }
+        let negated = self.takes(b'~');
+        let &[high, low, ref rest @ ..] = self.rest else {
+            return Err(Reject::Malformed("half a byte".to_owned()));
+        };
+        self.rest = rest;
+        let nibble = |digit: u8| match digit {
+            b'?' => Ok((0, 0)),
+            digit => match char::from(digit).to_digit(16) {
+                Some(value) => Ok((value as u8, 0xf)),
+                None => Err(Reject::Malformed(format!("{:?} is no hexadecimal digit", char::from(digit)))),
+            },
+        };
+        let ((high, high_mask), (low, low_mask)) = (nibble(high)?, nibble(low)?);
+        let (value, mask) = (high << 4 | low, high_mask << 4 | low_mask);
+        match (negated, mask) {
+            (true, 0) => Err(Reject::Malformed("nothing but any byte".to_owned())),
+            (true, _) => Ok(Piece::Set(ByteSet::of(|byte| byte & mask != value))),
+            (false, 0) => Ok(Piece::Skip(1)),
+            (false, _) => Ok(Piece::Byte { value, mask }),
+        }
+    }
+
+    fn alternatives(&mut self, depth: usize) -> Result<Piece, Reject> {
+        if depth >= NESTING_MAX {
+            return Err(Reject::Malformed("alternatives are nested too deep".to_owned()));
+        }
+        let mut all = vec![Vec::new()];
+        loop {
+            if self.takes(b')') {
+                break;
+            }
+            if self.takes(b'|') {
+                all.push(Vec::new());
+                continue;
+            }
+            let piece = if self.takes(b'[') {
+                let gap = self.jump()?;
+                if is_long(gap) {
+                    return Err(Reject::Unsupported("long jumps in alternatives".to_owned()));
+                }
+                piece_of(gap)
+            } else {
+                self.piece(depth + 1)?
+            };
+            all.last_mut().expect("one alternative at least").push(piece);
+        }
+        if all.iter().any(Vec::is_empty) {
+            return Err(Reject::Malformed("an empty alternative".to_owned()));
+        }
+        Ok(Piece::OneOf(all))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jumps_are_pieces_or_lie_between_parts() {
+        let parts = parse(b"6162[2]6?[1-4]~63[10-]6465(66|67[2]68)").expect("a body");
+        assert_eq!(parts.len(), 2);
+        assert_eq!(parts[0].pieces[2], Piece::Skip(2));
+        assert_eq!(parts[0].pieces[4], Piece::Gap { min: 1, max: 4 });
+        assert_eq!(parts[1].gap, Gap { min: 10, max: u32::MAX });
+        assert!(matches!(&parts[1].pieces[2], Piece::OneOf(all) if all.len() == 2));
+    }
+
+    #[test]
+    fn malformed_bodies_are_refused() {
+        for text in ["", "6", "6g", "61[2-1]62", "61(62", "61(62|)", "~??", "61[300-]"] {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Conditions of YARA rules, as flat arrays.
+//!
+//! A condition is a tree whose nodes stand in one array for all rules and name each other by their places in it. What a
+//! node speaks of in any number (the strings of a set, the steps of a list) is a run of the second array.
+
+use std::ops::Range;
+
+/// The place of a node.
+pub(crate) type NodeId = u32;
+/// The number of a string, among those of all rules.
+pub(crate) type StringId = u32;
+
+/// The string that a loop over strings is at.
+pub(crate) const CURRENT: StringId = StringId::MAX;
+
+/// A run of [`Arena::lists`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct List {
+    pub(crate) start: u32,
+    pub(crate) length: u32,
+}
+
+/// How many of several must hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quantifier {
+    All,
+    Any,
+    None,
+    /// That many.
+    Number(NodeId),
+    /// That share of them.
+    Percent(NodeId),
+}
+
+/// Where a string must be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Where {
+    Anywhere,
+    At(NodeId),
+    In(NodeId, NodeId),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operator {
+    Or,
+    And,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    BitOr,
+    BitXor,
+    BitAnd,
+    ShiftLeft,
+    ShiftRight,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+/// A number read from the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Width {
+    pub(crate) bytes: u8,
+    pub(crate) signed: bool,
+    pub(crate) big: bool,
+}
+
+/// A node. Truth is 1 or 0; what has no value (a read beyond the end, the third match of two) is undefined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Node {
+    Number(i64),
+    FileSize,
+    /// The offset of an executable's entry point.
+    EntryPoint,
+    /// How many sections an executable has.
+    Sections,
+    /// The variable of a loop, counted from the outermost.
+    Variable(u32),
+    /// Whether another rule holds.
+    Rule(u32),
+    Found(StringId, Where),
+    Count(StringId, Where),
+    /// The start of the match with that number, from 1.
+    Offset(StringId, NodeId),
+    /// The length of the match with that number.
+    Length(StringId, NodeId),
+    Read(Width, NodeId),
+    Not(NodeId),
+    Negative(NodeId),
+    Complement(NodeId),
+    Defined(NodeId),
+    Pair(Operator, NodeId, NodeId),
+    /// So many of these strings are found there.
+    Of(Quantifier, List, Where),
+    /// The condition holds for so many of these strings.
+    ForOf(Quantifier, List, NodeId),
+    /// The condition holds for so many of the numbers of a range.
+    ForRange(Quantifier, (NodeId, NodeId), NodeId),
+    /// The condition holds for so many of these numbers.
+    ForList(Quantifier, List, NodeId),
+}
+
+/// The nodes of all conditions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Arena {
+    nodes: Vec<Node>,
+    lists: Vec<u32>,
+}
+
+impl Arena {
+    pub(crate) fn add(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        (self.nodes.len() - 1) as NodeId
+    }
+
+    pub(crate) fn add_list(&mut self, items: &[u32]) -> List {
+        let start = self.lists.len() as u32;
+        self.lists.extend_from_slice(items);
+        List { start, length: items.len() as u32 }
+    }
+
+    /// The node at that place; beyond the array there is nothing that holds.
+    pub(crate) fn get(&self, id: NodeId) -> Node {
+        self.nodes.get(id as usize).copied().unwrap_or(Node::Number(0))
+    }
+
+    pub(crate) fn list(&self, list: List) -> &[u32] {
+        let range: Range<usize> = list.start as usize..(list.start as usize).saturating_add(list.length as usize);
+        self.lists.get(range).unwrap_or(&[])
+    }
+
+    /// How much there is, so that it can be cut back to it.
+    pub(crate) fn mark(&self) -> (usize, usize) {
+        (self.nodes.len(), self.lists.len())
+    }
+
+    /// Forgets what was added since.
+    pub(crate) fn cut(&mut self, (nodes, lists): (usize, usize)) {
+        self.nodes.truncate(nodes);
+        self.lists.truncate(lists);
+    }
+
+    /// The nodes added since a mark.
+    pub(crate) fn since(&self, (nodes, _): (usize, usize)) -> &[Node] {
+        self.nodes.get(nodes..).unwrap_or(&[])
+    }
+
+    /// Whether a condition may hold of an object in which no string was found. Only `false` is certain.
+    pub(crate) fn may_hold_untouched(&self, id: NodeId, of_rule: &dyn Fn(u32) -> bool) -> bool {
+        let may = |id: NodeId| self.may_hold_untouched(id, of_rule);
+        let wants_one = |quantifier: Quantifier| match quantifier {
+            Quantifier::All | Quantifier::Any => true,
+            Quantifier::None => false,
+            Quantifier::Number(count) | Quantifier::Percent(count) => {
+                matches!(self.get(count), Node::Number(count) if count > 0)
+            }
+        };
+        match self.get(id) {
+            Node::Number(number) => number != 0,
+            Node::Found(..) => false,
+            Node::Rule(rule) => of_rule(rule),
+            Node::Pair(Operator::And, left, right) => may(left) && may(right),
+            Node::Pair(Operator::Or, left, right) => may(left) || may(right),
+            Node::Of(quantifier, list, _) => list.length == 0 || !wants_one(quantifier),
+            Node::ForOf(quantifier, list, body) => list.length == 0 || !wants_one(quantifier) || may(body),
+            Node::Count(..) => false,
+            Node::Pair(Operator::Greater, left, right) => {
+                !(matches!(self.get(left), Node::Count(..))
+                    && matches!(self.get(right), Node::Number(least) if least >= 0))
+            }
+            Node::Pair(Operator::GreaterOrEqual | Operator::Equal, left, right) => {
+                !(matches!(self.get(left), Node::Count(..))
+                    && matches!(self.get(right), Node::Number(least) if least > 0))
+            }
+            _ => true,
+        }
+    }
+}

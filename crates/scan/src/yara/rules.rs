@@ -1,0 +1,274 @@
+//! Reading files of YARA rules.
+//!
+//! After the YARA manual, "Writing YARA rules". Each rule is read by itself: one that cannot be read or asks for what is
+//! not supported is told with the reason, and reading goes on behind it. Rules that speak of it are refused as well.
+
+use std::collections::HashMap;
+
+use super::condition::{Reader, Scope};
+use super::hex;
+use super::lexer::{Lexer, Token};
+use super::node::{Node, NodeId, Operator, StringId};
+use super::regex::{self, Made};
+use super::table::{Read, Rule, TableBuilder};
+use super::text::Modifiers;
+use crate::body::{BodyPart, Gap};
+use crate::census::{Bound, Class};
+use crate::signature::Reject;
+
+/// The most strings of a rule.
+const STRINGS_MAX: usize = 10_000;
+
+/// The rules of one file.
+pub(crate) struct Rules<'a> {
+    lexer: Lexer<'a>,
+    /// The rules so far by name, those that were refused without a number.
+    known: HashMap<&'a str, Result<u32, ()>>,
+    /// Rules without which no other of the file holds.
+    global: Vec<u32>,
+}
+
+/// What became of a rule: its number and its class, or why it is refused.
+pub(crate) type Outcome = Result<(u32, Class), Reject>;
+
+/// What stands before a rule's name.
+#[derive(Debug, Clone, Copy, Default)]
+struct Nature {
+    private: bool,
+    global: bool,
+}
+
+impl<'a> Rules<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> Rules<'a> {
+        Rules { lexer: Lexer::new(text), known: HashMap::new(), global: Vec::new() }
+    }
+
+    /// Reads the next rule into the table: its name, and what became of it. `None` is the end of the file.
+    pub(crate) fn next(&mut self, table: &mut TableBuilder) -> Option<(String, Outcome)> {
+        let mut nature = Nature::default();
+        loop {
+            match self.lexer.next() {
+                Ok(Token::End) => return None,
+                Ok(Token::Word("private")) => nature.private = true,
+                Ok(Token::Word("global")) => nature.global = true,
+                Ok(Token::Word("rule")) => break,
+                Ok(Token::Word("include")) => {
+                    let _ = self.lexer.next();
+                    let refusal = Reject::Unsupported("other files are not included".to_owned());
+                    return Some(("include".to_owned(), Err(refusal)));
+                }
+                // What stands between rules: imports, whose modules are refused where they are used.
+                _ => {}
+            }
+        }
+        let Ok(Token::Word(name)) = self.lexer.next() else {
+            self.lexer.skip_rule();
+            return Some(("?".to_owned(), Err(Reject::Malformed("a rule without a name".to_owned()))));
+        };
+        let before = self.lexer.clone();
+        let mark = table.arena.mark();
+        let read = self.rule(nature, table);
+        if read.is_err() {
+            table.arena.cut(mark);
+            self.lexer = before;
+            self.lexer.skip_rule();
+        }
+        let number = read.as_ref().map(|(number, _)| *number).map_err(|_| ());
+        if nature.global
+            && let Ok(number) = number
+        {
+            self.global.push(number);
+        }
+        self.known.insert(name, number);
+        Some((name.to_owned(), read))
+    }
+
+    fn rule(&mut self, nature: Nature, table: &mut TableBuilder) -> Outcome {
+        let mut strings = Vec::new();
+        let mut names: Vec<(String, StringId)> = Vec::new();
+        self.skip_to_brace()?;
+        loop {
+            match self.lexer.next()? {
+                Token::Word("meta") => self.skip_meta()?,
+                Token::Word("strings") => self.strings(table.next_string(), &mut names, &mut strings)?,
+                Token::Word("condition") => break,
+                _ => return Err(Reject::Malformed("a rule without a condition".to_owned())),
+            }
+        }
+        self.symbol(":")?;
+        let mark = table.arena.mark();
+        let known = &self.known;
+        let scope = Scope { strings: &names, rule: &|name| known.get(name).copied() };
+        let condition = Reader::new(&mut self.lexer, &mut table.arena, scope).expression(0)?;
+        self.symbol("}")?;
+        let condition = self.with_globals(condition, table);
+        let class = class_of(&strings, table.arena.since(mark));
+        let number = table.add(Rule { name: 0, condition, told: !nature.private }, &strings, mark)?;
+        Ok((number, class))
+    }
+
+    /// A rule holds only if all global ones before it do.
+    fn with_globals(&self, condition: NodeId, table: &mut TableBuilder) -> NodeId {
+        self.global.iter().fold(condition, |condition, global| {
+            let global = table.arena.add(Node::Rule(*global));
+            table.arena.add(Node::Pair(Operator::And, global, condition))
+        })
+    }
+
+    /// Passes the tags.
+    fn skip_to_brace(&mut self) -> Result<(), Reject> {
+        loop {
+            match self.lexer.next()? {
+                Token::Symbol("{") => return Ok(()),
+                Token::Symbol(":") | Token::Word(_) => {}
+                _ => return Err(Reject::Malformed("a rule without a brace".to_owned())),
+            }
+        }
+    }
+
+    fn symbol(&mut self, wanted: &str) -> Result<(), Reject> {
+        match self.lexer.next()? {
+            Token::Symbol(symbol) if symbol == wanted => Ok(()),
+            _ => Err(Reject::Malformed(format!("{wanted:?} is missing at byte {}", self.lexer.at()))),
+        }
+    }
+
+    fn peek(&self) -> Result<Token<'a>, Reject> {
+        self.lexer.clone().next()
+    }
+
+    fn takes(&mut self, wanted: &Token<'_>) -> Result<bool, Reject> {
+        let is = self.peek()? == *wanted;
+        if is {
+            self.lexer.next()?;
+        }
+        Ok(is)
+    }
+
+    /// Passes what is only meant for people.
+    fn skip_meta(&mut self) -> Result<(), Reject> {
+        self.symbol(":")?;
+        while !matches!(self.peek()?, Token::Word("strings" | "condition") | Token::End | Token::Symbol("}")) {
+            self.lexer.next()?;
+            if self.takes(&Token::Symbol("="))? {
+                self.lexer.next()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn strings(
+        &mut self,
+        first: StringId,
+        names: &mut Vec<(String, StringId)>,
+        strings: &mut Vec<Read>,
+    ) -> Result<(), Reject> {
+        self.symbol(":")?;
+        while let Token::Found(name) = self.peek()? {
+            self.lexer.next()?;
+            self.symbol("=")?;
+            if !name.is_empty() && names.iter().any(|(known, _)| known == name) || names.len() >= STRINGS_MAX {
+                return Err(Reject::Malformed(format!("${name} stands there twice, or there are too many")));
+            }
+            let read = self.string();
+            let read = read.map_err(|reject| match reject {
+                Reject::Malformed(reason) => Reject::Malformed(format!("${name}: {reason}")),
+                other => other,
+            })?;
+            names.push((name.to_owned(), first + strings.len() as StringId));
+            strings.push(read);
+        }
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<Read, Reject> {
+        let whole = |pieces| vec![BodyPart { gap: Gap::ANY, pieces }];
+        let token = self.lexer.next()?;
+        let (forms, expressions) = match token {
+            Token::Symbol("{") => {
+                let parts = hex::parse(&self.lexer.hex_body()?)?;
+                self.modifiers()?;
+                (vec![parts], Vec::new())
+            }
+            Token::Text(text) => {
+                let forms = self.modifiers()?.forms(&text)?;
+                (forms.into_iter().map(whole).collect(), Vec::new())
+            }
+            Token::Regex(text, flags) => match regex::read(text, flags, &self.modifiers()?)? {
+                Made::Parts(forms) => (forms.into_iter().map(whole).collect(), Vec::new()),
+                Made::Kept(expressions, hints) => {
+                    if !expressions.iter().all(regex::Expression::compiles) {
+                        return Err(Reject::Unsupported("a regular expression that is too large".to_owned()));
+                    }
+                    (hints.into_iter().map(whole).collect(), expressions)
+                }
+            },
+            _ => return Err(Reject::Malformed("no text, no body and no regular expression".to_owned())),
+        };
+        Ok(Read { forms, expressions })
+    }
+
+    fn modifiers(&mut self) -> Result<Modifiers, Reject> {
+        let mut all = Modifiers::default();
+        while let Token::Word(word) = self.peek()? {
+            match word {
+                "nocase" => all.caseless = true,
+                "wide" => all.wide = true,
+                "ascii" => all.ascii = true,
+                "fullword" => all.fullword = true,
+                "xor" => all.xor = Some((0, u8::MAX)),
+                "base64" => all.base64 = true,
+                "base64wide" => all.base64_wide = true,
+                "private" => {}
+                _ => break,
+            }
+            self.lexer.next()?;
+            if matches!(word, "xor" | "base64" | "base64wide") && self.takes(&Token::Symbol("("))? {
+                self.argument(&mut all)?;
+            }
+        }
+        if all.xor.is_some() && (all.caseless || all.base64 || all.base64_wide) {
+            return Err(Reject::Malformed("xor goes with neither nocase nor base64".to_owned()));
+        }
+        Ok(all)
+    }
+
+    /// What stands behind a modifier in parentheses: keys, or an alphabet.
+    fn argument(&mut self, all: &mut Modifiers) -> Result<(), Reject> {
+        let key = |token| match token {
+            Token::Number(key) => u8::try_from(key).map_err(|_| Reject::Malformed(format!("there is no key {key}"))),
+            _ => Err(Reject::Malformed("a key that is no number".to_owned())),
+        };
+        match self.lexer.next()? {
+            Token::Text(alphabet) => all.alphabet = Some(alphabet),
+            token => {
+                let first = key(token)?;
+                let last = if self.takes(&Token::Symbol("-"))? { key(self.lexer.next()?)? } else { first };
+                if last < first {
+                    return Err(Reject::Malformed("keys that end before they begin".to_owned()));
+                }
+                all.xor = Some((first, last));
+            }
+        }
+        self.symbol(")")
+    }
+}
+
+/// What the census says of a rule.
+fn class_of(strings: &[Read], nodes: &[Node]) -> Class {
+    if strings.iter().any(|string| !string.expressions.is_empty()) {
+        return Class::Bounded(Bound::Content);
+    }
+    if nodes.iter().any(|node| matches!(node, Node::EntryPoint | Node::Sections)) {
+        return Class::Bounded(Bound::Head);
+    }
+    if nodes.iter().any(|node| matches!(node, Node::Read(..))) {
+        return Class::Bounded(Bound::Reads);
+    }
+    let is_open = |string: &Read| string.forms.iter().any(|form| form.len() > 1);
+    let is_placed = |node: &Node| matches!(node, Node::Offset(..) | Node::Length(..) | Node::ForOf(..));
+    if strings.iter().any(is_open) || nodes.iter().any(is_placed) {
+        return Class::Bounded(Bound::Strings);
+    }
+    Class::AtEnd
+}

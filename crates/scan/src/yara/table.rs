@@ -1,0 +1,316 @@
+//! The compiled rules of all YARA files: what to look for, and what it means.
+//!
+//! A *chain* is one form of a string: its parts in order with the gaps between them. From a part that matched, `users`
+//! leads to the links of the chains that it is, and from a chain that is complete to its string. Everything is a flat
+//! array of plain values, but for the expressions that are run at the end.
+
+use pattern::{PartId, Patterns, Piece};
+
+use super::node::{Arena, List, Node, NodeId, StringId, Where};
+use super::regex::Expression;
+use crate::body::{BodyPart, Gap};
+use crate::signature::Reject;
+
+/// How much of an object is kept for reads at places that are computed.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// One part of a chain.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    pub(crate) gap: Gap,
+    /// The most bytes that the part may match.
+    pub(crate) bytes_max: u32,
+}
+
+/// A form of a string.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chain {
+    pub(crate) string: StringId,
+    first_link: u32,
+    links: u16,
+}
+
+/// A link of a chain.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct User {
+    pub(crate) chain: u32,
+    pub(crate) link: u16,
+}
+
+/// A string.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Text {
+    pub(crate) rule: u32,
+    /// Whether its places are asked for or needed to count it, not just whether it was found.
+    pub(crate) placed: bool,
+    /// Whether it is asked how often it was found.
+    pub(crate) counted: bool,
+    /// The first and the last offset that it is asked for at.
+    pub(crate) at: (u64, u64),
+    /// The expressions that are run at the end, of [`Table::expressions`]; what is found on the stream are their hints.
+    pub(crate) kept: Option<List>,
+}
+
+/// A rule.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rule {
+    /// The number of its name.
+    pub(crate) name: u32,
+    pub(crate) condition: NodeId,
+    /// Whether it is told; private ones are only asked for by others.
+    pub(crate) told: bool,
+}
+
+/// The compiled rules.
+#[derive(Debug, Clone)]
+pub(crate) struct Table {
+    pub(crate) patterns: Patterns,
+    pub(crate) arena: Arena,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) texts: Vec<Text>,
+    pub(crate) chains: Vec<Chain>,
+    pub(crate) expressions: Vec<Expression>,
+    /// Rules that may hold of an object in which no string was found.
+    pub(crate) untouched: Vec<u32>,
+    /// Rules with those that speak of them.
+    pub(crate) dependents: Vec<(u32, u32)>,
+    /// How much of the beginning of an object is kept.
+    pub(crate) kept_bytes: u64,
+    /// Whether some rule asks for the layout of an executable.
+    pub(crate) needs_layout: bool,
+    /// Whether some rule reads at places that are computed.
+    pub(crate) reads_anywhere: bool,
+    /// The files that it was read from.
+    pub(crate) sources: Vec<Source>,
+    links: Vec<Link>,
+    users: Vec<User>,
+    user_starts: Vec<u32>,
+}
+
+/// A file of rules, and the numbers of the names of those that were not refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) text: Box<str>,
+    pub(crate) names: Vec<u32>,
+}
+
+impl Table {
+    /// The links that a part is.
+    pub(crate) fn users(&self, part: PartId) -> &[User] {
+        let part = part as usize;
+        let start = self.user_starts.get(part).copied().unwrap_or(0) as usize;
+        let end = self.user_starts.get(part + 1).copied().unwrap_or(0) as usize;
+        self.users.get(start..end).unwrap_or(&[])
+    }
+
+    /// The links of a chain.
+    pub(crate) fn links(&self, chain: &Chain) -> &[Link] {
+        let first = chain.first_link as usize;
+        self.links.get(first..first + usize::from(chain.links)).unwrap_or(&[])
+    }
+}
+
+/// A string as it was read.
+pub(crate) struct Read {
+    pub(crate) forms: Vec<Vec<BodyPart>>,
+    pub(crate) expressions: Vec<Expression>,
+}
+
+/// Collects rules.
+#[derive(Debug, Default)]
+pub(crate) struct TableBuilder {
+    patterns: pattern::Builder,
+    pub(crate) arena: Arena,
+    rules: Vec<Rule>,
+    texts: Vec<Text>,
+    chains: Vec<(Chain, Vec<PartId>)>,
+    links: Vec<Link>,
+    expressions: Vec<Expression>,
+    dependents: Vec<(u32, u32)>,
+    sources: Vec<Source>,
+}
+
+impl TableBuilder {
+    /// Remembers a file whose rules were added.
+    pub(crate) fn add_source(&mut self, source: Source) {
+        self.sources.push(source);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Gives a rule its name.
+    pub(crate) fn call(&mut self, rule: u32, name: u32) {
+        if let Some(rule) = self.rules.get_mut(rule as usize) {
+            rule.name = name;
+        }
+    }
+
+    /// The number that the next string gets.
+    pub(crate) fn next_string(&self) -> StringId {
+        self.texts.len() as StringId
+    }
+
+    /// Adds a rule with its strings, whose condition is the last thing in the arena, behind `mark`; its number.
+    ///
+    /// # Errors
+    /// If a string cannot be looked for. Then nothing was added, but the condition is still in the arena.
+    pub(crate) fn add(&mut self, rule: Rule, strings: &[Read], mark: (usize, usize)) -> Result<u32, Reject> {
+        let number = self.rules.len() as u32;
+        let first = self.next_string();
+        let mut texts: Vec<Text> = strings
+            .iter()
+            .map(|_| Text { rule: number, placed: false, counted: false, at: (0, u64::MAX), kept: None })
+            .collect();
+        self.uses(&mut texts, first, mark);
+        let mut chains = Vec::new();
+        for (text, string) in texts.iter_mut().zip(strings) {
+            if !string.expressions.is_empty() {
+                text.at = (0, u64::MAX);
+            }
+            // Of a string of several parts a start is found again with every end.
+            text.placed |= text.counted && string.forms.iter().any(|form| form.len() > 1);
+            for form in &string.forms {
+                chains.push((text.at, self.parts(form, text.at)?));
+            }
+        }
+        let mut chains = chains.into_iter();
+        for ((text, string), id) in texts.iter_mut().zip(strings).zip(first..) {
+            if !string.expressions.is_empty() {
+                let start = self.expressions.len() as u32;
+                self.expressions.extend_from_slice(&string.expressions);
+                text.kept = Some(List { start, length: string.expressions.len() as u32 });
+            }
+            for (form, (_, parts)) in string.forms.iter().zip(chains.by_ref()) {
+                let (first_link, links) = (self.links.len() as u32, form.len() as u16);
+                self.links.extend(form.iter().map(|part| Link { gap: part.gap, bytes_max: bytes_max(&part.pieces) }));
+                self.chains.push((Chain { string: id, first_link, links }, parts));
+            }
+        }
+        self.texts.extend(texts);
+        for node in self.arena.since(mark) {
+            if let Node::Rule(other) = node {
+                self.dependents.push((*other, number));
+            }
+        }
+        self.rules.push(rule);
+        Ok(number)
+    }
+
+    fn parts(&mut self, form: &[BodyPart], at: (u64, u64)) -> Result<Vec<PartId>, Reject> {
+        let mut parts = Vec::with_capacity(form.len());
+        for (index, part) in form.iter().enumerate() {
+            let added = match index {
+                0 if at != (0, u64::MAX) => self.patterns.add_at(&part.pieces, at.0..=at.1),
+                _ => self.patterns.add(&part.pieces),
+            };
+            parts.push(added.map_err(|refusal| Reject::Unsupported(format!("a string: {refusal}")))?);
+        }
+        Ok(parts)
+    }
+
+    /// Notes what a condition asks of each string.
+    fn uses(&self, texts: &mut [Text], first: StringId, mark: (usize, usize)) {
+        // Places by `at` and a number, and whether there are other uses.
+        let mut places: Vec<(Option<(u64, u64)>, bool)> = vec![(None, false); texts.len()];
+        let index = |string: StringId| string.checked_sub(first).map(|index| index as usize);
+        for node in self.arena.since(mark) {
+            let (strings, place, placed) = match node {
+                Node::Found(string, place) | Node::Count(string, place) => {
+                    (std::slice::from_ref(string), *place, false)
+                }
+                Node::Offset(string, _) | Node::Length(string, _) => {
+                    (std::slice::from_ref(string), Where::Anywhere, true)
+                }
+                Node::Of(_, list, place) => (self.arena.list(*list), *place, false),
+                Node::ForOf(_, list, _) => (self.arena.list(*list), Where::Anywhere, true),
+                _ => continue,
+            };
+            let fixed = match place {
+                Where::At(at) => match self.arena.get(at) {
+                    Node::Number(at) => u64::try_from(at).ok(),
+                    _ => None,
+                },
+                _ => None,
+            };
+            for index in strings.iter().filter_map(|string| index(*string)) {
+                let (Some(text), Some((at, other))) = (texts.get_mut(index), places.get_mut(index)) else {
+                    continue;
+                };
+                text.placed |= placed || place != Where::Anywhere;
+                text.counted |= matches!(node, Node::Count(..));
+                match fixed {
+                    Some(fixed) => {
+                        *at = Some(at.map_or((fixed, fixed), |(low, high)| (low.min(fixed), high.max(fixed))))
+                    }
+                    None => *other = true,
+                }
+            }
+        }
+        for (text, (at, other)) in texts.iter_mut().zip(places) {
+            text.at = at.filter(|_| !other).unwrap_or((0, u64::MAX));
+        }
+    }
+
+    /// Compiles what was added; rules whose names are `ignored` are not told.
+    pub(crate) fn build(mut self, ignored: impl Fn(u32) -> bool) -> Table {
+        for rule in &mut self.rules {
+            rule.told &= !ignored(rule.name);
+        }
+        let patterns = self.patterns.build();
+        let mut by_part: Vec<(PartId, User)> = Vec::new();
+        for ((_, parts), chain) in self.chains.iter().zip(0u32..) {
+            by_part.extend(parts.iter().zip(0u16..).map(|(&part, link)| (part, User { chain, link })));
+        }
+        by_part.sort_by_key(|(part, user)| (*part, user.chain, user.link));
+        let mut user_starts = vec![0u32; patterns.len() + 1];
+        for (part, _) in &by_part {
+            user_starts[*part as usize + 1] += 1;
+        }
+        for part in 1..user_starts.len() {
+            user_starts[part] += user_starts[part - 1];
+        }
+        let mut may_hold = Vec::with_capacity(self.rules.len());
+        for rule in &self.rules {
+            let of_rule = |rule: u32| may_hold.get(rule as usize).copied().unwrap_or(true);
+            may_hold.push(self.arena.may_hold_untouched(rule.condition, &of_rule));
+        }
+        let nodes = self.arena.since((0, 0));
+        let computed =
+            |node: &Node| matches!(node, Node::Read(_, at) if !matches!(self.arena.get(*at), Node::Number(_)));
+        let reads = nodes.iter().filter_map(|node| match node {
+            Node::Read(width, at) => match self.arena.get(*at) {
+                Node::Number(at) => u64::try_from(at).ok().map(|at| at.saturating_add(width.bytes.into())),
+                _ => Some(HEAD_BYTES),
+            },
+            _ => None,
+        });
+        let kept_bytes = match self.expressions.is_empty() {
+            true => reads.max().unwrap_or(0).min(crate::pcre::KEPT_BYTES),
+            false => crate::pcre::KEPT_BYTES,
+        };
+        Table {
+            kept_bytes,
+            needs_layout: nodes.iter().any(|node| matches!(node, Node::EntryPoint | Node::Sections)),
+            reads_anywhere: nodes.iter().any(computed),
+            untouched: (0u32..).zip(&may_hold).filter(|(_, may)| **may).map(|(rule, _)| rule).collect(),
+            patterns,
+            rules: self.rules,
+            texts: self.texts,
+            chains: self.chains.into_iter().map(|(chain, _)| chain).collect(),
+            expressions: self.expressions,
+            dependents: self.dependents,
+            sources: self.sources,
+            links: self.links,
+            users: by_part.into_iter().map(|(_, user)| user).collect(),
+            user_starts,
+            arena: self.arena,
+        }
+    }
+}
+
+fn bytes_max(pieces: &[Piece]) -> u32 {
+    let all = pieces.iter().map(|piece| piece.lengths().1 as u64);
+    u32::try_from(all.sum::<u64>()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,279 @@
+//! Rules of YARA, generated, over generated files: the same names as YARA where it is installed, and clamscan for what it
+//! knows of them.
+
+mod peer;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use peer::{Random, hex};
+use scan::{Builder, Database, Scan};
+use stream::FileType;
+use stream::law;
+
+fn database(rules: &str) -> Arc<Database> {
+    let mut builder = Builder::new();
+    builder.add("t.yar", rules.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
+    let database = builder.build();
+    assert_eq!(database.census().refused, [], "{rules}");
+    Arc::new(database)
+}
+
+fn ours(database: &Arc<Database>, bytes: &[u8]) -> BTreeSet<String> {
+    let told = peer::names(&law::tell(Scan::new(database.clone(), file_type(bytes), None), bytes));
+    told.iter().map(|name| name.trim_start_matches("YARA.").trim_end_matches(".UNOFFICIAL").to_owned()).collect()
+}
+
+fn file_type(bytes: &[u8]) -> FileType {
+    match bytes {
+        [b'M', b'Z', ..] => FileType::Pe,
+        [0x7f, b'E', b'L', b'F', ..] => FileType::Elf,
+        _ => FileType::Binary,
+    }
+}
+
+/// What YARA says, if it is installed.
+fn yara(rules: &Path, file: &Path) -> Option<BTreeSet<String>> {
+    let output = Command::new("timeout").args(["60", "yara", "-w"]).arg(rules).arg(file).output().ok()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() != Some(127) || errors.contains("No such file"), "{errors}");
+    if output.status.code() == Some(127) {
+        return None;
+    }
+    assert!(!errors.contains("error"), "{errors}");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
+}
+
+/// A string: its definition.
+fn string(random: &mut Random) -> String {
+    let word = |random: &mut Random| String::from_utf8(random.word(3, 5)).expect("letters");
+    match random.below(9) {
+        0 | 1 => format!("\"{}\"", word(random)),
+        2 => format!(
+            "\"{}\" {}",
+            word(random),
+            random.one(&["nocase", "wide", "wide ascii", "fullword", "nocase fullword"])
+        ),
+        3 => format!("\"{}\" {}", word(random), random.one(&["xor", "xor(1-32)", "xor wide", "base64", "base64wide"])),
+        4 => format!("{{ {} ?? {} }}", hex(&random.word(2, 3)), hex(&random.word(2, 3))),
+        5 => {
+            let jump = random.one(&["[1-3]", "[2]", "[0-40]", "[4-]", "[-]", "[150-400]"]);
+            format!("{{ {} {jump} {} }}", hex(&random.word(2, 3)), hex(&random.word(2, 3)))
+        }
+        6 => format!("{{ {} ( 61 | 62 6? | ?3 63 ) {} }}", hex(&random.word(2, 2)), hex(&random.word(2, 2))),
+        7 => {
+            let middle = random.one(&["[ab]", ".", "c?", "(a|bc)", "[^a]{2,4}", "b*", "x*?"]);
+            format!("/{}{middle}{}/{}", word(random), word(random), random.one(&["", "", "i", "s"]))
+        }
+        _ => {
+            let middle = random.one(&[".*", "[a-c]{3,40}", "(ab|.c)+", ".{10,60}", "\\W+", "\\b.*\\b"]);
+            format!("/{}{middle}{}/ {}", word(random), word(random), random.one(&["", "ascii", "fullword", "nocase"]))
+        }
+    }
+}
+
+fn number(random: &mut Random) -> String {
+    match random.below(9) {
+        0 => "filesize".to_owned(),
+        1 => format!("#s{}", random.below(3)),
+        2 => format!("@s{}[{}]", random.below(3), 1 + random.below(3)),
+        3 => format!("uint16({})", random.below(20)),
+        4 => format!("{}(filesize - {})", random.one(&["uint32be", "int8", "uint8", "int16"]), random.below(9)),
+        5 => format!("!s{}", random.below(3)),
+        6 => format!("({} + {} * 2)", random.below(9), random.below(9)),
+        _ => format!("{}", random.below(200)),
+    }
+}
+
+fn condition(random: &mut Random, depth: usize) -> String {
+    if depth > 0 && random.below(3) > 0 {
+        let (left, right) = (condition(random, depth - 1), condition(random, depth - 1));
+        return match random.below(5) {
+            0 => format!("not ({left})"),
+            1 | 2 => format!("({left} or {right})"),
+            _ => format!("({left} and {right})"),
+        };
+    }
+    let sub = random.below(3);
+    match random.below(11) {
+        0 | 1 => format!("$s{sub}"),
+        2 => format!("$s{sub} at {}", random.below(40)),
+        3 => format!("$s{sub} in ({}..{})", random.below(60), 60 + random.below(300)),
+        4 => format!("{} of them", random.one(&["all", "any", "1", "2", "none"])),
+        5 => format!("any of ($s0, $s{sub})"),
+        6 => format!("#s{sub} {} {}", random.one(&[">", "==", "<", ">="]), random.below(4)),
+        7 => format!("for {} of them : ( $ in (0..{}) )", random.one(&["all", "any", "2"]), random.below(300)),
+        8 => format!("for any i in (1..#s{sub}) : ( @s{sub}[i] > {} )", random.below(200)),
+        9 => format!("for all i in (1, 2, 3) : ( uint8(i * {}) < 128 )", random.below(50)),
+        _ => {
+            let operator = random.one(&["<", ">", "==", "!=", "<=", ">="]);
+            format!("{} {operator} {}", number(random), number(random))
+        }
+    }
+}
+
+fn rules(random: &mut Random) -> String {
+    let mut text = String::new();
+    for number in 0..60 {
+        let kind = if number % 10 == 9 { "private " } else { "" };
+        let _ = writeln!(text, "{kind}rule R{number} : tag {{ meta: a = \"x\" b = true\n strings:");
+        for sub in 0..3 {
+            let _ = writeln!(text, "  $s{sub} = {}", string(random));
+        }
+        let other = number / 2;
+        let refers = if number % 7 == 6 { format!(" and (R{other} or $s1)") } else { String::new() };
+        let used = "(#s0 + #s1 + #s2 >= 0)";
+        let _ = writeln!(text, " condition: {used} and {}{refers} }}", condition(random, 2));
+    }
+    text
+}
+
+fn file(random: &mut Random) -> Vec<u8> {
+    let mut bytes = random.word(3, 60);
+    for _ in 0..random.below(60) {
+        let word = random.word(3, 12);
+        match random.below(8) {
+            0 => bytes.extend(word.to_ascii_uppercase()),
+            1 => bytes.extend(word.iter().flat_map(|&byte| [byte, 0])),
+            2 => bytes.extend(b" "),
+            3 => bytes.extend(b".\n"),
+            4 => bytes.extend(word.iter().map(|byte| byte ^ 7)),
+            5 => bytes.extend(b"YWJjYWJiYWNj"),
+            _ => bytes.extend(word),
+        }
+    }
+    bytes
+}
+
+#[test]
+fn the_names_are_those_of_yara() {
+    let folder = peer::scratch("yara");
+    let rounds = std::env::var("SLUICE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(12);
+    let (mut matches, mut wrong) = (0, String::new());
+    for round in 0..rounds {
+        let mut random = Random(round);
+        let text = rules(&mut random);
+        let (rules, path) = (folder.join("t.yar"), folder.join("file"));
+        fs::write(&rules, &text).expect("rules");
+        let database = database(&text);
+        for _ in 0..6 {
+            let bytes = file(&mut random);
+            fs::write(&path, &bytes).expect("a file");
+            let Some(theirs) = yara(&rules, &path) else {
+                eprintln!("skipped: YARA is not installed");
+                return;
+            };
+            let ours = ours(&database, &bytes);
+            matches += theirs.len();
+            for name in theirs.symmetric_difference(&ours) {
+                let whose = if ours.contains(name) { "only ours" } else { "only theirs" };
+                let at = text.find(&format!("rule {name} ")).unwrap_or(0);
+                let rule = text[at..].lines().take(6).collect::<Vec<_>>().join("\n");
+                let _ =
+                    writeln!(wrong, "{whose} in round {round}: {rule}\n over {:?}\n", String::from_utf8_lossy(&bytes));
+            }
+        }
+    }
+    fs::remove_dir_all(&folder).expect("the scratch folder goes");
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(matches > 100, "the generator hits too little: {matches}");
+}
+
+#[test]
+fn the_law_holds() {
+    for round in 100..104 {
+        let mut random = Random(round);
+        let database = database(&rules(&mut random));
+        let bytes = file(&mut random);
+        law::holds(|| Scan::new(database.clone(), FileType::Binary, None), &bytes);
+    }
+}
+
+/// Clamscan reads rules by a parser of YARA 2 and keeps some of its bounds; what it takes says the same.
+#[test]
+fn the_names_are_those_of_clamscan() {
+    if peer::is_missing() {
+        return;
+    }
+    let folder = peer::scratch("yara-clamscan");
+    let mut text = String::new();
+    for (number, (strings, condition)) in [
+        ("$a = \"abcabc\"", "$a"),
+        ("$a = \"ABCABC\" nocase $b = \"cab\" wide", "$a and $b"),
+        ("$a = \"abcab\" $b = \"nothing\"", "any of them"),
+        ("$a = \"abcab\" $b = \"nothing\"", "all of them"),
+        ("$a = { 61 62 ?? 61 } $b = { 63 [2-4] 63 }", "$a and $b"),
+        ("$a = \"abc\"", "#a > 2"),
+        ("$a = \"abc\"", "$a at 0"),
+        ("$a = \"cab\"", "$a in (1..4)"),
+        ("$a = \"abc\"", "$a and filesize < 20"),
+        ("$a = \"abc\"", "$a and filesize > 20 and uint16(0) == 0x6261"),
+        ("$a = \"abc\" $b = \"bca\"", "@b[1] > @a[1]"),
+        ("$a = /ab[a-c]{3,9}z/", "$a"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let _ = writeln!(text, "rule C{number} {{ strings: {strings} condition: {condition} }}");
+    }
+    let contents: [&[u8]; 3] = [b"abcabcabc c\0a\0b\0 abcaaz", b"abcab", b"xxabcabcxxcabbcaabcabc....abcc"];
+    let paths = contents.iter().zip(0..).map(|(bytes, number)| {
+        let path = folder.join(format!("{number}.bin"));
+        fs::write(&path, bytes).expect("a file");
+        (FileType::Binary, path)
+    });
+    let paths: Vec<_> = paths.collect();
+    let mut wrong = String::new();
+    let matches = peer::compare(&folder, &[("t.yar", text)], &paths, &[], &mut wrong);
+    fs::remove_dir_all(&folder).expect("the scratch folder goes");
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(matches > 10, "{matches}");
+}
+
+#[test]
+fn what_is_not_supported_is_refused_by_name_and_the_rest_is_read() {
+    let text = "import \"pe\"\ninclude \"x.yar\"\nrule A { strings: $a = \"}abc\" condition: $a }\n\
+                rule B { condition: math.entropy(0, 5) > 7 }\nrule C { condition: A and B }\nrule D { condition: x }\n\
+                rule E { strings: $a = /[a-z]+.*/ condition: $a }\nrule F { strings: $a = \"ab condition: $a }\n\
+                rule G { condition: A and not false }";
+    let mut builder = Builder::new();
+    let loaded = builder.add("t.yar", text.as_bytes()).expect("rules");
+    assert_eq!((loaded.rules, loaded.left_out), (2, 6));
+    let database = builder.build();
+    let refused: Vec<String> =
+        database.census().refused.iter().map(|one| format!("{}: {}", one.name, one.reason)).collect();
+    assert_eq!(
+        refused,
+        [
+            "YARA.include.UNOFFICIAL: other files are not included",
+            "YARA.B.UNOFFICIAL: the module math",
+            "YARA.C.UNOFFICIAL: it speaks of the rule B, which is refused",
+            "YARA.D.UNOFFICIAL: the external variable x",
+            "YARA.E.UNOFFICIAL: a regular expression without two fixed bytes in a row that each match has",
+            "YARA.F.UNOFFICIAL: $a: a text without an end",
+        ]
+    );
+    assert_eq!(ours(&Arc::new(database), b"x}abc"), ["A", "G"].map(str::to_owned).into());
+}
+
+#[test]
+fn what_is_not_kept_is_a_limit_where_it_matters() {
+    let database = database(
+        "rule Late { strings: $a = /needle.*hay/ condition: $a }\n\
+         rule Far { condition: uint32(filesize \\ 2) == 0 and uint8(0) == 0x78 }",
+    );
+    let mut bytes = vec![b'x'; 3 << 20];
+    let names = |bytes: &[u8]| {
+        peer::names(&law::tell(Scan::new(database.clone(), FileType::Binary, None), bytes))
+            .into_iter()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&bytes), ["Heuristics.Limits.Exceeded.Signatures"]);
+    bytes[2 << 20..][..12].copy_from_slice(b"needle1hay!!");
+    assert_eq!(names(&bytes), ["Heuristics.Limits.Exceeded.Pcre", "Heuristics.Limits.Exceeded.Signatures"]);
+}
