@@ -8,6 +8,7 @@
 
 mod events;
 mod findings;
+mod keys;
 mod members;
 mod turns;
 
@@ -16,9 +17,11 @@ use std::sync::Arc;
 
 use scan::Database;
 use stream::{Coding, Fuel, Limits, Window};
+use unpack::Passwords;
 
 use crate::ledger::Ledger;
 use crate::node::{Node, Seed, Task};
+use crate::words::Words;
 use crate::{Action, Context, In, Out};
 
 /// What all inspections share: the signatures and the bounds.
@@ -68,6 +71,10 @@ pub struct Inspection {
     exhausted: bool,
     ledger: Ledger,
     units: VecDeque<Unit>,
+    /// Words of the mail that may be passwords.
+    words: Words,
+    /// They and the operator's: what readers are given.
+    passwords: Passwords,
     done: bool,
 }
 
@@ -83,9 +90,12 @@ struct Unit {
 impl Inspection {
     /// An inspection of the object that `context` announces.
     pub fn new(engine: Arc<Engine>, context: Context) -> Inspection {
+        let passwords = Passwords::new(context.passwords.iter().cloned(), &engine.limits);
         let mut inspection = Inspection {
             engine,
             context,
+            words: Words::default(),
+            passwords,
             clock: None,
             nodes: Vec::new(),
             order: Vec::new(),

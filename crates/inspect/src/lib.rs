@@ -18,6 +18,7 @@ mod opener;
 mod redact;
 mod rule;
 mod verdict;
+mod words;
 
 pub use boundary::{Blank, Context, In, ObjectReport, Out, Spotted, StageTime, Verdict};
 pub use inspection::{Engine, Inspection, Progress};

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 
 use crate::StageTime;
+use crate::words::{WordReader, Words};
 
 /// An object whose content is being read.
 pub(crate) struct Node {
@@ -113,6 +114,14 @@ impl Node {
         })
     }
 
+    /// Words in it that may be passwords.
+    pub fn words(&mut self) -> Option<Words> {
+        self.readers.iter_mut().find_map(|reader| match &mut reader.work {
+            Work::Words(reader) => Some(std::mem::take(&mut reader.words)),
+            _ => None,
+        })
+    }
+
     /// The time spent by each reader.
     pub fn stage_times(&self) -> Vec<StageTime> {
         let timed = self.readers.iter().filter(|reader| reader.nanos > 0);
@@ -180,6 +189,8 @@ pub(crate) enum Work {
     Stage(Box<dyn Stage>),
     /// Computes the hash that reports show.
     Sha256(Box<Sha256>),
+    /// Looks for words that may be passwords.
+    Words(Box<WordReader>),
 }
 
 impl Work {
@@ -192,6 +203,11 @@ impl Work {
                 fuel.burn(input.len());
                 Step::idle(input.len())
             }
+            Work::Words(words) => {
+                words.read(input);
+                fuel.burn(input.len());
+                Step::idle(input.len())
+            }
         }
     }
 
@@ -200,6 +216,10 @@ impl Work {
             Work::Scan(scan) => scan.finish(kept, output, fuel),
             Work::Stage(stage) => stage.finish(kept, output, fuel),
             Work::Sha256(_) => Event::End,
+            Work::Words(words) => {
+                words.finish();
+                Event::End
+            }
         }
     }
 }
@@ -210,7 +230,9 @@ pub(crate) enum Open {
     Node(usize),
     /// A container without content of its own.
     Container { id: u32, parent: u32, path: Arc<[Box<str>]>, object: Box<Object> },
-    /// Content that nobody reads: header fields, and objects beyond a limit.
+    /// A header field, as far as it is kept.
+    Field(Vec<u8>),
+    /// Content that nobody reads: objects beyond a limit.
     Unread,
 }
 

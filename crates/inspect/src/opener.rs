@@ -1,6 +1,7 @@
 //! Which stages open an object: by its content, and by what its container says of it.
 
 use stream::{Coding, FileType, Limits, Object, Stage};
+use unpack::Passwords;
 
 /// A stage to be set on a node, and how the driver treats it.
 pub(crate) struct Opener {
@@ -24,7 +25,13 @@ pub(crate) fn recognise(object: &Object, head: &[u8], first: bool) -> FileType {
 }
 
 /// The stages that open an object of this type.
-pub(crate) fn openers(object: &Object, file_type: FileType, head: &[u8], limits: &Limits) -> Vec<Opener> {
+pub(crate) fn openers(
+    object: &Object,
+    file_type: FileType,
+    head: &[u8],
+    limits: &Limits,
+    passwords: &Passwords,
+) -> Vec<Opener> {
     let mut openers = Vec::new();
     let mut add = |name, stage, unnamed, expands| openers.push(Opener { stage, name, unnamed, expands });
     if file_type == FileType::Mail || declared_mail(object) {
@@ -45,15 +52,15 @@ pub(crate) fn openers(object: &Object, file_type: FileType, head: &[u8], limits:
     if let Some(stage) = object.media_type.as_deref().and_then(|media| unpack::part_opener(media, limits)) {
         add("part", stage, false, true);
     }
-    if let Some(stage) = unpack::opener(file_type, limits) {
+    if let Some(stage) = unpack::keyed_opener(file_type, limits, passwords) {
         add(file_type.name(), stage, false, true);
     }
     if let Some(second) = unpack::recognise_second(head, file_type)
-        && let Some(stage) = unpack::opener(second, limits)
+        && let Some(stage) = unpack::keyed_opener(second, limits, passwords)
     {
         add(second.name(), stage, false, true);
     }
-    if let Some(stage) = unpack::searcher(file_type, limits) {
+    if let Some(stage) = unpack::searcher(file_type, limits, passwords) {
         add("search", stage, false, true);
     }
     if let Some(stage) = object.name.as_deref().and_then(|name| unpack::named_opener(name, file_type, limits)) {

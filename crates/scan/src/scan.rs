@@ -74,11 +74,12 @@ impl Scan {
         let placed = any(|table| table.needs_layout) || any_rules(|table| table.needs_layout);
         let recent = any(|table| table.reads_beside) || any_rules(|table| table.reads_anywhere);
         let kept_bytes = rules.clone().flatten().map(|table| table.kept_bytes).max().unwrap_or(0);
+        let asking = if any(|table| table.wants_content) { KEPT_BYTES } else { kept_bytes };
         Scan {
             sides: tables.map(|table| table.map(|_| Box::default())).collect(),
             running: Running::new(digests_of(&database)),
             recent: recent.then(Box::default),
-            asking: if any(|table| table.wants_content) { KEPT_BYTES } else { kept_bytes },
+            asking,
             yara: rules.map(|table| table.map(|_| Box::default())).collect(),
             executable: Executable::new(&database, file_type, placed),
             database,

@@ -43,6 +43,8 @@ pub struct Config {
     pub database: Database,
     /// Bounds of each inspection.
     pub limits: LimitSettings,
+    /// How archives and documents are opened.
+    pub archives: Archives,
     /// Memory and sessions of the whole program.
     pub resources: Resources,
     /// Where the numbers are.
@@ -99,6 +101,14 @@ pub struct LimitSettings {
     pub codec_bytes_max: u32,
     /// What is kept of a mail for formats that are read from their end.
     pub spool_bytes_max: u32,
+}
+
+/// `[archives]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Archives {
+    /// Tried where an archive or document is encrypted, besides words of the mail.
+    pub passwords: Vec<Box<str>>,
 }
 
 /// `[resources]`
@@ -294,6 +304,7 @@ impl Default for Config {
             threads: 0,
             database: Database::default(),
             limits: LimitSettings::default(),
+            archives: Archives::default(),
             resources: Resources::default(),
             metrics: Metrics::default(),
             log: Log::default(),

@@ -29,6 +29,9 @@ pub struct Limits {
     pub codec_bytes_max: u32,
     /// Archive members remembered for comparing them with the directory at the end.
     pub directory_entries_max: u32,
+    /// Bytes hashed to make keys of passwords, over the whole of an inspection. One try at a zip member costs 500 KB,
+    /// at a 7z archive 10 MB.
+    pub key_bytes_max: u64,
 }
 
 impl Default for Limits {
@@ -46,6 +49,7 @@ impl Default for Limits {
             spool_bytes_max: 32 << 20,
             codec_bytes_max: 64 << 20,
             directory_entries_max: 10_000,
+            key_bytes_max: 512 << 20,
         }
     }
 }

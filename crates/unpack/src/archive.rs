@@ -39,6 +39,11 @@ pub(crate) trait Records: Send {
         &[]
     }
 
+    /// Work done since this was asked last, besides what is taken and told.
+    fn take_work(&mut self) -> usize {
+        0
+    }
+
     /// Whether the input may end where a record should begin.
     fn may_end(&self) -> bool {
         true
@@ -56,6 +61,8 @@ pub(crate) struct Faults {
 pub(crate) enum Record {
     /// So many bytes are needed to say.
     Need(usize),
+    /// Much work has been done, and there is more: to be asked again.
+    Again,
     /// A record of so many bytes, all or most of them in the head, that holds no member.
     Pass(u64),
     /// A header of so many bytes, and a member behind it.
@@ -219,9 +226,14 @@ impl<F: Records> Archive<F> {
         }
         let mut faults = std::mem::take(&mut self.faults);
         let record = self.format.record(&self.head, self.at - self.head.len() as u64, &mut faults);
+        if matches!(record, Record::Again) {
+            // What it found it will find again.
+            faults.clear();
+        }
         faults.drain(..).for_each(|fault| self.note(fault));
         self.faults = faults;
         match record {
+            Record::Again => {}
             Record::Need(wanted) if wanted <= self.head.len() => self.give_up(),
             Record::Need(wanted) if wanted > self.head_bytes_max => {
                 self.note(Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.ArchiveHeader"));
@@ -422,7 +434,9 @@ impl<F: Records> Stage for Archive<F> {
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
         let room = output.room();
         while !fuel.is_empty() && !input.is_empty() {
-            let Some(step) = self.turn(&input[..fuel.allows(input.len())], output, fuel, false) else {
+            let turn = self.turn(&input[..fuel.allows(input.len())], output, fuel, false);
+            fuel.burn(self.format.take_work());
+            let Some(step) = turn else {
                 continue;
             };
             fuel.burn((step.taken + room - output.room()).max(1));
@@ -434,7 +448,9 @@ impl<F: Records> Stage for Archive<F> {
     fn finish(&mut self, _: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
         let room = output.room();
         while !fuel.is_empty() {
-            match self.turn(b"", output, fuel, true) {
+            let turn = self.turn(b"", output, fuel, true);
+            fuel.burn(self.format.take_work());
+            match turn {
                 Some(step) if step.event != Event::Idle => {
                     fuel.burn((room - output.room()).max(1));
                     return step.event;

@@ -10,8 +10,8 @@ use crate::codec::Decoder;
 use crate::compressed::Compressed;
 use crate::ppmd::{Ending, ModelH, ModelI, OfSevenZip, OfZip, Ppmd, Restore};
 use crate::{
-    HEAD_BYTES, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, recognise, snappy, swf, szdd, tar, trial, xz,
-    zip, zstd,
+    HEAD_BYTES, Passwords, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, recognise, snappy, swf, szdd, tar,
+    trial, xz, zip, zstd,
 };
 
 /// The most content that is looked at; bombs are the driver's business.
@@ -99,8 +99,8 @@ pub fn fuzz_swf(data: &[u8]) {
 
 /// Fuzz body: reads a zip archive, and searches for one.
 pub fn fuzz_zip(data: &[u8]) {
-    compare(data, |limits| Box::new(zip::Zip::new(limits)));
-    compare(data, |limits| Box::new(zip::Zip::searching(limits)));
+    compare(data, |limits| Box::new(zip::Zip::new(limits, &passwords(limits))));
+    compare(data, |limits| Box::new(zip::Zip::searching(limits, &passwords(limits))));
 }
 
 /// Fuzz body: reads a tar archive.
@@ -135,6 +135,12 @@ fn compare_decoder<D: Decoder>(cut: u8, stream: &[u8], make: impl Fn() -> Option
     let piece = 1 + usize::from(cut) % 61;
     let pieces = trial::run(&mut second, stream, piece, 1 + usize::from(cut) * 7);
     assert!(whole == pieces, "pieces of {piece}");
+}
+
+/// The candidates that open the encrypted seeds, and what they may cost.
+pub(crate) fn passwords(limits: &Limits) -> Passwords {
+    let words = ["wrong", "sluice"].map(|word| word.as_bytes().into());
+    Passwords::new(words, &Limits { key_bytes_max: 64 << 20, ..limits.clone() })
 }
 
 pub(crate) fn compare(data: &[u8], make: impl Fn(&Limits) -> Box<dyn Stage>) {
@@ -200,7 +206,7 @@ fn read(stage: &mut dyn Stage, input: &[u8], piece: usize, window: usize, forks_
             (0, stage.finish(&spool, &mut output, &mut fuel))
         } else {
             let step = stage.step(offered, &mut output, &mut fuel);
-            assert!(step.taken > 0 || step.event != Event::Idle, "no progress");
+            assert!(step.taken > 0 || step.event != Event::Idle || fuel.is_empty(), "no progress");
             (step.taken, step.event)
         };
         spool.pass(at as u64, &offered[..taken], SPOOL_BYTES_MAX.saturating_sub(spool.len()));

@@ -13,6 +13,7 @@ mod ar;
 mod archive;
 mod arj;
 mod bits;
+mod block_cipher;
 mod brotli;
 mod bzip2;
 mod cab;
@@ -33,6 +34,7 @@ mod html;
 mod huffman;
 mod implode;
 mod iso;
+mod keys;
 mod lha;
 mod lnk;
 mod lz4;
@@ -47,6 +49,7 @@ mod mbox;
 mod name;
 mod ole2;
 mod onenote;
+mod password;
 mod pdf;
 mod ppmd;
 mod rar;
@@ -89,6 +92,7 @@ pub use lha::fuzz_lha;
 pub use lnk::fuzz_lnk;
 pub use macbinary::fuzz_macbinary;
 pub use mbox::fuzz_mbox;
+pub use password::Passwords;
 pub use rar::fuzz_rar;
 pub use recognise::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};
 pub use rpm::fuzz_rpm;
@@ -99,10 +103,16 @@ use archive::Archive;
 use compressed::Compressed;
 use reader::Reading;
 
-/// The stage that opens a stream of type `file_type`, or `None` where there is nothing to open.
+/// The stage that opens a stream of type `file_type` without any password; as [`keyed_opener`].
+pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
+    keyed_opener(file_type, limits, &Passwords::default())
+}
+
+/// The stage that opens a stream of type `file_type`, or `None` where there is nothing to open. What is encrypted is opened
+/// with the one of `passwords` that fits.
 ///
 /// Types without a reader of their own are searched for zip archives inside of them or behind them.
-pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
+pub fn keyed_opener(file_type: FileType, limits: &Limits, passwords: &Passwords) -> Option<Box<dyn Stage>> {
     Some(match file_type {
         FileType::Empty | FileType::Mail => return None,
         FileType::Gzip => Box::new(Compressed::new(gzip::Gzip::new(limits))),
@@ -120,12 +130,12 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::Szdd => Box::new(Compressed::new(szdd::Szdd::new())),
         FileType::FlashPacked => Box::new(Compressed::new(swf::Swf::new(limits))),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
-        FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits))),
+        FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits, passwords))),
         FileType::Ar => Box::new(Archive::new(ar::Ar::new(limits), limits)),
         FileType::Arj => Box::new(Archive::new(arj::Arj::new(limits), limits)),
         FileType::Cab => Box::new(Archive::new(cab::Cab::new(limits), limits)),
         FileType::Cpio => Box::new(Archive::new(cpio::Cpio::new(limits), limits)),
-        FileType::Rar => Box::new(Archive::new(rar::Rar::new(limits), limits)),
+        FileType::Rar => Box::new(Archive::new(rar::Rar::new(limits, passwords), limits)),
         FileType::Lha => Box::new(Archive::new(lha::Lha::new(limits), limits)),
         FileType::Rpm => Box::new(Archive::new(rpm::Rpm::new(), limits)),
         FileType::Xar => Box::new(Archive::new(xar::Xar::new(limits), limits)),
@@ -134,16 +144,16 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
         FileType::MacBinary => Box::new(Archive::new(macbinary::MacBinary::new(limits), limits)),
         FileType::Chm => Box::new(Reading::new(chm::Chm::new(limits))),
         FileType::Lnk => Box::new(Reading::new(lnk::Lnk::new())),
-        FileType::Zip => Box::new(zip::Zip::new(limits)),
-        FileType::Ole2 => Box::new(Reading::new(ole2::Ole2::new(limits))),
-        FileType::Pdf => Box::new(Reading::new(pdf::Pdf::new(limits))),
         FileType::Iso => Box::new(Reading::new(iso::Iso::new(limits))),
+        FileType::Zip => Box::new(zip::Zip::new(limits, passwords)),
+        FileType::Ole2 => Box::new(Reading::new(ole2::Ole2::new(limits, passwords))),
+        FileType::Pdf => Box::new(Reading::new(pdf::Pdf::new(limits, passwords))),
         FileType::OneNote => Box::new(Reading::new(onenote::OneNote::new())),
         FileType::Cms => Box::new(Reading::new(cms::Cms::new())),
         FileType::Html | FileType::Xml | FileType::Text => Box::new(Reading::new(html::Html::new())),
         FileType::Rtf => Box::new(Reading::new(rtf::Rtf::new())),
         FileType::Tnef => Box::new(Reading::new(tnef::Tnef::new(limits))),
-        _ => Box::new(zip::Zip::searching(limits)),
+        _ => Box::new(zip::Zip::searching(limits, passwords)),
     })
 }
 
@@ -160,7 +170,7 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 
 /// The stage that searches for archives where the type's own reader passes over what is none of its content: between
 /// the objects of a document, in the header of a compressed stream, in its compressed bytes, in a cabinet's reserved areas.
-pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
+pub fn searcher(file_type: FileType, limits: &Limits, passwords: &Passwords) -> Option<Box<dyn Stage>> {
     use FileType::{
         Bzip2, Chm, Cms, Compress, FlashPacked, Gzip, Html, Lnk, Lz4, Lzip, Lzma, Lzop, Ole2, OneNote, Pdf, Rtf,
         Snappy, Szdd, Text, Tnef, Xml, Xz, Zlib, Zstd,
@@ -173,7 +183,7 @@ pub fn searcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> 
     let is_searched = is_stream
         || is_document
         || matches!(file_type, FileType::Cab | FileType::Arj | FileType::Rar | FileType::SevenZip | FileType::Lha);
-    is_searched.then(|| Box::new(zip::Zip::searching(limits)) as Box<dyn Stage>)
+    is_searched.then(|| Box::new(zip::Zip::searching(limits, passwords)) as Box<dyn Stage>)
 }
 
 /// The stage that reads a disc image behind a head of this type, if there is one: such images may begin with anything.

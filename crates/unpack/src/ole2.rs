@@ -5,7 +5,8 @@
 //! that belong to nothing, as one member. What streams hold besides their bytes follows them: the source of VBA modules
 //! ([`vba`]), embedded files ([`native`]), objects of PowerPoint, the attachments and the compressed body of Outlook.
 //!
-//! Recognised and told raw: encrypted documents (`Heuristics.Encrypted.Office`).
+//! Of encrypted documents (`crypt`) the package or the workbook follows in the clear, where a candidate for the password
+//! opens it. Recognised and told raw: other encrypted documents (`Heuristics.Encrypted.Office`).
 //!
 //! Bounds: `spool_bytes_max` of the file, the tables of [`container`], `directory_entries_max` entries, and in all
 //! [`TOLD_RATIO`] times what is kept, for streams that share sectors.
@@ -14,6 +15,8 @@
 //! `Heuristics.Ambiguous.Ole2.VbaSource`).
 
 mod container;
+mod crypt;
+mod decrypted;
 mod directory;
 mod installer;
 pub(crate) mod native;
@@ -25,12 +28,16 @@ use std::collections::VecDeque;
 
 use stream::{Class, Limits, Object, ReadAt};
 
-use crate::codec::{le16, le32};
+use crate::codec::{Fault, le16, le32};
 use crate::formats::{Format, Reads};
+use crate::keys::{Judgement, Keys, Tried};
 use crate::lzfu::LzFu;
 use crate::name;
+use crate::password::{Passwords, TOO_COSTLY};
 use crate::reader::{Ended, Outbox, Reader};
 use container::{Container, Cursor, HEADER_BYTES, Place};
+use crypt::{DEFAULT_PASSWORD, Key, Scheme};
+use decrypted::{Package, Workbook};
 use directory::{Directory, ENTRY_BYTES, Kind};
 use native::Native;
 use powerpoint::PowerPoint;
@@ -40,19 +47,25 @@ use vba::{Module, Source};
 pub(crate) const FORMAT: Format = Format {
     name: "OLE2 (CFB)",
     methods: "versions 3 and 4, mini streams, orphaned entries and sectors; VBA source, Ole10Native, PowerPoint objects, \
-              Outlook attachments and bodies, Installer names",
-    not_read: "encrypted Office documents",
+              Outlook attachments and bodies, Installer names; \
+              agile and standard encryption, RC4 of workbooks, with the default password and candidates",
+    not_read: "Office documents encrypted otherwise (RC4 of Word and PowerPoint, XOR obfuscation)",
     reads: Reads::Spool("kept, up to `spool_bytes_max`"),
     memory: "104 bytes and a name for each of `directory_entries_max` entries, 4 bytes for each sector",
-    decoder: "own",
+    decoder: "own; aes, md-5, sha1, sha2",
     fuzz: "unpack_ole2",
-    compared_with: "the test documents of ClamAV, documents made for it",
+    compared_with: "the test documents of ClamAV, documents made for it and by msoffcrypto-tool",
 };
 
 /// How many times the bytes kept may be told: once as they stand and once as what they hold, and some more.
 const TOLD_RATIO: u64 = 4;
 
 const PIECE_BYTES: usize = 4096;
+
+/// What is read of how a package is encrypted.
+const ENCRYPTION_BYTES: usize = 8192;
+
+const ENCRYPTED: Fault = Fault::passing(Class::Encrypted, "Heuristics.Encrypted.Office");
 
 /// A reader of compound files.
 pub(crate) struct Ole2 {
@@ -64,6 +77,9 @@ pub(crate) struct Ole2 {
     container: Container,
     directory: Directory,
     modules: Vec<(Option<usize>, Module)>,
+    keys: Keys<Scheme>,
+    /// What decrypts the document.
+    key: Option<Key>,
     /// Bytes that may still be told.
     left: u64,
 }
@@ -72,6 +88,8 @@ enum State {
     Header,
     /// The directory is being read; a sector holds several entries.
     Directory(Cursor),
+    /// Passwords are tried.
+    Locked(Box<Scheme>),
     /// The next entry.
     Entry(usize),
     /// A stream is being read, and then those of its readings that follow.
@@ -102,7 +120,7 @@ enum Reading {
 }
 
 impl Ole2 {
-    pub fn new(limits: &Limits) -> Ole2 {
+    pub fn new(limits: &Limits, passwords: &Passwords) -> Ole2 {
         Ole2 {
             limits: limits.clone(),
             bytes: 0,
@@ -111,6 +129,8 @@ impl Ole2 {
             container: Container::default(),
             directory: Directory::default(),
             modules: Vec::new(),
+            keys: Keys::new(&passwords.behind(DEFAULT_PASSWORD)),
+            key: None,
             left: 0,
         }
     }
@@ -156,8 +176,7 @@ impl Ole2 {
             outbox.finding(Class::Malformed, "Heuristics.Malformed.Ole2.Tables", 0);
         }
         self.modules(kept, outbox);
-        self.encryption(kept, outbox);
-        State::Entry(0)
+        self.encryption(kept, outbox)
     }
 
     /// What every `dir` stream says of the modules beside it.
@@ -198,27 +217,51 @@ impl Ole2 {
         (self.container.cursor(place, entry.start), size)
     }
 
-    /// Says so if the document is encrypted.
-    fn encryption(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) {
-        let streams: Vec<usize> = (0..self.directory.entries.len())
-            .filter(|&index| {
-                self.directory.entries[index].kind == Kind::Stream && self.directory.entries[index].parent == Some(0)
-            })
-            .take(64)
-            .collect();
-        let is_encrypted = streams.into_iter().any(|index| match self.directory.entries[index].name.as_str() {
-            "EncryptedPackage" | "EncryptedSummary" => true,
-            "WordDocument" => {
-                let flags = le16(&self.beginning(index, 12, kept), 10);
-                flags & 0x100 != 0
+    /// Says so if the document is encrypted in a way that is not read.
+    fn encryption(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> State {
+        let entries = self.directory.entries.iter().enumerate();
+        let in_root = entries.filter(|(_, entry)| entry.kind == Kind::Stream && entry.parent == Some(0));
+        let streams: Vec<usize> = in_root.map(|(index, _)| index).take(64).collect();
+        let mut is_encrypted = false;
+        for index in streams {
+            let name = self.directory.entries[index].name.clone();
+            let scheme = match name.as_str() {
+                "EncryptionInfo" => Scheme::package(&self.beginning(index, ENCRYPTION_BYTES, kept)),
+                "Workbook" | "Book" => match file_pass(&self.beginning(index, 512, kept)) {
+                    None => continue,
+                    Some(record) => Scheme::workbook(record),
+                },
+                "EncryptedPackage" | "EncryptedSummary" => None,
+                "WordDocument" if le16(&self.beginning(index, 12, kept), 10) & 0x100 != 0 => None,
+                "Current User" if le32(&self.beginning(index, 16, kept), 12) == 0xf3d1_c4df => None,
+                _ => continue,
+            };
+            if let Some(scheme) = scheme {
+                return State::Locked(Box::new(scheme));
             }
-            "Workbook" | "Book" => has_file_pass(&self.beginning(index, 512, kept)),
-            "Current User" => le32(&self.beginning(index, 16, kept), 12) == 0xf3d1_c4df,
-            _ => false,
-        });
-        if is_encrypted {
-            outbox.finding(Class::Encrypted, "Heuristics.Encrypted.Office", 0);
+            is_encrypted = true;
         }
+        if is_encrypted {
+            outbox.finding(ENCRYPTED.class, ENCRYPTED.name, 0);
+        }
+        State::Entry(0)
+    }
+
+    /// Tries a password.
+    fn unlock(&mut self, scheme: Box<Scheme>, outbox: &mut Outbox) -> State {
+        let mut work = 0;
+        let tried = self.keys.attempt(&scheme, &mut work, |_| Judgement::Right);
+        outbox.worked(work);
+        match tried {
+            Tried::More => return State::Locked(scheme),
+            Tried::Found(key) => self.key = Some(key),
+            Tried::Closed => outbox.finding(ENCRYPTED.class, ENCRYPTED.name, 0),
+            Tried::Refused => {
+                outbox.finding(TOO_COSTLY.class, TOO_COSTLY.name, 0);
+                outbox.finding(ENCRYPTED.class, ENCRYPTED.name, 0);
+            }
+        }
+        State::Entry(0)
     }
 
     fn entry(&mut self, index: usize, kept: &dyn ReadAt, outbox: &mut Outbox) -> State {
@@ -272,6 +315,14 @@ impl Ole2 {
             readings.push_back(Reading::By(Box::new(Source::new(&self.directory.path(index), module.offset))));
         }
         match entry.name.as_str() {
+            "EncryptedPackage" => {
+                let key = self.key.clone().filter(Key::is_of_package);
+                readings.extend(key.map(|key| Reading::By(Box::new(Package::new(key)))));
+            }
+            "Workbook" | "Book" => {
+                let key = self.key.clone().filter(|key| !key.is_of_package());
+                readings.extend(key.map(|key| Reading::By(Box::new(Workbook::new(key)))));
+            }
             "\u{1}Ole10Native" => readings.push_back(Reading::By(Box::new(Native::new(&self.limits)))),
             "PowerPoint Document" => readings.push_back(Reading::By(Box::new(PowerPoint::new()))),
             "__substg1.0_10090102" => readings.push_back(Reading::By(Box::new(LzFu::new()))),
@@ -379,17 +430,18 @@ impl Ole2 {
     }
 }
 
-/// Whether a `FilePass` record stands in the first records of a workbook (MS-XLS 2.4.117).
-fn has_file_pass(workbook: &[u8]) -> bool {
+/// The `FilePass` record, if one stands in the first records of a workbook (MS-XLS 2.4.117).
+fn file_pass(workbook: &[u8]) -> Option<&[u8]> {
     const FILE_PASS: u16 = 0x2f;
     let mut rest = workbook;
     while rest.len() >= 4 {
+        let length = usize::from(le16(rest, 2));
         if le16(rest, 0) == FILE_PASS {
-            return true;
+            return Some(&rest[4..rest.len().min(4 + length)]);
         }
-        rest = rest.get(4 + usize::from(le16(rest, 2))..).unwrap_or_default();
+        rest = rest.get(4 + length..).unwrap_or_default();
     }
-    false
+    None
 }
 
 impl Reader for Ole2 {
@@ -406,6 +458,7 @@ impl Reader for Ole2 {
         self.state = match std::mem::replace(&mut self.state, State::Over) {
             State::Header => self.header(kept, outbox),
             State::Directory(cursor) => self.directory(cursor, kept, outbox),
+            State::Locked(scheme) => self.unlock(scheme, outbox),
             State::Entry(index) => self.entry(index, kept, outbox),
             State::Stream { entry, stream, later } => self.stream(entry, stream, later, kept, outbox),
             State::Unused(from, told) => self.unused(from, told, kept, outbox),

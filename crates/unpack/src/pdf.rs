@@ -6,16 +6,16 @@
 //! read like a document. Names of embedded files are known if the file specification comes first.
 //!
 //! What cannot be known in passing is read again at the end, from what the driver has kept: everything if the document
-//! is encrypted and the empty password opens it; streams whose filters stand in an object that came later; what a
-//! `Length` that was a lie, or a string, had swallowed. The first [`HEAD_BYTES`] are always kept, and all that follows
-//! the first sign of such a thing.
+//! is encrypted and the empty password or a candidate opens it; streams whose filters stand in an object that came later;
+//! what a `Length` that was a lie, or a string, had swallowed. The first [`HEAD_BYTES`] are always kept, and all that
+//! follows the first sign of such a thing.
 //!
 //! What is wrong with streams is told at the end, for in an encrypted document it would be no fault.
 //!
 //! Bounds: one object's facts, one chain of filters, what is kept, [`KNOWN_MAX`] small objects and names of files.
 //!
-//! Left out: contents of pages, fonts and pictures are told as the bytes that they are. Documents that want a password
-//! or another security handler are told raw with `Heuristics.Encrypted.Pdf`.
+//! Left out: contents of pages, fonts and pictures are told as the bytes that they are. Documents that want
+//! another password or another security handler are told raw with `Heuristics.Encrypted.Pdf`.
 //!
 //! ```text
 //! Words ──stream──▶ LineEnd ──▶ Data ──end──▶ Rest ─┐
@@ -25,7 +25,7 @@
 
 mod again;
 mod ascii;
-mod cipher;
+pub(crate) mod cipher;
 mod extent;
 mod files;
 mod filter;
@@ -41,6 +41,8 @@ mod security;
 use stream::{Class, Kind, Limits, ReadAt};
 
 use crate::formats::{Format, Reads};
+use crate::keys::{Judgement, Keys, Tried};
+use crate::password::{Passwords, TOO_COSTLY};
 use crate::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
 use again::{Again, Passage};
 use cipher::Cipher;
@@ -51,14 +53,14 @@ use known::Known;
 use lexer::{Lexer, Token};
 use mark::Mark;
 use object::{Object, STRING_BYTES, Type, Wanted};
-use security::{FileKey, Method};
+use security::{FileKey, Locked, Method};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "PDF",
     methods: "Flate, LZW, ASCII85, ASCIIHex, RunLength, predictors, chains of 12; object streams, embedded files, scripts; \
-              RC4, AESV2, AESV3 with the empty password",
-    not_read: "pictures (JBIG2, DCT, JPX, CCITT); documents that want a password",
+              RC4, AESV2, AESV3 with the empty password and candidates",
+    not_read: "pictures (JBIG2, DCT, JPX, CCITT); documents that want another password",
     reads: Reads::Spool("streams; 64 KiB are kept, and up to `spool_bytes_max` where something has to be read again"),
     memory: "one chain of filters (41 KiB for each Flate), rows of `codec_bytes_max` / 4",
     decoder: "own; zlib-rs, aes, md-5, sha2",
@@ -91,6 +93,7 @@ pub(crate) struct Pdf {
     state: State,
     object: Option<Box<Object>>,
     string: Sink,
+    keys: Keys<Locked>,
     key: Option<FileKey>,
     known: Known,
     again: Again,
@@ -131,7 +134,7 @@ enum Sink {
 
 impl Pdf {
     /// A reader of a document.
-    pub fn new(limits: &Limits) -> Pdf {
+    pub fn new(limits: &Limits, passwords: &Passwords) -> Pdf {
         Pdf {
             limits: limits.clone(),
             is_document: true,
@@ -143,6 +146,7 @@ impl Pdf {
             state: State::Words,
             object: None,
             string: Sink::None,
+            keys: Keys::new(&passwords.behind(b"")),
             key: None,
             known: Known::default(),
             again: Again::new(limits),
@@ -152,7 +156,7 @@ impl Pdf {
 
     /// A reader of an object stream.
     pub fn objects(limits: &Limits) -> Pdf {
-        Pdf { is_document: false, ..Pdf::new(limits) }
+        Pdf { is_document: false, ..Pdf::new(limits, &Passwords::default()) }
     }
 
     fn piece(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
@@ -534,8 +538,8 @@ impl Pdf {
         if !self.wind_up(outbox) {
             return Ended::More;
         }
-        if !self.again.is_reading() {
-            self.decrypt();
+        if !self.again.is_reading() && !self.decrypt(outbox) {
+            return Ended::More;
         }
         match self.again.next() {
             None => return self.conclude(outbox),
@@ -548,20 +552,33 @@ impl Pdf {
         Ended::More
     }
 
-    /// After the first reading: if the document is encrypted and can be opened, all of it is read again.
-    fn decrypt(&mut self) {
+    /// After the first reading: if the document is encrypted and can be opened, all of it is read again. Whether that is
+    /// decided: one password is tried a turn.
+    fn decrypt(&mut self, outbox: &mut Outbox) -> bool {
         if !self.known.is_encrypted() {
-            return;
+            return true;
         }
-        self.key = self.known.key();
+        let mut work = 0;
+        let tried = match self.known.locked() {
+            Some(locked) => self.keys.attempt(&locked, &mut work, |_| Judgement::Right),
+            None => Tried::Closed,
+        };
+        outbox.worked(work);
+        if matches!(tried, Tried::More) {
+            return false;
+        }
         self.faults.clear();
-        match self.key {
-            Some(_) => self.again.everything(self.at),
-            None => {
-                self.again.forget();
-                self.fault(Class::Encrypted, "Heuristics.Encrypted.Pdf", 0);
-            }
+        if let Tried::Found(key) = tried {
+            self.key = Some(key);
+            self.again.everything(self.at);
+            return true;
         }
+        self.again.forget();
+        if matches!(tried, Tried::Refused) {
+            self.fault(TOO_COSTLY.class, TOO_COSTLY.name, 0);
+        }
+        self.fault(Class::Encrypted, "Heuristics.Encrypted.Pdf", 0);
+        true
     }
 
     fn conclude(&mut self, outbox: &mut Outbox) -> Ended {

@@ -1,7 +1,8 @@
 //! RAR, versions 1.5 to 7: headers forward, members as they come.
 //!
-//! Read: stored members, the compressions of versions 2.0, 2.9 to 4, 5 and 7 with their filters, solid archives.
-//! Recognised and told raw: encrypted members and archives (`Heuristics.Encrypted.Rar`), members that began in another
+//! Read: stored members, the compressions of versions 2.0, 2.9 to 4, 5 and 7 with their filters, solid archives; members and
+//! headers encrypted by version 3 and later that a candidate for the password opens.
+//! Recognised and told raw: other encrypted members and archives (`Heuristics.Encrypted.Rar`), members that began in another
 //! volume, compression versions that are not known. A member that goes on in another volume is told as far as it is here.
 //! Recovery records and quick-open data hold nothing of their own and are passed.
 //!
@@ -10,6 +11,7 @@
 //!
 //! Source: the RAR 5.0 archive format note; for older versions the format as public readers describe it.
 
+mod crypt;
 mod filter;
 mod lz;
 mod lz20;
@@ -28,6 +30,9 @@ use crate::archive::{Archive, Faults, Record, Records};
 use crate::codec::{Fault, Progress};
 use crate::formats::{Format, Reads};
 use crate::fuzz;
+use crate::keys::{Judgement, Keys, Tried};
+use crate::password::{Passwords, TOO_COSTLY};
+use crypt::{Decrypting, Scheme};
 use lz::{Model, Unpack};
 
 const HEADER: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Rar.Header");
@@ -41,11 +46,11 @@ const MARK_5: &[u8] = b"Rar!\x1a\x07\x01\0";
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "rar",
-    methods: "stored, the compressions of 2.0, 2.9 to 4 (LZ, PPMd), 5 and 7; filters of 3 and 5; solid",
-    not_read: "encryption, members that began in another volume, compression 1.5, filters of 3 that archivers do not write",
+    methods: "stored, the compressions of 2.0, 2.9 to 4 (LZ, PPMd), 5 and 7; filters of 3 and 5; solid; AES of 3 to 7, of headers too, with candidates for the password",
+    not_read: "other encryption, members that began in another volume, compression 1.5, filters of 3 that archivers do not write",
     reads: Reads::Stream,
     memory: "dictionary up to `codec_bytes_max`, growing with the data; PPMd as much; two filter blocks of 4 MiB",
-    decoder: "own",
+    decoder: "own; aes, hmac, sha1, sha2",
     fuzz: "unpack_rar",
     compared_with: "unar and bsdtar, over the public archives",
 };
@@ -69,6 +74,19 @@ struct Solid {
     codec_bytes_max: usize,
     /// The decoder, and the compression that it knows.
     unpack: Option<(Compression, Box<Unpack>)>,
+    /// In front of it, where the member is encrypted.
+    decrypting: Option<Box<Decrypting>>,
+    keys: Keys<Scheme>,
+    /// Work done that has not been burned.
+    work: usize,
+}
+
+/// What stands before something encrypted.
+enum Lock {
+    /// Passwords are being tried.
+    Busy,
+    Closed,
+    Open(crypt::Key),
 }
 
 /// Which compression a member has.
@@ -81,11 +99,17 @@ enum Compression {
 }
 
 impl Rar {
-    pub fn new(limits: &Limits) -> Rar {
+    pub fn new(limits: &Limits, passwords: &Passwords) -> Rar {
         Rar {
             name_bytes_max: limits.name_bytes_max as usize,
             version: Version::Unknown,
-            solid: Solid { codec_bytes_max: limits.codec_bytes_max as usize, unpack: None },
+            solid: Solid {
+                codec_bytes_max: limits.codec_bytes_max as usize,
+                unpack: None,
+                decrypting: None,
+                keys: Keys::new(passwords),
+                work: 0,
+            },
         }
     }
 
@@ -109,6 +133,18 @@ impl Rar {
 }
 
 impl Solid {
+    /// Tries the next password; a finding says what stays closed.
+    fn unlock(&mut self, scheme: &Scheme, faults: &mut Vec<Fault>, judge: impl Fn(&crypt::Key) -> Judgement) -> Lock {
+        match self.keys.attempt(scheme, &mut self.work, judge) {
+            Tried::More => return Lock::Busy,
+            Tried::Found(key) => return Lock::Open(key),
+            Tried::Refused => faults.push(TOO_COSTLY),
+            Tried::Closed => {}
+        }
+        faults.push(ENCRYPTED);
+        Lock::Closed
+    }
+
     /// Makes ready for a member; whether it can be decoded.
     fn start(&mut self, compression: Compression, dictionary_bytes: u64, solid: bool) -> bool {
         let ready = self.unpack.as_mut().filter(|(known, _)| *known == compression);
@@ -152,18 +188,27 @@ impl Records for Rar {
     }
 
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        match &mut self.solid.unpack {
-            Some((_, unpack)) => unpack.decode(input, output),
-            None => Progress::fault(0, lz::DATA),
+        let unpack = self.solid.unpack.as_mut().map(|(_, unpack)| &mut **unpack);
+        match (&mut self.solid.decrypting, unpack) {
+            (Some(decrypting), unpack) => decrypting.decode(unpack, input, output),
+            (None, Some(unpack)) => unpack.decode(input, output),
+            (None, None) => Progress::fault(0, lz::DATA),
         }
     }
 
+    fn take_work(&mut self) -> usize {
+        std::mem::take(&mut self.solid.work)
+    }
+
     fn surplus(&self) -> &[u8] {
+        if let Some(decrypting) = &self.solid.decrypting {
+            return decrypting.surplus();
+        }
         self.solid.unpack.as_ref().map_or(&[], |(_, unpack)| unpack.surplus())
     }
 }
 
 /// Fuzz body: reads a RAR archive.
 pub fn fuzz_rar(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Rar::new(limits), limits)));
+    fuzz::compare(data, |limits| Box::new(Archive::new(Rar::new(limits, &fuzz::passwords(limits)), limits)));
 }

@@ -1,14 +1,16 @@
 //! 7z: a header at the end tells what the packed streams in front of it are.
 //!
-//! The archive is kept as it passes and opened when it is over. Coders: copy, LZMA, LZMA2, PPMd, bzip2, deflate, zstd, delta,
-//! the branch filters, BCJ2; folders of many files, packed headers. What cannot be opened (AES, other coders, broken data)
-//! is told raw, folder by folder. What follows the archive is told as a member without name.
+//! The archive is kept as it passes and opened when it is over. Coders: copy, LZMA, LZMA2, PPMd, bzip2, deflate, deflate64,
+//! zstd, delta, the branch filters, BCJ2, AES with candidates for the password; folders of many files, packed headers. What
+//! cannot be opened (other coders and passwords, broken data) is told raw, folder by folder. What follows the archive is
+//! told as a member without name.
 //!
 //! Bounds: the archive itself in the driver's spool; its header of at most [`HEADER_BYTES_MAX`], which lists at most
 //! `directory_entries_max` things of a kind; the dictionaries of one folder, together at most `codec_bytes_max`.
 //!
 //! Source: 7zFormat.txt of the LZMA SDK.
 
+mod aes;
 mod bcj2;
 mod header;
 mod source;
@@ -19,18 +21,21 @@ use zlib_rs::crc32::crc32;
 use crate::codec::{Collected, Fault, le32, le64};
 use crate::formats::{Format, Reads};
 use crate::fuzz;
+use crate::keys::{Keys, Tried};
+use crate::password::{Passwords, TOO_COSTLY};
 use crate::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
+use aes::{Key, Properties};
 use header::{Folder, Found, Header, Refused};
 use source::{CUT, Read, Source};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "7z",
-    methods: "copy, LZMA, LZMA2, PPMd, bzip2, deflate, zstd, delta, branch filters, BCJ2; solid, packed headers",
-    not_read: "AES, deflate64 and other coders",
+    methods: "copy, LZMA, LZMA2, PPMd, bzip2, deflate, deflate64, zstd, delta, branch filters, BCJ2; solid, packed headers; AES, of headers too, with candidates for the password",
+    not_read: "other coders",
     reads: Reads::Spool("the archive, up to `spool_bytes_max`"),
     memory: "dictionaries of one folder up to `codec_bytes_max`, growing with the data; a header of 8 MiB",
-    decoder: "own; bzip2, deflate and zstd as their streams",
+    decoder: "own; bzip2, deflate and zstd as their streams; aes, sha2",
     fuzz: "unpack_7z",
     compared_with: "7z and bsdtar, over the public archives",
 };
@@ -48,6 +53,7 @@ const TOO_MANY: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded
 /// A reader of 7z archives.
 pub(crate) struct SevenZip {
     limits: Limits,
+    keys: Keys<Properties>,
     at: u64,
     state: State,
 }
@@ -60,6 +66,8 @@ enum State {
     Rest(Option<Place>),
     /// Reading the header.
     Header(Place),
+    /// Passwords are tried at a packed header.
+    Locked(Box<Folder>, u32),
     Unpacking {
         source: Source,
         folder: Box<Folder>,
@@ -93,8 +101,9 @@ struct Folders {
 }
 
 impl SevenZip {
-    pub fn new(limits: &Limits) -> SevenZip {
-        SevenZip { limits: limits.clone(), at: 0, state: State::Start(Collected::new()) }
+    pub fn new(limits: &Limits, passwords: &Passwords) -> SevenZip {
+        let keys = Keys::new(passwords);
+        SevenZip { limits: limits.clone(), keys, at: 0, state: State::Start(Collected::new()) }
     }
 
     fn note(&self, fault: Fault, outbox: &mut Outbox) {
@@ -161,7 +170,28 @@ impl SevenZip {
         if folder.size().is_none_or(|size| size > HEADER_BYTES_MAX) {
             return self.note(TOO_MANY, outbox);
         }
-        match Source::of(&folder, &self.limits) {
+        if folder.is_encrypted() {
+            self.state = State::Locked(Box::new(folder), packed_headers);
+            return;
+        }
+        self.open_header(folder, packed_headers, None, outbox);
+    }
+
+    /// Tries a password at a packed header.
+    fn unlock(&mut self, folder: Box<Folder>, packed_headers: u32, kept: &dyn ReadAt, outbox: &mut Outbox) {
+        match attempt(&folder, &mut self.keys, &self.limits, kept, outbox) {
+            Tried::More => self.state = State::Locked(folder, packed_headers),
+            Tried::Found(key) => self.open_header(*folder, packed_headers, Some(&key), outbox),
+            Tried::Closed => self.note(source::ENCRYPTED, outbox),
+            Tried::Refused => {
+                self.note(TOO_COSTLY, outbox);
+                self.note(source::ENCRYPTED, outbox);
+            }
+        }
+    }
+
+    fn open_header(&mut self, folder: Folder, packed_headers: u32, key: Option<&Key>, outbox: &mut Outbox) {
+        match Source::of(&folder, &self.limits, key) {
             Ok(source) => {
                 self.state = State::Unpacking { source, folder: Box::new(folder), bytes: Vec::new(), packed_headers };
             }
@@ -197,13 +227,35 @@ impl SevenZip {
     }
 }
 
+/// Tries the next password at a folder.
+fn attempt(
+    folder: &Folder,
+    keys: &mut Keys<Properties>,
+    limits: &Limits,
+    kept: &dyn ReadAt,
+    outbox: &mut Outbox,
+) -> Tried<Key> {
+    let Some(properties) = folder.encryption() else { return Tried::Closed };
+    let mut work = aes::SAMPLE_BYTES;
+    let tried = keys.attempt(&properties, &mut work, |key| aes::judge(folder, key, limits, kept));
+    outbox.worked(work);
+    tried
+}
+
 impl Folders {
     const fn new(header: Header) -> Folders {
         Folders { header, folder: 0, file: 0, stream: 0, source: None, open: None, raw: Vec::new() }
     }
 
     /// Tells the next thing; whether there is more.
-    fn turn(&mut self, limits: &Limits, kept: &dyn ReadAt, at: u64, outbox: &mut Outbox) -> bool {
+    fn turn(
+        &mut self,
+        limits: &Limits,
+        keys: &mut Keys<Properties>,
+        kept: &dyn ReadAt,
+        at: u64,
+        outbox: &mut Outbox,
+    ) -> bool {
         if let Some((left, crc)) = self.open {
             self.content(left, crc, kept, at, outbox);
             return true;
@@ -220,13 +272,14 @@ impl Folders {
             return self.empty_file(limits, outbox);
         };
         let Some(&(size, _)) = folder.streams.get(self.stream) else {
-            (self.folder, self.stream, self.source) = (self.folder + 1, 0, None);
+            self.next_folder();
             return true;
         };
         if self.source.is_none() {
-            match Source::of(folder, limits) {
-                Ok(source) => self.source = Some(source),
-                Err(fault) => {
+            match self.unlock(limits, keys, kept, at, outbox) {
+                None => return true,
+                Some(Ok(source)) => self.source = Some(source),
+                Some(Err(fault)) => {
                     self.give_up(fault, at, outbox);
                     return true;
                 }
@@ -240,6 +293,34 @@ impl Folders {
         self.open_file(Some(size), limits, outbox);
         self.open = Some((size, 0));
         true
+    }
+
+    fn next_folder(&mut self) {
+        (self.folder, self.stream, self.source) = (self.folder + 1, 0, None);
+    }
+
+    /// The folder's content, or why it cannot be had; `None` while passwords are tried.
+    fn unlock(
+        &mut self,
+        limits: &Limits,
+        keys: &mut Keys<Properties>,
+        kept: &dyn ReadAt,
+        at: u64,
+        outbox: &mut Outbox,
+    ) -> Option<Result<Source, Fault>> {
+        let folder = self.header.folders.get(self.folder)?;
+        if !folder.is_encrypted() {
+            return Some(Source::of(folder, limits, None));
+        }
+        match attempt(folder, keys, limits, kept, outbox) {
+            Tried::More => None,
+            Tried::Found(key) => Some(Source::of(folder, limits, Some(&key))),
+            Tried::Closed => Some(Err(source::ENCRYPTED)),
+            Tried::Refused => {
+                outbox.finding(TOO_COSTLY.class, TOO_COSTLY.name, at);
+                Some(Err(source::ENCRYPTED))
+            }
+        }
     }
 
     /// Opens the next file, whatever it is called.
@@ -315,7 +396,7 @@ impl Folders {
             }
             self.file += 1;
         }
-        (self.folder, self.stream, self.source) = (self.folder + 1, 0, None);
+        self.next_folder();
     }
 
     fn raw(&mut self, at: u64, left: u64, kept: &dyn ReadAt, outbox: &mut Outbox) {
@@ -382,11 +463,12 @@ impl Reader for SevenZip {
                 }
             }
             State::Header(place) => self.header(place, kept, outbox),
+            State::Locked(folder, packed_headers) => self.unlock(folder, packed_headers, kept, outbox),
             State::Unpacking { source, folder, bytes, packed_headers } => {
                 self.unpack_more(source, folder, bytes, packed_headers, kept, outbox);
             }
             State::Folders(mut folders) => {
-                if folders.turn(&self.limits, kept, self.at, outbox) {
+                if folders.turn(&self.limits, &mut self.keys, kept, self.at, outbox) {
                     self.state = State::Folders(folders);
                 }
             }
@@ -398,5 +480,5 @@ impl Reader for SevenZip {
 
 /// Fuzz body: reads a 7z archive.
 pub fn fuzz_7z(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Reading::new(SevenZip::new(limits))));
+    fuzz::compare(data, |limits| Box::new(Reading::new(SevenZip::new(limits, &fuzz::passwords(limits)))));
 }

@@ -13,10 +13,12 @@
 //! The searching reader looks for archives inside of other files. It tells members only, and no malformedness, for what
 //! it finds may not be an archive at all.
 //!
-//! Bounds: a name, what is held, 56 bytes for each of `directory_entries_max` members, one decoder.
+//! Bounds: a name, what is held, 56 bytes for each of `directory_entries_max` members, one decoder; for the trial of
+//! passwords a kilobyte and another decoder.
 //!
 //! Not read: members of split archives that lie in other files, a few methods (told raw, with
-//! `Heuristics.Limits.Exceeded.ZipMethod`; `methods` names them), encrypted members (told raw, with `Heuristics.Encrypted.Zip`).
+//! `Heuristics.Limits.Exceeded.ZipMethod`; `methods` names them), encrypted members that no candidate opens (told raw, with
+//! `Heuristics.Encrypted.Zip`).
 //!
 //! ```text
 //! Between ──local header──▶ Header ──▶ Member ─┐
@@ -24,14 +26,17 @@
 //!    └───────────────────┴───────┴─────────────┘
 //! ```
 
+mod cipher;
 mod descriptor;
 mod directory;
 mod held;
+mod lock;
 mod member;
 mod methods;
 mod place;
 mod record;
 mod tail;
+mod unlocked;
 mod unsized_raw;
 mod watch;
 
@@ -42,6 +47,7 @@ use stream::{Class, Event, Finding, Fuel, Limits, Object, ReadAt, Stage, Step, W
 
 use crate::codec::{Collected, le16, le32};
 use crate::formats::{Format, Reads};
+use crate::password::Passwords;
 use directory::{Directory, Entry, Size};
 use held::Held;
 use member::{Member, Turn};
@@ -53,11 +59,11 @@ use watch::Watch;
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "zip",
-    methods: "stored, shrink (1), reduce (2-5), implode (6), deflate (8), deflate64 (9), bzip2 (12), lzma (14), zstd (93), xz (95), ppmd (98); zip64, descriptors, prefix, several archives",
-    not_read: "encryption, members of split archives in other files",
+    methods: "stored, shrink (1), reduce (2-5), implode (6), deflate (8), deflate64 (9), bzip2 (12), lzma (14), zstd (93), xz (95), ppmd (98); zip64, descriptors, prefix, several archives; AES (AE-1, AE-2) and the traditional cipher with candidates for the password",
+    not_read: "other encryption, members of split archives in other files",
     reads: Reads::Stream,
-    memory: "56 bytes for each of `directory_entries_max` members, one decoder",
-    decoder: "own; methods as their streams",
+    memory: "56 bytes for each of `directory_entries_max` members, one decoder (two while passwords are tried)",
+    decoder: "own; methods as their streams; aes, hmac, pbkdf2, sha1",
     fuzz: "unpack_zip",
     compared_with: "bsdtar, over the public archives",
 };
@@ -71,6 +77,9 @@ const NOWHERE: u64 = u64::MAX;
 /// A reader of zip archives.
 pub(crate) struct Zip {
     limits: Limits,
+    passwords: Passwords,
+    /// Work done that has not been burned.
+    work: usize,
     searching: bool,
     /// Bytes read so far, those in the head included, those given back not.
     at: u64,
@@ -107,9 +116,11 @@ enum State {
 
 impl Zip {
     /// A reader of a stream that is a zip archive.
-    pub fn new(limits: &Limits) -> Zip {
+    pub fn new(limits: &Limits, passwords: &Passwords) -> Zip {
         Zip {
             limits: limits.clone(),
+            passwords: passwords.clone(),
+            work: 0,
             searching: false,
             at: 0,
             state: State::Between,
@@ -130,8 +141,8 @@ impl Zip {
     }
 
     /// A reader that looks for zip archives in a stream that is something else.
-    pub fn searching(limits: &Limits) -> Zip {
-        Zip { searching: true, expected_at: NOWHERE, ..Zip::new(limits) }
+    pub fn searching(limits: &Limits, passwords: &Passwords) -> Zip {
+        Zip { searching: true, expected_at: NOWHERE, ..Zip::new(limits, passwords) }
     }
 
     fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Turn {
@@ -196,6 +207,8 @@ impl Zip {
             at: self.at,
             last,
             limits: &self.limits,
+            passwords: &mut self.passwords,
+            work: &mut self.work,
             notes: &mut self.notes,
             held: &mut self.held,
             searching: self.searching,
@@ -454,7 +467,9 @@ impl Stage for Zip {
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
         let room = output.room();
         while !fuel.is_empty() && !input.is_empty() {
-            if let Turn::Step(step) = self.turn(input, output, fuel, false) {
+            let turn = self.turn(input, output, fuel, false);
+            fuel.burn(std::mem::take(&mut self.work));
+            if let Turn::Step(step) = turn {
                 fuel.burn((step.taken + room - output.room()).max(1));
                 return step;
             }
@@ -465,7 +480,9 @@ impl Stage for Zip {
     fn finish(&mut self, _: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
         let room = output.room();
         while !fuel.is_empty() {
-            match self.turn(b"", output, fuel, true) {
+            let turn = self.turn(b"", output, fuel, true);
+            fuel.burn(std::mem::take(&mut self.work));
+            match turn {
                 Turn::Step(step) if step.event == Event::Idle => {}
                 Turn::Step(step) => {
                     fuel.burn((room - output.room()).max(1));

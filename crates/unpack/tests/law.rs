@@ -11,7 +11,7 @@ struct Reader(Box<dyn Stage>);
 
 impl Reader {
     fn of(file_type: FileType) -> Reader {
-        Reader(unpack::opener(file_type, &Limits::default()).expect("there is a reader"))
+        Reader(unpack::keyed_opener(file_type, &Limits::default(), &driver::passwords()).expect("there is a reader"))
     }
 }
 

@@ -105,7 +105,7 @@ impl Inspection {
 
     fn open(&mut self, node: &mut Node, slot: usize, index: usize, object: Object) {
         if object.kind == Kind::Field {
-            return node.readers[index].open.push(Open::Unread);
+            return node.readers[index].open.push(Open::Field(Vec::new()));
         }
         if let Some(name) = self.beyond_limit(node) {
             self.found(node, slot, index, Finding::new(Class::Limit, name, node.readers[index].at), false);
@@ -201,6 +201,7 @@ impl Inspection {
             Some(Open::Node(slot)) => {
                 self.nodes[slot].as_mut().expect("an open node is in its slot").closing = true;
             }
+            Some(Open::Field(field)) => self.learn_field(&field),
             Some(Open::Container { id, parent, path, object }) if self.context.explain => {
                 let report = ObjectReport {
                     id,

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
 
 use super::events::{SPOOL_EXCEEDED, spool};
-use super::{Inspection, Unit};
+use super::{Inspection, Unit, keys};
 use crate::node::{Node, Open, Reader, Work};
 use crate::opener::{self, Opener};
 use crate::{ObjectReport, Out, StageTime, Way};
@@ -38,7 +38,7 @@ impl Inspection {
         let forbidden = rule.filter(|rule| rule.way == Way::Forbid).map(|rule| rule.label.clone());
         let limits = self.remaining_limits();
         let openers = match way {
-            Way::Open | Way::Forbid => opener::openers(&node.object, file_type, head, &limits),
+            Way::Open | Way::Forbid => opener::openers(&node.object, file_type, head, &limits, &self.passwords),
             Way::Scan | Way::Bypass => Vec::new(),
         };
         for opener in openers {
@@ -61,6 +61,9 @@ impl Inspection {
         }
         if self.context.explain {
             node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
+        }
+        if way != Way::Bypass {
+            self.look_for_words(node, file_type);
         }
         if let Some(label) = forbidden {
             self.spotted(node, slot, Finding { class: Class::Forbidden, name: forbids(&label), offset: 0 }, false);
@@ -113,6 +116,9 @@ impl Inspection {
             told = self.node(target).window.push(&input[..taken]);
             debug_assert_eq!(told, taken, "verbatim content is lost");
         }
+        if let (Event::Verbatim, Some(Open::Field(field))) = (&event, reader.open.last_mut()) {
+            keys::collect(field, &input[..taken]);
+        }
         let overfull = spool(reader, &input[..taken], &mut self.spooled, self.engine.limits.spool_bytes_max);
         reader.at += taken as u64;
         if let (Some(clock), Some(started)) = (self.clock, started) {
@@ -145,6 +151,7 @@ impl Inspection {
     pub(super) fn retire(&mut self, mut node: Node, slot: usize) {
         self.strike_off(&node);
         self.conclude_roll(&mut node, slot);
+        self.learn_words(&mut node);
         self.order.retain(|&other| other != slot);
         if node.scan().is_some_and(Scan::allowed) {
             self.ledger.allowed.push(node.id);

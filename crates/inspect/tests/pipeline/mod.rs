@@ -37,9 +37,12 @@ pub fn inspect(engine: &Arc<Engine>, policy: Policy, bytes: &[u8]) -> Seen {
 }
 
 pub fn drive(engine: &Arc<Engine>, policy: Policy, bytes: &[u8], how: Drive) -> Seen {
+    drive_in(engine, Context { policy, ..Context::default() }, bytes, how)
+}
+
+pub fn drive_in(engine: &Arc<Engine>, context: Context, bytes: &[u8], how: Drive) -> Seen {
     let object = Object { media_type: how.mail.then(|| "message/rfc822".into()), ..Object::default() };
-    let mut inspection =
-        Inspection::new(engine.clone(), Context { policy, object, explain: true, ..Context::default() });
+    let mut inspection = Inspection::new(engine.clone(), Context { object, explain: true, ..context });
     let mut seen = Seen::default();
     for mut piece in bytes.chunks(how.piece) {
         while !piece.is_empty() {

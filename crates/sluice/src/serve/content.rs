@@ -42,10 +42,11 @@ impl Content {
     /// A mail, inspected as the site does and as the door's policy asks. Of it `window_bytes` may be held.
     pub fn mail(site: &Site, policy: Policy, rules: Arc<[Rule]>, window_bytes: usize) -> Content {
         let object = Object { media_type: Some("message/rfc822".into()), ..Object::default() };
+        let context = Context { policy, object, rules, passwords: site.passwords.clone(), explain: false };
         Content {
             held: Held::new(site.pool.clone()),
             window_bytes,
-            inspection: Inspection::new(site.engine.clone(), Context { policy, object, rules, explain: false }),
+            inspection: Inspection::new(site.engine.clone(), context),
             cleared: 0,
             received: 0,
             header: HeaderEnd::default(),

@@ -33,6 +33,8 @@ pub struct Site {
     pub wanted: Wanted,
     /// What has become of them.
     pub database: Arc<Loaded>,
+    /// Passwords that are tried where something is encrypted.
+    pub passwords: Arc<[Box<[u8]>]>,
     /// How many signatures.
     pub signatures: u64,
     /// How often the signatures have been loaded.
@@ -132,12 +134,14 @@ impl Site {
         let notices = Notices::load(&config.notices, &config.hostname, old.map(|old| &*old.notices))?;
         let signatures = database.signatures;
         let loaded = time::OffsetDateTime::now_utc();
+        let passwords = config.archives.passwords.iter().map(|word| word.as_bytes().into()).collect();
         Ok(Site {
             config,
             threads,
             engine,
             wanted,
             database,
+            passwords,
             signatures,
             generation,
             tls,

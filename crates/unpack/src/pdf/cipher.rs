@@ -117,7 +117,8 @@ impl Aes {
 }
 
 /// The RC4 key stream.
-pub(super) struct Rc4 {
+#[derive(Clone)]
+pub(crate) struct Rc4 {
     state: [u8; 256],
     i: u8,
     j: u8,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::filter::{Filter, Parameters};
 use super::object::{Length, Object, Type};
-use super::security::{FileKey, Security};
+use super::security::{Locked, Security};
 
 /// Small objects, and names of files, that are remembered.
 pub(super) const KNOWN_MAX: usize = 512;
@@ -101,9 +101,9 @@ impl Known {
         self.encrypt || self.security.is_some()
     }
 
-    /// The key of the document, if the empty password gives it.
-    pub fn key(&self) -> Option<FileKey> {
-        self.security.as_ref()?.key(&self.identifier)
+    /// What the key of the document is made of, if that is known.
+    pub fn locked(&self) -> Option<Locked> {
+        Some(Locked { security: self.security.clone()?, identifier: self.identifier.clone() })
     }
 }
 

@@ -1,7 +1,7 @@
-//! The standard security handler (ISO 32000-2, 7.6.4), opened with the empty user password, which is what readers try
-//! first: RC4 of 40 to 128 bits, AES-128 (AESV2) and AES-256 (AESV3, revisions 5 and 6).
+//! The standard security handler (ISO 32000-2, 7.6.4), opened with a user password; readers try the empty one first: RC4
+//! of 40 to 128 bits, AES-128 (AESV2) and AES-256 (AESV3, revisions 5 and 6).
 //!
-//! Other handlers, and documents that want a password, have no key here.
+//! Left out: other handlers, and passwords of the owner.
 
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes256};
@@ -9,6 +9,7 @@ use md5::{Digest, Md5};
 use sha2::{Sha256, Sha384, Sha512};
 
 use super::cipher::rc4;
+use crate::keys::Derivation;
 
 /// What stands for the missing characters of a password (algorithm 2, step a).
 const PADDING: [u8; 32] = *b"\x28\xbf\x4e\x5e\x4e\x75\x8a\x41\x64\x00\x4e\x56\xff\xfa\x01\x08\x2e\x2e\x00\xb6\xd0\x68\x3e\x80\x2f\x0c\xa9\xfe\x64\x53\x69\x7a";
@@ -17,7 +18,7 @@ const PADDING: [u8; 32] = *b"\x28\xbf\x4e\x5e\x4e\x75\x8a\x41\x64\x00\x4e\x56\xf
 const CRYPT_FILTERS_MAX: usize = 8;
 
 /// What an `Encrypt` dictionary says.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Security {
     pub version: u64,
     pub revision: u64,
@@ -34,6 +35,30 @@ pub(super) struct Security {
     pub strings: Vec<u8>,
     standard: bool,
     crypt_filters: Vec<(Vec<u8>, Method)>,
+}
+
+/// An encrypted document: what its key is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Locked {
+    pub security: Security,
+    pub identifier: Vec<u8>,
+}
+
+impl Derivation for Locked {
+    type Key = FileKey;
+
+    fn cost(&self, password_bytes: usize) -> u64 {
+        const HARDENED_ROUNDS: usize = 80;
+        let bytes = match self.security.revision {
+            6 => 2 * HARDENED_ROUNDS * 64 * (password_bytes + 64),
+            _ => 50 * 64,
+        };
+        bytes as u64
+    }
+
+    fn key(&self, password: &[u8]) -> Option<FileKey> {
+        self.security.key(&self.identifier, password)
+    }
 }
 
 /// How something is encrypted.
@@ -84,11 +109,11 @@ impl Security {
         self.standard && self.revision > 0 && !self.owner.is_empty() && !self.user.is_empty()
     }
 
-    /// The key, if the empty password gives it.
-    pub fn key(&self, identifier: &[u8]) -> Option<FileKey> {
+    /// The key, if this password gives it.
+    fn key(&self, identifier: &[u8], password: &[u8]) -> Option<FileKey> {
         let bytes = match self.revision {
-            2..=4 => self.old_key(identifier)?,
-            5 | 6 => self.new_key()?,
+            2..=4 => self.old_key(identifier, password)?,
+            5 | 6 => self.new_key(password)?,
             _ => return None,
         };
         Some(FileKey {
@@ -110,14 +135,14 @@ impl Security {
     }
 
     /// Algorithm 2, and the check of algorithms 6, 4 and 5.
-    fn old_key(&self, identifier: &[u8]) -> Option<Vec<u8>> {
+    fn old_key(&self, identifier: &[u8], password: &[u8]) -> Option<Vec<u8>> {
         let bytes = match self.revision {
             2 => 5,
             3 => (self.length.unwrap_or(40) / 8).clamp(5, 16) as usize,
             _ => 16,
         };
         let mut hash = Md5::new();
-        hash.update(PADDING);
+        hash.update(&[&password[..password.len().min(PADDING.len())], &PADDING].concat()[..PADDING.len()]);
         hash.update(self.owner.get(..32)?);
         hash.update(self.permissions.to_le_bytes());
         hash.update(identifier);
@@ -151,12 +176,14 @@ impl Security {
         self.user.get(..16) == Some(&user[..])
     }
 
-    /// Algorithm 2.A with the empty user password.
-    fn new_key(&self) -> Option<Vec<u8>> {
+    /// Algorithm 2.A with a user password.
+    fn new_key(&self, password: &[u8]) -> Option<Vec<u8>> {
+        const PASSWORD_BYTES_MAX: usize = 127;
+        let password = &password[..password.len().min(PASSWORD_BYTES_MAX)];
         let user = self.user.get(..48)?;
         let hash = |salt: &[u8]| match self.revision {
-            5 => Sha256::digest(salt).to_vec(),
-            _ => hardened(salt),
+            5 => Sha256::digest([password, salt].concat()).to_vec(),
+            _ => hardened(password, salt),
         };
         if hash(&user[32..40])[..] != user[..32] {
             return None;
@@ -175,12 +202,12 @@ impl Security {
     }
 }
 
-/// Algorithm 2.B with the empty password and no user key.
-fn hardened(salt: &[u8]) -> Vec<u8> {
-    let mut key = Sha256::digest(salt).to_vec();
+/// Algorithm 2.B without a user key.
+fn hardened(password: &[u8], salt: &[u8]) -> Vec<u8> {
+    let mut key = Sha256::digest([password, salt].concat()).to_vec();
     let mut round = 0;
     loop {
-        let mut block = key.repeat(64);
+        let mut block = [password, &key].concat().repeat(64);
         encrypt(&key[..16], &key[16..32], &mut block);
         let remainder = block[..16].iter().map(|&byte| u32::from(byte)).sum::<u32>() % 3;
         key = match remainder {

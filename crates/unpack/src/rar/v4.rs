@@ -3,15 +3,20 @@
 //! ```text
 //! block := checksum u16, type u8, flags u16, header length u16, [data length u32], fields, data
 //! ```
-//! A wrong checksum is a finding; the header is read all the same, as long as its length makes sense.
+//! A wrong checksum is a finding; the header is read all the same, as long as its length makes sense. Where headers are
+//! encrypted each has a salt in front of it, and is padded.
 
-use stream::{Entry, Object};
+use stream::{Entry, FileType, Object};
 use zlib_rs::crc32::crc32;
 
-use super::{Compression, ENCRYPTED, HEADER, METHOD, SPLIT, Solid};
+use super::crypt::{Decrypting, Key, Scheme};
+use super::lz::Unpack;
+use super::{Compression, ENCRYPTED, HEADER, Lock, METHOD, SPLIT, Solid};
 use crate::archive::{Check, Content, Member, Record};
-use crate::codec::{Fault, le16, le32};
-use crate::name;
+use crate::block_cipher::BLOCK as CIPHER_BLOCK;
+use crate::codec::{Fault, Progress, Told, le16, le32};
+use crate::keys::Judgement;
+use crate::{name, recognise};
 
 /// Checksum, type, flags, length.
 const BLOCK: usize = 7;
@@ -32,6 +37,7 @@ const SPLIT_BEFORE: u16 = 1;
 const SPLIT_AFTER: u16 = 2;
 const FILE_ENCRYPTED: u16 = 4;
 const SOLID: u16 = 0x10;
+const SALTED: u16 = 0x400;
 const DICTIONARY: u16 = 0xe0;
 const LARGE: u16 = 0x100;
 const UNICODE: u16 = 0x200;
@@ -55,6 +61,7 @@ struct File<'a> {
     version: u8,
     method: u8,
     name: &'a [u8],
+    salt: Option<[u8; SALT_BYTES]>,
 }
 
 impl Headers {
@@ -63,9 +70,35 @@ impl Headers {
     }
 
     pub fn record(&mut self, head: &[u8], solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
-        if self.encrypted || self.ended {
+        if self.ended {
             return Record::Rest;
         }
+        if self.encrypted { self.locked(head, solid, faults) } else { self.plain(head, None, solid, faults) }
+    }
+
+    /// Reads an encrypted header.
+    fn locked(&mut self, head: &[u8], solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
+        const FIRST: usize = SALT_BYTES + CIPHER_BLOCK;
+        let Some((&salt, encrypted)) = head.split_first_chunk::<SALT_BYTES>() else { return Record::Need(FIRST) };
+        let encrypted = &encrypted[..encrypted.len() / CIPHER_BLOCK * CIPHER_BLOCK];
+        if encrypted.is_empty() {
+            return Record::Need(FIRST);
+        }
+        let key = match solid.unlock(&Scheme::Three { salt: Some(salt) }, faults, |key| judge_header(key, encrypted)) {
+            Lock::Busy => return Record::Again,
+            Lock::Closed => return Record::Rest,
+            Lock::Open(key) => key,
+        };
+        let mut plain = encrypted.to_vec();
+        decrypt(&key, &mut plain);
+        match self.plain(&plain, Some(head), solid, faults) {
+            Record::Need(wanted) => Record::Need(SALT_BYTES + wanted.next_multiple_of(CIPHER_BLOCK)),
+            record => record,
+        }
+    }
+
+    /// Reads a header that is not encrypted any more; as it stood in `locked` if it was.
+    fn plain(&mut self, head: &[u8], locked: Option<&[u8]>, solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
         if head.len() < BLOCK {
             return Record::Need(BLOCK);
         }
@@ -78,41 +111,55 @@ impl Headers {
             return Record::Need(length);
         }
         let header = &head[..length];
+        let whole = locked.map_or(length, |_| SALT_BYTES + length.next_multiple_of(CIPHER_BLOCK));
         if crc32(0, &header[2..]) as u16 != le16(header, 0) && !checksum_covers_less(kind) {
             faults.push(HEADER);
         }
         let data = if flags & HAS_DATA != 0 { u64::from(le32(header, BLOCK)) } else { 0 };
         match kind {
-            kind::FILE | kind::SERVICE => self.file(header, kind, solid, faults),
-            kind::ARCHIVE => {
-                if flags & ARCHIVE_ENCRYPTED != 0 {
-                    faults.push(ENCRYPTED);
-                    self.encrypted = true;
-                }
-                Record::Pass(length as u64 + data)
+            kind::FILE | kind::SERVICE => {
+                let behind = locked.unwrap_or(head).get(whole..).unwrap_or_default();
+                return self.file(header, whole, behind, solid, faults);
             }
-            kind::END => {
-                self.ended = true;
-                Record::Pass(length as u64 + data)
-            }
-            _ => Record::Pass(length as u64 + data),
+            kind::ARCHIVE => self.encrypted |= flags & ARCHIVE_ENCRYPTED != 0,
+            kind::END => self.ended = true,
+            _ => {}
         }
+        Record::Pass(whole as u64 + data)
     }
 
-    fn file(&self, header: &[u8], kind: u8, solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
+    /// Reads the header of a file, which takes `whole` bytes of the archive; `behind` it stand its first packed bytes.
+    fn file(&self, header: &[u8], whole: usize, behind: &[u8], solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
+        let kind = header[2];
         let Some(file) = File::read(header) else {
             faults.push(HEADER);
             return Record::Rest;
         };
         let name = file.name(self.name_bytes_max);
         if file.flags & DICTIONARY == DIRECTORY || kind == kind::SERVICE && matches!(&*name, "RR" | "AV") {
-            return Record::Pass(header.len() as u64 + file.packed);
+            return Record::Pass(whole as u64 + file.packed);
         }
-        let is_packed = file.is_packed(solid, faults);
-        let whole = file.flags & (SPLIT_BEFORE | SPLIT_AFTER | FILE_ENCRYPTED) == 0;
-        let understood = whole && (is_packed || file.method == STORED);
+        solid.decrypting = None;
+        if file.flags & FILE_ENCRYPTED != 0 {
+            let sample = file.packed.min(SAMPLE_BYTES as u64) as usize;
+            if file.scheme().is_some() && behind.len() < sample {
+                return Record::Need(whole + sample);
+            }
+            match file.unlock(&behind[..sample.min(behind.len())], solid, faults) {
+                Lock::Busy => return Record::Again,
+                Lock::Closed => {}
+                Lock::Open(key) => {
+                    let cbc = key.cipher([0; CIPHER_BLOCK]);
+                    solid.decrypting = cbc.map(|cbc| Box::new(Decrypting::new(cbc, file.method == STORED)));
+                }
+            }
+        }
+        let is_closed = file.flags & FILE_ENCRYPTED != 0 && solid.decrypting.is_none();
+        let is_packed = !is_closed && file.is_packed(solid, faults);
+        let is_whole = !is_closed && file.flags & (SPLIT_BEFORE | SPLIT_AFTER) == 0;
+        let understood = is_whole && (is_packed || file.method == STORED);
         let size = understood.then_some(file.size);
-        let content = match is_packed {
+        let content = match is_packed || solid.decrypting.is_some() {
             true => Content::Packed { packed: Some(file.packed), size },
             false => Content::Raw(file.packed),
         };
@@ -124,8 +171,29 @@ impl Headers {
         };
         let object = Object { name: Some(name), size, entry: Some(entry), ..Object::default() };
         let check = if understood { Check::crc32(file.crc) } else { Check::None };
-        Record::Member(header.len(), Member { object, content, check })
+        Record::Member(whole, Member { object, content, check })
     }
+}
+
+const SALT_BYTES: usize = 8;
+/// Packed bytes that a candidate is judged by, and content.
+const SAMPLE_BYTES: usize = 1024;
+const CONTENT_BYTES: usize = 4096;
+
+fn decrypt(key: &Key, data: &mut [u8]) {
+    if let Some(mut cbc) = key.cipher([0; CIPHER_BLOCK]) {
+        cbc.decrypt(data);
+    }
+}
+
+/// Whether the first block of an encrypted header makes sense.
+fn judge_header(key: &Key, encrypted: &[u8]) -> Judgement {
+    const LENGTH_MAX: u16 = 2048;
+    let mut block = encrypted[..CIPHER_BLOCK].to_vec();
+    decrypt(key, &mut block);
+    let is_header = matches!(block[2], kind::FILE | kind::SERVICE | kind::END);
+    let makes_sense = is_header && (BLOCK as u16..=LENGTH_MAX).contains(&le16(&block, 5));
+    if makes_sense { Judgement::Right } else { Judgement::Wrong }
 }
 
 const STORED: u8 = 0x30;
@@ -148,6 +216,10 @@ impl<'a> File<'a> {
             version: header[24],
             method: header[25],
             name: header.get(fixed..fixed + name_length)?,
+            salt: match flags & SALTED {
+                0 => None,
+                _ => Some(*header.get(fixed + name_length..)?.first_chunk()?),
+            },
         })
     }
 
@@ -165,27 +237,73 @@ impl<'a> File<'a> {
         }
     }
 
+    const fn compression(&self) -> Option<Compression> {
+        match self.version {
+            20 | 26 => Some(Compression::V20),
+            29 | 36 => Some(Compression::V29),
+            _ => None,
+        }
+    }
+
+    const fn dictionary_bytes(&self) -> u64 {
+        0x1_0000 << (self.flags >> 5 & 7)
+    }
+
+    /// How it is encrypted, if that is known and all of it is here.
+    fn scheme(&self) -> Option<Scheme> {
+        const FIRST_VERSION: u8 = 29;
+        let is_known = self.version >= FIRST_VERSION && self.flags & (SPLIT_BEFORE | SPLIT_AFTER) == 0;
+        is_known.then_some(Scheme::Three { salt: self.salt })
+    }
+
+    fn unlock(&self, sample: &[u8], solid: &mut Solid, faults: &mut Vec<Fault>) -> Lock {
+        let Some(scheme) = self.scheme() else {
+            faults.push(ENCRYPTED);
+            return Lock::Closed;
+        };
+        let codec_bytes_max = solid.codec_bytes_max;
+        solid.work += sample.len() + CONTENT_BYTES;
+        solid.unlock(&scheme, faults, |key| self.judge(key, sample, codec_bytes_max))
+    }
+
+    /// What the content looks like that comes out with this key. A solid member cannot be read alone.
+    fn judge(&self, key: &Key, sample: &[u8], codec_bytes_max: usize) -> Judgement {
+        let mut plain = sample[..sample.len() / CIPHER_BLOCK * CIPHER_BLOCK].to_vec();
+        decrypt(key, &mut plain);
+        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
+        if self.method != STORED {
+            let Some(compression) = self.compression() else { return Judgement::Possible };
+            if self.flags & SOLID != 0 {
+                return Judgement::Right;
+            }
+            let mut unpack = Unpack::new(compression.model(codec_bytes_max));
+            unpack.start(self.dictionary_bytes(), codec_bytes_max);
+            match unpacked(&mut unpack, &plain, self.packed == sample.len() as u64, size) {
+                Some(content) => plain = content,
+                None => return Judgement::Wrong,
+            }
+        }
+        match plain.get(..size) {
+            Some(content) if crc32(0, content) == self.crc => Judgement::Right,
+            Some(_) => Judgement::Wrong,
+            None if matches!(recognise(&plain), FileType::Binary | FileType::Empty) => Judgement::Possible,
+            None => Judgement::Right,
+        }
+    }
+
     /// Whether there is content to decode, for which `solid` is then ready.
     fn is_packed(&self, solid: &mut Solid, faults: &mut Vec<Fault>) -> bool {
-        if self.flags & FILE_ENCRYPTED != 0 {
-            faults.push(ENCRYPTED);
-            return false;
-        }
         if self.flags & (SPLIT_BEFORE | SPLIT_AFTER) != 0 {
             faults.push(SPLIT);
         }
         if self.method == STORED || self.flags & SPLIT_BEFORE != 0 {
             return false;
         }
-        let compression = match self.version {
-            20 | 26 => Compression::V20,
-            29 | 36 => Compression::V29,
-            _ => {
-                faults.push(METHOD);
-                return false;
-            }
+        let Some(compression) = self.compression() else {
+            faults.push(METHOD);
+            return false;
         };
-        let dictionary = 0x1_0000 << (self.flags >> 5 & 7);
+        let dictionary = self.dictionary_bytes();
         // Up to version 2 the archive says that it is solid; a file that is first in it is so all the same.
         let ready = solid.start(compression, dictionary, self.flags & SOLID != 0);
         if !ready {
@@ -193,6 +311,24 @@ impl<'a> File<'a> {
         }
         ready
     }
+}
+
+/// The first of `size` bytes of content that come out of `packed`, which may be all that there is; `None` where they make
+/// no sense.
+fn unpacked(unpack: &mut Unpack, packed: &[u8], is_all: bool, size: usize) -> Option<Vec<u8>> {
+    let (mut content, mut length, mut at) = (vec![0; size.min(CONTENT_BYTES)], 0, 0);
+    while length < content.len() && (at < packed.len() || is_all) {
+        let progress = unpack.decode(&packed[at..], &mut content[length..]);
+        (at, length) = (at + progress.taken, length + progress.wrote);
+        match progress.told {
+            Told::Fault(_) if length < content.len() => return None,
+            Told::Fault(_) | Told::Over => break,
+            _ if progress == Progress::took(0) => break,
+            _ => {}
+        }
+    }
+    content.truncate(length);
+    Some(content)
 }
 
 /// Blocks whose checksum is of their fixed fields only.

@@ -4,13 +4,17 @@
 //! block := CRC-32 u32, length v, type v, flags v, [extra length v], [data length v], fields, extra area, data
 //! ```
 //! `v` is a number in groups of seven bits, the lowest first. A wrong CRC is a finding; the header is read all the same.
+//! Behind the header that tells of encrypted headers each has a vector in front of it, and is padded.
 
 use stream::{Entry, Object};
 use zlib_rs::crc32::crc32;
 
-use super::{Compression, ENCRYPTED, HEADER, METHOD, SPLIT, Solid};
+use super::crypt::{Decrypting, Key, POWER_MAX, Scheme};
+use super::{Compression, ENCRYPTED, HEADER, Lock, METHOD, SPLIT, Solid};
 use crate::archive::{Check, Content, Member, Record};
+use crate::block_cipher::BLOCK;
 use crate::codec::{Fault, le32};
+use crate::keys::Judgement;
 use crate::name;
 
 /// The CRC and the first byte of the length; a length takes up to three bytes.
@@ -40,9 +44,18 @@ const EXTRA_ENCRYPTION: u64 = 1;
 /// The place among the headers.
 pub(super) struct Headers {
     name_bytes_max: usize,
-    /// Whether everything that follows is encrypted.
-    encrypted: bool,
+    lock: Headlock,
     ended: bool,
+}
+
+/// Whether the headers that follow are encrypted.
+enum Headlock {
+    None,
+    /// In a way that is not known, or none of the candidates opens them.
+    Closed,
+    /// Passwords are tried.
+    Locked(Scheme),
+    Open(Key),
 }
 
 /// What all blocks have.
@@ -66,13 +79,39 @@ struct File<'a> {
 
 impl Headers {
     pub const fn new(name_bytes_max: usize) -> Headers {
-        Headers { name_bytes_max, encrypted: false, ended: false }
+        Headers { name_bytes_max, lock: Headlock::None, ended: false }
     }
 
     pub fn record(&mut self, head: &[u8], solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
-        if self.encrypted || self.ended {
+        if self.ended {
             return Record::Rest;
         }
+        match &self.lock {
+            Headlock::None => self.plain(head, None, solid, faults),
+            Headlock::Closed => Record::Rest,
+            Headlock::Locked(scheme) => {
+                match solid.unlock(scheme, faults, |_| Judgement::Right) {
+                    Lock::Busy => return Record::Again,
+                    Lock::Open(key) => self.lock = Headlock::Open(key),
+                    Lock::Closed => self.lock = Headlock::Closed,
+                }
+                self.record(head, solid, faults)
+            }
+            Headlock::Open(key) => {
+                let Some((&start, encrypted)) = head.split_first_chunk() else { return Record::Need(2 * BLOCK) };
+                let Some(mut cbc) = key.cipher(start) else { return Record::Rest };
+                let mut plain = encrypted[..encrypted.len() / BLOCK * BLOCK].to_vec();
+                cbc.decrypt(&mut plain);
+                match self.plain(&plain, Some(BLOCK), solid, faults) {
+                    Record::Need(wanted) => Record::Need(BLOCK + wanted.next_multiple_of(BLOCK)),
+                    record => record,
+                }
+            }
+        }
+    }
+
+    /// Reads a header that is not encrypted any more; it may have had a vector in front of it.
+    fn plain(&mut self, head: &[u8], vector: Option<usize>, solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
         if head.len() < HEAD {
             return Record::Need(HEAD);
         }
@@ -89,6 +128,7 @@ impl Headers {
             faults.push(HEADER);
         }
         let fields = &head[head.len() - rest.len()..length];
+        let length = vector.map_or(length, |vector| vector + length.next_multiple_of(BLOCK));
         match self.block(fields, length, solid, faults) {
             Some(record) => record,
             None => {
@@ -109,10 +149,13 @@ impl Headers {
         match kind {
             kind::FILE => return self.file(&block, false, solid, faults),
             kind::SERVICE => return self.file(&block, true, solid, faults),
-            kind::ENCRYPTION => {
-                faults.push(ENCRYPTED);
-                self.encrypted = true;
-            }
+            kind::ENCRYPTION => match scheme(fields) {
+                Some(scheme) => self.lock = Headlock::Locked(scheme),
+                None => {
+                    faults.push(ENCRYPTED);
+                    self.lock = Headlock::Closed;
+                }
+            },
             kind::END => self.ended = true,
             _ => {}
         }
@@ -125,27 +168,42 @@ impl Headers {
         if quiet || file.flags & DIRECTORY != 0 && block.data == 0 {
             return Some(Record::Pass(block.length as u64 + block.data));
         }
-        let encrypted = has_record(block.extra, EXTRA_ENCRYPTION);
-        if encrypted {
-            faults.push(ENCRYPTED);
+        let is_split = block.flags & (SPLIT_BEFORE | SPLIT_AFTER) != 0;
+        solid.decrypting = None;
+        let mut is_closed = false;
+        let encryption = record(block.extra, EXTRA_ENCRYPTION);
+        if let Some(encryption) = encryption {
+            match Encryption::read(encryption).filter(|_| !is_split) {
+                None => faults.push(ENCRYPTED),
+                Some(encryption) => match solid.unlock(&encryption.scheme, faults, |_| Judgement::Right) {
+                    Lock::Busy => return Some(Record::Again),
+                    Lock::Closed => {}
+                    Lock::Open(key) => {
+                        let cbc = key.cipher(encryption.start)?;
+                        solid.decrypting = Some(Box::new(Decrypting::new(cbc, file.method() == 0)));
+                    }
+                },
+            }
+            is_closed = solid.decrypting.is_none();
         }
-        if block.flags & (SPLIT_BEFORE | SPLIT_AFTER) != 0 {
+        if is_split {
             faults.push(SPLIT);
         }
-        let whole = !encrypted && block.flags & (SPLIT_BEFORE | SPLIT_AFTER) == 0;
-        let is_packed = !encrypted && block.flags & SPLIT_BEFORE == 0 && file.is_packed(solid, faults);
-        let understood = whole && (is_packed || file.method() == 0);
+        let is_packed = !is_closed && block.flags & SPLIT_BEFORE == 0 && file.is_packed(solid, faults);
+        let understood = !is_closed && !is_split && (is_packed || file.method() == 0);
         let size = (understood && file.flags & SIZE_UNKNOWN == 0).then_some(file.size);
-        let content = match is_packed {
+        let content = match is_packed || solid.decrypting.is_some() {
             true => Content::Packed { packed: Some(block.data), size },
             false => Content::Raw(block.data),
         };
-        let has_check = understood && file.flags & HAS_CRC != 0;
+        let is_keyed =
+            encryption.is_some_and(|encryption| encryption.get(1).is_some_and(|flags| flags & KEYED_CRC != 0));
+        let has_check = understood && file.flags & HAS_CRC != 0 && !is_keyed;
         let name = name::utf8_lossy(&file.name[..file.name.len().min(self.name_bytes_max)]);
         let entry = Entry {
             packed: Some(block.data),
             size: (file.flags & SIZE_UNKNOWN == 0).then_some(file.size),
-            encrypted,
+            encrypted: encryption.is_some(),
             crc32: (file.flags & HAS_CRC != 0).then_some(file.crc),
         };
         let object = Object { name: Some(name), size, entry: Some(entry), ..Object::default() };
@@ -207,17 +265,51 @@ impl<'a> File<'a> {
     }
 }
 
-/// Whether the extra area has a record of this type.
-fn has_record(mut extra: &[u8], wanted: u64) -> bool {
+/// What an encryption record tells.
+struct Encryption {
+    scheme: Scheme,
+    start: [u8; BLOCK],
+}
+
+/// The flag of a record of encryption that tells a check of the password.
+const HAS_CHECK: u64 = 1;
+/// The flag that says that the checksum depends on the key: it is not compared then.
+const KEYED_CRC: u8 = 2;
+
+impl Encryption {
+    /// Version, flags, power of the rounds, salt, vector, check of the password.
+    fn read(mut record: &[u8]) -> Option<Encryption> {
+        let (power, salt, rest) = key_fields(&mut record)?;
+        let (&start, rest) = rest.split_first_chunk()?;
+        Some(Encryption { scheme: Scheme::Five { power, salt, check: *rest.first_chunk()? }, start })
+    }
+}
+
+/// Version, flags, power of the rounds, salt, check of the password.
+fn scheme(mut fields: &[u8]) -> Option<Scheme> {
+    let (power, salt, rest) = key_fields(&mut fields)?;
+    Some(Scheme::Five { power, salt, check: *rest.first_chunk()? })
+}
+
+/// Power of the rounds and salt, and what follows them.
+fn key_fields<'a>(fields: &mut &'a [u8]) -> Option<(u8, [u8; 16], &'a [u8])> {
+    let (version, flags) = (number(fields)?, number(fields)?);
+    let (&power, rest) = fields.split_first()?;
+    let (&salt, rest) = rest.split_first_chunk()?;
+    (version == 0 && flags & HAS_CHECK != 0 && power <= POWER_MAX).then_some((power, salt, rest))
+}
+
+/// The record of the extra area with this type.
+fn record(mut extra: &[u8], wanted: u64) -> Option<&[u8]> {
     while let Some(length) = number(&mut extra) {
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let (mut record, rest) = extra.split_at(extra.len().min(length));
         if number(&mut record) == Some(wanted) {
-            return true;
+            return Some(record);
         }
         extra = rest;
     }
-    false
+    None
 }
 
 /// Reads a number off the front.
@@ -244,7 +336,7 @@ mod tests {
 
     #[test]
     fn the_extra_area_is_a_list() {
-        assert!(has_record(&[2, 9, 9, 3, 1, 0, 0], 1));
-        assert!(!has_record(&[2, 9, 1, 0x80], 1));
+        assert_eq!(record(&[2, 9, 9, 3, 1, 0, 7], 1), Some(&[0, 7][..]));
+        assert_eq!(record(&[2, 9, 1, 0x80], 1), None);
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Source: 7zFormat.txt of the LZMA SDK. Every count is bounded by the bytes that are there.
 
+use super::aes::Properties;
+use super::source;
 use crate::codec::{le16, le32};
 
 /// What the header tells.
@@ -374,6 +376,17 @@ impl Folder {
     /// The output that feeds nothing else: the content.
     pub fn main_output(&self) -> Option<usize> {
         (0..self.coders.len()).find(|output| self.binds.iter().all(|(_, bound)| bound != output))
+    }
+
+    /// How it is encrypted, if it is.
+    pub fn encryption(&self) -> Option<Properties> {
+        let coder = self.coders.iter().find(|coder| coder.id == source::AES)?;
+        Properties::read(&coder.properties)
+    }
+
+    /// Whether it is encrypted, in a way that is known or not.
+    pub fn is_encrypted(&self) -> bool {
+        self.coders.iter().any(|coder| coder.id == source::AES)
     }
 
     /// Bytes of content.

@@ -4,13 +4,16 @@
 
 use stream::{Class, Limits, ReadAt};
 
+use super::aes::{Key, Properties};
 use super::bcj2::Bcj2;
 use super::header::{Coder, Folder};
 use crate::bzip2::Bzip2;
 use crate::codec::{Decoder, Fault, Progress, Told, le32};
 use crate::deflate::Deflate;
+use crate::deflate64::Deflate64;
 use crate::lzma::LzmaStream;
 use crate::ppmd::{Ending, ModelH, OfSevenZip, Ppmd};
+use crate::tokens::Tokenwise;
 use crate::xz::filter::{Chain, FILTER_BYTES};
 use crate::xz::lzma2::Lzma2;
 use crate::zstd::Zstd;
@@ -18,7 +21,7 @@ use crate::zstd::Zstd;
 pub(super) const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.SevenZip.Data");
 pub(super) const CUT: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.SevenZip");
 const METHOD: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.SevenZipMethod");
-const ENCRYPTED: Fault = Fault::fatal(Class::Encrypted, "Heuristics.Encrypted.SevenZip");
+pub(super) const ENCRYPTED: Fault = Fault::fatal(Class::Encrypted, "Heuristics.Encrypted.SevenZip");
 const DICTIONARY: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Codec");
 
 /// Packed bytes that may be read in one call without anything coming out.
@@ -55,63 +58,10 @@ pub(super) struct Coded {
 }
 
 impl Source {
-    /// The content of a folder, or why it cannot be had.
-    pub fn of(folder: &Folder, limits: &Limits) -> Result<Source, Fault> {
-        if folder.coders.iter().any(|coder| coder.id == id::AES) {
-            return Err(ENCRYPTED);
-        }
-        let mut memory_left = limits.codec_bytes_max as usize;
+    /// The content of a folder, or why it cannot be had. What is encrypted wants a key.
+    pub fn of(folder: &Folder, limits: &Limits, key: Option<&Key>) -> Result<Source, Fault> {
         let main = folder.main_output().ok_or(DATA)?;
-        Source::output(folder, main, folder.coders.len(), limits, &mut memory_left)
-    }
-
-    /// The output of a coder; behind it there can be `depth` more.
-    fn output(
-        folder: &Folder,
-        output: usize,
-        depth: usize,
-        limits: &Limits,
-        memory_left: &mut usize,
-    ) -> Result<Source, Fault> {
-        let (coder, &size) = folder.coders.get(output).zip(folder.sizes.get(output)).ok_or(DATA)?;
-        let depth = depth.checked_sub(1).ok_or(DATA)?;
-        let first: usize = folder.coders[..output].iter().map(|coder| coder.inputs).sum();
-        let inputs =
-            (first..first + coder.inputs).map(|input| Source::input(folder, input, depth, limits, memory_left));
-        let mut inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-        if coder.id == id::BCJ2 {
-            let inputs = inputs.try_into().map_err(|_| DATA)?;
-            return Ok(Source::Bcj2(Box::new(Bcj2::new(inputs, size))));
-        }
-        let (Some(input), true) = (inputs.pop(), inputs.is_empty()) else {
-            return Err(DATA);
-        };
-        let decoder = decoder(coder, size, limits, memory_left)?;
-        Ok(Source::Coder(Box::new(Coded {
-            decoder,
-            input,
-            buffer: [0; FILTER_BYTES],
-            start: 0,
-            end: 0,
-            ended: false,
-            left: size,
-            owing: None,
-        })))
-    }
-
-    fn input(
-        folder: &Folder,
-        input: usize,
-        depth: usize,
-        limits: &Limits,
-        memory_left: &mut usize,
-    ) -> Result<Source, Fault> {
-        if let Some((_, output)) = folder.binds.iter().find(|(bound, _)| *bound == input) {
-            return Source::output(folder, *output, depth, limits, memory_left);
-        }
-        let index = folder.packed_inputs.iter().position(|&packed| packed == input).ok_or(DATA)?;
-        let &(at, left) = folder.packed.get(index).ok_or(DATA)?;
-        Ok(Source::Packed { at, left })
+        Means { limits, key, memory_left: limits.codec_bytes_max as usize }.output(folder, main, folder.coders.len())
     }
 
     /// Fills a prefix of `output`, which is not empty.
@@ -127,6 +77,97 @@ impl Source {
             Source::Coder(coded) => coded.read(kept, output),
             Source::Bcj2(bcj2) => bcj2.read(kept, output),
         }
+    }
+}
+
+/// What a folder's coders are made with.
+struct Means<'a> {
+    limits: &'a Limits,
+    key: Option<&'a Key>,
+    memory_left: usize,
+}
+
+impl Means<'_> {
+    /// The output of a coder; behind it there can be `depth` more.
+    fn output(&mut self, folder: &Folder, output: usize, depth: usize) -> Result<Source, Fault> {
+        let (coder, &size) = folder.coders.get(output).zip(folder.sizes.get(output)).ok_or(DATA)?;
+        let depth = depth.checked_sub(1).ok_or(DATA)?;
+        let first: usize = folder.coders[..output].iter().map(|coder| coder.inputs).sum();
+        let inputs = (first..first + coder.inputs).map(|input| self.input(folder, input, depth));
+        let mut inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+        if coder.id == id::BCJ2 {
+            let inputs = inputs.try_into().map_err(|_| DATA)?;
+            return Ok(Source::Bcj2(Box::new(Bcj2::new(inputs, size))));
+        }
+        let (Some(input), true) = (inputs.pop(), inputs.is_empty()) else {
+            return Err(DATA);
+        };
+        Ok(Source::Coder(Box::new(Coded {
+            decoder: self.decoder(coder, size)?,
+            input,
+            buffer: [0; FILTER_BYTES],
+            start: 0,
+            end: 0,
+            ended: false,
+            left: size,
+            owing: None,
+        })))
+    }
+
+    fn input(&mut self, folder: &Folder, input: usize, depth: usize) -> Result<Source, Fault> {
+        if let Some((_, output)) = folder.binds.iter().find(|(bound, _)| *bound == input) {
+            return self.output(folder, *output, depth);
+        }
+        let index = folder.packed_inputs.iter().position(|&packed| packed == input).ok_or(DATA)?;
+        let &(at, left) = folder.packed.get(index).ok_or(DATA)?;
+        Ok(Source::Packed { at, left })
+    }
+
+    /// So much memory, or what is left.
+    fn claim(&mut self, declared: u64) -> usize {
+        let granted = usize::try_from(declared).map_or(self.memory_left, |declared| declared.min(self.memory_left));
+        self.memory_left -= granted;
+        granted
+    }
+
+    fn decoder(&mut self, coder: &Coder, size: u64) -> Result<Box<dyn Decoder>, Fault> {
+        let properties = coder.properties.as_slice();
+        let decoder: Option<Box<dyn Decoder>> = match coder.id {
+            id::COPY => Some(Box::new(Copy)),
+            id::LZMA => properties.first_chunk().and_then(|properties| {
+                let memory = self.claim(u64::from(le32(properties, 1)));
+                let lzma = LzmaStream::new(*properties, Some(size), memory, DATA.name, CUT.name);
+                lzma.map(|lzma| Box::new(lzma) as Box<dyn Decoder>)
+            }),
+            id::LZMA2 => properties.first().and_then(|&property| {
+                let declared = (2 | u64::from(property & 1)) << (property.min(40) / 2 + 11);
+                let mut lzma2 = Lzma2::new();
+                lzma2.start(property, self.claim(declared)).then(|| Box::new(Lzma2Coder(lzma2)) as Box<dyn Decoder>)
+            }),
+            id::PPMD if properties.len() == 5 => {
+                let memory = le32(properties, 1);
+                let model = ModelH::new(u32::from(properties[0]), memory, self.claim(u64::from(memory)));
+                model.map(|model| {
+                    let ending = Ending::After(size);
+                    Box::new(Ppmd::<_, OfSevenZip>::new(model, ending, DATA.name, CUT.name)) as Box<dyn Decoder>
+                })
+            }
+            id::BZIP2 => Some(Box::new(Bzip2::new(self.limits))),
+            id::ZSTD => Some(Box::new(Zstd::new(self.limits))),
+            id::DEFLATE64 => Some(Box::new(Tokenwise::new(Deflate64::new(), Some(size), DATA.name, CUT.name))),
+            AES => {
+                let key = self.key.ok_or(ENCRYPTED)?;
+                Properties::read(properties).ok_or(METHOD)?.decoder(key)
+            }
+            id::DEFLATE => Some(Box::new(Deflate::new(DATA.name, CUT.name))),
+            id::DELTA => Filtered::of(id::DELTA, properties),
+            _ => {
+                let branch = id::BRANCHES.iter().find(|(id, _)| *id == coder.id).map(|(_, xz)| *xz);
+                let branch = branch.or((coder.id == id::SPARC).then_some(9)).ok_or(METHOD)?;
+                Filtered::of(branch, &[])
+            }
+        };
+        decoder.ok_or(DATA)
     }
 }
 
@@ -170,6 +211,9 @@ impl Coded {
     }
 }
 
+/// The coder that encrypts.
+pub(super) const AES: u64 = 0x06f1_0701;
+
 mod id {
     pub const COPY: u64 = 0;
     pub const DELTA: u64 = 3;
@@ -180,7 +224,7 @@ mod id {
     pub const DEFLATE: u64 = 0x04_01_08;
     pub const BZIP2: u64 = 0x04_02_02;
     pub const ZSTD: u64 = 0x04f7_1101;
-    pub const AES: u64 = 0x06f1_0701;
+    pub const DEFLATE64: u64 = 0x04_01_09;
 
     /// Branch filters, and what they are in xz.
     pub const BRANCHES: [(u64, u64); 13] = [
@@ -199,46 +243,6 @@ mod id {
         (0x0303_0701, 8),
     ];
     pub const SPARC: u64 = 0x0303_0805;
-}
-
-fn decoder(coder: &Coder, size: u64, limits: &Limits, memory_left: &mut usize) -> Result<Box<dyn Decoder>, Fault> {
-    let properties = coder.properties.as_slice();
-    let mut claim = |declared: u64| {
-        let granted = usize::try_from(declared).map_or(*memory_left, |declared| declared.min(*memory_left));
-        *memory_left -= granted;
-        granted
-    };
-    let decoder: Option<Box<dyn Decoder>> = match coder.id {
-        id::COPY => Some(Box::new(Copy)),
-        id::LZMA => properties.first_chunk().and_then(|properties| {
-            let memory = claim(u64::from(le32(properties, 1)));
-            let lzma = LzmaStream::new(*properties, Some(size), memory, DATA.name, CUT.name);
-            lzma.map(|lzma| Box::new(lzma) as Box<dyn Decoder>)
-        }),
-        id::LZMA2 => properties.first().and_then(|&property| {
-            let declared = (2 | u64::from(property & 1)) << (property.min(40) / 2 + 11);
-            let mut lzma2 = Lzma2::new();
-            lzma2.start(property, claim(declared)).then(|| Box::new(Lzma2Coder(lzma2)) as Box<dyn Decoder>)
-        }),
-        id::PPMD if properties.len() == 5 => {
-            let memory = le32(properties, 1);
-            let model = ModelH::new(u32::from(properties[0]), memory, claim(u64::from(memory)));
-            model.map(|model| {
-                let ending = Ending::After(size);
-                Box::new(Ppmd::<_, OfSevenZip>::new(model, ending, DATA.name, CUT.name)) as Box<dyn Decoder>
-            })
-        }
-        id::BZIP2 => Some(Box::new(Bzip2::new(limits))),
-        id::ZSTD => Some(Box::new(Zstd::new(limits))),
-        id::DEFLATE => Some(Box::new(Deflate::new(DATA.name, CUT.name))),
-        id::DELTA => Filtered::of(id::DELTA, properties),
-        _ => {
-            let branch = id::BRANCHES.iter().find(|(id, _)| *id == coder.id).map(|(_, xz)| *xz);
-            let branch = branch.or((coder.id == id::SPARC).then_some(9)).ok_or(METHOD)?;
-            Filtered::of(branch, &[])
-        }
-    };
-    decoder.ok_or(DATA)
 }
 
 /// The coder that does nothing.

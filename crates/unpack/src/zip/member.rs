@@ -3,14 +3,17 @@
 use stream::{Class, Event, Fuel, Kind, Object, Step, Window};
 use zlib_rs::crc32::crc32;
 
+use super::cipher::Scheme;
 use super::descriptor::{self, AHEAD, Descriptor, Truth};
 use super::directory::{Entry, Size};
+use super::lock::{Lock, Tried};
 use super::methods;
 use super::place::Place;
 use super::record::{Header, Kind as Record};
 use super::tail::Tail;
 use super::unsized_raw::UnsizedRaw;
 use crate::codec::{Collected, Decoder, Told};
+use crate::password::TOO_COSTLY;
 
 /// A member on its way in.
 pub(super) struct Member {
@@ -25,12 +28,16 @@ pub(super) struct Member {
     descriptor: Option<Descriptor>,
     /// Whether the content is understood, so that its length and checksum mean something.
     understood: bool,
+    /// Whether the header tells a checksum.
+    has_crc: bool,
     /// Whether decoding broke off.
     broken: bool,
 }
 
 enum State {
-    Opening,
+    /// Passwords are tried.
+    Locked(Box<Lock>),
+    Opening(Option<Box<dyn Decoder>>),
     /// As it stands; so many bytes remain.
     Raw {
         left: u64,
@@ -72,6 +79,10 @@ impl Member {
     pub fn new(tail: &Tail, content_at: u64) -> Member {
         let header = tail.header;
         let name = tail.name();
+        let aes = tail.aes().filter(|_| header.method == Header::METHOD_AES);
+        let scheme = Scheme::of(&header, aes).filter(|_| header.is_encrypted());
+        let method = aes.map_or(header.method, |aes| aes.method);
+        let lock = scheme.and_then(|scheme| Lock::new(header, scheme, method));
         Member {
             header,
             name: (!name.is_empty()).then_some(name),
@@ -86,12 +97,16 @@ impl Member {
                 encrypted: header.is_encrypted(),
                 listed: false,
             },
-            state: State::Opening,
+            state: match lock {
+                Some(lock) => State::Locked(Box::new(lock)),
+                None => State::Opening(None),
+            },
             taken: 0,
             wrote: 0,
             crc: 0,
             descriptor: None,
             understood: !header.is_encrypted(),
+            has_crc: aes.is_none_or(|aes| aes.version == 1),
             broken: false,
         }
     }
@@ -109,7 +124,8 @@ impl Member {
 
     pub fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, place: &mut Place) -> Turn {
         match std::mem::replace(&mut self.state, State::Closed) {
-            State::Opening => self.open(place),
+            State::Locked(lock) => self.unlock(lock, input, place),
+            State::Opening(unlocked) => self.open(unlocked, place),
             State::Raw { left } => self.raw(left, input, fuel, place),
             State::UnsizedRaw(raw) => self.unsized_raw(raw, input, output, place),
             State::Decoding(decoding) => self.decode(decoding, input, output, fuel, place),
@@ -119,11 +135,39 @@ impl Member {
         }
     }
 
-    fn open(&mut self, place: &mut Place) -> Turn {
+    /// Tries a password. The content is read afresh, whether one opens it or not.
+    fn unlock(&mut self, mut lock: Box<Lock>, input: &[u8], place: &mut Place) -> Turn {
+        let taken = if place.passwords.is_empty() { 0 } else { lock.take(input) };
+        place.at += taken as u64;
+        if taken > 0 {
+            self.state = State::Locked(lock);
+            return Turn::Step(Step::idle(taken));
+        }
+        if input.is_empty() && !place.last {
+            self.state = State::Locked(lock);
+            return Turn::Again;
+        }
+        match lock.attempt(place.passwords, place.limits, place.work) {
+            Tried::More => {
+                self.state = State::Locked(lock);
+                return Turn::Again;
+            }
+            Tried::Refused => place.note(TOO_COSTLY.class, TOO_COSTLY.name),
+            Tried::Done => {}
+        }
+        place.give_back(lock.sample());
+        let unlocked = lock.open(place.passwords, place.limits);
+        self.understood = unlocked.is_some();
+        self.state = State::Opening(unlocked.map(|unlocked| Box::new(unlocked) as Box<dyn Decoder>));
+        Turn::Again
+    }
+
+    fn open(&mut self, unlocked: Option<Box<dyn Decoder>>, place: &mut Place) -> Turn {
         let length_is_known = !self.header.has_descriptor() || self.header.compressed != 0;
+        let is_closed = self.header.is_encrypted() && unlocked.is_none();
         let raw = self.header.is_encrypted() || self.header.method == 0;
-        let decoder = if raw { None } else { methods::decoder(&self.header, place.limits) };
-        if self.header.is_encrypted() {
+        let decoder = if raw { unlocked } else { methods::decoder(&self.header, place.limits) };
+        if is_closed {
             place.note(Class::Encrypted, "Heuristics.Encrypted.Zip");
         } else if decoder.is_none() && !raw {
             self.understood = false;
@@ -223,7 +267,7 @@ impl Member {
         let room = fuel.allows(output.room());
         let progress = decoding.decoder.decode(&input[..count], &mut output.spare()[..room]);
         let spare = output.spare();
-        if self.understood {
+        if self.understood && self.has_crc {
             self.crc = crc32(self.crc, &spare[..progress.wrote]);
         }
         output.wrote(progress.wrote);

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use stream::{Class, Finding, Limits};
 
 use super::held::Held;
+use crate::password::Passwords;
 
 /// Where a member stands, and what it has to say.
 pub(super) struct Place<'a> {
@@ -13,6 +14,9 @@ pub(super) struct Place<'a> {
     /// Whether no more input follows.
     pub last: bool,
     pub limits: &'a Limits,
+    pub passwords: &'a mut Passwords,
+    /// Work done besides what is taken and told.
+    pub work: &'a mut usize,
     pub notes: &'a mut VecDeque<Finding>,
     pub held: &'a mut Held,
     /// Whether only what matters wherever an archive hides is reported.

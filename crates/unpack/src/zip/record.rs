@@ -62,6 +62,8 @@ impl Kind {
 pub(super) struct Header {
     pub flags: u16,
     pub method: u16,
+    /// When the file was changed last, as MS-DOS has it.
+    pub time: u16,
     pub crc: u32,
     pub compressed: u64,
     pub uncompressed: u64,
@@ -86,6 +88,7 @@ impl Header {
         Header {
             flags: le16(bytes, 6),
             method: le16(bytes, 8),
+            time: le16(bytes, 10),
             crc: le32(bytes, 14),
             compressed: u64::from(le32(bytes, 18)),
             uncompressed: u64::from(le32(bytes, 22)),
@@ -100,6 +103,7 @@ impl Header {
         Header {
             flags: le16(bytes, 8),
             method: le16(bytes, 10),
+            time: le16(bytes, 12),
             crc: le32(bytes, 16),
             compressed: u64::from(le32(bytes, 20)),
             uncompressed: u64::from(le32(bytes, 24)),

@@ -1,6 +1,6 @@
 //! The variable part of a local or central header: name, extra fields, comment, read as they stream.
 //!
-//! Bounds: `name_bytes_max` of the name and of a Unicode name; of other extra fields 32 bytes of zip64. A search keeps
+//! Bounds: `name_bytes_max` of the name and of a Unicode name; of other extra fields 32 bytes of zip64, 7 of AES. A search keeps
 //! the whole header up to the end of its name, 4 KiB at most.
 
 use sha2::{Digest, Sha256};
@@ -12,6 +12,17 @@ use crate::name;
 
 /// A digest of a member's name, long enough that two names of an attacker's choice cannot share it.
 pub(super) type NameDigest = [u8; 16];
+
+/// The extra field of AES (WinZip's AE-1 and AE-2).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AesExtra {
+    /// 1, or 2 where the header has no checksum.
+    pub version: u16,
+    /// 1 to 3: keys of 128, 192 and 256 bits.
+    pub strength: u8,
+    /// The method of what is encrypted.
+    pub method: u16,
+}
 
 /// A header on its way in.
 pub(super) struct Tail {
@@ -111,6 +122,11 @@ impl Tail {
         }
     }
 
+    /// How the member is encrypted, if it is by AES.
+    pub const fn aes(&self) -> Option<AesExtra> {
+        self.extra.aes
+    }
+
     pub fn name_digest(&self) -> NameDigest {
         let digest = self.digest.clone().finalize();
         std::array::from_fn(|i| digest[i])
@@ -129,10 +145,11 @@ fn split<'a>(input: &'a [u8], left: &mut u16) -> (&'a [u8], &'a [u8]) {
     (taken, rest)
 }
 
-/// The extra fields, of which zip64 and the Unicode name are kept.
+/// The extra fields, of which zip64, AES and the Unicode name are kept.
 #[derive(Default)]
 struct Extra {
     zip64: Vec<u8>,
+    aes: Option<AesExtra>,
     unicode: Option<(u32, Vec<u8>)>,
     field: Field,
 }
@@ -151,6 +168,8 @@ impl Default for Field {
 impl Extra {
     const ZIP64: u16 = 0x0001;
     const ZIP64_BYTES_MAX: usize = 32;
+    const AES: u16 = 0x9901;
+    const AES_BYTES: usize = 7;
     const UNICODE_PATH: u16 = 0x7075;
     /// Version and checksum in front of the Unicode name.
     const UNICODE_HEAD: usize = 5;
@@ -164,6 +183,7 @@ impl Extra {
                     *left -= taken as u16;
                     let keep = match *id {
                         Extra::ZIP64 => Extra::ZIP64_BYTES_MAX,
+                        Extra::AES => Extra::AES_BYTES,
                         Extra::UNICODE_PATH => Extra::UNICODE_HEAD + name_bytes_max,
                         _ => 0,
                     };
@@ -189,6 +209,9 @@ impl Extra {
             self.field = Field::default();
             match id {
                 Extra::ZIP64 => self.zip64 = kept,
+                Extra::AES if kept.len() == Extra::AES_BYTES => {
+                    self.aes = Some(AesExtra { version: le16(&kept, 0), strength: kept[4], method: le16(&kept, 5) });
+                }
                 Extra::UNICODE_PATH if kept.len() > Extra::UNICODE_HEAD => {
                     let name = kept[Extra::UNICODE_HEAD..].to_vec();
                     self.unicode = Some((le32(&kept, 1), name));

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use stream::{Event, FileType, Finding, Fuel, Limits, Note, Object, Spool, Stage, Window};
+use unpack::Passwords;
 
 /// An object and what was found in it.
 pub struct Node {
@@ -19,9 +20,19 @@ pub struct Node {
 /// The most bytes that are kept of one object.
 pub const CONTENT_BYTES_MAX: usize = 64 << 20;
 
+/// The candidates that open the encrypted seeds, and one that does not.
+pub fn passwords() -> Passwords {
+    Passwords::new(["wrong", "sluice"].map(|word| word.as_bytes().into()), &Limits::default())
+}
+
 impl Node {
     /// Opens `content` and what is in it, `depth` layers deep.
     pub fn open(object: Object, content: Vec<u8>, depth: u32) -> Node {
+        Node::open_with(object, content, depth, &passwords())
+    }
+
+    /// As [`Node::open`], with these passwords.
+    pub fn open_with(object: Object, content: Vec<u8>, depth: u32, passwords: &Passwords) -> Node {
         let head = &content[..content.len().min(unpack::HEAD_BYTES)];
         let head = &content[..content.len().min(unpack::head_bytes(head))];
         let mut node = Node {
@@ -33,29 +44,30 @@ impl Node {
             too_deep: depth == 0,
         };
         if depth > 0 {
-            node.read(depth);
+            node.read(depth, passwords);
         }
         node
     }
 
-    fn read(&mut self, depth: u32) {
+    fn read(&mut self, depth: u32, passwords: &Passwords) {
         let limits = Limits::default();
         let declared = self.object.media_type.as_deref().and_then(|media| unpack::part_opener(media, &limits));
         let head = &self.content[..self.content.len().min(unpack::HEAD_BYTES)];
-        let second = unpack::recognise_second(head, self.file_type).and_then(|second| unpack::opener(second, &limits));
-        let first = declared.or_else(|| unpack::opener(self.file_type, &limits));
+        let second = unpack::recognise_second(head, self.file_type)
+            .and_then(|second| unpack::keyed_opener(second, &limits, passwords));
+        let first = declared.or_else(|| unpack::keyed_opener(self.file_type, &limits, passwords));
         let named = self.object.name.as_deref();
         let named = named.and_then(|name| unpack::named_opener(name, self.file_type, &limits));
         let mailbox = unpack::mailbox_opener(head);
-        let searcher = unpack::searcher(self.file_type, &limits);
+        let searcher = unpack::searcher(self.file_type, &limits, passwords);
         let watcher = unpack::image_watcher(self.file_type, &limits);
         for stage in [first, second, named, mailbox, searcher, watcher].into_iter().flatten() {
-            self.read_by(stage, 0, depth);
+            self.read_by(stage, 0, depth, passwords);
         }
     }
 
     /// Reads the content from `start` on, and every second reading of it.
-    fn read_by(&mut self, mut stage: Box<dyn Stage>, start: usize, depth: u32) {
+    fn read_by(&mut self, mut stage: Box<dyn Stage>, start: usize, depth: u32, passwords: &Passwords) {
         let mut output = Window::with_capacity(8192);
         let mut spool = Spool::default();
         let mut at = start;
@@ -79,13 +91,13 @@ impl Node {
                 Event::Open(object) => open = Some((object, Vec::new())),
                 Event::Close => {
                     let (object, content) = open.take().expect("a close has its open");
-                    self.children.push(Node::open(object, content, depth - 1));
+                    self.children.push(Node::open_with(object, content, depth - 1, passwords));
                 }
                 Event::Note(Note::Finding(finding)) => self.findings.push(finding),
                 Event::Note(Note::Fork(finding)) => {
                     self.findings.push(finding);
                     if let Some(second) = stage.alternative() {
-                        self.read_by(second, at, depth);
+                        self.read_by(second, at, depth, passwords);
                     }
                 }
                 Event::Keep(range) => assert!(spool.ask(range, (at - start) as u64), "ranges are asked for in order"),

@@ -1,0 +1,393 @@
+//! Encrypted Office documents (MS-OFFCRYPTO): how they say that they are, and the keys that passwords make.
+//!
+//! Read: agile and standard encryption of packages (OOXML), RC4 of workbooks, with the two ways of making its key. Excel and
+//! PowerPoint open a document without asking where its password is [`DEFAULT_PASSWORD`], which is why such documents are
+//! sent. Left out: extensible encryption, keys of certificates, XOR obfuscation, RC4 in Word and PowerPoint documents.
+//!
+//! Each way has a verifier that tells whether a password is right.
+
+use md5::Md5;
+use sha1::Sha1;
+use sha2::{Digest, Sha256, Sha384, Sha512};
+
+use crate::block_cipher::{Aes, BLOCK, Cbc};
+use crate::codec::{le16, le32};
+use crate::keys::Derivation;
+use crate::password::utf16;
+use crate::pdf::cipher::Rc4;
+
+/// What Excel tries first.
+pub(super) const DEFAULT_PASSWORD: &[u8] = b"VelvetSweatshop";
+
+/// How a document is encrypted.
+#[derive(Clone, PartialEq)]
+pub(super) enum Scheme {
+    Agile(Box<Agile>),
+    Standard(Standard),
+    /// RC4 with a key of 40 bits made with MD5.
+    Rc4(Verifier<16>),
+    /// RC4 with a key made with SHA-1.
+    Rc4Api(Standard),
+}
+
+/// MS-OFFCRYPTO 2.3.4.10.
+#[derive(Clone, PartialEq)]
+pub(super) struct Agile {
+    /// Of the package.
+    data_hash: Hash,
+    data_salt: Vec<u8>,
+    /// Of the key.
+    hash: Hash,
+    key_bytes: usize,
+    spins: u32,
+    salt: Vec<u8>,
+    verifier: Vec<u8>,
+    verifier_hash: Vec<u8>,
+    key: Vec<u8>,
+}
+
+/// MS-OFFCRYPTO 2.3.3.
+#[derive(Clone, PartialEq)]
+pub(super) struct Standard {
+    key_bytes: usize,
+    verifier: Verifier<32>,
+}
+
+/// What tells the right password; its hash takes `N` bytes.
+#[derive(Clone, PartialEq)]
+pub(super) struct Verifier<const N: usize> {
+    salt: [u8; 16],
+    encrypted: [u8; 16],
+    hash: [u8; N],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hash {
+    Sha1,
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+/// What decrypts a document.
+#[derive(Clone)]
+pub(super) enum Key {
+    /// Segments of a package, each with a vector of its own.
+    Agile {
+        aes: Aes,
+        hash: Hash,
+        salt: Vec<u8>,
+    },
+    /// Blocks of a package.
+    Standard(Aes),
+    /// Blocks of a workbook, each with a key of its own.
+    Rc4([u8; 5]),
+    Rc4Api {
+        hash: [u8; 20],
+        key_bytes: usize,
+    },
+}
+
+impl Scheme {
+    /// What an `EncryptionInfo` stream says.
+    pub fn package(info: &[u8]) -> Option<Scheme> {
+        match (le16(info, 0), le16(info, 2)) {
+            (4, 4) => {
+                Agile::read(std::str::from_utf8(info.get(8..)?).ok()?).map(|agile| Scheme::Agile(Box::new(agile)))
+            }
+            (2..=4, 2) => Standard::read(info.get(8..)?).map(Scheme::Standard),
+            _ => None,
+        }
+    }
+
+    /// What a `FilePass` record says (MS-XLS 2.4.117).
+    pub fn workbook(file_pass: &[u8]) -> Option<Scheme> {
+        const RC4: u16 = 1;
+        if le16(file_pass, 0) != RC4 {
+            return None;
+        }
+        match (le16(file_pass, 2), le16(file_pass, 4)) {
+            (1, 1) => Some(Scheme::Rc4(Verifier::read(file_pass.get(6..)?, 16 + 16)?)),
+            (2..=4, 2) => Standard::read(file_pass.get(10..)?).map(Scheme::Rc4Api),
+            _ => None,
+        }
+    }
+}
+
+impl Agile {
+    fn read(xml: &str) -> Option<Agile> {
+        let data = element(xml, "keyData ")?;
+        let key = element(xml, "encryptedKey ")?;
+        let number = |element: &str, name| attribute(element, name)?.parse::<u32>().ok();
+        if attribute(data, "cipherChaining")? != "ChainingModeCBC" || attribute(key, "cipherAlgorithm")? != "AES" {
+            return None;
+        }
+        Some(Agile {
+            data_hash: Hash::named(attribute(data, "hashAlgorithm")?)?,
+            data_salt: base64(attribute(data, "saltValue")?),
+            hash: Hash::named(attribute(key, "hashAlgorithm")?)?,
+            key_bytes: number(key, "keyBits")? as usize / 8,
+            spins: number(key, "spinCount")?,
+            salt: base64(attribute(key, "saltValue")?),
+            verifier: base64(attribute(key, "encryptedVerifierHashInput")?),
+            verifier_hash: base64(attribute(key, "encryptedVerifierHashValue")?),
+            key: base64(attribute(key, "encryptedKeyValue")?),
+        })
+    }
+
+    fn key(&self, password: &[u8]) -> Option<Key> {
+        const INPUT: [u8; 8] = [0xfe, 0xa7, 0xd2, 0x76, 0x3b, 0x4b, 0x9e, 0x79];
+        const VALUE: [u8; 8] = [0xd7, 0xaa, 0x0f, 0x6d, 0x30, 0x61, 0x34, 0x4e];
+        const KEY: [u8; 8] = [0x14, 0x6e, 0x0b, 0xe7, 0xab, 0xac, 0xd0, 0xd6];
+        let digest = self.hash.spin(&self.salt, password, self.spins);
+        let decrypt = |purpose: [u8; 8], data: &[u8]| {
+            let mut key = self.hash.of(&[&digest, &purpose]);
+            key.resize(self.key_bytes, 0x36);
+            let mut data = data.to_vec();
+            Cbc::new(Aes::new(&key)?, vector(&self.salt)).decrypt(&mut data);
+            Some(data)
+        };
+        let right = self.hash.of(&[&decrypt(INPUT, &self.verifier)?]);
+        let told = decrypt(VALUE, &self.verifier_hash)?;
+        if told.get(..right.len())? != right {
+            return None;
+        }
+        let key = decrypt(KEY, &self.key)?;
+        let aes = Aes::new(key.get(..self.key_bytes)?)?;
+        Some(Key::Agile { aes, hash: self.data_hash, salt: self.data_salt.clone() })
+    }
+}
+
+impl Standard {
+    /// The header and the verifier behind it.
+    fn read(bytes: &[u8]) -> Option<Standard> {
+        const RC4_BITS: u32 = 40;
+        let header_bytes = le32(bytes, 0) as usize;
+        let (header, verifier) = bytes.get(4..)?.split_at_checked(header_bytes)?;
+        let bits = match le32(header, 16) {
+            0 => RC4_BITS,
+            bits => bits,
+        };
+        const SALT_LENGTH: usize = 4;
+        let verifier = Verifier::read(verifier.get(SALT_LENGTH..)?, 16 + 16 + 4)?;
+        Some(Standard { key_bytes: bits as usize / 8, verifier })
+    }
+
+    /// MS-OFFCRYPTO 2.3.4.7 and 2.3.4.9.
+    fn aes(&self, password: &[u8]) -> Option<Key> {
+        const SPINS: u32 = 50_000;
+        let digest = Hash::Sha1.spin(&self.verifier.salt, password, SPINS);
+        let digest = Hash::Sha1.of(&[&digest, &[0; 4]]);
+        let half = |pad: u8| {
+            let mut block = [pad; 64];
+            block.iter_mut().zip(&digest).for_each(|(to, byte)| *to ^= byte);
+            Hash::Sha1.of(&[&block])
+        };
+        let key = [half(0x36), half(0x5c)].concat();
+        let aes = Aes::new(key.get(..self.key_bytes)?)?;
+        let right = Hash::Sha1.of(&[&aes.decrypt(self.verifier.encrypted)]);
+        let told = aes.decrypt(*self.verifier.hash.first_chunk()?);
+        (right.starts_with(&told)).then_some(Key::Standard(aes))
+    }
+
+    /// MS-OFFCRYPTO 2.3.5.2 and 2.3.5.6.
+    fn rc4(&self, password: &[u8]) -> Option<Key> {
+        let hash = Sha1::new().chain_update(self.verifier.salt).chain_update(password).finalize().into();
+        let key = Key::Rc4Api { hash, key_bytes: self.key_bytes };
+        let mut stream = key.block(0)?;
+        let (mut verifier, mut told) = (self.verifier.encrypted, self.verifier.hash);
+        stream.apply(&mut verifier);
+        stream.apply(&mut told);
+        (Hash::Sha1.of(&[&verifier]) == told[..20]).then_some(key)
+    }
+}
+
+impl<const N: usize> Verifier<N> {
+    /// Salt and verifier, and at `hash_at` the verifier's hash, which may be shorter.
+    fn read(bytes: &[u8], hash_at: usize) -> Option<Verifier<N>> {
+        let hash = bytes.get(hash_at..)?;
+        let mut whole = [0; N];
+        let length = hash.len().min(N);
+        whole[..length].copy_from_slice(&hash[..length]);
+        Some(Verifier { salt: *bytes.first_chunk()?, encrypted: *bytes.get(16..)?.first_chunk()?, hash: whole })
+    }
+}
+
+impl Verifier<16> {
+    /// MS-OFFCRYPTO 2.3.6.2 and 2.3.6.4.
+    fn rc4(&self, password: &[u8]) -> Option<Key> {
+        let start = Md5::digest(password);
+        let once = [&start[..5], &self.salt].concat();
+        let digest = Md5::digest(once.repeat(16));
+        let key = Key::Rc4(*digest.first_chunk()?);
+        let mut stream = key.block(0)?;
+        let (mut verifier, mut told) = (self.encrypted, self.hash);
+        stream.apply(&mut verifier);
+        stream.apply(&mut told);
+        (Md5::digest(verifier)[..] == told).then_some(key)
+    }
+}
+
+impl Derivation for Scheme {
+    type Key = Key;
+
+    fn cost(&self, password_bytes: usize) -> u64 {
+        const ROUND: u64 = 128;
+        match self {
+            Scheme::Agile(agile) => u64::from(agile.spins) * ROUND,
+            Scheme::Standard(_) => 50_000 * ROUND / 2,
+            Scheme::Rc4(_) | Scheme::Rc4Api(_) => 1024 + password_bytes as u64,
+        }
+    }
+
+    fn key(&self, password: &[u8]) -> Option<Key> {
+        let password = utf16(password);
+        match self {
+            Scheme::Agile(agile) => agile.key(&password),
+            Scheme::Standard(standard) => standard.aes(&password),
+            Scheme::Rc4(verifier) => verifier.rc4(&password),
+            Scheme::Rc4Api(standard) => standard.rc4(&password),
+        }
+    }
+}
+
+impl Key {
+    /// Whether it is that of a package.
+    pub const fn is_of_package(&self) -> bool {
+        matches!(self, Key::Agile { .. } | Key::Standard(_))
+    }
+
+    /// Decrypts a segment of a package: whole blocks.
+    pub fn decrypt_segment(&self, number: u32, data: &mut [u8]) {
+        match self {
+            Key::Agile { aes, hash, salt } => {
+                let start = vector(&hash.of(&[salt, &number.to_le_bytes()]));
+                Cbc::new(aes.clone(), start).decrypt(data);
+            }
+            Key::Standard(aes) => {
+                data.as_chunks_mut::<BLOCK>().0.iter_mut().for_each(|block| *block = aes.decrypt(*block));
+            }
+            Key::Rc4(_) | Key::Rc4Api { .. } => {}
+        }
+    }
+
+    /// The key stream of a block of a workbook.
+    pub fn block(&self, number: u32) -> Option<Rc4> {
+        let number = number.to_le_bytes();
+        match self {
+            Key::Rc4(key) => Some(Rc4::new(&Md5::new().chain_update(key).chain_update(number).finalize())),
+            Key::Rc4Api { hash, key_bytes } => {
+                const BYTES_40_BITS: usize = 5;
+                let digest = Hash::Sha1.of(&[hash, &number]);
+                let mut key = digest.get(..*key_bytes)?.to_vec();
+                if key.len() == BYTES_40_BITS {
+                    key.resize(16, 0);
+                }
+                (!key.is_empty()).then(|| Rc4::new(&key))
+            }
+            Key::Agile { .. } | Key::Standard(_) => None,
+        }
+    }
+}
+
+impl Hash {
+    fn named(name: &str) -> Option<Hash> {
+        Some(match name {
+            "SHA1" | "SHA-1" => Hash::Sha1,
+            "SHA256" | "SHA-256" => Hash::Sha256,
+            "SHA384" | "SHA-384" => Hash::Sha384,
+            "SHA512" | "SHA-512" => Hash::Sha512,
+            _ => return None,
+        })
+    }
+
+    /// The hash of all these behind each other.
+    fn of(self, parts: &[&[u8]]) -> Vec<u8> {
+        fn digest<D: Digest>(parts: &[&[u8]]) -> Vec<u8> {
+            parts.iter().fold(D::new(), |hash, part| hash.chain_update(part)).finalize().to_vec()
+        }
+        match self {
+            Hash::Sha1 => digest::<Sha1>(parts),
+            Hash::Sha256 => digest::<Sha256>(parts),
+            Hash::Sha384 => digest::<Sha384>(parts),
+            Hash::Sha512 => digest::<Sha512>(parts),
+        }
+    }
+
+    /// The hash of salt and password, hashed so many times more.
+    fn spin(self, salt: &[u8], password: &[u8], spins: u32) -> Vec<u8> {
+        (0..spins).fold(self.of(&[salt, password]), |digest, number| self.of(&[&number.to_le_bytes(), &digest]))
+    }
+}
+
+/// The first bytes as an initialisation vector; 0x36 stands for missing ones.
+fn vector(bytes: &[u8]) -> [u8; BLOCK] {
+    std::array::from_fn(|index| bytes.get(index).copied().unwrap_or(0x36))
+}
+
+/// The attributes of the first element with this name.
+fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
+    let rest = &xml[xml.find(name)? + name.len() - 1..];
+    rest.split('>').next()
+}
+
+fn attribute<'a>(element: &'a str, name: &str) -> Option<&'a str> {
+    let mut rest = element;
+    loop {
+        let at = rest.find(name)?;
+        let (before, behind) = (&rest[..at], &rest[at + name.len()..]);
+        if before.ends_with([' ', '\t', '\r', '\n'])
+            && let Some(value) = behind.strip_prefix("=\"")
+        {
+            return value.split('"').next();
+        }
+        rest = behind;
+    }
+}
+
+/// Base64 up to its padding, other characters passed over.
+fn base64(text: &str) -> Vec<u8> {
+    let sextets = text.bytes().filter_map(|byte| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    });
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0u32, 0);
+    for sextet in sextets {
+        bits = bits << 6 | u32::from(sextet);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_are_found_by_their_whole_name() {
+        let xml = "<a:encryptedKey hashSize=\"64\" xspinCount=\"1\" spinCount=\"7\"/>";
+        let element = element(xml, "encryptedKey ").expect("it is there");
+        assert_eq!(attribute(element, "spinCount"), Some("7"));
+        assert_eq!(attribute(element, "spin"), None);
+        assert_eq!(base64("SGVsbG8="), b"Hello");
+    }
+
+    #[test]
+    fn what_is_too_short_is_no_encryption() {
+        for length in 0..80 {
+            assert!(Scheme::package(&[4; 80][..length]).is_none());
+            let mut standard = vec![0; length];
+            standard.iter_mut().zip([3, 0, 2, 0]).for_each(|(to, byte)| *to = byte);
+            let _ = Scheme::package(&standard);
+            let _ = Scheme::workbook(&standard);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The public archives that are encrypted, opened with their passwords: what comes out agrees with its checksums.
+
+mod driver;
+
+use std::path::Path;
+
+use driver::Node;
+use stream::Limits;
+use unpack::Passwords;
+
+/// The passwords of all of them, and one of none.
+const PASSWORDS: [&str; 5] = ["nobody's", "password", "12345678", "foo", "foofoofoo"];
+
+/// Each, with how many members have content.
+const ARCHIVES: &[(&str, usize)] = &[
+    ("libarchive/libarchive/test/test_read_format_zip_traditional_encryption_data.zip", 2),
+    ("libarchive/unzip/test/test_encrypted.zip", 1),
+    ("libzip/regress/data/encrypt-aes192.zip", 2),
+    ("libzip/regress/data/encrypt-aes256.zip", 2),
+    ("libzip/regress/data/encrypt_plus_extra.zip", 2),
+    ("libarchive/libarchive/test/test_read_format_7zip_encryption.7z", 1),
+    ("libarchive/libarchive/test/test_read_format_7zip_encryption_partially.7z", 2),
+    ("commons-compress/bla.encrypted.7z", 2),
+    ("libarchive/libarchive/test/test_read_format_rar_encryption_data.rar", 2),
+    ("libarchive/libarchive/test/test_read_format_rar_encryption_partially.rar", 2),
+    ("libarchive/libarchive/test/test_read_format_rar_encryption_header.rar", 2),
+    ("libarchive/libarchive/test/test_read_format_rar4_solid_encrypted_filenames.rar", 4),
+    ("rarfile/rar5-psw-blake.rar", 3),
+];
+
+#[test]
+fn public_archives_open_with_their_passwords() {
+    let Some(folder) = std::env::var_os("SLUICE_DATA").map(|data| Path::new(&data).join("archives")) else {
+        return;
+    };
+    if !folder.is_dir() {
+        return;
+    }
+
+    let mut wrong = 0;
+    for (name, members) in ARCHIVES {
+        let bytes = std::fs::read(folder.join(name)).expect("it is there");
+        let passwords = words(PASSWORDS);
+        let root = Node::open_with(Default::default(), bytes, 1, &passwords);
+        let findings: Vec<_> = root.findings.iter().map(|finding| &*finding.name).collect();
+        let with_content = root.children.iter().filter(|child| !child.content.is_empty()).count();
+        if !findings.is_empty() || with_content != *members {
+            let names: Vec<_> = root.children.iter().map(|child| child.object.name.as_deref()).collect();
+            eprintln!("{name}: {findings:?} {with_content} {names:?}");
+            wrong += 1;
+        }
+    }
+    assert_eq!(wrong, 0, "archives that differ");
+}
+
+/// Made by openpyxl, encrypted by msoffcrypto-tool (agile) and by hand (standard, RC4): what comes out has its name.
+#[test]
+fn office_documents_open_with_the_default_password_and_others() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encrypted");
+    let plain = std::fs::read(folder.join("plain.xlsx")).expect("it is there");
+    for (name, word) in [("agile-default.xlsx", "none"), ("standard.xlsx", "none"), ("agile-other.xlsx", "sluice")] {
+        let root = open(&folder.join(name), word);
+        let package = root.children.iter().find(|child| child.object.name.as_deref() == Some("decrypted package"));
+        assert!(package.is_some_and(|package| package.content == plain), "{name}");
+        assert_eq!(encrypted(&root), 0, "{name}");
+    }
+    assert_eq!(encrypted(&open(&folder.join("agile-other.xlsx"), "none")), 1);
+    for name in ["rc4.xls", "rc4-api.xls"] {
+        let seed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/unpack_ole2").join(name);
+        let seed = std::fs::read(seed).expect("it is there")[1..].to_vec();
+        let root = Node::open_with(Default::default(), seed, 1, &words(["none"]));
+        let book = root.children.iter().find(|child| child.object.name.as_deref() == Some("decrypted workbook"));
+        let found = book.is_some_and(|book| book.content.windows(11).any(|window| window == b"sluice test"));
+        assert!(found, "{name}");
+        assert_eq!(encrypted(&root), 0, "{name}");
+    }
+}
+
+fn words<const N: usize>(words: [&str; N]) -> Passwords {
+    Passwords::new(words.map(|word| word.as_bytes().into()), &Limits::default())
+}
+
+fn open(path: &Path, word: &str) -> Node {
+    Node::open_with(Default::default(), std::fs::read(path).expect("it is there"), 1, &words([word]))
+}
+
+fn encrypted(node: &Node) -> usize {
+    node.findings.iter().filter(|finding| finding.class == stream::Class::Encrypted).count()
+}
