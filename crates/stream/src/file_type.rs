@@ -91,8 +91,6 @@ file_types! {
     Compress "compress",
     /// What MS-DOS's COMPRESS made: SZDD or KWAJ.
     Szdd "szdd",
-    /// A brotli stream.
-    Brotli "brotli",
     /// A snappy stream in the framing format.
     Snappy "snappy",
     /// An lzop file.

@@ -78,7 +78,7 @@ impl Alz {
             (false, 0) => (Content::Raw(packed), Check::crc32(le32(head, FIXED + 2))),
             (false, 2) => {
                 self.deflate = Some(Deflate::new(DATA.name, TRUNCATED));
-                (Content::Packed { packed: Some(packed), size: Some(size) }, Check::crc32(le32(head, FIXED + 2)))
+                (Content::Packed { packed: Some(packed), size: None }, Check::crc32(le32(head, FIXED + 2)))
             }
             (is_encrypted, _) => {
                 faults.push(if is_encrypted { ENCRYPTED } else { METHOD });

@@ -6,7 +6,7 @@
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, SliceWrapper, StandardAlloc};
 use stream::{Class, Limits};
 
-use crate::codec::{Decoder, Fault, Progress, Told};
+use crate::codec::{Collected, Decoder, Fault, Progress, Told};
 use crate::formats::{Format, Reads};
 
 /// What is read of it.
@@ -28,9 +28,15 @@ const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Brotli.
 const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.Brotli");
 const CODEC: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Codec");
 
+/// The library sees blocks of this length, however the input is cut: where it finds a fault depends on what it sees.
+const BLOCK_BYTES: usize = 1024;
+
 /// A decoder of one stream.
 pub(crate) struct Brotli {
     window_bytes_max: usize,
+    block: Collected<BLOCK_BYTES>,
+    /// How much of the block has been decoded; `None` while it is being collected.
+    fed: Option<usize>,
     state: State,
 }
 
@@ -46,7 +52,12 @@ enum State {
 
 impl Brotli {
     pub const fn new(limits: &Limits) -> Brotli {
-        Brotli { window_bytes_max: limits.codec_bytes_max as usize, state: State::Start }
+        Brotli {
+            window_bytes_max: limits.codec_bytes_max as usize,
+            block: Collected::new(),
+            fed: None,
+            state: State::Start,
+        }
     }
 }
 
@@ -76,20 +87,28 @@ impl Brotli {
     }
 
     fn read(&mut self, mut state: Box<Inner>, input: &[u8], output: &mut [u8]) -> Progress {
-        let (mut input_left, mut taken) = (input.len(), 0);
+        let mut taken = 0;
+        if self.fed.is_none() {
+            taken = self.block.fill(input, BLOCK_BYTES);
+            if self.block.len() < BLOCK_BYTES && !input.is_empty() {
+                self.state = State::Reading(state);
+                return Progress::took(taken);
+            }
+        }
+        let fed = self.fed.unwrap_or(0);
+        let piece = &self.block.bytes()[fed..];
+        let (mut left, mut used) = (piece.len(), 0);
         let (mut room, mut wrote, mut total) = (output.len(), 0, 0);
-        let result = BrotliDecompressStream(
-            &mut input_left,
-            &mut taken,
-            input,
-            &mut room,
-            &mut wrote,
-            output,
-            &mut total,
-            &mut state,
-        );
+        let result =
+            BrotliDecompressStream(&mut left, &mut used, piece, &mut room, &mut wrote, output, &mut total, &mut state);
+        self.fed = Some(fed + used);
         let mut told = Told::Nothing;
         self.state = match result {
+            BrotliResult::NeedsMoreInput if room > 0 => {
+                self.block.clear();
+                self.fed = None;
+                State::Reading(state)
+            }
             BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => State::Reading(state),
             BrotliResult::ResultFailure if wrote == 0 => return self.rest(state, taken, output),
             BrotliResult::ResultFailure => State::Broken(state),
@@ -115,13 +134,25 @@ impl Brotli {
     }
 }
 
-impl Decoder for Brotli {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+impl Brotli {
+    fn turn(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Start => self.start(input),
             State::Reading(state) => self.read(state, input, output),
             State::Broken(state) => self.rest(state, 0, output),
             State::Over => Progress::tells(0, Told::Over),
+        }
+    }
+}
+
+impl Decoder for Brotli {
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        loop {
+            // A block that made nothing makes room for the next one.
+            let progress = self.turn(input, output);
+            if progress != Progress::took(0) || input.is_empty() {
+                return progress;
+            }
         }
     }
 
@@ -130,6 +161,10 @@ impl Decoder for Brotli {
             State::Over => None,
             _ => Some(TRUNCATED),
         }
+    }
+
+    fn surplus(&self) -> &[u8] {
+        &self.block.bytes()[self.fed.unwrap_or(self.block.len())..]
     }
 }
 

@@ -124,7 +124,6 @@ pub fn keyed_opener(file_type: FileType, limits: &Limits, passwords: &Passwords)
         FileType::Compress => Box::new(Compressed::new(lzw::Compress::new())),
         FileType::Zstd => Box::new(Compressed::new(zstd::Zstd::new(limits))),
         FileType::Lz4 => Box::new(Compressed::new(lz4::Lz4::new())),
-        FileType::Brotli => Box::new(Compressed::new(brotli::Brotli::new(limits))),
         FileType::Snappy => Box::new(Compressed::new(snappy::Snappy::new())),
         FileType::Lzop => Box::new(Compressed::new(lzop::Lzop::new(limits))),
         FileType::Szdd => Box::new(Compressed::new(szdd::Szdd::new())),
@@ -172,17 +171,15 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 /// the objects of a document, in the header of a compressed stream, in its compressed bytes, in a cabinet's reserved areas.
 pub fn searcher(file_type: FileType, limits: &Limits, passwords: &Passwords) -> Option<Box<dyn Stage>> {
     use FileType::{
-        Bzip2, Chm, Cms, Compress, FlashPacked, Gzip, Html, Lnk, Lz4, Lzip, Lzma, Lzop, Ole2, OneNote, Pdf, Rtf,
-        Snappy, Szdd, Text, Tnef, Xml, Xz, Zlib, Zstd,
+        Alz, Arj, Bzip2, Cab, Chm, Cms, Compress, FlashPacked, Gzip, Html, Lha, Lnk, Lz4, Lzip, Lzma, Lzop, Ole2,
+        OneNote, Pdf, Rar, Rtf, SevenZip, Snappy, Szdd, Text, Tnef, Xar, Xml, Xz, Zlib, Zstd,
     };
     let is_stream = matches!(
         file_type,
         Gzip | Zlib | FlashPacked | Bzip2 | Xz | Lzma | Lzip | Zstd | Szdd | Compress | Lz4 | Snappy | Lzop
     );
     let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text | Lnk | Chm);
-    let is_searched = is_stream
-        || is_document
-        || matches!(file_type, FileType::Cab | FileType::Arj | FileType::Rar | FileType::SevenZip | FileType::Lha);
+    let is_searched = is_stream || is_document || matches!(file_type, Cab | Arj | Rar | SevenZip | Lha | Alz | Xar);
     is_searched.then(|| Box::new(zip::Zip::searching(limits, passwords)) as Box<dyn Stage>)
 }
 

@@ -7,7 +7,7 @@
 
 use crate::name;
 
-/// A member with content.
+/// A member; one without content has no place.
 pub(super) struct Entry {
     pub name: Box<str>,
     pub offset: u64,
@@ -24,6 +24,8 @@ const DEPTH_MAX: usize = 64;
 struct File {
     path: Box<str>,
     data: Option<Data>,
+    /// Not a folder or a link.
+    is_plain: bool,
     /// Within the element of its data.
     in_data: bool,
 }
@@ -52,7 +54,8 @@ pub(super) fn read(xml: &[u8], max: usize, name_bytes_max: usize) -> Vec<Entry> 
             }
             (true, "file") if deeper > 0 => deeper -= 1,
             (true, "file") => {
-                if let Some(File { path, data: Some(data), .. }) = files.pop() {
+                let Some(File { path, data, is_plain, .. }) = files.pop() else { continue };
+                if let Some(data) = data.or(is_plain.then(Data::default)) {
                     let Data { offset, length, size, encoding } = data;
                     entries.push(Entry { name: path, offset, length, size, encoding });
                     if entries.len() > max {
@@ -77,6 +80,7 @@ impl File {
                 let parent = if self.path.is_empty() { String::new() } else { format!("{}/", self.path) };
                 self.path = name::cut(&format!("{parent}{}", unescaped(text)), name_bytes_max);
             }
+            "type" if !is_end && !self.in_data => self.is_plain = text.trim() == "file",
             "data" => {
                 self.in_data = !is_end && !tag.ends_with('/');
                 self.data.get_or_insert_default();
@@ -123,9 +127,10 @@ mod tests {
     fn files_within_folders_have_paths() {
         let xml = b"<xar><toc><file id=\"1\"><name>a &amp; b</name><type>directory</type><file id='2'><data>\
                     <length>5</length><offset>20</offset><size>9</size><encoding style=\"application/x-gzip\"/></data>\
-                    <name>c.txt</name></file></file></toc></xar>";
+                    <name>c.txt</name></file><file><name>e</name><type>file</type></file></file></toc></xar>";
         let entries = read(xml, 10, 100);
-        assert_eq!(entries.len(), 1);
+        assert_eq!(entries.len(), 2);
+        assert_eq!((&*entries[1].name, entries[1].length), ("a & b/e", 0));
         let Entry { name, offset, length, size, encoding } = &entries[0];
         assert_eq!((&**name, *offset, *length, *size), ("a & b/c.txt", 20, 5, Some(9)));
         assert_eq!(&**encoding, "application/x-gzip");
