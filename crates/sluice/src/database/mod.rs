@@ -7,14 +7,15 @@
 
 pub mod bar;
 mod cache;
+mod changes;
 mod compile;
+mod files;
 mod map;
 mod source;
 pub mod worker;
 
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,15 +23,15 @@ use scan::{Builder, Database};
 
 use self::bar::Bar;
 use self::cache::{Base, Place};
+use self::changes::Changes;
 use self::compile::{Done, Progress};
-use self::source::{Reading, Source};
+pub use self::files::files;
+use self::source::{Reading, Source, known};
 use crate::Failure;
 use crate::cli::DatabaseArgs;
 
 /// Sets of fewer bytes are compiled at every start unless a folder is named: it takes no longer than a blink.
 const WORTHWHILE_BYTES: u64 = 4 << 20;
-/// So many bytes of changed files are compiled at once; beyond that the whole is.
-const OVERLAY_BYTES_MAX: u64 = 4 << 20;
 
 /// Which signatures are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -246,59 +247,6 @@ fn compiled(files: &[PathBuf]) -> Result<(Database, Vec<Source>), Failure> {
     Ok((base.database, base.note.sources))
 }
 
-/// What has become of files since they were compiled.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Changes<'a> {
-    /// Of these nothing is told any more, as far as the large database has it.
-    replaced: Vec<&'a str>,
-    /// These are to be compiled.
-    added: Vec<PathBuf>,
-    /// Whether that is not all.
-    is_due: bool,
-}
-
-impl<'a> Changes<'a> {
-    fn between(sources: &'a [Source], files: &[PathBuf]) -> Changes<'a> {
-        let mut changes = Changes::default();
-        let mut left = OVERLAY_BYTES_MAX;
-        for source in sources.iter().filter(|source| !files.iter().any(|file| file == Path::new(&source.path))) {
-            changes.is_due |= is_ignore_list(Path::new(&source.path));
-            changes.replaced.push(&source.path);
-        }
-        for file in files {
-            let source = known(sources, file);
-            if source.is_some_and(Source::is_current) {
-                continue;
-            }
-            let bytes = std::fs::metadata(file).map_or(0, |facts| facts.len());
-            if bytes > left {
-                changes.is_due = true;
-                continue;
-            }
-            left -= bytes;
-            // Names that are not ignored any more only come back with the whole.
-            changes.is_due |= is_ignore_list(file);
-            changes.replaced.extend(source.map(|source| &*source.path));
-            changes.added.push(file.clone());
-        }
-        if !changes.added.is_empty() {
-            // These speak of all files, so of those to be compiled, too; and they come first.
-            let added = std::mem::take(&mut changes.added);
-            let lists = files.iter().filter(|file| is_ignore_list(file) && !added.contains(file));
-            changes.added = lists.chain(&added).cloned().collect();
-        }
-        changes
-    }
-}
-
-fn known<'s>(sources: &'s [Source], file: &Path) -> Option<&'s Source> {
-    sources.iter().find(|source| Path::new(&source.path) == file)
-}
-
-fn is_ignore_list(file: &Path) -> bool {
-    file.extension().is_some_and(|ending| ending == "ign" || ending == "ign2")
-}
-
 /// The folder of compiled signatures that somebody has named; `none` is none.
 pub fn named_cache(name: &Path) -> Option<PathBuf> {
     (name != Path::new("none")).then(|| name.to_owned())
@@ -316,55 +264,4 @@ pub fn service_cache() -> Option<PathBuf> {
     let folders = std::env::var("CACHE_DIRECTORY").ok()?;
     // More than one are named with colons between them.
     folders.split(':').next().filter(|first| !first.is_empty()).map(PathBuf::from)
-}
-
-/// The files at `paths` in the order in which they are loaded.
-///
-/// # Errors
-/// When a path cannot be read.
-pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
-    for path in paths {
-        collect(path, &mut files)?;
-    }
-    // Lists of names to ignore speak of the files after them.
-    files.sort_by_key(|file| !is_ignore_list(file));
-    Ok(files)
-}
-
-/// A file as it is named, or what a folder holds, in the order of the names. Files that are no databases are passed
-/// over; of a container that is there as published and as updated, the newer is taken.
-fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let facts = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    if !facts.is_dir() {
-        files.push(path.into());
-        return Ok(());
-    }
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))? {
-        let path = entry?.path();
-        if path.is_file() && path.file_name().is_some_and(|name| scan::is_database(&name.to_string_lossy())) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    let older = |path: &PathBuf| {
-        let other = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("cvd") => path.with_extension("cld"),
-            Some("cld") => path.with_extension("cvd"),
-            _ => return false,
-        };
-        found.contains(&other) && (version(path), path) < (version(&other), &other)
-    };
-    let older: Vec<PathBuf> = found.iter().filter(|path| older(path)).cloned().collect();
-    found.retain(|path| !older.contains(path));
-    files.append(&mut found);
-    Ok(())
-}
-
-/// The version of a container, as it says itself.
-fn version(path: &Path) -> Option<u32> {
-    let mut head = Vec::new();
-    std::fs::File::open(path).ok()?.take(512).read_to_end(&mut head).ok()?;
-    scan::container_version(&head)
 }

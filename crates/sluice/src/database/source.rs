@@ -68,6 +68,11 @@ impl Source {
     }
 }
 
+/// What a file was, if it is one of these.
+pub fn known<'s>(sources: &'s [Source], file: &Path) -> Option<&'s Source> {
+    sources.iter().find(|source| Path::new(&source.path) == file)
+}
+
 /// A file being read.
 pub struct Reading {
     file: File,

@@ -1,0 +1,62 @@
+//! Which files are meant by paths.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::Failure;
+
+/// The files at `paths` in the order in which they are loaded.
+///
+/// # Errors
+/// When a path cannot be read.
+pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        collect(path, &mut files)?;
+    }
+    // Lists of names to ignore speak of the files after them.
+    files.sort_by_key(|file| !is_ignore_list(file));
+    Ok(files)
+}
+
+/// A file as it is named, or what a folder holds, in the order of the names. Files that are no databases are passed
+/// over; of a container that is there as published and as updated, the newer is taken.
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let facts = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if !facts.is_dir() {
+        files.push(path.into());
+        return Ok(());
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))? {
+        let path = entry?.path();
+        if path.is_file() && path.file_name().is_some_and(|name| scan::is_database(&name.to_string_lossy())) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    let older = |path: &PathBuf| {
+        let other = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("cvd") => path.with_extension("cld"),
+            Some("cld") => path.with_extension("cvd"),
+            _ => return false,
+        };
+        found.contains(&other) && (version(path), path) < (version(&other), &other)
+    };
+    let older: Vec<PathBuf> = found.iter().filter(|path| older(path)).cloned().collect();
+    found.retain(|path| !older.contains(path));
+    files.append(&mut found);
+    Ok(())
+}
+
+/// The version of a container, as it says itself.
+fn version(path: &Path) -> Option<u32> {
+    let mut head = Vec::new();
+    std::fs::File::open(path).ok()?.take(512).read_to_end(&mut head).ok()?;
+    scan::container_version(&head)
+}
+
+/// Whether a file is a list of names to ignore.
+pub fn is_ignore_list(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ending == "ign" || ending == "ign2")
+}
