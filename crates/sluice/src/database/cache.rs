@@ -96,13 +96,17 @@ impl Place {
         self.folder.join(format!("{}.{ending}", self.name))
     }
 
-    /// What lies there, if it can be used; why not goes to the log.
+    /// What lies there, if it can be used; why not goes to the log, or to who typed the command.
     pub fn find(&self) -> Option<Base> {
         let file = File::open(self.file()).ok()?;
         match Base::open(&file) {
             Ok(base) => Some(base),
             Err(error) => {
-                tracing::warn!(file = %self.file().display(), %error, "a compiled database is not used");
+                let file = self.file();
+                match tracing::enabled!(tracing::Level::WARN) {
+                    true => tracing::warn!(file = %file.display(), %error, "a compiled database is not used"),
+                    false => eprintln!("sluice: {}: {error}; it is compiled anew", file.display()),
+                }
                 None
             }
         }

@@ -23,6 +23,9 @@ use crate::Failure;
 /// The user and the group that a child of root's runs as: nobody.
 const NOBODY: u32 = 65534;
 
+/// The most that a child is listened to.
+const SAID_BYTES_MAX: u64 = 64 << 10;
+
 /// What stands before a file's bytes, or behind them.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Line {
@@ -77,13 +80,13 @@ pub fn compile(files: &[PathBuf], builtin: bool, sink: File, progress: &mut Prog
         command.uid(NOBODY).gid(NOBODY);
     }
     let mut child = command.spawn().map_err(|error| format!("cannot start the compiler: {error}"))?;
-    let (Some(input), Some(mut output)) = (child.stdin.take(), child.stderr.take()) else {
+    let (Some(input), Some(output)) = (child.stdin.take(), child.stderr.take()) else {
         return Err("cannot speak with the compiler".into());
     };
     let mut said = String::new();
     let fed = std::thread::scope(|scope| {
         let feeding = scope.spawn(|| feed(files, builtin, input, progress).map_err(|error| error.to_string()));
-        let heard = output.read_to_string(&mut said);
+        let heard = output.take(SAID_BYTES_MAX).read_to_string(&mut said);
         let fed = feeding.join().unwrap_or_else(|_| Err("the files could not be read".into()));
         heard.map_err(|error| error.to_string()).and(fed)
     });

@@ -79,7 +79,10 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     Manager::watch(beats);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(supervise(args, control, readies))?;
+    let supervised = runtime.block_on(supervise(args, control, readies));
+    // Whatever is being read or compiled is not waited for.
+    runtime.shutdown_background();
+    supervised?;
     for edge in edges {
         if edge.join().is_err() {
             return Err("an event loop failed".into());
