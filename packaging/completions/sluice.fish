@@ -42,8 +42,10 @@ complete -c sluice -n "__fish_sluice_needs_command" -f -a "help" -d 'Print this 
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -l clamd-conf -d 'Take clamd\'s place: addresses, databases and limits from this `clamd.conf`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand serve" -l cache -d 'Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l cache -d 'Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s r -l recursive -d 'Enter folders within folders; `--recursive=no` keeps to the files right in the folders named' -r -f -a "true\t''
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s f -l file-list -d 'Look at the files that this file lists, too, one a line' -r -F
@@ -83,6 +85,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand scan" -l stdout -d 'Print 
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l bell -d 'Ring the bell when something is found'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand explain" -l cache -d 'Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l json -d 'Print one JSON object a line, for each object'
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand check" -l from -d 'Say what holds for a mail from this sender; an empty one is the null sender' -r
@@ -161,16 +164,24 @@ complete -c sluice -n "__fish_sluice_using_subcommand log" -l since -d 'Not befo
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l until -d 'Before this time' -r
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l json -d 'Print the lines as they stand'
 complete -c sluice -n "__fish_sluice_using_subcommand log" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info find test verify help" -l json -d 'Print JSON'
-complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info find test verify help" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info find test verify help" -f -a "info" -d 'Load files and folders, and print the census: how many signatures are looked for and how exactly, and which are not and why'
-complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info find test verify help" -f -a "find" -d 'Print the lines of the signatures whose name has this text in it. Exit status 1: there is none'
-complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info find test verify help" -f -a "test" -d 'Look for one signature, or for those of one file, in a file and in all that it holds. Exit status as of `scan`'
-complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info find test verify help" -f -a "verify" -d 'Read each file by itself, check what it is signed with, and say whose word it is. Exit status 2: one is not right'
-complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info find test verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -l json -d 'Print JSON'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "info" -d 'Load files and folders, and print the census: how many signatures are looked for and how exactly, and which are not and why'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "compile" -d 'Compile files and folders to one file that `scan` with the same paths, or `serve` with the same configuration, maps'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "worker" -d 'Compile what comes in: the other end of `compile`'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "find" -d 'Print the lines of the signatures whose name has this text in it. Exit status 1: there is none'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "test" -d 'Look for one signature, or for those of one file, in a file and in all that it holds. Exit status as of `scan`'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "verify" -d 'Read each file by itself, check what it is signed with, and say whose word it is. Exit status 2: one is not right'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from info" -l refused -d 'Name each signature that is not looked for'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from info" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from info" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -s c -l config -d 'Those that this configuration names' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l cache -d 'The folder of compiled signatures' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l json -d 'Print JSON'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from worker" -l json -d 'Print JSON'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from worker" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from find" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from find" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from test" -l json -d 'Print JSON'
@@ -178,6 +189,8 @@ complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from verify" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "info" -d 'Load files and folders, and print the census: how many signatures are looked for and how exactly, and which are not and why'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "compile" -d 'Compile files and folders to one file that `scan` with the same paths, or `serve` with the same configuration, maps'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "worker" -d 'Compile what comes in: the other end of `compile`'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "find" -d 'Print the lines of the signatures whose name has this text in it. Exit status 1: there is none'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "test" -d 'Look for one signature, or for those of one file, in a file and in all that it holds. Exit status as of `scan`'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Read each file by itself, check what it is signed with, and say whose word it is. Exit status 2: one is not right'
@@ -214,6 +227,8 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "release" -d 'Send messages on to those of their recipients that do not have them, with the original envelope and without another inspection. They stay in the quarantine, marked, until they are deleted or expire'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "delete" -d 'Delete messages'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from database" -f -a "info" -d 'Load files and folders, and print the census: how many signatures are looked for and how exactly, and which are not and why'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from database" -f -a "compile" -d 'Compile files and folders to one file that `scan` with the same paths, or `serve` with the same configuration, maps'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from database" -f -a "worker" -d 'Compile what comes in: the other end of `compile`'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from database" -f -a "find" -d 'Print the lines of the signatures whose name has this text in it. Exit status 1: there is none'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from database" -f -a "test" -d 'Look for one signature, or for those of one file, in a file and in all that it holds. Exit status as of `scan`'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from database" -f -a "verify" -d 'Read each file by itself, check what it is signed with, and say whose word it is. Exit status 2: one is not right'
