@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use peer::{Random, hex};
-use scan::{Builder, Database, Scan};
+use scan::{Aligned, Builder, Database, Scan};
 use stream::FileType;
 use stream::law;
 
@@ -182,6 +182,20 @@ fn the_names_are_those_of_yara() {
     fs::remove_dir_all(&folder).expect("the scratch folder goes");
     assert!(wrong.is_empty(), "{wrong}");
     assert!(matches > 100, "the generator hits too little: {matches}");
+}
+
+#[test]
+fn rules_come_back_from_a_file() {
+    let mut random = Random(7);
+    let database = database(&rules(&mut random));
+    let mut bytes = Vec::new();
+    database.store("", &mut bytes).expect("memory takes it");
+    let loaded = Arc::new(Database::load(Arc::new(Aligned::new(&bytes))).expect("what was stored"));
+    assert_eq!(loaded.census(), database.census());
+    let files: Vec<Vec<u8>> = (0..9).map(|_| file(&mut random)).collect();
+    let found: Vec<_> = files.iter().map(|file| ours(&database, file)).collect();
+    assert!(found.iter().any(|names| names.len() > 3));
+    assert_eq!(files.iter().map(|file| ours(&loaded, file)).collect::<Vec<_>>(), found);
 }
 
 #[test]

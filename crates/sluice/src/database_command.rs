@@ -259,6 +259,7 @@ fn kind_of(line: &str) -> &'static str {
     let mut fields = line.split(':');
     let (first, second) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
     match () {
+        () if line.starts_with("rule ") => "line.yar",
         () if fields.clone().count() >= 8 => "line.cdb",
         () if line.contains(';') => "line.ldb",
         () if is_digest(first) => "line.hsb",
@@ -312,6 +313,7 @@ mod tests {
             ("900150983cd24fb0d6963f7d28e17f72:3:Abc", "line.hsb"),
             ("3:900150983cd24fb0d6963f7d28e17f72:Abc", "line.msb"),
             ("A:0:*:6162", "line.ndb"),
+            ("rule A { strings: $a = \"x;y:z\" condition: $a }", "line.yar"),
             ("A:CL_TYPE_ZIP:*:x:*:*:*:*:*:*", "line.cdb"),
             ("A=6162", "line.db"),
         ] {

@@ -11,7 +11,7 @@ use super::table::{Source, Table, TableBuilder};
 
 /// Writes rules, or that there are none.
 pub(crate) fn store(table: Option<&Table>, writer: &mut Writer<'_>) -> io::Result<()> {
-    let sources = table.map_or(&[][..], |table| &table.sources);
+    let sources = table.map_or(&[][..], |table| table.sources.as_slice());
     writer.texts(sources.iter().map(|source| &*source.text))?;
     writer.array(&sources.iter().map(|source| source.names.len() as u64).collect::<Vec<_>>())?;
     writer.array(&sources.iter().flat_map(|source| source.names.iter().copied()).collect::<Vec<u32>>())
