@@ -1,0 +1,74 @@
+//! Whole mails with the test virus in a file of each format, through the SMTP door.
+//!
+//! `eicar/formats.tsv` holds a file of each, made by the format's own tools where there are any, else by hand. Where a format
+//! stores what it holds as it stands, something else stands in front of it, so that it is found by opening the file and
+//! not in its raw bytes, where only the first kilobyte counts.
+
+mod harness;
+
+use std::io::Read;
+
+use harness::{Behaviour, Gateway, Sink, base64, mail_with};
+
+/// Formats in whose first kilobyte the test virus stands as it is.
+const STANDS_IN_THE_OPEN: [&str; 1] = ["S/MIME (CMS)"];
+
+struct Sample {
+    format: &'static str,
+    file: &'static str,
+    bytes: Vec<u8>,
+}
+
+fn samples() -> Vec<Sample> {
+    let rows = include_str!("eicar/formats.tsv").lines().skip(1);
+    rows.map(|row| {
+        let mut fields = row.split('\t');
+        let mut field = || fields.next().expect("three fields");
+        let (format, file, packed) = (field(), field(), unbase64(field()));
+        let mut bytes = Vec::new();
+        flate2::read::ZlibDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("it is deflated");
+        Sample { format, file, bytes }
+    })
+    .collect()
+}
+
+fn unbase64(text: &str) -> Vec<u8> {
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = text.bytes().filter_map(|byte| alphabet.iter().position(|&digit| digit == byte));
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0usize, 0);
+    for digit in digits {
+        (bits, count) = (bits << 6 | digit, count + 6);
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 0xff) as u8);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_mail_with_a_file_of_each_format_is_refused() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), "");
+    let samples = samples();
+    for Sample { format, file, bytes } in &samples {
+        let mail = mail_with("base64", file, &base64(bytes));
+        let reply = gateway.connect().deliver(&mail);
+        assert!(reply.starts_with("554 5.7.1 Message refused: Eicar-Test-Signature"), "{format}: {reply}");
+    }
+    assert!(sink.mails().is_empty(), "something was delivered");
+    assert!(samples.len() >= 27, "only {} formats", samples.len());
+}
+
+#[test]
+fn each_is_a_format_that_is_claimed_and_has_to_be_opened() {
+    const IN_REACH: usize = 1024 + 68;
+    let claimed = include_str!("../../../docs/formats.md");
+    let eicar = harness::eicar();
+    for Sample { format, bytes, .. } in samples() {
+        assert!(claimed.contains(&format!("\n| {format} |")), "{format} is not in docs/formats.md");
+        let front = &bytes[..bytes.len().min(IN_REACH)];
+        let is_open = front.windows(eicar.len()).any(|window| window == eicar);
+        assert_eq!(is_open, STANDS_IN_THE_OPEN.contains(&format), "{format}");
+    }
+}
