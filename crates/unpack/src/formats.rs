@@ -4,9 +4,9 @@
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
 use crate::{
-    alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, gzip, html, iso, lha, lnk, lz4, lzip, lzma_alone,
-    lzop, lzw, macbinary, mbox, ole2, onenote, pdf, rar, rpm, rtf, sevenz, snappy, swf, szdd, tar, tnef, xar, xz, zip,
-    zlib, zstd,
+    alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, executable, gzip, html, iso, lha, lnk, lz4, lzip,
+    lzma_alone, lzop, lzw, macbinary, mbox, ole2, onenote, pdf, rar, rpm, rtf, sevenz, snappy, swf, szdd, tar, tnef,
+    xar, xz, zip, zlib, zstd,
 };
 
 /// One format that is opened: a row of `docs/formats.md`.
@@ -88,6 +88,7 @@ pub const DOCUMENTS: &[Format] = &[
     cms::FORMAT,
     lnk::FORMAT,
     chm::FORMAT,
+    executable::FORMAT,
 ];
 
 impl Reads {

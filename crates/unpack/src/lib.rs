@@ -25,6 +25,7 @@ mod cpio;
 mod crc;
 mod deflate;
 mod deflate64;
+mod executable;
 pub mod formats;
 mod fuzz;
 mod gzip;
@@ -61,6 +62,7 @@ mod rtf;
 mod sevenz;
 mod shrink;
 mod snappy;
+mod stowaway;
 mod swf;
 mod szdd;
 mod tar;
@@ -82,6 +84,7 @@ pub use arj::fuzz_arj;
 pub use cab::fuzz_cab;
 pub use chm::fuzz_chm;
 pub use cpio::fuzz_cpio;
+pub use executable::fuzz_executable;
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
 pub use fuzz::{
     blocks, fuzz_brotli, fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lz4, fuzz_lzma, fuzz_lzop, fuzz_ppmd,
@@ -97,6 +100,7 @@ pub use rar::fuzz_rar;
 pub use recognise::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};
 pub use rpm::fuzz_rpm;
 pub use sevenz::fuzz_7z;
+pub use stowaway::fuzz_stowaway;
 pub use xar::fuzz_xar;
 
 use archive::Archive;
@@ -147,6 +151,7 @@ pub fn keyed_opener(file_type: FileType, limits: &Limits, passwords: &Passwords)
         FileType::Zip => Box::new(zip::Zip::new(limits, passwords)),
         FileType::Ole2 => Box::new(Reading::new(ole2::Ole2::new(limits, passwords))),
         FileType::Pdf => Box::new(Reading::new(pdf::Pdf::new(limits, passwords))),
+        FileType::Pe => Box::new(Reading::new(executable::Executable::new(limits))),
         FileType::OneNote => Box::new(Reading::new(onenote::OneNote::new())),
         FileType::Cms => Box::new(Reading::new(cms::Cms::new())),
         FileType::Html | FileType::Xml | FileType::Text => Box::new(Reading::new(html::Html::new())),
@@ -172,14 +177,15 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 pub fn searcher(file_type: FileType, limits: &Limits, passwords: &Passwords) -> Option<Box<dyn Stage>> {
     use FileType::{
         Alz, Arj, Bzip2, Cab, Chm, Cms, Compress, FlashPacked, Gzip, Html, Lha, Lnk, Lz4, Lzip, Lzma, Lzop, Ole2,
-        OneNote, Pdf, Rar, Rtf, SevenZip, Snappy, Szdd, Text, Tnef, Xar, Xml, Xz, Zlib, Zstd,
+        OneNote, Pdf, Pe, Rar, Rtf, SevenZip, Snappy, Szdd, Text, Tnef, Xar, Xml, Xz, Zlib, Zstd,
     };
     let is_stream = matches!(
         file_type,
         Gzip | Zlib | FlashPacked | Bzip2 | Xz | Lzma | Lzip | Zstd | Szdd | Compress | Lz4 | Snappy | Lzop
     );
     let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text | Lnk | Chm);
-    let is_searched = is_stream || is_document || matches!(file_type, Cab | Arj | Rar | SevenZip | Lha | Alz | Xar);
+    let is_searched =
+        is_stream || is_document || matches!(file_type, Pe | Cab | Arj | Rar | SevenZip | Lha | Alz | Xar);
     is_searched.then(|| Box::new(zip::Zip::searching(limits, passwords)) as Box<dyn Stage>)
 }
 
@@ -200,4 +206,11 @@ pub fn named_opener(name: &str, file_type: FileType, limits: &Limits) -> Option<
 /// The stage that reads the mails behind the first one, where a mail with this head begins a mailbox.
 pub fn mailbox_opener(head: &[u8]) -> Option<Box<dyn Stage>> {
     head.starts_with(mbox::MARK).then(|| Box::new(Reading::new(mbox::Mbox::new())) as Box<dyn Stage>)
+}
+
+/// The stage that searches for other archives than zip where they are carried: in executables, and behind pictures.
+pub fn stowaway_searcher(file_type: FileType) -> Option<Box<dyn Stage>> {
+    use FileType::{Elf, Image, MachO, Pe};
+    matches!(file_type, Pe | Elf | MachO | Image)
+        .then(|| Box::new(Reading::new(stowaway::Stowaway::new())) as Box<dyn Stage>)
 }

@@ -11,6 +11,8 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_recognise", unpack::fuzz_recognise),
     ("unpack_gzip", unpack::fuzz_gzip),
     ("unpack_zip", unpack::fuzz_zip),
+    ("unpack_executable", unpack::fuzz_executable),
+    ("unpack_stowaway", unpack::fuzz_stowaway),
     ("unpack_tar", unpack::fuzz_tar),
     ("unpack_bzip2", unpack::fuzz_bzip2),
     ("unpack_xz", unpack::fuzz_xz),

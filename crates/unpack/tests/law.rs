@@ -52,6 +52,8 @@ fn it_holds_for_every_seed() {
     for format in [
         "gzip",
         "zip",
+        "executable",
+        "stowaway",
         "tar",
         "bzip2",
         "xz",

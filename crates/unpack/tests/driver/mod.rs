@@ -61,7 +61,8 @@ impl Node {
         let mailbox = unpack::mailbox_opener(head);
         let searcher = unpack::searcher(self.file_type, &limits, passwords);
         let watcher = unpack::image_watcher(self.file_type, &limits);
-        for stage in [first, second, named, mailbox, searcher, watcher].into_iter().flatten() {
+        let stowaway = unpack::stowaway_searcher(self.file_type);
+        for stage in [first, second, named, mailbox, searcher, watcher, stowaway].into_iter().flatten() {
             self.read_by(stage, 0, depth, passwords);
         }
     }
