@@ -19,7 +19,9 @@ pub(crate) fn recognise(object: &Object, head: &[u8], first: bool) -> FileType {
         return FileType::Mail;
     }
     match unpack::recognise(head) {
-        FileType::Text | FileType::Binary if declared_mail(object) || mime::looks_like_mail(head) => FileType::Mail,
+        FileType::Text | FileType::Html | FileType::Binary if declared_mail(object) || mime::looks_like_mail(head) => {
+            FileType::Mail
+        }
         file_type => file_type,
     }
 }
