@@ -93,6 +93,8 @@ impl Description {
                 "EntryPoint" => all.entry_point = Some(range(value)?),
                 "NumberOfSections" => all.sections = Some(range(value)?),
                 "Container" => all.container = Some(Container::parse(value).map_err(Reject::Unsupported)?),
+                // ClamAV reads the object again as that type, and tells the signature like any other.
+                "HandlerType" if value.starts_with("CL_TYPE_") => {}
                 "Intermediates" => all.intermediates = intermediates(value)?,
                 _ => {
                     return Err(Reject::Unsupported(format!("{key} in the target description")));
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn subsignatures_that_are_no_bodies_are_read() {
-        let line = "Target:0,Intermediates:CL_TYPE_ANY>CL_TYPE_ZIP;0&1&2&3;6162;${6-7}12$;0(>>5#ib2#=512);0&1/x.*y/i";
+        let line = "Target:0,HandlerType:CL_TYPE_HTML,Intermediates:CL_TYPE_ANY>CL_TYPE_ZIP;0&1&2&3;6162;${6-7}12$;0(>>5#ib2#=512);0&1/x.*y/i";
         let signature = read(line).expect("a signature");
         let logic = signature.logic.expect("logical");
         assert_eq!((logic.macros.len(), logic.compares.len(), logic.expressions.len()), (1, 1, 1));
