@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use scan::{Roll, Scan};
+use scan::{Normaliser, Roll, Scan};
 use sha2::{Digest, Sha256};
 use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 
@@ -37,8 +37,8 @@ pub(crate) struct Node {
     pub closing: bool,
     /// Who reads it. Those that open objects come first, so that a match in a mail finds its part.
     pub readers: Vec<Reader>,
-    /// Whether this is the encoded form of the object with the same number, which is the one reported.
-    pub encoded: bool,
+    /// Whether this is another form of the object with the same number, which is the one reported.
+    pub form: Option<Form>,
     /// Whether a second reading produced it.
     pub second_reading: bool,
     /// Set once its raw bytes are to be overwritten; whether the finding came late.
@@ -47,6 +47,15 @@ pub(crate) struct Node {
     pub roll: Option<Box<Roll>>,
     /// What its size is waited for under in its container's roll.
     pub ticket: Option<u64>,
+}
+
+/// A form in which an object is read beside its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// In its transfer coding.
+    Encoded,
+    /// In a normalised view.
+    View,
 }
 
 /// What a node wants to do next.
@@ -65,7 +74,7 @@ pub(crate) enum Task {
 impl Node {
     /// What can be done now; none while it waits for bytes.
     pub fn task(&self) -> Option<Task> {
-        if self.file_type.is_none() && !self.encoded {
+        if self.file_type.is_none() && self.form != Some(Form::Encoded) {
             let enough = self.window.len() >= self.head_bytes;
             return (enough || self.closing).then_some(Task::Recognise);
         }
@@ -88,7 +97,7 @@ impl Node {
 
     /// Lets go of the bytes that all readers have taken.
     pub fn trim(&mut self) {
-        if self.file_type.is_none() && !self.encoded {
+        if self.file_type.is_none() && self.form != Some(Form::Encoded) {
             return;
         }
         let slowest = self.readers.iter().filter(|reader| !reader.ended).map(|reader| reader.at).min();
@@ -163,6 +172,14 @@ impl Reader {
         }
     }
 
+    /// If it writes a view: another one that goes on like it, and the slot of the node that has the view.
+    pub fn view(&self) -> Option<(Reader, usize)> {
+        let Work::View(normaliser) = &self.work else { return None };
+        let mut other = Reader::new(self.name, Work::View(normaliser.clone()));
+        (other.at, other.ended) = (self.at, self.ended);
+        self.target().map(|slot| (other, slot))
+    }
+
     /// A reader that begins at the first byte.
     pub fn new(name: &'static str, work: Work) -> Reader {
         Reader {
@@ -187,6 +204,8 @@ pub(crate) enum Work {
     Scan(Box<Scan>),
     /// Opens objects.
     Stage(Box<dyn Stage>),
+    /// Writes a normalised view.
+    View(Box<Normaliser>),
     /// Computes the hash that reports show.
     Sha256(Box<Sha256>),
     /// Looks for words that may be passwords.
@@ -198,6 +217,7 @@ impl Work {
         match self {
             Work::Scan(scan) => scan.step(input, output, fuel),
             Work::Stage(stage) => stage.step(input, output, fuel),
+            Work::View(normaliser) => normaliser.step(input, output, fuel),
             Work::Sha256(hash) => {
                 hash.update(input);
                 fuel.burn(input.len());
@@ -215,6 +235,7 @@ impl Work {
         match self {
             Work::Scan(scan) => scan.finish(kept, output, fuel),
             Work::Stage(stage) => stage.finish(kept, output, fuel),
+            Work::View(normaliser) => normaliser.finish(kept, output, fuel),
             Work::Sha256(_) => Event::End,
             Work::Words(words) => {
                 words.finish();
@@ -265,7 +286,7 @@ impl Seed {
             window,
             closing: false,
             readers: Vec::new(),
-            encoded: false,
+            form: None,
             second_reading: self.second_reading,
             blanked: None,
             roll: None,

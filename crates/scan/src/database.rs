@@ -4,8 +4,6 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use stream::FileType;
-
 use crate::builder::UNOFFICIAL;
 use crate::census::Census;
 use crate::hashes::{HashTable, Sums};
@@ -13,7 +11,7 @@ use crate::metadata::Metadata;
 use crate::names::Names;
 use crate::sections::SectionTable;
 use crate::table::Table;
-use crate::target::{TARGETS, target_of};
+use crate::target::{TARGETS, Targets};
 use crate::yara;
 
 /// Signatures, compiled. Immutable and shared by all scans; a clone shares the tables.
@@ -111,13 +109,13 @@ impl Database {
         names.collect()
     }
 
-    /// The tables that apply to a kind of file: that of every kind, and its own.
-    /// Of each layer in turn.
-    pub(crate) fn tables_for(&self, file_type: FileType) -> impl Iterator<Item = Option<&Table>> + Clone {
-        let own = usize::from(target_of(file_type));
-        self.layers().flat_map(move |layer| {
-            let own = if own == 0 { None } else { layer.tables[own].as_deref() };
-            [layer.tables[0].as_deref(), own]
-        })
+    /// The tables of these targets, of each layer in turn, as far as there are any.
+    pub(crate) fn tables_for(&self, targets: Targets) -> impl Iterator<Item = Option<&Table>> + Clone {
+        self.layers().flat_map(move |layer| targets.map(|target| layer.tables.get(usize::from(target?))?.as_deref()))
+    }
+
+    /// Whether there are signatures of a target.
+    pub(crate) fn has_target(&self, target: u8) -> bool {
+        self.tables_for([Some(target), None, None]).any(|table| table.is_some())
     }
 }

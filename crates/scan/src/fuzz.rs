@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use pattern::flat::{Aligned, reseal};
 use stream::{Event, FileType, Fuel, Note, Nothing, Stage, Window};
 
-use crate::{Builder, Database, Scan};
+use crate::{Builder, Database, Normaliser, Scan, View};
 
 /// Fuzz body: the first byte names a kind of database, the text up to a NUL is one, the rest is scanned with it.
 pub fn fuzz_database(data: &[u8]) {
@@ -76,6 +76,36 @@ pub fn fuzz_compiled(data: &[u8]) {
         let stream = b"\x7fELF aababaabb 61626364 abAbbcd Ab cab \0a\0b\0 ababab aab b abbc";
         tell(Scan::new(Arc::new(database), TYPES[usize::from(choice >> 1) % TYPES.len()], None), stream, 40);
     }
+}
+
+/// Fuzz body: the first byte names a view and a cut, the rest is what it is made of.
+pub fn fuzz_normaliser(data: &[u8]) {
+    let Some((&choice, stream)) = data.split_first() else {
+        return;
+    };
+    const VIEWS: [View; 4] = [View::Text, View::NoComment, View::NoTags, View::Scripts];
+    let view = VIEWS[usize::from(choice % 4)];
+    let whole = written(Normaliser::new(view), stream, stream.len().max(1));
+    assert_eq!(whole, written(Normaliser::new(view), stream, usize::from(choice >> 2) + 1));
+    assert!(whole.len() <= 8 * stream.len() + 32, "{} of {}", whole.len(), stream.len());
+}
+
+fn written(mut normaliser: Normaliser, stream: &[u8], piece: usize) -> Vec<u8> {
+    let mut window = Window::with_capacity(64);
+    let mut out = Vec::new();
+    for segment in stream.chunks(piece) {
+        let mut rest = segment;
+        while !rest.is_empty() {
+            rest = &rest[normaliser.step(rest, &mut window, &mut Fuel::unlimited()).taken..];
+            out.extend_from_slice(window.filled());
+            window.clear();
+        }
+    }
+    while normaliser.finish(&Nothing, &mut window, &mut Fuel::unlimited()) != Event::End {
+        out.extend_from_slice(window.filled());
+        window.clear();
+    }
+    out
 }
 
 /// Scanned whole and in pieces, the same must be told.

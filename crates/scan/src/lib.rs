@@ -14,6 +14,7 @@
 //! [`Builder`] ← containers ([`Container`]) ← lines of a kind → names, hash tables, and a table of patterns for each
 //! target type. A [`Scan`] feeds the bytes to the digests and the patterns; matches of parts are followed to bodies, from
 //! there to logical signatures, and from there to findings. An executable's head is read first, since places depend on it.
+//! HTML and text are read in [views], each by a [`Scan`] of its own.
 //!
 //! A [`Database`] can be stored to a file that processes map ([`Database::store`], [`Database::load`]), and a small one can
 //! lie over a large one ([`Database::with_overlay`]).
@@ -44,6 +45,7 @@ mod location;
 mod logical;
 mod metadata;
 mod names;
+mod normal;
 mod pcre;
 mod rule;
 mod rules;
@@ -60,11 +62,12 @@ pub use builtin::BUILTIN;
 pub use census::{Bound, Census, Refused};
 pub use container::{Container, ContainerKind, Verified, container_version};
 pub use database::Database;
-pub use fuzz::{fuzz_compiled, fuzz_container, fuzz_database, fuzz_scan};
+pub use fuzz::{fuzz_compiled, fuzz_container, fuzz_database, fuzz_normaliser, fuzz_scan};
 pub use kind::is_database;
 pub use layout::fuzz_layout;
 pub use lines::{Line, each_line};
 pub use metadata::Roll;
+pub use normal::{Normaliser, View, views};
 pub use pattern::flat::{Aligned, Owner, Unfit};
 pub use scan::Scan;
 pub use signature::FUNCTIONALITY_LEVEL;

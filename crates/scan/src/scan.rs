@@ -13,9 +13,11 @@ use crate::digests::Running;
 use crate::executable::Executable;
 use crate::follow::{Context, Follower, Hit};
 use crate::hashes::HashTable;
+use crate::normal::View;
 use crate::pcre::KEPT_BYTES;
 use crate::rule::Content;
 use crate::table::Table;
+use crate::target::{Targets, targets_of};
 use crate::yara;
 
 /// The longest piece that is hashed and matched before hits are looked at.
@@ -32,12 +34,13 @@ const PIECE: usize = 32 << 10;
 #[derive(Debug, Clone)]
 pub struct Scan {
     database: Arc<Database>,
-    file_type: FileType,
+    targets: Targets,
     /// The containers that the object lies in, the innermost last.
     containers: Vec<FileType>,
     /// One for each table of the database that applies, or nothing.
     sides: Box<[Option<Box<Side>>]>,
-    running: Running,
+    /// None for a view whose digests no signature speaks of.
+    running: Option<Running>,
     position: u64,
     /// The work of matching that fuel was burned for.
     work: u64,
@@ -67,23 +70,36 @@ impl Scan {
     /// Begins the scan of an object of that type. The declared `size` is a claim, and nothing is skipped on a claim.
     pub fn new(database: Arc<Database>, file_type: FileType, size: Option<u64>) -> Scan {
         let _ = size;
-        let tables = database.tables_for(file_type);
+        let targets = targets_of(file_type);
+        let placed = database.tables_for(targets).flatten().any(|table| table.needs_layout)
+            || database.layers().filter_map(|layer| layer.yara.as_ref()).any(|table| table.needs_layout);
+        let executable = Executable::new(&database, file_type, placed);
+        Scan { executable, ..Scan::of_targets(database, targets, true) }
+    }
+
+    /// Begins the scan of a view of an object, which is a stream of its own: its offsets and its size count.
+    pub fn of_view(database: Arc<Database>, view: View) -> Scan {
+        // ClamAV has no digest of the view of text.
+        Scan::of_targets(database, view.targets(), view != View::Text)
+    }
+
+    fn of_targets(database: Arc<Database>, targets: Targets, hashed: bool) -> Scan {
+        let tables = database.tables_for(targets);
         let any = |holds: fn(&Table) -> bool| tables.clone().flatten().any(holds);
         let rules = database.layers().map(|layer| layer.yara.as_deref());
         let any_rules = |holds: fn(&yara::Table) -> bool| rules.clone().flatten().any(holds);
-        let placed = any(|table| table.needs_layout) || any_rules(|table| table.needs_layout);
         let recent = any(|table| table.reads_beside) || any_rules(|table| table.reads_anywhere);
         let kept_bytes = rules.clone().flatten().map(|table| table.kept_bytes).max().unwrap_or(0);
         let asking = if any(|table| table.wants_content) { KEPT_BYTES } else { kept_bytes };
         Scan {
             sides: tables.map(|table| table.map(|_| Box::default())).collect(),
-            running: Running::new(digests_of(&database)),
+            running: hashed.then(|| Running::new(digests_of(&database))),
             recent: recent.then(Box::default),
             asking,
             yara: rules.map(|table| table.map(|_| Box::default())).collect(),
-            executable: Executable::new(&database, file_type, placed),
+            executable: None,
             database,
-            file_type,
+            targets,
             containers: Vec::new(),
             position: 0,
             work: 0,
@@ -110,7 +126,9 @@ impl Scan {
     /// Takes in the next bytes.
     fn read(&mut self, bytes: &[u8]) {
         self.position += bytes.len() as u64;
-        self.running.update(bytes, self.position);
+        if let Some(running) = &mut self.running {
+            running.update(bytes, self.position);
+        }
         let Some(executable) = &mut self.executable else {
             return self.look(bytes);
         };
@@ -155,7 +173,7 @@ impl Scan {
 
     /// Does something with each table's side, then queues the hits in the order in which they became known.
     fn each_side(&mut self, mut act: impl FnMut(&mut Side, Context<'_>)) {
-        let tables = self.database.tables_for(self.file_type);
+        let tables = self.database.tables_for(self.targets);
         let mut hits = Vec::new();
         let layout = self.executable.as_ref().and_then(Executable::layout);
         for (number, (side, table)) in self.sides.iter_mut().zip(tables).enumerate() {
@@ -164,7 +182,7 @@ impl Scan {
             };
             let context = Context { table, layout, containers: &self.containers };
             act(side, context);
-            let layer = number / 2;
+            let layer = number / self.targets.len();
             let name = |hit: &Hit| Name { layer, number: table.signatures[hit.signature as usize].name };
             hits.extend(side.hits.drain(..).map(|hit| (hit.known, name(&hit), hit.start)));
         }
@@ -227,22 +245,24 @@ impl Scan {
             follower.finish(context, &mut content, hits);
             lost += state.lost() + follower.lost();
         });
-        self.running.drop_unwanted(size, digests_of(&self.database));
         let tail = recent.as_ref().map_or((size, &[][..]), |recent| recent.last());
         let (held, missed) = self.rules_that_hold(&mut content, tail);
         held.into_iter().for_each(|(name, offset)| self.tell(name, offset));
         lost += missed;
-        let sums = self.running.finish(size);
-        for name in self.database.matching(|layer| &layer.hashes, &sums) {
-            self.tell(name, 0);
+        if let Some(mut running) = self.running.take() {
+            running.drop_unwanted(size, digests_of(&self.database));
+            let sums = running.finish(size);
+            for name in self.database.matching(|layer| &layer.hashes, &sums) {
+                self.tell(name, 0);
+            }
+            let allowed = self.database.matching(|layer| &layer.allowed, &sums);
+            self.allowed = allowed.into_iter().any(|name| self.database.name(name).is_some());
         }
         if let Some(mut executable) = self.executable.take() {
             let (found, missed) = executable.matching(&self.database);
             found.into_iter().for_each(|(name, offset)| self.tell(name, offset));
             lost += missed;
         }
-        let allowed = self.database.matching(|layer| &layer.allowed, &sums);
-        self.allowed = allowed.into_iter().any(|name| self.database.name(name).is_some());
         if lost > 0 {
             self.told.push_back(LOST);
         }

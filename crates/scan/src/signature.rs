@@ -148,9 +148,6 @@ impl Signature {
     }
 }
 
-/// The targets whose views are normalised by ClamAV: HTML and text.
-const NORMALISED: [u8; 2] = [3, 7];
-
 /// Reads a target number.
 pub(crate) fn target_number(text: &str) -> Result<u8, Reject> {
     let target: u8 = body::number(text).map_err(|error| format!("target: {error}"))?;
@@ -168,7 +165,6 @@ pub(crate) fn body(offset: &str, hex: &str, target: u8, style: Style, sub: u8) -
         return Err(Reject::Malformed(format!("the offset {offset} needs an executable target")));
     }
     let mut parts = body::parse(hex)?;
-    let style = Style { lowered: NORMALISED.contains(&target), ..style };
     style.apply(&mut parts);
     Ok(Body { location, parts, sub })
 }

@@ -1,4 +1,4 @@
-//! How the bytes of a body are to be read: subsignature modifiers, and the lowered view.
+//! How the bytes of a body are to be read: subsignature modifiers.
 //!
 //! The modifiers are those of the ClamAV manual, "Logical signatures". Nibbles under `::i` match a byte as it stands or
 //! in lower case, as clamscan 1.4 has it.
@@ -17,16 +17,13 @@ pub(crate) struct Style {
     pub(crate) wide: bool,
     /// Not beside a letter or a digit (`::f`).
     pub(crate) fullword: bool,
-    /// Matches the stream in lower case as well as the stream.
-    pub(crate) lowered: bool,
 }
 
 impl Style {
     /// Rewrites the parts of a body.
     pub(crate) fn apply(self, parts: &mut [BodyPart]) {
         for part in parts.iter_mut() {
-            let fold = self.caseless || (self.lowered && !has_upper(&part.pieces));
-            part.pieces = self.rewrite(&part.pieces, fold);
+            part.pieces = self.rewrite(&part.pieces);
         }
         if !self.fullword {
             return;
@@ -44,11 +41,11 @@ impl Style {
         }
     }
 
-    fn rewrite(self, pieces: &[Piece], fold: bool) -> Vec<Piece> {
+    fn rewrite(self, pieces: &[Piece]) -> Vec<Piece> {
         let mut all = Vec::with_capacity(pieces.len());
         for piece in pieces {
             let unit = matches!(piece, Piece::Byte { .. } | Piece::Set(_));
-            all.push(self.rewrite_piece(piece, fold));
+            all.push(self.rewrite_piece(piece));
             if self.wide && unit {
                 all.push(Piece::byte(0));
             }
@@ -56,20 +53,18 @@ impl Style {
         all
     }
 
-    fn rewrite_piece(self, piece: &Piece, fold: bool) -> Piece {
+    fn rewrite_piece(self, piece: &Piece) -> Piece {
         match piece {
-            Piece::Byte { value, mask: 0xff } if fold => Piece::caseless(*value),
-            Piece::Byte { value, mask } if fold && *mask != 0 => {
+            Piece::Byte { value, mask: 0xff } if self.caseless => Piece::caseless(*value),
+            Piece::Byte { value, mask } if self.caseless && *mask != 0 => {
                 let fits = |byte: u8| byte & mask == *value;
                 Piece::Set(ByteSet::of(|byte| fits(byte) || fits(byte.to_ascii_lowercase())))
             }
-            Piece::Set(set) if fold => {
-                let other = |byte: u8| {
-                    set.has(byte.to_ascii_lowercase()) || (self.caseless && set.has(byte.to_ascii_uppercase()))
-                };
+            Piece::Set(set) if self.caseless => {
+                let other = |byte: u8| set.has(byte.to_ascii_lowercase()) || set.has(byte.to_ascii_uppercase());
                 Piece::Set(ByteSet::of(|byte| set.has(byte) || other(byte)))
             }
-            Piece::OneOf(all) => Piece::OneOf(all.iter().map(|one| self.rewrite(one, fold)).collect()),
+            Piece::OneOf(all) => Piece::OneOf(all.iter().map(|one| self.rewrite(one)).collect()),
             Piece::NoneOf(all) if self.wide => {
                 let widen = |one: &Vec<u8>| one.iter().flat_map(|&byte| [byte, 0]).collect();
                 Piece::NoneOf(all.iter().map(widen).collect())
@@ -77,14 +72,6 @@ impl Style {
             other => other.clone(),
         }
     }
-}
-
-fn has_upper(pieces: &[Piece]) -> bool {
-    pieces.iter().any(|piece| match piece {
-        Piece::Byte { value, mask: 0xff } => value.is_ascii_uppercase(),
-        Piece::OneOf(all) => all.iter().any(|one| has_upper(one)),
-        _ => false,
-    })
 }
 
 #[cfg(test)]
@@ -99,14 +86,5 @@ mod tests {
         style.apply(&mut parts);
         assert_eq!(parts[0].pieces.len(), 7);
         assert_eq!(parts[0].pieces[4], Piece::Skip(2));
-    }
-    #[test]
-    fn a_lowered_body_with_capitals_stays_as_it_is() {
-        let style = Style { lowered: true, ..Style::default() };
-        for (text, folded) in [("6162", true), ("4162", false)] {
-            let mut parts = parse(text).expect("a body");
-            style.apply(&mut parts);
-            assert_eq!(parts[0].pieces[1] == Piece::caseless(b'b'), folded, "{text}");
-        }
     }
 }

@@ -23,6 +23,23 @@ pub(crate) const fn target_of(file_type: FileType) -> u8 {
     }
 }
 
+/// The targets whose signatures are looked for in one stream.
+pub(crate) type Targets = [Option<u8>; 3];
+
+/// The targets whose signatures are looked for in the bytes of a file of that kind, as they stand: every kind's, and its
+/// own unless those are for a normalised view.
+pub(crate) const fn targets_of(file_type: FileType) -> Targets {
+    match target_of(file_type) {
+        0 | HTML | TEXT => [Some(0), None, None],
+        own => [Some(0), Some(own), None],
+    }
+}
+
+/// HTML, in normalised views.
+pub(crate) const HTML: u8 = 3;
+/// Text, in a normalised view.
+pub(crate) const TEXT: u8 = 7;
+
 /// What the container of an object must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Container {
@@ -63,6 +80,12 @@ impl Container {
             "CPIO_OLD" | "CPIO_ODC" | "CPIO_NEWC" | "CPIO_CRC" => FileType::Cpio,
             "MSCHM" => FileType::Chm,
             "ISO9660" | "UDF" => FileType::Iso,
+            "MSSZDD" => FileType::Szdd,
+            "ONENOTE" => FileType::OneNote,
+            "JAVA" => FileType::JavaClass,
+            "GRAPHICS" | "GIF" | "PNG" | "JPEG" | "TIFF" => FileType::Image,
+            "TEXT_ASCII" | "TEXT_UTF8" | "TEXT_UTF16LE" | "TEXT_UTF16BE" | "SCRIPT" => FileType::Text,
+            "BINARY_DATA" => FileType::Binary,
             _ => return Err(format!("the container {text}")),
         }))
     }

@@ -37,3 +37,8 @@ fn layout_seeds() {
 fn compiled_seeds() {
     replay("scan_compiled", scan::fuzz_compiled);
 }
+
+#[test]
+fn normaliser_seeds() {
+    replay("scan_normaliser", scan::fuzz_normaliser);
+}

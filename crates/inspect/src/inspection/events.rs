@@ -3,7 +3,7 @@
 use stream::{Class, Coding, Event, Finding, Kind, Note, Object, Window};
 
 use super::Inspection;
-use crate::node::{Node, Open, Reader, Seed, Work};
+use crate::node::{Form, Node, Open, Reader, Seed, Work};
 use crate::{Blank, ObjectReport, Out};
 
 /// What is told when the spool refuses.
@@ -191,7 +191,7 @@ impl Inspection {
         let decoded = self.plant(decoded);
         decoder.open.push(Open::Node(decoded));
         let node = self.nodes[encoded].as_mut().expect("just planted");
-        node.encoded = true;
+        node.form = Some(Form::Encoded);
         node.readers.push(decoder);
         encoded
     }
@@ -259,36 +259,51 @@ impl Inspection {
         node.readers.push(second);
     }
 
-    /// A second node with the same content so far, for a second reading that goes on differently. Only its scan is
+    /// A second node with the same content so far, for a second reading that goes on differently. Only its scans are
     /// carried over: what an opener has in the works stays with the first.
     fn twin(&mut self, slot: usize) -> usize {
         let first = self.nodes[slot].as_ref().expect("an open node is in its slot");
+        let (source, parent) = (first.source, self.ledger.parents[first.id as usize]);
+        let views: Vec<_> = first.readers.iter().filter_map(Reader::view).collect();
+        let id = self.ledger.number(parent);
+        let twin = self.copy(slot, id, source);
+        for (mut reader, view) in views {
+            reader.open.push(Open::Node(self.copy(view, id, Some(twin))));
+            reader.second_reading = true;
+            self.node(twin).readers.push(reader);
+        }
+        twin
+    }
+
+    /// Another node with the content of this one and its scan.
+    fn copy(&mut self, slot: usize, id: u32, source: Option<usize>) -> usize {
+        let first = self.nodes[slot].as_ref().expect("an open node is in its slot");
         let seed = Seed {
-            id: self.ledger.number(self.ledger.parents[first.id as usize]),
+            id,
             object: first.object.clone(),
             path: first.path.clone(),
-            source: first.source,
+            source,
             depth: first.depth,
             raw_start: None,
             second_reading: true,
             ticket: None,
         };
-        let (file_type, bytes, base) = (first.file_type, first.bytes, first.base);
+        let (file_type, form, bytes, base) = (first.file_type, first.form, first.bytes, first.base);
         let filled = first.window.filled().to_vec();
         let scan = first.readers.iter().find_map(|reader| match &reader.work {
             Work::Scan(scan) => Some((scan.clone(), reader.at)),
             _ => None,
         });
-        let twin = self.plant(seed);
-        let node = self.nodes[twin].as_mut().expect("just planted");
-        (node.file_type, node.bytes, node.base) = (file_type, bytes, base);
+        let copy = self.plant(seed);
+        let node = self.node(copy);
+        (node.file_type, node.form, node.bytes, node.base) = (file_type, form, bytes, base);
         node.window.push(&filled);
         if let Some((scan, at)) = scan {
             let mut reader = Reader::new("scan", Work::Scan(scan));
             reader.at = at;
             node.readers.push(reader);
         }
-        twin
+        copy
     }
 }
 

@@ -5,7 +5,7 @@
 use stream::{Finding, Object};
 
 use super::Inspection;
-use crate::node::Node;
+use crate::node::{Form, Node};
 
 impl Inspection {
     /// Compares what is said of a new member; the ticket under which its size is waited for.
@@ -23,7 +23,8 @@ impl Inspection {
 
     /// The size of a member is known, now that it has passed.
     pub(super) fn strike_off(&mut self, member: &Node) {
-        let Some((slot, ticket)) = self.container_slot(member).zip(member.ticket).filter(|_| !member.encoded) else {
+        let Some((slot, ticket)) = self.container_slot(member).zip(member.ticket).filter(|_| member.form.is_none())
+        else {
             return;
         };
         let Some(mut container) = self.nodes[slot].take() else { return };
@@ -47,7 +48,7 @@ impl Inspection {
     fn container_slot(&self, member: &Node) -> Option<usize> {
         let source = member.source?;
         let above = self.nodes[source].as_ref()?;
-        if above.encoded { above.source } else { Some(source) }
+        if above.form == Some(Form::Encoded) { above.source } else { Some(source) }
     }
 
     fn spotted_all(&mut self, node: &mut Node, slot: usize, findings: Vec<Finding>, at_end: bool) {

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use scan::{Roll, Scan};
+use scan::{Normaliser, Roll, Scan};
 use sha2::{Digest, Sha256};
 use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
 
 use super::events::{SPOOL_EXCEEDED, spool};
 use super::{Inspection, Unit, keys};
-use crate::node::{Node, Open, Reader, Work};
+use crate::node::{Form, Node, Open, Reader, Seed, Work};
 use crate::opener::{self, Opener};
 use crate::{ObjectReport, Out, StageTime, Way};
 
@@ -41,6 +41,10 @@ impl Inspection {
             Way::Open | Way::Forbid => opener::openers(&node.object, file_type, head, &limits, &self.passwords),
             Way::Scan | Way::Bypass => Vec::new(),
         };
+        let views = match way {
+            Way::Bypass => Vec::new(),
+            _ => scan::views(&self.engine.database, file_type, head),
+        };
         for opener in openers {
             let (mut reader, unnamed) = stage(opener);
             reader.second_reading = node.second_reading;
@@ -59,6 +63,9 @@ impl Inspection {
             let scan = Scan::new(self.engine.database.clone(), file_type, None).within(self.containers(node));
             node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
         }
+        for normaliser in views {
+            self.add_view(node, slot, normaliser);
+        }
         if self.context.explain {
             node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
         }
@@ -68,6 +75,30 @@ impl Inspection {
         if let Some(label) = forbidden {
             self.spotted(node, slot, Finding { class: Class::Forbidden, name: forbids(&label), offset: 0 }, false);
         }
+    }
+
+    /// Has a node read in a normalised view, too. What is found there is found in the object, which lies in the same
+    /// containers.
+    fn add_view(&mut self, node: &mut Node, slot: usize, normaliser: Normaliser) {
+        let scan = Scan::of_view(self.engine.database.clone(), normaliser.view()).within(self.containers(node));
+        let seed = Seed {
+            id: node.id,
+            object: node.object.clone(),
+            path: node.path.clone(),
+            source: Some(slot),
+            depth: node.depth,
+            raw_start: None,
+            second_reading: node.second_reading,
+            ticket: None,
+        };
+        let planted = self.plant(seed);
+        let view = self.node(planted);
+        (view.file_type, view.form) = (node.file_type, Some(Form::View));
+        view.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
+        let mut reader = Reader::new(normaliser.view().name(), Work::View(Box::new(normaliser)));
+        reader.second_reading = node.second_reading;
+        reader.open.push(Open::Node(planted));
+        node.readers.push(reader);
     }
 
     /// The rule that means an object; what is fed has none.
@@ -153,7 +184,7 @@ impl Inspection {
         self.conclude_roll(&mut node, slot);
         self.learn_words(&mut node);
         self.order.retain(|&other| other != slot);
-        if node.scan().is_some_and(Scan::allowed) {
+        if node.form.is_none() && node.scan().is_some_and(Scan::allowed) {
             self.ledger.allowed.push(node.id);
         }
         if let (Some(start), true) = (node.raw_start, node.source.is_some()) {
@@ -162,7 +193,7 @@ impl Inspection {
             }
             self.units.push_back(Unit { start, end: start + node.bytes, coding: node.object.coding });
         }
-        if !node.encoded {
+        if node.form.is_none() {
             self.ledger.bytes += node.bytes;
             self.report(&node);
         }
@@ -196,7 +227,10 @@ impl Inspection {
 
     /// The time spent by the node's readers, and in undoing its transfer coding.
     fn stage_times(&self, node: &Node) -> Vec<StageTime> {
-        let source = node.source.and_then(|slot| self.nodes[slot].as_deref()).filter(|source| source.encoded);
+        let source = node
+            .source
+            .and_then(|slot| self.nodes[slot].as_deref())
+            .filter(|source| source.form == Some(Form::Encoded));
         source.into_iter().chain([node]).flat_map(Node::stage_times).collect()
     }
 
