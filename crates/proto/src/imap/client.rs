@@ -15,12 +15,12 @@
 //! Bounds: a line of [`LINE_BYTES_MAX`], a name of [`NAME_BYTES_MAX`], content in quotes of [`QUOTED_BYTES_MAX`], the rest
 //! of a response without content [`RESPONSE_BYTES_MAX`], though nothing of it is kept.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::command::{Command, Piece, word};
+use super::command::{Command, word};
 use super::event::{ClientEvent, Kind, Status};
 use super::fetch::is_size;
+use super::request::Request;
 use super::run::{Run, Stop};
 use super::section::{Section, number};
 use super::server::Message;
@@ -94,11 +94,7 @@ pub struct Client {
     word: Vec<u8>,
     /// Bytes of the response under way, without content.
     bytes: u64,
-    outbox: Vec<u8>,
-    tag: u64,
-    in_flight: bool,
-    /// What of the command in flight is not written.
-    waiting: VecDeque<Out>,
+    request: Request,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,15 +138,6 @@ enum LineOf {
     Capability,
 }
 
-#[derive(Debug, Clone)]
-enum Out {
-    Text(Vec<u8>),
-    /// Goes when the server says so.
-    Literal(Vec<u8>),
-    /// The host's to write, when the server says so.
-    Message,
-}
-
 /// Calling order: [`command`](Client::command); [`step`](Client::step) with what came, up to the tagged status; send the
 /// [`outbox`](Client::outbox) meanwhile.
 impl Client {
@@ -162,27 +149,23 @@ impl Client {
             line: LineBuffer::default(),
             word: Vec::new(),
             bytes: 0,
-            outbox: Vec::new(),
-            tag: 0,
-            in_flight: false,
-            waiting: VecDeque::new(),
+            request: Request::default(),
         }
     }
 
     /// What is to be sent.
     pub fn outbox(&self) -> &[u8] {
-        &self.outbox
+        self.request.outbox()
     }
 
     /// All of the outbox has been sent.
     pub fn sent(&mut self) {
-        self.outbox.clear();
-        self.outbox.shrink_to(512);
+        self.request.sent();
     }
 
     /// Whether a command is in flight.
     pub fn is_waiting(&self) -> bool {
-        self.in_flight
+        self.request.is_in_flight()
     }
 
     /// Whether nothing of a response has come.
@@ -192,59 +175,22 @@ impl Client {
 
     /// Sends a command.
     pub fn command(&mut self, command: &Command) {
-        self.open(command);
-        self.waiting.push_back(Out::Text(b"\r\n".to_vec()));
-        self.release();
+        self.request.command(command);
     }
 
     /// Sends an APPEND up to its first message; [`ClientEvent::Continue`] asks for that.
     pub fn append(&mut self, command: &Command, message: Message) {
-        self.open(command);
-        self.announce(message);
+        self.request.append(command, message);
     }
 
     /// What stands in front of the next message of an APPEND, and its announcement.
     pub fn append_more(&mut self, text: &[u8], message: Message) {
-        self.waiting.push_back(Out::Text(text.to_vec()));
-        self.announce(message);
-    }
-
-    fn announce(&mut self, Message { len, binary }: Message) {
-        self.waiting.push_back(Out::Text(announcement(len, binary)));
-        self.waiting.push_back(Out::Message);
-        self.release();
-    }
-
-    fn open(&mut self, command: &Command) {
-        debug_assert!(!self.in_flight, "one command at a time");
-        self.tag += 1;
-        self.in_flight = true;
-        self.waiting.push_back(Out::Text(alloc::format!("s{} {}", self.tag, command.name).into_bytes()));
-        if !command.pieces.is_empty() {
-            self.waiting.push_back(Out::Text(b" ".to_vec()));
-        }
-        for piece in &command.pieces {
-            match piece {
-                Piece::Text(text) => self.waiting.push_back(Out::Text(text.clone())),
-                Piece::Literal { bytes, binary } => {
-                    self.waiting.push_back(Out::Text(announcement(bytes.len() as u64, *binary)));
-                    self.waiting.push_back(Out::Literal(bytes.clone()));
-                }
-            }
-        }
+        self.request.append_more(text, message);
     }
 
     /// Sends what is in its place and in the right form: content, a line of an exchange.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        self.outbox.extend_from_slice(bytes);
-    }
-
-    fn release(&mut self) {
-        while let Some(Out::Text(_)) = self.waiting.front() {
-            if let Some(Out::Text(text)) = self.waiting.pop_front() {
-                self.outbox.extend_from_slice(&text);
-            }
-        }
+        self.request.bytes(bytes);
     }
 
     /// Takes a prefix of `input` and tells one thing.
@@ -380,10 +326,10 @@ impl Client {
         let next = match state {
             State::Start if end != b' ' && word != b"+" => return Err("not a response"),
             State::Start if word == b"*" => State::Untagged,
-            State::Start if word == b"+" && !self.in_flight => return Err("it goes on with nothing"),
+            State::Start if word == b"+" && !self.request.is_in_flight() => return Err("it goes on with nothing"),
             State::Start if word == b"+" => State::Line(LineOf::Continue),
             State::Start => {
-                if !self.in_flight || word != alloc::format!("s{}", self.tag).into_bytes() {
+                if !self.request.is_answered_under(&word) {
                     return Err("it answers what was not asked");
                 }
                 State::Line(LineOf::Status { tagged: true, kind: None })
@@ -439,15 +385,8 @@ impl Client {
     /// A line is there.
     fn told(&mut self, of: LineOf, line: Vec<u8>) -> Result<ClientEvent, &'static str> {
         match of {
-            LineOf::Continue => match self.waiting.pop_front() {
-                Some(Out::Literal(bytes)) => {
-                    self.outbox.extend_from_slice(&bytes);
-                    self.release();
-                    Ok(ClientEvent::Idle)
-                }
-                Some(Out::Text(_)) => Err("it goes on with nothing"),
-                Some(Out::Message) | None => Ok(ClientEvent::Continue(harmless(line))),
-            },
+            LineOf::Continue if self.request.go_on()? => Ok(ClientEvent::Idle),
+            LineOf::Continue => Ok(ClientEvent::Continue(harmless(line))),
             LineOf::Capability => {
                 let words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
                 Ok(ClientEvent::Capability(words.map(Vec::from).collect()))
@@ -462,8 +401,7 @@ impl Client {
                     if !matches!(kind, Kind::Ok | Kind::No | Kind::Bad) {
                         return Err("not a status");
                     }
-                    self.in_flight = false;
-                    self.waiting.clear();
+                    self.request.answered();
                 }
                 let (code, text) = match rest.strip_prefix(b"[") {
                     Some(inner) => {
@@ -560,10 +498,6 @@ impl Default for Client {
     fn default() -> Client {
         Client::new()
     }
-}
-
-fn announcement(len: u64, binary: bool) -> Vec<u8> {
-    alloc::format!("{}{{{len}}}\r\n", if binary { "~" } else { "" }).into_bytes()
 }
 
 /// Text that no reader can take for the announcement of a literal.

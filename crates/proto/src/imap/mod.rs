@@ -15,6 +15,7 @@ mod command;
 mod event;
 mod fetch;
 mod fuzz;
+mod request;
 mod run;
 mod section;
 mod server;
