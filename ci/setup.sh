@@ -14,6 +14,10 @@ if [ "${1:-}" != run ]; then
     [ -x /usr/lib/dovecot/imap-login ] || missing+=(dovecot-imapd)
     need curl curl
     need fetchmail fetchmail
+    need mbsync isync
+    need mutt mutt
+    need offlineimap offlineimap3
+    need script bsdutils
     need miltertest miltertest
     perl -MNet::SSLeay -e 1 2>/dev/null || missing+=(libnet-ssleay-perl)
     need clamscan clamav

@@ -246,9 +246,8 @@ pub struct Listener {
     /// New sessions from one address within a minute; 0 means any.
     #[serde(default)]
     pub connections_per_minute_max: u32,
-    /// Seconds after which a session is ended, whatever it does.
-    #[serde(default = "session_seconds_max")]
-    pub session_seconds_max: u64,
+    /// Seconds after which a session is ended, whatever it does. Without it: what is common with the protocol.
+    pub session_seconds_max: Option<u64>,
     /// Relays that begin each connection with a header of the PROXY protocol.
     #[serde(default)]
     pub proxy_from: Vec<std::net::IpAddr>,
@@ -275,6 +274,8 @@ pub enum Protocol {
     Lmtp,
     /// RFC 1939.
     Pop3,
+    /// RFC 9051 and 3501.
+    Imap,
     /// Sendmail's and Postfix's mail filter protocol.
     Milter,
 }
@@ -282,7 +283,7 @@ pub enum Protocol {
 impl Protocol {
     /// Whether a reader is told the size of a message before it comes, so that it cannot change.
     pub const fn announces_sizes(self) -> bool {
-        matches!(self, Protocol::Pop3)
+        matches!(self, Protocol::Pop3 | Protocol::Imap)
     }
 }
 
@@ -386,11 +387,18 @@ impl Listener {
         }
     }
 
+    /// Seconds after which a session is ended; readers stay with a mailbox all day.
+    pub fn session_seconds_max(&self) -> u64 {
+        let usual = if self.protocol == Protocol::Imap { 86_400 } else { 3_600 };
+        self.session_seconds_max.unwrap_or(usual)
+    }
+
     /// Whether what is spoken here and there fits together.
     fn check_forward(&self) -> Result<(), String> {
         let fits = match self.protocol {
             Protocol::Smtp | Protocol::Lmtp => self.forward.takes_mail(),
             Protocol::Pop3 => self.forward.speaks_pop3(),
+            Protocol::Imap => self.forward.speaks_imap(),
             Protocol::Milter => self.forward == Forward::Caller && self.tls == ListenerTls::Off,
         };
         if self.forward == Forward::Caller && self.protocol != Protocol::Milter {
@@ -548,10 +556,6 @@ fn connections_max() -> u32 {
 
 fn connections_per_client_max() -> u32 {
     1_000
-}
-
-fn session_seconds_max() -> u64 {
-    3_600
 }
 
 #[cfg(test)]

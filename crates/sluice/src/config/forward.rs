@@ -42,6 +42,10 @@ pub enum Scheme {
     Pop3,
     /// POP3 within TLS.
     Pop3s,
+    /// IMAP, with STARTTLS.
+    Imap,
+    /// IMAP within TLS.
+    Imaps,
 }
 
 /// A version of the PROXY protocol.
@@ -55,18 +59,20 @@ pub enum ProxyVersion {
 }
 
 /// Each scheme with its name and the port that needs no mention.
-const SCHEMES: [(Scheme, &str, u16); 5] = [
+const SCHEMES: [(Scheme, &str, u16); 7] = [
     (Scheme::Smtp, "smtp", 25),
     (Scheme::Smtps, "smtps", 465),
     (Scheme::Lmtp, "lmtp", 24),
     (Scheme::Pop3, "pop3", 110),
     (Scheme::Pop3s, "pop3s", 995),
+    (Scheme::Imap, "imap", 143),
+    (Scheme::Imaps, "imaps", 993),
 ];
 
 impl Scheme {
     /// Whether TLS begins with the connection.
     pub const fn is_implicit_tls(self) -> bool {
-        matches!(self, Scheme::Smtps | Scheme::Pop3s)
+        matches!(self, Scheme::Smtps | Scheme::Pop3s | Scheme::Imaps)
     }
 
     fn name(self) -> &'static str {
@@ -87,6 +93,11 @@ impl Forward {
     /// Whether mail can be got from it by POP3.
     pub const fn speaks_pop3(&self) -> bool {
         matches!(self, Forward::Original | Forward::Server { scheme: Scheme::Pop3 | Scheme::Pop3s, .. })
+    }
+
+    /// Whether mail can be got from it by IMAP.
+    pub const fn speaks_imap(&self) -> bool {
+        matches!(self, Forward::Original | Forward::Server { scheme: Scheme::Imap | Scheme::Imaps, .. })
     }
 
     /// The host of a server, without the port and without brackets.

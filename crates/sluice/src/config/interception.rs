@@ -52,6 +52,8 @@ impl Listener {
             (Protocol::Smtp, _) => Scheme::Smtp,
             (Protocol::Pop3, ListenerTls::Implicit) => Scheme::Pop3s,
             (Protocol::Pop3, _) => Scheme::Pop3,
+            (Protocol::Imap, ListenerTls::Implicit) => Scheme::Imaps,
+            (Protocol::Imap, _) => Scheme::Imap,
             (Protocol::Lmtp | Protocol::Milter, _) => return None,
         };
         Some(Forward::Server { scheme, address: server.to_string() })
@@ -67,6 +69,8 @@ impl Listener {
             (Protocol::Smtp, _) => vec![25, 587],
             (Protocol::Pop3, ListenerTls::Implicit) => vec![995],
             (Protocol::Pop3, _) => vec![110],
+            (Protocol::Imap, ListenerTls::Implicit) => vec![993],
+            (Protocol::Imap, _) => vec![143],
             (Protocol::Lmtp | Protocol::Milter, _) => Vec::new(),
         }
     }

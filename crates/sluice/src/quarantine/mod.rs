@@ -45,7 +45,7 @@ pub struct Facts {
     pub listener: String,
     /// Where it would have gone.
     pub hop: String,
-    /// The mailbox that it was read from, for what comes by POP3: it has no envelope then, and is there still.
+    /// The mailbox that it was read from, for what comes by POP3 or IMAP: it has no envelope then, and is there still.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mailbox: Option<Mailbox>,
     /// From whom and for whom.

@@ -20,7 +20,7 @@ use super::metrics::Page;
 use super::site::Site;
 use super::stream::Stream;
 use super::systemd::Beat;
-use super::{Control, clamd, intercept, metrics, milter, pop3, relay, session};
+use super::{Control, clamd, imap, intercept, metrics, milter, pop3, relay, session};
 use crate::config::{ListenerTls, Protocol};
 
 /// What the sessions of one event loop share.
@@ -231,6 +231,9 @@ fn begin(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, st
         Protocol::Pop3 => {
             tokio::task::spawn_local(pop3::run(edge, door, client, ticket, stream));
         }
+        Protocol::Imap => {
+            tokio::task::spawn_local(imap::run(edge, door, client, ticket, stream));
+        }
         Protocol::Milter => {
             tokio::task::spawn_local(milter::run(edge, door, client, ticket, stream));
         }
@@ -250,6 +253,7 @@ async fn turn_away(mut stream: TcpStream, protocol: Protocol, refusal: Refusal) 
     let line = match protocol {
         Protocol::Smtp | Protocol::Lmtp => format!("421 {code} {text}\r\n"),
         Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
+        Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
         // A mail server does by itself what it is told to do without its filter.
         Protocol::Milter => return,
     };

@@ -284,7 +284,9 @@ impl Route {
     /// The server at its end that has mailboxes, if there is one.
     pub fn mailboxes(&self) -> Option<&str> {
         match &self.forward {
-            Forward::Server { scheme: Scheme::Pop3 | Scheme::Pop3s, address } => Some(address),
+            Forward::Server { scheme: Scheme::Pop3 | Scheme::Pop3s | Scheme::Imap | Scheme::Imaps, address } => {
+                Some(address)
+            }
             _ => None,
         }
     }

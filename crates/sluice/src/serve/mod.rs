@@ -14,6 +14,7 @@ mod content;
 mod door;
 mod edge;
 pub mod hop;
+mod imap;
 mod intake;
 mod intercept;
 mod known;

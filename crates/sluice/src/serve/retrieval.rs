@@ -43,6 +43,19 @@ pub struct Reader {
     pub user: String,
     /// The message's name in it.
     pub uid: String,
+    /// What of it goes to the client.
+    pub sees: Sees,
+}
+
+/// What of a message goes to the reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sees {
+    /// All of it.
+    Message,
+    /// A header or fields of one: counted and logged only if something is done about it.
+    Header,
+    /// Nothing yet: it is inspected for what its reader will ask for next.
+    Nothing,
 }
 
 /// What becomes of a message at its end.
@@ -94,7 +107,7 @@ impl Retrieval {
 
     /// Whether it will be cut off for sure.
     pub fn is_hopeless(&self) -> bool {
-        self.streaming && self.content.is_hopeless(Action::Blank)
+        self.streaming && self.reader.sees != Sees::Nothing && self.content.is_hopeless(Action::Blank)
     }
 
     /// The next bytes for the reader, overwritten where they have to be; empty if there are none now. They are to be
@@ -155,11 +168,11 @@ impl Retrieval {
             self.content.blank_whole(verdict);
         }
         let late = self.streaming && (self.content.is_late() || !verdict.blankable);
-        if late { Outcome::Cut } else { Outcome::Send }
+        if late && self.reader.sees != Sees::Nothing { Outcome::Cut } else { Outcome::Send }
     }
 
     fn withhold(&self, reason: String) -> Outcome {
-        if self.streaming { Outcome::Cut } else { Outcome::Refuse(reason) }
+        if self.streaming && self.reader.sees != Sees::Nothing { Outcome::Cut } else { Outcome::Refuse(reason) }
     }
 
     fn refusal(&self, verdict: &Verdict) -> String {
@@ -193,6 +206,9 @@ impl Retrieval {
     }
 
     fn record(&self, verdict: &Verdict, action: Action, outcome: &Outcome) {
+        if self.reader.sees == Sees::Header && action == Action::Pass {
+            return;
+        }
         let metrics = &self.site.metrics;
         metrics.messages_total.add(1);
         metrics.content_bytes_total.add(self.content.received());

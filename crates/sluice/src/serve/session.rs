@@ -376,7 +376,7 @@ impl Session {
         if self.server.is_closed() {
             return Ok(false);
         }
-        let end = Duration::from_secs(self.door.listener.session_seconds_max);
+        let end = Duration::from_secs(self.door.listener.session_seconds_max());
         if self.started.elapsed() > end {
             self.server.timeout();
             return Ok(true);

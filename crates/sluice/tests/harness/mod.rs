@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub mod dovecot;
+pub mod imap;
 pub mod mailbox;
 pub mod namespaces;
 pub mod postfix;
@@ -246,6 +247,18 @@ impl Wire {
         let mut bytes = vec![0; count];
         self.reader.read_exact(&mut bytes).unwrap();
         bytes
+    }
+
+    /// The same, if as many come.
+    pub fn try_exactly(&mut self, bytes: &mut [u8]) -> std::io::Result<()> {
+        self.reader.read_exact(bytes)
+    }
+
+    /// A line without its end, if it has one.
+    pub fn whole_line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let _ = self.reader.read_line(&mut line);
+        Some(line.strip_suffix("\r\n")?.to_string())
     }
 
     /// Plays a script: `C: ` lines are sent, `S: ` lines are expected; `*` at the end of an expectation stands for

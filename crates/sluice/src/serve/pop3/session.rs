@@ -18,7 +18,7 @@ use crate::serve::door::Door;
 use crate::serve::edge::Edge;
 use crate::serve::known::Key;
 use crate::serve::message::printable;
-use crate::serve::retrieval::{Outcome, Reader, Retrieval};
+use crate::serve::retrieval::{Outcome, Reader, Retrieval, Sees};
 use crate::serve::wire::Wire;
 
 /// How long the server may take to answer.
@@ -130,7 +130,7 @@ impl Session {
             true => self.started + Duration::from_millis(self.hears.deadline()),
             false => Instant::now() + SERVER_WAIT,
         };
-        let session = self.started + Duration::from_secs(self.door.listener.session_seconds_max);
+        let session = self.started + Duration::from_secs(self.door.listener.session_seconds_max());
         let listening = self.hears.is_listening() && self.tasks.len() < TASKS_MAX;
         let mut control = self.edge.control.clone();
         tokio::select! {
@@ -338,6 +338,7 @@ impl Session {
             address: self.address.ip(),
             user: self.shown_user(),
             uid: printable(&String::from_utf8_lossy(&uid.unwrap_or_default())),
+            sees: Sees::Message,
         };
         self.retrieval = Some((Box::new(Retrieval::new(site, reader, key)), Some(status)));
         self.content = Window::with_capacity(CONTENT_BYTES);

@@ -1,0 +1,325 @@
+//! A FETCH, from the client's command to its answer.
+//!
+//! Whole messages and headers are inspected as they pass, and so is the command handed on as it is. Parts and ranges pass
+//! of messages that are known to be clean. Of the others they are left out of what the server sends, and each such message
+//! is gone through on its own:
+//!
+//! ```text
+//!  Name ─► Inspect ─► clean: Deliver, as it was asked for
+//!  (UID)   (whole)    not clean: Find ─► Deliver, as ranges of the whole
+//!                                (parts)
+//! ```
+//!
+//! A FETCH of parts of one message begins there. Each step is a FETCH of our own, by number or by UID as the client's was:
+//! the server may take messages away only during the latter.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use proto::imap::{Command, Fetch, Item, Kind, Section, Status};
+
+use super::OWED_MAX;
+use super::overwrite::Overwriter;
+use super::parts::Parts;
+use super::session::{Session, Work};
+use crate::serve::known::Fate;
+use crate::serve::retrieval::Sees;
+
+/// A FETCH of the client's.
+pub struct Fetching {
+    tag: Vec<u8>,
+    fetch: Fetch,
+    step: Step,
+    /// The message that is gone through on its own.
+    one: Option<One>,
+    /// Those that will be.
+    owed: VecDeque<One>,
+    /// What the server has said to the client's command.
+    answer: Option<Status>,
+    /// Why something was left out for good.
+    refusal: Option<String>,
+}
+
+/// A message, and what the client wants of it.
+struct One {
+    /// Its number, or its UID where the client names messages so.
+    number: u32,
+    uid: Option<u32>,
+    inspected: bool,
+    /// It was there when it was inspected.
+    seen: bool,
+    /// Its parts were looked for.
+    searched: bool,
+    fetch: Fetch,
+}
+
+/// What is in flight.
+enum Step {
+    /// The client's command.
+    AsAsked,
+    /// The UID of the one message.
+    Name,
+    /// All of it, to be inspected.
+    Inspect,
+    /// All of it, for its parts.
+    Find,
+    /// What the client wants of it: these sections as these ranges of the whole.
+    Deliver(Vec<(Section, Section)>, Option<Arc<Fate>>),
+}
+
+/// What is done with content.
+pub enum Way {
+    /// It passes.
+    Pass,
+    /// It is left out.
+    Drop,
+    /// It passes as it is inspected.
+    Show(Sees),
+    /// It is inspected.
+    Inspect,
+    /// Its parts are looked for.
+    Find,
+    /// It is what was asked for like this, and is overwritten.
+    Range(Section, Overwriter),
+}
+
+impl Fetching {
+    /// What a client asks for under this tag.
+    pub fn new(tag: Vec<u8>, fetch: Fetch) -> Fetching {
+        Fetching { tag, fetch, step: Step::AsAsked, one: None, owed: VecDeque::new(), answer: None, refusal: None }
+    }
+
+    /// Whether what is in flight brings nothing for the client.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.step, Step::Name | Step::Inspect | Step::Find)
+    }
+
+    /// Something is not handed out.
+    pub fn refuse(&mut self, reason: String) {
+        self.refusal.get_or_insert(reason);
+    }
+
+    /// The UID that content must have for which none was told.
+    pub fn only(&self) -> Option<u32> {
+        match &self.one {
+            Some(one) => one.uid,
+            None => self.fetch.single().filter(|_| self.fetch.by_uid),
+        }
+    }
+
+    /// The message with this sequence number has this UID.
+    pub fn named(&mut self, number: u32, uid: u32) {
+        if let (Step::Name, Some(one)) = (&self.step, &mut self.one)
+            && one.number == number
+        {
+            one.uid = Some(uid);
+        }
+    }
+
+    /// Parts of a message have been left out, and are still to come.
+    fn owe(&mut self, number: u32, uid: Option<u32>) {
+        let number = if self.fetch.by_uid { uid } else { Some(number) };
+        let known = self.owed.back().map(|one| one.number);
+        let Some(number) = number.filter(|number| Some(*number) != known) else { return };
+        if self.owed.len() == OWED_MAX {
+            return self.refuse("[LIMIT] Too many messages at a time".into());
+        }
+        let parts = self.fetch.sections.iter().filter(|section| !section.is_whole() && !section.is_header());
+        let fetch = self.fetch.of_one(number, parts.cloned().collect());
+        self.owed.push_back(One::new(number, uid, fetch));
+    }
+
+    /// What is in flight has its answer.
+    fn finished(&mut self, status: Status) {
+        let ok = status.kind == Kind::Ok;
+        match (&self.step, self.one.take()) {
+            (Step::AsAsked | Step::Deliver(..), _) => {
+                self.answer.get_or_insert(status);
+            }
+            (Step::Name, one) => {
+                // A message that is gone has no parts.
+                self.one = one.filter(|one| ok && one.uid.is_some());
+                self.answer_without_one(status);
+            }
+            (Step::Inspect, one) => {
+                self.one = one.filter(|one| ok && one.seen).map(|one| One { inspected: true, ..one });
+                self.answer_without_one(status);
+            }
+            (Step::Find, one) => {
+                self.one = one.filter(|_| ok).map(|one| One { searched: true, ..one });
+                self.answer_without_one(status);
+            }
+        }
+    }
+
+    fn answer_without_one(&mut self, status: Status) {
+        if self.one.is_none() {
+            self.answer.get_or_insert(status);
+        }
+    }
+}
+
+impl One {
+    fn new(number: u32, uid: Option<u32>, fetch: Fetch) -> One {
+        One { number, uid, inspected: false, seen: false, searched: false, fetch }
+    }
+}
+
+impl Session {
+    /// Begins what a client asks for.
+    pub fn fetch(&mut self, mut fetching: Fetching) {
+        if let Some(number) = fetching.fetch.single().filter(|_| fetching.fetch.asks_for_parts()) {
+            let uid = fetching.fetch.by_uid.then_some(number);
+            let fetch = fetching.fetch.clone();
+            fetching.owed.push_back(One::new(number, uid, fetch));
+            return self.next_fetch(Box::new(fetching));
+        }
+        self.asks.command(&Command::fetch(&fetching.fetch));
+        self.work = Work::Fetch(Box::new(fetching));
+    }
+
+    /// What is in flight has its answer.
+    pub fn fetched(&mut self, mut fetching: Box<Fetching>, status: Status) {
+        fetching.finished(status);
+        self.next_fetch(fetching);
+    }
+
+    /// Goes on with the next step, or answers the client.
+    fn next_fetch(&mut self, mut fetching: Box<Fetching>) {
+        while let Some(one) = fetching.one.take().or_else(|| fetching.owed.pop_front()) {
+            let asked = self.next_step(&one, &mut fetching);
+            if let Some((step, fetch)) = asked {
+                fetching.step = step;
+                fetching.one = Some(one);
+                self.asks.command(&Command::fetch(&fetch));
+                self.work = Work::Fetch(fetching);
+                return;
+            }
+        }
+        let Fetching { tag, answer, refusal, .. } = *fetching;
+        let done = Status { tagged: true, kind: Kind::Ok, code: Vec::new(), text: b"Fetch completed".to_vec() };
+        let answer = answer.unwrap_or(done);
+        match refusal.filter(|_| answer.kind == Kind::Ok) {
+            Some(refusal) => self.answer(&tag, "NO", &refusal),
+            None => {
+                self.say_status(&tag, &answer);
+                self.hears.resume();
+            }
+        }
+    }
+
+    /// What is to be asked next about a message; none if there is nothing more.
+    fn next_step(&mut self, one: &One, fetching: &mut Fetching) -> Option<(Step, Fetch)> {
+        let ours = |section| one.fetch.of_one(one.number, section);
+        let Some(uid) = one.uid else {
+            let name = Fetch { plain: vec![b"UID".to_vec()], ..ours(Vec::new()) };
+            return Some((Step::Name, name));
+        };
+        let Some(fate) = self.fate(uid) else {
+            if one.inspected {
+                fetching.refuse("[CANNOT] The message cannot be had in parts".into());
+                return None;
+            }
+            return Some((Step::Inspect, ours(vec![Section::whole()])));
+        };
+        if fate.blanks.is_empty() && fate.refusal.is_none() {
+            return Some((Step::Deliver(Vec::new(), None), one.fetch.clone()));
+        }
+        if let Some(refusal) = &fate.refusal {
+            fetching.refuse(refusal.clone());
+            return deliver(one, None, &fate, fetching);
+        }
+        let key = self.key(uid)?;
+        let parts = self.found.as_ref().filter(|(found, _)| *found == key).map(|(_, parts)| parts.clone());
+        if parts.is_none() && !one.searched {
+            return Some((Step::Find, ours(vec![Section::whole()])));
+        }
+        deliver(one, parts.as_deref(), &fate, fetching)
+    }
+
+    /// The parts of the message that was looked through.
+    pub fn found(&mut self, parts: Parts) {
+        let Work::Fetch(fetching) = &self.work else { return };
+        let Some(uid) = fetching.one.as_ref().and_then(|one| one.uid) else { return };
+        self.found = self.key(uid).map(|key| (key, Arc::new(parts)));
+    }
+
+    /// What is done with an item that the server sends of a message.
+    pub fn way(&mut self, section: &Section, number: u32, uid: Option<u32>) -> Way {
+        if let Work::Fetch(fetching) = &mut self.work
+            && let Some(one) = &mut fetching.one
+            && uid.is_some()
+            && uid == one.uid
+        {
+            match &mut fetching.step {
+                Step::Inspect if section.is_whole() => {
+                    one.seen = true;
+                    return Way::Inspect;
+                }
+                Step::Find if section.is_whole() => return Way::Find,
+                Step::Deliver(ranges, Some(fate)) => {
+                    if let Some(at) = ranges.iter().position(|(_, range)| section.answers(range)) {
+                        let (asked, range) = ranges.remove(at);
+                        let start = range.partial.map_or(0, |(start, _)| start);
+                        return Way::Range(asked, Overwriter::new(fate.clone(), start));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if section.is_whole() {
+            return Way::Show(Sees::Message);
+        }
+        if section.is_header() {
+            return Way::Show(Sees::Header);
+        }
+        let clean =
+            uid.and_then(|uid| self.fate(uid)).is_some_and(|fate| fate.blanks.is_empty() && fate.refusal.is_none());
+        if clean {
+            return Way::Pass;
+        }
+        if let Work::Fetch(fetching) = &mut self.work {
+            match fetching.step {
+                Step::AsAsked => fetching.owe(number, uid),
+                _ => fetching.refuse("[CANNOT] The message cannot be had in parts".into()),
+            }
+        }
+        Way::Drop
+    }
+}
+
+/// What is left to ask of a message that is not clean: parts become ranges of the whole.
+fn deliver(one: &One, parts: Option<&Parts>, fate: &Arc<Fate>, fetching: &mut Fetching) -> Option<(Step, Fetch)> {
+    let mut ranges = Vec::new();
+    let mut sections = Vec::new();
+    for section in &one.fetch.sections {
+        if section.is_whole() || section.is_header() {
+            sections.push(section.clone());
+            continue;
+        }
+        let Some(parts) = parts else {
+            fetching.refuse("[CANNOT] The message cannot be had in parts".into());
+            continue;
+        };
+        if section.item == Item::Binary {
+            fetching.refuse("[UNKNOWN-CTE] Ask for it without BINARY".into());
+            continue;
+        }
+        let Some(place) = parts.range(section) else {
+            fetching.refuse("[CANNOT] This part cannot be had of this message".into());
+            continue;
+        };
+        // Of what is empty the server is asked for a byte behind the end.
+        let (start, len) = match place.end.checked_sub(place.start) {
+            Some(len @ 1..) => (place.start, len),
+            _ => (parts.len(), 1),
+        };
+        let range = Section::range(section.peek, start, len);
+        sections.push(range.clone());
+        ranges.push((section.clone(), range));
+    }
+    if sections.is_empty() && one.fetch.plain.is_empty() {
+        return None;
+    }
+    Some((Step::Deliver(ranges, Some(fate.clone())), Fetch { sections, ..one.fetch.clone() }))
+}
