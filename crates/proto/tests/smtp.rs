@@ -195,6 +195,7 @@ fn starttls_begins_anew_and_is_not_offered_twice() {
          S: 250-*
          S: 250-*
          S: 250-*
+         S: 250-*
          S: 250 *
          C: MAIL FROM:<a@b>
          S: 250 *
@@ -358,6 +359,7 @@ fn lmtp_answers_for_each_recipient() {
          C: EHLO x
          S: 500 *
          C: LHLO x
+         S: 250-*
          S: 250-*
          S: 250-*
          S: 250-*
