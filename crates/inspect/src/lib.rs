@@ -22,7 +22,7 @@ mod words;
 
 pub use boundary::{Blank, Context, In, ObjectReport, Out, Spotted, StageTime, Verdict};
 pub use inspection::{Engine, Inspection, Progress};
-pub use redact::Filler;
+pub use redact::{Filler, NOTICE};
 pub use rule::{Glob, Rule, Way};
 pub use verdict::{Action, Policy};
 

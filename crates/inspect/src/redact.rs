@@ -2,11 +2,19 @@
 //!
 //! Every byte keeps its place: line ends, padding and lengths are those of the original, so that sizes that were
 //! announced stay true. The filler decodes to NULs in the part's own transfer coding and is harmless as plain text.
+//! Where nobody else tells the reader it begins with [`NOTICE`], as far as that fits the part, in the same coding; not in
+//! BinHex and yEnc.
 //!
 //! Known wrong: quoted-printable is filled by whole `=00` escapes; where fewer than three characters of a line are at
 //! hand (the end of the line, or of what was given), it is filled by the digit 0.
 
 use stream::Coding;
+
+/// What a filler begins with where the reader is told by it. Of whole groups of three bytes, so that four digits of Base64
+/// end with it.
+pub const NOTICE: &[u8] = b"[Dangerous content was removed on its way to you.] ";
+
+const _: () = assert!(NOTICE.len().is_multiple_of(3), "the filler of Base64 goes on at a group");
 
 /// Overwrites the bytes of one part, in order.
 #[derive(Debug, Clone)]
@@ -16,12 +24,40 @@ pub struct Filler {
     before: [u8; 2],
     /// Whether the current line is structure, which stays.
     kept_line: bool,
+    notice: Notice,
+}
+
+/// What has not been said of the notice, in bytes or in groups of six bits.
+#[derive(Debug, Clone, Copy)]
+struct Notice {
+    text: &'static [u8],
+    at: usize,
+}
+
+impl Notice {
+    fn byte(&mut self) -> Option<u8> {
+        self.at += 1;
+        self.text.get(self.at - 1).copied()
+    }
+
+    fn six_bits(&mut self) -> Option<u8> {
+        let (group, shift) = (self.at / 4 * 3, 18 - 6 * (self.at % 4));
+        self.at += 1;
+        let bytes = self.text.get(group..group + 3)?;
+        let word = bytes.iter().fold(0u32, |word, &byte| word << 8 | u32::from(byte));
+        Some((word >> shift & 63) as u8)
+    }
 }
 
 impl Filler {
     /// A filler that begins in the middle of a part, after the two bytes `before`; `b"\r\n"` at its start.
     pub const fn new(coding: Coding, before: [u8; 2]) -> Filler {
-        Filler { coding, before, kept_line: false }
+        Filler { coding, before, kept_line: false, notice: Notice { text: b"", at: 0 } }
+    }
+
+    /// The same for the start of a part, beginning with [`NOTICE`].
+    pub const fn with_notice(coding: Coding) -> Filler {
+        Filler { notice: Notice { text: NOTICE, at: 0 }, ..Filler::new(coding, *b"\r\n") }
     }
 
     /// Overwrites `bytes`, which follow those of the last call.
@@ -46,12 +82,16 @@ impl Filler {
         let text = &mut line[..text_len];
         if !self.kept_line {
             match self.coding {
-                Coding::Identity => text.fill(b' '),
+                Coding::Identity => text.fill_with(|| self.notice.byte().unwrap_or(b' ')),
                 Coding::Base64 => {
-                    replace(text, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'), b'A', b"=")
+                    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+                    replace(text, is_digit, || base64_digit(self.notice.six_bits()), b"=");
                 }
-                Coding::Uuencode => replace(&mut text[usize::from(starts).min(text_len)..], |_| true, b'`', b""),
-                Coding::BinHex => replace(text, |byte| byte != b':', b'!', b":"),
+                Coding::Uuencode => {
+                    let digits = &mut text[usize::from(starts).min(text_len)..];
+                    digits.fill_with(|| uuencode_digit(self.notice.six_bits()));
+                }
+                Coding::BinHex => replace(text, |byte| byte != b':', || b'!', b":"),
                 Coding::Yenc => text.fill(b'*'),
                 Coding::QuotedPrintable => self.fill_escapes(text, whole),
             }
@@ -69,7 +109,7 @@ impl Filler {
         }
     }
 
-    fn fill_escapes(&self, text: &mut [u8], whole_line: bool) {
+    fn fill_escapes(&mut self, text: &mut [u8], whole_line: bool) {
         // An escape that has begun keeps its length: its digits become 0.
         let begun = match self.before {
             [_, b'='] => 2,
@@ -81,16 +121,40 @@ impl Filler {
         let soft_break = whole_line && text.last() == Some(&b'=');
         let fillable = text.len() - usize::from(soft_break);
         let mut escapes = text[..fillable].chunks_exact_mut(3);
-        escapes.by_ref().for_each(|escape| escape.copy_from_slice(b"=00"));
+        for escape in escapes.by_ref() {
+            let byte = self.notice.byte().unwrap_or(0);
+            escape.copy_from_slice(&[b'=', hex_digit(byte >> 4), hex_digit(byte & 15)]);
+        }
         escapes.into_remainder().fill(b'0');
     }
 }
 
+fn base64_digit(six_bits: Option<u8>) -> u8 {
+    match six_bits.unwrap_or(0) {
+        bits @ 0..26 => b'A' + bits,
+        bits @ 26..52 => b'a' + bits - 26,
+        bits @ 52..62 => b'0' + bits - 52,
+        62 => b'+',
+        _ => b'/',
+    }
+}
+
+fn uuencode_digit(six_bits: Option<u8>) -> u8 {
+    match six_bits {
+        None | Some(0) => b'`',
+        Some(bits) => b' ' + bits,
+    }
+}
+
+fn hex_digit(four_bits: u8) -> u8 {
+    if four_bits < 10 { b'0' + four_bits } else { b'A' + four_bits - 10 }
+}
+
 /// Turns what `is_content` into `filler`, keeps `kept`, and blanks the rest.
-fn replace(text: &mut [u8], is_content: impl Fn(u8) -> bool, filler: u8, kept: &[u8]) {
+fn replace(text: &mut [u8], is_content: impl Fn(u8) -> bool, mut filler: impl FnMut() -> u8, kept: &[u8]) {
     for byte in text {
         if is_content(*byte) {
-            *byte = filler;
+            *byte = filler();
         } else if !kept.contains(byte) {
             *byte = b' ';
         }
@@ -132,6 +196,24 @@ mod tests {
         assert_eq!(filled(Coding::Identity, *b"\r\n", "evil\r\n\r\nx"), "    \r\n\r\n ");
     }
 
+    fn announced(coding: Coding, text: &str) -> String {
+        let mut bytes = text.as_bytes().to_vec();
+        Filler::with_notice(coding).fill(&mut bytes);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_notice_stands_at_the_head_in_the_parts_own_coding() {
+        let line = "x".repeat(60);
+        assert_eq!(announced(Coding::Identity, &line), std::str::from_utf8(NOTICE).unwrap().to_owned() + "         ");
+        assert_eq!(announced(Coding::Identity, "two\r\nlines\r\n"), "[Da\r\nngero\r\n");
+        let digits = "W0Rhbmdlcm91cyBjb250ZW50IHdhcyByZW1vdmVkIG9uIGl0cyB3YXkgdG8geW91Ll0gAAAAAAAA==";
+        assert_eq!(announced(Coding::Base64, &format!("{}==", "x".repeat(76))), digits);
+        assert_eq!(announced(Coding::Base64, "xx xx\r\nx===\r\n"), "W0 Rh\r\nb===\r\n");
+        assert_eq!(announced(Coding::QuotedPrintable, "abcdefg=\r\nx=3Dy\r\n"), "=5B=440=\r\n=6100\r\n");
+        assert_eq!(announced(Coding::Uuencode, "begin 644 a\r\n#0V%T\r\n"), "begin 644 a\r\n#6T1A\r\n");
+    }
+
     #[test]
     fn the_filler_is_the_same_however_the_part_is_cut() {
         let text = b"begin 644 a.exe\r\n#0V%T\r\n#0V%T\r\n`\r\nend\r\n";
@@ -145,6 +227,17 @@ mod tests {
                 filler.fill(first);
                 filler.fill(second);
                 assert_eq!(pieces, whole, "{coding:?} cut at {cut}");
+            }
+        }
+        for coding in [Coding::Identity, Coding::Base64] {
+            let whole = announced(coding, std::str::from_utf8(text).unwrap());
+            for cut in 1..text.len() {
+                let mut pieces = text.to_vec();
+                let (first, second) = pieces.split_at_mut(cut);
+                let mut filler = Filler::with_notice(coding);
+                filler.fill(first);
+                filler.fill(second);
+                assert_eq!(String::from_utf8(pieces).unwrap(), whole, "{coding:?} cut at {cut}");
             }
         }
     }

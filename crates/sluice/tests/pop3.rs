@@ -33,11 +33,13 @@ impl SpliceText for Vec<u8> {
     }
 }
 
-/// What becomes of an infected mail: the part in Base64 decodes to NULs, and nothing else is changed.
+/// What becomes of an infected mail: the part in Base64 decodes to a notice and NULs, and nothing else is changed.
 fn blanked(mail: &[u8]) -> Vec<u8> {
     let body = base64(&eicar());
-    let filler: String =
-        body.chars().map(|c| if c.is_ascii_alphanumeric() || "+/".contains(c) { 'A' } else { c }).collect();
+    let notice = base64(b"[Dangerous content was removed on its way to you.] ").replace("\r\n", "");
+    let mut digits = notice.chars().chain(std::iter::repeat('A'));
+    let mut digit = |c: char| if c.is_ascii_alphanumeric() || "+/".contains(c) { digits.next().unwrap() } else { c };
+    let filler: String = body.chars().map(&mut digit).collect();
     mail.to_vec().splice_text(&body, &filler)
 }
 

@@ -75,6 +75,8 @@ pub struct Held {
     before: [u8; 2],
     blanks: Vec<Blank>,
     fillers: Vec<(u64, Filler)>,
+    /// Whether what is overwritten from its start says so.
+    announces: bool,
 }
 
 impl Held {
@@ -100,6 +102,7 @@ impl Held {
             before: *b"\r\n",
             blanks: Vec::new(),
             fillers: Vec::new(),
+            announces: false,
         }
     }
 
@@ -157,6 +160,11 @@ impl Held {
         true
     }
 
+    /// What is overwritten from its start says so there: nobody else tells the reader.
+    pub fn announce(&mut self) {
+        self.announces = true;
+    }
+
     /// Nothing is to be overwritten after all.
     pub fn spare(&mut self) {
         self.blanks.clear();
@@ -184,8 +192,12 @@ impl Held {
             let known = self.fillers.iter().position(|(part, _)| *part == blank.part);
             let index = known.unwrap_or_else(|| {
                 let before = [byte_before(&front[..at], self.before, 2), byte_before(&front[..at], self.before, 1)];
-                let before = if start == blank.part { *b"\r\n" } else { before };
-                self.fillers.push((blank.part, Filler::new(blank.coding, before)));
+                let filler = match start == blank.part {
+                    true if self.announces => Filler::with_notice(blank.coding),
+                    true => Filler::new(blank.coding, *b"\r\n"),
+                    false => Filler::new(blank.coding, before),
+                };
+                self.fillers.push((blank.part, filler));
                 self.fillers.len() - 1
             });
             self.fillers[index].1.fill(&mut front[at..end]);

@@ -75,6 +75,7 @@ impl Retrieval {
         let policy = reader.listener.policy();
         let rules = site.config.ways(&reader.listener.attachments);
         let mut content = Content::mail(&site, policy, rules, site.config.resources.head_window_bytes);
+        content.held.announce();
         let fate = key.and_then(|key| site.known.fate(&key));
         let refused = fate.as_ref().and_then(|fate| fate.refusal.clone());
         if let Some(fate) = fate {
