@@ -10,7 +10,8 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-use crate::clamd_settings::{Address, Said};
+use crate::clamd_settings::Said;
+use crate::config::Address;
 use crate::config::Config;
 
 /// What becomes of a key.

@@ -3,6 +3,7 @@
 //! Next hops are in `forward`, TLS in `tls`. An unknown key, a wrong type or a wrong value is an error that names the file, the line and the column. The page of
 //! settings (`docs/configuration.md`) describes what stands here.
 
+mod address;
 mod forward;
 mod interception;
 mod network;
@@ -23,6 +24,7 @@ use stream::Limits;
 use crate::clamd_settings::ClamdSettings;
 use crate::database::{self, Wanted};
 use crate::update_settings::UpdateSettings;
+pub use address::{Address, SocketMode};
 pub use forward::{Forward, ProxyVersion, Scheme};
 pub use interception::{Interception, Transparent};
 pub use network::Network;
@@ -175,8 +177,13 @@ pub enum LogLevel {
 pub struct Listener {
     /// What is spoken.
     pub protocol: Protocol,
-    /// Where.
-    pub address: SocketAddr,
+    /// Where: `IP:PORT`, or `unix:/PATH` for a UNIX socket.
+    pub address: Address,
+    /// The permissions of a UNIX socket, in octal.
+    #[serde(default)]
+    pub socket_mode: SocketMode,
+    /// The group of a UNIX socket; none: that of the program.
+    pub socket_group: Option<String>,
     /// Where mail goes, or comes from.
     #[serde(default)]
     pub forward: Forward,
@@ -462,8 +469,7 @@ impl Config {
     pub fn check(&self) -> Result<(), String> {
         for (index, listener) in self.listeners.iter().enumerate() {
             let place = format!("listener {} ({})", index + 1, listener.address);
-            let same = |other: &Listener| other.address == listener.address && listener.address.port() != 0;
-            if self.listeners[..index].iter().any(same) {
+            if self.listeners[..index].iter().any(|other| other.address.is_taken_by(&listener.address)) {
                 return Err(format!("{place}: the address is used twice"));
             }
             self.check_interception(index).map_err(|reason| format!("{place}: {reason}"))?;

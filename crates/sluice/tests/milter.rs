@@ -278,3 +278,33 @@ fn rules_hold_where_all_recipients_have_the_same() {
     server.tell('E', b"");
     assert_eq!(server.packet().0, 'y');
 }
+
+#[test]
+fn a_real_postfix_asks_over_a_unix_socket() {
+    use std::os::unix::fs::PermissionsExt;
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|facts| std::os::unix::fs::MetadataExt::uid(&facts) == 0);
+    if !is_root || !has("/usr/sbin/postfix") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = folder.path().join("milter");
+    // What an earlier run has left behind stands in nobody's way.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let postfix = Postfix::start(&format!("smtpd_milters = unix:{}\nmilter_default_action = tempfail", path.display()));
+    let deliver = |mail: &[u8]| Wire::connect(([127, 0, 0, 1], postfix.port).into()).deliver(mail);
+    let gateway = Gateway::with(&format!(
+        "threads = 2\n[[listener]]\nprotocol = \"milter\"\naddress = \"unix:{}\"\nsocket_mode = \"666\"\n\
+         socket_group = \"postfix\"\n[metrics]\naddress = \"127.0.0.1:0\"\n[[listener]]\nprotocol = \"smtp\"\n\
+         address = \"127.0.0.1:0\"\nforward = \"discard:\"\n",
+        path.display()
+    ));
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
+    for _ in 0..4 {
+        let reply = deliver(&infected());
+        assert!(reply.starts_with("554 5.7.1 Message refused: Eicar-Test-Signature in eicar.com (id "), "{reply}");
+    }
+    assert!(deliver(&mail_with("7bit", "a.txt", "Hello")).starts_with("250 2.0.0 Ok"));
+    gateway.signal("TERM");
+    harness::wait_for(|| (!path.exists()).then_some(()), "the socket to be removed");
+}

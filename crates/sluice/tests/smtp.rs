@@ -602,3 +602,39 @@ fn a_relay_says_for_whom_it_speaks() {
     let mut wire = trusting.connect();
     wire.talk("S: 220 *\nC: PROXY TCP4 192.0.2.7 127.0.0.1 1 25\nS: 500 *");
 }
+
+#[test]
+fn a_next_hop_may_be_on_a_unix_socket() {
+    use std::io::{BufRead as _, Write as _};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("smtp");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let (sender, arrived) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut writer, sender) = (stream.unwrap(), sender.clone());
+            std::thread::spawn(move || {
+                let lines = std::io::BufReader::new(writer.try_clone().unwrap()).lines();
+                let _ = writer.write_all(b"220 hop\r\n");
+                let mut in_data = false;
+                for line in lines.map_while(Result::ok) {
+                    let verb = line.split([' ', '\r']).next().unwrap_or_default();
+                    let reply: &[u8] = match (in_data, verb) {
+                        (true, ".") => b"250 taken\r\n",
+                        (true, _) => b"",
+                        (false, "DATA") => b"354 go\r\n",
+                        (false, _) => b"250 ok\r\n",
+                    };
+                    in_data = if in_data { verb != "." } else { verb == "DATA" };
+                    let _ = sender.send(line);
+                    let _ = writer.write_all(reply);
+                }
+            });
+        }
+    });
+    let gateway = Gateway::start(&format!("smtp:{}", path.display()), "");
+    assert!(gateway.connect().deliver(&mail_with("7bit", "a.txt", "Hello")).starts_with("250 "));
+    let lines: Vec<String> = arrived.try_iter().collect();
+    assert!(lines.iter().any(|line| line == "RCPT TO:<b@mx.test>"), "{lines:?}");
+    assert!(lines.iter().any(|line| line == "Hello"), "{lines:?}");
+}

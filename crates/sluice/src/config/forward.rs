@@ -23,6 +23,8 @@ pub enum Forward {
     },
     /// A server that speaks LMTP on a UNIX socket.
     LmtpSocket(PathBuf),
+    /// A server that speaks SMTP on a UNIX socket.
+    SmtpSocket(PathBuf),
     /// A Maildir.
     Maildir(PathBuf),
     /// Nowhere.
@@ -85,7 +87,11 @@ impl Forward {
     pub const fn takes_mail(&self) -> bool {
         match self {
             Forward::Server { scheme, .. } => matches!(scheme, Scheme::Smtp | Scheme::Smtps | Scheme::Lmtp),
-            Forward::Original | Forward::LmtpSocket(_) | Forward::Maildir(_) | Forward::Discard => true,
+            Forward::Original
+            | Forward::LmtpSocket(_)
+            | Forward::SmtpSocket(_)
+            | Forward::Maildir(_)
+            | Forward::Discard => true,
             Forward::Caller => false,
         }
     }
@@ -119,11 +125,14 @@ impl std::str::FromStr for Forward {
         }
         match text.split_once(':') {
             Some(("lmtp", path)) if path.starts_with('/') => Ok(Forward::LmtpSocket(path.into())),
+            Some(("smtp", path)) if path.starts_with('/') && !path.starts_with("//") => {
+                Ok(Forward::SmtpSocket(path.into()))
+            }
             Some(("maildir", path)) if !path.is_empty() => Ok(Forward::Maildir(path.into())),
             Some(("discard", "")) => Ok(Forward::Discard),
             _ => {
                 let servers = SCHEMES.map(|(_, name, _)| format!("{name}://HOST:PORT")).join(", ");
-                Err(format!("{text:?} is no next hop: {servers}, lmtp:/PATH, maildir:PATH or discard:"))
+                Err(format!("{text:?} is no next hop: {servers}, lmtp:/PATH, smtp:/PATH, maildir:PATH or discard:"))
             }
         }
     }
@@ -134,6 +143,7 @@ impl fmt::Display for Forward {
         match self {
             Forward::Server { scheme, address } => write!(f, "{}://{address}", scheme.name()),
             Forward::LmtpSocket(path) => write!(f, "lmtp:{}", path.display()),
+            Forward::SmtpSocket(path) => write!(f, "smtp:{}", path.display()),
             Forward::Maildir(path) => write!(f, "maildir:{}", path.display()),
             Forward::Discard => write!(f, "discard:"),
             Forward::Caller => write!(f, "replies"),
@@ -171,8 +181,14 @@ mod tests {
 
     #[test]
     fn next_hops_are_read_and_written_alike() {
-        for text in ["smtp://mail.example:2526", "lmtp://[::1]:24", "lmtp:/run/lmtp", "maildir:/var/mail/x", "discard:"]
-        {
+        for text in [
+            "smtp://mail.example:2526",
+            "lmtp://[::1]:24",
+            "lmtp:/run/lmtp",
+            "smtp:/run/smtp",
+            "maildir:/var/mail/x",
+            "discard:",
+        ] {
             assert_eq!(text.parse::<Forward>().unwrap().to_string(), text);
         }
         assert_eq!("smtp://mail.example".parse::<Forward>().unwrap().to_string(), "smtp://mail.example:25");

@@ -105,7 +105,8 @@ impl Config {
         if listener.forward != Forward::Original {
             return Err("transparent and forward exclude each other: mail goes where the client wanted".into());
         }
-        if listener.towards_server(listener.address).is_none() {
+        let Some(address) = listener.address.tcp() else { return Err("a UNIX socket cannot be transparent".into()) };
+        if listener.towards_server(address).is_none() {
             return Err(format!("{:?} cannot be transparent", listener.protocol));
         }
         if !listener.proxy_from.is_empty() {
@@ -114,12 +115,12 @@ impl Config {
         if transparent == Transparent::Redirect && listener.keep_source {
             return Err("keep_source needs transparent = \"tproxy\"".into());
         }
-        if transparent == Transparent::Redirect && listener.address.ip().is_loopback() {
+        if transparent == Transparent::Redirect && address.ip().is_loopback() {
             return Err("what is redirected cannot come to a loopback address".into());
         }
         let ports = listener.intercepted_ports();
         let same = |other: &Listener| {
-            other.address.is_ipv4() == listener.address.is_ipv4()
+            other.address.tcp().is_some_and(|other| other.is_ipv4() == address.is_ipv4())
                 && other.intercepted_ports().iter().any(|port| ports.contains(port))
         };
         if ports.contains(&0) || self.listeners[..index].iter().any(same) {

@@ -162,6 +162,9 @@ impl Config {
         if listener.tls != ListenerTls::Off && self.tls.certificates.is_empty() {
             return Err("tls needs a [[tls.certificate]]".into());
         }
+        if listener.tls != ListenerTls::Off && listener.address.tcp().is_none() {
+            return Err("there is no TLS on a UNIX socket".into());
+        }
         if listener.forward_verify.as_ref().is_some_and(|verify| *verify != Verify::Nothing)
             && !listener.forwards_in_tls()
         {

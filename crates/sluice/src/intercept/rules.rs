@@ -9,7 +9,7 @@ use crate::config::{Config, Interception, Listener, Network, Transparent};
 
 /// What is intercepted.
 pub struct Rules<'a> {
-    listeners: Vec<&'a Listener>,
+    listeners: Vec<(SocketAddr, &'a Listener)>,
     settings: &'a Interception,
 }
 
@@ -26,6 +26,7 @@ impl<'a> Rules<'a> {
     /// As a configuration has it.
     pub fn new(config: &'a Config) -> Rules<'a> {
         let listeners = config.listeners.iter().filter(|listener| listener.transparent.is_some());
+        let listeners = listeners.filter_map(|listener| Some((listener.address.tcp()?, listener)));
         Rules { listeners: listeners.collect(), settings: &config.intercept }
     }
 
@@ -65,7 +66,11 @@ impl<'a> Rules<'a> {
     }
 
     fn has(&self, how: Transparent) -> bool {
-        self.listeners.iter().any(|listener| listener.transparent == Some(how))
+        self.of(how).next().is_some()
+    }
+
+    fn of(&self, how: Transparent) -> impl Iterator<Item = &(SocketAddr, &'a Listener)> {
+        self.listeners.iter().filter(move |(_, listener)| listener.transparent == Some(how))
     }
 
     fn chain(&self, how: Transparent, text: &mut String) {
@@ -77,36 +82,35 @@ impl<'a> Rules<'a> {
         }
         only("saddr", clients, text);
         only("daddr", servers, text);
-        for listener in self.listeners.iter().filter(|listener| listener.transparent == Some(how)) {
-            let _ = writeln!(text, "\t\t{}", self.rule(how, listener));
+        for (address, listener) in self.of(how) {
+            let _ = writeln!(text, "\t\t{}", self.rule(how, *address, listener));
         }
         text.push_str("\t}\n");
     }
 
-    fn rule(&self, how: Transparent, listener: &Listener) -> String {
+    fn rule(&self, how: Transparent, address: SocketAddr, listener: &Listener) -> String {
         let ports: Vec<String> = listener.intercepted_ports().iter().map(u16::to_string).collect();
-        let any = listener.address.ip().is_unspecified();
-        let to = match listener.address {
+        let any = address.ip().is_unspecified();
+        let to = match address {
             SocketAddr::V4(address) if any => format!("ip to :{}", address.port()),
             SocketAddr::V6(address) if any => format!("to :{}", address.port()),
             SocketAddr::V4(address) => format!("ip to {address}"),
             SocketAddr::V6(address) => format!("ip6 to {address}"),
         };
         let to = match how {
-            Transparent::Redirect if any => format!("redirect to :{}", listener.address.port()),
+            Transparent::Redirect if any => format!("redirect to :{}", address.port()),
             Transparent::Redirect => format!("dnat {to}"),
             Transparent::Tproxy => format!("tproxy {to} meta mark set {} accept", self.settings.mark),
         };
-        format!("{}tcp dport {{ {} }} {to}", family(listener.address), ports.join(", "))
+        format!("{}tcp dport {{ {} }} {to}", family(address), ports.join(", "))
     }
 
     /// The ways that are needed.
     pub fn routes(&self) -> Vec<Route> {
-        let tproxy = || self.listeners.iter().filter(|listener| listener.transparent == Some(Transparent::Tproxy));
         let needs = |ipv4: bool| {
-            tproxy().any(|listener| {
-                let both = listener.address.is_ipv6() && listener.address.ip().is_unspecified();
-                both || listener.address.is_ipv4() == ipv4
+            self.of(Transparent::Tproxy).any(|(address, _)| {
+                let both = address.is_ipv6() && address.ip().is_unspecified();
+                both || address.is_ipv4() == ipv4
             })
         };
         self.every_route().into_iter().filter(|route| needs(route.ipv4)).collect()

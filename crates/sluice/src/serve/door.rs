@@ -1,24 +1,22 @@
 //! A listener: its settings, its sockets, and who may come in.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, Protocol, Socket, Type};
-
 use super::hop::Route;
-use super::stream::set_transparent;
-use crate::config::{Listener, Tls, Transparent, Verify};
+use super::listening::{Owner, Sockets};
+use crate::config::{Address, Forward, Listener, Tls, Transparent, Verify};
 
 /// A listener with its settings. After a reload there is a new one for the same sockets.
 pub struct Door {
     /// The settings.
     pub listener: Listener,
     /// Where it listens: the address of the settings, with the port that the system chose where that one is 0.
-    pub address: SocketAddr,
-    /// A socket for each event loop, until it takes it.
-    pub sockets: Arc<Mutex<Vec<TcpListener>>>,
+    pub address: Address,
+    /// A socket for each event loop.
+    pub sockets: Arc<Sockets>,
     /// Who is in.
     pub gate: Arc<Gate>,
     /// The way to the next hop.
@@ -31,20 +29,11 @@ impl Door {
     /// # Errors
     /// When the address cannot be had, or the next hop cannot be spoken to as it should; the message says which.
     pub fn open(listener: Listener, tls: &Tls, threads: usize) -> Result<Door, String> {
-        let failed = |error| format!("cannot listen on {}: {error}", listener.address);
         let transparent = listener.transparent == Some(Transparent::Tproxy);
-        let mut sockets = vec![open(listener.address, transparent).map_err(failed)?];
-        let address = sockets[0].local_addr().map_err(failed)?;
-        for _ in 1..threads {
-            sockets.push(open(address, transparent).map_err(failed)?);
-        }
-        Ok(Door {
-            address,
-            route: Route::new(&listener, tls)?,
-            listener,
-            sockets: Arc::new(Mutex::new(sockets)),
-            gate: Arc::default(),
-        })
+        let owner = Owner { mode: listener.socket_mode, group: listener.socket_group.as_deref() };
+        let sockets = Arc::new(Sockets::open(&listener.address, &owner, threads, transparent)?);
+        let route = Route::new(&listener, tls)?;
+        Ok(Door { address: sockets.address.clone(), route, listener, sockets, gate: Arc::default() })
     }
 
     /// The same sockets with other settings.
@@ -71,12 +60,16 @@ impl Door {
         Ok(self.with(listener, route))
     }
 
-    /// The door as a client finds it, if the next hop is told of each by a header.
+    /// The door as a client finds it that has connected to `to`, if the next hop is told of each by a header.
     pub fn serving(self: Arc<Door>, client: SocketAddr, to: SocketAddr) -> Arc<Door> {
         if self.listener.forward_proxy.is_none() {
             return self;
         }
-        Arc::new(self.with(self.listener.clone(), self.route.for_client(client, to)))
+        let server = match &self.listener.forward {
+            Forward::Server { address, .. } if self.listener.transparent.is_some() => address.parse().ok(),
+            _ => None,
+        };
+        Arc::new(self.with(self.listener.clone(), self.route.for_client(client, server.unwrap_or(to))))
     }
 
     /// The door as a client finds it who has asked for `name` in its handshake: so is the server, unless the
@@ -84,7 +77,7 @@ impl Door {
     pub fn asked_for(self: Arc<Door>, name: Option<&str>) -> Arc<Door> {
         let known = matches!(self.listener.forward_verify, Some(Verify::Name(Some(_))));
         match name {
-            Some(name) if self.route.is_private && !known => {
+            Some(name) if self.listener.transparent.is_some() && !known => {
                 Arc::new(self.with(self.listener.clone(), self.route.for_name(name)))
             }
             _ => self,
@@ -92,27 +85,9 @@ impl Door {
     }
 
     fn with(&self, listener: Listener, route: Route) -> Door {
-        Door { listener, address: self.address, sockets: self.sockets.clone(), gate: self.gate.clone(), route }
+        let (address, sockets) = (self.address.clone(), self.sockets.clone());
+        Door { listener, address, sockets, gate: self.gate.clone(), route }
     }
-}
-
-/// One socket of several on the same address: the kernel spreads connections over the event loops.
-pub fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    open(address, false)
-}
-
-/// The same, which may take connections that were meant for other addresses.
-fn open(address: SocketAddr, transparent: bool) -> std::io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    if transparent {
-        set_transparent(&socket, address.is_ipv4())?;
-    }
-    socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(1024)?;
-    Ok(socket.into())
 }
 
 /// Counts sessions, in all and by address.

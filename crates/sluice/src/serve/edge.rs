@@ -9,19 +9,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, LocalSet};
 use tokio::time::timeout;
 
 use super::door::{Door, Refusal, Ticket};
 use super::hop::{Hop, Leases};
+use super::listening::{LOCAL, Socket};
 use super::metrics::Page;
 use super::site::Site;
 use super::stream::Stream;
 use super::systemd::Beat;
 use super::{Control, clamd, imap, intercept, metrics, milter, pop3, relay, session};
-use crate::config::{ListenerTls, Protocol};
+use crate::config::{Address, ListenerTls, Protocol};
 
 /// What the sessions of one event loop share.
 pub struct Edge {
@@ -44,7 +45,7 @@ pub fn run(control: watch::Receiver<Control>, ready: mpsc::Sender<()>, beat: Arc
 async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
     let site = control.borrow_and_update().site.clone();
     let edge = Rc::new(Edge { site: RefCell::new(site), leases: Leases::default(), control: control.clone() });
-    let mut accepting: HashMap<SocketAddr, JoinHandle<()>> = HashMap::new();
+    let mut accepting: HashMap<String, JoinHandle<()>> = HashMap::new();
     let mut clamd = clamd::Accepting::default();
     edge.open(&mut accepting);
     clamd.open(&edge);
@@ -61,7 +62,7 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
     }
     clamd.stop();
     // The numbers are shown to the last, and that nobody new should come.
-    accepting.iter().filter(|(address, _)| !edge.is_metrics(**address)).for_each(|(_, task)| task.abort());
+    accepting.iter().filter(|(address, _)| !edge.is_metrics(address)).for_each(|(_, task)| task.abort());
     // Each session holds the edge while it lasts; so do the accepting tasks until they are gone.
     while Rc::strong_count(&edge) > 1 {
         edge.leases.clear();
@@ -71,37 +72,36 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
 
 impl Edge {
     /// Starts to accept on the sockets that are new, and stops on those that are gone.
-    fn open(self: &Rc<Edge>, accepting: &mut HashMap<SocketAddr, JoinHandle<()>>) {
+    fn open(self: &Rc<Edge>, accepting: &mut HashMap<String, JoinHandle<()>>) {
         let site = self.site.borrow().clone();
         accepting.retain(|address, task| {
-            let kept = site.doors.iter().any(|door| door.address == *address) || self.is_metrics(*address);
+            let kept = site.doors.iter().any(|door| door.address.to_string() == *address) || self.is_metrics(address);
             if !kept {
                 task.abort();
             }
             kept
         });
         for door in &site.doors {
-            let socket = door.sockets.lock().expect("no holder panics").pop();
-            let Some(socket) = socket.filter(|_| !accepting.contains_key(&door.address)) else { continue };
-            let address = door.address;
-            match TcpListener::from_std(socket) {
+            let Some(socket) = door.sockets.take() else { continue };
+            match socket {
                 Ok(socket) => {
-                    accepting.insert(address, tokio::task::spawn_local(accept(self.clone(), socket, address)));
+                    let task = tokio::task::spawn_local(accept(self.clone(), socket, door.address.clone()));
+                    accepting.insert(door.address.to_string(), task);
                     tokio::task::spawn_local(probe(self.clone(), door.clone()));
                 }
-                Err(error) => tracing::error!(%address, %error, "cannot accept"),
+                Err(error) => tracing::error!(address = %door.address, %error, "cannot accept"),
             }
         }
         if let Some(address) = site.config.metrics.address
-            && let std::collections::hash_map::Entry::Vacant(vacant) = accepting.entry(address)
+            && let std::collections::hash_map::Entry::Vacant(vacant) = accepting.entry(address.to_string())
             && let Some(task) = self.show_metrics()
         {
             vacant.insert(task);
         }
     }
 
-    fn is_metrics(&self, address: SocketAddr) -> bool {
-        self.site.borrow().config.metrics.address == Some(address)
+    fn is_metrics(&self, address: &str) -> bool {
+        self.site.borrow().config.metrics.address.is_some_and(|metrics| metrics.to_string() == address)
     }
 
     /// Shows the numbers, on the event loop that gets the socket first.
@@ -139,8 +139,8 @@ impl Edge {
     }
 
     /// The door with the way that a connection takes from it.
-    fn aim(&self, door: Arc<Door>, stream: &TcpStream, client: SocketAddr) -> io::Result<Arc<Door>> {
-        let Some(how) = door.listener.transparent else { return Ok(door) };
+    fn aim(&self, door: Arc<Door>, stream: &Stream, client: SocketAddr) -> io::Result<Arc<Door>> {
+        let (Some(how), Stream::Tcp(stream)) = (door.listener.transparent, stream) else { return Ok(door) };
         let site = self.site.borrow();
         let server = intercept::destination(how, stream, site.doors.iter().map(|door| &**door));
         let door = server.and_then(|server| door.towards(server, client));
@@ -151,8 +151,8 @@ impl Edge {
     }
 
     /// The door at an address, with the settings in force.
-    fn door(&self, address: SocketAddr) -> Option<Arc<Door>> {
-        self.site.borrow().doors.iter().find(|door| door.address == address).cloned()
+    fn door(&self, address: &Address) -> Option<Arc<Door>> {
+        self.site.borrow().doors.iter().find(|door| door.address == *address).cloned()
     }
 }
 
@@ -169,7 +169,7 @@ async fn probe(edge: Rc<Edge>, door: Arc<Door>) {
     let _ = Hop::probe(&door.route, &hostname, &edge.leases).await;
 }
 
-async fn accept(edge: Rc<Edge>, socket: TcpListener, address: SocketAddr) {
+async fn accept(edge: Rc<Edge>, socket: Socket, address: Address) {
     loop {
         let (stream, client) = match socket.accept().await {
             Ok(accepted) => accepted,
@@ -180,9 +180,7 @@ async fn accept(edge: Rc<Edge>, socket: TcpListener, address: SocketAddr) {
                 continue;
             }
         };
-        // On a socket for both versions of IP, IPv4 looks like IPv6.
-        let client = SocketAddr::new(client.ip().to_canonical(), client.port());
-        let Some(door) = edge.door(address) else { return };
+        let Some(door) = edge.door(&address) else { return };
         let Ok(door) = edge.aim(door, &stream, client) else { continue };
         if door.listener.proxy_from.contains(&client.ip()) {
             tokio::task::spawn_local(admit_behind(edge.clone(), door, stream, client));
@@ -193,22 +191,20 @@ async fn accept(edge: Rc<Edge>, socket: TcpListener, address: SocketAddr) {
 }
 
 /// Lets in who stands behind a relay.
-async fn admit_behind(edge: Rc<Edge>, door: Arc<Door>, mut stream: TcpStream, relay: SocketAddr) {
+async fn admit_behind(edge: Rc<Edge>, door: Arc<Door>, mut stream: Stream, relay: SocketAddr) {
     match relay::client_behind(&mut stream, relay).await {
         Ok(client) => admit(&edge, door, stream, client),
         Err(error) => tracing::warn!(%relay, %error, "a relay does not say for whom it speaks"),
     }
 }
 
-fn admit(edge: &Rc<Edge>, door: Arc<Door>, stream: TcpStream, client: SocketAddr) {
+fn admit(edge: &Rc<Edge>, door: Arc<Door>, stream: Stream, client: SocketAddr) {
     let metrics = edge.site.borrow().metrics.clone();
-    let _ = stream.set_nodelay(true);
-    let Ok(here) = stream.local_addr() else { return };
-    let door = door.serving(client, here);
+    let door = door.serving(client, stream.local_address().unwrap_or(LOCAL));
     match door.gate.enter(&door.listener, client.ip(), Instant::now()) {
         Ok(ticket) => {
             metrics.sessions_total.add(1);
-            begin(edge.clone(), door, client, ticket, Stream::Tcp(stream));
+            begin(edge.clone(), door, client, ticket, stream);
         }
         Err(refusal) => {
             metrics.sessions_refused_total.add(1);
@@ -244,7 +240,7 @@ fn begin(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, st
 const REFUSAL_WAIT: Duration = Duration::from_secs(10);
 
 /// Tells a client that it is not let in.
-async fn turn_away(mut stream: TcpStream, protocol: Protocol, refusal: Refusal) {
+async fn turn_away(mut stream: Stream, protocol: Protocol, refusal: Refusal) {
     let (code, text) = match refusal {
         Refusal::Full => ("4.3.2", "Too many sessions, try again later"),
         Refusal::TooMany => ("4.7.0", "Too many sessions from your address"),

@@ -221,7 +221,7 @@ impl Route {
     /// The way of one client to the server that it wanted.
     pub fn towards(&self, forward: &Forward, source: Option<IpAddr>) -> Route {
         Route {
-            connector: self.connector.for_name(forward.host().unwrap_or_default()),
+            connector: self.connector.for_host(forward.host().unwrap_or_default()),
             forward: forward.clone(),
             facts: Arc::default(),
             key: format!("{forward} {}", self.key),
@@ -277,6 +277,7 @@ impl Route {
             }
             Forward::Server { scheme: Scheme::Lmtp, address } => Some((address.clone(), Protocol::Lmtp)),
             Forward::LmtpSocket(path) => Some((path.display().to_string(), Protocol::Lmtp)),
+            Forward::SmtpSocket(path) => Some((path.display().to_string(), Protocol::Smtp)),
             _ => None,
         }
     }

@@ -19,14 +19,14 @@ use crate::config::Transparent;
 pub fn destination<'a>(
     how: Transparent,
     stream: &TcpStream,
-    mut doors: impl Iterator<Item = &'a Door>,
+    doors: impl Iterator<Item = &'a Door>,
 ) -> io::Result<SocketAddr> {
     let local = canonical(stream.local_addr()?);
     let meant = match how {
         Transparent::Tproxy => local,
         Transparent::Redirect => original(stream, local)?,
     };
-    if doors.any(|door| is_at(door.address, meant)) {
+    if doors.filter_map(|door| door.address.tcp()).any(|door| is_at(door, meant)) {
         return Err(io::Error::other(format!("it was meant for us, {meant}, and not for a server")));
     }
     Ok(meant)

@@ -18,6 +18,7 @@ mod imap;
 mod intake;
 mod intercept;
 mod known;
+mod listening;
 mod log;
 mod maildir;
 mod message;

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use proto::proxy::{self, Header};
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
+
+use super::stream::Stream;
 
 /// How long a relay may take for its header.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
@@ -17,12 +18,12 @@ const HEADER_WAIT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// When there is no header, or it does not come.
-pub async fn client_behind(stream: &mut TcpStream, relay: SocketAddr) -> io::Result<SocketAddr> {
+pub async fn client_behind(stream: &mut Stream, relay: SocketAddr) -> io::Result<SocketAddr> {
     let header = timeout(HEADER_WAIT, header(stream)).await??;
     Ok(header.map_or(relay, |source| SocketAddr::new(source.ip().to_canonical(), source.port())))
 }
 
-async fn header(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
+async fn header(stream: &mut Stream) -> io::Result<Option<SocketAddr>> {
     let mut bytes = Vec::new();
     loop {
         match proxy::read(&bytes) {

@@ -20,6 +20,7 @@ use super::door::{Door, Ticket};
 use super::edge::Edge;
 use super::hop::{Hop, Leases};
 use super::intake::Intake;
+use super::listening::LOCAL;
 use super::message::{self, new_id};
 use super::smtp_hop::Peer;
 use super::stream::Stream;
@@ -278,7 +279,7 @@ impl Session {
     fn serve(&mut self, client: SocketAddr) {
         self.client = client;
         if self.door.listener.forward_proxy.is_some() {
-            self.door = self.door.clone().serving(client, self.door.address);
+            self.door = self.door.clone().serving(client, self.door.address.tcp().unwrap_or(LOCAL));
             self.leases = Leases::default();
         }
     }

@@ -89,6 +89,14 @@ impl Stream {
         matches!(self, Stream::Tls(_))
     }
 
+    /// Our end of a connection in the clear; none on a UNIX socket.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        match self {
+            Stream::Tcp(stream) => stream.local_addr().ok(),
+            Stream::Unix(_) | Stream::Tls(_) => None,
+        }
+    }
+
     /// The name that the client has asked for in its handshake.
     pub fn server_name(&self) -> Option<&str> {
         match self {

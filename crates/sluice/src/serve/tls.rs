@@ -126,6 +126,11 @@ impl Connector {
         Connector { name: name.or_else(|| self.name.clone()), ..self.clone() }
     }
 
+    /// The same for a hop at this host, where the configuration does not know its name.
+    pub fn for_host(&self, host: &str) -> Connector {
+        if self.name.is_some() { self.clone() } else { self.for_name(host) }
+    }
+
     /// Shakes hands.
     ///
     /// # Errors

@@ -1,0 +1,155 @@
+//! The sockets of an address: TCP or UNIX, one for each event loop.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Mutex;
+
+use socket2::{Domain, Protocol, Type};
+
+use super::stream::{Stream, set_transparent};
+use crate::config::{Address, SocketMode};
+
+/// The sockets of one address: one for each event loop, until it takes it.
+pub struct Sockets {
+    /// As configured.
+    pub configured: Address,
+    /// As it is, with the port that the system chose.
+    pub address: Address,
+    waiting: Mutex<Vec<Listening>>,
+    /// The file of a UNIX socket: another one may have its place when it goes.
+    inode: Option<u64>,
+}
+
+enum Listening {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// Who may connect to a UNIX socket.
+pub struct Owner<'a> {
+    /// Its permissions.
+    pub mode: SocketMode,
+    /// Its group; none: that of the program.
+    pub group: Option<&'a str>,
+}
+
+impl Sockets {
+    /// Opens them; those of TCP may be for connections that were meant for other addresses.
+    ///
+    /// # Errors
+    /// When the address cannot be had; the message names it.
+    pub fn open(configured: &Address, owner: &Owner<'_>, threads: usize, transparent: bool) -> Result<Sockets, String> {
+        let failed = |error| format!("cannot listen on {configured}: {error}");
+        let (address, waiting, inode) = match configured {
+            Address::Tcp(address) => {
+                let first = bind(*address, transparent).map_err(failed)?;
+                let address = first.local_addr().map_err(failed)?;
+                let more = (1..threads).map(|_| bind(address, transparent).map(Listening::Tcp));
+                let all = std::iter::once(Ok(Listening::Tcp(first))).chain(more);
+                (Address::Tcp(address), all.collect::<Result<_, _>>().map_err(failed)?, None)
+            }
+            Address::Unix(path) => {
+                let first = bind_unix(path, owner).map_err(failed)?;
+                // They share one queue: whichever event loop has time takes the next client.
+                let all = (0..threads).map(|_| first.try_clone().map(Listening::Unix));
+                (configured.clone(), all.collect::<Result<_, _>>().map_err(failed)?, inode_of(path))
+            }
+        };
+        Ok(Sockets { configured: configured.clone(), address, waiting: Mutex::new(waiting), inode })
+    }
+
+    /// The socket of one more event loop; none if all of them have theirs.
+    pub fn take(&self) -> Option<io::Result<Socket>> {
+        let socket = self.waiting.lock().expect("no holder panics").pop()?;
+        Some(match socket {
+            Listening::Tcp(socket) => tokio::net::TcpListener::from_std(socket).map(Socket::Tcp),
+            Listening::Unix(socket) => tokio::net::UnixListener::from_std(socket).map(Socket::Unix),
+        })
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        if let Address::Unix(path) = &self.address
+            && inode_of(path) == self.inode
+        {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn inode_of(path: &Path) -> Option<u64> {
+    std::fs::symlink_metadata(path).ok().map(|facts| facts.ino())
+}
+
+/// One socket of several on the same address: the kernel spreads connections over the event loops.
+fn bind(address: SocketAddr, transparent: bool) -> io::Result<TcpListener> {
+    let socket = socket2::Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if transparent {
+        set_transparent(&socket, address.is_ipv4())?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(1024)?;
+    Ok(socket.into())
+}
+
+/// A UNIX socket with its permissions. What an earlier run has left there is removed, if nobody answers at it.
+fn bind_unix(path: &Path, owner: &Owner<'_>) -> io::Result<UnixListener> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|facts| facts.file_type().is_socket());
+    if is_socket && UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    let socket = UnixListener::bind(path)?;
+    if let Some(group) = owner.group {
+        std::os::unix::fs::chown(path, None, Some(group_id(group)?))?;
+    }
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(owner.mode.0))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// The number of a group, by its name in `/etc/group` or as a number.
+fn group_id(name: &str) -> io::Result<u32> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    let text = std::fs::read_to_string("/etc/group")?;
+    let line = text.lines().map(|line| line.split(':')).find_map(|mut fields| {
+        let known = fields.next() == Some(name);
+        fields.nth(1).filter(|_| known)
+    });
+    let number = line.and_then(|number| number.parse().ok());
+    number.ok_or_else(|| io::Error::other(format!("there is no group {name:?}")))
+}
+
+/// A socket of an event loop.
+pub enum Socket {
+    /// TCP.
+    Tcp(tokio::net::TcpListener),
+    /// A UNIX socket.
+    Unix(tokio::net::UnixListener),
+}
+
+impl Socket {
+    /// Waits for a client: its stream, and where it is. On a UNIX socket it is on this machine.
+    pub async fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
+        match self {
+            Socket::Tcp(socket) => {
+                let (stream, client) = socket.accept().await?;
+                let _ = stream.set_nodelay(true);
+                // On a socket for both versions of IP, IPv4 looks like IPv6.
+                Ok((Stream::Tcp(stream), SocketAddr::new(client.ip().to_canonical(), client.port())))
+            }
+            Socket::Unix(socket) => Ok((Stream::Unix(socket.accept().await?.0), LOCAL)),
+        }
+    }
+}
+
+/// Where a client on a UNIX socket is.
+pub const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
