@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 pub mod dovecot;
+pub mod exim;
 pub mod imap;
 pub mod mailbox;
 pub mod namespaces;

@@ -19,6 +19,11 @@ pub struct Postfix {
 impl Postfix {
     /// Starts one; `settings` are more lines of its main.cf.
     pub fn start(settings: &str) -> Postfix {
+        Postfix::with(settings, "")
+    }
+
+    /// The same with more lines of its master.cf.
+    pub fn with(settings: &str, services: &str) -> Postfix {
         let folder = tempfile::tempdir().unwrap();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let at = folder.path().display().to_string();
@@ -40,7 +45,7 @@ impl Postfix {
              rewrite unix - - n - - trivial-rewrite\nbounce unix - - n - 0 bounce\ndefer unix - - n - 0 bounce\n\
              trace unix - - n - 0 bounce\nproxymap unix - - n - - proxymap\nvirtual unix - n n - - virtual\n\
              error unix - - n - - error\nretry unix - - n - - error\nanvil unix - - n - 1 anvil\n\
-             postlog unix-dgram n - n - 1 postlogd\n"
+             postlog unix-dgram n - n - 1 postlogd\nsmtp unix - - n - - smtp\n{services}"
         );
         std::fs::write(folder.path().join("etc/master.cf"), master).unwrap();
         let open = |path: &str, mode| {
