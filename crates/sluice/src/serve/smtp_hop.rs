@@ -353,7 +353,9 @@ impl SmtpHop {
             self.input.drain(..taken);
             match event {
                 ClientEvent::Reply(answered, reply) if answered == asked => {
-                    if reply.code == 421 {
+                    // What it says behind that was said before it was asked, and would be taken for an answer.
+                    let says_more = !self.client.is_waiting() && !self.input.is_empty();
+                    if reply.code == 421 || says_more {
                         self.broken = true;
                     }
                     return Ok(reply);
