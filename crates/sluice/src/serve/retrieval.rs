@@ -17,7 +17,7 @@ use super::message::{self, new_id};
 use super::pool::Held;
 use super::quarantine;
 use super::site::Site;
-use crate::config::Listener;
+use crate::config::{Listener, Protocol};
 use crate::quarantine::{Envelope, Facts, Mailbox};
 
 /// A message under way.
@@ -75,7 +75,10 @@ impl Retrieval {
         let policy = reader.listener.policy();
         let rules = site.config.ways(&reader.listener.attachments);
         let mut content = Content::mail(&site, policy, rules, site.config.resources.head_window_bytes);
-        content.held.announce();
+        // What IMAP's readers fetch in pieces has to agree with the whole, wherever a piece begins.
+        if reader.listener.protocol == Protocol::Pop3 {
+            content.held.announce();
+        }
         let fate = key.and_then(|key| site.known.fate(&key));
         let refused = fate.as_ref().and_then(|fate| fate.refusal.clone());
         if let Some(fate) = fate {
