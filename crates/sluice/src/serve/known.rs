@@ -30,7 +30,7 @@ pub struct Fate {
 pub struct Key([u8; 16]);
 
 impl Key {
-    /// The name that these parts make together: hop, mailbox, folder, message.
+    /// The name that these parts make together: door, hop, mailbox, folder, message.
     pub fn new(generation: u64, parts: &[&[u8]]) -> Key {
         let mut digest = Sha256::new();
         digest.update(generation.to_le_bytes());

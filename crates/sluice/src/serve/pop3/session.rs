@@ -331,7 +331,8 @@ impl Session {
         let site = self.edge.site.borrow().clone();
         let uid = self.uid.take();
         let key = self.user.as_ref().zip(uid.as_ref()).map(|(user, uid)| {
-            Key::new(site.generation, &[b"pop3", self.door.route.key.as_bytes(), user.as_bytes(), uid])
+            let (door, route) = (self.door.address.to_string(), self.door.route.key.as_bytes());
+            Key::new(site.generation, &[b"pop3", door.as_bytes(), route, user.as_bytes(), uid])
         });
         let reader = Reader {
             listener: self.door.listener.clone(),
