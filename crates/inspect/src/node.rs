@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 
 use crate::StageTime;
-use crate::words::{WordReader, Words};
+use crate::words::Text;
 
 /// An object whose content is being read.
 pub(crate) struct Node {
@@ -123,10 +123,10 @@ impl Node {
         })
     }
 
-    /// Words in it that may be passwords.
-    pub fn words(&mut self) -> Option<Words> {
+    /// Its text, which may hold passwords.
+    pub fn text(&mut self) -> Option<Text> {
         self.readers.iter_mut().find_map(|reader| match &mut reader.work {
-            Work::Words(reader) => Some(std::mem::take(&mut reader.words)),
+            Work::Words(text) => Some(std::mem::take(&mut **text)),
             _ => None,
         })
     }
@@ -208,8 +208,8 @@ pub(crate) enum Work {
     View(Box<Normaliser>),
     /// Computes the hash that reports show.
     Sha256(Box<Sha256>),
-    /// Looks for words that may be passwords.
-    Words(Box<WordReader>),
+    /// Keeps text whose words may be passwords.
+    Words(Box<Text>),
 }
 
 impl Work {
@@ -236,11 +236,7 @@ impl Work {
             Work::Scan(scan) => scan.finish(kept, output, fuel),
             Work::Stage(stage) => stage.finish(kept, output, fuel),
             Work::View(normaliser) => normaliser.finish(kept, output, fuel),
-            Work::Sha256(_) => Event::End,
-            Work::Words(words) => {
-                words.finish();
-                Event::End
-            }
+            Work::Sha256(_) | Work::Words(_) => Event::End,
         }
     }
 }

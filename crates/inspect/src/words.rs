@@ -3,10 +3,13 @@
 //! People who encrypt an archive write its password beside it: in the text, in the subject, in a file's name. Words near
 //! one that means "password" are tried first, then the operator's candidates, then other words.
 //!
+//! Most mails have nothing that a password opens, so texts are kept as they come, and their words are only looked for
+//! when something begins that may be encrypted.
+//!
 //! Left out: what comes after the archive, passwords in pictures, subjects in encoded words, passwords with blanks in them.
 //!
 //! Bounds: [`NEAR_MAX`] and [`OTHERS_MAX`] words of at most [`WORD_BYTES_MAX`], of the first [`TEXT_BYTES_MAX`] of each
-//! text.
+//! text and of [`TEXTS_BYTES_MAX`] that wait to be read.
 
 /// Words near a keyword that are remembered.
 const NEAR_MAX: usize = 64;
@@ -17,7 +20,9 @@ const WORD_BYTES_MAX: usize = 64;
 /// The shortest word that is not near a keyword.
 const OTHER_BYTES_MIN: usize = 3;
 /// How much of each text is looked at.
-const TEXT_BYTES_MAX: usize = 64 << 10;
+const TEXT_BYTES_MAX: usize = 16 << 10;
+/// How much text waits to be looked at.
+const TEXTS_BYTES_MAX: usize = 64 << 10;
 /// How many words behind a keyword are near it.
 const REACH: u32 = 6;
 
@@ -49,51 +54,76 @@ const KEYWORDS: &[&str] = &[
 /// Whole words that mean "password", in lower case.
 const SHORT_KEYWORDS: &[&str] = &["pw", "pin", "code", "key"];
 
-/// The words of one text, or of all.
+/// The beginning of a text.
+#[derive(Debug, Default)]
+pub(crate) struct Text {
+    is_html: bool,
+    bytes: Vec<u8>,
+}
+
+impl Text {
+    pub fn new(is_html: bool) -> Text {
+        Text { is_html, bytes: Vec::new() }
+    }
+
+    /// Keeps more of it.
+    pub fn read(&mut self, bytes: &[u8]) {
+        let room = TEXT_BYTES_MAX - self.bytes.len();
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+/// The words of all texts of a mail.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
     near: Vec<Box<[u8]>>,
     others: Vec<Box<[u8]>>,
+    unread: Vec<Text>,
 }
 
 /// Reads the words of one text.
-#[derive(Debug, Default)]
-pub(crate) struct WordReader {
-    pub words: Words,
+#[derive(Debug)]
+struct WordReader<'w> {
+    words: &'w mut Words,
     is_html: bool,
     in_tag: bool,
     /// The word that is coming; longer than may be when it is too long.
     word: Vec<u8>,
     /// Words behind the last keyword.
     behind: Option<u32>,
-    bytes: usize,
 }
 
 impl Words {
-    /// Adds those of another text; whether there is a new one.
-    pub fn add(&mut self, words: Words) -> bool {
-        let before = (self.near.len(), self.others.len());
-        words.near.into_iter().for_each(|word| remember(&mut self.near, NEAR_MAX, &word));
-        words.others.into_iter().for_each(|word| remember(&mut self.others, OTHERS_MAX, &word));
-        before != (self.near.len(), self.others.len())
+    /// Adds those of another text.
+    pub fn add(&mut self, text: Text) {
+        let waiting: usize = self.unread.iter().map(|text| text.bytes.len()).sum();
+        if !text.bytes.is_empty() && waiting + text.bytes.len() <= TEXTS_BYTES_MAX {
+            self.unread.push(text);
+        }
     }
 
-    /// Adds those of the name of a file; whether there is a new one.
-    pub fn name(&mut self, name: &str) -> bool {
-        let mut reader = WordReader::default();
-        name.split(|letter: char| !letter.is_alphanumeric()).for_each(|word| reader.finish_word(word.as_bytes()));
-        self.add(reader.words)
+    /// Adds those of the name of a file.
+    pub fn name(&mut self, name: &str) {
+        let mut text = Text::new(false);
+        text.read(name.replace(|letter: char| !letter.is_alphanumeric(), " ").as_bytes());
+        self.add(text);
     }
 
-    /// The candidates in the order in which they are tried, the operator's among them.
-    pub fn candidates(&self, configured: &[Box<[u8]>]) -> Vec<Box<[u8]>> {
+    /// The candidates in the order in which they are tried, the operator's among them; nothing if there is no new text.
+    pub fn candidates(&mut self, configured: &[Box<[u8]>]) -> Option<Vec<Box<[u8]>>> {
+        if self.unread.is_empty() {
+            return None;
+        }
+        for text in std::mem::take(&mut self.unread) {
+            WordReader::new(self, text.is_html).read(&text.bytes);
+        }
         let mut all = self.near.clone();
         for word in configured.iter().chain(&self.others) {
             if !all.contains(word) {
                 all.push(word.clone());
             }
         }
-        all
+        Some(all)
     }
 }
 
@@ -103,15 +133,12 @@ fn remember(words: &mut Vec<Box<[u8]>>, most: usize, word: &[u8]) {
     }
 }
 
-impl WordReader {
-    pub fn new(is_html: bool) -> WordReader {
-        WordReader { is_html, ..WordReader::default() }
+impl<'w> WordReader<'w> {
+    fn new(words: &'w mut Words, is_html: bool) -> WordReader<'w> {
+        WordReader { words, is_html, in_tag: false, word: Vec::new(), behind: None }
     }
 
-    /// Reads more of the text.
-    pub fn read(&mut self, text: &[u8]) {
-        let text = &text[..text.len().min(TEXT_BYTES_MAX - self.bytes)];
-        self.bytes += text.len();
+    fn read(mut self, text: &[u8]) {
         for &byte in text {
             match byte {
                 b'<' if self.is_html => {
@@ -125,13 +152,11 @@ impl WordReader {
                 _ => {}
             }
         }
-        if self.bytes == TEXT_BYTES_MAX {
-            self.finish();
-        }
+        self.finish();
     }
 
     /// The word that was coming is complete.
-    pub fn finish(&mut self) {
+    fn finish(&mut self) {
         let word = std::mem::take(&mut self.word);
         if word.is_empty() || word.len() > WORD_BYTES_MAX {
             return;
@@ -188,11 +213,12 @@ mod tests {
     use super::*;
 
     fn candidates(text: &str, is_html: bool, piece: usize) -> Vec<String> {
-        let mut reader = WordReader::new(is_html);
-        text.as_bytes().chunks(piece).for_each(|piece| reader.read(piece));
-        reader.finish();
-        let words = reader.words.candidates(&[b"configured"[..].into()]);
-        words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+        let (mut whole, mut words) = (Text::new(is_html), Words::default());
+        text.as_bytes().chunks(piece).for_each(|piece| whole.read(piece));
+        words.add(whole);
+        let all = words.candidates(&[b"configured"[..].into()]).expect("there is text");
+        assert!(words.candidates(&[]).is_none(), "nothing is new");
+        all.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
     #[test]
@@ -223,6 +249,7 @@ mod tests {
     fn the_name_of_a_file_is_a_text() {
         let mut words = Words::default();
         words.name("invoice_pass_4711.zip");
+        words.candidates(&[]);
         assert_eq!(*words.near[0], b"4711"[..]);
     }
 
@@ -231,5 +258,8 @@ mod tests {
         let text: String = (0..50_000).map(|number| format!("{number:05} ")).collect();
         assert_eq!(candidates(&text, false, 4096).len(), OTHERS_MAX + 1);
         assert!(candidates(&"x".repeat(500), false, 7).len() == 1);
+        let mut words = Words::default();
+        (0..100).for_each(|_| words.name(&"x".repeat(5_000)));
+        assert!(words.unread.iter().map(|text| text.bytes.len()).sum::<usize>() <= TEXTS_BYTES_MAX);
     }
 }

@@ -201,7 +201,7 @@ impl Inspection {
             Some(Open::Node(slot)) => {
                 self.nodes[slot].as_mut().expect("an open node is in its slot").closing = true;
             }
-            Some(Open::Field(field)) => self.learn_field(&field),
+            Some(Open::Field(field)) => self.take_field(&field),
             Some(Open::Container { id, parent, path, object }) if self.context.explain => {
                 let report = ObjectReport {
                     id,

@@ -6,50 +6,53 @@ use stream::{FileType, Kind};
 
 use super::Inspection;
 use crate::node::{Node, Reader, Work};
-use crate::words::WordReader;
+use crate::words::Text;
 
 /// The longest header field that is looked at.
 const FIELD_BYTES_MAX: usize = 1024;
 
 impl Inspection {
-    /// Looks for words in what begins: in its name, and in its text.
-    pub(super) fn look_for_words(&mut self, node: &mut Node, file_type: FileType) {
+    /// Keeps what may tell a password of what begins: its name, and its text.
+    pub(super) fn keep_words(&mut self, node: &mut Node, file_type: FileType) {
         let is_part = matches!(node.object.kind, Kind::Part | Kind::Embedded);
-        if let Some(name) = node.object.name.as_deref().filter(|_| is_part)
-            && self.words.name(name)
-        {
-            self.renew_passwords();
+        if let Some(name) = node.object.name.as_deref().filter(|_| is_part) {
+            self.words.name(name);
         }
         if matches!(file_type, FileType::Text | FileType::Html) {
             let is_declared = node.object.media_type.as_deref() == Some("text/html");
-            let reader = WordReader::new(file_type == FileType::Html || is_declared);
-            node.readers.push(Reader::new("words", Work::Words(Box::new(reader))));
+            let text = Text::new(file_type == FileType::Html || is_declared);
+            node.readers.push(Reader::new("words", Work::Words(Box::new(text))));
         }
     }
 
-    /// Takes over the words of what is over.
-    pub(super) fn learn_words(&mut self, node: &mut Node) {
-        if node.words().is_some_and(|words| self.words.add(words)) {
-            self.renew_passwords();
+    /// Takes over the text of what is over.
+    pub(super) fn take_words(&mut self, node: &mut Node) {
+        if let Some(text) = node.text() {
+            self.words.add(text);
         }
     }
 
-    /// Learns the words of a header field, if it is the subject.
-    pub(super) fn learn_field(&mut self, field: &[u8]) {
+    /// Takes over a header field, if it is the subject.
+    pub(super) fn take_field(&mut self, field: &[u8]) {
         const SUBJECT: &[u8] = b"subject:";
         let Some((name, subject)) = field.split_at_checked(SUBJECT.len()) else { return };
         if name.eq_ignore_ascii_case(SUBJECT) {
-            let mut reader = WordReader::default();
-            reader.read(subject);
-            reader.finish();
-            if self.words.add(reader.words) {
-                self.renew_passwords();
-            }
+            let mut text = Text::new(false);
+            text.read(subject);
+            self.words.add(text);
         }
     }
 
-    fn renew_passwords(&mut self) {
-        self.passwords = self.passwords.with(self.words.candidates(&self.context.passwords));
+    /// Looks for candidates in what has come so far, where something begins that may be encrypted. A text is not; an
+    /// archive within one is tried with those that are known already.
+    pub(super) fn renew_passwords(&mut self, file_type: FileType) {
+        use FileType::{Empty, Html, Mail, Text, Xml};
+        if matches!(file_type, Empty | Html | Mail | Text | Xml) {
+            return;
+        }
+        if let Some(candidates) = self.words.candidates(&self.context.passwords) {
+            self.passwords = self.passwords.with(candidates);
+        }
     }
 }
 

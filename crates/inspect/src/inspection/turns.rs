@@ -36,6 +36,7 @@ impl Inspection {
         let rule = self.rule(node, file_type).map(|index| &self.context.rules[index]);
         let way = rule.map_or(Way::Open, |rule| rule.way);
         let forbidden = rule.filter(|rule| rule.way == Way::Forbid).map(|rule| rule.label.clone());
+        self.renew_passwords(file_type);
         let limits = self.remaining_limits();
         let openers = match way {
             Way::Open | Way::Forbid => opener::openers(&node.object, file_type, head, &limits, &self.passwords),
@@ -70,7 +71,7 @@ impl Inspection {
             node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
         }
         if way != Way::Bypass {
-            self.look_for_words(node, file_type);
+            self.keep_words(node, file_type);
         }
         if let Some(label) = forbidden {
             self.spotted(node, slot, Finding { class: Class::Forbidden, name: forbids(&label), offset: 0 }, false);
@@ -182,7 +183,7 @@ impl Inspection {
     pub(super) fn retire(&mut self, mut node: Node, slot: usize) {
         self.strike_off(&node);
         self.conclude_roll(&mut node, slot);
-        self.learn_words(&mut node);
+        self.take_words(&mut node);
         self.order.retain(|&other| other != slot);
         if node.form.is_none() && node.scan().is_some_and(Scan::allowed) {
             self.ledger.allowed.push(node.id);
