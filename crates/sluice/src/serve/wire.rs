@@ -8,8 +8,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_rustls::rustls::ServerConfig;
 
+use super::door::Door;
+use super::edge::Edge;
 use super::stream::Stream;
 use super::tls::Connector;
+use crate::config::ListenerTls;
 
 /// Bytes read at a time from a side that says little.
 const INPUT_BYTES: usize = 1 << 10;
@@ -31,6 +34,19 @@ pub struct Wire {
 }
 
 impl Wire {
+    /// Begins with a client of a listener: shakes hands where TLS comes first. The door is that of the server that the
+    /// client asked for.
+    pub async fn begin(edge: &Edge, door: &Arc<Door>, stream: Stream) -> io::Result<(Wire, Arc<Door>)> {
+        let mut wire = Wire::new(stream);
+        if door.listener.tls != ListenerTls::Implicit {
+            return Ok((wire, door.clone()));
+        }
+        let tls = edge.site.borrow().tls.clone();
+        wire.accept_tls(tls.ok_or_else(|| io::Error::other("no certificate any more"))?).await?;
+        let door = door.clone().asked_for(wire.server_name());
+        Ok((wire, door))
+    }
+
     /// Nothing read yet.
     pub fn new(stream: Stream) -> Wire {
         Wire { stream: Some(stream), input: Vec::new(), at: 0, filled_reads: 0 }

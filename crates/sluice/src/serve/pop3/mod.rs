@@ -21,7 +21,6 @@ use super::door::{Door, Ticket};
 use super::edge::Edge;
 use super::stream::Stream;
 use super::wire::Wire;
-use crate::config::ListenerTls;
 use session::Session;
 use upstream::Upstream;
 
@@ -40,13 +39,7 @@ pub async fn run(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ti
 }
 
 async fn converse(edge: &Rc<Edge>, door: &Arc<Door>, client: SocketAddr, stream: Stream) -> std::io::Result<()> {
-    let mut wire = Wire::new(stream);
-    let mut door = door.clone();
-    if door.listener.tls == ListenerTls::Implicit {
-        let tls = edge.site.borrow().tls.clone();
-        wire.accept_tls(tls.ok_or_else(|| std::io::Error::other("no certificate any more"))?).await?;
-        door = door.asked_for(wire.server_name());
-    }
+    let (mut wire, door) = Wire::begin(edge, door, stream).await?;
     match Upstream::connect(&door.route).await {
         Ok(upstream) => Session::new(edge.clone(), door, client, wire, upstream).run().await,
         Err(error) => {
