@@ -4,15 +4,15 @@
 //! that size has no match and its digest is dropped. The size that an object declares is never trusted for that.
 //!
 //! What has come is kept for a while, up to [`WAITING_BYTES_MAX`], before it is hashed. So an object that ends within is not
-//! hashed at all where its size is that of no signature; and MD5, which leaves most of a processor idle, is computed of
-//! several streams side by side: those of one mail and those of all others that the same thread inspects.
+//! hashed at all where its size is that of no signature; and MD5 and SHA-256, which leave most of a processor idle, are
+//! computed of several streams side by side: those of one mail and those of all others that the same thread inspects.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use pattern::md5::{self, LANES};
-use sha1::Sha1;
-use sha2::{Digest, Sha256};
+use pattern::lanes::{BLOCK_BYTES, LANES};
+use pattern::{md5, sha256};
+use sha1::{Digest, Sha1};
 
 use crate::hashes::{HashTable, Sums};
 
@@ -39,7 +39,7 @@ struct Stream {
     listed: bool,
     md5: Option<Bounded<md5::State>>,
     sha1: Option<Bounded<Sha1>>,
-    sha256: Option<Bounded<Sha256>>,
+    sha256: Option<Bounded<sha256::State>>,
 }
 
 /// A digest that runs until the stream is too long for every entry.
@@ -64,7 +64,7 @@ impl Running {
             listed: false,
             md5: Bounded::new(md5::INITIAL, largest(|table| table.md5.largest())),
             sha1: Bounded::new(Sha1::new(), largest(|table| table.sha1.largest())),
-            sha256: Bounded::new(Sha256::new(), largest(|table| table.sha256.largest())),
+            sha256: Bounded::new(sha256::INITIAL, largest(|table| table.sha256.largest())),
         };
         Running(stream.is_wanted().then(|| Arc::new(Mutex::new(stream))))
     }
@@ -105,14 +105,14 @@ impl Running {
         while own.waiting.len() >= COMPANY_BYTES && own.is_wanted() {
             hash(&shared, &mut own);
         }
-        let whole = own.waiting.len() / md5::BLOCK_BYTES * md5::BLOCK_BYTES;
+        let whole = own.waiting.len() / BLOCK_BYTES * BLOCK_BYTES;
         hash_together(&mut [&mut own], whole);
         let rest = std::mem::take(&mut own.waiting);
         Sums {
             size,
             md5: own.md5.take().map(|md5| md5::finish(md5.digest, &rest, size)),
             sha1: own.sha1.take().map(|sha1| sha1.digest.chain_update(&rest).finalize().into()),
-            sha256: own.sha256.take().map(|sha256| sha256.digest.chain_update(&rest).finalize().into()),
+            sha256: own.sha256.take().map(|sha256| sha256::finish(sha256.digest, &rest, size)),
         }
     }
 }
@@ -172,17 +172,14 @@ fn list(shared: &Arc<Mutex<Stream>>, own: &mut Stream) -> usize {
 
 /// Hashes as much of this stream as of those beside it; all of it when there are none. At least [`COMPANY_BYTES`] must wait.
 fn hash(shared: &Arc<Mutex<Stream>>, own: &mut Stream) {
-    let beside: Vec<_> = match own.md5 {
-        Some(_) => COMPANY.with_borrow(|company| company.iter().filter_map(Weak::upgrade).collect()),
-        None => Vec::new(),
-    };
+    let beside: Vec<_> = COMPANY.with_borrow(|company| company.iter().filter_map(Weak::upgrade).collect());
     // One that has moved to another thread may be at work there.
     let others = beside.iter().filter(|other| !Arc::ptr_eq(shared, other)).filter_map(|other| other.try_lock().ok());
     let mut others: Vec<_> = others.filter(|other| other.waiting.len() >= COMPANY_BYTES).take(LANES - 1).collect();
     let mut streams: Vec<&mut Stream> = vec![own];
     streams.extend(others.iter_mut().map(|other| &mut **other));
     let count = streams.iter().map(|stream| stream.waiting.len()).min().unwrap_or(0);
-    hash_together(&mut streams, count / md5::BLOCK_BYTES * md5::BLOCK_BYTES);
+    hash_together(&mut streams, count / BLOCK_BYTES * BLOCK_BYTES);
     drop(others);
     COMPANY.with_borrow_mut(|company| {
         company.retain(|other| {
@@ -197,18 +194,17 @@ fn hash(shared: &Arc<Mutex<Stream>>, own: &mut Stream) {
 
 /// Hashes the first `count` waiting bytes, whole blocks, of each stream.
 fn hash_together(streams: &mut [&mut Stream], count: usize) {
-    let mut lanes: Vec<_> = streams
-        .iter_mut()
-        .filter_map(|stream| {
-            let (blocks, _) = stream.waiting[..count].as_chunks();
-            stream.md5.as_mut().map(|md5| (&mut md5.digest, blocks))
-        })
-        .collect();
-    md5::compress(&mut lanes);
+    let mut own_md5 = Vec::with_capacity(LANES);
+    let mut own_sha256 = Vec::with_capacity(LANES);
+    for Stream { waiting, md5, sha1, sha256, .. } in streams.iter_mut().map(|stream| &mut **stream) {
+        let (blocks, _) = waiting[..count].as_chunks();
+        own_md5.extend(md5.as_mut().map(|md5| (&mut md5.digest, blocks)));
+        own_sha256.extend(sha256.as_mut().map(|sha256| (&mut sha256.digest, blocks)));
+        sha1.iter_mut().for_each(|sha1| sha1.digest.update(blocks.as_flattened()));
+    }
+    md5::compress(&mut own_md5);
+    sha256::compress(&mut own_sha256);
     for stream in streams {
-        let hashed = &stream.waiting[..count];
-        stream.sha1.iter_mut().for_each(|sha1| sha1.digest.update(hashed));
-        stream.sha256.iter_mut().for_each(|sha256| sha256.digest.update(hashed));
         stream.waiting.drain(..count);
         // Among many streams none has much waiting, and so should not have the room for it.
         if stream.waiting.len() < COMPANY_BYTES {
@@ -235,7 +231,7 @@ mod tests {
     fn assert_sums(sums: &Sums, bytes: &[u8]) {
         assert_eq!(sums.md5, Some(::md5::Md5::digest(bytes).into()), "{} bytes", bytes.len());
         assert_eq!(sums.sha1, Some(Sha1::digest(bytes).into()));
-        assert_eq!(sums.sha256, Some(Sha256::digest(bytes).into()));
+        assert_eq!(sums.sha256, Some(sha2::Sha256::digest(bytes).into()));
     }
 
     #[test]
