@@ -6,7 +6,9 @@
 //!
 //! Bounds: a header of [`LOOK`] bytes.
 
-use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
+use aho_corasick::packed::Searcher;
 use stream::{Kind, Object, ReadAt};
 use zlib_rs::crc32::crc32;
 
@@ -32,9 +34,13 @@ const SIGNATURES: [(&[u8], usize, Makes); 5] = [
 /// The longest signature, with what stands in front of it.
 const SIGNATURE_BYTES_MAX: usize = 8;
 
+/// Looks for all signatures at once.
+static SEARCHER: LazyLock<Searcher> = LazyLock::new(|| {
+    Searcher::new(SIGNATURES.map(|(signature, ..)| signature)).expect("a few patterns, none of them empty")
+});
+
 /// A reader that looks for archives.
 pub(crate) struct Stowaway {
-    finders: [Finder<'static>; SIGNATURES.len()],
     /// Where the bytes held stand.
     at: u64,
     held: Vec<u8>,
@@ -43,14 +49,16 @@ pub(crate) struct Stowaway {
 
 impl Stowaway {
     pub fn new() -> Stowaway {
-        let finders = SIGNATURES.map(|(signature, _, _)| Finder::new(signature));
-        Stowaway { finders, at: 0, held: Vec::new(), found: false }
+        Stowaway { at: 0, held: Vec::new(), found: false }
     }
 
     /// Looks at what is held; `last` says that no more will come.
     fn search(&mut self, last: bool, outbox: &mut Outbox) {
         let mut from = 0;
-        while let Some((start, makes)) = self.next(from) {
+        while let Some(found) = SEARCHER.find_in(&self.held, (from..self.held.len()).into()) {
+            let (_, behind, makes) = SIGNATURES[found.pattern().as_usize()];
+            from = found.start() + 1;
+            let Some(start) = found.start().checked_sub(behind) else { continue };
             let head = &self.held[start..];
             if head.len() < LOOK && !last {
                 return self.pass(start);
@@ -64,18 +72,8 @@ impl Stowaway {
                 self.found = true;
                 return;
             }
-            from = start + 1;
         }
-        self.pass((self.held.len().saturating_sub(SIGNATURE_BYTES_MAX - 1)).max(from.min(self.held.len())));
-    }
-
-    /// Where the next archive may begin, from the byte `from` on.
-    fn next(&self, from: usize) -> Option<(usize, Makes)> {
-        let places = self.finders.iter().zip(&SIGNATURES).filter_map(|(finder, &(_, behind, makes))| {
-            let start = finder.find(self.held.get(from + behind..)?)? + from;
-            Some((start, makes))
-        });
-        places.min_by_key(|(start, _)| *start)
+        self.pass(self.held.len().saturating_sub(SIGNATURE_BYTES_MAX - 1));
     }
 
     /// The first bytes are looked at no more.

@@ -98,35 +98,41 @@ impl Base64 {
     }
 }
 
-/// Decodes whole quanta of nothing but the alphabet; how many bytes that took.
+/// Decodes whole quanta of nothing but the alphabet, and the ends of lines between them; how many bytes that took.
 fn run(input: &[u8], sink: &mut Sink) -> usize {
     let spare = sink.spare();
-    let (pairs, _) = input.as_chunks::<8>();
-    let (rooms, _) = spare.as_chunks_mut::<6>();
-    let mut done = 0;
-    for (pair, room) in pairs.iter().zip(rooms) {
-        let [a, b, c, d, e, f, g, h] = *pair;
-        let (first, second) = (quantum([a, b, c, d]), quantum([e, f, g, h]));
-        if (first | second) & NONE != 0 {
-            break;
+    let (mut taken, mut wrote) = (0, 0);
+    loop {
+        let (pairs, rooms) = (input[taken..].as_chunks::<8>().0, spare[wrote..].as_chunks_mut::<6>().0);
+        let done = pairs.iter().zip(rooms).position(|(pair, room)| !decode_pair(pair, room));
+        let done = done.unwrap_or(pairs.len().min(spare[wrote..].len() / 6));
+        (taken, wrote) = (taken + 8 * done, wrote + 6 * done);
+        if let (Some(single), Some(room)) = (input[taken..].first_chunk(), spare[wrote..].first_chunk_mut()) {
+            let value = quantum(*single);
+            if value & NONE == 0 {
+                let [_, bytes @ ..] = value.to_be_bytes();
+                *room = bytes;
+                (taken, wrote) = (taken + 4, wrote + 3);
+            }
         }
-        let both = u64::from(first) << 40 | u64::from(second) << 16;
-        let [r0, r1, r2, r3, r4, r5, ..] = both.to_be_bytes();
-        *room = [r0, r1, r2, r3, r4, r5];
-        done += 1;
-    }
-    let (mut taken, mut wrote) = (8 * done, 6 * done);
-    if let (Some(single), Some(room)) = (input[taken..].first_chunk::<4>(), spare[wrote..].first_chunk_mut::<3>()) {
-        let value = quantum(*single);
-        if value & NONE == 0 {
-            let [_, r0, r1, r2] = value.to_be_bytes();
-            *room = [r0, r1, r2];
-            taken += 4;
-            wrote += 3;
+        match &input[taken..] {
+            [b'\r', b'\n', ..] => taken += 2,
+            [b'\n', ..] => taken += 1,
+            _ => break,
         }
     }
     sink.wrote(wrote);
     taken
+}
+
+/// Decodes two quanta; whether they are of nothing but the alphabet.
+#[inline(always)]
+fn decode_pair(pair: &[u8; 8], room: &mut [u8; 6]) -> bool {
+    let [a, b, c, d, e, f, g, h] = *pair;
+    let (first, second) = (quantum([a, b, c, d]), quantum([e, f, g, h]));
+    let [_, _, bytes @ ..] = (u64::from(first) << 24 | u64::from(second)).to_be_bytes();
+    *room = bytes;
+    (first | second) & NONE == 0
 }
 
 #[inline]

@@ -401,6 +401,10 @@ impl Session {
         let filled = ready.is_some_and(|count| count > 0 && count == input.capacity());
         self.filled_reads = if filled { self.filled_reads + 1 } else { 0 };
         if let Some(count) = ready {
+            if filled {
+                // There is more already. The others come first.
+                tokio::task::yield_now().await;
+            }
             return Ok(count > 0);
         }
         tokio::select! {
