@@ -36,6 +36,7 @@ mod budget;
 mod builder;
 mod code;
 mod entry;
+mod few;
 mod filter;
 pub mod flat;
 mod fuzz;

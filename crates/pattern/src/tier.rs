@@ -5,10 +5,9 @@
 
 use std::io;
 
-use memchr::memmem::Finder;
-
 use crate::anchor::Anchor;
 use crate::bucket::Buckets;
+use crate::few::{FEW_MAX, Few};
 use crate::filter::Filter;
 use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::patterns::CHUNK;
@@ -65,9 +64,6 @@ impl Shape {
     }
 }
 
-/// Up to this many short anchors are searched for one by one: a substring search costs less than a look at every second
-/// byte.
-const FEW_MAX: usize = 6;
 /// Grams that passed are looked up in lots of at most this many.
 const TOGETHER: usize = 128;
 /// Case folding of ASCII letters, and of a few other bytes, which costs nothing but a little selectivity.
@@ -80,8 +76,8 @@ pub(crate) struct Tier {
     fold: u64,
     filter: Filter,
     buckets: Buckets,
-    /// Searched for instead, with their values, if there are any.
-    few: Vec<(Finder<'static>, u32)>,
+    /// Searched for instead, if there are so few.
+    few: Option<Few>,
     pub(crate) path: Path,
 }
 
@@ -107,8 +103,8 @@ impl Tier {
     pub(crate) fn new(shape: Shape, anchors: &[(&Anchor, u32)]) -> Tier {
         let caseless = anchors.iter().any(|(anchor, _)| anchor.caseless);
         let is_few = matches!(shape, Shape::Q4S2 | Shape::Q4S1) && anchors.len() <= FEW_MAX && !caseless;
-        let finder = |(anchor, value): &(&Anchor, u32)| (Finder::new(&anchor.window).into_owned(), *value);
-        let few = if is_few { anchors.iter().map(finder).collect() } else { Vec::new() };
+        let windows = anchors.iter().map(|(anchor, value)| (anchor.window.to_vec(), *value));
+        let few = Few::new(if is_few { windows.collect() } else { Vec::new() });
         let fold = if caseless { shape.fold() } else { 0 };
         let mut grams = Vec::with_capacity(anchors.len() * shape.s());
         let mut entries = Vec::with_capacity(anchors.len() * shape.s());
@@ -124,8 +120,9 @@ impl Tier {
 
     pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
         let shape = Shape::ALL.iter().position(|shape| *shape == self.shape).unwrap_or_default();
-        let windows: Vec<u8> = self.few.iter().flat_map(|(finder, _)| finder.needle()).copied().collect();
-        let values: Vec<u32> = self.few.iter().map(|(_, value)| *value).collect();
+        let few = self.few.iter().flat_map(Few::anchors);
+        let (windows, values): (Vec<_>, Vec<_>) = few.map(|(window, value)| (window.as_slice(), *value)).unzip();
+        let windows = windows.concat();
         writer.array(&[shape as u64, self.fold])?;
         writer.array(&windows)?;
         writer.array(&values)?;
@@ -149,7 +146,7 @@ impl Tier {
         Ok(Tier {
             shape,
             fold,
-            few: few.map(|(window, &value)| (Finder::new(window).into_owned(), value)).collect(),
+            few: Few::new(few.map(|(window, &value)| (window.to_vec(), value)).collect()),
             filter: Filter::load(reader)?,
             buckets: Buckets::load(reader, all)?,
             path: Path::best(),
@@ -176,8 +173,8 @@ impl Tier {
         coming: impl Fn(u32) -> bool,
         hit: &mut impl FnMut(usize, u32),
     ) {
-        if !self.few.is_empty() {
-            return self.search_few(bytes, fresh, hit);
+        if let Some(few) = &self.few {
+            return few.search(bytes, (fresh + 1).saturating_sub(self.shape.window()), hit);
         }
         let (q, s) = (self.shape.q(), self.shape.s());
         let earliest = (fresh + 1).saturating_sub(q);
@@ -240,17 +237,6 @@ impl Tier {
         }
         for (at, value) in registered.drain(..) {
             hit(at as usize, value);
-        }
-    }
-
-    /// Finds each window that ends behind `fresh`, overlapping ones too.
-    fn search_few(&self, bytes: &[u8], fresh: usize, hit: &mut impl FnMut(usize, u32)) {
-        for (finder, value) in &self.few {
-            let mut from = (fresh + 1).saturating_sub(finder.needle().len());
-            while let Some(found) = bytes.get(from..).and_then(|rest| finder.find(rest)) {
-                hit(from + found, *value);
-                from += found + 1;
-            }
         }
     }
 }

@@ -15,6 +15,7 @@ use pattern::{md5, sha256};
 use sha1::{Digest, Sha1};
 
 use crate::hashes::{HashTable, Sums};
+use crate::waiting::Waiting;
 
 /// The most that is kept of one stream.
 const WAITING_BYTES_MAX: usize = 64 << 10;
@@ -34,7 +35,7 @@ pub(crate) struct Running(Option<Arc<Mutex<Stream>>>);
 /// A stream with its digests up to where its waiting bytes begin.
 #[derive(Debug, Clone)]
 struct Stream {
-    waiting: Vec<u8>,
+    waiting: Waiting,
     /// Whether it is in the company of its thread.
     listed: bool,
     md5: Option<Bounded<md5::State>>,
@@ -60,7 +61,7 @@ impl Running {
     pub(crate) fn new<'t>(tables: impl Iterator<Item = &'t HashTable> + Clone) -> Running {
         let largest = |of: fn(&HashTable) -> Option<u64>| tables.clone().filter_map(of).max();
         let stream = Stream {
-            waiting: Vec::new(),
+            waiting: Waiting::default(),
             listed: false,
             md5: Bounded::new(md5::INITIAL, largest(|table| table.md5.largest())),
             sha1: Bounded::new(Sha1::new(), largest(|table| table.sha1.largest())),
@@ -81,7 +82,7 @@ impl Running {
         }
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(WAITING_BYTES_MAX - own.waiting.len()));
-            own.waiting.extend_from_slice(now);
+            own.waiting.push(now);
             bytes = later;
             make_room(shared, &mut own);
         }
@@ -108,11 +109,12 @@ impl Running {
         let whole = own.waiting.len() / BLOCK_BYTES * BLOCK_BYTES;
         hash_together(&mut [&mut own], whole);
         let rest = std::mem::take(&mut own.waiting);
+        let rest = rest.bytes();
         Sums {
             size,
-            md5: own.md5.take().map(|md5| md5::finish(md5.digest, &rest, size)),
-            sha1: own.sha1.take().map(|sha1| sha1.digest.chain_update(&rest).finalize().into()),
-            sha256: own.sha256.take().map(|sha256| sha256::finish(sha256.digest, &rest, size)),
+            md5: own.md5.take().map(|md5| md5::finish(md5.digest, rest, size)),
+            sha1: own.sha1.take().map(|sha1| sha1.digest.chain_update(rest).finalize().into()),
+            sha256: own.sha256.take().map(|sha256| sha256::finish(sha256.digest, rest, size)),
         }
     }
 }
@@ -197,7 +199,7 @@ fn hash_together(streams: &mut [&mut Stream], count: usize) {
     let mut own_md5 = Vec::with_capacity(LANES);
     let mut own_sha256 = Vec::with_capacity(LANES);
     for Stream { waiting, md5, sha1, sha256, .. } in streams.iter_mut().map(|stream| &mut **stream) {
-        let (blocks, _) = waiting[..count].as_chunks();
+        let (blocks, _) = waiting.bytes()[..count].as_chunks();
         own_md5.extend(md5.as_mut().map(|md5| (&mut md5.digest, blocks)));
         own_sha256.extend(sha256.as_mut().map(|sha256| (&mut sha256.digest, blocks)));
         sha1.iter_mut().for_each(|sha1| sha1.digest.update(blocks.as_flattened()));
@@ -205,7 +207,7 @@ fn hash_together(streams: &mut [&mut Stream], count: usize) {
     md5::compress(&mut own_md5);
     sha256::compress(&mut own_sha256);
     for stream in streams {
-        stream.waiting.drain(..count);
+        stream.waiting.pass(count);
         // Among many streams none has much waiting, and so should not have the room for it.
         if stream.waiting.len() < COMPANY_BYTES {
             stream.waiting.shrink_to(COMPANY_BYTES);

@@ -55,6 +55,7 @@ mod signature;
 mod style;
 mod table;
 mod target;
+mod waiting;
 mod yara;
 
 pub use builder::{Builder, Error, Loaded, Unwanted};
