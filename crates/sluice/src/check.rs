@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::Check;
 use crate::config::{Config, Listener, Parties};
+use crate::serve::identity::Identities;
 use crate::{Failure, database};
 
 /// Reads the configuration and the signatures, and says what stands there.
@@ -13,12 +14,16 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         config.listeners.iter().for_each(|listener| explain(&config, listener, args));
         return Ok(ExitCode::SUCCESS);
     }
+    let identities = Identities::load(&config.tls)?;
     let loaded = database::load(&config.database.paths, config.database.builtin)?;
     for listener in &config.listeners {
         println!("{:?} on {} to {}", listener.protocol, listener.address, listener.forward);
     }
     for address in &config.clamd.addresses {
         println!("Clamd on {address}");
+    }
+    for identity in identities.all() {
+        println!("{identity}");
     }
     println!("{loaded}");
     if !config.serves() {

@@ -3,6 +3,7 @@
 //! Next hops are in `forward`, TLS in `tls`. An unknown key, a wrong type or a wrong value is an error that names the file, the line and the column. The page of
 //! settings (`docs/configuration.md`) describes what stands here.
 
+mod acme;
 mod address;
 mod forward;
 mod interception;
@@ -24,6 +25,7 @@ use stream::Limits;
 use crate::clamd_settings::ClamdSettings;
 use crate::database::{self, Wanted};
 use crate::update_settings::UpdateSettings;
+pub use acme::Acme;
 pub use address::{Address, SocketMode};
 pub use forward::{Forward, ProxyVersion, Scheme};
 pub use interception::{Interception, Transparent};
@@ -488,6 +490,7 @@ impl Config {
                 return Err(format!("{place}: on_late_tag is \"reject\" or \"pass\""));
             }
         }
+        self.tls.check_acme()?;
         self.intercept.check()?;
         self.clamd.check()?;
         self.notices.check()?;

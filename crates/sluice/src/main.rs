@@ -3,6 +3,7 @@
 //! The command line, the configuration, files, sockets, signals and logs. What bytes mean is decided below, in
 //! `inspect` and `proto`.
 
+mod agent;
 mod check;
 mod clamd_conf;
 mod clamd_settings;

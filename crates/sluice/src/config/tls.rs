@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
+use super::acme::Acme;
 use super::{Config, Forward, Listener};
 
 /// `[tls]`
@@ -18,6 +19,8 @@ pub struct Tls {
     pub minimum: TlsVersion,
     /// Whom a next hop's certificate may come from: a file of certificates in PEM.
     pub authorities: PathBuf,
+    /// Where certificates are got from that are no files of somebody else's.
+    pub acme: Acme,
 }
 
 impl Default for Tls {
@@ -26,6 +29,7 @@ impl Default for Tls {
             certificates: Vec::new(),
             minimum: TlsVersion::default(),
             authorities: "/etc/ssl/certs/ca-certificates.crt".into(),
+            acme: Acme::default(),
         }
     }
 }
@@ -33,19 +37,52 @@ impl Default for Tls {
 impl Tls {
     /// Relative paths count from the configuration file's folder.
     pub(super) fn count_paths_from(&mut self, folder: &Path) {
-        let certificates = self.certificates.iter_mut().flat_map(|both| [&mut both.chain, &mut both.key]);
-        certificates.chain([&mut self.authorities]).for_each(|path| *path = folder.join(&path));
+        let files = self.certificates.iter_mut().flat_map(|certificate| match certificate {
+            Certificate::Files { chain, key } => vec![chain, key],
+            Certificate::Acme { .. } => Vec::new(),
+        });
+        files.chain([&mut self.authorities, &mut self.acme.folder]).for_each(|path| *path = folder.join(&path));
     }
 }
 
-/// A certificate with its key, both files in PEM.
-#[derive(Debug, Clone, Deserialize)]
+/// A certificate for clients.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "CertificateTable")]
+pub enum Certificate {
+    /// With its key, both files in PEM.
+    Files {
+        /// The certificate, and those between it and its authority.
+        chain: PathBuf,
+        /// Its key.
+        key: PathBuf,
+    },
+    /// Got and renewed by ACME.
+    Acme {
+        /// The names that it is for, in lower case; the first is that of its file.
+        names: Vec<String>,
+    },
+}
+
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Certificate {
-    /// The certificate, and those between it and its authority.
-    pub chain: PathBuf,
-    /// Its key.
-    pub key: PathBuf,
+struct CertificateTable {
+    chain: Option<PathBuf>,
+    key: Option<PathBuf>,
+    acme: Option<Vec<String>>,
+}
+
+impl TryFrom<CertificateTable> for Certificate {
+    type Error = &'static str;
+
+    fn try_from(table: CertificateTable) -> Result<Certificate, &'static str> {
+        match (table.chain, table.key, table.acme) {
+            (Some(chain), Some(key), None) => Ok(Certificate::Files { chain, key }),
+            (None, None, Some(names)) => {
+                Ok(Certificate::Acme { names: names.iter().map(|name| name.to_ascii_lowercase()).collect() })
+            }
+            _ => Err("a certificate has chain and key, or acme"),
+        }
+    }
 }
 
 /// A version of TLS.

@@ -16,8 +16,8 @@ use tokio::time::timeout;
 
 use super::door::{Door, Refusal, Ticket};
 use super::hop::{Hop, Leases};
+use super::http::Page;
 use super::listening::{LOCAL, Socket};
-use super::metrics::Page;
 use super::site::Site;
 use super::stream::Stream;
 use super::systemd::Beat;
@@ -135,7 +135,7 @@ impl Edge {
         ] {
             count.set(now);
         }
-        metrics.text()
+        metrics.text() + &site.identities.text()
     }
 
     /// The door with the way that a connection takes from it.

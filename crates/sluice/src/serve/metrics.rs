@@ -1,13 +1,14 @@
-//! The numbers, and the small HTTP server that shows them to Prometheus.
+//! The numbers, and where they are shown to Prometheus.
 //!
-//! It answers `GET /metrics` (text exposition format 0.0.4), `GET /healthz` (we run) and `GET /readyz` (and take new
-//! sessions), one request a connection, and nothing else; it is meant for a private address.
+//! There are `GET /metrics` (text exposition format 0.0.4), `GET /healthz` (we run) and `GET /readyz` (and take new
+//! sessions), meant for a private address.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
+
+use super::http::{Page, answer};
 
 /// A number that only grows, or a level.
 #[derive(Debug, Default)]
@@ -68,6 +69,7 @@ numbers! {
     messages_rejected_total "counter" "Messages refused for what they hold.",
     messages_deferred_total "counter" "Messages refused for the time being.",
     messages_streamed_total "counter" "Messages larger than their head window.",
+    certificate_failures_total "counter" "Attempts to get a certificate by ACME that failed.",
     notices_sent_total "counter" "Notices that a next hop has taken.",
     notices_suppressed_total "counter" "Notices not sent, as there were too many.",
     content_bytes_total "counter" "Bytes of content received.",
@@ -81,51 +83,12 @@ numbers! {
     database_generation "gauge" "How often the signatures have been loaded.",
 }
 
-/// What is answered.
-pub struct Page {
-    status: &'static str,
-    text: String,
-}
-
-impl Page {
-    /// All is well.
-    pub const fn ok(text: String) -> Page {
-        Page { status: "200 OK", text }
-    }
-
-    /// Not now.
-    pub const fn unavailable(text: String) -> Page {
-        Page { status: "503 Service Unavailable", text }
-    }
-}
-
 /// Answers requests until the listener fails. `page` says what is at a path.
 pub async fn serve(listener: TcpListener, page: impl Fn(&[u8]) -> Option<Page> + Clone + 'static) {
     while let Ok((stream, _)) = listener.accept().await {
         let page = page.clone();
         tokio::task::spawn_local(async move {
-            let answered = answer(stream, page);
-            let _ = tokio::time::timeout(std::time::Duration::from_secs(10), answered).await;
+            let _ = answer(stream, page).await;
         });
     }
-}
-
-async fn answer(mut stream: TcpStream, page: impl Fn(&[u8]) -> Option<Page>) -> std::io::Result<()> {
-    let mut request = [0; 2048];
-    let mut len = 0;
-    while len < request.len() && !request[..len].windows(4).any(|four| four == b"\r\n\r\n") {
-        match stream.read(&mut request[len..]).await? {
-            0 => break,
-            count => len += count,
-        }
-    }
-    let path = request[..len].split(|&byte| byte == b' ').nth(1).unwrap_or_default();
-    let nothing = || Page { status: "404 Not Found", text: "not found\n".into() };
-    let Page { status, text } = page(path).unwrap_or_else(nothing);
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        text.len()
-    );
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(text.as_bytes()).await
 }

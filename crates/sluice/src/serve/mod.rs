@@ -9,11 +9,14 @@
 //!                           └─ edge 1 ── ...
 //! ```
 
+mod acme;
 mod clamd;
 mod content;
 mod door;
 mod edge;
 pub mod hop;
+mod http;
+pub mod identity;
 mod imap;
 mod intake;
 mod intercept;
@@ -123,6 +126,7 @@ async fn supervise(
     let clamd = control.borrow().site.clamd.shared.clone();
     let manager = Manager::find();
     manager.ready(&status(&control.borrow().site));
+    tokio::spawn(acme::keep(control.subscribe()));
     let mut reload = Reload::new(args, &control, &manager);
     let mut sweeps = tokio::time::interval(quarantine::SWEEP_EVERY);
     sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

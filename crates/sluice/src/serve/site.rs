@@ -9,6 +9,7 @@ use tokio_rustls::rustls::ServerConfig;
 
 use super::clamd::Clamd;
 use super::door::Door;
+use super::identity::Identities;
 use super::known::Known;
 use super::log;
 use super::metrics::Metrics;
@@ -41,6 +42,8 @@ pub struct Site {
     pub generation: u64,
     /// What clients are shown in a handshake, where there is a certificate.
     pub tls: Option<Arc<ServerConfig>>,
+    /// The certificates in it.
+    pub identities: Arc<Identities>,
     /// The doors.
     pub doors: Vec<Arc<Door>>,
     /// The door that speaks clamd's protocol.
@@ -115,7 +118,11 @@ impl Site {
             (Some(address), _) => Arc::new(Mutex::new(Some(metrics_socket(address)?))),
             (None, _) => Arc::default(),
         };
-        let tls = if config.tls.certificates.is_empty() { None } else { Some(tls::server(&config.tls)?) };
+        let identities = Arc::new(Identities::load(&config.tls)?);
+        let tls = match config.tls.certificates.is_empty() {
+            true => None,
+            false => Some(tls::server(identities.clone(), config.tls.minimum)?),
+        };
         let doors = config.listeners.iter().map(|listener| {
             let known = old.and_then(|old| old.doors.iter().find(|door| door.listener.address == listener.address));
             match known {
@@ -145,6 +152,7 @@ impl Site {
             signatures,
             generation,
             tls,
+            identities,
             doors,
             clamd,
             notices: Arc::new(notices),

@@ -1,10 +1,7 @@
 //! TLS: who we are to clients, and how a next hop proves who it is.
 //!
-//! The versions, cipher suites and groups are rustls' defaults with ring; the one knob is the oldest version. A
-//! certificate answers to the names that stand in it, so the configuration names none. Tickets resume sessions without
-//! state on our side; there is no early data.
-//!
-//! Files are read when the configuration is: a reload takes new ones for the handshakes that begin afterwards.
+//! The versions, cipher suites and groups are rustls' defaults with ring; the one knob is the oldest version. Tickets
+//! resume sessions without state on our side; there is no early data. Certificates for clients are in `identity`.
 
 use std::io;
 use std::path::Path;
@@ -17,26 +14,25 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::{ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert};
-use rustls::sign::CertifiedKey;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::NoServerSessionStorage;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme,
     SupportedProtocolVersion,
 };
 
+use super::identity::Identities;
 use super::stream::Stream;
-use crate::config::{Certificate, Forward, ForwardTls, Listener, Tls, TlsVersion, Verify};
+use crate::config::{Forward, ForwardTls, Listener, Tls, TlsVersion, Verify};
 
 /// What clients are shown.
 ///
 /// # Errors
-/// When a file cannot be read, or a key is not its certificate's; the message names the file.
-pub fn server(settings: &Tls) -> Result<Arc<ServerConfig>, String> {
-    let identities = settings.certificates.iter().map(identity).collect::<Result<Vec<_>, _>>()?;
-    let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(versions(settings.minimum));
+/// When the system gives no randomness.
+pub fn server(identities: Arc<Identities>, minimum: TlsVersion) -> Result<Arc<ServerConfig>, String> {
+    let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(versions(minimum));
     let builder = builder.map_err(|error| error.to_string())?.with_no_client_auth();
-    let mut config = builder.with_cert_resolver(Arc::new(Identities(identities)));
+    let mut config = builder.with_cert_resolver(identities);
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.ticketer = ring::Ticketer::new().map_err(|error| error.to_string())?;
     Ok(Arc::new(config))
@@ -54,38 +50,19 @@ fn versions(minimum: TlsVersion) -> &'static [&'static SupportedProtocolVersion]
     }
 }
 
-fn identity(files: &Certificate) -> Result<Arc<CertifiedKey>, String> {
-    let chain = certificates(&files.chain)?;
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| unreadable(&files.key, &error))?;
-    let identity = CertifiedKey::from_der(chain, key, &ring::default_provider());
-    identity.map(Arc::new).map_err(|error| format!("{}: {error}", files.key.display()))
-}
-
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+/// The certificates in a file, one at least.
+///
+/// # Errors
+/// When there is none; the message names the file.
+pub fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let read = CertificateDer::pem_file_iter(file).and_then(|all| all.collect::<Result<Vec<_>, _>>());
     let all = read.map_err(|error| unreadable(file, &error))?;
     if all.is_empty() { Err(format!("{}: no certificate in it", file.display())) } else { Ok(all) }
 }
 
-fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> String {
+/// What is said of such a file.
+pub fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> String {
     format!("{}: {error}", file.display())
-}
-
-/// Our certificates; the first serves whoever asks for none of the others.
-#[derive(Debug)]
-struct Identities(Vec<Arc<CertifiedKey>>);
-
-impl ResolvesServerCert for Identities {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let asked = hello.server_name().and_then(|name| ServerName::try_from(name).ok());
-        let named = asked.and_then(|name| self.0.iter().find(|identity| answers_to(identity, &name)));
-        named.or(self.0.first()).cloned()
-    }
-}
-
-fn answers_to(identity: &CertifiedKey, name: &ServerName<'_>) -> bool {
-    let parsed = identity.end_entity_cert().and_then(ParsedCertificate::try_from);
-    parsed.is_ok_and(|certificate| rustls::client::verify_server_name(&certificate, name).is_ok())
 }
 
 /// How a next hop is spoken to in TLS.

@@ -2,21 +2,14 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use ureq::Agent;
 use ureq::http::{HeaderMap, StatusCode};
-use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 use super::folder::Folder;
 use super::state::Known;
+use crate::agent;
 use crate::update_settings::{UpdateSettings, Wanted};
-
-/// How long a connection may take to be made.
-const CONNECT_WAIT: Duration = Duration::from_secs(30);
-/// Redirections that are followed.
-const REDIRECTIONS_MAX: u32 = 5;
 
 /// Asks servers for files.
 pub struct Client {
@@ -50,27 +43,8 @@ impl Client {
     /// When the certificates of the authorities cannot be read and a URL needs them.
     pub fn new(settings: &UpdateSettings, authorities: &Path) -> Result<Client, String> {
         let secure = settings.wanted()?.iter().any(|wanted| wanted.url.starts_with("https:"));
-        let pem = match std::fs::read(authorities) {
-            Err(error) if secure => return Err(format!("{}: {error}", authorities.display())),
-            outcome => outcome.unwrap_or_default(),
-        };
-        let roots = parse_pem(&pem).filter_map(|item| match item {
-            Ok(PemItem::Certificate(certificate)) => Some(certificate),
-            _ => None,
-        });
-        let tls = TlsConfig::builder()
-            .root_certs(RootCerts::Specific(Arc::new(roots.collect())))
-            .unversioned_rustls_crypto_provider(Arc::new(tokio_rustls::rustls::crypto::ring::default_provider()))
-            .build();
-        let config = Agent::config_builder()
-            .timeout_connect(Some(CONNECT_WAIT))
-            .timeout_global(Some(Duration::from_secs(settings.seconds_max)))
-            .max_redirects(REDIRECTIONS_MAX)
-            .http_status_as_error(false)
-            .user_agent(concat!("Sluice/", env!("CARGO_PKG_VERSION")))
-            .tls_config(tls)
-            .build();
-        Ok(Client { agent: config.into(), file_bytes_max: settings.file_bytes_max })
+        let agent = agent::new(authorities, secure, settings.seconds_max)?;
+        Ok(Client { agent, file_bytes_max: settings.file_bytes_max })
     }
 
     /// Asks for a file, and puts what comes beside what is in force.

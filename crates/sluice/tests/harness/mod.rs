@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+pub mod acme;
 pub mod dovecot;
 pub mod exim;
 pub mod imap;

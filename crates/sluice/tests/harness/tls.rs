@@ -38,6 +38,7 @@ impl Write for Secured {
 }
 
 /// A certificate that vouches for itself.
+#[derive(Clone)]
 pub struct Certificate {
     pub chain: String,
     pub key: String,

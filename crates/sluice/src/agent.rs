@@ -1,0 +1,43 @@
+//! HTTP as a client: who is trusted, and for how long is waited.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_rustls::rustls::crypto::ring;
+use ureq::Agent;
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+
+/// How long a connection may take to be made.
+const CONNECT_WAIT: Duration = Duration::from_secs(30);
+
+/// Redirections that are followed.
+const REDIRECTIONS_MAX: u32 = 5;
+
+/// A client; servers have to show a certificate from `authorities`. Every status is an answer.
+///
+/// # Errors
+/// When the authorities cannot be read, and they are needed.
+pub fn new(authorities: &Path, needed: bool, seconds_max: u64) -> Result<Agent, String> {
+    let pem = match std::fs::read(authorities) {
+        Err(error) if needed => return Err(format!("{}: {error}", authorities.display())),
+        outcome => outcome.unwrap_or_default(),
+    };
+    let roots = parse_pem(&pem).filter_map(|item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(certificate),
+        _ => None,
+    });
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::Specific(Arc::new(roots.collect())))
+        .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
+        .build();
+    let config = Agent::config_builder()
+        .timeout_connect(Some(CONNECT_WAIT))
+        .timeout_global(Some(Duration::from_secs(seconds_max)))
+        .max_redirects(REDIRECTIONS_MAX)
+        .http_status_as_error(false)
+        .user_agent(concat!("Sluice/", env!("CARGO_PKG_VERSION")))
+        .tls_config(tls)
+        .build();
+    Ok(config.into())
+}
