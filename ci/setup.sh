@@ -12,6 +12,7 @@ if [ "${1:-}" != run ]; then
     need openssl openssl
     [ -x /usr/lib/dovecot/pop3-login ] || missing+=(dovecot-pop3d)
     [ -x /usr/lib/dovecot/imap-login ] || missing+=(dovecot-imapd)
+    [ -x /usr/lib/dovecot/submission-login ] || missing+=(dovecot-submissiond)
     need curl curl
     need fetchmail fetchmail
     need mbsync isync

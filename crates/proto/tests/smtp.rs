@@ -1,7 +1,8 @@
 //! Conversations with the server half, written as they stand on the wire, and the two halves face to face.
 
 use proto::smtp::{
-    Asked, Client, ClientEvent, Config, Extensions, MailFrom, Protocol, RcptTo, Reply, Server, ServerEvent, Unsupported,
+    AUTH_LINE_BYTES_MAX, Asked, Client, ClientEvent, Config, Extensions, MailFrom, Mechanisms, Protocol, RcptTo, Reply,
+    Server, ServerEvent, Unsupported,
 };
 use stream::Window;
 
@@ -14,6 +15,7 @@ const ALL: Extensions = Extensions {
     enhanced_status_codes: true,
     dsn: true,
     starttls: true,
+    auth: Mechanisms::NONE,
     xforward: true,
     xclient: true,
 };
@@ -51,6 +53,14 @@ impl Host {
                     }
                     ServerEvent::Recipient(_) => self.server.reply(&Reply::new(250, (2, 1, 5), "Ok")),
                     ServerEvent::Data => self.server.begin(),
+                    ServerEvent::Auth { initial: None, .. } => self.server.challenge(b"Pw=="),
+                    ServerEvent::Auth { initial: Some(secret), .. } | ServerEvent::Response(secret) => {
+                        self.server.reply(&match secret.as_bytes() {
+                            b"*" => Reply::new(501, (5, 7, 0), "Given up"),
+                            b"c2VjcmV0" => Reply::new(235, (2, 7, 0), "Welcome"),
+                            _ => Reply::new(535, (5, 7, 8), "Wrong"),
+                        });
+                    }
                     ServerEvent::End { .. } => {
                         let replies = if self.lmtp { self.server.recipients() } else { 1 };
                         (0..replies).for_each(|_| self.server.reply(&Reply::new(250, (2, 0, 0), "Taken")));
@@ -281,6 +291,59 @@ fn what_is_not_understood_is_said() {
          C: LHLO x
          S: 500 *",
     );
+}
+
+#[test]
+fn a_client_logs_in_once_between_messages_and_a_handshake_undoes_it() {
+    let extensions = Extensions { auth: Mechanisms::ALL, starttls: true, ..Extensions::default() };
+    let config = Config { extensions, line_bytes_max: AUTH_LINE_BYTES_MAX, ..smtp() };
+    let long = "A".repeat(AUTH_LINE_BYTES_MAX);
+    play(
+        config,
+        &format!(
+            "S: 220 *
+             C: AUTH PLAIN c2VjcmV0
+             S: 503 5.5.1 Say EHLO first
+             C: EHLO x
+             S: 250-mx.test
+             S: 250-STARTTLS
+             S: 250 AUTH SCRAM-SHA-512 SCRAM-SHA-256 SCRAM-SHA-1 CRAM-MD5 PLAIN LOGIN XOAUTH2 OAUTHBEARER NTLM
+             C: AUTH GSSAPI
+             S: 504 5.5.4 *
+             C: AUTH
+             S: 501 5.5.4 *
+             C: auth plain
+             S: 334 Pw==
+             C: {long}
+             S: 501 5.7.0 Given up
+             C: AUTH PLAIN =
+             S: 535 5.7.8 Wrong
+             C: MAIL FROM:<a@b>
+             S: 250 *
+             C: AUTH PLAIN c2VjcmV0
+             S: 503 5.5.1 Not within a message
+             C: RSET
+             S: 250 *
+             C: AUTH LOGIN
+             S: 334 Pw==
+             C: c2VjcmV0
+             S: 235 2.7.0 Welcome
+             C: AUTH PLAIN c2VjcmV0
+             S: 503 5.5.1 You have logged in
+             C: STARTTLS
+             S: 220 *"
+        ),
+    );
+    let config = Config { extensions, auth_needs_tls: true, ..smtp() };
+    play(config, "S: 220 *\nC: EHLO x\nS: 250-*\nS: 250-*\nS: 250 *\nC: AUTH PLAIN c2VjcmV0\nS: 538 5.7.11 *");
+}
+
+#[test]
+fn failed_logins_end_the_session() {
+    let extensions = Extensions { auth: Mechanisms::ALL, ..Extensions::default() };
+    let config = Config { extensions, errors_max: 2, ..smtp() };
+    let wrong = "C: AUTH PLAIN AAAA\nS: 535 *\n".repeat(2);
+    play(config, &format!("S: 220 *\nC: EHLO x\nS: 250-*\nS: 250 *\n{wrong}S: 421 4.7.0 *"));
 }
 
 #[test]

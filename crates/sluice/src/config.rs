@@ -5,6 +5,7 @@
 
 mod acme;
 mod address;
+mod auth;
 mod forward;
 mod interception;
 mod network;
@@ -27,6 +28,7 @@ use crate::database::{self, Wanted};
 use crate::update_settings::UpdateSettings;
 pub use acme::Acme;
 pub use address::{Address, SocketMode};
+pub use auth::Auth;
 pub use forward::{Forward, ProxyVersion, Scheme};
 pub use interception::{Interception, Transparent};
 pub use network::Network;
@@ -205,6 +207,8 @@ pub struct Listener {
     pub forward_tls: ForwardTls,
     /// How the next hop proves who it is.
     pub forward_verify: Option<Verify>,
+    /// Whether clients may log in to the next hop: `off`, `tls` or `any`.
+    pub auth: Option<Auth>,
     /// A signature matched. Without it and the next two: what is common with the protocol.
     #[serde(default, deserialize_with = "some_action")]
     pub on_infected: Option<Action>,
@@ -477,6 +481,7 @@ impl Config {
             self.check_interception(index).map_err(|reason| format!("{place}: {reason}"))?;
             self.check_tls(listener).map_err(|reason| format!("{place}: {reason}"))?;
             listener.check_forward().map_err(|reason| format!("{place}: {reason}"))?;
+            listener.check_auth().map_err(|reason| format!("{place}: {reason}"))?;
             self.check_rules(listener).map_err(|reason| format!("{place}: {reason}"))?;
             if listener.quarantines() && listener.quarantine.is_none() && listener.protocol != Protocol::Milter {
                 return Err(format!(

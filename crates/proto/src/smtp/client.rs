@@ -7,6 +7,7 @@ use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::auth;
 use super::dot::DotWriter;
 use super::{Extensions, MailFrom, Protocol, RcptTo, Reply};
 use crate::line::{Line, LineBuffer};
@@ -44,6 +45,8 @@ pub enum Asked {
     Quit,
     /// STARTTLS.
     StartTls,
+    /// AUTH, and each response of its exchange.
+    Auth,
 }
 
 /// What the next hop said.
@@ -210,6 +213,24 @@ impl Client {
         self.helo = false;
     }
 
+    /// AUTH. As long as the hop says 334, what it says is for the client, and its response is next.
+    pub fn auth(&mut self, mechanism: &str, initial: Option<&[u8]>) {
+        self.outbox.extend_from_slice(b"AUTH ");
+        self.outbox.extend_from_slice(mechanism.as_bytes());
+        if initial.is_some() {
+            self.outbox.push(b' ');
+        }
+        self.respond(initial.unwrap_or_default());
+    }
+
+    /// A response in Base64, or `*`.
+    pub fn respond(&mut self, response: &[u8]) {
+        debug_assert!(response == b"*" || auth::is_base64(response), "a response is one word");
+        self.outbox.extend_from_slice(response);
+        self.outbox.extend_from_slice(b"\r\n");
+        self.expected.push_back(Asked::Auth);
+    }
+
     /// RSET.
     pub fn reset(&mut self) {
         self.command("RSET", Asked::Reset);
@@ -224,7 +245,9 @@ impl Client {
     pub fn step(&mut self, input: &[u8]) -> (usize, ClientEvent) {
         let mut taken = 0;
         while taken < input.len() {
-            let (count, line) = self.line.take(&input[taken..], LINE_BYTES_MAX);
+            let challenged = self.expected.front() == Some(&Asked::Auth);
+            let bytes_max = if challenged { auth::AUTH_LINE_BYTES_MAX } else { LINE_BYTES_MAX };
+            let (count, line) = self.line.take(&input[taken..], bytes_max);
             taken += count;
             match line {
                 Line::Unfinished => break,

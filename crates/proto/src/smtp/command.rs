@@ -18,6 +18,7 @@ pub(super) enum Command<'a> {
     Xforward(&'a str),
     Xclient(&'a str),
     StartTls,
+    Auth { mechanism: &'a str, initial: Option<&'a str> },
 }
 
 /// How a client greets.
@@ -68,8 +69,17 @@ impl<'a> Command<'a> {
             "HELP" => Ok(Command::Help),
             "XFORWARD" => Ok(Command::Xforward(argument)),
             "XCLIENT" => Ok(Command::Xclient(argument)),
-            "EXPN" | "ETRN" | "TURN" | "AUTH" => Err(Reply::new(502, (5, 5, 1), "Not offered here")),
+            "AUTH" => Command::auth(argument),
+            "EXPN" | "ETRN" | "TURN" => Err(Reply::new(502, (5, 5, 1), "Not offered here")),
             _ => Err(Reply::new(500, (5, 5, 2), "Not a command")),
+        }
+    }
+
+    fn auth(argument: &'a str) -> Result<Command<'a>, Reply> {
+        let mut words = argument.split([' ', '\t']).filter(|word| !word.is_empty());
+        match (words.next(), words.next(), words.next()) {
+            (Some(mechanism), initial, None) => Ok(Command::Auth { mechanism, initial }),
+            _ => Err(Reply::new(501, (5, 5, 4), "Syntax: AUTH mechanism [response]")),
         }
     }
 

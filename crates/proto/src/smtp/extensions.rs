@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
+use super::auth::Mechanisms;
+
 /// The extensions that Sluice knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extensions {
@@ -23,6 +25,8 @@ pub struct Extensions {
     pub dsn: bool,
     /// RFC 3207.
     pub starttls: bool,
+    /// RFC 4954.
+    pub auth: Mechanisms,
     /// Postfix's XFORWARD: NAME, ADDR, PORT, PROTO, HELO, SOURCE.
     pub xforward: bool,
     /// Postfix's XCLIENT: NAME, ADDR, PORT, PROTO, HELO, LOGIN, DESTADDR, DESTPORT.
@@ -43,6 +47,7 @@ impl Extensions {
             "ENHANCEDSTATUSCODES" => self.enhanced_status_codes = true,
             "DSN" => self.dsn = true,
             "STARTTLS" => self.starttls = true,
+            "AUTH" => self.auth.learn(words),
             "XFORWARD" => self.xforward = true,
             "XCLIENT" => self.xclient = true,
             _ => {}
@@ -65,6 +70,9 @@ impl Extensions {
             (self.xclient, "XCLIENT NAME ADDR PORT PROTO HELO LOGIN DESTADDR DESTPORT"),
         ];
         lines.extend(offered.iter().filter(|(offered, _)| *offered).map(|(_, name)| String::from(*name)));
+        if !self.auth.is_empty() {
+            lines.push(self.auth.names().fold("AUTH".into(), |line, name| line + " " + name));
+        }
         if let Some(size) = self.size {
             let mut line = String::from("SIZE");
             if size > 0 {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use stream::Window;
 
-use super::{Asked, Client, ClientEvent, Config, Extensions, Protocol, Reply, Server, ServerEvent};
+use super::{Asked, Client, ClientEvent, Config, Extensions, Mechanisms, Protocol, Reply, Server, ServerEvent};
 
 /// Everything that the server half can offer.
 const ALL: Extensions = Extensions {
@@ -16,6 +16,7 @@ const ALL: Extensions = Extensions {
     enhanced_status_codes: true,
     dsn: true,
     starttls: true,
+    auth: Mechanisms::ALL,
     xforward: true,
     xclient: true,
 };
@@ -52,6 +53,12 @@ fn serve(data: &[u8], piece: usize, lmtp: bool) -> (Vec<ServerEvent>, Vec<u8>, V
                     server.reply(&Reply::new(250, (2, 0, 0), "Ok"));
                 }
             }
+            ServerEvent::Auth { initial: None, .. } => server.challenge(b"Pw=="),
+            ServerEvent::Auth { .. } => server.reply(&Reply::new(235, (2, 7, 0), "Ok")),
+            ServerEvent::Response(secret) if secret.as_bytes().len() % 2 == 1 => {
+                server.reply(&Reply::new(535, (5, 7, 8), "No"));
+            }
+            ServerEvent::Response(_) => server.challenge(b"Pw=="),
             ServerEvent::StartTls => server.secured(0, ALL),
             ServerEvent::Closed => break,
             ServerEvent::Idle if at == data.len() && taken == 0 => break,
@@ -88,7 +95,11 @@ fn ask(data: &[u8], piece: usize) -> (Vec<ClientEvent>, Vec<u8>) {
                 ClientEvent::Idle => continue,
                 ClientEvent::Broken(_) => return (events, client.outbox().to_vec()),
                 ClientEvent::Reply(Asked::Greeting, _) => client.hello(),
-                ClientEvent::Reply(Asked::Hello, _) => client.data(),
+                ClientEvent::Reply(Asked::Hello, _) if !client.extensions().auth.is_empty() => {
+                    client.auth("PLAIN", None)
+                }
+                ClientEvent::Reply(Asked::Auth, reply) if reply.code == 334 => client.respond(b"Pw=="),
+                ClientEvent::Reply(Asked::Hello | Asked::Auth, _) => client.data(),
                 ClientEvent::Reply(Asked::Data, _) => {
                     client.content(b".\r\nx");
                     client.end(1);

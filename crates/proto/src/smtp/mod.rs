@@ -7,9 +7,10 @@
 //!
 //! Extensions: PIPELINING (RFC 2920), SIZE (1870), 8BITMIME (6152), SMTPUTF8 (6531), CHUNKING (3030, without
 //! BINARYMIME), ENHANCEDSTATUSCODES (2034), DSN (3461), STARTTLS (3207; the handshake is the
-//! host's), XFORWARD and XCLIENT (Postfix). Not here: AUTH.
+//! host's), AUTH (4954; whom to believe is the next hop's), XFORWARD and XCLIENT (Postfix).
 
 mod attributes;
+mod auth;
 mod client;
 mod command;
 mod dot;
@@ -21,6 +22,7 @@ mod reply;
 mod server;
 
 pub use attributes::attribute;
+pub use auth::{AUTH_LINE_BYTES_MAX, Mechanisms, Secret};
 pub use client::{Asked, Client, ClientEvent, Unsupported};
 pub use dot::{DotWriter, LineReader};
 pub use envelope::{Body, MailFrom, RcptTo, Return};

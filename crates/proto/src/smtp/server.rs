@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use stream::Window;
 
 use super::attributes::{self, XCLIENT, XFORWARD};
+use super::auth::{self, Secret};
 use super::command::{Command, Hello};
 use super::dot::LineReader;
 use super::envelope::Wrong;
@@ -32,13 +33,15 @@ pub struct Config {
     pub extensions: Extensions,
     /// Whether no mail is taken before the stream is encrypted.
     pub tls_required: bool,
+    /// Whether nobody may log in before the stream is encrypted.
+    pub auth_needs_tls: bool,
     /// Recipients of one message; more are deferred by 452.
     pub recipients_max: u32,
     /// Wrong commands of one session; then it ends by 421.
     pub errors_max: u32,
     /// Commands in a row that bring no message nearer; then the session ends by 421.
     pub idle_commands_max: u32,
-    /// The longest command line, in bytes.
+    /// The longest command line, in bytes; [`AUTH_LINE_BYTES_MAX`](super::AUTH_LINE_BYTES_MAX) where AUTH is offered.
     pub line_bytes_max: usize,
     /// How long the next command may take (RFC 5321, section 4.5.3.2.7: five minutes).
     pub command_ms_max: u64,
@@ -53,6 +56,7 @@ impl Default for Config {
             protocol: Protocol::Smtp,
             extensions: Extensions::default(),
             tls_required: false,
+            auth_needs_tls: false,
             recipients_max: 1_000,
             errors_max: 20,
             idle_commands_max: 100,
@@ -97,6 +101,15 @@ pub enum ServerEvent {
     /// It wants TLS, and was told to begin. The host sends the outbox, throws away what else has come, for that was said
     /// by nobody knows whom, shakes hands, and says [`Server::secured`].
     StartTls,
+    /// It wants to log in. To be answered by [`Server::challenge`], or by the reply to the whole exchange.
+    Auth {
+        /// One of those that are offered.
+        mechanism: &'static str,
+        /// Its first response, if it has sent one.
+        initial: Option<Secret>,
+    },
+    /// What it says to the challenge. To be answered likewise.
+    Response(Secret),
     /// The session is over; what is in the outbox is the last.
     Closed,
 }
@@ -109,6 +122,7 @@ pub struct Server {
     line: LineBuffer,
     outbox: Vec<u8>,
     greeted: bool,
+    authenticated: bool,
     errors: u32,
     idle_commands: u32,
     transaction: Transaction,
@@ -140,12 +154,15 @@ enum State {
     Swallow { left: u64, reply: Option<Reply> },
     /// The host shakes hands.
     Handshake,
+    /// The answer to a challenge.
+    Response,
     /// No more.
     Closed,
 }
 
 #[derive(Debug, Clone)]
 enum Question {
+    Auth,
     Mail,
     Recipient,
     Data,
@@ -171,6 +188,7 @@ impl Server {
             line: LineBuffer::default(),
             outbox: Vec::new(),
             greeted: false,
+            authenticated: false,
             errors: 0,
             idle_commands: 0,
             transaction: Transaction::default(),
@@ -218,9 +236,9 @@ impl Server {
     /// The stream is encrypted from here on: everything said before is forgotten, and this is offered.
     pub fn secured(&mut self, now: u64, extensions: Extensions) {
         self.config.extensions = Extensions { starttls: false, ..extensions };
-        self.config.tls_required = false;
+        (self.config.tls_required, self.config.auth_needs_tls) = (false, false);
         self.transaction = Transaction::default();
-        (self.greeted, self.line) = (false, LineBuffer::default());
+        (self.greeted, self.authenticated, self.line) = (false, false, LineBuffer::default());
         self.state = State::Command;
         self.deadline = now.saturating_add(self.config.command_ms_max);
     }
@@ -246,6 +264,7 @@ impl Server {
             State::Closed => return (0, ServerEvent::Closed),
             State::Asked(_) | State::Handshake => return (0, ServerEvent::Idle),
             State::Command => self.command(input),
+            State::Response => self.response(input),
             State::Data(reader) => {
                 let read = reader.read(input, content);
                 let bare_line_ends = reader.has_bare_line_ends();
@@ -280,6 +299,7 @@ impl Server {
             return;
         };
         match question {
+            Question::Auth => self.authenticated = reply.code == 235,
             Question::Mail => self.transaction.mail = reply.is_positive(),
             Question::Recipient => self.transaction.recipients += u32::from(reply.is_positive()),
             Question::Data => {}
@@ -298,6 +318,21 @@ impl Server {
             self.errors += 1;
         }
         reply.write(&mut self.outbox);
+        if matches!(question, Question::Auth) && self.errors >= self.config.errors_max {
+            self.close(Reply::new(421, (4, 7, 0), "Too many errors"));
+        }
+    }
+
+    /// Hands on the next hop's challenge, in Base64: the client's response is next. What is no Base64 becomes empty.
+    ///
+    /// # Panics
+    /// In debug builds, if no exchange is under way.
+    pub fn challenge(&mut self, text: &[u8]) {
+        debug_assert!(matches!(self.state, State::Asked(Question::Auth)), "nobody logs in");
+        self.outbox.extend_from_slice(b"334 ");
+        self.outbox.extend_from_slice(if auth::is_base64(text) { text } else { b"" });
+        self.outbox.extend_from_slice(b"\r\n");
+        self.state = State::Response;
     }
 
     /// Answers [`ServerEvent::Data`]: the content may come.
@@ -368,6 +403,7 @@ impl Server {
         match command {
             Command::Hello { domain, verb } => self.hello(domain, verb),
             Command::StartTls => self.start_tls(),
+            Command::Auth { mechanism, initial } => self.auth(mechanism, initial),
             Command::Mail(text) => self.mail(text),
             Command::Rcpt(text) => self.rcpt(text),
             Command::Data => self.data(),
@@ -377,7 +413,7 @@ impl Server {
                 ServerEvent::Xforward(told)
             }),
             Command::Xclient(text) => self.told(text, self.config.extensions.xclient, &XCLIENT).map(|told| {
-                self.greeted = false;
+                (self.greeted, self.authenticated) = (false, false);
                 self.greet();
                 ServerEvent::Xclient(told)
             }),
@@ -512,6 +548,42 @@ impl Server {
         Reply::new(220, (2, 0, 0), "Begin").write(&mut self.outbox);
         self.state = State::Handshake;
         Ok(ServerEvent::StartTls)
+    }
+
+    fn auth(&mut self, mechanism: &str, initial: Option<&str>) -> Result<ServerEvent, Reply> {
+        if self.config.auth_needs_tls {
+            return Err(Reply::new(538, (5, 7, 11), "Not in the clear: say STARTTLS first"));
+        }
+        if self.config.extensions.auth.is_empty() {
+            return Err(Reply::new(502, (5, 5, 1), "Not offered here"));
+        }
+        if !self.greeted {
+            return Err(Reply::new(503, (5, 5, 1), "Say EHLO first"));
+        }
+        if self.transaction.mail {
+            return Err(Reply::new(503, (5, 5, 1), "Not within a message"));
+        }
+        if self.authenticated {
+            return Err(Reply::new(503, (5, 5, 1), "You have logged in"));
+        }
+        let offered = self.config.extensions.auth.find(mechanism);
+        let mechanism = offered.ok_or(Reply::new(504, (5, 5, 4), "Mechanism not offered"))?;
+        if initial.is_some_and(|text| !auth::is_base64(text.as_bytes())) {
+            return Err(Reply::new(501, (5, 5, 2), "Not Base64"));
+        }
+        self.state = State::Asked(Question::Auth);
+        Ok(ServerEvent::Auth { mechanism, initial: initial.map(|text| Secret::new(text.into())) })
+    }
+
+    fn response(&mut self, input: &[u8]) -> (usize, ServerEvent) {
+        let (taken, line) = self.line.take(input, auth::AUTH_LINE_BYTES_MAX);
+        let response = match line {
+            Line::Unfinished => return (taken, ServerEvent::Idle),
+            Line::TooLong => b"*".to_vec(),
+            Line::Whole(line) => line,
+        };
+        self.state = State::Asked(Question::Auth);
+        (taken, ServerEvent::Response(Secret::new(response)))
     }
 
     /// What a client says of its own client, if it may.

@@ -78,6 +78,20 @@ impl Hop {
         }
     }
 
+    /// A connection of one client's own, over which it may log in; one that waits, where they are all this client's.
+    ///
+    /// # Errors
+    /// As [`Hop::probe`], and where the hop is no server.
+    pub async fn open(route: &Route, hostname: &str, leases: &Leases, peer: &Peer<'_>) -> Result<SmtpHop, Reply> {
+        if let Some(hop) = leases.take(&route.key).filter(|_| route.is_private) {
+            return Ok(hop);
+        }
+        match route.server() {
+            Some((address, protocol)) => SmtpHop::open(&address, protocol, route, hostname, peer).await,
+            None => Err(Reply::new(454, (4, 7, 0), "Nobody can log in there")),
+        }
+    }
+
     /// Hands on another recipient.
     pub async fn recipient(&mut self, rcpt: &RcptTo) -> Reply {
         match self {
@@ -314,17 +328,39 @@ impl HopFacts {
     }
 }
 
-/// Connections that have finished a message and wait for the next, for each hop of this event loop.
+/// Connections that have finished a message and wait for the next: for each hop of this event loop, or the one over
+/// which a client has logged in.
 #[derive(Clone, Default)]
-pub struct Leases(Rc<RefCell<HashMap<String, Vec<SmtpHop>>>>);
+pub struct Leases {
+    idle: Rc<RefCell<HashMap<String, Vec<SmtpHop>>>>,
+    /// There is no other connection than what waits here: over another the client would be nobody.
+    pub logged_in: bool,
+}
 
 /// Idle connections kept to one hop by one event loop.
 const IDLE_MAX: usize = 32;
 
 impl Leases {
+    /// For a client that has logged in over this connection.
+    pub fn of(hop: SmtpHop) -> Leases {
+        let leases = Leases { logged_in: true, ..Leases::default() };
+        hop.release(&leases);
+        leases
+    }
+
+    /// For what is not the client's own: over its connection it would be sent in its name.
+    pub fn of_nobody(&self) -> Leases {
+        if self.logged_in { Leases::default() } else { self.clone() }
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.idle.borrow().values().all(Vec::is_empty)
+    }
+
     /// A connection that waits.
     pub fn take(&self, key: &str) -> Option<SmtpHop> {
-        let mut idle = self.0.borrow_mut();
+        let mut idle = self.idle.borrow_mut();
         let waiting = idle.get_mut(key)?;
         // The longest unused ones are closed one by one, as load goes down.
         while let Some(hop) = waiting.pop() {
@@ -337,7 +373,7 @@ impl Leases {
 
     /// A connection that may be used again.
     pub fn give(&self, key: &str, hop: SmtpHop) {
-        let mut idle = self.0.borrow_mut();
+        let mut idle = self.idle.borrow_mut();
         let waiting = idle.entry(key.to_string()).or_default();
         waiting.retain(SmtpHop::is_fresh);
         if waiting.len() < IDLE_MAX {
@@ -347,6 +383,6 @@ impl Leases {
 
     /// Closes all of them.
     pub fn clear(&self) {
-        self.0.borrow_mut().clear();
+        self.idle.borrow_mut().clear();
     }
 }

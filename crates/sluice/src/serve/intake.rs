@@ -55,7 +55,9 @@ impl Intake {
             with: match (listener.protocol, session.extended, session.encrypted) {
                 (Protocol::Lmtp, _, false) => "LMTP",
                 (Protocol::Lmtp, _, true) => "LMTPS",
+                (_, _, true) if session.leases.logged_in => "ESMTPSA",
                 (_, _, true) => "ESMTPS",
+                (_, true, false) if session.leases.logged_in => "ESMTPA",
                 (_, true, false) => "ESMTP",
                 (_, false, false) => "SMTP",
             },
@@ -287,7 +289,7 @@ impl Intake {
         if due.is_empty() {
             return;
         }
-        let (leases, door, id) = (session.leases.clone(), session.door.clone(), self.id.clone());
+        let (leases, door, id) = (session.leases.of_nobody(), session.door.clone(), self.id.clone());
         tokio::task::spawn_local(async move {
             let hostname = &site.config.hostname;
             let peer = Peer { address: [127, 0, 0, 1].into(), port: 0, hello: hostname, xforward: &[], lmtp: false };

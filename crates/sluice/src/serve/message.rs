@@ -35,7 +35,8 @@ pub struct Origin<'a> {
     pub hello: &'a str,
     /// Where it came from.
     pub address: IpAddr,
-    /// `ESMTP`, `SMTP`, `LMTP`; with an `S` behind it if the stream was encrypted (RFC 3848).
+    /// `ESMTP`, `SMTP`, `LMTP`; with an `S` behind it if the stream was encrypted, and an `A` if the client has
+    /// logged in (RFC 3848).
     pub with: &'a str,
     /// This gateway.
     pub hostname: &'a str,

@@ -23,6 +23,7 @@ mod intercept;
 mod known;
 mod listening;
 mod log;
+mod login;
 mod maildir;
 mod message;
 mod metrics;

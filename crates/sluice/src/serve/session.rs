@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proto::smtp::{self, Extensions, MailFrom, RcptTo, Reply, Server, ServerEvent, attribute};
+use proto::smtp::{self, Extensions, MailFrom, Mechanisms, RcptTo, Reply, Server, ServerEvent, attribute};
 use stream::Window;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -21,10 +21,11 @@ use super::edge::Edge;
 use super::hop::{Hop, Leases};
 use super::intake::Intake;
 use super::listening::LOCAL;
+use super::login::Exchange;
 use super::message::{self, new_id};
 use super::smtp_hop::Peer;
 use super::stream::Stream;
-use crate::config::{Forward, ListenerTls, Parties, Protocol};
+use crate::config::{Auth, Forward, ListenerTls, Parties, Protocol};
 
 /// Bytes read from a client at a time, to begin with and between messages.
 const INPUT_BYTES: usize = 4 << 10;
@@ -52,9 +53,11 @@ pub struct Session {
     pub(super) encrypted: bool,
     /// Connections to the next hop that wait for their next transaction.
     pub(super) leases: Leases,
+    /// Logging in to the next hop, under way or not done.
+    pub(super) exchange: Option<Exchange>,
     xforward: Vec<(String, String)>,
     _ticket: Ticket,
-    server: Server,
+    pub(super) server: Server,
     started: Instant,
     /// Reads in a row that filled the buffer without waiting.
     filled_reads: u32,
@@ -102,9 +105,12 @@ async fn admit(
     if door.route.is_private {
         leases = Leases::default();
     }
-    if door.listener.transparent.is_some() {
+    let asks_for_mechanisms = door.listener.auth() != Auth::Off && door.route.facts.extensions().is_none();
+    if door.listener.transparent.is_some() || asks_for_mechanisms {
         let hostname = edge.site.borrow().config.hostname.clone();
-        if let Err(reply) = Hop::probe(&door.route, &hostname, &leases).await {
+        if let Err(reply) = Hop::probe(&door.route, &hostname, &leases).await
+            && door.listener.transparent.is_some()
+        {
             let farewell = format!("421 4.4.1 {}\r\n", reply.text);
             timeout(REPLY_WAIT, stream.write_all(farewell.as_bytes())).await??;
             stream.close().await;
@@ -112,7 +118,7 @@ async fn admit(
         }
     }
     let encrypted = stream.is_encrypted();
-    Session { leases, encrypted, ..Session::new(edge, door, client, ticket) }.run(stream).await;
+    Session { leases, ..Session::new(edge, door, client, ticket, encrypted) }.run(stream).await;
     Ok(())
 }
 
@@ -126,7 +132,7 @@ async fn secure(edge: &Edge, client: SocketAddr, stream: Stream) -> std::io::Res
 
 impl Session {
     /// A session that was let in.
-    fn new(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket) -> Session {
+    fn new(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, encrypted: bool) -> Session {
         let hostname = edge.site.borrow().config.hostname.clone();
         let listener = &door.listener;
         let config = smtp::Config {
@@ -135,9 +141,14 @@ impl Session {
                 Protocol::Lmtp => smtp::Protocol::Lmtp,
                 _ => smtp::Protocol::Smtp,
             },
-            extensions: offered(&door, client),
+            extensions: offered(&door, client, encrypted),
             tls_required: listener.tls == ListenerTls::Require,
+            auth_needs_tls: listener.auth() == Auth::Tls && !encrypted && listener.tls != ListenerTls::Off,
             recipients_max: listener.recipients_max,
+            line_bytes_max: match listener.auth() {
+                Auth::Off => smtp::Config::default().line_bytes_max,
+                Auth::Tls | Auth::Any => smtp::AUTH_LINE_BYTES_MAX,
+            },
             ..smtp::Config::default()
         };
         Session {
@@ -149,7 +160,8 @@ impl Session {
             hello: String::new(),
             hello_is_told: false,
             extended: false,
-            encrypted: false,
+            encrypted,
+            exchange: None,
             xforward: Vec::new(),
             _ticket: ticket,
             server: Server::new(config, 0),
@@ -229,8 +241,9 @@ impl Session {
         self.hello.clear();
         self.hello_is_told = false;
         self.xforward.clear();
+        self.log_out();
         self.serve(self.peer);
-        self.server.secured(self.now(), offered(&self.door, self.peer));
+        self.server.secured(self.now(), offered(&self.door, self.peer, true));
         Ok(secured)
     }
 
@@ -245,8 +258,11 @@ impl Session {
                 self.reset().await;
             }
             ServerEvent::Xforward(attributes) => self.xforward = attributes,
+            ServerEvent::Auth { mechanism, initial } => self.log_in(mechanism, initial).await,
+            ServerEvent::Response(response) => self.respond(&response).await,
             ServerEvent::Xclient(attributes) => {
                 self.reset().await;
+                self.log_out();
                 self.stand_in(&attributes);
             }
             ServerEvent::Mail(mail) => {
@@ -257,7 +273,11 @@ impl Session {
             }
             ServerEvent::Recipient(rcpt) => {
                 let reply = self.recipient(rcpt).await;
-                self.server.reply(&reply);
+                if self.is_orphaned() {
+                    self.server.close(Reply::new(421, (4, 4, 2), "The next hop has gone, log in again"));
+                } else {
+                    self.server.reply(&reply);
+                }
             }
             ServerEvent::Reset => self.reset().await,
             _ => {}
@@ -298,13 +318,7 @@ impl Session {
         let mut reply = match &mut transaction.hop {
             Some(hop) => hop.recipient(&rcpt).await,
             None => {
-                let peer = Peer {
-                    address: self.client.ip(),
-                    port: self.client.port(),
-                    hello: &self.hello,
-                    xforward: &self.xforward,
-                    lmtp: self.door.listener.protocol == Protocol::Lmtp,
-                };
+                let peer = peer(self.client, &self.hello, &self.xforward, self.door.listener.protocol);
                 let hostname = self.edge.site.borrow().config.hostname.clone();
                 let route = &self.door.route;
                 let (hop, reply) = Hop::lease(route, &hostname, &self.leases, &transaction.mail, &rcpt, &peer).await;
@@ -319,6 +333,17 @@ impl Session {
             tracing::info!(id = transaction.id, client = %self.client, from = %transaction.mail.path, to = %rcpt.path, %reply, "recipient refused");
         }
         reply
+    }
+
+    /// Whether the connection over which the client has logged in is gone, and no message has it.
+    fn is_orphaned(&self) -> bool {
+        let has_hop = self.transaction.as_ref().is_some_and(|transaction| transaction.hop.is_some());
+        self.leases.logged_in && !has_hop && self.leases.is_empty()
+    }
+
+    /// The client, as the next hop may be told.
+    pub(super) fn as_peer(&self) -> Peer<'_> {
+        peer(self.client, &self.hello, &self.xforward, self.door.listener.protocol)
     }
 
     /// The content may come.
@@ -424,6 +449,10 @@ impl Session {
     }
 }
 
+fn peer<'a>(client: SocketAddr, hello: &'a str, xforward: &'a [(String, String)], protocol: Protocol) -> Peer<'a> {
+    Peer { address: client.ip(), port: client.port(), hello, xforward, lmtp: protocol == Protocol::Lmtp }
+}
+
 /// The client's own client, as a client that is trusted with XFORWARD has told.
 fn xforwarded(attributes: &[(String, String)]) -> Option<IpAddr> {
     ip(&attribute(attributes, "ADDR")?)
@@ -436,8 +465,13 @@ fn ip(text: &str) -> Option<IpAddr> {
 }
 
 /// What is offered to a client: what we do, as far as the next hop does not stand against it.
-fn offered(door: &Door, client: SocketAddr) -> Extensions {
+fn offered(door: &Door, client: SocketAddr, encrypted: bool) -> Extensions {
     let listener = &door.listener;
+    let may_log_in = match listener.auth() {
+        Auth::Off => false,
+        Auth::Tls => encrypted,
+        Auth::Any => true,
+    };
     let ours = listener.message_bytes_max;
     let hop = match listener.forward {
         Forward::Maildir(_) | Forward::Discard => {
@@ -460,6 +494,7 @@ fn offered(door: &Door, client: SocketAddr) -> Extensions {
         enhanced_status_codes: true,
         dsn: hop.dsn,
         starttls: matches!(listener.tls, ListenerTls::Offer | ListenerTls::Require),
+        auth: if may_log_in { hop.auth } else { Mechanisms::NONE },
         xforward: listener.xforward_from.contains(&client.ip()),
         xclient: listener.xclient_from.iter().any(|network| network.holds(client.ip())),
     }

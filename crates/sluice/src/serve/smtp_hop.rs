@@ -60,6 +60,8 @@ pub struct SmtpHop {
     /// Whether it is told by XCLIENT who the client is; and as what it has been told last.
     xclient: bool,
     told: String,
+    /// Somebody has logged in over it: it serves nobody else, and is kept as long as it lives.
+    logged_in: bool,
     /// Content that waits to become a chunk.
     chunk: Option<Vec<u8>>,
     in_data: bool,
@@ -90,6 +92,9 @@ impl SmtpHop {
                 outcome => return hop.entered(outcome, leases).await,
             }
         }
+        if leases.logged_in {
+            return Err(gone());
+        }
         let mut hop = SmtpHop::connect(address, protocol, route, hostname).await?;
         route.facts.learn(*hop.client.extensions());
         let outcome = hop.envelope(mail, rcpt, peer).await;
@@ -109,6 +114,39 @@ impl SmtpHop {
             }
             Err(Lost::Gone) => Err(gone()),
         }
+    }
+
+    /// A connection of its own for one client.
+    ///
+    /// # Errors
+    /// As [`SmtpHop::lease`].
+    pub async fn open(
+        address: &str,
+        protocol: Protocol,
+        route: &Route,
+        hostname: &str,
+        peer: &Peer<'_>,
+    ) -> Result<SmtpHop, Reply> {
+        let mut hop = SmtpHop::connect(address, protocol, route, hostname).await?;
+        route.facts.learn(*hop.client.extensions());
+        if hop.xclient && hop.client.extensions().xclient {
+            hop.introduce(peer).await.map_err(Lost::reply)?;
+        }
+        Ok(hop)
+    }
+
+    /// Begins to log in, or goes on: what the hop says to that. After 235 the connection is the client's alone.
+    ///
+    /// # Errors
+    /// When the hop has gone.
+    pub async fn log_in(&mut self, step: LogIn<'_>) -> Result<Reply, Reply> {
+        match step {
+            LogIn::Auth(mechanism, initial) => self.client.auth(mechanism, initial),
+            LogIn::Response(response) => self.client.respond(response),
+        }
+        let reply = self.reply(Asked::Auth, COMMAND_WAIT).await.map_err(Lost::reply)?;
+        self.logged_in |= reply.code == 235;
+        if self.broken { Err(gone()) } else { Ok(reply) }
     }
 
     /// Speaks to the hop to learn what it offers, and keeps the connection for the first message.
@@ -158,6 +196,7 @@ impl SmtpHop {
             many_recipients: true,
             xclient: route.xclient,
             told: String::new(),
+            logged_in: false,
             chunk: None,
             in_data: false,
             broken: false,
@@ -342,7 +381,7 @@ impl SmtpHop {
 
     /// Whether it may still be alive.
     pub fn is_fresh(&self) -> bool {
-        self.used.elapsed() < IDLE_WAIT
+        self.logged_in || self.used.elapsed() < IDLE_WAIT
     }
 
     /// Sends what is in the outbox, and waits for the reply to `asked`.
@@ -408,6 +447,14 @@ impl SmtpHop {
 async fn send(stream: &mut Stream, bytes: &[u8]) -> std::io::Result<()> {
     stream.write_all(bytes).await?;
     stream.flush().await
+}
+
+/// A step of logging in.
+pub enum LogIn<'a> {
+    /// The mechanism, and the first response if there is one.
+    Auth(&'a str, Option<&'a [u8]>),
+    /// A response to a challenge.
+    Response(&'a [u8]),
 }
 
 /// Why a reply did not come, or came before it was asked for.

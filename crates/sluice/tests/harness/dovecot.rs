@@ -14,12 +14,27 @@ pub struct Dovecot {
     pub folder: TempDir,
     pub pop3: SocketAddr,
     pub imap: SocketAddr,
+    /// Where mail is taken from who logs in.
+    pub submission: Option<SocketAddr>,
     pub certificate: Certificate,
 }
 
 impl Dovecot {
     /// Starts one, if it is installed and we may.
     pub fn start() -> Option<Dovecot> {
+        Dovecot::begin(None)
+    }
+
+    /// The same with a server that takes mail from who logs in, and relays it; if that is installed, too.
+    pub fn with_submission(relay: SocketAddr) -> Option<Dovecot> {
+        if !Path::new("/usr/lib/dovecot/submission-login").exists() {
+            eprintln!("skipped: dovecot-submissiond is not installed");
+            return None;
+        }
+        Dovecot::begin(Some(relay))
+    }
+
+    fn begin(relay: Option<SocketAddr>) -> Option<Dovecot> {
         let is_root =
             std::fs::metadata("/proc/self").is_ok_and(|facts| std::os::unix::fs::MetadataExt::uid(&facts) == 0);
         let there = ["pop3-login", "imap-login"].iter().all(|name| Path::new("/usr/lib/dovecot").join(name).exists());
@@ -32,15 +47,16 @@ impl Dovecot {
             folder: tempfile::tempdir().unwrap(),
             pop3: free(),
             imap: free(),
+            submission: relay.map(|_| free()),
             certificate: Certificate::of("localhost"),
         };
-        dovecot.configure();
+        dovecot.configure(relay);
         dovecot.command(&[]);
         wait_for(|| TcpStream::connect(dovecot.pop3).ok(), "Dovecot");
         Some(dovecot)
     }
 
-    fn configure(&self) {
+    fn configure(&self, relay: Option<SocketAddr>) {
         let at = self.folder.path().display().to_string();
         for name in ["run", "state", "mail"] {
             std::fs::create_dir(self.folder.path().join(name)).unwrap();
@@ -62,6 +78,16 @@ impl Dovecot {
             self.pop3.port(),
             self.imap.port(),
         );
+        let submission = relay.zip(self.submission).map(|(relay, here)| {
+            format!(
+                "protocols = pop3 imap submission\nsubmission_relay_host = {}\nsubmission_relay_port = {}\nhostname = x.test\n\
+                 service submission-login {{\n chroot =\n inet_listener submission {{\n port = {}\n }}\n inet_listener submissions {{\n port = 0\n }}\n}}\n",
+                relay.ip(),
+                relay.port(),
+                here.port()
+            )
+        });
+        let config = config + &submission.unwrap_or_default();
         std::fs::write(self.folder.path().join("dovecot.conf"), config).unwrap();
     }
 

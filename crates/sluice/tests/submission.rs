@@ -1,0 +1,194 @@
+//! Logging in through the gateway: what passes, what does not, and over whose connection mails go.
+
+mod harness;
+
+use std::process::Command;
+
+use harness::dovecot::Dovecot;
+use harness::tls::Certificate;
+use harness::{Behaviour, Gateway, LOGIN, PLAIN, Sink, Wire};
+
+const MAIL: &[u8] = b"From: a\r\n\r\nHello\r\n";
+const NO_PASSWORD: [&str; 4] = [PLAIN, "c2VjcmV0", "secret", "AHRpbQ"];
+
+fn sink(behaviour: Behaviour) -> Sink {
+    let extensions = &["AUTH GSSAPI LOGIN PLAIN SCRAM-SHA-256-PLUS EXTERNAL"];
+    Sink::start(Behaviour { extensions, login: true, ..behaviour })
+}
+
+/// A gateway with STARTTLS, and what clients have to trust.
+fn gateway(sink: &Sink, settings: &str) -> (Gateway, Certificate) {
+    let certificate = Certificate::of("mx.test");
+    let folder = tempfile::tempdir().unwrap().keep();
+    certificate.store(&folder, "mx");
+    let at = folder.display();
+    let head = format!("[[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\"\n");
+    (Gateway::start_with(&head, "smtp", &sink.forward(), &format!("tls = \"offer\"\n{settings}")), certificate)
+}
+
+/// A session in TLS that has said EHLO; what was offered.
+fn secured(gateway: &Gateway, certificate: &Certificate) -> (Wire, String) {
+    let mut wire = gateway.connect();
+    wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: STARTTLS\nS: 220 *");
+    let mut wire = wire.secure(certificate.client("mx.test"));
+    let offered = wire.command("EHLO client.test");
+    (wire, offered)
+}
+
+fn exchanges(sink: &Sink) -> Vec<String> {
+    sink.commands().into_iter().filter(|line| !line.starts_with("EHLO") && !line.starts_with("XFORWARD")).collect()
+}
+
+#[test]
+fn a_client_logs_in_to_the_next_hop_and_its_mail_goes_over_that_connection() {
+    let sink = sink(Behaviour::default());
+    let (gateway, certificate) = gateway(&sink, "auth = \"tls\"");
+    let (mut wire, offered) = secured(&gateway, &certificate);
+    assert!(offered.contains("250-AUTH PLAIN LOGIN "), "{offered}");
+    wire.talk(&format!("C: auth plain {PLAIN}\nS: 235 2.7.0 Welcome\nC: AUTH PLAIN {PLAIN}\nS: 503 5.5.1 *"));
+    assert_eq!(wire.transaction(MAIL), "250 2.0.0 Taken");
+    assert_eq!(wire.transaction(MAIL), "250 2.0.0 Taken");
+    assert!(sink.wait(2)[1].text().contains("with ESMTPSA id "), "{}", sink.mails()[1].text());
+    assert!(gateway.log().contains("logged in") && gateway.log().contains("tim"), "{}", gateway.log());
+
+    let (mut other, _) = secured(&gateway, &certificate);
+    let [user, password] = LOGIN;
+    other.talk(&format!(
+        "C: AUTH LOGIN\nS: 334 VXNlcm5hbWU6\nC: {user}\nS: 334 UGFzc3dvcmQ6\nC: {password}\nS: 235 2.7.0 Welcome"
+    ));
+    assert_eq!(other.transaction(MAIL), "250 2.0.0 Taken");
+    for password in NO_PASSWORD {
+        assert!(!gateway.log().contains(password), "{}", gateway.log());
+    }
+}
+
+#[test]
+fn nothing_is_told_to_the_next_hop_in_the_clear_unless_that_is_allowed() {
+    let sink = sink(Behaviour::default());
+    let (gateway, _) = gateway(&sink, "auth = \"tls\"");
+    let mut wire = gateway.connect();
+    wire.talk("S: 220 *");
+    let offered = wire.command("EHLO x");
+    assert!(offered.contains("STARTTLS") && !offered.contains("AUTH"), "{offered}");
+    wire.talk(&format!("C: AUTH PLAIN {PLAIN}\nS: 538 5.7.11 *\nC: AUTH LOGIN\nS: 538 5.7.11 *"));
+    assert!(!sink.commands().iter().any(|line| line.contains("AUTH")), "{:?}", sink.commands());
+
+    let (open, _) = self::gateway(&sink, "auth = \"any\"");
+    let mut wire = open.connect();
+    wire.talk("S: 220 *");
+    assert!(wire.command("EHLO x").contains("AUTH PLAIN LOGIN"));
+    wire.talk(&format!("C: AUTH PLAIN {PLAIN}\nS: 235 *"));
+    assert_eq!(wire.transaction(MAIL), "250 2.0.0 Taken");
+    assert!(sink.wait(1)[0].text().contains("with ESMTPA id "));
+
+    let (none, certificate) = self::gateway(&sink, "");
+    let (mut wire, offered) = secured(&none, &certificate);
+    assert!(!offered.contains("AUTH"));
+    wire.talk(&format!("C: AUTH PLAIN {PLAIN}\nS: 502 5.5.1 Not offered here"));
+}
+
+#[test]
+fn who_has_not_logged_in_gets_nothing_of_the_connection_of_one_who_has() {
+    let sink = sink(Behaviour::default());
+    let (gateway, certificate) = gateway(&sink, "auth = \"tls\"");
+    let (mut tim, _) = secured(&gateway, &certificate);
+    tim.talk(&format!("C: AUTH PLAIN {PLAIN}\nS: 235 *"));
+    assert_eq!(tim.transaction(MAIL), "250 2.0.0 Taken");
+    let mut nobody = gateway.connect();
+    let refused = "C: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 530 5.7.0 Log in first*";
+    nobody.talk(&format!("S: 220 *\nC: EHLO x\nS: 250-*\n{refused}"));
+    tim.talk("C: QUIT\nS: 221 *");
+    nobody.talk(&format!("C: RSET\nS: 250 *\n{refused}"));
+}
+
+#[test]
+fn when_the_hop_has_gone_nothing_is_sent_in_nobodys_name() {
+    let sink = sink(Behaviour { close_at: Some("MAIL"), ..Behaviour::default() });
+    let (gateway, certificate) = gateway(&sink, "auth = \"tls\"");
+    let (mut wire, _) = secured(&gateway, &certificate);
+    wire.talk(&format!("C: AUTH PLAIN {PLAIN}\nS: 235 *"));
+    let before = sink.clients().len();
+    wire.talk("C: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 421 4.4.2 *");
+    assert_eq!(wire.line(), "");
+    assert_eq!(sink.clients().len(), before, "no other connection was made");
+}
+
+#[test]
+fn an_exchange_is_given_up_and_begun_again() {
+    let sink = sink(Behaviour::default());
+    let (gateway, certificate) = gateway(&sink, "auth = \"tls\"");
+    let (mut wire, _) = secured(&gateway, &certificate);
+    wire.talk("C: AUTH LOGIN\nS: 334 VXNlcm5hbWU6\nC: *\nS: 501 5.7.0 Given up");
+    wire.talk("C: AUTH LOGIN dGlt\nS: 334 UGFzc3dvcmQ6\nC: no Base64!\nS: 501 5.7.0 Given up");
+    wire.talk("C: AUTH PLAIN AHRpbQBhAA==\nS: 535 5.7.8 Wrong");
+    wire.talk("C: AUTH PLAIN a b\nS: 501 5.5.4 *\nC: AUTH PLAIN !\nS: 501 5.5.2 *\nC: AUTH GSSAPI\nS: 504 5.5.4 *");
+    wire.talk(&format!("C: AUTH PLAIN\nS: 334*\nC: {PLAIN}\nS: 235 *"));
+    assert_eq!(wire.transaction(MAIL), "250 2.0.0 Taken");
+    assert!(!exchanges(&sink).iter().any(|line| line.contains('!')), "{:?}", sink.commands());
+}
+
+#[test]
+fn responses_without_end_are_given_up_and_the_hop_sees_none_of_them() {
+    let sink = sink(Behaviour::default());
+    let (gateway, certificate) = gateway(&sink, "auth = \"tls\"");
+    let (mut wire, _) = secured(&gateway, &certificate);
+    let long = "A".repeat(20_000);
+    wire.talk(&format!("C: AUTH PLAIN {long}\nS: 500 5.5.2 Line too long"));
+    wire.talk(&format!("C: AUTH LOGIN\nS: 334 *\nC: {long}\nS: 501 5.7.0 Given up"));
+    wire.talk("C: NOOP\nS: 250 *");
+    assert!(sink.commands().iter().all(|line| line.len() < 1_000));
+    // As long as RFC 4954 allows passes.
+    let most = "A".repeat(12_288);
+    wire.talk(&format!("C: AUTH PLAIN\nS: 334*\nC: {most}\nS: 535 5.7.8 Wrong"));
+    assert!(sink.commands().contains(&most));
+}
+
+#[test]
+fn what_is_sent_behind_a_login_is_heard_after_it() {
+    let sink = sink(Behaviour::default());
+    let (gateway, certificate) = gateway(&sink, "auth = \"tls\"");
+    let (mut wire, _) = secured(&gateway, &certificate);
+    let envelope = "MAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\n";
+    wire.send(format!("AUTH PLAIN {PLAIN}\r\n{envelope}RSET\r\n").as_bytes());
+    wire.talk("S: 235 *\nS: 250 *\nS: 250 *\nS: 250 *");
+    let (mut wrong, _) = secured(&gateway, &certificate);
+    wrong.send(format!("AUTH PLAIN AAAA\r\n{envelope}").as_bytes());
+    wrong.talk("S: 535 *\nS: 250 *\nS: 530 *");
+    let (mut within, _) = secured(&gateway, &certificate);
+    within.talk(&format!("C: MAIL FROM:<a@b>\nS: 250 *\nC: AUTH PLAIN {PLAIN}\nS: 503 5.5.1 Not within a message"));
+    // A password behind a mechanism that is not offered is no command, and stands in no log.
+    let (mut hasty, _) = secured(&gateway, &certificate);
+    hasty.send(format!("AUTH CRAM-MD5\r\n{PLAIN}\r\n").as_bytes());
+    hasty.talk("S: 504 *\nS: 500 *");
+    for password in NO_PASSWORD {
+        assert!(!gateway.log().contains(password), "{}", gateway.log());
+    }
+}
+
+#[test]
+fn dovecot_lets_in_by_each_mechanism_through_the_gateway() {
+    let sink = Sink::start(Behaviour::default());
+    let Some(dovecot) = Dovecot::with_submission(sink.address) else { return };
+    let Some(submission) = dovecot.submission else { return };
+    let certificate = Certificate::of("mx.test");
+    let folder = tempfile::tempdir().unwrap();
+    certificate.store(folder.path(), "mx");
+    let at = folder.path().display();
+    let head = format!("[[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\"\n");
+    let forward = format!("smtp://{submission}");
+    let gateway = Gateway::start_with(&head, "smtp", &forward, "tls = \"offer\"\nauth = \"tls\"");
+    let swaks = |mechanism: &str, password: &str| {
+        let mut command = Command::new("swaks");
+        command.args(["--server", &gateway.address.to_string(), "--tls", "--auth", mechanism, "--auth-user", "tim"]);
+        let sent = command.args(["--auth-password", password, "--from", "tim@x.test", "--to", "b@x.test"]).output();
+        String::from_utf8_lossy(&sent.unwrap().stdout).into_owned()
+    };
+    for (count, mechanism) in ["PLAIN", "LOGIN", "CRAM-MD5"].into_iter().enumerate() {
+        let said = swaks(mechanism, "secret");
+        assert!(said.contains("235 2.7.0"), "{mechanism}: {said}\n{}\n{}", gateway.log(), dovecot.log());
+        sink.wait(count + 1);
+    }
+    let said = swaks("PLAIN", "wrong");
+    assert!(said.contains("535 5.7.8"), "{said}");
+    assert_eq!(sink.mails().len(), 3);
+}
