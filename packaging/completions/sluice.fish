@@ -108,14 +108,15 @@ complete -c sluice -n "__fish_sluice_using_subcommand intercept; and __fish_seen
 complete -c sluice -n "__fish_sluice_using_subcommand intercept; and __fish_seen_subcommand_from help" -f -a "install" -d 'Put them in force, in place of those that are'
 complete -c sluice -n "__fish_sluice_using_subcommand intercept; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Remove them: connections go straight to their servers again'
 complete -c sluice -n "__fish_sluice_using_subcommand intercept; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -s c -l config -d 'The configuration whose listeners\' quarantines are meant' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -l folder -d 'This quarantine, and no configuration' -r -f -a "(__fish_complete_directories)"
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -f -a "list" -d 'Print a line for each message: id, date, state, bytes, sender, recipients, the first finding'
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -f -a "show" -d 'Print what is known of a message, and the header of the mail'
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -f -a "release" -d 'Send messages on to those of their recipients that do not have them, with the original envelope and without another inspection. They stay in the quarantine, marked, until they are deleted or expire'
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -f -a "delete" -d 'Delete messages'
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release delete help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release train delete help" -s c -l config -d 'The configuration whose listeners\' quarantines are meant' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release train delete help" -l folder -d 'This quarantine, and no configuration' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release train delete help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release train delete help" -f -a "list" -d 'Print a line for each message: id, date, state, bytes, sender, recipients, the first finding'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release train delete help" -f -a "show" -d 'Print what is known of a message, and the header of the mail'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release train delete help" -f -a "release" -d 'Send messages on to those of their recipients that do not have them, with the original envelope and without another inspection. They stay in the quarantine, marked, until they are deleted or expire'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release train delete help" -f -a "train" -d 'Have a program learn from messages, as the configuration says: `[quarantine.train]`'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release train delete help" -f -a "delete" -d 'Delete messages'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and not __fish_seen_subcommand_from list show release train delete help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l older -d 'Messages that are at least this old: 90s, 15m, 12h, 7d, 4w' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l newer -d 'Messages that are younger than this' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l from -d 'Messages whose sender holds this text; <> is the null sender' -r
@@ -140,6 +141,16 @@ released\t'All of its recipients have it'"
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l hop -d 'Send them there, and not to the next hop that they were meant for: smtp://HOST:PORT, lmtp:/PATH and so on' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l again -d 'Send them to those recipients too that have them'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l older -d 'Messages that are at least this old: 90s, 15m, 12h, 7d, 4w' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l newer -d 'Messages that are younger than this' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l from -d 'Messages whose sender holds this text; <> is the null sender' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l to -d 'Messages with a recipient that holds this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l found -d 'Messages with a finding that holds this text' -r
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l state -d 'Messages in this state' -r -f -a "held\t'Nobody has it'
+partly\t'Some of its recipients have it'
+released\t'All of its recipients have it'"
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l json -d 'Print one JSON object a message'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l older -d 'Messages that are at least this old: 90s, 15m, 12h, 7d, 4w' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l newer -d 'Messages that are younger than this' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l from -d 'Messages whose sender holds this text; <> is the null sender' -r
@@ -152,6 +163,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "list" -d 'Print a line for each message: id, date, state, bytes, sender, recipients, the first finding'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print what is known of a message, and the header of the mail'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "release" -d 'Send messages on to those of their recipients that do not have them, with the original envelope and without another inspection. They stay in the quarantine, marked, until they are deleted or expire'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "train" -d 'Have a program learn from messages, as the configuration says: `[quarantine.train]`'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "delete" -d 'Delete messages'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l id -d 'The message with this id' -r
@@ -225,6 +237,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "list" -d 'Print a line for each message: id, date, state, bytes, sender, recipients, the first finding'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "show" -d 'Print what is known of a message, and the header of the mail'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "release" -d 'Send messages on to those of their recipients that do not have them, with the original envelope and without another inspection. They stay in the quarantine, marked, until they are deleted or expire'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "train" -d 'Have a program learn from messages, as the configuration says: `[quarantine.train]`'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from quarantine" -f -a "delete" -d 'Delete messages'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from database" -f -a "info" -d 'Load files and folders, and print the census: how many signatures are looked for and how exactly, and which are not and why'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from database" -f -a "compile" -d 'Compile files and folders to one file that `scan` with the same paths, or `serve` with the same configuration, maps'

@@ -349,6 +349,17 @@ pub enum QuarantineCommand {
         #[arg(long)]
         again: bool,
     },
+    /// Have a program learn from messages, as the configuration says: `[quarantine.train]`.
+    Train {
+        /// As what: spam or ham.
+        kind: quarantine::train::Kind,
+        /// Which messages.
+        #[command(flatten)]
+        selection: Selection,
+        /// Print one JSON object a message.
+        #[arg(long)]
+        json: bool,
+    },
     /// Delete messages.
     Delete {
         /// Which messages.

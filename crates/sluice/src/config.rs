@@ -34,7 +34,7 @@ pub use interception::{Interception, Transparent};
 pub use network::Network;
 pub use notices::NoticeSettings;
 pub use policy::{Attachment, MailRule, Parties};
-pub use quarantine::QuarantineSettings;
+pub use quarantine::{Learners, QuarantineSettings};
 pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};
 
 /// The whole file.
@@ -498,6 +498,7 @@ impl Config {
         self.tls.check_acme()?;
         self.intercept.check()?;
         self.clamd.check()?;
+        self.quarantine.train.check()?;
         self.notices.check()?;
         self.check_attachments()?;
         self.update.wanted()?;

@@ -201,3 +201,54 @@ fn serve_removes_what_is_too_old() {
     wait_for(|| (gateway.files("quarantine").len() == 2).then_some(()), "the old message to go");
     assert!(text(&quarantine(&gateway, &["list"])).starts_with(&new));
 }
+
+/// A gateway whose learners are these scripts, in its folder.
+fn learning(spam: &str, ham: &str, seconds: u32) -> Gateway {
+    let settings = format!(
+        "[quarantine.train]\nspam = [\"/bin/sh\", \"FOLDER/spam\", \"an argument; touch x\"]\n\
+         ham = [\"/bin/sh\", \"FOLDER/ham\"]\nseconds_max = {seconds}\n"
+    );
+    let gateway = Gateway::start_with(&settings, "smtp", "discard:", KEEPS);
+    let at = gateway.folder.path();
+    for (name, script) in [("spam", spam), ("ham", ham)] {
+        std::fs::write(at.join(name), script.replace("FOLDER", &at.display().to_string())).unwrap();
+    }
+    gateway
+}
+
+#[test]
+fn a_program_learns_from_what_is_kept_and_that_is_marked() {
+    let gateway = learning("cat > FOLDER/learnt; echo \"$1\" >> FOLDER/learnt; env >> FOLDER/learnt", "exit 0", 20);
+    let (one, two) = (keep(&gateway, "a@client.test", &["b@mx.test"]), keep(&gateway, "", &["c@mx.test"]));
+    let output = quarantine(&gateway, &["train", "spam", &one]);
+    assert!(output.status.success() && text(&output) == format!("{one}: learnt as spam\n"), "{}", text(&output));
+    let learnt = std::fs::read(gateway.folder.path().join("learnt")).unwrap();
+    let rest = String::from_utf8_lossy(learnt.strip_prefix(&infected()[..]).expect("the mail as it came"));
+    assert!(rest.starts_with("an argument; touch x\n"), "{rest}");
+    assert!(!rest.contains("CARGO"), "{rest}");
+    let trained = &facts(&gateway, &one)["trained"][0];
+    assert_eq!((&trained["kind"], &trained["by"]), (&"spam".into(), &"/bin/sh".into()));
+    assert!(text(&quarantine(&gateway, &["show", &one])).contains("as spam by /bin/sh"));
+    let lines = text(&quarantine(&gateway, &["train", "ham", "--from", "<>", "--json"]));
+    let line: serde_json::Value = serde_json::from_str(&lines).unwrap();
+    assert_eq!(line, serde_json::json!({"id": two, "kind": "ham", "done": true, "error": null}));
+    assert_eq!(quarantine(&gateway, &["train", "spam"]).status.code(), Some(2), "everything has to be said");
+    assert_eq!(quarantine(&gateway, &["train", "tea", &one]).status.code(), Some(2));
+}
+
+#[test]
+fn a_program_that_fails_or_does_not_end_has_learnt_nothing() {
+    let gateway = learning("echo no room >&2; exit 3", "sleep 60 & wait", 1);
+    let id = keep(&gateway, "a@client.test", &["b@mx.test"]);
+    let output = quarantine(&gateway, &["train", "spam", &id]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("exit status: 3: no room"), "{}", text(&output));
+    let output = quarantine(&gateway, &["train", "ham", "--json", &id]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("not done after 1 s, killed"), "{}", text(&output));
+    assert!(facts(&gateway, &id).get("trained").is_none());
+    let none = Gateway::start("discard:", KEEPS);
+    let id = keep(&none, "a@client.test", &["b@mx.test"]);
+    let output = quarantine(&none, &["train", "spam", &id]);
+    assert!(output.status.code() == Some(1) && text(&output).contains("no learner is set"), "{}", text(&output));
+}

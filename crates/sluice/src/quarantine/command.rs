@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use super::release::release;
-use super::{Kept, Release, read};
+use super::train::{self, Kind};
+use super::{Kept, Release, Trained, read};
 use crate::Failure;
 use crate::cli::{Quarantine, QuarantineCommand, Selection};
 use crate::config::{Config, Forward, Listener};
@@ -28,6 +29,10 @@ pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {
             let meant: Vec<Kept> = meant.into_iter().filter(wanted).collect();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(release_all(&place, meant, hop.as_ref(), *again))
+        }
+        QuarantineCommand::Train { kind, selection, json } => {
+            named(selection)?;
+            train_all(&place, place.meant(selection)?, *kind, *json)
         }
         QuarantineCommand::Delete { selection } => {
             named(selection)?;
@@ -159,6 +164,8 @@ fn show(kept: &Kept, json: bool, raw: bool) -> Result<ExitCode, Failure> {
         let Release { date, hop, to, reply } = release;
         line("released", &format!("{date} to {hop} for {}: {reply}", to.join(" ")))?;
     }
+    let trained = |trained: &Trained| format!("{} as {} by {}", trained.date, trained.kind, trained.by);
+    facts.trained.iter().try_for_each(|time| line("learnt", &trained(time)))?;
     writeln!(out)?;
     header(kept)?.iter().try_for_each(|line| writeln!(out, "  {}", safe(line)))?;
     Ok(ExitCode::SUCCESS)
@@ -201,6 +208,26 @@ async fn release_all(place: &Place, meant: Vec<Kept>, to: Option<&Forward>, agai
                 whole = false;
                 eprintln!("sluice: {id}: {error}");
             }
+        }
+    }
+    Ok(ExitCode::from(u8::from(!whole)))
+}
+
+fn train_all(place: &Place, meant: Vec<Kept>, kind: Kind, json: bool) -> Result<ExitCode, Failure> {
+    let learners = &place.config.quarantine.train;
+    let mut whole = !meant.is_empty();
+    for mut kept in meant {
+        let id = kept.facts.id.clone();
+        let trained = train::train(&mut kept, kind, learners);
+        whole &= trained.is_ok();
+        if json {
+            let error = trained.err().map(|error| error.to_string());
+            println!("{}", serde_json::json!({"id": id, "kind": kind.name(), "done": error.is_none(), "error": error}));
+            continue;
+        }
+        match trained {
+            Ok(()) => println!("{id}: learnt as {}", kind.name()),
+            Err(error) => eprintln!("sluice: {id}: {}", safe(&error.to_string())),
         }
     }
     Ok(ExitCode::from(u8::from(!whole)))

@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn settings(keep_days: u32, bytes_max: u64) -> QuarantineSettings {
-        QuarantineSettings { keep_days, bytes_max }
+        QuarantineSettings { keep_days, bytes_max, ..Default::default() }
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod command;
 pub mod expiry;
 mod release;
 pub mod select;
+pub mod train;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -57,6 +58,20 @@ pub struct Facts {
     /// When it was sent on after all, and to whom.
     #[serde(default)]
     pub releases: Vec<Release>,
+    /// What was learnt from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trained: Vec<Trained>,
+}
+
+/// That a program has learnt from a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trained {
+    /// When, RFC 3339, UTC.
+    pub date: String,
+    /// As what: `spam` or `ham`.
+    pub kind: String,
+    /// The program.
+    pub by: String,
 }
 
 /// A place in a mailbox.
@@ -364,6 +379,7 @@ mod tests {
             trace: String::new(),
             found: Vec::new(),
             releases: Vec::new(),
+            trained: Vec::new(),
         }
     }
 

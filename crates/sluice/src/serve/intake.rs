@@ -259,6 +259,7 @@ impl Intake {
             trace: self.header.clone(),
             found: verdict.findings.iter().map(message::describe).collect(),
             releases: Vec::new(),
+            trained: Vec::new(),
         };
         match quarantine::keep(folder, &facts, self.content.held.pieces()).await {
             Ok(()) => Reply::with_text(250, (2, 0, 0), format!("Held back (id {})", self.id)),

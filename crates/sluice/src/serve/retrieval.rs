@@ -203,6 +203,7 @@ impl Retrieval {
             trace: String::new(),
             found: verdict.findings.iter().map(message::describe).collect(),
             releases: Vec::new(),
+            trained: Vec::new(),
         };
         if let Err(error) = quarantine::keep(folder, &facts, self.content.held.pieces()).await {
             tracing::error!(id = self.id, folder = %folder.display(), %error, "cannot write to the quarantine");
