@@ -1,4 +1,4 @@
-//! Whole mails with the test virus in a file of each format, through the SMTP door.
+//! Whole mails with the test virus in a file of each format, through each door.
 //!
 //! `eicar/formats.tsv` holds a file of each, made by the format's own tools where there are any, else by hand. Where a format
 //! stores what it holds as it stands, something else stands in front of it, so that it is found by opening the file and
@@ -8,6 +8,8 @@ mod harness;
 
 use std::io::Read;
 
+use harness::imap::{Imap, ask};
+use harness::mailbox::Pop3;
 use harness::{Behaviour, Gateway, Sink, base64, mail_with};
 
 /// Formats in whose first kilobyte the test virus stands as it is.
@@ -58,6 +60,31 @@ fn a_mail_with_a_file_of_each_format_is_refused() {
     }
     assert!(sink.mails().is_empty(), "something was delivered");
     assert!(samples.len() >= 27, "only {} formats", samples.len());
+}
+
+#[test]
+fn the_same_mails_are_refused_by_pop3_and_imap() {
+    let samples = samples();
+    let mails: Vec<Vec<u8>> =
+        samples.iter().map(|sample| mail_with("base64", sample.file, &base64(&sample.bytes))).collect();
+    let mails: Vec<&[u8]> = mails.iter().map(Vec::as_slice).collect();
+    let (pop3, imap) = (Pop3::with(&mails).start(), Imap::with(&mails).start());
+    let refusing = |protocol: &str, port: u16| {
+        Gateway::start_with("", protocol, &format!("{protocol}://localhost:{port}"), "on_infected = \"reject\"")
+    };
+    let (by_pop3, by_imap) = (refusing("pop3", pop3.port()), refusing("imap", imap.port()));
+    let (mut pop3, mut imap) = (by_pop3.connect(), by_imap.connect());
+    pop3.talk("S: +OK *\nC: USER tim\nS: +OK\nC: PASS secret\nS: +OK");
+    imap.talk("S: * OK *");
+    ask(&mut imap, "LOGIN tim secret");
+    ask(&mut imap, "SELECT INBOX");
+    for (index, Sample { format, .. }) in samples.iter().enumerate() {
+        pop3.send(format!("RETR {}\r\n", index + 1).as_bytes());
+        let said = pop3.line();
+        assert!(said.starts_with("-ERR [SYS/PERM] Message refused: Eicar-Test-Signature"), "{format}: {said}");
+        let said = ask(&mut imap, &format!("FETCH {} BODY[]", index + 1)).status;
+        assert!(said.starts_with("NO Message refused: Eicar-Test-Signature"), "{format}: {said}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use harness::imap::{Imap, answer, ask};
 use harness::tls::Certificate;
-use harness::{Gateway, SinkTls, Wire, base64, eicar, mail_with};
+use harness::{Gateway, SinkTls, Wire, base64, eicar, found_at_its_end, mail_with};
 
 const CLEAN: &[u8] = b"From: a\r\nSubject: clean\r\n\r\n.\r\nHello)\r\nt1 OK\r\n";
 
@@ -240,6 +240,30 @@ fn a_large_message_streams_and_what_is_found_in_time_is_blanked() {
     assert_eq!(range.literals, [&blanked(&large)[large.len() - 300..]]);
     assert!(ask(&mut wire, "FETCH 1 BODY[]").literals[0] == blanked(&large));
     assert!(gateway.wait_for_log("streamed=true").contains("cut=false"));
+}
+
+#[test]
+fn what_is_found_too_late_is_cut_off_and_blanked_the_next_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mail, head) = found_at_its_end(folder.path());
+    let server = Imap::with(&[&mail, CLEAN]);
+    let forward = format!("imap://localhost:{}", server.start().port());
+    let gateway = Gateway::start_with(&head, "imap", &forward, "");
+    let mut wire = select(&gateway);
+    wire.send(b"t1 FETCH 1 BODY[]\r\n");
+    let cut = wire.rest();
+    let announced = format!("* 1 FETCH (UID 101 BODY[] {{{}}}\r\n", mail.len());
+    assert!(cut.starts_with(announced.as_bytes()), "{}", String::from_utf8_lossy(&cut[..100]));
+    assert!(cut.len() > 100_000 && cut.len() < announced.len() + mail.len(), "not cut off: {} bytes", cut.len());
+    gateway.wait_for_log("cut=true");
+    let mut wire = select(&gateway);
+    let again = &ask(&mut wire, "FETCH 1 BODY[]").literals[0];
+    assert_eq!(again.len(), mail.len());
+    assert!(!String::from_utf8_lossy(again).contains("repeated very often"), "the part is still there");
+    // And so is each range of it.
+    let range = &ask(&mut wire, "FETCH 1 BODY.PEEK[]<1000.500>").literals[0];
+    assert_eq!(**range, again[1_000..1_500]);
+    assert_eq!(ask(&mut wire, "FETCH 2 BODY[]").literals, [CLEAN]);
 }
 
 #[test]

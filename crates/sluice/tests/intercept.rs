@@ -5,6 +5,7 @@ mod harness;
 use std::net::SocketAddr;
 use std::process::Command;
 
+use harness::imap::{Imap, ask};
 use harness::mailbox::Pop3;
 use harness::namespaces::Machines;
 use harness::tls::Certificate;
@@ -16,7 +17,7 @@ fn infected() -> Vec<u8> {
 
 /// Listeners that are all transparent, at any address of both versions of IP.
 fn listeners(how: &str, more: &str) -> String {
-    ["smtp 2525", "pop3 1100"].map(|listener| self::listener(listener, how, more)).concat()
+    ["smtp 2525", "pop3 1100", "imap 1430"].map(|listener| self::listener(listener, how, more)).concat()
 }
 
 fn listener(what: &str, how: &str, more: &str) -> String {
@@ -53,7 +54,9 @@ fn connect(machines: &Machines, address: &str) -> Wire {
 /// A clean mail arrives, the virus is refused, and what comes by POP3 is inspected, by both versions of IP.
 fn mail_is_inspected_on_its_way(how: &str, more: &str, seen_by_server: [&str; 2]) {
     let Some(machines) = Machines::start() else { return };
+    let imap = Imap::with(&[b"Subject: clean\r\n\r\nHello\r\n", &infected()]);
     let (sink, boxes) = machines.on("server", || {
+        imap.start_at("[::]:143");
         let boxes = Pop3::with(&[b"Subject: clean\r\n\r\nHello\r\n", &infected()]);
         boxes.start_at("[::]:110");
         (Sink::at("[::]:25", Behaviour::default()), boxes)
@@ -71,7 +74,9 @@ fn mail_is_inspected_on_its_way(how: &str, more: &str, seen_by_server: [&str; 2]
         let received = String::from_utf8(wire.lines_to_dot()).unwrap();
         assert!(received.contains("AAAAAAAA") && received.len() == infected().len(), "{received}");
         wire.talk("C: QUIT\nS: +OK");
+        messages_are_inspected_by_imap(connect(&machines, &format!("{server}:143")));
     }
+    assert_eq!(imap.commands().iter().filter(|command| command.starts_with("LOGIN")).count(), 2);
     assert_eq!(sink.mails().len(), 2);
     assert!(sink.unfinished().is_empty());
     assert_eq!(boxes.commands().iter().filter(|command| command.starts_with("PASS")).count(), 2);
@@ -79,6 +84,18 @@ fn mail_is_inspected_on_its_way(how: &str, more: &str, seen_by_server: [&str; 2]
     assert!(sink.mails()[0].text().contains("([192.0.2.2])"), "{}", sink.mails()[0].text());
     assert!(sink.mails()[1].text().contains("([IPv6:2001:db8:1::2])"), "{}", sink.mails()[1].text());
     assert!(gateway.log().contains("client=192.0.2.2"), "{}", gateway.log());
+}
+
+fn messages_are_inspected_by_imap(mut wire: Wire) {
+    wire.talk("S: * OK *");
+    for command in ["LOGIN tim secret", "SELECT INBOX"] {
+        assert!(ask(&mut wire, command).status.starts_with("OK"), "{command}");
+    }
+    assert_eq!(ask(&mut wire, "FETCH 1 BODY[]").literals, [b"Subject: clean\r\n\r\nHello\r\n"]);
+    let received = ask(&mut wire, "FETCH 2 BODY[]").literals.remove(0);
+    let text = String::from_utf8_lossy(&received);
+    assert!(text.contains("AAAAAAAA") && received.len() == infected().len(), "{text}");
+    assert!(ask(&mut wire, "LOGOUT").status.starts_with("OK"));
 }
 
 #[test]
@@ -183,6 +200,32 @@ fn servers_in_tls_are_asked_for_by_the_name_that_the_client_asked_for() {
     assert_eq!(wire.deliver(&mail_with("7bit", "a.txt", "Hello")), "250 2.0.0 Taken");
     assert!(wire.transaction(&infected()).starts_with("554 5.7.1 "));
     assert_eq!(sink.mails().len(), 1);
+}
+
+#[test]
+fn mailboxes_in_tls_are_inspected_by_redirect_and_by_tproxy() {
+    for how in ["redirect", "tproxy"] {
+        let Some(machines) = Machines::start() else { return };
+        let certificate = std::sync::Arc::new(Certificate::of("mail.test"));
+        let folder = tempfile::tempdir().unwrap();
+        certificate.store(folder.path(), "mail");
+        let at = folder.path().display();
+        let tls = Some(SinkTls { certificate: certificate.clone(), implicit: true, injected: "" });
+        let server = Imap { tls, ..Imap::with(&[b"Subject: clean\r\n\r\nHello\r\n", &infected()]) };
+        machines.on("server", || server.start_at("[::]:993"));
+        let head = format!(
+            "[tls]\nauthorities = \"{at}/mail.crt\"\n[[tls.certificate]]\nchain = \"{at}/mail.crt\"\nkey = \"{at}/mail.key\"\n"
+        );
+        let _gateway = gateway(&machines, &(head + &listener("imap 1430", how, "tls = \"implicit\"")));
+        for address in ["198.51.100.2:993", "[2001:db8:2::2]:993"] {
+            let wire = connect(&machines, address).secure(certificate.client("mail.test"));
+            messages_are_inspected_by_imap(wire);
+        }
+        // A server that cannot prove the name that was asked for is not spoken to.
+        let mut stream = connect(&machines, "198.51.100.2:993").stream;
+        let _ = certificate.handshake(&mut stream, "other.test", tokio_rustls::rustls::ALL_VERSIONS);
+        assert_eq!(server.commands().iter().filter(|command| command.starts_with("LOGIN")).count(), 2, "{how}");
+    }
 }
 
 #[test]

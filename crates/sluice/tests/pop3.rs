@@ -9,7 +9,7 @@ use std::sync::Arc;
 use harness::dovecot::Dovecot;
 use harness::mailbox::Pop3;
 use harness::tls::Certificate;
-use harness::{Gateway, SinkTls, Wire, base64, eicar, mail_with};
+use harness::{Gateway, SinkTls, Wire, base64, eicar, found_at_its_end, mail_with};
 
 const CLEAN: &[u8] = b"From: a\r\nSubject: clean\r\n\r\n.\r\nHello\r\n..\r\n";
 
@@ -160,23 +160,15 @@ fn a_large_message_streams_and_what_is_found_in_time_is_blanked() {
 
 #[test]
 fn what_is_found_too_late_is_cut_off_and_blanked_the_next_time() {
-    // A virus in quoted-printable text that is one long part: its start is sent before its end is seen.
-    let head = "[resources]\nhead_window_bytes = 32768";
-    let signature = tempfile::NamedTempFile::with_suffix(".hdb").unwrap();
-    let body = "A line that is repeated very often.\r\n".repeat(10_000);
-    let mail = mail_with("7bit", "big.txt", &body)
-        .splice_text("Content-Type: application/octet-stream", "Content-Type: text/plain");
-    let part = body.as_bytes();
-    let digest = Command::new("md5sum").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let Ok(mut digest) = digest else { return eprintln!("skipped: md5sum is not installed") };
-    // The line end in front of a boundary belongs to the boundary.
-    let part = part.strip_suffix(b"").unwrap_or(part);
-    digest.stdin.take().unwrap().write_all(part).unwrap();
-    let digest = String::from_utf8(digest.wait_with_output().unwrap().stdout).unwrap();
-    std::fs::write(signature.path(), format!("{}:{}:Test.Whole\n", &digest[..32], part.len())).unwrap();
-    let server = Pop3::with(&[&mail]);
-    let head = format!("{head}\n[database]\npaths = [\"{}\"]", signature.path().display());
-    let gateway = Gateway::start_with(&head, "pop3", &format!("pop3://localhost:{}", server.start().port()), "");
+    let folder = tempfile::tempdir().unwrap();
+    let (mail, head) = found_at_its_end(folder.path());
+    let server = Pop3::with(&[&mail]).start();
+    let door = |settings: &str| {
+        let forward = format!("pop3://localhost:{}", server.port());
+        format!("[[listener]]\nprotocol = \"pop3\"\naddress = \"127.0.0.1:0\"\nforward = \"{forward}\"\n{settings}\n")
+    };
+    let doors = door("") + &door("on_infected = \"reject\"");
+    let gateway = Gateway::with(&format!("hostname = \"mx.test\"\nthreads = 1\n{head}{doors}"));
     let mut wire = login(&gateway);
     wire.send(b"RETR 1\r\n");
     let cut = wire.rest();
@@ -186,6 +178,12 @@ fn what_is_found_too_late_is_cut_off_and_blanked_the_next_time() {
     let again = retrieve(&mut wire, "RETR 1");
     assert_eq!(again.len(), mail.len());
     assert!(!String::from_utf8_lossy(&again).contains("repeated very often"), "the part is still there");
+    // What one listener knows another has to find out: it may look for other things.
+    let mut wire = Wire::connect(gateway.addresses[1]);
+    wire.talk("S: +OK *\nC: USER tim\nS: +OK\nC: PASS secret\nS: +OK\nC: RETR 1\nS: +OK *");
+    assert!(String::from_utf8_lossy(&wire.rest()).contains("repeated very often"));
+    let mut wire = Wire::connect(gateway.addresses[1]);
+    wire.talk("S: +OK *\nC: USER tim\nS: +OK\nC: PASS secret\nS: +OK\nC: RETR 1\nS: -ERR [SYS/PERM] *");
     // Another mailbox has other messages by the same names.
     let mut wire = gateway.connect();
     wire.talk("S: +OK *\nC: USER ann\nS: +OK\nC: PASS x\nS: +OK\nC: RETR 1\nS: +OK *");

@@ -75,7 +75,12 @@ impl Imap {
 
     /// Starts it.
     pub fn start(&self) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        self.start_at("127.0.0.1:0")
+    }
+
+    /// The same at an address.
+    pub fn start_at(&self, address: &str) -> SocketAddr {
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let server = self.clone();
         std::thread::spawn(move || {
@@ -93,6 +98,9 @@ impl Imap {
     }
 
     fn session(&self, mut wire: Wire) {
+        if let Some(tls) = self.tls.as_ref().filter(|tls| tls.implicit) {
+            wire = wire.secure(tls.certificate.server());
+        }
         wire.send(format!("* OK [CAPABILITY {}] ready\r\n", self.capabilities).as_bytes());
         loop {
             let line = wire.line();

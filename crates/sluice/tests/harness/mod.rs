@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use sha2::Digest as _;
 use tempfile::TempDir;
 
 pub mod acme;
@@ -349,6 +350,19 @@ pub fn base64(bytes: &[u8]) -> String {
         text.push_str("\r\n");
     }
     text
+}
+
+/// A mail with one long part that is known by its digest only, so that its start goes out before it is found; and the
+/// settings that look for it. The second line of the part stands for all of it.
+pub fn found_at_its_end(folder: &Path) -> (Vec<u8>, String) {
+    let body = "A line that is repeated very often.\r\n".repeat(10_000);
+    let mail = String::from_utf8(mail_with("7bit", "big.txt", &body)).unwrap();
+    let mail = mail.replacen("Content-Type: application/octet-stream", "Content-Type: text/plain", 1);
+    let digest: String = sha2::Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let signature = folder.join("late.hsb");
+    std::fs::write(&signature, format!("{digest}:{}:Test.Whole\n", body.len())).unwrap();
+    let head = format!("[resources]\nhead_window_bytes = 32768\n[database]\npaths = [\"{}\"]\n", signature.display());
+    (mail.into_bytes(), head)
 }
 
 /// A mail that arrived at the sink.
