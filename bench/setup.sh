@@ -25,7 +25,7 @@ need() {
 
 need_for_peers() {
     local wanted=(python3 python3)
-    case ",$1," in *,relay,* | *,amavis,* | *,rspamd,*) wanted+=(postfix postfix) ;; esac
+    case ",$1," in *,relay,* | *,amavis,* | *,rspamd,* | *,milter,*) wanted+=(postfix postfix) ;; esac
     case ",$1," in *,amavis,* | *,rspamd,*) wanted+=(clamd clamav-daemon) ;; esac
     case ",$1," in *,amavis,*) wanted+=(amavisd amavisd-new) ;; esac
     case ",$1," in *,rspamd,*) wanted+=(rspamd rspamd) ;; esac

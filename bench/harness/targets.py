@@ -6,6 +6,7 @@
 | relay | Postfix, queue, sink |
 | amavis | Postfix, amavisd with clamd, Postfix, sink |
 | rspamd | Postfix with the rspamd milter, which has clamd scan each part, then sink |
+| milter | Postfix with Sluice as its milter, then sink |
 | sluice | Sluice, sink |
 """
 
@@ -17,7 +18,7 @@ import scanners
 import sockets
 from processes import Failed, Program
 
-NAMES = ("sink", "relay", "amavis", "rspamd", "sluice")
+NAMES = ("sink", "relay", "amavis", "rspamd", "milter", "sluice")
 
 SLUICE = """threads = 0
 
@@ -28,9 +29,8 @@ builtin = {builtin}
 head_pool_bytes = 16777216
 
 [[listener]]
-protocol = "smtp"
+protocol = "{protocol}"
 address = "{address}"
-forward = "smtp://{forward}"
 """
 
 
@@ -101,6 +101,15 @@ class Targets:
         relay = self._postfix("rspamd", milter=f"{self.folder}/rspamd/run/milter")
         return Target("rspamd", self.ports["rspamd"], [relay, rspamd, clamd], scans=True)
 
+    def _milter(self):
+        folder = f"{self.folder}/milter"
+        os.makedirs(folder)
+        os.chmod(folder, 0o755)
+        more = 'socket_mode = "666"\n'
+        program = start_sluice(folder, f"unix:{folder}/socket", None, self.database, more)
+        relay = self._postfix("milter", milter=f"{folder}/socket")
+        return Target("milter", self.ports["milter"], [relay, self._run(program)], scans=True)
+
     def _sluice(self):
         port = self.ports["sluice"]
         program = start_sluice(self.folder, f"127.0.0.1:{port}", f"127.0.0.1:{self.ports['sink']}", self.database)
@@ -117,7 +126,7 @@ class Targets:
 
 
 def start_sluice(folder, address, forward, database=None, more="", within=()):
-    """Starts Sluice, without any signatures if there is no `database`.
+    """Starts Sluice as a proxy to `forward`, or as a milter; without any signatures if there is no `database`.
 
     `more` is added to its listener's settings, `within` is a command that starts it elsewhere.
     """
@@ -127,7 +136,9 @@ def start_sluice(folder, address, forward, database=None, more="", within=()):
     configuration = f"{folder}/sluice.toml"
     with open(configuration, "w") as file:
         builtin = "true" if database else "false"
-        file.write(SLUICE.format(address=address, forward=forward, builtin=builtin) + more)
+        protocol = "smtp" if forward else "milter"
+        hop = f'forward = "smtp://{forward}"\n' if forward else ""
+        file.write(SLUICE.format(address=address, protocol=protocol, builtin=builtin) + hop + more)
     log = f"{folder}/sluice.log"
     open(log, "w").close()
     command = [*within, binary, "serve", "--config", configuration] + (["--database", database] if database else [])

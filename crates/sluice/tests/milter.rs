@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use harness::postfix::Postfix;
-use harness::{Gateway, Wire, base64, eicar, mail_with};
+use harness::sendmail::Sendmail;
+use harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, mail_with};
 
 fn gateway(settings: &str) -> Gateway {
     Gateway::with(&format!(
@@ -261,6 +262,69 @@ fn a_real_postfix_asks_and_does_as_it_is_told() {
     let text = String::from_utf8(mail).unwrap();
     assert!(text.contains("X-Sluice-Status: found;\n\tEicar-Test-Signature (match)"), "{text}");
     assert!(text.contains("AAAAAAAAAAAA") && !text.contains(&base64(&eicar())[..40]), "{text}");
+}
+
+#[test]
+fn a_real_sendmail_asks_and_does_as_it_is_told() {
+    let sink = Sink::start(Behaviour::default());
+    for (action, replied) in [
+        ("reject", "554 5.7.1 Message refused: Eicar-Test-Signature"),
+        ("blank", "250 "),
+        ("tag", "250 "),
+        ("quarantine", "250 "),
+    ] {
+        let gateway = gateway(&format!("on_infected = \"{action}\""));
+        let Some(sendmail) = Sendmail::start(gateway.address.port(), sink.address.port()) else { return };
+        let deliver = |mail: &[u8]| Wire::connect(([127, 0, 0, 1], sendmail.port).into()).deliver(mail);
+        let clean = deliver(&mail_with("7bit", "a.txt", "Hello"));
+        assert!(clean.starts_with("250 2.0.0"), "{action}: {clean}");
+        harness::wait_for(|| sink.take(), "the clean mail");
+        let reply = deliver(&infected());
+        assert!(reply.starts_with(replied), "{action}: {reply}\n{}", gateway.log());
+        match action {
+            "blank" | "tag" => {
+                let text = harness::wait_for(|| sink.take(), "delivery").text();
+                assert!(text.contains("X-Sluice-Status: found;"), "{text}");
+                assert_eq!(text.contains("AAAAAAAAAAAA"), action == "blank", "{text}");
+            }
+            "quarantine" => harness::wait_for(|| (sendmail.held() == 1).then_some(()), "the mail to be held"),
+            _ => {}
+        }
+    }
+    assert!(sink.take().is_none(), "something else was delivered");
+}
+
+#[test]
+fn what_comes_slowly_is_inspected_as_it_comes() {
+    let gateway = gateway("");
+    let mut server = Server::new(&gateway, true);
+    let mut state = 1u32;
+    let noise: Vec<u8> = (0..6_000_000)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        })
+        .collect();
+    let mail = mail_with("base64", "noise.bin", &base64(&noise));
+    let end = mail.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    server.tell('M', b"<a@client.test>\0");
+    server.tell('R', b"<b@mx.test>\0");
+    server.tell('L', b"Content-Type\0 multipart/mixed; boundary=\"frontier\"\0");
+    server.tell('N', b"");
+    for chunk in mail[end + 4..].chunks(65_535) {
+        server.tell('B', chunk);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    server.tell('E', b"");
+    assert_eq!(server.packet(), ('a', Vec::new()));
+    // Of all the work hardly any is left at the end.
+    let log = gateway.wait_for_log("message filtered");
+    let number = |name: &str| -> u64 {
+        let at = log.find(name).unwrap() + name.len();
+        log[at..].split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+    };
+    let (all, left) = (number("inspect_us="), number("after_end_us="));
+    assert!(left < all / 4, "{left} of {all} us were left: {log}");
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub mod imap;
 pub mod mailbox;
 pub mod namespaces;
 pub mod postfix;
+pub mod sendmail;
 pub mod tls;
 
 /// How long anything may take before a test fails.
