@@ -20,7 +20,7 @@ pub struct Context {
     pub object: Object,
     /// Which ways the objects within it take, by name and type. The first that means an object decides.
     pub rules: Arc<[Rule]>,
-    /// Passwords that are tried where something is encrypted, besides words of the mail.
+    /// Passwords that are tried where something is encrypted, besides words of the mail and those of the database.
     pub passwords: Arc<[Box<[u8]>]>,
     /// Whether every object is described by [`Out::Object`], with its SHA-256.
     pub explain: bool,

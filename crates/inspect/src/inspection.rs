@@ -89,7 +89,11 @@ struct Unit {
 
 impl Inspection {
     /// An inspection of the object that `context` announces.
-    pub fn new(engine: Arc<Engine>, context: Context) -> Inspection {
+    pub fn new(engine: Arc<Engine>, mut context: Context) -> Inspection {
+        if engine.database.passwords().next().is_some() {
+            let of_database = engine.database.passwords().map(Box::from);
+            context.passwords = context.passwords.iter().cloned().chain(of_database).collect();
+        }
         let passwords = Passwords::new(context.passwords.iter().cloned(), &engine.limits);
         let mut inspection = Inspection {
             engine,

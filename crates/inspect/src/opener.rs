@@ -1,5 +1,6 @@
 //! Which stages open an object: by its content, and by what its container says of it.
 
+use scan::Database;
 use stream::{Coding, FileType, Limits, Object, Stage};
 use unpack::Passwords;
 
@@ -26,10 +27,19 @@ pub(crate) fn recognise(object: &Object, head: &[u8], first: bool) -> FileType {
     }
 }
 
-/// The stages that open an object of this type.
+/// What an object is, that is this by content, if a database has magic of its own. It changes which signatures are
+/// looked for, and opens the object as that type, too; a mail stays one.
+pub(crate) fn with_magic(database: &Database, head: &[u8], by_content: FileType) -> FileType {
+    match by_content {
+        FileType::Mail | FileType::Empty => by_content,
+        _ => database.recognise(head, by_content).unwrap_or(by_content),
+    }
+}
+
+/// The stages that open an object which is of a type by content, and of another by a database's magic.
 pub(crate) fn openers(
     object: &Object,
-    file_type: FileType,
+    [file_type, by_magic]: [FileType; 2],
     head: &[u8],
     limits: &Limits,
     passwords: &Passwords,
@@ -44,6 +54,14 @@ pub(crate) fn openers(
             add("mbox", stage, false, false);
         }
         return openers;
+    }
+    if by_magic == FileType::Mail {
+        add("mime", Box::new(mime::Parser::new(limits)), false, false);
+    }
+    if by_magic != file_type
+        && let Some(stage) = unpack::keyed_opener(by_magic, limits, passwords)
+    {
+        add(by_magic.name(), stage, false, true);
     }
     // A container that is itself encoded: forbidden, and opened by some readers all the same.
     if object.coding != Coding::Identity

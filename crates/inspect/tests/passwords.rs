@@ -76,3 +76,15 @@ fn tries_end_with_the_work_that_is_granted() {
     let mail = mail("hello", "password: Geheim-42", "a.zip", AES);
     assert_eq!(inspect(&engine, Policy::default(), &mail).names(), ["Heuristics.Encrypted.Tries", ENCRYPTED]);
 }
+
+#[test]
+fn the_passwords_of_a_database_open_archives() {
+    let mut builder = scan::Builder::new();
+    builder.add_builtin();
+    builder.add("a.pwdb", b"Usual;Engine:81-255,Container:CL_TYPE_ZIP;1;47656865696d2d3432\n").expect("a list");
+    let engine = Arc::new(Engine { database: Arc::new(builder.build()), limits: Limits::default() });
+    for archive in [AES, TRADITIONAL] {
+        let seen = inspect(&engine, Policy::default(), &mail("hello", "no word of it", "a.zip", archive));
+        assert_eq!(seen.names(), [EICAR]);
+    }
+}

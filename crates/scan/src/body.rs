@@ -257,6 +257,21 @@ fn nibble(digit: u8) -> Result<Option<u8>, String> {
     }
 }
 
+/// Bytes in hexadecimal digits, without wildcards.
+pub(crate) fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::with_capacity(text.len() / 2);
+    for pair in text.as_bytes().chunks(2) {
+        match pair {
+            [high, low] => match (nibble(*high)?, nibble(*low)?) {
+                (Some(high), Some(low)) => bytes.push(high << 4 | low),
+                _ => return Err(format!("wildcards in {text:?}")),
+            },
+            _ => return Err(format!("{text:?} has half a byte")),
+        }
+    }
+    Ok(bytes)
+}
+
 /// A decimal number.
 pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

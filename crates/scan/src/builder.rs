@@ -11,8 +11,10 @@ use crate::container::{self, ContainerKind};
 use crate::database::Database;
 use crate::hashes::{HashEntry, HashTable};
 use crate::load::{File, Loading};
+use crate::magic::MagicBuilder;
 use crate::metadata::Metadata;
 use crate::names::NameList;
+use crate::passwords::Password;
 use crate::sections::SectionTable;
 use crate::table::TableBuilder;
 use crate::target::TARGETS;
@@ -36,6 +38,8 @@ pub struct Loaded {
     pub rules: u64,
     /// Entries of an allow list.
     pub allowed: u64,
+    /// Entries that are no signatures: passwords, magic of file types.
+    pub entries: u64,
     /// Names to be ignored.
     pub ignored: u64,
     /// Signatures that are not looked for; [`Census`] says why.
@@ -51,6 +55,7 @@ impl Loaded {
         self.metadata += other.metadata;
         self.rules += other.rules;
         self.allowed += other.allowed;
+        self.entries += other.entries;
         self.ignored += other.ignored;
         self.left_out += other.left_out;
     }
@@ -138,6 +143,8 @@ pub struct Builder {
     /// The files that were loaded, each with the numbers of the names that it has.
     pub(crate) files: Vec<(Box<str>, Range<u32>)>,
     pub(crate) metadata: Vec<Metadata>,
+    pub(crate) passwords: Vec<Password>,
+    pub(crate) magic: MagicBuilder,
     pub(crate) yara: yara::TableBuilder,
     pub(crate) ignored: HashSet<Box<str>>,
     pub(crate) ignored_lines: HashSet<(Box<str>, [u8; 16])>,
@@ -215,7 +222,7 @@ impl Builder {
 
     fn compile(self) -> Database {
         let Builder { tables, hashes, sections, imports, allowed, metadata, yara, names, files, .. } = self;
-        let Builder { ignored, classes, mut census, .. } = self;
+        let Builder { passwords, magic, ignored, classes, mut census, .. } = self;
         let is_ignored = |number: u32| {
             let name = names.get(number);
             !ignored.is_empty() && ignored.contains(name.strip_suffix(UNOFFICIAL).unwrap_or(name))
@@ -235,6 +242,8 @@ impl Builder {
             imports: HashTable::new(keep(imports)),
             allowed: HashTable::new(keep(allowed)),
             metadata: metadata.into_iter().filter(|one| !is_ignored(one.name)).collect(),
+            passwords: passwords.into_iter().filter(|one| !is_ignored(one.name)).collect(),
+            magic: magic.build(is_ignored).map(Arc::new),
             yara: (!yara.is_empty()).then(|| Arc::new(yara.build(is_ignored))),
             census: Arc::new(census),
             names: names.finish(),

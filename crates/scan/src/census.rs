@@ -17,6 +17,8 @@ pub struct Census {
     pub bounded: BTreeMap<Bound, u64>,
     /// Entries of allow lists.
     pub allowed: u64,
+    /// Entries that are no signatures, but say how content is read, by what they say.
+    pub entries: BTreeMap<Entry, u64>,
     /// Signatures left out because an ignore list names them.
     pub ignored: u64,
     /// Signatures for other versions of the engine, left out.
@@ -41,6 +43,7 @@ impl Census {
         self.at_end += other.at_end;
         other.bounded.iter().for_each(|(bound, count)| *self.bounded.entry(*bound).or_default() += count);
         self.allowed += other.allowed;
+        other.entries.iter().for_each(|(entry, count)| *self.entries.entry(*entry).or_default() += count);
         self.ignored += other.ignored;
         self.other_engine += other.other_engine;
         self.unwanted += other.unwanted;
@@ -123,6 +126,28 @@ impl Bound {
     }
 }
 
+/// What an entry that is no signature says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entry {
+    /// A password that is tried.
+    Password,
+    /// What files of a type begin with, or have within their first kilobyte.
+    FileType,
+}
+
+impl Entry {
+    /// All of them, in an order that compiled files rely on: new ones come last.
+    pub(crate) const ALL: [Entry; 2] = [Entry::Password, Entry::FileType];
+
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Entry::Password => "passwords that are tried where something is encrypted",
+            Entry::FileType => "magic of file types, within their first kilobyte",
+        }
+    }
+}
+
 /// What the census says of one signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
@@ -130,6 +155,7 @@ pub(crate) enum Class {
     AtEnd,
     Bounded(Bound),
     Allowed,
+    Entry(Entry),
     Ignored,
 }
 
@@ -165,6 +191,7 @@ impl Class {
             Class::AtEnd => &mut census.at_end,
             Class::Bounded(bound) => census.bounded.entry(bound).or_default(),
             Class::Allowed => &mut census.allowed,
+            Class::Entry(entry) => census.entries.entry(entry).or_default(),
             Class::Ignored => &mut census.ignored,
         };
         *count += 1;

@@ -13,12 +13,14 @@ use std::sync::Arc;
 
 use pattern::flat::{Aligned, Flat, Owner, Reader, Unfit, Writer};
 
-use crate::census::{Bound, Census, Refused};
+use crate::census::{Bound, Census, Entry, Refused};
 use crate::container::{Container, ContainerKind, Verified};
 use crate::database::Database;
 use crate::hashes::HashTable;
+use crate::magic::Magic;
 use crate::metadata;
 use crate::names::Names;
+use crate::passwords;
 use crate::sections::SectionTable;
 use crate::table::Table;
 use crate::target::TARGETS;
@@ -43,6 +45,8 @@ impl Database {
         self.imports.store(writer)?;
         self.allowed.store(writer)?;
         metadata::store(&self.metadata, writer)?;
+        passwords::store(&self.passwords, writer)?;
+        Magic::store(self.magic.as_deref(), writer)?;
         let targets: Vec<u8> =
             (0u8..).zip(&self.tables).filter(|(_, table)| table.is_some()).map(|(at, _)| at).collect();
         writer.array(&targets)?;
@@ -84,6 +88,8 @@ impl Database {
             imports: HashTable::load(reader, count)?,
             allowed: HashTable::load(reader, count)?,
             metadata: metadata::load(reader, count)?,
+            passwords: passwords::load(reader, count)?,
+            magic: Magic::load(reader, count)?.map(Arc::new),
             tables: [const { None }; TARGETS],
             yara: None,
             ignored: Arc::new(ignored),
@@ -104,10 +110,13 @@ impl Database {
 
 impl Census {
     fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
-        let Census { exact, at_end, bounded, allowed, ignored, other_engine, unwanted, refused, containers } = self;
+        let Census { exact, at_end, bounded, allowed, entries, ignored, other_engine, unwanted, refused, containers } =
+            self;
         writer.array(&[*exact, *at_end, *allowed, *ignored, *other_engine, *unwanted])?;
         let place = |bound| Bound::ALL.iter().position(|one| *one == bound).unwrap_or_default() as u64;
         writer.array(&bounded.iter().map(|(bound, count)| [place(*bound), *count]).collect::<Vec<_>>())?;
+        let place = |entry| Entry::ALL.iter().position(|one| *one == entry).unwrap_or_default() as u64;
+        writer.array(&entries.iter().map(|(entry, count)| [place(*entry), *count]).collect::<Vec<_>>())?;
         writer.texts(refused.iter().map(|one| &*one.name))?;
         writer.texts(refused.iter().map(|one| &*one.reason))?;
         writer.texts(containers.iter().flat_map(|one| [&*one.file, &one.time, &one.builder]))?;
@@ -119,13 +128,16 @@ impl Census {
         let bounded: Flat<[u64; 2]> = reader.array()?;
         let bounded = bounded.iter().map(|&[place, count]| Some((*Bound::ALL.get(place as usize)?, count)));
         let bounded = bounded.collect::<Option<_>>().ok_or(Unfit::Malformed)?;
+        let entries: Flat<[u64; 2]> = reader.array()?;
+        let entries = entries.iter().map(|&[place, count]| Some((*Entry::ALL.get(place as usize)?, count)));
+        let entries = entries.collect::<Option<_>>().ok_or(Unfit::Malformed)?;
         let (names, reasons) = (reader.texts()?, reader.texts()?);
         let refused = names.into_iter().zip(reasons);
         let refused = refused.map(|(name, reason)| Refused { name: name.into(), reason: reason.into() }).collect();
         let (texts, all): (_, Flat<[u64; 6]>) = (reader.texts()?, reader.array()?);
         let containers = texts.chunks_exact(3).zip(all.iter()).map(|(texts, numbers)| container(texts, *numbers));
         let containers = containers.collect::<Option<_>>().ok_or(Unfit::Malformed)?;
-        Ok(Census { exact, at_end, bounded, allowed, ignored, other_engine, unwanted, refused, containers })
+        Ok(Census { exact, at_end, bounded, allowed, entries, ignored, other_engine, unwanted, refused, containers })
     }
 }
 

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use crate::builder::UNOFFICIAL;
 use crate::census::Census;
 use crate::hashes::{HashTable, Sums};
+use crate::magic::Magic;
 use crate::metadata::Metadata;
 use crate::names::Names;
+use crate::passwords::Password;
 use crate::sections::SectionTable;
 use crate::table::Table;
 use crate::target::{TARGETS, Targets};
@@ -28,6 +30,10 @@ pub struct Database {
     pub(crate) allowed: HashTable,
     /// By what containers say of their members.
     pub(crate) metadata: Arc<[Metadata]>,
+    /// Passwords that may open what is encrypted.
+    pub(crate) passwords: Arc<[Password]>,
+    /// What files of each type begin with, in place of our own rules.
+    pub(crate) magic: Option<Arc<Magic>>,
     /// Rules of YARA.
     pub(crate) yara: Option<Arc<yara::Table>>,
     pub(crate) names: Names,
@@ -81,6 +87,15 @@ impl Database {
             above: Some(Arc::new(overlay)),
             ..self.clone()
         }
+    }
+
+    /// The passwords that it has for what is encrypted.
+    pub fn passwords(&self) -> impl Iterator<Item = &[u8]> {
+        self.layers().enumerate().flat_map(move |(layer, database)| {
+            let told = database.passwords.iter();
+            let told = told.filter(move |one| self.name(Name { layer, number: one.name }).is_some());
+            told.map(|one| &*one.bytes)
+        })
     }
 
     /// This, and what lies over it.

@@ -9,9 +9,9 @@ use crate::{Builder, Database, Normaliser, Scan, View};
 
 /// Fuzz body: the first byte names a kind of database, the text up to a NUL is one, the rest is scanned with it.
 pub fn fuzz_database(data: &[u8]) {
-    const NAMES: [&str; 16] = [
+    const NAMES: [&str; 18] = [
         "a.hdb", "a.hsb", "a.ndb", "a.ldb", "a.fp", "a.ign", "a.ign2", "a.db", "a.mdb", "a.imp", "a.cdb", "a.pdb",
-        "a.yar", "a.cbc", "a.ldu", "a.msb",
+        "a.yar", "a.cbc", "a.ldu", "a.msb", "a.pwdb", "a.ftm",
     ];
     let Some((&kind, rest)) = data.split_first() else {
         return;
@@ -22,7 +22,10 @@ pub fn fuzz_database(data: &[u8]) {
     };
     let mut builder = Builder::new();
     let _ = builder.add(NAMES[usize::from(kind) % NAMES.len()], text);
-    check(&Arc::new(builder.build()), FileType::Binary, stream, kind);
+    let database = builder.build();
+    let file_type = database.recognise(stream, FileType::Binary).unwrap_or(FileType::Binary);
+    assert_eq!(database.passwords().count(), database.stored_and_loaded().passwords().count());
+    check(&Arc::new(database), file_type, stream, kind);
 }
 
 /// Fuzz body: the first byte names a kind of container, the rest is one. It is read as the body of an
@@ -152,5 +155,7 @@ fn every_form() -> Database {
         R;Target:0,FileSize:5-9;0;6162\nT;Target:0;0|1;6162::iwa;626161::f\nU;Target:0;0=0;636363";
     builder.add("f.ndb", ndb.as_bytes()).expect("a readable text");
     builder.add("f.ldb", ldb.as_bytes()).expect("a readable text");
+    builder.add("f.pwdb", b"a;Engine:1-255;0;b").expect("a readable text");
+    builder.add("f.ftm", b"0:0:6162:a:CL_TYPE_ANY:CL_TYPE_PDF\n1:*:626362:a:CL_TYPE_ANY:CL_TYPE_GIF").expect("magic");
     builder.build()
 }

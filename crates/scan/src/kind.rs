@@ -19,6 +19,10 @@ pub(crate) enum Kind {
     Logical,
     /// What archives say of their members.
     Metadata,
+    /// Passwords that may open what is encrypted.
+    Password,
+    /// What files of a type begin with.
+    Magic,
     /// Names to ignore, at that field.
     Ignore(usize),
     /// Read and counted line by line, and not run.
@@ -49,8 +53,8 @@ pub(crate) fn kind_of(file_name: &str) -> Option<(Kind, bool)> {
         "wdb" => Kind::NotRun("phishing: no links are compared that could be allowed"),
         "gdb" => Kind::NotRun("phishing: addresses are not looked up by their digests"),
         "crb" => Kind::NotRun("Authenticode is not verified: no certificate is trusted or revoked"),
-        "pwdb" => Kind::NotRun("encrypted archives are not opened with passwords"),
-        "ftm" => Kind::NotRun("file types are recognised by the program's own rules"),
+        "pwdb" => Kind::Password,
+        "ftm" => Kind::Magic,
         "idb" => Kind::NotRun("icons are not compared"),
         "zmd" | "rmd" => Kind::NotRun("archive metadata of an old form"),
         "cfg" => Kind::NotRun("a switch of ClamAV's own engine"),
@@ -73,6 +77,7 @@ pub(crate) fn name_of(kind: Kind, line: &str) -> Result<&str, String> {
     let name = match kind {
         Kind::Hash | Kind::Allow | Kind::Section | Kind::Imports => line.split(':').nth(2),
         Kind::Logical => line.split(';').next(),
+        Kind::Magic => line.split(':').nth(3),
         Kind::Plain => line.split('=').next(),
         _ => line.split([':', ';']).next(),
     };

@@ -3,14 +3,15 @@
 use md5::{Digest, Md5};
 
 use crate::builder::{Builder, Error, Loaded, UNOFFICIAL};
-use crate::census::{Class, Refused};
+use crate::census::{Class, Entry, Refused};
 use crate::container::Members;
 use crate::hashes::{AnyDigest, HashEntry};
 use crate::kind::{self, Kind, kind_of, name_of};
-use crate::logical;
 use crate::metadata::Metadata;
+use crate::passwords::Password;
 use crate::signature::{Reject, Signature, check_levels};
 use crate::yara::{Rules, Source};
+use crate::{logical, magic, passwords};
 
 /// The longest line.
 const LINE_BYTES_MAX: usize = 4 << 20;
@@ -219,6 +220,20 @@ impl Builder {
                 self.metadata.push(metadata);
                 file.loaded.metadata += 1;
             }
+            Kind::Password => {
+                let fields: Vec<&str> = line.split(';').collect();
+                let bytes = passwords::parse(fields.get(1..).unwrap_or(&[]))?;
+                let name = self.named(name, file.suffix, Class::Entry(Entry::Password));
+                self.passwords.push(Password { name, bytes });
+                file.loaded.entries += 1;
+            }
+            Kind::Magic => {
+                let entry = magic::parse(line)?;
+                let number = self.named(name, file.suffix, Class::Entry(Entry::FileType));
+                let added = self.magic.add(number, &entry);
+                added.map_err(|refusal| self.take_back(&refusal))?;
+                file.loaded.entries += 1;
+            }
             Kind::Ignore(_) | Kind::NotRun(_) | Kind::Opaque(_) | Kind::Yara | Kind::Nothing => {}
         }
         Ok(())
@@ -233,11 +248,14 @@ impl Builder {
         let number = self.named(name, file.suffix, Class::of(signature));
         let table = &mut self.tables[usize::from(signature.target)];
         let placed = table.add(number, signature);
-        placed.map_err(|refusal| {
-            self.classes.pop();
-            self.names.remove_last();
-            Reject::Unsupported(refusal.to_string())
-        })
+        placed.map_err(|refusal| self.take_back(&refusal))
+    }
+
+    /// What was named last cannot be looked for.
+    fn take_back(&mut self, refusal: &pattern::Refusal) -> Reject {
+        self.classes.pop();
+        self.names.remove_last();
+        Reject::Unsupported(refusal.to_string())
     }
 
     fn named(&mut self, name: &str, suffix: &str, class: Class) -> u32 {

@@ -52,42 +52,10 @@ pub(crate) enum Container {
 impl Container {
     /// Reads a name of the form `CL_TYPE_ZIP`.
     pub(crate) fn parse(text: &str) -> Result<Container, String> {
-        let Some(name) = text.strip_prefix("CL_TYPE_") else {
-            return Err(format!("the container {text}"));
-        };
-        Ok(Container::Is(match name {
-            "ANY" => return Ok(Container::Root),
-            "ZIP" | "ZIPSFX" => FileType::Zip,
-            "GZ" => FileType::Gzip,
-            "BZ" => FileType::Bzip2,
-            "XZ" => FileType::Xz,
-            "POSIX_TAR" | "OLD_TAR" => FileType::Tar,
-            "7Z" | "7ZSFX" => FileType::SevenZip,
-            "RAR" | "RARSFX" => FileType::Rar,
-            "MSCAB" | "CABSFX" => FileType::Cab,
-            "ARJ" | "ARJSFX" => FileType::Arj,
-            "LHA_LZH" => FileType::Lha,
-            "MAIL" => FileType::Mail,
-            "TNEF" => FileType::Tnef,
-            "HTML" => FileType::Html,
-            "MSOLE2" => FileType::Ole2,
-            "PDF" => FileType::Pdf,
-            "RTF" => FileType::Rtf,
-            "SWF" => FileType::Flash,
-            "MSEXE" => FileType::Pe,
-            "ELF" => FileType::Elf,
-            "MACHO" | "MACHO_UNIBIN" => FileType::MachO,
-            "CPIO_OLD" | "CPIO_ODC" | "CPIO_NEWC" | "CPIO_CRC" => FileType::Cpio,
-            "MSCHM" => FileType::Chm,
-            "ISO9660" | "UDF" => FileType::Iso,
-            "MSSZDD" => FileType::Szdd,
-            "ONENOTE" => FileType::OneNote,
-            "JAVA" => FileType::JavaClass,
-            "GRAPHICS" | "GIF" | "PNG" | "JPEG" | "TIFF" => FileType::Image,
-            "TEXT_ASCII" | "TEXT_UTF8" | "TEXT_UTF16LE" | "TEXT_UTF16BE" | "SCRIPT" => FileType::Text,
-            "BINARY_DATA" => FileType::Binary,
-            _ => return Err(format!("the container {text}")),
-        }))
+        match text.strip_prefix("CL_TYPE_") {
+            Some("ANY") => Ok(Container::Root),
+            name => name.and_then(file_type).map(Container::Is).ok_or_else(|| format!("the container {text}")),
+        }
     }
 
     /// Whether an object in `container` fits.
@@ -97,6 +65,42 @@ impl Container {
             Container::Is(wanted) => container == Some(wanted),
         }
     }
+}
+
+/// Reads what follows `CL_TYPE_`.
+pub(crate) fn file_type(name: &str) -> Option<FileType> {
+    Some(match name {
+        "ZIP" | "ZIPSFX" => FileType::Zip,
+        "GZ" => FileType::Gzip,
+        "BZ" => FileType::Bzip2,
+        "XZ" => FileType::Xz,
+        "POSIX_TAR" | "OLD_TAR" => FileType::Tar,
+        "7Z" | "7ZSFX" => FileType::SevenZip,
+        "RAR" | "RARSFX" => FileType::Rar,
+        "MSCAB" | "CABSFX" => FileType::Cab,
+        "ARJ" | "ARJSFX" => FileType::Arj,
+        "LHA_LZH" => FileType::Lha,
+        "MAIL" | "MAILHTML" => FileType::Mail,
+        "TNEF" => FileType::Tnef,
+        "HTML" | "HTML_UTF16" => FileType::Html,
+        "MSOLE2" => FileType::Ole2,
+        "PDF" => FileType::Pdf,
+        "RTF" => FileType::Rtf,
+        "SWF" => FileType::Flash,
+        "MSEXE" => FileType::Pe,
+        "ELF" => FileType::Elf,
+        "MACHO" | "MACHO_UNIBIN" => FileType::MachO,
+        "CPIO_OLD" | "CPIO_ODC" | "CPIO_NEWC" | "CPIO_CRC" => FileType::Cpio,
+        "MSCHM" => FileType::Chm,
+        "ISO9660" | "UDF" => FileType::Iso,
+        "MSSZDD" => FileType::Szdd,
+        "ONENOTE" => FileType::OneNote,
+        "JAVA" => FileType::JavaClass,
+        "GRAPHICS" | "GIF" | "PNG" | "JPEG" | "TIFF" => FileType::Image,
+        "TEXT_ASCII" | "TEXT_UTF8" | "TEXT_UTF16LE" | "TEXT_UTF16BE" | "SCRIPT" => FileType::Text,
+        "BINARY_DATA" => FileType::Binary,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -116,6 +116,9 @@ fn info(paths: &[PathBuf], refused: bool, json: bool, paint: Paint) -> Result<Ex
     for (bound, count) in &census.bounded {
         print(format_args!("{count:>10}  exact within a bound: {}", bound.name()));
     }
+    for (entry, count) in &census.entries {
+        print(format_args!("{count:>10}  {}", entry.name()));
+    }
     for (count, what) in [
         (census.allowed, "entries of allow lists"),
         (census.ignored, "left out: ignore lists name them"),
@@ -146,6 +149,8 @@ fn describe(container: &Container, paint: Paint) -> String {
 fn census_json(census: &Census, files: usize, pattern_bytes: usize, refused: bool) -> serde_json::Value {
     let bounded: serde_json::Map<_, _> =
         census.bounded.iter().map(|(bound, count)| (bound.name().to_owned(), (*count).into())).collect();
+    let entries: serde_json::Map<_, _> =
+        census.entries.iter().map(|(entry, count)| (entry.name().to_owned(), (*count).into())).collect();
     let mut value = json!({
         "files": files,
         "signatures": census.signatures(),
@@ -153,6 +158,7 @@ fn census_json(census: &Census, files: usize, pattern_bytes: usize, refused: boo
         "at_end": census.at_end,
         "bounded": bounded,
         "allowed": census.allowed,
+        "entries": entries,
         "ignored": census.ignored,
         "other_engine": census.other_engine,
         "unwanted": census.unwanted,

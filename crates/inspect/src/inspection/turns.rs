@@ -31,7 +31,8 @@ impl Inspection {
             return node.want_head(wanted);
         }
         let head = &head[..head.len().min(wanted)];
-        let file_type = opener::recognise(&node.object, head, node.source.is_none());
+        let by_content = opener::recognise(&node.object, head, node.source.is_none());
+        let file_type = opener::with_magic(&self.engine.database, head, by_content);
         node.file_type = Some(file_type);
         let rule = self.rule(node, file_type).map(|index| &self.context.rules[index]);
         let way = rule.map_or(Way::Open, |rule| rule.way);
@@ -39,12 +40,14 @@ impl Inspection {
         self.renew_passwords(file_type);
         let limits = self.remaining_limits();
         let openers = match way {
-            Way::Open | Way::Forbid => opener::openers(&node.object, file_type, head, &limits, &self.passwords),
+            Way::Open | Way::Forbid => {
+                opener::openers(&node.object, [by_content, file_type], head, &limits, &self.passwords)
+            }
             Way::Scan | Way::Bypass => Vec::new(),
         };
         let views = match way {
             Way::Bypass => Vec::new(),
-            _ => scan::views(&self.engine.database, file_type, head),
+            _ => scan::views(&self.engine.database, text_of([by_content, file_type]), head),
         };
         for opener in openers {
             let (mut reader, unnamed) = stage(opener);
@@ -71,7 +74,7 @@ impl Inspection {
             node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
         }
         if way != Way::Bypass {
-            self.keep_words(node, file_type);
+            self.keep_words(node, by_content);
         }
         if let Some(label) = forbidden {
             self.spotted(node, slot, Finding { class: Class::Forbidden, name: forbids(&label), offset: 0 }, false);
@@ -242,6 +245,14 @@ impl Inspection {
         }
         let verdict = std::mem::take(&mut self.ledger).verdict(&self.context);
         self.out.push_back(Out::Verdict(verdict));
+    }
+}
+
+/// Which of the types of an object its views are made by: what is text by content has views whatever else it is.
+fn text_of([by_content, by_magic]: [FileType; 2]) -> FileType {
+    match by_content {
+        FileType::Html | FileType::Text | FileType::Xml if by_magic != FileType::Html => by_content,
+        _ => by_magic,
     }
 }
 
