@@ -281,7 +281,7 @@ mod tests {
     fn what_is_left_out_is_in_the_census() {
         let mut builder = Builder::new();
         builder.add("i.ign2", b"Gone\nPinned:11839b02d0ba0a1a3a3c33f0cd3ae77f\n").expect("a list");
-        let ndb = b"Gone:0:*:6162\nPUA.Thing:0:*:6162\nNew:0:*:6162:999\nVersion:1:VI:6162\nShort:0:*:61??62\nKept:0:*:6162\n";
+        let ndb = b"Gone:0:*:6162\nPUA.Thing:0:*:6162\nNew:0:*:6162:999\nVersion:13:*:6162\nShort:0:*:61??62\nKept:0:*:6162\n";
         let loaded = builder.add("x.ndb", ndb).expect("a database");
         assert_eq!((loaded.bodies, loaded.left_out), (2, 4));
         builder.add("x.ndu", b"Unwanted:0:*:6162").expect("a database");

@@ -78,6 +78,8 @@ pub enum Bound {
     Head,
     /// It is of several parts and placed before the end: 64 starts of it are remembered.
     PartsBeforeEnd,
+    /// It is placed by version information, which the first 64 kB of the resources say where to find.
+    Version,
     /// It is a digest of a section; of sections that lie over each other eight are followed.
     Sections,
     /// It runs a regular expression over the first megabyte, in a million steps back. Beyond it the finding is
@@ -98,7 +100,7 @@ pub enum Bound {
 
 impl Bound {
     /// All bounds, in an order that compiled files rely on: new ones come last.
-    pub(crate) const ALL: [Bound; 9] = [
+    pub(crate) const ALL: [Bound; 10] = [
         Bound::Head,
         Bound::PartsBeforeEnd,
         Bound::Sections,
@@ -108,6 +110,7 @@ impl Bound {
         Bound::Members,
         Bound::Reads,
         Bound::Strings,
+        Bound::Version,
     ];
 
     /// In words.
@@ -121,6 +124,7 @@ impl Bound {
             Bound::Reads => "numbers in the first and the last bytes of an object",
             Bound::Strings => "1,024 places of a string, 64 starts of one of several parts",
             Bound::Members => "packed sizes and checksums that stand before the member",
+            Bound::Version => "version information within 64 kB, told of in the first 64 kB of the resources",
             Bound::Sections => "eight sections over each other",
         }
     }
@@ -166,6 +170,9 @@ impl Class {
         let from_end = |body: &Body| matches!(body.location, Location::FromEnd { .. });
         let bodies = &signature.bodies;
         let logic = signature.logic.as_ref();
+        if bodies.iter().any(|body| body.location == Location::Version) {
+            return Class::Bounded(Bound::Version);
+        }
         if bodies.iter().any(|body| body.location.needs_layout()) || logic.is_some_and(Logic::needs_layout) {
             return Class::Bounded(Bound::Head);
         }

@@ -13,7 +13,7 @@ use crate::names::Names;
 use crate::passwords::Password;
 use crate::sections::SectionTable;
 use crate::table::Table;
-use crate::target::{TARGETS, Targets};
+use crate::target::{self, TARGETS, Targets};
 use crate::yara;
 
 /// Signatures, compiled. Immutable and shared by all scans; a clone shares the tables.
@@ -127,6 +127,12 @@ impl Database {
     /// The tables of these targets, of each layer in turn, as far as there are any.
     pub(crate) fn tables_for(&self, targets: Targets) -> impl Iterator<Item = Option<&Table>> + Clone {
         self.layers().flat_map(move |layer| targets.map(|target| layer.tables.get(usize::from(target?))?.as_deref()))
+    }
+
+    /// Whether a body is placed by the version information of an executable.
+    pub(crate) fn wants_version(&self) -> bool {
+        let of_executables = [Some(target::EXECUTABLE), None, None];
+        self.tables_for(of_executables).flatten().any(|table| table.needs_version)
     }
 
     /// Whether there are signatures of a target.

@@ -4,10 +4,13 @@
 use stream::FileType;
 
 use crate::database::{Database, Name};
+use crate::exports::Exports;
 use crate::hashes::{HashTable, Sums};
 use crate::imports::Caught;
 use crate::layout::{HEAD_BYTES, Layout, Reading, Section, Sections};
 use crate::sections::SectionSums;
+use crate::version::Resources;
+use crate::yara::{Asked, Tables};
 
 /// An executable that is being read.
 #[derive(Debug, Clone)]
@@ -23,6 +26,13 @@ pub(crate) struct Executable {
     position: u64,
     sections: SectionSums,
     imports: Option<Caught>,
+    exports: Option<Exports>,
+    resources: Option<Resources>,
+    /// What rules of YARA ask for.
+    asked: Asked,
+    tables: Tables,
+    /// What could not be read of the version information, though a body is placed by it.
+    lost: u64,
 }
 
 impl Executable {
@@ -30,6 +40,8 @@ impl Executable {
     pub(crate) fn new(database: &Database, file_type: FileType, placed: bool) -> Option<Executable> {
         let is_digested = |layer: &Database| !(layer.sections.is_empty() && layer.imports.is_empty());
         let digested = file_type == FileType::Pe && database.layers().any(is_digested);
+        let asked = database.layers().filter_map(|layer| Some(layer.yara.as_ref()?.asked));
+        let asked = asked.fold(Asked::default(), Asked::or);
         let has_layout = matches!(file_type, FileType::Pe | FileType::Elf | FileType::MachO);
         ((placed && has_layout) || digested).then(|| Executable {
             file_type,
@@ -40,6 +52,11 @@ impl Executable {
             position: 0,
             sections: SectionSums::default(),
             imports: None,
+            exports: None,
+            resources: None,
+            asked,
+            tables: Tables::default(),
+            lost: 0,
         })
     }
 
@@ -79,8 +96,11 @@ impl Executable {
             if self.file_type == FileType::Pe {
                 let tables = database.layers().map(|layer| &layer.sections);
                 self.sections = SectionSums::new(tables, layout.sections());
-                let wanted = database.layers().any(|layer| !layer.imports.is_empty());
+                let wanted = self.asked.imports || database.layers().any(|layer| !layer.imports.is_empty());
                 self.imports = wanted.then(|| Caught::new(&layout)).flatten();
+                self.exports = self.asked.exports.then(|| Exports::new(&layout)).flatten();
+                let wanted = self.asked.version || database.wants_version();
+                self.resources = wanted.then(|| Resources::new(&layout)).flatten();
             }
             self.layout = Some(*layout);
         }
@@ -93,6 +113,12 @@ impl Executable {
         self.sections.update(offset, bytes);
         if let Some(imports) = &mut self.imports {
             imports.pass(offset, bytes);
+        }
+        if let Some(exports) = &mut self.exports {
+            exports.pass(offset, bytes);
+        }
+        if let Some(resources) = &mut self.resources {
+            resources.pass(offset, bytes);
         }
         if let (Some(Layout { sections: Sections::In(table), .. }), None) = (&mut self.layout, &self.late) {
             self.late = table.pass(offset, bytes);
@@ -116,6 +142,30 @@ impl Executable {
         {
             layout.sections = Sections::Known(self.late.take().unwrap_or_default());
         }
+        if let Some((texts, lost)) = self.resources.take().map(|mut resources| resources.texts()) {
+            if let Some(layout) = &mut self.layout {
+                layout.version = texts.iter().map(|text| text.start).collect();
+            }
+            (self.tables.version, self.lost) = (texts, lost);
+        }
+        if self.asked.imports
+            && let Some(imports) = &self.imports
+        {
+            let sums = imports.sums();
+            self.tables.cut |= matches!(sums, Err(true));
+            let md5 = sums.ok().and_then(|sums| sums.md5);
+            self.tables.import_hash = md5.map(|md5| md5.iter().map(|byte| format!("{byte:02x}")).collect());
+            self.tables.imports = imports.names();
+        }
+        if let Some(exports) = self.exports.take().map(|exports| exports.read()) {
+            self.tables.cut |= exports == Err(true);
+            self.tables.exports = exports.ok();
+        }
+    }
+
+    /// What tables of the file say, once all has passed.
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     /// The names of the signatures that digests of parts of the file have, each with the offset of the part; and how
@@ -129,7 +179,10 @@ impl Executable {
         for (offset, sums) in self.sections.finish() {
             add(|layer| &layer.sections.digests, &sums, offset);
         }
-        let mut lost = self.sections.lost();
+        let mut lost = self.sections.lost() + self.lost;
+        if database.layers().all(|layer| layer.imports.is_empty()) {
+            return (found, lost);
+        }
         match self.imports.take().map(|imports| imports.sums()) {
             Some(Ok(sums)) => add(|layer| &layer.imports, &sums, 0),
             Some(Err(cut)) => lost += u64::from(cut),

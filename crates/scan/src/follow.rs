@@ -307,12 +307,11 @@ impl Follower {
         for (&number, state) in &self.chains {
             let chain = &context.table.chains[number as usize];
             // What was placed mid-stream has nothing here.
-            let Some(places) = chain.location().at_end(context.layout, size) else {
-                continue;
-            };
-            let mut starts = state.complete.within(*places.start(), *places.end());
-            placed.extend(starts.by_ref().take(PLACED_MAX).map(|start| (number, start)));
-            self.lost += u64::from(starts.next().is_some());
+            for places in chain.location().at_end(context.layout, size) {
+                let mut starts = state.complete.within(*places.start(), *places.end());
+                placed.extend(starts.by_ref().take(PLACED_MAX).map(|start| (number, start)));
+                self.lost += u64::from(starts.next().is_some());
+            }
         }
         placed.sort_unstable();
         for (number, start) in placed {

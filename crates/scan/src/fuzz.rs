@@ -150,11 +150,14 @@ fn every_form() -> Database {
     let mut builder = Builder::new();
     let ndb = "P:0:*:6161626261616262\nG:0:*:616162*626261\nB:0:*:6162{2-9}6263\nE:0:EOF-6,3:6162\nF:0:EOF-20,20:6162{-3}6261\n\
         A:0:3,4:61??62\nN:0:*:6162!(6161|6262)6?62\nO:0:*:6162(61|6262|{2}63)62\nW:0:*:(B)6161(W)62(L)\nX:1:EP+0,9:6162\n\
-        S:1:S0+0,99:6162\nH:3:*:4162\nK:0:*:6261[1-3]63";
+        S:1:S0+0,99:6162\nV:1:VI:6100*6200\nH:3:*:4162\nK:0:*:6261[1-3]63";
     let ldb = "L;Target:0;0&1;6161;6262\nM;Target:0;(0|1)>3,2;6162;6261\nQ;Target:0;0&1=0;6162;6363\n\
         R;Target:0,FileSize:5-9;0;6162\nT;Target:0;0|1;6162::iwa;626161::f\nU;Target:0;0=0;636363";
     builder.add("f.ndb", ndb.as_bytes()).expect("a readable text");
     builder.add("f.ldb", ldb.as_bytes()).expect("a readable text");
+    let yar = "import \"pe\" rule a { condition: pe.imphash() != \"\" or pe.exports(\"a\") or pe.imports(\"a\", \"b\") or \
+        pe.version_info[\"a\"] contains \"b\" or pe.sections[0].name == \"a\" or filename matches /a/ }";
+    builder.add("f.yar", yar.as_bytes()).expect("a readable text");
     builder.add("f.pwdb", b"a;Engine:1-255;0;b").expect("a readable text");
     builder.add("f.ftm", b"0:0:6162:a:CL_TYPE_ANY:CL_TYPE_PDF\n1:*:626362:a:CL_TYPE_ANY:CL_TYPE_GIF").expect("magic");
     builder.build()

@@ -5,20 +5,18 @@
 //! that three libraries are known to give them, else `ord` and the number.
 //!
 //! The list, the tables and the names are looked for in the section that the list is in, of which the first
-//! [`CAUGHT_BYTES_MAX`] are copied as they pass. Where they lie elsewhere there is no digest; where they may lie beyond
+//! megabyte is copied as it passes. Where they lie elsewhere there is no digest; where they may lie beyond
 //! the copy, that is said.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use md5::{Digest, Md5};
 
 use crate::hashes::Sums;
 use crate::layout::{Imports, Layout};
+use crate::passing::Passing;
 
-/// How much of the section is copied.
-const CAUGHT_BYTES_MAX: u64 = 1 << 20;
 /// The most libraries that are followed.
 const LIBRARIES_MAX: u32 = 1024;
 /// The most functions.
@@ -32,29 +30,20 @@ const NAME_BYTES_MAX: usize = 512;
 #[derive(Debug, Clone)]
 pub(crate) struct Caught {
     imports: Imports,
-    raw: Range<u64>,
-    address: u64,
-    /// Whether the section goes on behind the copy.
-    cut: bool,
-    bytes: Vec<u8>,
+    section: Passing,
 }
 
 impl Caught {
     /// Starts to copy, if the layout tells of imports.
     pub(crate) fn new(layout: &Layout) -> Option<Caught> {
         let imports = layout.imports.clone()?;
-        let section = layout.sections().iter().find(|section| section.holds(u64::from(imports.address)))?;
-        let end = section.raw.end.min(section.raw.start + CAUGHT_BYTES_MAX);
-        let (raw, cut) = (section.raw.start..end, end < section.raw.end);
-        Some(Caught { imports, raw, address: section.address, cut, bytes: Vec::new() })
+        let section = Passing::of(layout, imports.address)?;
+        Some(Caught { imports, section })
     }
 
     /// Takes in bytes that stand at `offset` of the file.
     pub(crate) fn pass(&mut self, offset: u64, bytes: &[u8]) {
-        let (from, to) = (self.raw.start.max(offset), self.raw.end.min(offset + bytes.len() as u64));
-        if from < to {
-            self.bytes.extend_from_slice(&bytes[(from - offset) as usize..(to - offset) as usize]);
-        }
+        self.section.pass(offset, bytes);
     }
 
     /// The digest, which has the length of the text as its size.
@@ -63,26 +52,37 @@ impl Caught {
     /// If there is none; with whether that may be because of a bound.
     pub(crate) fn sums(&self) -> Result<Sums, bool> {
         let mut text = Text { digest: Md5::new(), length: 0, functions: 0, full: false };
-        self.read(&mut text).ok_or(self.cut || text.full)?;
+        let read = self.read(&mut |library, function| text.add(library, function));
+        read.filter(|()| text.functions > 0).ok_or(self.section.is_cut() || text.full)?;
         Ok(Sums::of_md5(text.digest.finalize().into(), text.length))
     }
 
-    fn read(&self, text: &mut Text) -> Option<()> {
+    /// Libraries and functions, in lower case, as far as they can be read.
+    pub(crate) fn names(&self) -> Vec<(Box<str>, Box<str>)> {
+        let mut all = Vec::new();
+        self.read(&mut |library, function| {
+            all.push((library.into(), function.into()));
+            (all.len() < FUNCTIONS_MAX as usize).then_some(())
+        });
+        all
+    }
+
+    fn read(&self, tell: &mut dyn FnMut(&str, &str) -> Option<()>) -> Option<()> {
         for index in 0..LIBRARIES_MAX {
             let descriptor = self.imports.address.checked_add(index * 20)?;
             let field = |at: u32| self.u32(descriptor.checked_add(at)?);
             let (names, name, addresses) = (field(0)?, field(12)?, field(16)?);
             if name == 0 && addresses == 0 {
-                return (text.functions > 0).then_some(());
+                return Some(());
             }
             let library = self.text(name)?;
-            self.library(&library, if names == 0 { addresses } else { names }, text)?;
+            self.library(&library, if names == 0 { addresses } else { names }, tell)?;
         }
         None
     }
 
     /// The functions of one library: a table of words that ends with 0.
-    fn library(&self, library: &str, table: u32, text: &mut Text) -> Option<()> {
+    fn library(&self, library: &str, table: u32, tell: &mut dyn FnMut(&str, &str) -> Option<()>) -> Option<()> {
         let step = if self.imports.wide { 8 } else { 4 };
         let mut at = table;
         loop {
@@ -94,26 +94,19 @@ impl Caught {
             // Behind the number of a hint.
             let named = high & 1 << 31 == 0;
             let function = if named { self.text(low.checked_add(2)?)? } else { by_number(library, low & 0xffff) };
-            text.add(library, &function)?;
+            tell(library, &function)?;
             at = at.checked_add(step)?;
         }
     }
 
-    fn at(&self, address: u32) -> Option<&[u8]> {
-        let distance = u64::from(address).checked_sub(self.address)?;
-        self.bytes.get(usize::try_from(distance).ok()?..)
-    }
-
     fn u32(&self, address: u32) -> Option<u32> {
-        self.at(address)?.first_chunk().copied().map(u32::from_le_bytes)
+        self.section.u32(address)
     }
 
     /// A name in lower case.
     fn text(&self, address: u32) -> Option<String> {
-        let bytes = self.at(address)?;
-        let bytes = &bytes[..bytes.len().min(NAME_BYTES_MAX)];
-        let end = memchr::memchr(0, bytes)?;
-        Some(bytes[..end].iter().map(|&byte| char::from(byte).to_ascii_lowercase()).collect())
+        let bytes = self.section.text(address, NAME_BYTES_MAX)?;
+        Some(bytes.iter().map(|&byte| char::from(byte).to_ascii_lowercase()).collect())
     }
 }
 

@@ -15,7 +15,7 @@ use std::ops::Range;
 use stream::FileType;
 
 pub(crate) use elf::Table;
-pub(crate) use pe::Imports;
+pub(crate) use pe::{Imports, PeHead};
 
 /// How much of the head is looked at first.
 pub(crate) const HEAD_BYTES: usize = 4096;
@@ -29,6 +29,10 @@ pub(crate) struct Layout {
     pub(crate) sections: Sections,
     /// Where in the file its list of imports, and what that speaks of, is.
     pub(crate) imports: Option<Imports>,
+    /// What the head of a PE file says beside that.
+    pub(crate) pe: Option<Box<PeHead>>,
+    /// Where the texts of its version information begin, once that is known.
+    pub(crate) version: Vec<u64>,
 }
 
 /// Where the sections of an executable are.
@@ -104,7 +108,7 @@ impl Layout {
 }
 
 /// Where an address lies in the file.
-fn raw_of(sections: &[Section], address: u64) -> Option<u64> {
+pub(crate) fn raw_of(sections: &[Section], address: u64) -> Option<u64> {
     let section = sections.iter().find(|section| section.holds(address))?;
     Some(section.raw.start.saturating_add(address - section.address))
 }

@@ -41,6 +41,8 @@ pub(crate) enum Location {
     InSection {
         index: u32,
     },
+    /// At the name of a text in the version information of an executable.
+    Version,
     /// Anywhere; a match means nothing by itself, but for the macro subsignatures that speak of this group.
     Group(u8),
 }
@@ -65,14 +67,16 @@ impl From<Location> for PlainLocation {
             Location::Section { index, delta, shift } => (4, index, delta, shift),
             Location::LastSection { delta, shift } => (5, 0, delta, shift),
             Location::InSection { index } => (6, index, 0, 0),
+            Location::Version => (VERSION, 0, 0, 0),
             Location::Group(group) => (GROUP, group.into(), 0, 0),
         };
         PlainLocation { first, shift, index, kind }
     }
 }
 
-/// The last kind of a [`PlainLocation`].
-const GROUP: u32 = 7;
+/// The last kinds of a [`PlainLocation`].
+const VERSION: u32 = 7;
+const GROUP: u32 = 8;
 
 impl PlainLocation {
     /// Whether it stands for a location.
@@ -91,6 +95,7 @@ impl PlainLocation {
             4 => Location::Section { index, delta: first, shift },
             5 => Location::LastSection { delta: first, shift },
             6 => Location::InSection { index },
+            VERSION => Location::Version,
             _ => Location::Group(index as u8),
         }
     }
@@ -99,36 +104,25 @@ impl PlainLocation {
 /// How many macro groups there are.
 pub(crate) const GROUPS_MAX: u8 = 32;
 
-/// Why an offset is no [`Location`].
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NoLocation {
-    /// Not in the grammar.
-    Malformed(String),
-    /// In the grammar and not supported.
-    Unsupported(&'static str),
-}
-
 impl Location {
     /// Parses an offset as it stands in `.ndb` files and before subsignatures.
-    pub(crate) fn parse(text: &str) -> Result<Location, NoLocation> {
+    pub(crate) fn parse(text: &str) -> Result<Location, String> {
         if text == "*" {
             return Ok(Location::Anywhere);
         }
         if text == "VI" {
-            return Err(NoLocation::Unsupported("offsets in version information"));
+            return Ok(Location::Version);
         }
         if let Some(group) = text.strip_prefix('$') {
-            let group: u8 = number(group).map_err(NoLocation::Malformed)?;
+            let group: u8 = number(group)?;
             let known = group < GROUPS_MAX;
-            return known
-                .then_some(Location::Group(group))
-                .ok_or_else(|| NoLocation::Malformed(format!("there is no macro group {group}")));
+            return known.then_some(Location::Group(group)).ok_or_else(|| format!("there is no macro group {group}"));
         }
         let (base, shift) = match text.split_once(',') {
-            Some((base, shift)) => (base, number(shift).map_err(NoLocation::Malformed)?),
+            Some((base, shift)) => (base, number(shift)?),
             None => (text, 0),
         };
-        Location::with_shift(base, shift).map_err(NoLocation::Malformed)
+        Location::with_shift(base, shift)
     }
 
     fn with_shift(base: &str, shift: u64) -> Result<Location, String> {
@@ -163,13 +157,14 @@ impl Location {
                 | Location::Section { .. }
                 | Location::LastSection { .. }
                 | Location::InSection { .. }
+                | Location::Version
         )
     }
 
     /// Whether it is placed by something that is only known later: the end, or a table that has not passed yet.
     pub(crate) fn is_late(self, layout: Option<&Layout>) -> bool {
         match self {
-            Location::FromEnd { .. } => true,
+            Location::FromEnd { .. } | Location::Version => true,
             Location::Section { .. } | Location::LastSection { .. } | Location::InSection { .. } => {
                 layout.is_some_and(Layout::awaits_sections)
             }
@@ -183,8 +178,11 @@ impl Location {
     }
 
     /// Where a body that is placed by something that was known too late may have started, now that all is known.
-    pub(crate) fn at_end(self, layout: Option<&Layout>, size: u64) -> Option<RangeInclusive<u64>> {
-        self.starts(layout, Some(size))
+    pub(crate) fn at_end(self, layout: Option<&Layout>, size: u64) -> Vec<RangeInclusive<u64>> {
+        match self {
+            Location::Version => layout.iter().flat_map(|layout| &layout.version).map(|&start| start..=start).collect(),
+            _ => self.starts(layout, Some(size)).into_iter().collect(),
+        }
     }
 
     /// How far before the end of the stream the earliest start of a late body is, if that is known.
@@ -199,6 +197,7 @@ impl Location {
         let sections = || layout.map(Layout::sections).unwrap_or_default();
         let (first, shift) = match self {
             Location::Anywhere | Location::Group(_) => (0, u64::MAX),
+            Location::Version => return None,
             Location::Absolute { first, shift } => (first, shift),
             Location::FromEnd { back, shift } => (size?.checked_sub(back)?, shift),
             Location::Entry { delta, shift } => (layout?.entry?.checked_add_signed(delta)?, shift),
@@ -232,18 +231,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_offset_is_said_to_be_malformed_or_unsupported() {
-        assert!(matches!(Location::parse("VI"), Err(NoLocation::Unsupported(_))));
+    fn what_is_no_offset_is_said_to_be_malformed() {
+        assert_eq!(Location::parse("VI"), Ok(Location::Version));
         assert_eq!(Location::parse("$3"), Ok(Location::Group(3)));
         for text in ["", "x", "$32", "-1", "EOF+3", "1,", "S+1", "SEx", "99999999999999999999"] {
-            assert!(matches!(Location::parse(text), Err(NoLocation::Malformed(_))), "{text}");
+            assert!(Location::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_start_before_the_end_is_judged_by_the_size() {
         let location = Location::FromEnd { back: 14, shift: 4 };
-        assert_eq!(location.at_end(None, 20), Some(6..=10));
-        assert_eq!(location.at_end(None, 13), None);
+        assert_eq!(location.at_end(None, 20), [6..=10]);
+        assert_eq!(location.at_end(None, 13), []);
     }
 }

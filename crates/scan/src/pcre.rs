@@ -71,17 +71,21 @@ impl Pcre {
         if expression.is_empty() || trigger.subsignatures() > usize::from(sub) {
             return Err(Reject::Malformed("a regular expression that is empty or triggers itself".to_owned()));
         }
+        let location = Location::parse(offset)?;
+        if location == Location::Version {
+            return Err(Reject::Unsupported("regular expressions over version information".to_owned()));
+        }
         let flags = Flags::parse(flags)?;
         let expression = translate(expression, flags.multi_line || flags.dollar_end);
         let compiled = compile(&expression, flags).map_err(|error| format!("regular expression: {error}"));
         compiled.map_err(Reject::Unsupported)?;
-        Ok(Pcre { sub, trigger, location: Location::parse(offset)?, expression, flags, compiled: OnceLock::new() })
+        Ok(Pcre { sub, trigger, location, expression, flags, compiled: OnceLock::new() })
     }
 
     /// How many times it matches in an object of that size, of which `content` is the beginning.
     pub(crate) fn matches(&self, content: &[u8], size: u64, layout: Option<&Layout>) -> Result<u32, GivenUp> {
         let regex = self.compiled.get_or_init(|| compile(&self.expression, self.flags).ok().map(Box::new));
-        let (Some(regex), Some(places)) = (regex, self.location.at_end(layout, size)) else {
+        let (Some(regex), Some(places)) = (regex, self.location.at_end(layout, size).into_iter().next()) else {
             return Ok(0);
         };
         let anywhere = self.location == Location::Anywhere;

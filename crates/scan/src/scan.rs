@@ -37,6 +37,8 @@ pub struct Scan {
     targets: Targets,
     /// The containers that the object lies in, the innermost last.
     containers: Vec<FileType>,
+    /// How it is called.
+    called: yara::Called,
     /// One for each table of the database that applies, or nothing.
     sides: Box<[Option<Box<Side>>]>,
     /// None for a view whose digests no signature speaks of.
@@ -74,7 +76,8 @@ impl Scan {
         let placed = database.tables_for(targets).flatten().any(|table| table.needs_layout)
             || database.layers().filter_map(|layer| layer.yara.as_ref()).any(|table| table.needs_layout);
         let executable = Executable::new(&database, file_type, placed);
-        Scan { executable, ..Scan::of_targets(database, targets, true) }
+        let called = yara::Called::default().of_type(file_type.name());
+        Scan { executable, called, ..Scan::of_targets(database, targets, true) }
     }
 
     /// Begins the scan of a view of an object, which is a stream of its own: its offsets and its size count.
@@ -101,6 +104,7 @@ impl Scan {
             database,
             targets,
             containers: Vec::new(),
+            called: yara::Called::default(),
             position: 0,
             work: 0,
             told: VecDeque::new(),
@@ -115,6 +119,16 @@ impl Scan {
     #[must_use]
     pub fn within(mut self, containers: impl IntoIterator<Item = FileType>) -> Scan {
         self.containers.extend(containers);
+        self
+    }
+
+    /// Says how the object is called, and the containers that it is in, the outermost first, for rules that ask.
+    #[must_use]
+    pub fn named(mut self, containers: &[&str], name: &str) -> Scan {
+        let asks = self.database.layers().filter_map(|layer| layer.yara.as_ref()).any(|table| table.asks_names);
+        if asks {
+            self.called = yara::Called { file_type: self.called.file_type, ..yara::Called::new(containers, name) };
+        }
         self
     }
 
@@ -207,12 +221,15 @@ impl Scan {
     fn rules_that_hold(&mut self, content: &mut Content<'_>, tail: (u64, &[u8])) -> (Vec<(Name, u64)>, u64) {
         let layout = self.executable.as_ref().and_then(Executable::layout);
         let (mut named, mut lost) = (Vec::new(), 0);
+        let none = yara::Tables::default();
+        let tables = self.executable.as_ref().map_or(&none, Executable::tables);
         for (layer, (follower, database)) in self.yara.iter_mut().zip(self.database.layers()).enumerate() {
             let (Some(follower), Some(table)) = (follower, &database.yara) else {
                 continue;
             };
             follower.finish(table);
-            let facts = yara::Facts { table, found: &follower.found, layout, size: content.size(), tail };
+            let (found, called, size) = (&follower.found, &self.called, content.size());
+            let facts = yara::Facts { table, found, called, layout, tables, size, tail };
             let (held, steps, missed) = yara::Evaluator::new(facts, content).run();
             content.work(steps);
             let name = |rule: u32| Name { layer, number: table.rules[rule as usize].name };

@@ -6,7 +6,7 @@ use crate::body::BodyPart;
 use crate::compare::Compare;
 use crate::expression::Expression;
 use crate::layout::Layout;
-use crate::location::{Location, NoLocation};
+use crate::location::Location;
 use crate::pcre::Pcre;
 use crate::style::Style;
 use crate::target::Container;
@@ -127,15 +127,6 @@ pub(crate) enum Reject {
 impl From<String> for Reject {
     fn from(reason: String) -> Reject {
         Reject::Malformed(reason)
-    }
-}
-
-impl From<NoLocation> for Reject {
-    fn from(reason: NoLocation) -> Reject {
-        match reason {
-            NoLocation::Malformed(reason) => Reject::Malformed(reason),
-            NoLocation::Unsupported(reason) => Reject::Unsupported(reason.to_owned()),
-        }
     }
 }
 

@@ -99,6 +99,8 @@ pub(crate) struct Table {
     pub(crate) hold_untouched: Flat<u32>,
     /// Whether some chain is placed by the layout of an executable.
     pub(crate) needs_layout: bool,
+    /// Whether some chain is placed by version information.
+    pub(crate) needs_version: bool,
     /// Whether some rule runs regular expressions over the content.
     pub(crate) wants_content: bool,
     /// Whether some rule reads bytes beside a match.
@@ -148,7 +150,8 @@ impl Table {
     }
 
     pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
-        writer.array(&[self.needs_layout, self.wants_content, self.reads_beside].map(u8::from))?;
+        let flags = [self.needs_layout, self.needs_version, self.wants_content, self.reads_beside];
+        writer.array(&flags.map(u8::from))?;
         writer.array(&self.chains)?;
         writer.array(&self.signatures)?;
         writer.array(&self.hold_untouched)?;
@@ -162,9 +165,11 @@ impl Table {
 
     /// A stored table, whose names are numbered below `names`.
     pub(crate) fn load(reader: &mut Reader, names: u32) -> Result<Table, Unfit> {
-        let [needs_layout, wants_content, reads_beside] = reader.values::<u8, 3>()?.map(|flag| flag != 0);
+        let [needs_layout, needs_version, wants_content, reads_beside] =
+            reader.values::<u8, 4>()?.map(|flag| flag != 0);
         let table = Table {
             needs_layout,
+            needs_version,
             wants_content,
             reads_beside,
             chains: reader.array()?,
@@ -310,6 +315,7 @@ impl TableBuilder {
         Table {
             needs_layout: chains.iter().any(|chain| chain.location().needs_layout())
                 || self.rules.iter().any(Logic::needs_layout),
+            needs_version: chains.iter().any(|chain| chain.location() == Location::Version),
             wants_content: self.rules.iter().any(|logic| !logic.expressions.is_empty()),
             reads_beside: self.rules.iter().any(|logic| !logic.compares.is_empty()),
             macros: macros.into(),

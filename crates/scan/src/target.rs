@@ -35,6 +35,8 @@ pub(crate) const fn targets_of(file_type: FileType) -> Targets {
     }
 }
 
+/// Executables for Windows.
+pub(crate) const EXECUTABLE: u8 = 1;
 /// HTML, in normalised views.
 pub(crate) const HTML: u8 = 3;
 /// Text, in a normalised view.

@@ -2,8 +2,8 @@
 //!
 //! Strings are looked for as bodies are, by the pattern engine, in one pass of their own; conditions are evaluated when
 //! the object has passed. That covers what rules of malware are mostly made of: texts, bodies and regular expressions with
-//! all their modifiers, counts, offsets, `of`, loops, `filesize`, and numbers read from the object. A rule that asks for
-//! more is refused by name: modules, external variables, expressions that no run of fixed bytes announces.
+//! all their modifiers, counts, offsets, `of`, loops, `filesize`, numbers read from the object, and its name. A rule that asks for
+//! more is refused by name: modules other than parts of `pe`, expressions that no run of fixed bytes announces.
 //!
 //! Why not a library: YARA-X wants the whole object in memory and keeps no state between pieces, and brings a compiler of
 //! its own to the scanner. What is written here follows the manual of YARA 4.
@@ -12,6 +12,7 @@
 
 mod condition;
 mod evaluate;
+mod fact;
 mod follow;
 mod hex;
 mod lexer;
@@ -23,6 +24,7 @@ mod table;
 mod text;
 
 pub(crate) use evaluate::{Evaluator, Facts};
+pub(crate) use fact::{Asked, Called, Tables};
 pub(crate) use follow::Follower;
 pub(crate) use rules::Rules;
 pub(crate) use stored::{load, store};

@@ -35,7 +35,7 @@ const HASHES: &str = "900150983cd24fb0d6963f7d28e17f72:3:Abc\n";
 
 #[test]
 fn a_stored_database_has_its_note_and_its_census() {
-    let database = database(&[("i.ign2", "Bravo\n"), ("a.ndb", BODIES), ("a.hdb", HASHES), ("v.ndb", "V:1:VI:6162\n")]);
+    let database = database(&[("i.ign2", "Bravo\n"), ("a.ndb", BODIES), ("a.hdb", HASHES), ("v.ndb", "V:13:*:6162\n")]);
     let mut bytes = Vec::new();
     database.store("from here", &mut bytes).expect("memory");
     let loaded = load(&bytes).expect("what was stored");

@@ -1,4 +1,5 @@
-//! Executables, against clamscan where it is installed: places, digests of sections, digests of imports.
+//! Executables, against clamscan where it is installed: places, digests of sections, digests of imports, version
+//! information.
 
 mod peer;
 
@@ -13,7 +14,7 @@ use stream::FileType;
 /// must not be packed: clamscan unpacks what it can, and looks at that too.
 fn executables(folder: &Path) -> Vec<(FileType, u8, PathBuf)> {
     let (made, apple) = (folder.join("made.exe"), folder.join("made.macho"));
-    fs::write(&made, made_up()).expect("an executable");
+    fs::write(&made, peer::pe::made_up()).expect("an executable");
     fs::write(&apple, made_up_for_apple()).expect("an executable");
     let mut all =
         vec![(FileType::Elf, 6, PathBuf::from("/bin/true")), (FileType::Pe, 1, made), (FileType::MachO, 9, apple)];
@@ -22,73 +23,6 @@ fn executables(folder: &Path) -> Vec<(FileType, u8, PathBuf)> {
     all.extend(named.map(|path| (FileType::Pe, 1, PathBuf::from(path))));
     all.retain(|(_, _, path)| path.is_file());
     all
-}
-
-/// A PE file of four sections, one of them at an odd offset and one empty; what they hold is noise.
-fn made_up() -> Vec<u8> {
-    let mut random = Random(99);
-    let mut file: Vec<u8> = (0..0x3000).map(|_| random.next() as u8).collect();
-    file[..0x400].fill(0);
-    file[..2].copy_from_slice(b"MZ");
-    file[0x3c] = 0x80;
-    file[0x80..0x84].copy_from_slice(b"PE\0\0");
-    let mut put = |at: usize, value: u32, length: usize| {
-        file[at..at + length].copy_from_slice(&value.to_le_bytes()[..length]);
-    };
-    for (at, value) in [(0x84, 0x14c), (0x86, 4), (0x94, 0xe0), (0x96, 0x102), (0x98, 0x10b)] {
-        put(at, value, 2);
-    }
-    let optional = [
-        (16, 0x2034),
-        (20, 0x1000),
-        (28, 0x40_0000),
-        (32, 0x1000),
-        (36, 0x200),
-        (40, 4),
-        (48, 4),
-        (56, 0x6000),
-        (60, 0x400),
-        (92, 16),
-    ];
-    for (at, value) in optional {
-        put(0x98 + at, value, 4);
-    }
-    put(0x98 + 68, 3, 2);
-    let sections = [
-        (0x1000, 0x800, 0x400, 0x800),
-        (0x2000, 0x1000, 0xc10, 0x1000),
-        (0x3000, 0x1000, 0, 0),
-        (0x4000, 0x1200, 0x1e00, 0x1200),
-    ];
-    for (index, (address, memory, raw, length)) in sections.into_iter().enumerate() {
-        let at = 0x98 + 0xe0 + index * 40;
-        for (field, value) in [(0, 0x7865_742e), (8, memory), (12, address), (16, length), (20, raw), (36, 0x6000_0020)]
-        {
-            put(at + field, value, 4);
-        }
-    }
-    import(&mut file);
-    file
-}
-
-/// A list of imports at the start of the last section: two functions by name, and two by number.
-fn import(file: &mut [u8]) {
-    let mut put = |address: usize, bytes: &[u8]| {
-        let at = address - 0x4000 + 0x1e00;
-        file[at..at + bytes.len()].copy_from_slice(bytes);
-    };
-    put(0x4000, &[0; 0x200]);
-    let words = |all: &[u32]| all.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-    put(0x4000, &words(&[0x4080, 0, 0, 0x4100, 0x40a0]));
-    put(0x4014, &words(&[0, 0, 0, 0x4110, 0x40c0]));
-    for table in [0x4080, 0x40a0] {
-        put(table, &words(&[0x4120, 0x4140, 0]));
-    }
-    put(0x40c0, &words(&[0x8000_0001, 0x8000_ea60, 0]));
-    for (at, name) in [(0x4100, "KERNEL32.dll"), (0x4110, "WS2_32.dll"), (0x4122, "ExitProcess"), (0x4142, "Sleep")] {
-        put(at, name.as_bytes());
-    }
-    file[0x98 + 104..0x98 + 112].copy_from_slice(&words(&[0x4000, 60]));
 }
 
 /// A thin Mach-O file for PowerPC with two sections and a thread. Of other processors clamscan 1.4 takes the entry point
@@ -210,4 +144,41 @@ fn digests_of_sections_and_imports_are_those_of_sigtool() {
 fn sha256(file: &[u8]) -> String {
     use sha2::Digest as _;
     hex(&sha2::Sha256::digest(&file[0x400..0xc00]))
+}
+
+#[test]
+fn places_in_version_information_are_those_of_clamscan() {
+    if peer::is_missing() {
+        return;
+    }
+    let folder = peer::scratch("version");
+    let path = folder.join("made.exe");
+    fs::write(&path, peer::pe::made_up()).expect("an executable");
+    let wide = |text: &str| hex(&text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+    let mut ndb = String::new();
+    for (number, (name, value)) in peer::pe::VERSION.into_iter().enumerate() {
+        let (name, value) = (wide(name), wide(value));
+        let padding = if (6 + name.len() / 2 + 2) % 4 == 0 { "" } else { "0000" };
+        // The whole; the name; something that does not start there; a value; anywhere.
+        ndb.push_str(&format!("W{number}:1:VI:{name}0000{padding}{value}\nN{number}:1:VI:{name}0000\n"));
+        ndb.push_str(&format!("T{number}:1:VI:{}\n", &name[4..]));
+        ndb.push_str(&format!("V{number}:1:VI:{value}\nA{number}:1:*:{name}{{-8}}{value}\n"));
+    }
+    let ldb = format!(
+        "L;Engine:81-255,Target:1;0&1;VI:{};VI:{}\nM;Engine:81-255,Target:1;0&1;VI:{};VI:{}\n",
+        wide("CompanyName"),
+        wide("FileVersion"),
+        wide("CompanyName"),
+        wide("leVersion")
+    );
+    let mut wrong = String::new();
+    let files = [(FileType::Pe, path)];
+    let count = peer::compare(&folder, &[("v.ndb", ndb), ("v.ldb", ldb)], &files, &[], &mut wrong);
+    // clamscan does not find bodies of several parts there.
+    let parts = format!("P:1:VI:{}*{}\n", wide("CompanyName"), wide("Makers"));
+    let ours = peer::ours(&[("p.ndb", parts)], FileType::Pe, &peer::pe::made_up());
+    assert_eq!(ours.into_iter().collect::<Vec<_>>(), ["P.UNOFFICIAL"]);
+    fs::remove_dir_all(&folder).expect("the scratch folder goes");
+    assert!(wrong.is_empty(), "{wrong}");
+    assert_eq!(count, 3 * peer::pe::VERSION.len() + 1);
 }

@@ -184,6 +184,90 @@ fn the_names_are_those_of_yara() {
     assert!(matches > 100, "the generator hits too little: {matches}");
 }
 
+/// A condition over what an object is called, or over the head of a PE file.
+fn about(random: &mut Random) -> String {
+    let fields = ["filename", "filepath", "extension", "filetype", "pe.version_info[\"CompanyName\"]"];
+    let field = random.one(&fields).to_owned();
+    let word = random.one(&["made", "MADE.exe", ".exe", "folder/sub", "EXE", "Makers", "e", "Some Makers Ltd", ""]);
+    match random.below(22) {
+        0 => format!("{field} == \"{word}\""),
+        1 => format!("{field} != \"{word}\""),
+        2 => format!("{field} contains \"{word}\""),
+        3 => format!("{field} icontains \"{word}\""),
+        4 => format!("{field} {} \"{word}\"", random.one(&["startswith", "istartswith", "endswith", "iendswith"])),
+        5 => format!("{field} iequals \"{word}\""),
+        6 => format!("{field} matches /{}/{}", random.one(&["^mad", "a.e$", "M[a-e]{2}", "x"]), random.one(&["", "i"])),
+        7 => format!("pe.{}()", random.one(&["is_dll", "is_32bit", "is_64bit"])),
+        8 => format!("pe.is_pe == {}", random.below(2)),
+        9 => format!("pe.machine == pe.MACHINE_{}", random.one(&["I386", "AMD64"])),
+        10 => format!("pe.characteristics & pe.{}", random.one(&["DLL", "EXECUTABLE_IMAGE", "MACHINE_32BIT"])),
+        11 => format!("pe.subsystem == {}", random.below(4)),
+        12 => format!("pe.sections[{}].name {} \".ex\"", random.below(5), random.one(&["startswith", "=="])),
+        13 => {
+            let name = random.one(&["virtual_address", "virtual_size", "raw_data_size", "characteristics"]);
+            format!("pe.sections[{}].{name} {} {}", random.below(5), random.one(&["==", "<"]), random.below(8) * 0x800)
+        }
+        14 => {
+            let name = random.one(&["Sleep", "ExitProcess", "sleep", "Other"]);
+            format!("pe.imports(\"{}\", \"{name}\")", random.one(&["kernel32.dll", "KERNEL32.dll", "other.dll"]))
+        }
+        15 => format!("pe.imports(\"{}\")", random.one(&["kernel32.dll", "ws2_32.dll", "user32.dll"])),
+        16 => format!("pe.exports(\"{}\")", random.one(&["DoWork", "PrintF", "dowork", "Other"])),
+        17 => format!("pe.number_of_exports {} {}", random.one(&["==", ">"]), random.below(5)),
+        18 => format!("pe.imphash() == \"{}\"", random.one(&[IMPORTS, "0123456789abcdef0123456789abcdef"])),
+        19 => format!("pe.timestamp < {}", random.below(2)),
+        20 => format!("pe.image_base == {}", random.one(&["0x400000", "0"])),
+        _ => "for any i in (0..pe.number_of_sections) : (pe.sections[i].name == \".ex\" or pe.sections[i].name endswith \"x\")".to_owned(),
+    }
+}
+
+/// The digest of what the executable that is made up imports.
+const IMPORTS: &str = "8f5f4b9e00558c18ec3bcf26533c2e18";
+
+#[test]
+fn what_is_said_of_names_and_heads_is_what_yara_says() {
+    let folder = peer::scratch("yara-heads");
+    let (rules, path) = (folder.join("t.yar"), folder.join("made.exe"));
+    let (mut matches, mut wrong) = (0, String::new());
+    for (round, bytes) in [peer::pe::made_up(), b"abc made EXE".to_vec()].into_iter().enumerate() {
+        let mut random = Random(round as u64);
+        let mut text = "import \"pe\"\n".to_owned();
+        for number in 0..400 {
+            let (one, other) = (about(&mut random), about(&mut random));
+            let operator = random.one(&["and", "or", "or not"]);
+            let _ = writeln!(text, "rule R{number} {{ condition: ({one}) {operator} ({other}) }}");
+        }
+        fs::write(&rules, &text).expect("rules");
+        fs::write(&path, &bytes).expect("a file");
+        let external = ["filename=Made.exe", "filepath=a/folder/sub", "extension=.exe"];
+        let type_name = if round == 0 { "filetype=EXE" } else { "filetype=BINARY" };
+        let mut command = Command::new("yara");
+        external.iter().chain([&type_name]).for_each(|one| {
+            command.args(["-d", one]);
+        });
+        let Ok(output) = command.arg("-w").arg(&rules).arg(&path).output() else {
+            eprintln!("skipped: YARA is not installed");
+            return;
+        };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let theirs = String::from_utf8_lossy(&output.stdout).into_owned();
+        let theirs: BTreeSet<&str> = theirs.lines().filter_map(|line| line.split(' ').next()).collect();
+        let scan = Scan::new(database(&text), file_type(&bytes), None).named(&["a"], "folder/sub/Made.exe");
+        let told = peer::names(&law::tell(scan, &bytes));
+        let ours: BTreeSet<&str> =
+            told.iter().map(|name| name.trim_start_matches("YARA.").trim_end_matches(".UNOFFICIAL")).collect();
+        matches += theirs.len();
+        for name in theirs.symmetric_difference(&ours) {
+            let whose = if ours.contains(name) { "only ours" } else { "only theirs" };
+            let rule = text.lines().find(|line| line.starts_with(&format!("rule {name} ")));
+            let _ = writeln!(wrong, "{whose} of file {round}: {rule:?}");
+        }
+    }
+    fs::remove_dir_all(&folder).expect("the scratch folder goes");
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(matches > 100, "the generator hits too little: {matches}");
+}
+
 #[test]
 fn rules_come_back_from_a_file() {
     let mut random = Random(7);

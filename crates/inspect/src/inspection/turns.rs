@@ -64,7 +64,10 @@ impl Inspection {
         node.roll = Roll::new(database.clone(), file_type).filter(|_| way == Way::Open).map(Box::new);
         let census = database.census();
         if census.signatures() > 0 && way != Way::Bypass {
-            let scan = Scan::new(self.engine.database.clone(), file_type, None).within(self.containers(node));
+            let mut names: Vec<&str> = node.path.iter().map(|name| &**name).collect();
+            let name = if node.object.name.is_some() { names.pop() } else { None };
+            let scan = Scan::new(self.engine.database.clone(), file_type, None);
+            let scan = scan.within(self.containers(node)).named(&names, name.unwrap_or_default());
             node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
         }
         for normaliser in views {

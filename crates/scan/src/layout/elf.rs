@@ -30,7 +30,7 @@ pub(super) fn read(head: Head<'_>) -> Result<Layout, Missing> {
     let (size, count) = (usize::from(half(58, 46)?), usize::from(half(60, 48)?));
     let table = Table { at, size, count, wide, order, bytes: Vec::new() };
     let sections = if table.is_sane() { Sections::In(table) } else { Sections::default() };
-    Ok(Layout { entry: raw_of(&segments, entry), sections, imports: None })
+    Ok(Layout { entry: raw_of(&segments, entry), sections, ..Layout::default() })
 }
 
 fn segments(head: Head<'_>, order: Order, wide: bool) -> Result<Vec<Section>, Missing> {

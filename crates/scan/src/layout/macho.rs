@@ -46,7 +46,7 @@ pub(super) fn read(head: Head<'_>) -> Result<Layout, Missing> {
     Ok(Layout {
         entry: entry.and_then(|address| raw_of(&sections, address)).or(main),
         sections: Sections::Known(sections),
-        imports: None,
+        ..Layout::default()
     })
 }
 

@@ -21,6 +21,25 @@ pub(crate) struct Imports {
     pub(crate) wide: bool,
 }
 
+/// What the head of a file says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PeHead {
+    /// Whether it is one of 64 bits.
+    pub(crate) wide: bool,
+    pub(crate) machine: u16,
+    pub(crate) timestamp: u32,
+    pub(crate) characteristics: u16,
+    pub(crate) image_base: u64,
+    pub(crate) checksum: u32,
+    pub(crate) subsystem: u16,
+    /// The address of the table of exports.
+    pub(crate) exports: Option<u32>,
+    /// The address of the directory of resources.
+    pub(crate) resources: Option<u32>,
+    /// The names of the sections, and what they are.
+    pub(crate) sections: Vec<([u8; 8], u32)>,
+}
+
 pub(super) fn read(head: Head<'_>) -> Result<Layout, Missing> {
     if head.bytes(0, 2)? != b"MZ" {
         return Err(Missing::Nothing);
@@ -41,8 +60,40 @@ pub(super) fn read(head: Head<'_>) -> Result<Layout, Missing> {
     Ok(Layout {
         entry: raw_of(&sections, entry).or((entry < headers).then_some(entry)),
         imports: imports(head, optional)?,
+        pe: Some(Box::new(of_itself(head, coff, optional, table, usize::from(count))?)),
         sections: Sections::Known(sections),
+        version: Vec::new(),
     })
+}
+
+fn of_itself(head: Head<'_>, coff: usize, optional: usize, table: usize, count: usize) -> Result<PeHead, Missing> {
+    let wide = head.u16_le(optional)? == 0x20b;
+    let base =
+        if wide { head.array(optional + 24).map(u64::from_le_bytes)? } else { head.u32_le(optional + 28)?.into() };
+    let section = |index: usize| Ok((head.array(table + index * 40)?, head.u32_le(table + index * 40 + 36)?));
+    Ok(PeHead {
+        wide,
+        machine: head.u16_le(coff + 4)?,
+        timestamp: head.u32_le(coff + 8)?,
+        characteristics: head.u16_le(coff + 22)?,
+        image_base: base,
+        checksum: head.u32_le(optional + 64)?,
+        subsystem: head.u16_le(optional + 68)?,
+        exports: directory(head, optional, 0)?.map(|(address, _)| address),
+        resources: directory(head, optional, 2)?.map(|(address, _)| address),
+        sections: (0..count).map(section).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Address and length of what a data directory speaks of.
+fn directory(head: Head<'_>, optional: usize, index: u32) -> Result<Option<(u32, u32)>, Missing> {
+    let first = optional + if head.u16_le(optional)? == 0x20b { 112 } else { 96 };
+    if head.u32_le(first - 4)? <= index {
+        return Ok(None);
+    }
+    let at = first + index as usize * 8;
+    let (address, length) = (head.u32_le(at)?, head.u32_le(at + 4)?);
+    Ok((address != 0).then_some((address, length)))
 }
 
 fn sections(head: Head<'_>, table: usize, count: usize, alignment: u64) -> Result<Vec<Section>, Missing> {
@@ -77,10 +128,6 @@ fn imports(head: Head<'_>, optional: usize) -> Result<Option<Imports>, Missing> 
         0x20b => true,
         _ => return Ok(None),
     };
-    let directories = optional + if wide { 112 } else { 96 };
-    if head.u32_le(directories - 4)? < 2 {
-        return Ok(None);
-    }
-    let (address, length) = (head.u32_le(directories + 8)?, head.u32_le(directories + 12)?);
-    Ok((address != 0).then_some(Imports { address, length, wide }))
+    let found = directory(head, optional, 1)?;
+    Ok(found.map(|(address, length)| Imports { address, length, wide }))
 }

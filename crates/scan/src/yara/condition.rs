@@ -1,11 +1,13 @@
 //! Reading conditions of YARA rules.
 //!
 //! After the YARA manual, "Conditions"; what binds tighter than what is as in its table. Not supported, each refused by
-//! name: modules beyond `pe.entry_point` and `pe.number_of_sections`, external variables, and with them everything that
-//! compares texts; sets of rules.
+//! name: modules beyond a part of `pe`, external variables beyond those of `fact`, texts that are not compared with one
+//! that stands there, sets of rules.
 
+use super::fact::{Comparison, Field, Head, How, OfSection, Text, constant};
 use super::lexer::{Lexer, Token};
-use super::node::{Arena, CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, Where, Width};
+use super::node::{Arena, CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, TextId, Where, Width};
+use super::regex;
 use crate::signature::Reject;
 
 /// The deepest nesting.
@@ -117,10 +119,6 @@ impl<'a, 's> Reader<'a, 's> {
             Token::Symbol("*") => (Operator::Multiply, 10),
             Token::Symbol("\\") => (Operator::Divide, 10),
             Token::Symbol("%") => (Operator::Remainder, 10),
-            Token::Word(
-                word @ ("contains" | "icontains" | "startswith" | "istartswith" | "endswith" | "iendswith" | "iequals"
-                | "matches"),
-            ) => return Err(Reject::Unsupported(format!("{word} compares texts"))),
             _ => return Ok(None),
         }))
     }
@@ -168,6 +166,10 @@ impl<'a, 's> Reader<'a, 's> {
             "filesize" => Node::FileSize,
             "entrypoint" => Node::EntryPoint,
             "pe" => self.of_pe()?,
+            "filename" => self.compare(Field::FileName)?,
+            "filepath" => self.compare(Field::FilePath)?,
+            "extension" => self.compare(Field::Extension)?,
+            "filetype" => self.compare(Field::FileType)?,
             "all" => return self.of(Quantifier::All),
             "any" => return self.of(Quantifier::Any),
             "none" => return self.of(Quantifier::None),
@@ -198,13 +200,103 @@ impl<'a, 's> Reader<'a, 's> {
         }
     }
 
+    /// A text that is known of the object, and what it is compared with.
+    fn compare(&mut self, field: Field) -> Result<Node, Reject> {
+        let comparison = match self.lexer.next()? {
+            Token::Word(word) | Token::Symbol(word) => Comparison::parse(word),
+            _ => None,
+        };
+        let comparison = comparison.ok_or_else(|| Reject::Unsupported("a text that is not compared".to_owned()))?;
+        let text = match self.lexer.next()? {
+            Token::Text(text) if comparison.how != How::Matches => Text::Plain(text.into()),
+            Token::Regex(text, flags) if comparison.how == How::Matches => {
+                Text::Expression(Box::new(regex::of_text(text, flags)?))
+            }
+            _ => return Err(Reject::Unsupported("a text that is compared with what is none".to_owned())),
+        };
+        Ok(Node::Compare(field, comparison, self.arena.add_text(text)))
+    }
+
     fn of_pe(&mut self) -> Result<Node, Reject> {
         self.expect(".")?;
+        let Token::Word(name) = self.lexer.next()? else {
+            return Err(Reject::Malformed("pe without a name".to_owned()));
+        };
+        let is_asked = |name: &str| Reject::Unsupported(format!("pe.{name}"));
+        Ok(match name {
+            "entry_point" => Node::EntryPoint,
+            "number_of_sections" => Node::Sections,
+            "number_of_exports" => Node::Head(Head::Exports),
+            "is_pe" => Node::Head(Head::IsPe),
+            "is_32bit" => self.of_call(Head::Is32Bit)?,
+            "is_64bit" => self.of_call(Head::Is64Bit)?,
+            "is_dll" => self.of_call(Head::IsDll)?,
+            "machine" => Node::Head(Head::Machine),
+            "characteristics" => Node::Head(Head::Characteristics),
+            "timestamp" => Node::Head(Head::Timestamp),
+            "subsystem" => Node::Head(Head::Subsystem),
+            "checksum" => Node::Head(Head::Checksum),
+            "image_base" => Node::Head(Head::ImageBase),
+            "imphash" => {
+                self.expect("(")?;
+                self.expect(")")?;
+                self.compare(Field::ImportHash)?
+            }
+            "sections" => return self.of_section(),
+            "version_info" => {
+                self.expect("[")?;
+                let key = self.text("pe.version_info")?;
+                self.expect("]")?;
+                self.compare(Field::Version(key))?
+            }
+            "imports" => {
+                self.expect("(")?;
+                let library = self.text("pe.imports")?;
+                let function = if self.takes(&Token::Symbol(","))? { Some(self.text("pe.imports")?) } else { None };
+                self.expect(")")?;
+                Node::Imports(library, function)
+            }
+            "exports" => {
+                self.expect("(")?;
+                let name = self.text("pe.exports")?;
+                self.expect(")")?;
+                Node::Exports(name)
+            }
+            name => Node::Number(constant(name).ok_or_else(|| is_asked(name))?),
+        })
+    }
+
+    fn of_call(&mut self, head: Head) -> Result<Node, Reject> {
+        self.expect("(")?;
+        self.expect(")")?;
+        Ok(Node::Head(head))
+    }
+
+    fn of_section(&mut self) -> Result<Node, Reject> {
+        if !self.takes(&Token::Symbol("["))? {
+            return Err(Reject::Unsupported("loops over what modules have".to_owned()));
+        }
+        let index = self.expression(5)?;
+        self.expect("]")?;
+        self.expect(".")?;
+        let of = match self.lexer.next()? {
+            Token::Word("name") => return self.compare(Field::SectionName(index)),
+            Token::Word("virtual_address") => OfSection::Address,
+            Token::Word("virtual_size") => OfSection::AddressLength,
+            Token::Word("raw_data_offset") => OfSection::Offset,
+            Token::Word("raw_data_size") => OfSection::Length,
+            Token::Word("characteristics") => OfSection::Characteristics,
+            Token::Word(name) => return Err(Reject::Unsupported(format!("pe.sections[].{name}"))),
+            _ => return Err(Reject::Malformed("a section without a field".to_owned())),
+        };
+        Ok(Node::Section(of, index))
+    }
+
+    /// The text that something is asked for.
+    fn text(&mut self, of: &str) -> Result<TextId, Reject> {
         match self.lexer.next()? {
-            Token::Word("entry_point") => Ok(Node::EntryPoint),
-            Token::Word("number_of_sections") => Ok(Node::Sections),
-            Token::Word(name) => Err(Reject::Unsupported(format!("pe.{name}"))),
-            _ => Err(Reject::Malformed("pe without a name".to_owned())),
+            Token::Text(text) => Ok(self.arena.add_text(Text::Plain(text.into()))),
+            _ => Err(Reject::Unsupported(format!("{of} with what is no text"))),
         }
     }
 

@@ -6,13 +6,16 @@
 //! Bounds: [`STEPS_MAX`] nodes for all conditions of an object, [`TURNS_MAX`] turns of one loop, and what
 //! `Follower` and `Content` have. What passes a bound is counted as lost, and the rule does not hold.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
+use super::fact::{Called, Field, Head, OfSection, Tables, Text};
 use super::follow::{Map, Matches};
-use super::node::{CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, Where, Width};
+use super::node::{CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, TextId, Where, Width};
 use super::table::Table;
-use crate::layout::Layout;
+use crate::exports::Exported;
+use crate::layout::{Layout, PeHead};
 use crate::rule::Content;
 
 /// The most nodes that are evaluated.
@@ -26,7 +29,9 @@ const MATCHES_MAX: u64 = 256;
 pub(crate) struct Facts<'a> {
     pub(crate) table: &'a Table,
     pub(crate) found: &'a Map<Matches>,
+    pub(crate) called: &'a Called,
     pub(crate) layout: Option<&'a Layout>,
+    pub(crate) tables: &'a Tables,
     pub(crate) size: u64,
     /// The last bytes, and where they begin.
     pub(crate) tail: (u64, &'a [u8]),
@@ -130,7 +135,18 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
             Node::Number(number) => Some(number),
             Node::FileSize => i64::try_from(self.facts.size).ok(),
             Node::EntryPoint => i64::try_from(self.facts.layout?.entry?).ok(),
-            Node::Sections => i64::try_from(self.facts.layout?.sections().len()).ok(),
+            Node::Sections => i64::try_from(self.pe()?.sections.len()).ok(),
+            Node::Compare(field, comparison, with) => {
+                let (text, with) = (self.text(field, loops)?, self.facts.table.arena.text(with)?);
+                Some(comparison.holds(&text, with).into())
+            }
+            Node::Head(head) => self.head(head),
+            Node::Section(of, index) => self.section(of, value(index)?),
+            Node::Imports(library, function) => self.imports(library, function),
+            Node::Exports(name) => {
+                let (all, name) = (self.exported()?, self.plain(name)?);
+                Some(all.names.iter().any(|one| one.eq_ignore_ascii_case(name)).into())
+            }
             Node::Variable(number) => loops.variables.get(number as usize).copied(),
             Node::Rule(rule) => Some(self.holds(rule).into()),
             Node::Found(string, place) => Some(self.is_found(string, place, loops).into()),
@@ -158,7 +174,10 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
                 self.enough(quantifier, strings.len() as i64, held, loops)
             }
             Node::ForRange(quantifier, (low, high), body) => {
-                let (low, high) = (value(low)?, value(high)?);
+                // A loop without a range does not hold; it is not undefined.
+                let Some((low, high)) = value(low).zip(value(high)) else {
+                    return Some(0);
+                };
                 if high.checked_sub(low)? >= TURNS_MAX {
                     self.lost.set(1);
                     return None;
@@ -167,6 +186,104 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
                 self.enough(quantifier, count, (low..=high).map(|number| self.turn(body, number, loops)), loops)
             }
             Node::ForList(quantifier, list, body) => self.for_list(quantifier, list, body, loops),
+        }
+    }
+
+    /// A text that is known of the object.
+    fn text(&self, field: Field, loops: Loops<'_>) -> Option<Cow<'a, [u8]>> {
+        let (called, tables) = (self.facts.called, self.facts.tables);
+        let text: &[u8] = match field {
+            Field::FileName => called.name.as_bytes(),
+            Field::FilePath => called.path.as_bytes(),
+            Field::Extension => called.extension.as_bytes(),
+            Field::FileType => called.file_type.as_bytes(),
+            Field::ImportHash => return self.or_cut(tables.import_hash.as_ref()).map(|text| text.as_bytes().into()),
+            Field::SectionName(index) => {
+                let index = usize::try_from(self.value(index, loops)?).ok()?;
+                let (name, _) = self.pe()?.sections.get(index)?;
+                let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+                return Some(name[..end].to_vec().into());
+            }
+            Field::Version(name) => {
+                let name = self.plain(name)?;
+                let text = tables.version.iter().find(|text| text.name.as_bytes() == name)?;
+                text.value.as_bytes()
+            }
+        };
+        Some(text.into())
+    }
+
+    /// A text that stands in a condition.
+    fn plain(&self, text: TextId) -> Option<&'a [u8]> {
+        match self.facts.table.arena.text(text)? {
+            Text::Plain(text) => Some(text),
+            Text::Expression(_) => None,
+        }
+    }
+
+    fn pe(&self) -> Option<&'a PeHead> {
+        self.facts.layout?.pe.as_deref()
+    }
+
+    /// What a table says; if it could not be read because of a bound, that is counted.
+    fn or_cut<T>(&self, found: Option<T>) -> Option<T> {
+        self.lost.set(self.lost.get() + u64::from(found.is_none() && self.facts.tables.cut));
+        found
+    }
+
+    fn exported(&self) -> Option<&'a Exported> {
+        // A file without a table exports nothing.
+        static NOTHING: Exported = Exported { count: 0, names: Vec::new() };
+        let has_table = self.pe()?.exports.is_some();
+        if has_table { self.or_cut(self.facts.tables.exports.as_ref()) } else { Some(&NOTHING) }
+    }
+
+    fn head(&self, head: Head) -> Value {
+        let Some(pe) = self.pe() else {
+            return (head == Head::IsPe).then_some(0);
+        };
+        Some(match head {
+            Head::IsPe => 1,
+            Head::Is32Bit => (!pe.wide).into(),
+            Head::Is64Bit => pe.wide.into(),
+            Head::IsDll => (pe.characteristics & 0x2000 != 0).into(),
+            Head::Machine => pe.machine.into(),
+            Head::Characteristics => pe.characteristics.into(),
+            Head::Timestamp => pe.timestamp.into(),
+            Head::Subsystem => pe.subsystem.into(),
+            Head::Checksum => pe.checksum.into(),
+            Head::ImageBase => pe.image_base.cast_signed(),
+            Head::Exports => self.exported()?.count.into(),
+        })
+    }
+
+    fn section(&self, of: OfSection, index: i64) -> Value {
+        let index = usize::try_from(index).ok()?;
+        let section = self.facts.layout?.sections().get(index)?;
+        let number = match of {
+            OfSection::Address => section.address,
+            OfSection::AddressLength => section.address_length,
+            OfSection::Offset => section.raw.start,
+            OfSection::Length => section.declared,
+            OfSection::Characteristics => self.pe()?.sections.get(index)?.1.into(),
+        };
+        i64::try_from(number).ok()
+    }
+
+    fn imports(&self, library: TextId, function: Option<TextId>) -> Value {
+        self.pe()?;
+        let library = self.plain(library)?;
+        let function = match function {
+            Some(function) => Some(self.plain(function)?),
+            None => None,
+        };
+        let means = |(of, name): &&(Box<str>, Box<str>)| {
+            of.as_bytes().eq_ignore_ascii_case(library)
+                && function.is_none_or(|function| name.as_bytes().eq_ignore_ascii_case(function))
+        };
+        match self.facts.tables.imports.iter().find(means) {
+            None => self.or_cut((!self.facts.tables.cut).then_some(0)),
+            Some(_) => Some(1),
         }
     }
 

@@ -5,10 +5,15 @@
 
 use std::ops::Range;
 
+use super::fact::{Comparison, Field, Head, OfSection, Text};
+
 /// The place of a node.
 pub(crate) type NodeId = u32;
 /// The number of a string, among those of all rules.
 pub(crate) type StringId = u32;
+
+/// The place of a text in a condition.
+pub(crate) type TextId = u32;
 
 /// The string that a loop over strings is at.
 pub(crate) const CURRENT: StringId = StringId::MAX;
@@ -79,6 +84,14 @@ pub(crate) enum Node {
     EntryPoint,
     /// How many sections an executable has.
     Sections,
+    /// Whether a text that is known of the object compares with another.
+    Compare(Field, Comparison, TextId),
+    Head(Head),
+    /// A number in the head of the section with that number.
+    Section(OfSection, NodeId),
+    /// Whether it imports that, from a library and, if one is named, a function of it.
+    Imports(TextId, Option<TextId>),
+    Exports(TextId),
     /// The variable of a loop, counted from the outermost.
     Variable(u32),
     /// Whether another rule holds.
@@ -110,6 +123,8 @@ pub(crate) enum Node {
 pub(crate) struct Arena {
     nodes: Vec<Node>,
     lists: Vec<u32>,
+    /// Texts in conditions; those of refused rules stay.
+    texts: Vec<Text>,
 }
 
 impl Arena {
@@ -122,6 +137,16 @@ impl Arena {
         let start = self.lists.len() as u32;
         self.lists.extend_from_slice(items);
         List { start, length: items.len() as u32 }
+    }
+
+    pub(crate) fn add_text(&mut self, text: Text) -> TextId {
+        self.texts.push(text);
+        (self.texts.len() - 1) as TextId
+    }
+
+    /// The text at that place.
+    pub(crate) fn text(&self, id: TextId) -> Option<&Text> {
+        self.texts.get(id as usize)
     }
 
     /// The node at that place; beyond the array there is nothing that holds.
@@ -148,6 +173,20 @@ impl Arena {
     /// The nodes added since a mark.
     pub(crate) fn since(&self, (nodes, _): (usize, usize)) -> &[Node] {
         self.nodes.get(nodes..).unwrap_or(&[])
+    }
+
+    /// Whether a node is about the head of an executable, or its tables.
+    pub(crate) const fn is_of_head(node: &Node) -> bool {
+        matches!(
+            node,
+            Node::EntryPoint
+                | Node::Sections
+                | Node::Head(_)
+                | Node::Section(..)
+                | Node::Imports(..)
+                | Node::Exports(_)
+                | Node::Compare(Field::ImportHash | Field::SectionName(_) | Field::Version(_), ..)
+        )
     }
 
     /// Whether a condition may hold of an object in which no string was found. Only `false` is certain.

@@ -84,6 +84,19 @@ pub(crate) fn read(text: &[u8], flags: &str, modifiers: &Modifiers) -> Result<Ma
     }
 }
 
+/// An expression over a text that is known of the object.
+pub(crate) fn of_text(text: &[u8], flags: &str) -> Result<Expression, Reject> {
+    let text = std::str::from_utf8(text).map_err(|_| "a regular expression that is not text".to_owned())?;
+    let (caseless, dot_all) = (flags.contains('i'), flags.contains('s'));
+    let flags = Flags { caseless, dot_all, wide: false, fullword: false };
+    flags.read(text)?;
+    let expression = Expression { text: text.into(), flags, compiled: OnceLock::new() };
+    match expression.compiles() {
+        true => Ok(expression),
+        false => Err(Reject::Unsupported("a regular expression that is too large".to_owned())),
+    }
+}
+
 impl Flags {
     fn read(self, text: &str) -> Result<Hir, Reject> {
         let mut parser = ParserBuilder::new()

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::condition::{Reader, Scope};
 use super::hex;
 use super::lexer::{Lexer, Token};
-use super::node::{Node, NodeId, Operator, StringId};
+use super::node::{Arena, Node, NodeId, Operator, StringId};
 use super::regex::{self, Made};
 use super::table::{Read, Rule, TableBuilder};
 use super::text::Modifiers;
@@ -259,7 +259,7 @@ fn class_of(strings: &[Read], nodes: &[Node]) -> Class {
     if strings.iter().any(|string| !string.expressions.is_empty()) {
         return Class::Bounded(Bound::Content);
     }
-    if nodes.iter().any(|node| matches!(node, Node::EntryPoint | Node::Sections)) {
+    if nodes.iter().any(Arena::is_of_head) {
         return Class::Bounded(Bound::Head);
     }
     if nodes.iter().any(|node| matches!(node, Node::Read(..))) {

@@ -6,6 +6,7 @@
 
 use pattern::{PartId, Patterns, Piece};
 
+use super::fact::{Asked, Field, Head};
 use super::node::{Arena, List, Node, NodeId, StringId, Where};
 use super::regex::Expression;
 use crate::body::{BodyPart, Gap};
@@ -78,6 +79,10 @@ pub(crate) struct Table {
     pub(crate) kept_bytes: u64,
     /// Whether some rule asks for the layout of an executable.
     pub(crate) needs_layout: bool,
+    /// The tables of a PE file that rules ask for.
+    pub(crate) asked: Asked,
+    /// Whether some rule asks how the object is called.
+    pub(crate) asks_names: bool,
     /// Whether some rule reads at places that are computed.
     pub(crate) reads_anywhere: bool,
     /// The files that it was read from.
@@ -292,7 +297,11 @@ impl TableBuilder {
         };
         Table {
             kept_bytes,
-            needs_layout: nodes.iter().any(|node| matches!(node, Node::EntryPoint | Node::Sections)),
+            needs_layout: nodes.iter().any(Arena::is_of_head),
+            asked: nodes.iter().map(asked).fold(Asked::default(), Asked::or),
+            asks_names: nodes
+                .iter()
+                .any(|node| matches!(node, Node::Compare(Field::FileName | Field::FilePath | Field::Extension, ..))),
             reads_anywhere: nodes.iter().any(computed),
             untouched: (0u32..).zip(&may_hold).filter(|(_, may)| **may).map(|(rule, _)| rule).collect(),
             patterns,
@@ -307,6 +316,15 @@ impl TableBuilder {
             user_starts,
             arena: self.arena,
         }
+    }
+}
+
+/// The tables of a PE file that a node asks for.
+fn asked(node: &Node) -> Asked {
+    Asked {
+        imports: matches!(node, Node::Imports(..) | Node::Compare(Field::ImportHash, ..)),
+        exports: matches!(node, Node::Exports(_) | Node::Head(Head::Exports)),
+        version: matches!(node, Node::Compare(Field::Version(_), ..)),
     }
 }
 

@@ -3,6 +3,8 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
+pub mod pe;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;

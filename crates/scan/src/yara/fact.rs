@@ -1,0 +1,252 @@
+//! What conditions may ask of an object beside its bytes: how it is called, and what the head of a PE file says.
+//!
+//! The external variables are those that public rules use, as the scanners that they were written for give them:
+//! `filename`, `filepath` (the folder, with the names of the containers before it), `extension` (with its dot) and
+//! `filetype` (the name of the type, in capitals). An object without a name has empty ones.
+//!
+//! After the YARA manual, "PE module".
+
+use super::node::{NodeId, TextId};
+use super::regex::Expression;
+use crate::exports::Exported;
+use crate::version;
+
+/// A text that is known of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field {
+    FileName,
+    FilePath,
+    Extension,
+    FileType,
+    /// The digest of what a PE file imports.
+    ImportHash,
+    SectionName(NodeId),
+    /// What the version information has under this name.
+    Version(TextId),
+}
+
+/// A number in the head of a PE file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Head {
+    IsPe,
+    Is32Bit,
+    Is64Bit,
+    IsDll,
+    Machine,
+    Characteristics,
+    Timestamp,
+    Subsystem,
+    Checksum,
+    ImageBase,
+    /// How many functions it exports.
+    Exports,
+}
+
+/// A number in the head of a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OfSection {
+    Address,
+    AddressLength,
+    Offset,
+    Length,
+    Characteristics,
+}
+
+/// How two texts are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Comparison {
+    pub(crate) how: How,
+    pub(crate) caseless: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    Equal,
+    NotEqual,
+    Contains,
+    StartsWith,
+    EndsWith,
+    Matches,
+}
+
+/// A text in a condition.
+#[derive(Debug, Clone)]
+pub(crate) enum Text {
+    Plain(Box<[u8]>),
+    Expression(Box<Expression>),
+}
+
+impl Comparison {
+    /// Reads an operator.
+    pub(crate) fn parse(word: &str) -> Option<Comparison> {
+        let (how, caseless) = match word {
+            "==" => (How::Equal, false),
+            "!=" => (How::NotEqual, false),
+            "contains" => (How::Contains, false),
+            "icontains" => (How::Contains, true),
+            "startswith" => (How::StartsWith, false),
+            "istartswith" => (How::StartsWith, true),
+            "endswith" => (How::EndsWith, false),
+            "iendswith" => (How::EndsWith, true),
+            "iequals" => (How::Equal, true),
+            "matches" => (How::Matches, false),
+            _ => return None,
+        };
+        Some(Comparison { how, caseless })
+    }
+
+    pub(crate) fn holds(self, text: &[u8], with: &Text) -> bool {
+        match with {
+            Text::Plain(with) if self.caseless => self.compare(&text.to_ascii_lowercase(), &with.to_ascii_lowercase()),
+            Text::Plain(with) => self.compare(text, with),
+            Text::Expression(expression) => {
+                let mut found = false;
+                let mut tell = |_, _| {
+                    found = true;
+                    false
+                };
+                expression.matches(text, &mut tell);
+                found
+            }
+        }
+    }
+
+    fn compare(self, text: &[u8], with: &[u8]) -> bool {
+        match self.how {
+            How::Equal => text == with,
+            How::NotEqual => text != with,
+            How::Contains => memchr::memmem::find(text, with).is_some(),
+            How::StartsWith => text.starts_with(with),
+            How::EndsWith => text.ends_with(with),
+            How::Matches => false,
+        }
+    }
+}
+
+/// What is told of an object from outside.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Called {
+    pub(crate) name: Box<str>,
+    pub(crate) path: Box<str>,
+    pub(crate) extension: Box<str>,
+    pub(crate) file_type: Box<str>,
+}
+
+impl Called {
+    /// Of an object of which that is the name, in containers of these names.
+    pub(crate) fn new(containers: &[&str], name: &str) -> Called {
+        let (folder, base) = name.rsplit_once(['/', '\\']).unwrap_or(("", name));
+        let path: Vec<&str> = containers.iter().copied().chain([folder]).filter(|part| !part.is_empty()).collect();
+        let dot = base.rfind('.').filter(|dot| *dot > 0);
+        Called {
+            name: base.into(),
+            path: path.join("/").into(),
+            extension: dot.map_or("", |dot| &base[dot..]).into(),
+            file_type: Box::default(),
+        }
+    }
+
+    /// With the name of its type.
+    pub(crate) fn of_type(self, file_type: &str) -> Called {
+        let file_type = if file_type == "pe" { "EXE".to_owned() } else { file_type.to_ascii_uppercase() };
+        Called { file_type: file_type.into(), ..self }
+    }
+}
+
+/// What tables of a PE file say, of those that conditions ask for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tables {
+    pub(crate) import_hash: Option<Box<str>>,
+    /// Libraries and functions, in lower case.
+    pub(crate) imports: Vec<(Box<str>, Box<str>)>,
+    pub(crate) exports: Option<Exported>,
+    pub(crate) version: Vec<version::Text>,
+    /// Whether something could not be read because of a bound.
+    pub(crate) cut: bool,
+}
+
+/// Which tables of a PE file conditions ask for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) imports: bool,
+    pub(crate) exports: bool,
+    pub(crate) version: bool,
+}
+
+impl Asked {
+    pub(crate) const fn or(self, other: Asked) -> Asked {
+        Asked {
+            imports: self.imports || other.imports,
+            exports: self.exports || other.exports,
+            version: self.version || other.version,
+        }
+    }
+}
+
+/// What a name of the module that is a number stands for.
+pub(crate) fn constant(name: &str) -> Option<i64> {
+    const NAMES: &[(&str, i64)] = &[
+        ("MACHINE_UNKNOWN", 0),
+        ("MACHINE_I386", 0x14c),
+        ("MACHINE_R4000", 0x166),
+        ("MACHINE_ARM", 0x1c0),
+        ("MACHINE_THUMB", 0x1c2),
+        ("MACHINE_ARMNT", 0x1c4),
+        ("MACHINE_POWERPC", 0x1f0),
+        ("MACHINE_IA64", 0x200),
+        ("MACHINE_EBC", 0xebc),
+        ("MACHINE_AMD64", 0x8664),
+        ("MACHINE_ARM64", 0xaa64),
+        ("SUBSYSTEM_UNKNOWN", 0),
+        ("SUBSYSTEM_NATIVE", 1),
+        ("SUBSYSTEM_WINDOWS_GUI", 2),
+        ("SUBSYSTEM_WINDOWS_CUI", 3),
+        ("SUBSYSTEM_OS2_CUI", 5),
+        ("SUBSYSTEM_POSIX_CUI", 7),
+        ("SUBSYSTEM_NATIVE_WINDOWS", 8),
+        ("SUBSYSTEM_WINDOWS_CE_GUI", 9),
+        ("SUBSYSTEM_EFI_APPLICATION", 10),
+        ("SUBSYSTEM_EFI_BOOT_SERVICE_DRIVER", 11),
+        ("SUBSYSTEM_EFI_RUNTIME_DRIVER", 12),
+        ("RELOCS_STRIPPED", 0x1),
+        ("EXECUTABLE_IMAGE", 0x2),
+        ("LINE_NUMS_STRIPPED", 0x4),
+        ("LOCAL_SYMS_STRIPPED", 0x8),
+        ("AGGRESIVE_WS_TRIM", 0x10),
+        ("LARGE_ADDRESS_AWARE", 0x20),
+        ("BYTES_REVERSED_LO", 0x80),
+        ("MACHINE_32BIT", 0x100),
+        ("DEBUG_STRIPPED", 0x200),
+        ("REMOVABLE_RUN_FROM_SWAP", 0x400),
+        ("NET_RUN_FROM_SWAP", 0x800),
+        ("SYSTEM", 0x1000),
+        ("DLL", 0x2000),
+        ("UP_SYSTEM_ONLY", 0x4000),
+        ("BYTES_REVERSED_HI", 0x8000),
+        ("SECTION_CNT_CODE", 0x20),
+        ("SECTION_CNT_INITIALIZED_DATA", 0x40),
+        ("SECTION_CNT_UNINITIALIZED_DATA", 0x80),
+        ("SECTION_MEM_DISCARDABLE", 0x200_0000),
+        ("SECTION_MEM_NOT_CACHED", 0x400_0000),
+        ("SECTION_MEM_NOT_PAGED", 0x800_0000),
+        ("SECTION_MEM_SHARED", 0x1000_0000),
+        ("SECTION_MEM_EXECUTE", 0x2000_0000),
+        ("SECTION_MEM_READ", 0x4000_0000),
+        ("SECTION_MEM_WRITE", 0x8000_0000),
+    ];
+    NAMES.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_taken_apart() {
+        let called = Called::new(&["mail.eml", "a.zip"], "docs\\x/Report.final.DOC").of_type("pe");
+        assert_eq!((&*called.name, &*called.extension, &*called.file_type), ("Report.final.DOC", ".DOC", "EXE"));
+        assert_eq!(&*called.path, "mail.eml/a.zip/docs\\x");
+        let called = Called::new(&[], ".profile").of_type("text");
+        assert_eq!((&*called.name, &*called.path, &*called.extension), (".profile", "", ""));
+    }
+}
