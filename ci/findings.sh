@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Names stand in the sources as whole string literals; the page has them between backticks.
-told=$(git ls-files -co --exclude-standard 'crates/*/src/*.rs' | xargs grep -ohE '"Heuristics\.[A-Za-z0-9.]+"' | tr -d '"' | sort -u)
-described=$(grep -oE '`Heuristics\.[A-Za-z0-9.]+[A-Za-z0-9]`' docs/findings.md | tr -d '`' | sort -u)
+told=$(git ls-files -co --exclude-standard 'crates/*/src/*.rs' | xargs grep -ohE '"Heuristics\.[A-Za-z0-9.-]+"' | tr -d '"' | sort -u)
+described=$(grep -oE '`Heuristics\.[A-Za-z0-9.-]+[A-Za-z0-9]`' docs/findings.md | tr -d '`' | sort -u)
 
 status=0
 for name in $(comm -23 <(echo "$told") <(echo "$described")); do

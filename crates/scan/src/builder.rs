@@ -18,7 +18,7 @@ use crate::passwords::Password;
 use crate::sections::SectionTable;
 use crate::table::TableBuilder;
 use crate::target::TARGETS;
-use crate::yara;
+use crate::{phishing, yara};
 
 /// Appended to the names of signatures that are not the engine's own makers'.
 pub(crate) const UNOFFICIAL: &str = ".UNOFFICIAL";
@@ -38,7 +38,7 @@ pub struct Loaded {
     pub rules: u64,
     /// Entries of an allow list.
     pub allowed: u64,
-    /// Entries that are no signatures: passwords, magic of file types.
+    /// Entries that are no signatures: passwords, magic of file types, hosts that links show.
     pub entries: u64,
     /// Names to be ignored.
     pub ignored: u64,
@@ -145,6 +145,7 @@ pub struct Builder {
     pub(crate) metadata: Vec<Metadata>,
     pub(crate) passwords: Vec<Password>,
     pub(crate) magic: MagicBuilder,
+    pub(crate) links: Vec<phishing::Entry>,
     pub(crate) yara: yara::TableBuilder,
     pub(crate) ignored: HashSet<Box<str>>,
     pub(crate) ignored_lines: HashSet<(Box<str>, [u8; 16])>,
@@ -222,7 +223,7 @@ impl Builder {
 
     fn compile(self) -> Database {
         let Builder { tables, hashes, sections, imports, allowed, metadata, yara, names, files, .. } = self;
-        let Builder { passwords, magic, ignored, classes, mut census, .. } = self;
+        let Builder { passwords, magic, links, ignored, classes, mut census, .. } = self;
         let is_ignored = |number: u32| {
             let name = names.get(number);
             !ignored.is_empty() && ignored.contains(name.strip_suffix(UNOFFICIAL).unwrap_or(name))
@@ -243,6 +244,7 @@ impl Builder {
             allowed: HashTable::new(keep(allowed)),
             metadata: metadata.into_iter().filter(|one| !is_ignored(one.name)).collect(),
             passwords: passwords.into_iter().filter(|one| !is_ignored(one.name)).collect(),
+            links: links.into_iter().filter(|one| !is_ignored(one.name)).collect(),
             magic: magic.build(is_ignored).map(Arc::new),
             yara: (!yara.is_empty()).then(|| Arc::new(yara.build(is_ignored))),
             census: Arc::new(census),

@@ -137,17 +137,20 @@ pub enum Entry {
     Password,
     /// What files of a type begin with, or have within their first kilobyte.
     FileType,
+    /// A host that links may show falsely, or a pair of hosts that is no fraud.
+    Link,
 }
 
 impl Entry {
     /// All of them, in an order that compiled files rely on: new ones come last.
-    pub(crate) const ALL: [Entry; 2] = [Entry::Password, Entry::FileType];
+    pub(crate) const ALL: [Entry; 3] = [Entry::Password, Entry::FileType, Entry::Link];
 
     /// In words.
     pub const fn name(self) -> &'static str {
         match self {
             Entry::Password => "passwords that are tried where something is encrypted",
             Entry::FileType => "magic of file types, within their first kilobyte",
+            Entry::Link => "hosts that links of mails may show falsely, and pairs that are allowed",
         }
     }
 }

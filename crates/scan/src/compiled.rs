@@ -21,6 +21,7 @@ use crate::magic::Magic;
 use crate::metadata;
 use crate::names::Names;
 use crate::passwords;
+use crate::phishing;
 use crate::sections::SectionTable;
 use crate::table::Table;
 use crate::target::TARGETS;
@@ -46,6 +47,7 @@ impl Database {
         self.allowed.store(writer)?;
         metadata::store(&self.metadata, writer)?;
         passwords::store(&self.passwords, writer)?;
+        phishing::store(&self.links, writer)?;
         Magic::store(self.magic.as_deref(), writer)?;
         let targets: Vec<u8> =
             (0u8..).zip(&self.tables).filter(|(_, table)| table.is_some()).map(|(at, _)| at).collect();
@@ -89,6 +91,7 @@ impl Database {
             allowed: HashTable::load(reader, count)?,
             metadata: metadata::load(reader, count)?,
             passwords: passwords::load(reader, count)?,
+            links: phishing::load(reader, count)?,
             magic: Magic::load(reader, count)?.map(Arc::new),
             tables: [const { None }; TARGETS],
             yara: None,

@@ -14,7 +14,7 @@ use crate::passwords::Password;
 use crate::sections::SectionTable;
 use crate::table::Table;
 use crate::target::{self, TARGETS, Targets};
-use crate::yara;
+use crate::{phishing, yara};
 
 /// Signatures, compiled. Immutable and shared by all scans; a clone shares the tables.
 ///
@@ -34,6 +34,8 @@ pub struct Database {
     pub(crate) passwords: Arc<[Password]>,
     /// What files of each type begin with, in place of our own rules.
     pub(crate) magic: Option<Arc<Magic>>,
+    /// Hosts that links of mails may show falsely, and pairs that are allowed.
+    pub(crate) links: Arc<[phishing::Entry]>,
     /// Rules of YARA.
     pub(crate) yara: Option<Arc<yara::Table>>,
     pub(crate) names: Names,

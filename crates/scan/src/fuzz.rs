@@ -5,13 +5,13 @@ use std::sync::{Arc, LazyLock};
 use pattern::flat::{Aligned, reseal};
 use stream::{Event, FileType, Fuel, Note, Nothing, Stage, Window};
 
-use crate::{Builder, Database, Normaliser, Scan, View};
+use crate::{Builder, Database, Links, Normaliser, Scan, View};
 
 /// Fuzz body: the first byte names a kind of database, the text up to a NUL is one, the rest is scanned with it.
 pub fn fuzz_database(data: &[u8]) {
-    const NAMES: [&str; 18] = [
+    const NAMES: [&str; 19] = [
         "a.hdb", "a.hsb", "a.ndb", "a.ldb", "a.fp", "a.ign", "a.ign2", "a.db", "a.mdb", "a.imp", "a.cdb", "a.pdb",
-        "a.yar", "a.cbc", "a.ldu", "a.msb", "a.pwdb", "a.ftm",
+        "a.yar", "a.cbc", "a.ldu", "a.msb", "a.pwdb", "a.ftm", "a.wdb",
     ];
     let Some((&kind, rest)) = data.split_first() else {
         return;
@@ -93,6 +93,24 @@ pub fn fuzz_normaliser(data: &[u8]) {
     assert!(whole.len() <= 8 * stream.len() + 32, "{} of {}", whole.len(), stream.len());
 }
 
+/// Fuzz body: the first byte says how a page is cut whose links are compared.
+///
+/// # Panics
+/// If it matters how it is cut.
+pub fn fuzz_links(data: &[u8]) {
+    let Some((&cut, page)) = data.split_first() else {
+        return;
+    };
+    static LISTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
+        let mut builder = Builder::new();
+        builder.add("a.pdb", b"H:b.com\nR:.+\\.c\\.net:.+\\.d\\.org\n").expect("a list");
+        builder.add("a.wdb", b"M:c.net:b.com\nX:.+:.+a\\.b\\.com\n").expect("a list");
+        Arc::new(builder.build())
+    });
+    let make = || Links::new(LISTS.clone()).expect("there are hosts");
+    assert_eq!(tell(make(), page, page.len().max(1)), tell(make(), page, usize::from(cut) + 1));
+}
+
 fn written(mut normaliser: Normaliser, stream: &[u8], piece: usize) -> Vec<u8> {
     let mut window = Window::with_capacity(64);
     let mut out = Vec::new();
@@ -120,7 +138,7 @@ fn check(database: &Arc<Database>, file_type: FileType, stream: &[u8], cut: u8) 
     assert_eq!(tell(Scan::new(stored, file_type, None), stream, stream.len().max(1)), whole);
 }
 
-fn tell(mut scan: Scan, stream: &[u8], piece: usize) -> Vec<(String, u64)> {
+fn tell(mut scan: impl Stage, stream: &[u8], piece: usize) -> Vec<(String, u64)> {
     let mut window = Window::with_capacity(1);
     let mut told = Vec::new();
     for segment in stream.chunks(piece) {

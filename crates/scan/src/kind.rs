@@ -21,6 +21,10 @@ pub(crate) enum Kind {
     Metadata,
     /// Passwords that may open what is encrypted.
     Password,
+    /// Hosts that links may show falsely, or pairs of hosts that are no fraud.
+    Links {
+        allow: bool,
+    },
     /// What files of a type begin with.
     Magic,
     /// Names to ignore, at that field.
@@ -49,8 +53,8 @@ pub(crate) fn kind_of(file_name: &str) -> Option<(Kind, bool)> {
         "cdb" => Kind::Metadata,
         "ign" => Kind::Ignore(2),
         "ign2" => Kind::Ignore(0),
-        "pdb" => Kind::NotRun("phishing: displayed and real links are not compared"),
-        "wdb" => Kind::NotRun("phishing: no links are compared that could be allowed"),
+        "pdb" => Kind::Links { allow: false },
+        "wdb" => Kind::Links { allow: true },
         "gdb" => Kind::NotRun("phishing: addresses are not looked up by their digests"),
         "crb" => Kind::NotRun("Authenticode is not verified: no certificate is trusted or revoked"),
         "pwdb" => Kind::Password,

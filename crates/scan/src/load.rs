@@ -11,7 +11,7 @@ use crate::metadata::Metadata;
 use crate::passwords::Password;
 use crate::signature::{Reject, Signature, check_levels};
 use crate::yara::{Rules, Source};
-use crate::{logical, magic, passwords};
+use crate::{logical, magic, passwords, phishing};
 
 /// The longest line.
 const LINE_BYTES_MAX: usize = 4 << 20;
@@ -44,6 +44,11 @@ impl File {
     /// The file's name without the folders before it.
     fn base(&self) -> &str {
         self.name.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// It, and the line.
+    fn place(&self) -> String {
+        format!("{}:{}", self.base(), self.lines)
     }
 }
 
@@ -111,7 +116,14 @@ impl Builder {
             }
             _ => {}
         }
-        let name = name_of(file.kind, line)?;
+        let place;
+        let name = match file.kind {
+            Kind::Links { .. } => {
+                place = file.place();
+                &place
+            }
+            kind => name_of(kind, line)?,
+        };
         if !self.unwanted.wants(name, file.unwanted) {
             self.census.unwanted += 1;
             file.loaded.left_out += 1;
@@ -165,7 +177,7 @@ impl Builder {
     /// Refuses what has no name of its own: it gets that of its file, and of its line.
     fn refuse(&mut self, file: &mut File, line: Option<&str>, reason: &str) {
         let name = match line {
-            Some(_) => format!("{}:{}", file.base(), file.lines),
+            Some(_) => file.place(),
             None => file.base().to_owned(),
         };
         self.refuse_named(file, name, reason);
@@ -225,6 +237,12 @@ impl Builder {
                 let bytes = passwords::parse(fields.get(1..).unwrap_or(&[]))?;
                 let name = self.named(name, file.suffix, Class::Entry(Entry::Password));
                 self.passwords.push(Password { name, bytes });
+                file.loaded.entries += 1;
+            }
+            Kind::Links { allow } => {
+                let mut entry = phishing::Entry::parse(line, allow)?;
+                entry.name = self.named(name, file.suffix, Class::Entry(Entry::Link));
+                self.links.push(entry);
                 file.loaded.entries += 1;
             }
             Kind::Magic => {

@@ -23,7 +23,35 @@ use crate::database::Database;
 use crate::target::{HTML, TEXT};
 use html::Html;
 use late::Late;
+use reference::Reference;
 use text::Text;
+
+/// A text with its references resolved.
+pub(crate) fn resolved(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut open) = (Vec::with_capacity(text.len()), None::<Reference>);
+    for &byte in text {
+        if let Some(mut reference) = open.take() {
+            match reference.read(byte) {
+                None => {
+                    open = Some(reference);
+                    continue;
+                }
+                Some((text, took_byte)) => {
+                    out.extend(text);
+                    if took_byte {
+                        continue;
+                    }
+                }
+            }
+        }
+        match byte {
+            b'&' => open = Some(Reference::default()),
+            byte => out.push(byte),
+        }
+    }
+    out.extend(open.map(Reference::end).unwrap_or_default());
+    out
+}
 
 /// A view of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

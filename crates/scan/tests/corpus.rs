@@ -39,6 +39,11 @@ fn compiled_seeds() {
 }
 
 #[test]
+fn links_seeds() {
+    replay("scan_links", scan::fuzz_links);
+}
+
+#[test]
 fn normaliser_seeds() {
     replay("scan_normaliser", scan::fuzz_normaliser);
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use scan::{Normaliser, Roll, Scan};
+use scan::{Links, Normaliser, Roll, Scan};
 use sha2::{Digest, Sha256};
 use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
 
@@ -69,6 +69,13 @@ impl Inspection {
             let scan = Scan::new(self.engine.database.clone(), file_type, None);
             let scan = scan.within(self.containers(node)).named(&names, name.unwrap_or_default());
             node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
+        }
+        if (file_type == FileType::Html || node.object.media_type.as_deref() == Some("text/html"))
+            && way != Way::Bypass
+            && self.containers(node).contains(&FileType::Mail)
+            && let Some(links) = Links::new(self.engine.database.clone())
+        {
+            node.readers.push(Reader::new("links", Work::Stage(Box::new(links))));
         }
         for normaliser in views {
             self.add_view(node, slot, normaliser);
