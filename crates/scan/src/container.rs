@@ -14,11 +14,13 @@
 //! What fails makes the container an error: nothing of it may be used. Detached `.cvd.sign` files are not read.
 
 mod archive;
+mod cdiff;
 mod signature;
 
 use std::collections::HashMap;
 
 use archive::Piece;
+pub use cdiff::{fuzz_cdiff, patched};
 use md5::{Digest, Md5};
 use sha2::Sha256;
 

@@ -137,3 +137,29 @@ fn published_containers_are_verified_and_changed_ones_refused() {
         }
     }
 }
+
+#[test]
+fn an_update_makes_the_next_version_of_a_container() {
+    let Some(folder) = published().first().and_then(|path| Some(path.parent()?.to_path_buf())) else {
+        return;
+    };
+    let read = |name: &str| fs::read(folder.join(name)).expect("a published file");
+    let (third, cdiff, fourth) = (read("test-3.cvd"), read("test-4.cdiff"), read("test-4.cvd"));
+    let made = scan::patched("test.cvd", &third, &cdiff).expect("they fit");
+    let load = |name: &str, bytes: &[u8]| {
+        let mut builder = Builder::new();
+        builder.add(name, bytes).unwrap_or_else(|error| panic!("{error}"));
+        builder.build()
+    };
+    let (made_here, published) = (load("test.cld", &made), load("test.cvd", &fourth));
+    let (ours, theirs) = (made_here.census(), published.census());
+    assert_eq!((ours.signatures(), ours.refused.len()), (theirs.signatures(), theirs.refused.len()));
+    assert_eq!((ours.containers[0].version, ours.containers[0].verified), (4, Verified::InfoSigned));
+    // It fits nothing else, and every byte of it counts.
+    assert!(scan::patched("test.cvd", &fourth, &cdiff).is_err());
+    for at in [0, 13, 40, cdiff.len() / 2, cdiff.len() - 300, cdiff.len() - 2] {
+        let mut changed = cdiff.clone();
+        changed[at] ^= 1;
+        assert!(scan::patched("test.cvd", &third, &changed).is_err(), "{at}");
+    }
+}

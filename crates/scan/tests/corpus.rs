@@ -39,6 +39,11 @@ fn compiled_seeds() {
 }
 
 #[test]
+fn cdiff_seeds() {
+    replay("scan_cdiff", scan::fuzz_cdiff);
+}
+
+#[test]
 fn links_seeds() {
     replay("scan_links", scan::fuzz_links);
 }

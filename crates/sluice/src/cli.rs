@@ -61,7 +61,7 @@ pub enum Command {
     /// Fetch new signatures, as `[update]` in the configuration says.
     ///
     /// What has changed is fetched, read and verified, and put in force when everything can be read together. A running
-    /// service takes it over at its next reload. Exit status: 0 up to date, 2 something failed.
+    /// service that watches the folder takes it over by itself. Exit status: 0 up to date, 2 something failed.
     Update(Update),
     /// Show what a running gateway does: sessions, messages and what became of them, throughput, times, memory.
     ///

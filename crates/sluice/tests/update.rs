@@ -251,6 +251,53 @@ fn a_signed_database_is_taken_only_as_it_was_signed_and_never_an_older_one() {
 }
 
 #[test]
+fn a_database_that_is_ahead_is_made_of_incremental_updates() {
+    let (Some(third), Some(fourth), Some(cdiff)) = (signed("test-3.cvd"), signed("test-4.cvd"), signed("test-4.cdiff"))
+    else {
+        return;
+    };
+    let mirror = Mirror::start(None);
+    let site = Site::of(&mirror, &["test"], &[]);
+    mirror.put("test.cvd", &third);
+    assert_eq!(site.update(&[]), (0, "test.cvd: new\n".into()));
+    mirror.requests();
+    mirror.put("test.cvd", &fourth);
+    mirror.put("test-4.cdiff", &cdiff);
+    assert_eq!(site.update(&[]), (0, "test.cld: new\n".into()));
+    let paths: Vec<String> = mirror.requests().iter().map(|head| head.split(' ').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(paths, ["/test.cvd", "/test-4.cdiff"]);
+    assert!(site.path("test.cld").is_file() && !site.path("test.cvd").exists());
+    assert_eq!(site.update(&[]), (0, "test.cvd: up to date\n".into()));
+    // Whether or not the server knows what was told before.
+    mirror.answer("test.cvd", "200 OK", "X: y\r\n", [&fourth[..], b"\n"].concat());
+    assert_eq!(site.update(&[]), (0, "test.cvd: up to date\n".into()));
+    assert_eq!(site.update(&["--rollback"]), (0, "test.cvd: as it was before\n".into()));
+    assert!(site.path("test.cvd").is_file() && !site.path("test.cld").exists());
+    assert_eq!(site.update(&["--rollback"]), (0, "test.cld: as it was before\n".into()));
+    assert!(site.path("test.cld").is_file() && !site.path("test.cvd").exists());
+}
+
+#[test]
+fn an_incremental_update_that_is_not_as_it_was_signed_is_not_taken() {
+    let (Some(third), Some(fourth), Some(mut cdiff)) =
+        (signed("test-3.cvd"), signed("test-4.cvd"), signed("test-4.cdiff"))
+    else {
+        return;
+    };
+    let mirror = Mirror::start(None);
+    let site = Site::of(&mirror, &["test"], &[]);
+    mirror.put("test.cvd", &third);
+    site.update(&[]);
+    cdiff[100] ^= 1;
+    mirror.put("test.cvd", &fourth);
+    mirror.put("test-4.cdiff", &cdiff);
+    let (code, text) = site.update(&[]);
+    assert!(code == 0 && text.contains("the signature of the update is wrong: it is fetched whole"), "{text}");
+    assert_eq!(site.read("test.cvd"), fourth);
+    assert!(!site.path("test.cld").exists());
+}
+
+#[test]
 fn a_server_has_to_prove_who_it_is() {
     let key = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_string()]).unwrap();
     let certificate = CertificateDer::from(key.cert.der().to_vec());

@@ -54,6 +54,24 @@ pub(super) fn unpack(body: &[u8], sink: &mut Sink<'_>) -> Result<(), String> {
     tar.finish(&mut counted)
 }
 
+/// What a gzip stream unpacks to, if that is no more than so much.
+pub(super) fn gunzip(bytes: &[u8], bytes_max: u64) -> Result<Vec<u8>, String> {
+    let reader = unpack::opener(FileType::Gzip, &Limits::default()).ok_or("no reader for gzip")?;
+    let (mut gzip, mut out) = (Driven::new(reader), Vec::new());
+    let mut each = |piece: Piece<'_>| {
+        if let Piece::Bytes(bytes) = piece {
+            if (out.len() + bytes.len()) as u64 > bytes_max {
+                return Err(format!("it unpacks to more than {bytes_max} bytes"));
+            }
+            out.extend_from_slice(bytes);
+        }
+        Ok(())
+    };
+    gzip.step(bytes, &mut each)?;
+    gzip.finish(&mut each)?;
+    Ok(out)
+}
+
 /// A stage that is driven to the end of each piece of its input.
 struct Driven {
     stage: Box<dyn Stage>,

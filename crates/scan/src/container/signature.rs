@@ -1,8 +1,8 @@
-//! The two RSA signatures of official containers.
+//! The RSA signatures of official containers, and of their incremental updates.
 //!
-//! Both are RFC 8017 with the makers' public keys, written as numbers of base 64 whose lowest digit comes first. The
-//! header's has 1024 bits and holds the MD5 of what follows the header, without any padding; the info file's has 2048
-//! bits and is RSASSA-PSS (section 9.1.2) with SHA-256 and a salt of 32 bytes.
+//! All are RFC 8017 with the makers' public keys, written as numbers of base 64 whose lowest digit comes first. The
+//! header's has 1024 bits and holds the MD5 of what follows the header, without any padding; those of info files and updates
+//! have 2048 bits and are RSASSA-PSS (section 9.1.2) with SHA-256 and a salt of 32 bytes.
 //!
 //! Not read: detached `.cvd.sign` files (PKCS#7, from version 1.5 on).
 
@@ -27,6 +27,12 @@ const INFO_KEY: Key = Key {
     exponent: 100_002_049,
 };
 
+/// Signs incremental updates.
+const UPDATE_KEY: Key = Key {
+    modulus: "14783905874077467090262228516557917570254599638376203532031989214105552847269687489771975792123442185817287694951949800908791527542017115600501303394778618535864845235700041590056318230102449612217458549016089313306591388590790796515819654102320725712300822356348724011232654837503241736177907784198700834440681124727060540035754699658105895050096576226753008596881698828185652424901921668758326578462003247906470982092298106789657211905488986281078346361469524484829559560886227198091995498440676639639830463593211386055065360288422394053998134458623712540683294034953818412458362198117811990006021989844180721010947",
+    exponent: 100_002_053,
+};
+
 /// The longest text of a signature: 2048 bits are 342 digits.
 const DIGITS_MAX: usize = 512;
 
@@ -37,7 +43,16 @@ pub(super) fn signs_header(text: &str, md5: &[u8; 16]) -> bool {
 
 /// Whether `text` is the signature of an info file whose signed part has this SHA-256.
 pub(super) fn signs_info(text: &str, sha256: &[u8; 32]) -> bool {
-    let Some(opened) = open(text, &INFO_KEY) else {
+    signs(text, sha256, &INFO_KEY)
+}
+
+/// Whether `text` is the signature of an incremental update whose signed part has this SHA-256.
+pub(super) fn signs_update(text: &str, sha256: &[u8; 32]) -> bool {
+    signs(text, sha256, &UPDATE_KEY)
+}
+
+fn signs(text: &str, sha256: &[u8; 32], key: &Key) -> bool {
+    let Some(opened) = open(text, key) else {
         return false;
     };
     let bytes = opened.to_bytes_be();

@@ -1,15 +1,20 @@
 //! Fetching one file by HTTP, if it is another than the one that is there.
 
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 use ureq::Agent;
 use ureq::http::{HeaderMap, StatusCode};
 
-use super::folder::Folder;
+use super::folder::{Folder, Steps};
 use super::state::Known;
 use crate::agent;
 use crate::update_settings::{UpdateSettings, Wanted};
+
+/// The head of a container.
+const HEAD_BYTES: u64 = 512;
+/// The longest incremental update.
+const INCREMENT_BYTES_MAX: u64 = 64 << 20;
 
 /// Asks servers for files.
 pub struct Client {
@@ -21,6 +26,15 @@ pub struct Client {
 pub enum Fetched {
     /// There is nothing new.
     NotModified,
+    /// Its first bytes say that it is so far ahead of what is in force; the rest was not read.
+    Ahead {
+        /// The versions to go.
+        steps: Steps,
+        /// What the server calls this version.
+        etag: Option<String>,
+        /// When it says it was changed.
+        last_modified: Option<String>,
+    },
     /// The file is in the folder, not in force yet.
     Body {
         /// What the server calls this version.
@@ -51,7 +65,7 @@ impl Client {
     ///
     /// # Errors
     /// When there is no answer, or not the file.
-    pub fn fetch(&self, wanted: &Wanted, known: &Known, folder: &Folder) -> Result<Fetched, Error> {
+    pub fn fetch(&self, wanted: &Wanted, known: &Known, folder: &Folder, whole: bool) -> Result<Fetched, Error> {
         let mut request = self.agent.get(&wanted.url);
         if let Some(etag) = &known.etag {
             request = request.header("If-None-Match", etag);
@@ -65,7 +79,13 @@ impl Client {
             StatusCode::NOT_MODIFIED => Ok(Fetched::NotModified),
             StatusCode::OK => {
                 let (etag, last_modified) = (text("etag"), text("last-modified"));
-                let body = response.body_mut().as_reader().take(self.file_bytes_max.saturating_add(1));
+                let mut body = response.body_mut().as_reader().take(self.file_bytes_max.saturating_add(1));
+                let mut head = Vec::new();
+                body.by_ref().take(HEAD_BYTES).read_to_end(&mut head).map_err(|error| failed(error.to_string()))?;
+                if let Some(steps) = folder.steps(&wanted.name, &head).filter(|_| !whole) {
+                    return Ok(Fetched::Ahead { steps, etag, last_modified });
+                }
+                let body = Cursor::new(head).chain(body);
                 let count = folder.receive(&wanted.name, body).map_err(|error| failed(error.to_string()))?;
                 if count > self.file_bytes_max {
                     return Err(failed(format!("larger than {} bytes", self.file_bytes_max)));
@@ -77,6 +97,26 @@ impl Client {
                 Err(Error { reason: format!("the server says {status}"), retry_after })
             }
         }
+    }
+}
+
+impl Client {
+    /// An incremental update.
+    ///
+    /// # Errors
+    /// When there is none, or it is too long.
+    pub fn increment(&self, url: &str) -> Result<Vec<u8>, String> {
+        let mut response = self.agent.get(url).call().map_err(|error| error.to_string())?;
+        if response.status() != StatusCode::OK {
+            return Err(format!("the server says {}", response.status()));
+        }
+        let mut bytes = Vec::new();
+        let mut body = response.body_mut().as_reader().take(INCREMENT_BYTES_MAX + 1);
+        body.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        if bytes.len() as u64 > INCREMENT_BYTES_MAX {
+            return Err(format!("larger than {INCREMENT_BYTES_MAX} bytes"));
+        }
+        Ok(bytes)
     }
 }
 

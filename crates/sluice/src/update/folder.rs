@@ -21,10 +21,34 @@ use scan::Builder;
 use super::state::State;
 use crate::{Failure, database};
 
+/// The most incremental updates that are fetched in place of the whole.
+const STEPS_MAX: u32 = 32;
+
+/// Versions of a container, from the one in force on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Steps {
+    /// The file in force.
+    pub file: String,
+    /// Its version.
+    pub from: u32,
+    /// The version that is to be had; the same if there is none newer.
+    pub to: u32,
+}
+
 /// The folder, while nobody else updates it.
 pub struct Folder {
     path: PathBuf,
     _lock: File,
+}
+
+/// The other name of a container.
+fn sibling(name: &str) -> Option<String> {
+    let (stem, ending) = name.rsplit_once('.')?;
+    match ending {
+        "cvd" => Some(format!("{stem}.cld")),
+        "cld" => Some(format!("{stem}.cvd")),
+        _ => None,
+    }
 }
 
 impl Folder {
@@ -60,7 +84,31 @@ impl Folder {
 
     /// Whether there is a file of this name in force.
     pub fn holds(&self, name: &str) -> bool {
-        self.path.join(name).is_file()
+        self.path.join(name).is_file() || sibling(name).is_some_and(|name| self.path.join(name).is_file())
+    }
+
+    /// How far a container that begins with `head` is ahead of the one in force; nothing if there is none, it is older, or
+    /// too far ahead.
+    pub fn steps(&self, name: &str, head: &[u8]) -> Option<Steps> {
+        let to = scan::container_version(head)?;
+        let (file, bytes) = self.in_force(name)?;
+        let from = scan::container_version(&bytes)?;
+        let is_near = from <= to && to - from <= STEPS_MAX && (from < to || file != name);
+        is_near.then_some(Steps { file, from, to })
+    }
+
+    /// A container in force, under either of its names: as it was published, or with incremental updates.
+    fn in_force(&self, name: &str) -> Option<(String, Vec<u8>)> {
+        let mut names = sibling(name).into_iter().chain([name.to_owned()]);
+        names.find_map(|name| Some((fs::read(self.path.join(&name)).ok()?, name))).map(|(bytes, name)| (name, bytes))
+    }
+
+    /// What is in force.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        fs::read(self.path.join(name))
     }
 
     /// Takes a file that comes, and returns how long it is.
@@ -89,7 +137,7 @@ impl Folder {
 
     fn judge(&self, name: &str) -> Result<bool, String> {
         let bytes = fs::read(self.coming(name)).map_err(|error| error.to_string())?;
-        let current = fs::read(self.path.join(name)).ok();
+        let current = self.in_force(name).map(|(_, bytes)| bytes);
         if current.as_ref() == Some(&bytes) {
             return Ok(false);
         }
@@ -117,7 +165,8 @@ impl Folder {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if scan::is_database(&name) && !names.contains(&name) {
+            let is_replaced = names.contains(&name) || sibling(&name).is_some_and(|name| names.contains(&name));
+            if scan::is_database(&name) && !is_replaced {
                 paths.push(entry.path());
             }
         }
@@ -125,6 +174,7 @@ impl Folder {
         for name in names {
             self.keep_previous(name)?;
             fs::rename(self.coming(name), self.path.join(name))?;
+            self.retire_sibling(name)?;
         }
         File::open(&self.path)?.sync_all()?;
         Ok(())
@@ -136,11 +186,12 @@ impl Folder {
     /// When a file cannot be renamed.
     pub fn roll_back(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(self.path.join(".previous"))? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
+        for entry in fs::read_dir(self.path.join(".previous"))?.collect::<io::Result<Vec<_>>>()? {
+            let name = entry.file_name().to_string_lossy().into_owned();
             fs::rename(self.previous(&name), self.coming(&name))?;
             self.keep_previous(&name)?;
             fs::rename(self.coming(&name), self.path.join(&name))?;
+            self.retire_sibling(&name)?;
             names.push(name);
         }
         names.sort();
@@ -154,6 +205,16 @@ impl Folder {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
+    }
+
+    /// A container is in force under one of its names.
+    fn retire_sibling(&self, name: &str) -> io::Result<()> {
+        let Some(other) = sibling(name).filter(|other| self.path.join(other).is_file()) else {
+            return Ok(());
+        };
+        // What was before under this name is older still.
+        let _ = fs::remove_file(self.previous(name));
+        fs::rename(self.path.join(&other), self.previous(&other))
     }
 
     fn coming(&self, name: &str) -> PathBuf {

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What is in force stays until what is new has been read; what was in force before stays beside it, for `--rollback`.
-//! Not here: incremental updates (`.cdiff`): a database that has changed is fetched whole.
+//! Of a container that is ahead of the one in force, the incremental updates (`.cdiff`) are fetched and put into a `.cld`;
+//! the whole only where that does not work.
 
 mod fetch;
 mod folder;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use self::fetch::{Client, Fetched};
-use self::folder::Folder;
+use self::folder::{Folder, Steps};
 use self::state::State;
 use crate::Failure;
 use crate::cli::Update;
@@ -42,7 +43,7 @@ pub fn run(args: &Update) -> Result<ExitCode, Failure> {
     let mut fresh = Vec::new();
     for wanted in settings.wanted()? {
         match update(&wanted, &client, &folder, &mut state, args.force) {
-            Ok(Outcome::Fresh) => fresh.push(wanted.name),
+            Ok(Outcome::Fresh(file)) => fresh.push((wanted.name, file)),
             Ok(Outcome::UpToDate) => println!("{}: up to date", wanted.name),
             Ok(Outcome::Waits(seconds)) => println!("{}: not asked for: {seconds} s to wait", wanted.name),
             Err(reason) => {
@@ -51,20 +52,21 @@ pub fn run(args: &Update) -> Result<ExitCode, Failure> {
             }
         }
     }
-    if let Err(error) = folder.put_in_force(&fresh) {
+    let files: Vec<String> = fresh.iter().map(|(_, file)| file.clone()).collect();
+    if let Err(error) = folder.put_in_force(&files) {
         eprintln!("sluice: {error}: everything stays as it was");
         failed = true;
         // What was fetched is of no use: the next time it is asked for anew.
-        fresh.drain(..).for_each(|name| state.file(&name).forget());
+        fresh.drain(..).for_each(|(name, _)| state.file(&name).forget());
     }
-    fresh.iter().for_each(|name| println!("{name}: new"));
+    fresh.iter().for_each(|(_, file)| println!("{file}: new"));
     folder.keep_state(&state)?;
     Ok(ExitCode::from(if failed { 2 } else { 0 }))
 }
 
 enum Outcome {
-    /// It has been fetched and read.
-    Fresh,
+    /// It has been fetched and read, as this file.
+    Fresh(String),
     UpToDate,
     /// It has failed before: so many seconds are left.
     Waits(u64),
@@ -86,11 +88,25 @@ fn update(
     if let Some(seconds) = known.not_before.checked_sub(now).filter(|&seconds| seconds > 0 && !force) {
         return Ok(Outcome::Waits(seconds));
     }
-    let outcome = match client.fetch(wanted, known, folder) {
-        Ok(Fetched::NotModified) => Ok(Outcome::UpToDate),
+    let mut fetched = client.fetch(wanted, known, folder, false);
+    if let Ok(Fetched::Ahead { steps, etag, last_modified }) = &fetched {
+        match increments(wanted, client, folder, steps) {
+            Ok(outcome) => {
+                (known.etag, known.last_modified) = (etag.clone(), last_modified.clone());
+                known.succeeded();
+                return Ok(outcome);
+            }
+            Err(Some(reason)) => eprintln!("sluice: {}: {reason}: it is fetched whole", wanted.name),
+            Err(None) => {}
+        }
+        known.forget();
+        fetched = client.fetch(wanted, known, folder, true);
+    }
+    let outcome = match fetched {
+        Ok(Fetched::NotModified | Fetched::Ahead { .. }) => Ok(Outcome::UpToDate),
         Ok(Fetched::Body { etag, last_modified }) => folder.look_at(&wanted.name).map(|newer| {
             (known.etag, known.last_modified) = (etag, last_modified);
-            if newer { Outcome::Fresh } else { Outcome::UpToDate }
+            if newer { Outcome::Fresh(wanted.name.clone()) } else { Outcome::UpToDate }
         }),
         Err(error) => {
             known.retry_after = error.retry_after;
@@ -102,4 +118,28 @@ fn update(
         Err(_) => known.failed(now),
     }
     outcome
+}
+
+/// Fetches the incremental updates that lead to a version, and puts them into what is in force.
+///
+/// # Errors
+/// When that does not work, with the reason if it is not that the server has none.
+fn increments(wanted: &Wanted, client: &Client, folder: &Folder, steps: &Steps) -> Result<Outcome, Option<String>> {
+    if steps.from == steps.to {
+        return Ok(Outcome::UpToDate);
+    }
+    let stem = wanted.url.strip_suffix(".cvd").ok_or(None)?;
+    let name = wanted.name.strip_suffix(".cvd").map(|stem| format!("{stem}.cld")).ok_or(None)?;
+    let mut bytes = folder.read(&steps.file).map_err(|error| Some(error.to_string()))?;
+    let mut file = &steps.file;
+    for version in steps.from + 1..=steps.to {
+        let cdiff = client.increment(&format!("{stem}-{version}.cdiff")).map_err(|_| None)?;
+        bytes = scan::patched(file, &bytes, &cdiff).map_err(|reason| Some(format!("update {version}: {reason}")))?;
+        file = &name;
+    }
+    folder.receive(&name, &*bytes).map_err(|error| Some(error.to_string()))?;
+    match folder.look_at(&name).map_err(Some)? {
+        true => Ok(Outcome::Fresh(name)),
+        false => Ok(Outcome::UpToDate),
+    }
 }
