@@ -92,6 +92,12 @@ pub(crate) fn openers(
     if let Some(stage) = unpack::stowaway_searcher(file_type) {
         add("stowaway", stage, false, true);
     }
+    if let Some(stage) = unpack::unpacker(file_type, limits) {
+        add("packed", stage, false, true);
+    }
+    if let Some(stage) = unpack::carried_searcher(file_type) {
+        add("carried", stage, false, true);
+    }
     if matches!(file_type, FileType::Text | FileType::Html | FileType::Xml | FileType::Binary) {
         match utf16(object, head) {
             Some(stage) => add("utf-16", Box::new(stage), true, false),

@@ -107,6 +107,14 @@ file_types! {
     Xar "xar",
     /// An ALZ archive.
     Alz "alz",
+    /// What a Nullsoft installer carries behind its executable.
+    Nsis "nsis",
+    /// Files behind an InstallShield installer.
+    InstallShield "installshield",
+    /// An InstallShield cabinet.
+    InstallShieldCab "installshield-cab",
+    /// An installation file of Symbian.
+    Sis "sis",
     /// AppleSingle or AppleDouble.
     AppleDouble "appledouble",
     /// A MacBinary file.

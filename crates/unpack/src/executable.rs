@@ -3,14 +3,16 @@
 //! Droppers, installers and self-extracting archives carry what they bring in one of these two places. What is behind the
 //! last section is told as it passes; the resources are kept, and told at the end as far as their content is recognised:
 //! icons, manifests, texts and tables are scanned with the rest of the image. Archives are looked for in the whole file beside this:
-//! see `stowaway`.
+//! see `stowaway`, and `carried` for executables in it.
 //!
 //! Bounds: [`HEAD_BYTES`] of headers; resources of up to `spool_bytes_max`, of which twice that is told at most;
 //! `directory_entries_max` entries of their directory.
 //!
-//! Left out: 16-bit executables; packed images (UPX and others); resources within the first [`HEAD_BYTES`].
+//! Left out: 16-bit executables; packed images, which `packed` unpacks; resources within the first [`HEAD_BYTES`].
 //!
 //! Source: Microsoft's PE format specification.
+
+pub(crate) mod head;
 
 use std::ops::Range;
 
@@ -20,12 +22,13 @@ use crate::codec::{le16, le32};
 use crate::formats::{Format, Reads};
 use crate::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use crate::{fuzz, recognise};
+use head::Head;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "PE",
-    methods: "what stands behind the image; resources that are files; 7z, RAR, CAB, LHA, ARJ and zip archives anywhere in it",
-    not_read: "packed images",
+    methods: "what stands behind the image; resources that are files; 7z, RAR, CAB, LHA, ARJ and zip archives and other executables anywhere in it",
+    not_read: "",
     reads: Reads::Spool("streams; resources are kept, up to `spool_bytes_max`"),
     memory: "4 KiB; 24 bytes for each of `directory_entries_max` entries of the directory",
     decoder: "own",
@@ -35,8 +38,6 @@ pub(crate) const FORMAT: Format = Format {
 
 /// Headers that are looked at.
 const HEAD_BYTES: usize = 4096;
-const SECTIONS_MAX: usize = 96;
-const SECTION_BYTES: usize = 40;
 /// Bytes of resources told for each that there is: they may share bytes.
 const TOLD_RATIO: u64 = 2;
 
@@ -70,8 +71,7 @@ impl Executable {
     /// Reads the headers, of which no more will come.
     fn headers(&mut self, outbox: &mut Outbox) {
         let head = Head::read(&self.head);
-        let end =
-            head.as_ref().map_or(u64::MAX, |head| head.sections.iter().map(Section::end).max().unwrap_or(u64::MAX));
+        let end = head.as_ref().and_then(Head::image_end).unwrap_or(u64::MAX);
         self.end = Some(end);
         let found = head.as_ref().and_then(Head::resources);
         if let Some((file, address)) = found.filter(|(file, _)| file.start >= self.at && file.start < file.end) {
@@ -227,55 +227,6 @@ fn read(kept: &dyn ReadAt, at: u64, buffer: &mut [u8]) -> usize {
         read += count;
     }
     read
-}
-
-/// What the headers tell.
-struct Head {
-    sections: Vec<Section>,
-    resources_address: u32,
-}
-
-struct Section {
-    address: u32,
-    file: Range<u64>,
-}
-
-impl Section {
-    const fn end(&self) -> u64 {
-        self.file.end
-    }
-}
-
-impl Head {
-    fn read(head: &[u8]) -> Option<Head> {
-        const FILE_HEADER: usize = 24;
-        const RESOURCES: usize = 2;
-        let at = le32(head, 0x3c) as usize;
-        let image = head.get(at..).filter(|image| image.starts_with(b"PE\0\0"))?;
-        let (count, optional_bytes) = (usize::from(le16(image, 6)), usize::from(le16(image, 20)));
-        let optional = image.get(FILE_HEADER..)?;
-        let directories = match le16(optional, 0) {
-            0x20b => 112,
-            _ => 96,
-        };
-        let resources_address = le32(optional, directories + 8 * RESOURCES);
-        let table = optional.get(optional_bytes..)?;
-        let sections = table.chunks_exact(SECTION_BYTES).take(count.min(SECTIONS_MAX)).map(|section| {
-            let start = u64::from(le32(section, 20));
-            Section { address: le32(section, 12), file: start..start + u64::from(le32(section, 16)) }
-        });
-        Some(Head { sections: sections.collect(), resources_address })
-    }
-
-    /// Where in the file the resources lie, from their directory to the end of the section, and at which address.
-    fn resources(&self) -> Option<(Range<u64>, u32)> {
-        let address = self.resources_address;
-        let within = self.sections.iter().find_map(|section| {
-            let start = section.file.start + u64::from(address.checked_sub(section.address)?);
-            (start < section.file.end).then_some(start..section.file.end)
-        })?;
-        (address != 0).then_some((within, address))
-    }
 }
 
 /// Fuzz body: reads an executable.

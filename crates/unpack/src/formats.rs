@@ -4,9 +4,9 @@
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
 use crate::{
-    alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, executable, gzip, html, iso, lha, lnk, lz4, lzip,
-    lzma_alone, lzop, lzw, macbinary, mbox, ole2, onenote, pdf, rar, rpm, rtf, sevenz, snappy, swf, szdd, tar, tnef,
-    xar, xz, zip, zlib, zstd,
+    alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, executable, gzip, html, installshield, iso, lha,
+    lnk, lz4, lzip, lzma_alone, lzop, lzw, macbinary, mbox, nsis, ole2, onenote, packed, pdf, rar, rpm, rtf, sevenz,
+    sis, snappy, swf, szdd, tar, tnef, xar, xz, zip, zlib, zstd,
 };
 
 /// One format that is opened: a row of `docs/formats.md`.
@@ -72,6 +72,9 @@ pub const ARCHIVES: &[Format] = &[
     rpm::FORMAT,
     xar::FORMAT,
     alz::FORMAT,
+    nsis::FORMAT,
+    installshield::FORMAT,
+    sis::FORMAT,
     appledouble::FORMAT,
     macbinary::FORMAT,
     mbox::FORMAT,
@@ -89,6 +92,8 @@ pub const DOCUMENTS: &[Format] = &[
     lnk::FORMAT,
     chm::FORMAT,
     executable::FORMAT,
+    packed::UPX,
+    packed::OTHERS,
 ];
 
 impl Reads {

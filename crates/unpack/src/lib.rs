@@ -17,6 +17,7 @@ mod block_cipher;
 mod brotli;
 mod bzip2;
 mod cab;
+mod carried;
 mod chm;
 mod cms;
 mod codec;
@@ -34,6 +35,7 @@ mod history;
 mod html;
 mod huffman;
 mod implode;
+mod installshield;
 mod iso;
 mod keys;
 mod lha;
@@ -48,8 +50,10 @@ mod lzw;
 mod macbinary;
 mod mbox;
 mod name;
+mod nsis;
 mod ole2;
 mod onenote;
+mod packed;
 mod password;
 mod pdf;
 mod ppmd;
@@ -61,6 +65,7 @@ mod rpm;
 mod rtf;
 mod sevenz;
 mod shrink;
+mod sis;
 mod snappy;
 mod stowaway;
 mod swf;
@@ -90,16 +95,20 @@ pub use fuzz::{
     blocks, fuzz_brotli, fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lz4, fuzz_lzma, fuzz_lzop, fuzz_ppmd,
     fuzz_recognise, fuzz_snappy, fuzz_swf, fuzz_szdd, fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd,
 };
+pub use installshield::fuzz_installshield;
 pub use iso::fuzz_iso;
 pub use lha::fuzz_lha;
 pub use lnk::fuzz_lnk;
 pub use macbinary::fuzz_macbinary;
 pub use mbox::fuzz_mbox;
+pub use nsis::fuzz_nsis;
+pub use packed::fuzz_packed;
 pub use password::Passwords;
 pub use rar::fuzz_rar;
 pub use recognise::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};
 pub use rpm::fuzz_rpm;
 pub use sevenz::fuzz_7z;
+pub use sis::fuzz_sis;
 pub use stowaway::fuzz_stowaway;
 pub use xar::fuzz_xar;
 
@@ -143,6 +152,10 @@ pub fn keyed_opener(file_type: FileType, limits: &Limits, passwords: &Passwords)
         FileType::Rpm => Box::new(Archive::new(rpm::Rpm::new(), limits)),
         FileType::Xar => Box::new(Archive::new(xar::Xar::new(limits), limits)),
         FileType::Alz => Box::new(Archive::new(alz::Alz::new(limits), limits)),
+        FileType::Nsis => Box::new(Archive::new(nsis::Nsis::new(limits), limits)),
+        FileType::Sis => Box::new(Archive::new(sis::Sis::new(limits), limits)),
+        FileType::InstallShield => Box::new(Archive::new(installshield::InstallShield::new(limits), limits)),
+        FileType::InstallShieldCab => Box::new(Archive::new(installshield::Cabinet::new(), limits)),
         FileType::AppleDouble => Box::new(Archive::new(appledouble::AppleDouble::new(limits), limits)),
         FileType::MacBinary => Box::new(Archive::new(macbinary::MacBinary::new(limits), limits)),
         FileType::Chm => Box::new(Reading::new(chm::Chm::new(limits))),
@@ -167,6 +180,7 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
     match media_type {
         brotli::MEDIA_TYPE => Some(Box::new(Compressed::new(brotli::Brotli::new(limits)))),
         pdf::OBJECTS => Some(Box::new(Reading::new(pdf::Pdf::objects(limits)))),
+        nsis::SOLID => Some(Box::new(Archive::new(nsis::Solid::new(limits), limits))),
         rtf::OLE1 => Some(Box::new(Reading::new(rtf::ole1::Ole1::new(limits)))),
         _ => None,
     }
@@ -213,4 +227,17 @@ pub fn stowaway_searcher(file_type: FileType) -> Option<Box<dyn Stage>> {
     use FileType::{Elf, Image, MachO, Pe};
     matches!(file_type, Pe | Elf | MachO | Image)
         .then(|| Box::new(Reading::new(stowaway::Stowaway::new())) as Box<dyn Stage>)
+}
+
+/// The stage that unpacks an executable, where its head says that it may be packed.
+pub fn unpacker(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
+    matches!(file_type, FileType::Pe | FileType::Elf)
+        .then(|| Box::new(Reading::new(packed::Packed::new(limits))) as Box<dyn Stage>)
+}
+
+/// The stage that searches for executables that others carry, as they are.
+pub fn carried_searcher(file_type: FileType) -> Option<Box<dyn Stage>> {
+    use FileType::{Binary, Elf, Image, MachO, Pe};
+    matches!(file_type, Binary | Pe | Elf | MachO | Image)
+        .then(|| Box::new(Reading::new(carried::Carried::default())) as Box<dyn Stage>)
 }

@@ -1,22 +1,25 @@
 //! OneNote sections (MS-ONESTORE): embedded files, found by the mark in front of each (2.6.13), forward.
 //!
-//! Bounds: one mark and its header.
+//! In the packaging of files that come from the web (2.8, MS-FSSHTTPB 2.2.1), embedded files and pictures are blobs of a
+//! stream of objects, found by their header, whose two lengths have to agree.
 //!
-//! Left out: the packaging of files that come from the web (2.8), told raw with
-//! `Heuristics.Limits.Exceeded.OneNotePackaging`; names of files, which stand elsewhere in the section.
+//! Bounds: one mark and its header. Left out: names of files, which stand elsewhere in the section.
 
-use memchr::memmem;
+mod packaging;
+
+use memchr::memchr;
 use stream::{Class, Kind, Object, ReadAt};
 
 use crate::codec::{Collected, le64};
 use crate::formats::{Format, Reads};
 use crate::reader::{Ended, Outbox, Reader};
+use packaging::{Front, front};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "OneNote",
-    methods: "embedded files",
-    not_read: "sections in the packaging of the web",
+    methods: "embedded files; in the packaging of the web, too",
+    not_read: "",
     reads: Reads::Stream,
     memory: "100 bytes",
     decoder: "own",
@@ -34,82 +37,91 @@ const FILE_HEAD: usize = 64;
 
 /// A reader of sections.
 pub(crate) struct OneNote {
+    /// Where the bytes held stand.
     at: u64,
     /// The beginning of the file, that tells how it is packed.
     head: Collected<FILE_HEAD>,
-    header: Collected<HEADER>,
+    is_packaged: bool,
+    held: Vec<u8>,
     /// What is left of the open file.
     left: Option<u64>,
 }
 
 impl OneNote {
     pub fn new() -> OneNote {
-        OneNote { at: 0, head: Collected::new(), header: Collected::new(), left: None }
+        OneNote { at: 0, head: Collected::new(), is_packaged: false, held: Vec::new(), left: None }
     }
 
-    fn packaging(&mut self, input: &[u8], outbox: &mut Outbox) {
-        let before = self.head.len();
-        self.head.fill(input, FILE_HEAD);
-        let is_whole = before < FILE_HEAD && self.head.len() == FILE_HEAD;
-        if is_whole && self.head.bytes()[FILE_HEAD - 16..] == PACKAGED[..] {
-            outbox.finding(Class::Limit, "Heuristics.Limits.Exceeded.OneNotePackaging", 0);
-        }
-    }
-
-    /// Looks for the next mark.
-    fn search(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        if self.header.len() == 0 {
-            let at = memmem::find(input, &MARK[..1]).unwrap_or(input.len());
-            if at > 0 {
-                return at;
+    /// Looks at what is held, and tells what is found; `last` says that no more will come.
+    fn search(&mut self, last: bool, outbox: &mut Outbox) {
+        while !self.held.is_empty() {
+            if let Some(left) = self.left {
+                let count = self.held.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                outbox.content(&self.held[..count]);
+                self.pass(count);
+                self.left = Some(left - count as u64);
+                self.close_if_whole(outbox);
+                continue;
+            }
+            let first = if self.is_packaged { packaging::MARK[0] } else { MARK[0] };
+            self.pass(memchr(first, &self.held).unwrap_or(self.held.len()));
+            match if self.is_packaged { front(&self.held) } else { file_front(&self.held) } {
+                Front::Later if last => self.pass(1.min(self.held.len())),
+                Front::Later => return,
+                Front::Nothing => self.pass(1),
+                Front::Blob { header_bytes, size } => {
+                    self.pass(header_bytes);
+                    let raw_offset = Some(self.at);
+                    outbox.open(Object { kind: Kind::Member, size: Some(size), raw_offset, ..Object::default() });
+                    self.left = Some(size);
+                    self.close_if_whole(outbox);
+                }
             }
         }
-        let held = self.header.len();
-        if held < MARK.len() && input[0] != MARK[held] {
-            // The mark's first byte does not come again within it.
-            self.header.clear();
-            return usize::from(input[0] != MARK[0]);
-        }
-        let wanted = if held < MARK.len() { held + 1 } else { HEADER };
-        let taken = self.header.fill(input, wanted);
-        if let Some(header) = self.header.whole() {
-            let size = le64(header, MARK.len());
-            let raw_offset = Some(self.at + taken as u64);
-            outbox.open(Object { kind: Kind::Member, size: Some(size), raw_offset, ..Object::default() });
-            self.left = Some(size);
-            self.header.clear();
-        }
-        taken
     }
+
+    fn close_if_whole(&mut self, outbox: &mut Outbox) {
+        if self.left == Some(0) {
+            outbox.close();
+            self.left = None;
+        }
+    }
+
+    /// The first bytes are looked at no more.
+    fn pass(&mut self, count: usize) {
+        self.at += count as u64;
+        self.held.drain(..count);
+    }
+}
+
+/// The header of a file, if one stands at the front of these bytes.
+fn file_front(bytes: &[u8]) -> Front {
+    let looked = bytes.len().min(MARK.len());
+    if bytes[..looked] != MARK[..looked] {
+        return Front::Nothing;
+    }
+    if bytes.len() < HEADER {
+        return Front::Later;
+    }
+    Front::Blob { header_bytes: HEADER, size: le64(bytes, MARK.len()) }
 }
 
 impl Reader for OneNote {
     fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        let taken = match self.left {
-            None => self.search(input, outbox),
-            Some(0) => {
-                outbox.close();
-                self.left = None;
-                0
-            }
-            Some(left) => {
-                let count = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-                outbox.content(&input[..count]);
-                self.left = Some(left - count as u64);
-                count
-            }
-        };
-        self.packaging(&input[..taken], outbox);
-        self.at += taken as u64;
+        let taken = if self.head.len() < FILE_HEAD { self.head.fill(input, FILE_HEAD) } else { input.len() };
+        self.held.extend_from_slice(&input[..taken]);
+        if let Some(head) = self.head.whole() {
+            self.is_packaged = head[FILE_HEAD - 16..] == PACKAGED[..];
+            self.search(false, outbox);
+        }
         taken
     }
 
     fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
-        if let Some(left) = self.left.take() {
+        self.search(true, outbox);
+        if self.left.take().is_some() {
             outbox.close();
-            if left > 0 {
-                outbox.finding(Class::Truncated, "Heuristics.Truncated.OneNote", self.at);
-            }
+            outbox.finding(Class::Truncated, "Heuristics.Truncated.OneNote", self.at);
         }
         Ended::Done
     }

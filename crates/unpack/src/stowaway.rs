@@ -1,6 +1,6 @@
 //! Archives that stand in a file of another type: self-extracting ones behind their executable, those behind pictures.
 //!
-//! 7z, RAR, CAB, LHA and ARJ archives are found by their signature and by what follows it, which has to make sense as a
+//! 7z, RAR, CAB, LHA and ARJ archives, and what Nullsoft installers carry, are found by their signature and by what follows it, which has to make sense as a
 //! header: its checksum has to be right where there is one. The first that is found is told to the end of the file, for its
 //! reader to read. Zip archives have a search of their own, which follows them from record to record.
 //!
@@ -12,9 +12,10 @@ use aho_corasick::packed::Searcher;
 use stream::{Kind, Object, ReadAt};
 use zlib_rs::crc32::crc32;
 
+use crate::carried::Carried;
 use crate::codec::{le16, le32};
-use crate::fuzz;
 use crate::reader::{Ended, Outbox, Reader, Reading};
+use crate::{fuzz, nsis};
 
 /// Bytes that a header is judged by.
 const LOOK: usize = 128;
@@ -23,16 +24,17 @@ const LOOK: usize = 128;
 type Makes = fn(&[u8]) -> bool;
 
 /// A signature, how far behind the archive's beginning it stands, and the look at the header.
-const SIGNATURES: [(&[u8], usize, Makes); 5] = [
+const SIGNATURES: [(&[u8], usize, Makes); 6] = [
     (b"7z\xbc\xaf\x27\x1c", 0, is_7z),
     (b"Rar!\x1a\x07", 0, is_rar),
     (b"MSCF\0\0\0\0", 0, is_cab),
     (b"-lh", 2, is_lha),
     (b"\x60\xea", 0, is_arj),
+    (nsis::MAGIC, 4, is_nsis),
 ];
 
 /// The longest signature, with what stands in front of it.
-const SIGNATURE_BYTES_MAX: usize = 8;
+const SIGNATURE_BYTES_MAX: usize = 20;
 
 /// Looks for all signatures at once.
 static SEARCHER: LazyLock<Searcher> = LazyLock::new(|| {
@@ -156,7 +158,14 @@ fn is_arj(head: &[u8]) -> bool {
     header.is_some_and(|header| head.len() >= 8 + length && crc32(0, header) == le32(head, 4 + length))
 }
 
-/// Fuzz body: looks for archives.
+/// Lengths of the header and of all that can be.
+fn is_nsis(head: &[u8]) -> bool {
+    const FIRST: u32 = 28;
+    (1..1 << 26).contains(&le32(head, 20)) && le32(head, 24) > FIRST
+}
+
+/// Fuzz body: looks for archives, and for executables.
 pub fn fuzz_stowaway(data: &[u8]) {
+    fuzz::compare(data, |_| Box::new(Reading::new(Carried::default())));
     fuzz::compare(data, |_| Box::new(Reading::new(Stowaway::new())));
 }

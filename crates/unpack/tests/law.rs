@@ -38,6 +38,8 @@ fn unseen(format: &str) -> Option<Make> {
     match format {
         "mbox" => Some(unpack::mailbox_opener),
         "brotli" => Some(|_| unpack::part_opener("application/x-brotli", &Limits::default())),
+        "stowaway" => Some(|_| unpack::carried_searcher(FileType::Binary)),
+        "packed" => Some(|head| unpack::unpacker(unpack::recognise(head), &Limits::default())),
         _ => None,
     }
 }
@@ -78,6 +80,10 @@ fn it_holds_for_every_seed() {
         "rpm",
         "xar",
         "alz",
+        "nsis",
+        "installshield",
+        "sis",
+        "packed",
         "appledouble",
         "macbinary",
         "mbox",

@@ -44,6 +44,7 @@ const CERTAIN: &[(usize, &[u8], FileType)] = &[
     (0, crate::lzop::MAGIC, Lzop),
     (0, b"xar!", Xar),
     (0, b"ALZ\x01", Alz),
+    (4, crate::nsis::MAGIC, Nsis),
     (0, b"\0\x05\x16\0\0", AppleDouble),
     (0, b"\0\x05\x16\x07\0", AppleDouble),
     (0, crate::lnk::MAGIC, Lnk),
@@ -75,6 +76,9 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
     (is_compress, Compress),
     (is_old_cpio, Cpio),
     (crate::macbinary::is_header, MacBinary),
+    (crate::sis::is_header, Sis),
+    (is_installshield_cab, InstallShieldCab),
+    (crate::installshield::is_plausible, InstallShield),
     (lzma_alone::is_plausible, Lzma),
 ];
 
@@ -184,6 +188,12 @@ fn is_lzip(head: &[u8]) -> bool {
 fn is_compress(head: &[u8]) -> bool {
     let bits = head.get(2).map(|flags| flags & 0x1f);
     head.starts_with(b"\x1f\x9d") && bits.is_some_and(|bits| (9..=16).contains(&bits))
+}
+
+/// The magic, a version, and a place of the content behind the header.
+fn is_installshield_cab(head: &[u8]) -> bool {
+    let version = matches!(head.get(7), Some(1 | 2 | 4));
+    head.starts_with(crate::installshield::MAGIC) && version && le32(head, 20).is_some_and(|place| place >= 40)
 }
 
 /// The binary cpio header in both byte orders, with a name of sane length.

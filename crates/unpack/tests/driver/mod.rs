@@ -62,7 +62,10 @@ impl Node {
         let searcher = unpack::searcher(self.file_type, &limits, passwords);
         let watcher = unpack::image_watcher(self.file_type, &limits);
         let stowaway = unpack::stowaway_searcher(self.file_type);
-        for stage in [first, second, named, mailbox, searcher, watcher, stowaway].into_iter().flatten() {
+        let packed = unpack::unpacker(self.file_type, &limits);
+        let carried = unpack::carried_searcher(self.file_type);
+        for stage in [first, second, named, mailbox, searcher, watcher, stowaway, carried, packed].into_iter().flatten()
+        {
             self.read_by(stage, 0, depth, passwords);
         }
     }
