@@ -34,26 +34,26 @@ pub(crate) struct Carried {
 impl Carried {
     /// Looks at what is held; `last` says that no more will come.
     fn search(&mut self, last: bool, outbox: &mut Outbox) {
-        while !self.held.is_empty() {
+        let held = std::mem::take(&mut self.held);
+        let mut rest = &held[..];
+        while !rest.is_empty() {
             if self.left.is_some() {
-                let held = std::mem::take(&mut self.held);
-                let told = self.tell(&held, outbox);
-                self.held.extend_from_slice(&held[told..]);
+                rest = &rest[self.tell(rest, outbox)..];
                 continue;
             }
-            let start = next(&self.held, last);
-            self.pass(start);
+            rest = self.pass(rest, next(rest, last));
             let is_itself = self.at == 0;
-            match size(&self.held, last) {
-                Found::Later => return,
+            match size(rest, last) {
+                Found::Later => break,
                 Found::Executable(size) if !is_itself => {
                     let raw_offset = Some(self.at);
                     outbox.open(Object { kind: Kind::Member, size: Some(size), raw_offset, ..Object::default() });
                     self.left = Some(size);
                 }
-                _ => self.pass(1.min(self.held.len())),
+                _ => rest = self.pass(rest, 1.min(rest.len())),
             }
         }
+        self.held.extend_from_slice(rest);
         if last && self.left.take().is_some() {
             outbox.close();
         }
@@ -74,9 +74,9 @@ impl Carried {
     }
 
     /// The first bytes are looked at no more.
-    fn pass(&mut self, count: usize) {
+    fn pass<'a>(&mut self, bytes: &'a [u8], count: usize) -> &'a [u8] {
         self.at += count as u64;
-        self.held.drain(..count);
+        &bytes[count..]
     }
 }
 

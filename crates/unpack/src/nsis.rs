@@ -4,8 +4,7 @@
 //! under the names by which it extracts them where it says so. Files and header are packed each for itself, or all
 //! together ("solid"); what is packed together is told as one stream with the type [`SOLID`], and read for what is in it.
 //!
-//! Left out: installers whose header is packed for itself by a method that is recognised by nothing, LZMA behind a branch
-//! filter, deflate as versions before 2.0 wrote it. Source: the files that makensis makes. Bounds: a header of
+//! Left out: methods of altered versions of NSIS. Source: the files that makensis makes. Bounds: a header of
 //! [`HEADER_BYTES_MAX`], a name for each of `directory_entries_max` files, one decoder.
 
 mod bzip2;
@@ -26,7 +25,7 @@ use header::Names;
 pub(crate) const FORMAT: Format = Format {
     name: "NSIS",
     methods: "stored, deflate, LZMA, NSIS's own bzip2; solid or not; names in ANSI and Unicode",
-    not_read: "LZMA behind a branch filter, deflate of versions before 2.0; the script is not run",
+    not_read: "methods of altered versions; the script is not run",
     reads: Reads::Stream,
     memory: "a header of 8 MiB, packed and unpacked, a name for each of `directory_entries_max` files; bzip2: 3.7 MB, LZMA: \
              dictionary up to `codec_bytes_max`, growing with the data",

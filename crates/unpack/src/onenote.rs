@@ -54,23 +54,25 @@ impl OneNote {
 
     /// Looks at what is held, and tells what is found; `last` says that no more will come.
     fn search(&mut self, last: bool, outbox: &mut Outbox) {
-        while !self.held.is_empty() {
+        let held = std::mem::take(&mut self.held);
+        let mut rest = &held[..];
+        while !rest.is_empty() {
             if let Some(left) = self.left {
-                let count = self.held.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-                outbox.content(&self.held[..count]);
-                self.pass(count);
+                let count = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                outbox.content(&rest[..count]);
+                rest = self.pass(rest, count);
                 self.left = Some(left - count as u64);
                 self.close_if_whole(outbox);
                 continue;
             }
             let first = if self.is_packaged { packaging::MARK[0] } else { MARK[0] };
-            self.pass(memchr(first, &self.held).unwrap_or(self.held.len()));
-            match if self.is_packaged { front(&self.held) } else { file_front(&self.held) } {
-                Front::Later if last => self.pass(1.min(self.held.len())),
-                Front::Later => return,
-                Front::Nothing => self.pass(1),
+            rest = self.pass(rest, memchr(first, rest).unwrap_or(rest.len()));
+            match if self.is_packaged { front(rest) } else { file_front(rest) } {
+                Front::Later if last => rest = self.pass(rest, 1.min(rest.len())),
+                Front::Later => break,
+                Front::Nothing => rest = self.pass(rest, 1),
                 Front::Blob { header_bytes, size } => {
-                    self.pass(header_bytes);
+                    rest = self.pass(rest, header_bytes);
                     let raw_offset = Some(self.at);
                     outbox.open(Object { kind: Kind::Member, size: Some(size), raw_offset, ..Object::default() });
                     self.left = Some(size);
@@ -78,6 +80,7 @@ impl OneNote {
                 }
             }
         }
+        self.held.extend_from_slice(rest);
     }
 
     fn close_if_whole(&mut self, outbox: &mut Outbox) {
@@ -88,9 +91,9 @@ impl OneNote {
     }
 
     /// The first bytes are looked at no more.
-    fn pass(&mut self, count: usize) {
+    fn pass<'a>(&mut self, bytes: &'a [u8], count: usize) -> &'a [u8] {
         self.at += count as u64;
-        self.held.drain(..count);
+        &bytes[count..]
     }
 }
 

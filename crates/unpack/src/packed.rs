@@ -29,8 +29,8 @@ use source::Whole;
 /// What is read of executables packed by UPX.
 pub(crate) const UPX: Format = Format {
     name: "UPX",
-    methods: "Windows (32 and 64 bits) and ELF: NRV2B, NRV2D, NRV2E, LZMA; the filters 0x26 and 0x49; headers without their marks",
-    not_read: "other filters, which are left as they are; tables of imports and relocations are not put back; other systems",
+    methods: "Windows (32 and 64 bits) and ELF (32 and 64 bits, both byte orders): NRV2B, NRV2D, NRV2E, LZMA; the filters 0x26 and 0x49; headers without their marks",
+    not_read: "other filters, which are left as they are; tables of imports and relocations, and resources that UPX left unpacked, are not put back; other systems",
     reads: Reads::Spool("kept, up to `spool_bytes_max`"),
     memory: "what it is unpacked to, up to `spool_bytes_max`, twice",
     decoder: "own",
