@@ -20,8 +20,8 @@ enum State {
     StoredLength,
     Stored { left: u16 },
     Counts,
-    CodeLengths(Header),
-    Lengths { header: Header, codes: Codes },
+    CodeLengths(Box<Header>),
+    Lengths(Box<(Header, Codes)>),
     Symbol,
     Distance { length: usize },
     Over,
@@ -69,7 +69,7 @@ impl Deflate64 {
         }
     }
 
-    fn code_lengths(&mut self, mut header: Header, bits: &mut Bits) -> Result<State, Broken> {
+    fn code_lengths(&mut self, mut header: Box<Header>, bits: &mut Bits) -> Result<State, Broken> {
         const ORDER: [usize; 19] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
         header.lengths.push(bits.take(3) as u8);
         if header.lengths.len() < header.code_lengths {
@@ -80,10 +80,11 @@ impl Deflate64 {
             lengths[at] = length;
         }
         header.lengths.clear();
-        Ok(State::Lengths { header, codes: Codes::new(&lengths)? })
+        Ok(State::Lengths(Box::new((*header, Codes::new(&lengths)?))))
     }
 
-    fn read_lengths(&mut self, mut header: Header, codes: Codes, bits: &mut Bits) -> Result<State, Broken> {
+    fn read_lengths(&mut self, mut reading: Box<(Header, Codes)>, bits: &mut Bits) -> Result<State, Broken> {
+        let (header, codes) = &mut *reading;
         let all = header.literals + header.distances;
         let last = header.lengths.last().copied();
         let (length, count) = match codes.decode(bits)? {
@@ -94,7 +95,7 @@ impl Deflate64 {
         };
         header.lengths.extend(std::iter::repeat_n(length, count as usize));
         if header.lengths.len() < all {
-            return Ok(State::Lengths { header, codes });
+            return Ok(State::Lengths(reading));
         }
         if header.lengths.len() > all {
             return Err(Broken);
@@ -166,10 +167,10 @@ impl Tokens for Deflate64 {
             State::Counts => {
                 let (literals, distances) = (257 + bits.take(5) as usize, 1 + bits.take(5) as usize);
                 let code_lengths = 4 + bits.take(4) as usize;
-                State::CodeLengths(Header { literals, distances, code_lengths, lengths: Vec::new() })
+                State::CodeLengths(Box::new(Header { literals, distances, code_lengths, lengths: Vec::new() }))
             }
             State::CodeLengths(header) => self.code_lengths(header, bits)?,
-            State::Lengths { header, codes } => self.read_lengths(header, codes, bits)?,
+            State::Lengths(reading) => self.read_lengths(reading, bits)?,
             State::Symbol => self.symbol(bits, content)?,
             State::Distance { length } => self.distance(length, bits, content)?,
             State::Over => State::Over,

@@ -13,7 +13,7 @@ mod symbols;
 use stream::Class;
 
 use crate::codec::{Decoder, Fault, Progress, Told, le32};
-pub(crate) use dictionary::{Dictionary, Unreachable};
+pub(crate) use dictionary::{Dictionary, SHORT, Unreachable};
 pub(crate) use range::{INIT_BYTES, Registers};
 pub(crate) use symbols::Lzma;
 

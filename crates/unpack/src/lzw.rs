@@ -170,6 +170,7 @@ impl Tokens for Lzw {
             self.last = Some((code, byte));
             return Ok(());
         };
+        let start = content.len();
         match code.cmp(&self.prefix.len()) {
             std::cmp::Ordering::Less => self.expand(code, content),
             std::cmp::Ordering::Equal => {
@@ -178,7 +179,7 @@ impl Tokens for Lzw {
             }
             std::cmp::Ordering::Greater => return Err(Broken),
         }
-        let first = content[0];
+        let first = content[start];
         self.learn(last, first);
         self.last = Some((code, first));
         Ok(())

@@ -101,6 +101,7 @@ impl Tokens for Shrink {
             let command = bits.take(self.bits) as usize;
             return self.command(command);
         }
+        let start = content.len();
         match self.last {
             None if code > CONTROL => return Err(Broken),
             None => self.expand(code, content)?,
@@ -108,10 +109,10 @@ impl Tokens for Shrink {
             Some(last) => {
                 // A code that is being made: the last one, and its first byte again.
                 self.expand(last, content)?;
-                content.push(content[0]);
+                content.push(content[start]);
             }
         }
-        self.first_byte = content[0];
+        self.first_byte = content[start];
         if let Some(last) = self.last {
             self.learn(last);
         }

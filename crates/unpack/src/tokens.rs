@@ -13,7 +13,7 @@ pub(crate) trait Tokens: Send {
     /// The most bits that a token takes: 56 at most.
     const BITS_MAX: u32;
 
-    /// Takes one token's bits and appends its bytes to `content`, which is empty.
+    /// Takes one token's bits and appends its bytes to `content`.
     fn token(&mut self, bits: &mut Bits, content: &mut Vec<u8>) -> Result<(), Broken>;
 
     /// Whether an end of the input is allowed here when so many bits are left.
@@ -40,6 +40,13 @@ pub(crate) struct Bits {
 
 impl Bits {
     fn fill(&mut self, input: &[u8]) -> usize {
+        if let Some(next) = input.first_chunk() {
+            // Bits beyond the count are those of bytes that are offered again.
+            self.value |= u64::from_le_bytes(*next) << self.count;
+            let taken = (63 - self.count) / 8;
+            self.count += 8 * taken;
+            return taken as usize;
+        }
         let mut taken = 0;
         while self.count <= 56 && taken < input.len() {
             self.value |= u64::from(input[taken]) << self.count;
@@ -79,8 +86,10 @@ impl Bits {
 pub(crate) struct Tokenwise<T> {
     tokens: T,
     bits: Bits,
+    /// Content of the last tokens, told up to `told`, and what is to be told behind it.
     content: Vec<u8>,
     told: usize,
+    owing: Told,
     /// Bytes still to come out, if the length is known.
     left: Option<u64>,
     /// Whether the stream is over, broken or not.
@@ -99,6 +108,7 @@ impl<T: Tokens> Tokenwise<T> {
             bits: Bits::default(),
             content: Vec::new(),
             told: 0,
+            owing: Told::Nothing,
             left: length,
             over: false,
             surplus: Vec::new(),
@@ -115,24 +125,49 @@ impl<T: Tokens> Tokenwise<T> {
         wrote
     }
 
-    /// Decodes the next token; what it came to, if there is something to tell.
-    fn next(&mut self) -> Told {
+    /// Decodes tokens until they make `room` bytes, or want more input; how much of it they took. `last` says
+    /// that no more will come.
+    fn decode_tokens(&mut self, input: &[u8], room: usize, last: bool) -> usize {
         self.content.clear();
         self.told = 0;
-        if self.tokens.token(&mut self.bits, &mut self.content).is_err() {
-            self.content.clear();
-            return Told::Fault(self.data);
+        let mut taken = 0;
+        while self.content.len() < room && self.owing == Told::Nothing {
+            if self.left == Some(0) || self.tokens.is_over() {
+                self.owing = self.ends(Told::Over);
+                break;
+            }
+            if self.bits.count < T::BITS_MAX {
+                taken += self.bits.fill(&input[taken..]);
+                if self.bits.count < T::BITS_MAX && !last {
+                    break;
+                }
+                if self.bits.count < T::BITS_MAX && self.left.is_none() && self.tokens.may_end(self.bits.count) {
+                    self.bits = Bits::default();
+                    self.owing = self.ends(Told::Over);
+                    break;
+                }
+            }
+            self.next();
         }
-        if self.bits.overrun {
-            self.content.clear();
-            return Told::Fault(self.truncated);
+        taken
+    }
+
+    /// Decodes the next token.
+    #[inline(always)]
+    fn next(&mut self) {
+        let before = self.content.len();
+        let is_sound = self.tokens.token(&mut self.bits, &mut self.content).is_ok();
+        if !is_sound || self.bits.overrun {
+            self.content.truncate(before);
+            self.owing = self.ends(Told::Fault(if is_sound { self.truncated } else { self.data }));
+            return;
         }
         if let Some(left) = &mut self.left {
-            let count = usize::try_from(*left).map_or(self.content.len(), |left| left.min(self.content.len()));
-            self.content.truncate(count);
+            let made = self.content.len() - before;
+            let count = usize::try_from(*left).map_or(made, |left| left.min(made));
+            self.content.truncate(before + count);
             *left -= count as u64;
         }
-        Told::Nothing
     }
 
     fn ends(&mut self, told: Told) -> Told {
@@ -147,26 +182,21 @@ impl<T: Tokens> Decoder for Tokenwise<T> {
         let (mut taken, mut wrote) = (0, 0);
         let told = loop {
             wrote += self.tell(&mut output[wrote..]);
+            if self.told < self.content.len() {
+                break Told::Nothing;
+            }
+            if self.owing != Told::Nothing {
+                break std::mem::replace(&mut self.owing, Told::Nothing);
+            }
             if wrote == output.len() {
                 break Told::Nothing;
             }
             if self.over {
                 break Told::Over;
             }
-            if self.left == Some(0) || self.tokens.is_over() {
-                break self.ends(Told::Over);
-            }
-            taken += self.bits.fill(&input[taken..]);
-            if self.bits.count < T::BITS_MAX && !input.is_empty() {
+            taken += self.decode_tokens(&input[taken..], output.len() - wrote, input.is_empty());
+            if self.content.is_empty() && self.owing == Told::Nothing {
                 break Told::Nothing;
-            }
-            if self.bits.count < T::BITS_MAX && self.left.is_none() && self.tokens.may_end(self.bits.count) {
-                self.bits = Bits::default();
-                break self.ends(Told::Over);
-            }
-            match self.next() {
-                Told::Nothing => {}
-                told => break self.ends(told),
             }
         };
         Progress { taken, wrote, told }
@@ -203,6 +233,7 @@ impl<const N: usize> Recent<N> {
     }
 
     /// Writes a byte.
+    #[inline(always)]
     pub fn push(&mut self, byte: u8, content: &mut Vec<u8>) {
         self.bytes[self.at] = byte;
         self.at = (self.at + 1) % N;
@@ -212,6 +243,14 @@ impl<const N: usize> Recent<N> {
 
     /// Writes `count` bytes again that begin `distance` back, from 1 to `N`.
     pub fn repeat(&mut self, distance: usize, count: usize, content: &mut Vec<u8>) {
+        let from = (self.at + N - distance % N) % N;
+        if distance >= count && from.max(self.at) + count < N {
+            self.bytes.copy_within(from..from + count, self.at);
+            content.extend_from_slice(&self.bytes[self.at..self.at + count]);
+            self.at += count;
+            self.written += count as u64;
+            return;
+        }
         for _ in 0..count {
             let byte = self.bytes[(self.at + N - distance % N) % N];
             self.push(byte, content);

@@ -27,6 +27,9 @@ pub(crate) enum Unreachable {
 
 const FIRST_BYTES: usize = 32 << 10;
 
+/// Bytes that are copied at once where fewer are meant.
+pub(crate) const SHORT: usize = 16;
+
 impl Dictionary {
     pub const fn new() -> Dictionary {
         Dictionary { bytes: Vec::new(), at: 0, total: 0, size: FIRST_BYTES, capped: false }
@@ -70,6 +73,29 @@ impl Dictionary {
     /// The last `count` bytes, written in one run.
     pub fn last(&self, count: usize) -> &[u8] {
         &self.bytes[self.at - count..self.at]
+    }
+
+    /// Appends up to [`SHORT`] bytes, the first of 16. There is room for 16 in one run, and nobody refers to what is overwritten
+    /// behind them.
+    #[inline(always)]
+    pub fn extend_short(&mut self, bytes: &[u8; SHORT], count: usize) {
+        self.bytes[self.at..self.at + SHORT].copy_from_slice(bytes);
+        self.at += count;
+        self.total += count as u64;
+    }
+
+    /// As [`repeat`](Self::repeat), under the conditions of [`extend_short`](Self::extend_short) for twice as many bytes;
+    /// whether that could be done.
+    #[inline(always)]
+    pub fn repeat_short(&mut self, distance: usize, count: usize) -> bool {
+        let Some(from) = self.at.checked_sub(distance).filter(|_| distance >= SHORT) else { return false };
+        let span = &mut self.bytes[from..self.at + 2 * SHORT];
+        let (first, second) = (distance, distance + SHORT);
+        span.copy_within(..SHORT, first);
+        span.copy_within(SHORT..2 * SHORT, second);
+        self.at += count;
+        self.total += count as u64;
+        true
     }
 
     /// Appends one byte. There is room.

@@ -95,7 +95,12 @@ impl Reader<'_> {
         if count > self.bytes_max.saturating_sub(self.content.len()) {
             return None;
         }
-        self.content.extend_from_slice(literals);
+        match literals {
+            // Most runs are none, or as short as this.
+            [] => {}
+            &[one] => self.content.push(one),
+            literals => self.content.extend_from_slice(literals),
+        }
         self.left = rest;
         Some(())
     }

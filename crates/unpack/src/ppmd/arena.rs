@@ -9,8 +9,8 @@
 //! 0 ─text─▶ … units_start ─blocks─▶ lo … gap … hi ◀─contexts─ size
 //! ```
 //!
-//! Bounds: what has been written, at most the declared size and the cap; beyond the cap allocation fails and
-//! [`Arena::is_over_limit`] says why.
+//! Bounds: what has been written, at most twice the declared size (text and blocks may each have been anywhere) and the cap;
+//! beyond the cap allocation fails and [`Arena::is_over_limit`] says why.
 
 /// Bytes of a unit.
 pub(super) const UNIT: u32 = 12;
@@ -113,6 +113,10 @@ impl Arena {
                 if at + self.memory.bytes.len() >= self.bytes_max {
                     self.over_limit = true;
                     return false;
+                }
+                if at == self.text.capacity() {
+                    let room = (self.size as usize).min(self.bytes_max - self.memory.bytes.len());
+                    self.text.reserve_exact(at.max(4096).min(room - at));
                 }
                 self.text.push(symbol);
             }

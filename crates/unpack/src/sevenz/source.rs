@@ -146,7 +146,7 @@ impl Means<'_> {
             }),
             id::PPMD if properties.len() == 5 => {
                 let memory = le32(properties, 1);
-                let model = ModelH::new(u32::from(properties[0]), memory, self.claim(u64::from(memory)));
+                let model = ModelH::new(u32::from(properties[0]), memory, self.claim(2 * u64::from(memory)));
                 model.map(|model| {
                     let ending = Ending::After(size);
                     Box::new(Ppmd::<_, OfSevenZip>::new(model, ending, DATA.name, CUT.name)) as Box<dyn Decoder>
