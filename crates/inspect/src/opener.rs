@@ -86,6 +86,9 @@ pub(crate) fn openers(
     if let Some(stage) = object.name.as_deref().and_then(|name| unpack::named_opener(name, file_type, limits)) {
         add("named", stage, false, true);
     }
+    if let Some(stage) = unpack::relationships(object.name.as_deref().unwrap_or(""), file_type) {
+        add("relationships", stage, false, false);
+    }
     if let Some(stage) = unpack::image_watcher(file_type, limits) {
         add("image", stage, false, true);
     }

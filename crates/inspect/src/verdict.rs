@@ -44,6 +44,8 @@ pub struct Policy {
     pub on_ambiguous: Action,
     /// Content that needs a key.
     pub on_encrypted: Action,
+    /// Content that has its reader fetch more from elsewhere.
+    pub on_external: Action,
     /// Broken or cut-off content.
     pub on_malformed: Action,
 }
@@ -56,6 +58,7 @@ impl Default for Policy {
             on_limit: Action::Reject,
             on_ambiguous: Action::Reject,
             on_encrypted: Action::Pass,
+            on_external: Action::Pass,
             on_malformed: Action::Pass,
         }
     }
@@ -68,8 +71,16 @@ impl Policy {
     }
 
     /// All that can be asked for.
-    pub const fn actions(&self) -> [Action; 6] {
-        [self.on_infected, self.on_forbidden, self.on_limit, self.on_ambiguous, self.on_encrypted, self.on_malformed]
+    pub const fn actions(&self) -> [Action; 7] {
+        [
+            self.on_infected,
+            self.on_forbidden,
+            self.on_limit,
+            self.on_ambiguous,
+            self.on_encrypted,
+            self.on_external,
+            self.on_malformed,
+        ]
     }
 
     /// The action for one class.
@@ -80,6 +91,7 @@ impl Policy {
             Class::Limit => self.on_limit,
             Class::Ambiguous => self.on_ambiguous,
             Class::Encrypted => self.on_encrypted,
+            Class::External => self.on_external,
             Class::Malformed | Class::Truncated => self.on_malformed,
             // Nothing was left out: it is told, and asks for nothing.
             Class::TwoReadings => Action::Pass,

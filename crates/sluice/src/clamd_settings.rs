@@ -109,6 +109,7 @@ impl ClamdSettings {
             on_limit: self.on_limit.action(),
             on_ambiguous: self.on_ambiguous.action(),
             on_encrypted: self.on_encrypted.action(),
+            on_external: Action::Pass,
             on_malformed: self.on_malformed.action(),
         }
     }

@@ -224,6 +224,9 @@ pub struct Listener {
     /// Content that needs a key.
     #[serde(default, deserialize_with = "action")]
     pub on_encrypted: Action,
+    /// Content that has its reader fetch more from elsewhere.
+    #[serde(default, deserialize_with = "action")]
+    pub on_external: Action,
     /// Broken content.
     #[serde(default, deserialize_with = "action")]
     pub on_malformed: Action,
@@ -396,6 +399,7 @@ impl Listener {
             on_limit: self.on_limit.unwrap_or(usual),
             on_ambiguous: self.on_ambiguous.unwrap_or(usual),
             on_encrypted: self.on_encrypted,
+            on_external: self.on_external,
             on_malformed: self.on_malformed,
         }
     }

@@ -24,6 +24,8 @@ pub enum Class {
     Malformed,
     /// Two readers could disagree about the content, and both readings were inspected.
     TwoReadings,
+    /// Opening the content has its reader fetch more from elsewhere, which is not inspected.
+    External,
     /// The content cannot be read without a key.
     Encrypted,
     /// Two readers could disagree about the content, and only one reading was inspected.
@@ -43,6 +45,7 @@ impl Class {
             Class::Truncated => "truncated",
             Class::Malformed => "malformed",
             Class::TwoReadings => "two-readings",
+            Class::External => "external",
             Class::Encrypted => "encrypted",
             Class::Ambiguous => "ambiguous",
             Class::Limit => "limit",

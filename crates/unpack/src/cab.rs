@@ -1,17 +1,18 @@
 //! Microsoft cabinets: the tables of folders and files, then the data of each folder in the order of the stream.
 //!
-//! A folder is one stream of content that its files share. Read: stored, MSZIP, LZX. Told raw, with a finding: folders
-//! compressed with Quantum, folders that began in another cabinet. A folder that goes on in another cabinet is told as
+//! A folder is one stream of content that its files share. Read: stored, MSZIP, Quantum, LZX. Told raw, with a finding: folders
+//! that began in another cabinet. A folder that goes on in another cabinet is told as
 //! far as it is here. Content of no file is told as a member without name; so are bytes between the tables and the data
 //! and behind them. Reserved areas (signatures) are passed; the search for archives reads them.
 //!
-//! Bounds: a table of at most `directory_entries_max` files with names of 256 bytes, one block of data, and an LZX window
+//! Bounds: a table of at most `directory_entries_max` files with names of 256 bytes, one block of data, and a window
 //! of 2 MiB that grows with the data.
 //!
 //! Source: Microsoft Cabinet Format [MS-CAB].
 
 mod blocks;
 pub(crate) mod lzx;
+mod quantum;
 
 use stream::{Class, Entry, Limits, Object};
 
@@ -25,10 +26,10 @@ use blocks::{Blocks, Method};
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "cab",
-    methods: "stored, MSZIP, LZX with E8 translation",
-    not_read: "Quantum, folders that began in another cabinet",
+    methods: "stored, MSZIP, Quantum, LZX with E8 translation",
+    not_read: "folders that began in another cabinet",
     reads: Reads::Stream,
-    memory: "the table of files, `directory_entries_max`; a block of 64 KiB; an LZX window of 2 MiB, growing with the data",
+    memory: "the table of files, `directory_entries_max`; a block of 64 KiB; a window of 2 MiB, growing with the data",
     decoder: "zlib-rs for MSZIP, own",
     fuzz: "unpack_cab",
     compared_with: "bsdtar and cabextract, over the public archives",

@@ -4,9 +4,7 @@
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
 use crate::{
-    alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, executable, gzip, html, installshield, iso, lha,
-    lnk, lz4, lzip, lzma_alone, lzop, lzw, macbinary, mbox, nsis, ole2, onenote, packed, pdf, rar, rpm, rtf, sevenz,
-    sis, snappy, swf, szdd, tar, tnef, xar, xz, zip, zlib, zstd,
+    activemime, alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, dmg, executable, gzip, html, installshield, iso, lha, lnk, lz4, lzip, lzma_alone, lzop, lzw, macbinary, mbox, nsis, ole2, onenote, packed, pdf, rar, relationships, rpm, rtf, sevenz, sis, snappy, swf, szdd, tar, tnef, xar, xz, zip, zlib, zstd,
 };
 
 /// One format that is opened: a row of `docs/formats.md`.
@@ -49,6 +47,7 @@ pub const STREAMS: &[Format] = &[
     lzip::FORMAT,
     zstd::FORMAT,
     lzw::FORMAT,
+    activemime::FORMAT,
     swf::FORMAT,
     szdd::FORMAT,
     lz4::FORMAT,
@@ -69,6 +68,7 @@ pub const ARCHIVES: &[Format] = &[
     cpio::FORMAT,
     ar::FORMAT,
     iso::FORMAT,
+    dmg::FORMAT,
     rpm::FORMAT,
     xar::FORMAT,
     alz::FORMAT,
@@ -89,6 +89,7 @@ pub const DOCUMENTS: &[Format] = &[
     html::FORMAT,
     onenote::FORMAT,
     cms::FORMAT,
+    relationships::FORMAT,
     lnk::FORMAT,
     chm::FORMAT,
     executable::FORMAT,

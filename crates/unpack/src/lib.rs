@@ -7,6 +7,7 @@
 //! driver does. What it promises is bounded memory (fields of [`Limits`], named in each module) and honest fuel.
 #![forbid(unsafe_code)]
 
+mod activemime;
 mod alz;
 mod appledouble;
 mod ar;
@@ -26,6 +27,7 @@ mod cpio;
 mod crc;
 mod deflate;
 mod deflate64;
+mod dmg;
 mod executable;
 pub mod formats;
 mod fuzz;
@@ -61,6 +63,7 @@ mod rar;
 mod reader;
 mod recognise;
 mod reduce;
+mod relationships;
 mod rpm;
 mod rtf;
 mod sevenz;
@@ -82,6 +85,7 @@ mod zstd;
 
 use stream::{FileType, Limits, Stage};
 
+pub use activemime::fuzz_activemime;
 pub use alz::fuzz_alz;
 pub use appledouble::fuzz_appledouble;
 pub use ar::fuzz_ar;
@@ -89,6 +93,7 @@ pub use arj::fuzz_arj;
 pub use cab::fuzz_cab;
 pub use chm::fuzz_chm;
 pub use cpio::fuzz_cpio;
+pub use dmg::fuzz_dmg;
 pub use executable::fuzz_executable;
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
 pub use fuzz::{
@@ -106,6 +111,7 @@ pub use packed::fuzz_packed;
 pub use password::Passwords;
 pub use rar::fuzz_rar;
 pub use recognise::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};
+pub use relationships::fuzz_relationships;
 pub use rpm::fuzz_rpm;
 pub use sevenz::fuzz_7z;
 pub use sis::fuzz_sis;
@@ -140,6 +146,7 @@ pub fn keyed_opener(file_type: FileType, limits: &Limits, passwords: &Passwords)
         FileType::Snappy => Box::new(Compressed::new(snappy::Snappy::new())),
         FileType::Lzop => Box::new(Compressed::new(lzop::Lzop::new(limits))),
         FileType::Szdd => Box::new(Compressed::new(szdd::Szdd::new())),
+        FileType::ActiveMime => Box::new(Compressed::new(activemime::ActiveMime::new())),
         FileType::FlashPacked => Box::new(Compressed::new(swf::Swf::new(limits))),
         FileType::Tar => Box::new(tar::Tar::new(limits)),
         FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits, passwords))),
@@ -190,12 +197,24 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
 /// the objects of a document, in the header of a compressed stream, in its compressed bytes, in a cabinet's reserved areas.
 pub fn searcher(file_type: FileType, limits: &Limits, passwords: &Passwords) -> Option<Box<dyn Stage>> {
     use FileType::{
-        Alz, Arj, Bzip2, Cab, Chm, Cms, Compress, FlashPacked, Gzip, Html, Lha, Lnk, Lz4, Lzip, Lzma, Lzop, Ole2,
-        OneNote, Pdf, Pe, Rar, Rtf, SevenZip, Snappy, Szdd, Text, Tnef, Xar, Xml, Xz, Zlib, Zstd,
+        ActiveMime, Alz, Arj, Bzip2, Cab, Chm, Cms, Compress, FlashPacked, Gzip, Html, Lha, Lnk, Lz4, Lzip, Lzma, Lzop,
+        Ole2, OneNote, Pdf, Pe, Rar, Rtf, SevenZip, Snappy, Szdd, Text, Tnef, Xar, Xml, Xz, Zlib, Zstd,
     };
     let is_stream = matches!(
         file_type,
-        Gzip | Zlib | FlashPacked | Bzip2 | Xz | Lzma | Lzip | Zstd | Szdd | Compress | Lz4 | Snappy | Lzop
+        Gzip | Zlib
+            | ActiveMime
+            | FlashPacked
+            | Bzip2
+            | Xz
+            | Lzma
+            | Lzip
+            | Zstd
+            | Szdd
+            | Compress
+            | Lz4
+            | Snappy
+            | Lzop
     );
     let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text | Lnk | Chm);
     let is_searched =
@@ -209,9 +228,12 @@ pub fn image_watcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Sta
     is_watched.then(|| Box::new(Reading::new(iso::Iso::new(limits))) as Box<dyn Stage>)
 }
 
-/// The stage for what only its name tells: brotli has no magic.
+/// The stage for what only its name tells: brotli has no magic, and disk images of macOS have theirs at the end.
 pub fn named_opener(name: &str, file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
     const EXTENSION: &str = ".br";
+    if dmg::may_be(name, file_type) {
+        return Some(Box::new(Reading::new(dmg::Dmg::new(limits))));
+    }
     let end = name.len().checked_sub(EXTENSION.len()).and_then(|at| name.get(at..));
     let is_brotli = file_type == FileType::Binary && end.is_some_and(|end| end.eq_ignore_ascii_case(EXTENSION));
     is_brotli.then(|| Box::new(Compressed::new(brotli::Brotli::new(limits))) as Box<dyn Stage>)
@@ -220,6 +242,17 @@ pub fn named_opener(name: &str, file_type: FileType, limits: &Limits) -> Option<
 /// The stage that reads the mails behind the first one, where a mail with this head begins a mailbox.
 pub fn mailbox_opener(head: &[u8]) -> Option<Box<dyn Stage>> {
     head.starts_with(mbox::MARK).then(|| Box::new(Reading::new(mbox::Mbox::new())) as Box<dyn Stage>)
+}
+
+/// The stage that reads what a part of a document says of the document, where this may be one: XML, and whatever text a part
+/// is that has the name of relationships.
+pub fn relationships(name: &str, file_type: FileType) -> Option<Box<dyn Stage>> {
+    use FileType::{Binary, Html, Text, Xml};
+    const EXTENSION: &str = ".rels";
+    let end = name.len().checked_sub(EXTENSION.len()).and_then(|at| name.get(at..));
+    let is_named = end.is_some_and(|end| end.eq_ignore_ascii_case(EXTENSION));
+    (file_type == Xml || is_named && matches!(file_type, Html | Text | Binary))
+        .then(|| Box::new(Reading::new(relationships::Relationships::new())) as Box<dyn Stage>)
 }
 
 /// The stage that searches for other archives than zip where they are carried: in executables, and behind pictures.

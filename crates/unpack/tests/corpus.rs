@@ -46,6 +46,9 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_mbox", unpack::fuzz_mbox),
     ("unpack_lnk", unpack::fuzz_lnk),
     ("unpack_chm", unpack::fuzz_chm),
+    ("unpack_activemime", unpack::fuzz_activemime),
+    ("unpack_dmg", unpack::fuzz_dmg),
+    ("unpack_relationships", unpack::fuzz_relationships),
 ];
 
 fn seeds(folder: &str) -> Vec<Vec<u8>> {

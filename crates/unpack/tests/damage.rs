@@ -7,12 +7,14 @@ type Fuzz = fn(&[u8]);
 
 const FORMATS: &[(&str, Fuzz)] = &[
     ("7z", unpack::fuzz_7z),
+    ("activemime", unpack::fuzz_activemime),
     ("ar", unpack::fuzz_ar),
     ("arj", unpack::fuzz_arj),
     ("bzip2", unpack::fuzz_bzip2),
     ("cab", unpack::fuzz_cab),
     ("compress", unpack::fuzz_compress),
     ("cpio", unpack::fuzz_cpio),
+    ("dmg", unpack::fuzz_dmg),
     ("executable", unpack::fuzz_executable),
     ("gzip", unpack::fuzz_gzip),
     ("lha", unpack::fuzz_lha),
@@ -23,6 +25,7 @@ const FORMATS: &[(&str, Fuzz)] = &[
     ("sis", unpack::fuzz_sis),
     ("packed", unpack::fuzz_packed),
     ("rar", unpack::fuzz_rar),
+    ("relationships", unpack::fuzz_relationships),
     ("stowaway", unpack::fuzz_stowaway),
     ("swf", unpack::fuzz_swf),
     ("szdd", unpack::fuzz_szdd),

@@ -37,6 +37,8 @@ type Make = fn(&[u8]) -> Option<Box<dyn Stage>>;
 fn unseen(format: &str) -> Option<Make> {
     match format {
         "mbox" => Some(unpack::mailbox_opener),
+        "relationships" => Some(|_| unpack::relationships("a.rels", FileType::Binary)),
+        "dmg" => Some(|_| unpack::named_opener("a.dmg", FileType::Binary, &Limits::default())),
         "brotli" => Some(|_| unpack::part_opener("application/x-brotli", &Limits::default())),
         "stowaway" => Some(|_| unpack::carried_searcher(FileType::Binary)),
         "packed" => Some(|head| unpack::unpacker(unpack::recognise(head), &Limits::default())),
@@ -89,6 +91,9 @@ fn it_holds_for_every_seed() {
         "mbox",
         "lnk",
         "chm",
+        "activemime",
+        "dmg",
+        "relationships",
     ] {
         let folder = corpus.join(format!("unpack_{format}"));
         for file in std::fs::read_dir(folder).expect("the corpus is there") {

@@ -69,6 +69,9 @@ pub struct MailRule {
     pub on_encrypted: Option<Action>,
     /// In place of the listener's.
     #[serde(default, deserialize_with = "some_action")]
+    pub on_external: Option<Action>,
+    /// In place of the listener's.
+    #[serde(default, deserialize_with = "some_action")]
     pub on_malformed: Option<Action>,
     /// In place of the listener's, where that is larger.
     pub message_bytes_max: Option<u64>,
@@ -119,6 +122,7 @@ impl Listener {
             *own = ruled.or(*own);
         }
         listener.on_encrypted = rule.on_encrypted.unwrap_or(self.on_encrypted);
+        listener.on_external = rule.on_external.unwrap_or(self.on_external);
         listener.on_malformed = rule.on_malformed.unwrap_or(self.on_malformed);
         listener.message_bytes_max = match (rule.message_bytes_max.unwrap_or(0), self.message_bytes_max) {
             (0, own) => own,

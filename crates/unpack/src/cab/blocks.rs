@@ -8,6 +8,7 @@ use stream::Class;
 use zlib_rs::{Inflate, InflateFlush};
 
 use super::lzx::Lzx;
+use super::quantum::Quantum;
 use super::{SIZE, SPLIT};
 use crate::codec::{Fault, Progress, Told, le16, le32};
 
@@ -27,6 +28,8 @@ pub(super) enum Method {
     Stored,
     MsZip,
     /// With a window of `1 << bits`.
+    Quantum(u32),
+    /// As Quantum.
     Lzx(u32),
 }
 
@@ -37,6 +40,7 @@ impl Method {
         match number & 0xf {
             0 => Some(Method::Stored),
             1 => Some(Method::MsZip),
+            2 if (10..=21).contains(&bits) => Some(Method::Quantum(bits)),
             3 if (15..=21).contains(&bits) => Some(Method::Lzx(bits)),
             _ => None,
         }
@@ -62,6 +66,7 @@ pub(super) struct Blocks {
     /// What MSZIP has told before.
     history: Vec<u8>,
     lzx: Option<Box<Lzx>>,
+    quantum: Option<Box<Quantum>>,
 }
 
 impl Blocks {
@@ -79,6 +84,7 @@ impl Blocks {
             inflate: None,
             history: Vec::new(),
             lzx: None,
+            quantum: None,
         }
     }
 
@@ -90,8 +96,10 @@ impl Blocks {
         self.content.clear();
         self.told = 0;
         self.history.clear();
-        if let Method::Lzx(bits) = method {
-            self.lzx.get_or_insert_with(|| Box::new(Lzx::new())).restart(bits);
+        match method {
+            Method::Lzx(bits) => self.lzx.get_or_insert_with(|| Box::new(Lzx::new())).restart(bits),
+            Method::Quantum(bits) => self.quantum = Some(Box::new(Quantum::new(bits))),
+            Method::Stored | Method::MsZip => {}
         }
     }
 
@@ -181,7 +189,11 @@ impl Blocks {
                 Ok(())
             }
             Method::MsZip => self.inflate(data),
-            Method::Lzx(bits) if 1 << bits > self.codec_bytes_max => Err(WINDOW),
+            Method::Lzx(bits) | Method::Quantum(bits) if 1 << bits > self.codec_bytes_max => Err(WINDOW),
+            Method::Quantum(_) => {
+                let quantum = self.quantum.as_mut().ok_or(DATA)?;
+                quantum.frame(data, size, &mut self.content).ok_or(DATA)
+            }
             Method::Lzx(_) => {
                 let lzx = self.lzx.as_mut().ok_or(DATA)?;
                 lzx.frame(data, size, &mut self.content).ok_or(DATA)
@@ -253,7 +265,8 @@ mod tests {
     #[test]
     fn methods_are_known_by_their_number() {
         assert_eq!(Method::of(0x1503), Some(Method::Lzx(21)));
-        for number in [0x1603, 0x0e03, 2, 4] {
+        assert_eq!(Method::of(0x0a72), Some(Method::Quantum(10)));
+        for number in [0x1603, 0x0e03, 0x1672, 0x0972, 4] {
             assert_eq!(Method::of(number), None);
         }
     }

@@ -42,6 +42,7 @@ const CERTAIN: &[(usize, &[u8], FileType)] = &[
     (0, b"\xed\xab\xee\xdb", Rpm),
     (0, crate::snappy::MAGIC, Snappy),
     (0, crate::lzop::MAGIC, Lzop),
+    (0, crate::activemime::MAGIC, ActiveMime),
     (0, b"xar!", Xar),
     (0, b"ALZ\x01", Alz),
     (4, crate::nsis::MAGIC, Nsis),

@@ -58,14 +58,15 @@ impl Node {
         let first = declared.or_else(|| unpack::keyed_opener(self.file_type, &limits, passwords));
         let named = self.object.name.as_deref();
         let named = named.and_then(|name| unpack::named_opener(name, self.file_type, &limits));
+        let relationships = unpack::relationships(self.object.name.as_deref().unwrap_or(""), self.file_type);
         let mailbox = unpack::mailbox_opener(head);
         let searcher = unpack::searcher(self.file_type, &limits, passwords);
         let watcher = unpack::image_watcher(self.file_type, &limits);
         let stowaway = unpack::stowaway_searcher(self.file_type);
         let packed = unpack::unpacker(self.file_type, &limits);
         let carried = unpack::carried_searcher(self.file_type);
-        for stage in [first, second, named, mailbox, searcher, watcher, stowaway, carried, packed].into_iter().flatten()
-        {
+        for stage in [first, second, named, relationships, mailbox, searcher, watcher, stowaway, carried, packed] {
+            let Some(stage) = stage else { continue };
             self.read_by(stage, 0, depth, passwords);
         }
     }

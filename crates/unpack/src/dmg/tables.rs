@@ -1,0 +1,87 @@
+//! The tables of chunks: data in Base64 under the key `blkx` of a property list, numbers with the greatest byte first.
+//!
+//! ```text
+//! table := "mish" …, first sector at 8, place of the data at 24, number of chunks at 200, chunks
+//! chunk := packing u32, comment u32, sector u64, sectors u64, place u64, length u64
+//! ```
+
+use super::{be32, be64};
+
+/// A chunk that holds something.
+pub(super) struct Chunk {
+    pub sector: u64,
+    pub packing: Packing,
+    pub at: u64,
+    pub length: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    Stored,
+    Zlib,
+    Bzip2,
+    Lzma,
+    Unknown,
+}
+
+const HEADER_BYTES: usize = 204;
+const CHUNK_BYTES: usize = 40;
+
+/// The chunks of all tables, `max` at most; places are those in the stream, where data begin at `data_at`.
+pub(super) fn read(xml: &[u8], data_at: u64, max: usize) -> Vec<Chunk> {
+    let xml = String::from_utf8_lossy(xml);
+    let tables = xml.split_once("<key>blkx</key>").and_then(|(_, rest)| rest.split_once("</array>"));
+    let mut chunks = Vec::new();
+    for part in tables.map_or("", |(tables, _)| tables).split("<data>").skip(1) {
+        let table = unbase64(part.split('<').next().unwrap_or(""));
+        if !table.starts_with(b"mish") || table.len() < HEADER_BYTES {
+            continue;
+        }
+        let (sector, from) = (be64(&table, 8), data_at.saturating_add(be64(&table, 24)));
+        let count = be32(&table, 200) as usize;
+        let rows = table[HEADER_BYTES..].chunks_exact(CHUNK_BYTES).take(count);
+        let chunks_of = rows.filter_map(|row| chunk(row, sector, from));
+        chunks.extend(chunks_of.take(max - chunks.len()));
+    }
+    chunks
+}
+
+fn chunk(row: &[u8], sector: u64, from: u64) -> Option<Chunk> {
+    let packing = match be32(row, 0) {
+        // Zeros, free space, a comment, the end.
+        0 | 2 | 0x7fff_fffe | 0xffff_ffff => return None,
+        1 => Packing::Stored,
+        0x8000_0005 => Packing::Zlib,
+        0x8000_0006 => Packing::Bzip2,
+        0x8000_0008 => Packing::Lzma,
+        _ => Packing::Unknown,
+    };
+    let at = from.saturating_add(be64(row, 24));
+    Some(Chunk { sector: sector.saturating_add(be64(row, 8)), packing, at, length: be64(row, 32) })
+}
+
+fn unbase64(text: &str) -> Vec<u8> {
+    let (mut bytes, mut bits, mut count) = (Vec::with_capacity(text.len() / 4 * 3), 0u32, 0);
+    for digit in text.bytes().filter_map(value) {
+        (bits, count) = (bits << 6 | digit, count + 6);
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    bytes
+}
+
+fn value(digit: u8) -> Option<u32> {
+    Some(
+        match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        }
+        .into(),
+    )
+}
