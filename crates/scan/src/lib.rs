@@ -60,8 +60,8 @@ mod signature;
 mod style;
 mod table;
 mod target;
-mod waiting;
 mod version;
+mod waiting;
 mod yara;
 
 pub use builder::{Builder, Error, Loaded, Unwanted};
