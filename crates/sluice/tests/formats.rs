@@ -51,7 +51,9 @@ fn unbase64(text: &str) -> Vec<u8> {
 #[test]
 fn a_mail_with_a_file_of_each_format_is_refused() {
     let sink = Sink::start(Behaviour::default());
-    let gateway = Gateway::start(&sink.forward(), "");
+    // Some of the files are encrypted with it.
+    let passwords = "[archives]\npasswords = [\"infected\"]\n";
+    let gateway = Gateway::start_with(passwords, "smtp", &sink.forward(), "");
     let samples = samples();
     for Sample { format, file, bytes } in &samples {
         let mail = mail_with("base64", file, &base64(bytes));
@@ -59,7 +61,7 @@ fn a_mail_with_a_file_of_each_format_is_refused() {
         assert!(reply.starts_with("554 5.7.1 Message refused: Eicar-Test-Signature"), "{format}: {reply}");
     }
     assert!(sink.mails().is_empty(), "something was delivered");
-    assert!(samples.len() >= 27, "only {} formats", samples.len());
+    assert!(samples.len() >= 46, "only {} formats", samples.len());
 }
 
 #[test]
@@ -98,4 +100,29 @@ fn each_is_a_format_that_is_claimed_and_has_to_be_opened() {
         let is_open = front.windows(eicar.len()).any(|window| window == eicar);
         assert_eq!(is_open, STANDS_IN_THE_OPEN.contains(&format), "{format}");
     }
+}
+
+/// The local record of a zip member that is stored.
+fn member(name: &str, content: &[u8]) -> Vec<u8> {
+    let sizes = [(content.len() as u32).to_le_bytes(); 2].concat();
+    let mut check = flate2::Crc::new();
+    check.update(content);
+    let name_bytes = (name.len() as u16).to_le_bytes();
+    let head = b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0";
+    [&head[..], &check.sum().to_le_bytes(), &sizes, &name_bytes, b"\0\0", name.as_bytes(), content].concat()
+}
+
+#[test]
+fn a_document_with_a_template_elsewhere_is_refused_where_that_is_asked_for() {
+    let relationship = b"<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\">\
+        <Relationship Id=\"rId1\" Type=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships/attachedTemplate\" \
+        Target=\"http://elsewhere.test/a.dotm\" TargetMode=\"External\"/></Relationships>";
+    let document = member("word/_rels/settings.xml.rels", relationship);
+    let mail = mail_with("base64", "letter.docx", &base64(&document));
+    let sink = Sink::start(Behaviour::default());
+    let reply = Gateway::start(&sink.forward(), "on_external = \"reject\"").connect().deliver(&mail);
+    assert!(reply.starts_with("554 5.7.1 Message refused: Heuristics.External.Ooxml.Template"), "{reply}");
+    assert!(sink.mails().is_empty());
+    let reply = Gateway::start(&sink.forward(), "").connect().deliver(&mail);
+    assert!(reply.starts_with("250"), "{reply}");
 }
