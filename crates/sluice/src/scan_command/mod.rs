@@ -101,7 +101,7 @@ fn policy(look: &ScanLook) -> Policy {
         on_limit: when(look.strict || look.alert_exceeds_max),
         on_ambiguous: when(look.strict),
         on_encrypted: when(look.strict || look.alert_encrypted),
-        on_external: when(look.strict),
+        on_external: Action::Pass,
         on_malformed: Action::Pass,
     }
 }
