@@ -40,3 +40,24 @@ fn an_archive_that_is_called_a_picture_is_scanned_as_one_and_opened_all_the_same
     assert_eq!(named(&[("a.ldb", ldb)]), [""; 0]);
     assert_eq!(named(&[("a.ldb", ldb), ftm]), ["Picture", "Member"]);
 }
+
+#[test]
+fn rules_are_told_how_an_object_is_called() {
+    let rules = "rule Named { condition: filename == \"a.exe\" and filepath contains \"b.zip\" and extension == \".exe\" }\n\
+        rule Typed { strings: $a = \"MZ\" condition: $a and filetype == \"ZIP\" }\n\
+        rule Other { strings: $a = \"needle\" condition: $a and not filename contains \"a\" }";
+    let engine = engine(&[("a.yar", rules), ("a.ndb", "Text:7:*:6e6f7468696e67\n")]);
+    let mut archive = ARCHIVE.to_vec();
+    // The member is called `a.exe`.
+    archive[26] = 5;
+    archive.splice(31..31, *b".exe");
+    archive.extend(b"MZ");
+    let head =
+        "From: a@example.org\r\nContent-Type: application/zip; name=b.zip\r\nContent-Transfer-Encoding: binary\r\n\r\n";
+    let seen = inspect(&engine, Policy::default(), &[head.as_bytes(), &archive].concat());
+    let names: Vec<&str> = seen.names().into_iter().filter(|name| name.starts_with("YARA")).collect();
+    assert!(names.contains(&"YARA.Named") && names.contains(&"YARA.Typed"), "{names:?}");
+    // The mail and the archive have the word in them, too, and other names.
+    let of_member = seen.verdict.findings.iter().filter(|spotted| &*spotted.finding.name == "YARA.Other");
+    assert!(of_member.clone().count() > 0 && of_member.clone().all(|spotted| spotted.path.len() < 2), "{names:?}");
+}

@@ -77,6 +77,14 @@ impl View {
         }
     }
 
+    /// What it is a view of.
+    pub(crate) const fn file_type(self) -> FileType {
+        match self {
+            View::Text => FileType::Text,
+            _ => FileType::Html,
+        }
+    }
+
     /// The target types whose signatures are looked for in it, besides 0.
     const fn own_targets(self) -> [Option<u8>; 2] {
         match self {

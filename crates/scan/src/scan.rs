@@ -83,7 +83,8 @@ impl Scan {
     /// Begins the scan of a view of an object, which is a stream of its own: its offsets and its size count.
     pub fn of_view(database: Arc<Database>, view: View) -> Scan {
         // ClamAV has no digest of the view of text.
-        Scan::of_targets(database, view.targets(), view != View::Text)
+        let called = yara::Called::default().of_type(view.file_type().name());
+        Scan { called, ..Scan::of_targets(database, view.targets(), view != View::Text) }
     }
 
     fn of_targets(database: Arc<Database>, targets: Targets, hashed: bool) -> Scan {

@@ -64,10 +64,8 @@ impl Inspection {
         node.roll = Roll::new(database.clone(), file_type).filter(|_| way == Way::Open).map(Box::new);
         let census = database.census();
         if census.signatures() > 0 && way != Way::Bypass {
-            let mut names: Vec<&str> = node.path.iter().map(|name| &**name).collect();
-            let name = if node.object.name.is_some() { names.pop() } else { None };
             let scan = Scan::new(self.engine.database.clone(), file_type, None);
-            let scan = scan.within(self.containers(node)).named(&names, name.unwrap_or_default());
+            let scan = called(scan, node).within(self.containers(node));
             node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
         }
         if (file_type == FileType::Html || node.object.media_type.as_deref() == Some("text/html"))
@@ -94,7 +92,8 @@ impl Inspection {
     /// Has a node read in a normalised view, too. What is found there is found in the object, which lies in the same
     /// containers.
     fn add_view(&mut self, node: &mut Node, slot: usize, normaliser: Normaliser) {
-        let scan = Scan::of_view(self.engine.database.clone(), normaliser.view()).within(self.containers(node));
+        let scan = Scan::of_view(self.engine.database.clone(), normaliser.view());
+        let scan = called(scan, node).within(self.containers(node));
         let seed = Seed {
             id: node.id,
             object: node.object.clone(),
@@ -256,6 +255,13 @@ impl Inspection {
         let verdict = std::mem::take(&mut self.ledger).verdict(&self.context);
         self.out.push_back(Out::Verdict(verdict));
     }
+}
+
+/// A scan that knows how its object is called, and what that lies in.
+fn called(scan: Scan, node: &Node) -> Scan {
+    let mut names: Vec<&str> = node.path.iter().map(|name| &**name).collect();
+    let name = if node.object.name.is_some() { names.pop() } else { None };
+    scan.named(&names, name.unwrap_or_default())
 }
 
 /// Which of the types of an object its views are made by: what is text by content has views whatever else it is.
