@@ -18,8 +18,9 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use self::authority::Authority;
 use super::Control;
-use super::identity::{self, Identity};
-use super::site::Site;
+use super::identity::{self, Identities, Identity};
+use super::metrics::Metrics;
+use crate::config::Tls;
 
 /// How often a certificate is looked at, and the authority asked when it wants to see it renewed.
 const LOOK_EVERY: u64 = 6 * 3_600;
@@ -40,10 +41,14 @@ pub async fn keep(mut control: watch::Receiver<Control>) {
         if stopping {
             return;
         }
+        // Of the site no more than this: its signatures are not to outlive it here.
+        let identities = site.identities.clone();
+        let caretaker = look_after(identities.clone(), site.config.tls.clone(), site.metrics.clone());
+        drop(site);
         let changed =
-            control.wait_for(|control| control.stopping || !Arc::ptr_eq(&control.site.identities, &site.identities));
+            control.wait_for(|control| control.stopping || !Arc::ptr_eq(&control.site.identities, &identities));
         tokio::select! {
-            () = look_after(&site) => return,
+            () = caretaker => return,
             changed = changed => if changed.is_err() { return },
         }
     }
@@ -56,15 +61,15 @@ struct Appointment {
     failures: usize,
 }
 
-async fn look_after(site: &Site) {
-    let wanted = site.identities.all().iter().filter(|identity| !identity.names.is_empty());
+async fn look_after(identities: Arc<Identities>, settings: Tls, metrics: Arc<Metrics>) {
+    let wanted = identities.all().iter().filter(|identity| !identity.names.is_empty());
     let now = Instant::now();
     let mut appointments: Vec<_> =
         wanted.map(|identity| Appointment { identity: identity.clone(), at: now, failures: 0 }).collect();
     if appointments.is_empty() {
         return std::future::pending().await;
     }
-    let authority = match Authority::new(&site.config.tls) {
+    let authority = match Authority::new(&settings) {
         Ok(authority) => authority,
         Err(error) => {
             tracing::error!(%error, "no certificates by ACME");
@@ -81,7 +86,7 @@ async fn look_after(site: &Site) {
                 seconds
             }
             Err(error) => {
-                site.metrics.certificate_failures_total.add(1);
+                metrics.certificate_failures_total.add(1);
                 let seconds = longer(WAITS[next.failures.min(WAITS.len() - 1)]);
                 let shown = if next.identity.certificate().is_some() { "the old one" } else { "a placeholder" };
                 tracing::error!(name, %error, shown, retry_seconds = seconds, "no certificate by ACME");
