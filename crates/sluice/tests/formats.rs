@@ -15,6 +15,9 @@ use harness::{Behaviour, Gateway, Sink, base64, mail_with};
 /// Formats in whose first kilobyte the test virus stands as it is.
 const STANDS_IN_THE_OPEN: [&str; 1] = ["S/MIME (CMS)"];
 
+/// Opens the samples that are encrypted.
+const PASSWORDS: &str = "[archives]\npasswords = [\"infected\"]\n";
+
 struct Sample {
     format: &'static str,
     file: &'static str,
@@ -52,8 +55,7 @@ fn unbase64(text: &str) -> Vec<u8> {
 fn a_mail_with_a_file_of_each_format_is_refused() {
     let sink = Sink::start(Behaviour::default());
     // Some of the files are encrypted with it.
-    let passwords = "[archives]\npasswords = [\"infected\"]\n";
-    let gateway = Gateway::start_with(passwords, "smtp", &sink.forward(), "");
+    let gateway = Gateway::start_with(PASSWORDS, "smtp", &sink.forward(), "");
     let samples = samples();
     for Sample { format, file, bytes } in &samples {
         let mail = mail_with("base64", file, &base64(bytes));
@@ -72,7 +74,7 @@ fn the_same_mails_are_refused_by_pop3_and_imap() {
     let mails: Vec<&[u8]> = mails.iter().map(Vec::as_slice).collect();
     let (pop3, imap) = (Pop3::with(&mails).start(), Imap::with(&mails).start());
     let refusing = |protocol: &str, port: u16| {
-        Gateway::start_with("", protocol, &format!("{protocol}://localhost:{port}"), "on_infected = \"reject\"")
+        Gateway::start_with(PASSWORDS, protocol, &format!("{protocol}://localhost:{port}"), "on_infected = \"reject\"")
     };
     let (by_pop3, by_imap) = (refusing("pop3", pop3.port()), refusing("imap", imap.port()));
     let (mut pop3, mut imap) = (by_pop3.connect(), by_imap.connect());

@@ -268,7 +268,7 @@ fn mbsync_fetchmail_mutt_and_offlineimap_get_their_mail() {
         &folder.path().join("rc"),
         &format!(
             "set imap_user=tim imap_pass=secret ssl_starttls=no ssl_force_tls=no copy=no confirmappend=no confirmcreate=no\n\
-             set folder={at} header_cache= mbox_type=mbox\n\
+             set folder={at} header_cache=\"\" mbox_type=mbox\n\
              push \"<tag-pattern>~A<enter><tag-prefix><copy-message><kill-line>{at}/mutt<enter><exit><exit>\"\n"
         ),
     );

@@ -154,8 +154,11 @@ fn a_hop_that_offers_starttls_gets_it() {
     let (sink, _) = secure_sink(false, "");
     let gateway = Gateway::start(&sink.forward(), "");
     assert_eq!(gateway.connect().deliver(MAIL), "250 2.0.0 Taken");
+    // The hop is asked what it offers at the same time, on a connection of its own.
     let commands = sink.commands();
-    assert!(commands.starts_with(&["EHLO mx.test".into(), "STARTTLS".into(), "EHLO mx.test".into()]), "{commands:?}");
+    let before_mail: Vec<_> = commands.iter().take_while(|command| !command.starts_with("MAIL")).collect();
+    assert!(before_mail.iter().any(|command| *command == "STARTTLS"), "{commands:?}");
+    assert_eq!(before_mail.last().map(|command| command.as_str()), Some("EHLO mx.test"), "{commands:?}");
 }
 
 #[test]
