@@ -54,7 +54,6 @@ fn unbase64(text: &str) -> Vec<u8> {
 #[test]
 fn a_mail_with_a_file_of_each_format_is_refused() {
     let sink = Sink::start(Behaviour::default());
-    // Some of the files are encrypted with it.
     let gateway = Gateway::start_with(PASSWORDS, "smtp", &sink.forward(), "");
     let samples = samples();
     for Sample { format, file, bytes } in &samples {
