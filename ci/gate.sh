@@ -29,6 +29,9 @@ fi
 step docs
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q
 
+step "fuzz targets"
+cargo check --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -q
+
 step "no_std cores"
 ci/no_std.sh
 

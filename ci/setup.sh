@@ -8,6 +8,7 @@ need() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing+=("
 need cc gcc
 need swaks swaks
 if [ "${1:-}" != run ]; then
+    need c++ g++
     need smtp-source postfix
     need openssl openssl
     [ -x /usr/lib/dovecot/pop3-login ] || missing+=(dovecot-pop3d)

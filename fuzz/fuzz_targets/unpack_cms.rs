@@ -1,3 +1,3 @@
 //! Fuzz target: `unpack::fuzz_cms`.
 #![no_main]
-libfuzzer_sys::fuzz_cmsget!(|data: &[u8]| unpack::fuzz_cms(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_cms(data));
