@@ -6,6 +6,7 @@
 //! ```
 
 use super::{be32, be64};
+use crate::codec::base64;
 
 /// A chunk that holds something.
 pub(super) struct Chunk {
@@ -33,7 +34,7 @@ pub(super) fn read(xml: &[u8], data_at: u64, max: usize) -> Vec<Chunk> {
     let tables = xml.split_once("<key>blkx</key>").and_then(|(_, rest)| rest.split_once("</array>"));
     let mut chunks = Vec::new();
     for part in tables.map_or("", |(tables, _)| tables).split("<data>").skip(1) {
-        let table = unbase64(part.split('<').next().unwrap_or(""));
+        let table = base64(part.split('<').next().unwrap_or(""));
         if !table.starts_with(b"mish") || table.len() < HEADER_BYTES {
             continue;
         }
@@ -58,30 +59,4 @@ fn chunk(row: &[u8], sector: u64, from: u64) -> Option<Chunk> {
     };
     let at = from.saturating_add(be64(row, 24));
     Some(Chunk { sector: sector.saturating_add(be64(row, 8)), packing, at, length: be64(row, 32) })
-}
-
-fn unbase64(text: &str) -> Vec<u8> {
-    let (mut bytes, mut bits, mut count) = (Vec::with_capacity(text.len() / 4 * 3), 0u32, 0);
-    for digit in text.bytes().filter_map(value) {
-        (bits, count) = (bits << 6 | digit, count + 6);
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    bytes
-}
-
-fn value(digit: u8) -> Option<u32> {
-    Some(
-        match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        }
-        .into(),
-    )
 }

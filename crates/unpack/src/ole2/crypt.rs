@@ -11,7 +11,7 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
 use crate::block_cipher::{Aes, BLOCK, Cbc};
-use crate::codec::{le16, le32};
+use crate::codec::{base64, le16, le32};
 use crate::keys::Derivation;
 use crate::password::utf16;
 use crate::pdf::cipher::Rc4;
@@ -343,28 +343,6 @@ fn attribute<'a>(element: &'a str, name: &str) -> Option<&'a str> {
         }
         rest = behind;
     }
-}
-
-/// Base64 up to its padding, other characters passed over.
-fn base64(text: &str) -> Vec<u8> {
-    let sextets = text.bytes().filter_map(|byte| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    });
-    let (mut bytes, mut bits, mut count) = (Vec::new(), 0u32, 0);
-    for sextet in sextets {
-        bits = bits << 6 | u32::from(sextet);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    bytes
 }
 
 #[cfg(test)]
