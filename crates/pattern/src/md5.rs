@@ -5,6 +5,8 @@
 //!     a, b, c, d = d, b + rotate(a + f(b, c, d) + word + constant), b, c
 //! ```
 
+use std::hint::black_box;
+
 use crate::lanes::{self, Block, Function, Words};
 
 /// What a digest is made of.
@@ -80,17 +82,50 @@ const CONSTANTS: [u32; 64] = [
     0xeb86_d391,
 ];
 
+/// For each round: the word of the first step, how far on that of the next is, and by how much four steps turn.
+const ROUNDS: [(usize, usize, [u32; 4]); 4] =
+    [(0, 1, [7, 12, 17, 22]), (1, 5, [5, 9, 14, 20]), (5, 3, [4, 11, 16, 23]), (0, 7, [6, 10, 15, 21])];
+
 /// Takes blocks of up to [`LANES`](lanes::LANES) streams into their states; of each stream as many as of the one that has
 /// the fewest.
 pub fn compress(streams: &mut [(&mut State, &[Block])]) {
-    // One stream alone is as fast in plain registers.
-    if streams.len() > 1 && lanes::compress::<Md5, 4>(streams) {
+    if streams.len() > 2 && lanes::compress::<Md5, 4>(streams) {
         return;
     }
+    // One or two streams are faster in plain registers, whose operations take fewer cycles than those of vectors.
     let count = lanes::common(streams);
-    for (state, blocks) in streams {
-        blocks[..count].iter().for_each(|block| Md5::take(state, &lanes::words(block, u32::from_le_bytes)));
+    for streams in streams.chunks_mut(2) {
+        match streams {
+            [(first, blocks), (second, beside)] => take_two([first, second], [&blocks[..count], &beside[..count]]),
+            streams => streams.iter_mut().for_each(|(state, blocks)| take_one(state, &blocks[..count])),
+        }
     }
+}
+
+/// A stream at a time.
+fn take_one(state: &mut State, blocks: &[Block]) {
+    blocks.iter().for_each(|block| Md5::take(state, &words(block)));
+}
+
+/// Two streams a round at a time: while one waits for itself, a processor looks far enough ahead to go on with the other.
+fn take_two([first, second]: [&mut State; 2], [blocks, beside]: [&[Block]; 2]) {
+    for (block, other) in blocks.iter().zip(beside) {
+        let (words, others) = (words(block), words(other));
+        let before = [*first, *second];
+        macro_rules! rounds {
+            ($($round:literal)*) => { $(
+                round::<u32, $round>(first, &words);
+                round::<u32, $round>(second, &others);
+            )* };
+        }
+        rounds!(0 1 2 3);
+        add(first, before[0]);
+        add(second, before[1]);
+    }
+}
+
+fn words(block: &Block) -> [u32; 16] {
+    lanes::words(block, u32::from_le_bytes)
 }
 
 /// The digest, when what came last is `rest` (less than a block) and `length` bytes came in all.
@@ -109,30 +144,47 @@ impl Function<4> for Md5 {
 
     #[inline(always)]
     fn take<W: Words>(state: &mut [W; 4], words: &[W; 16]) {
-        let [mut a, mut b, mut c, mut d] = *state;
-        macro_rules! round {
-            ($round:expr, $mix:expr, $turns:expr, $first:expr, $stride:expr) => {
-                for group in 0..4 {
-                    macro_rules! step {
-                        ($turn:expr, $a:ident, $b:ident, $c:ident, $d:ident) => {
-                            let step = 4 * group + $turn;
-                            let word = words[($first + $stride * step) % 16].add(W::all(CONSTANTS[16 * $round + step]));
-                            $a = $a.add(word).add($mix($b, $c, $d)).rotate_left($turns[$turn]).add($b);
-                        };
-                    }
-                    step!(0, a, b, c, d);
-                    step!(1, d, a, b, c);
-                    step!(2, c, d, a, b);
-                    step!(3, b, c, d, a);
-                }
+        let before = *state;
+        round::<W, 0>(state, words);
+        round::<W, 1>(state, words);
+        round::<W, 2>(state, words);
+        round::<W, 3>(state, words);
+        add(state, before);
+    }
+}
+
+/// One of the four rounds of sixteen steps.
+#[inline(always)]
+fn round<W: Words, const ROUND: usize>(state: &mut [W; 4], words: &[W; 16]) {
+    let [mut a, mut b, mut c, mut d] = *state;
+    // Each step waits for the `b` of the one before, so all else has to be added up by then. A compiler that knows the
+    // constants adds them last.
+    let constants = black_box(&CONSTANTS);
+    let (first, stride, turns) = ROUNDS[ROUND];
+    let not = |word: W| word.xor(W::all(!0));
+    let mix = |sum: W, b: W, c: W, d: W| match ROUND {
+        0 => sum.add(d.xor(b.and(c.xor(d)))),
+        1 => sum.add(c.and(not(d))).add(b.and(d)),
+        2 => sum.add(c.xor(d).xor(b)),
+        _ => sum.add(c.xor(b.or(not(d)))),
+    };
+    for group in 0..4 {
+        macro_rules! step {
+            ($turn:literal: $a:ident $b:ident $c:ident $d:ident) => {
+                let step = 4 * group + $turn;
+                let word = words[(first + stride * step) % 16].add(W::all(constants[16 * ROUND + step]));
+                $a = mix($a.add(word), $b, $c, $d).rotate_left(turns[$turn]).add($b);
             };
         }
-        round!(0, |b: W, c: W, d: W| d.xor(b.and(c.xor(d))), [7, 12, 17, 22], 0, 1);
-        round!(1, |b: W, c: W, d: W| c.xor(d.and(b.xor(c))), [5, 9, 14, 20], 1, 5);
-        round!(2, |b: W, c: W, d: W| c.xor(d).xor(b), [4, 11, 16, 23], 5, 3);
-        round!(3, |b: W, c: W, d: W| c.xor(b.or(d.xor(W::all(!0)))), [6, 10, 15, 21], 0, 7);
-        for (before, now) in state.iter_mut().zip([a, b, c, d]) {
-            *before = before.add(now);
-        }
+        step!(0: a b c d);
+        step!(1: d a b c);
+        step!(2: c d a b);
+        step!(3: b c d a);
     }
+    *state = [a, b, c, d];
+}
+
+#[inline(always)]
+fn add<W: Words>(state: &mut [W; 4], before: [W; 4]) {
+    state.iter_mut().zip(before).for_each(|(now, before)| *now = now.add(before));
 }

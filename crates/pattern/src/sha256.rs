@@ -90,8 +90,19 @@ pub fn compress(streams: &mut [(&mut State, &[Block])]) {
         return;
     }
     let count = lanes::common(streams);
-    for (state, blocks) in streams {
-        sha2::block_api::compress256(state, &blocks[..count]);
+    // Two streams a block at a time: while one waits for itself, a processor looks far enough ahead to go on with the other.
+    for streams in streams.chunks_mut(2) {
+        match streams {
+            [(first, blocks), (second, beside)] => {
+                for (block, other) in blocks[..count].chunks(1).zip(beside[..count].chunks(1)) {
+                    sha2::block_api::compress256(first, block);
+                    sha2::block_api::compress256(second, other);
+                }
+            }
+            streams => {
+                streams.iter_mut().for_each(|(state, blocks)| sha2::block_api::compress256(state, &blocks[..count]))
+            }
+        }
     }
 }
 
