@@ -26,6 +26,9 @@ use stream::Limits;
 use crate::clamd_settings::ClamdSettings;
 use crate::database::{self, Wanted};
 use crate::update_settings::UpdateSettings;
+
+/// Room for a few mails without large decompressors.
+const INSPECTION_POOL_BYTES_MIN: usize = 1 << 20;
 pub use acme::Acme;
 pub use address::{Address, SocketMode};
 pub use auth::Auth;
@@ -125,6 +128,8 @@ pub struct Resources {
     pub head_pool_bytes: usize,
     /// The head window of one mail, at most, in bytes.
     pub head_window_bytes: usize,
+    /// What all inspections together may hold, in bytes.
+    pub inspection_pool_bytes: usize,
     /// Seconds that sessions are given to end after SIGTERM.
     pub stop_seconds: u64,
 }
@@ -370,7 +375,12 @@ impl Default for LimitSettings {
 
 impl Default for Resources {
     fn default() -> Resources {
-        Resources { head_pool_bytes: 64 << 20, head_window_bytes: 256 << 10, stop_seconds: 30 }
+        Resources {
+            head_pool_bytes: 64 << 20,
+            head_window_bytes: 256 << 10,
+            inspection_pool_bytes: 1 << 30,
+            stop_seconds: 30,
+        }
     }
 }
 
@@ -508,6 +518,9 @@ impl Config {
         self.update.wanted()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {
             return Err("resources: head_window_bytes is larger than head_pool_bytes".into());
+        }
+        if self.resources.inspection_pool_bytes < INSPECTION_POOL_BYTES_MIN {
+            return Err("resources: inspection_pool_bytes is less than 1 MiB, and mails would never get through".into());
         }
         if self.limits.depth_max == 0 || self.limits.objects_max == 0 || self.limits.ratio_max == 0 {
             return Err("limits: a limit of 0 would refuse everything".into());

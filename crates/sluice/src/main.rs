@@ -16,6 +16,7 @@ mod explain;
 mod intercept;
 mod log_command;
 mod manual;
+mod memory;
 mod quarantine;
 mod scan_command;
 mod serve;
@@ -27,6 +28,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cli::{Cli, Command};
+
+/// What inspections hold is counted where it is allocated.
+#[global_allocator]
+static ALLOCATOR: memory::Counting = memory::Counting;
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(scan_command::without_passed_over(std::env::args_os()));

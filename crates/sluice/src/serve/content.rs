@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inspect::{Action, Blank, Context, In, Inspection, Out, Policy, Progress, Rule, Verdict};
+use proto::smtp::Reply;
 use stream::{Coding, Fuel, Object};
 
 use super::pool::Held;
 use super::site::Site;
+use crate::memory::Loan;
 
 /// Work done on one message before others have their turn.
 const TURN_FUEL: u64 = 256 << 10;
@@ -33,6 +35,8 @@ pub struct Content {
     late: bool,
     /// An allow list may still speak for what was found.
     allow_list: bool,
+    /// What the inspection holds, borrowed.
+    loan: Loan,
     verdict: Option<Verdict>,
     deadline: Option<Instant>,
     inspecting: Duration,
@@ -43,10 +47,12 @@ impl Content {
     pub fn mail(site: &Site, policy: Policy, rules: Arc<[Rule]>, window_bytes: usize) -> Content {
         let object = Object { media_type: Some("message/rfc822".into()), ..Object::default() };
         let context = Context { policy, object, rules, passwords: site.passwords.clone(), explain: false };
+        let mut loan = Loan::new(site.memory.clone());
         Content {
             held: Held::new(site.pool.clone()),
             window_bytes,
-            inspection: Inspection::new(site.engine.clone(), context),
+            inspection: loan.work(|| Inspection::new(site.engine.clone(), context)),
+            loan,
             cleared: 0,
             received: 0,
             header: HeaderEnd::default(),
@@ -100,7 +106,7 @@ impl Content {
 
     /// Inspects more that is not held: it is kept elsewhere.
     pub async fn inspect(&mut self, mut content: &[u8]) {
-        while !content.is_empty() {
+        while !content.is_empty() && !self.is_starved() {
             let taken = self.inspection.tell(In::Feed(content));
             content = &content[taken..];
             self.work().await;
@@ -111,7 +117,7 @@ impl Content {
     async fn work(&mut self) {
         loop {
             let turn = Instant::now();
-            let progress = self.inspection.work(&mut Fuel::new(TURN_FUEL));
+            let progress = self.loan.work(|| self.inspection.work(&mut Fuel::new(TURN_FUEL)));
             self.inspecting += turn.elapsed();
             while let Some(out) = self.inspection.hear() {
                 match out {
@@ -120,6 +126,9 @@ impl Content {
                     Out::Verdict(verdict) => self.verdict = Some(verdict),
                     Out::Finding(_) | Out::Object(_) => {}
                 }
+            }
+            if self.is_starved() {
+                return self.loan.work(|| self.inspection.abandon());
             }
             let overdue = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
             if progress != Progress::Tired || overdue {
@@ -166,18 +175,55 @@ impl Content {
         self.held.len().saturating_sub(tail).min(cleared)
     }
 
+    /// Whether the inspection had to end for want of memory.
+    pub fn is_starved(&self) -> bool {
+        self.loan.is_refused()
+    }
+
     /// Whether it is known already that content that streams will not be handed on as a whole under `heaviest` or less:
     /// no use to send more of it.
     pub fn is_hopeless(&self, heaviest: Action) -> bool {
-        !self.allow_list && (self.late || self.inspection.action() > heaviest)
+        self.is_starved() || !self.allow_list && (self.late || self.inspection.action() > heaviest)
     }
 
-    /// The content is complete: the verdict, if it comes in time.
-    pub async fn finish(&mut self) -> Option<Verdict> {
+    /// The content is complete: the verdict.
+    ///
+    /// # Errors
+    /// When there is none, and so nothing is known to be clean.
+    pub async fn finish(&mut self) -> Result<Verdict, Unfinished> {
         self.deadline = Some(Instant::now() + VERDICT_WAIT);
         self.inspection.tell(In::Finish);
         self.work().await;
-        self.verdict.take()
+        let why = if self.is_starved() { Unfinished::Starved } else { Unfinished::Late };
+        self.verdict.take().ok_or(why)
+    }
+}
+
+/// Why an inspection has no verdict. It may have one at another time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// It took longer than its door waits.
+    Late,
+    /// All inspections together hold too much, or this one does.
+    Starved,
+}
+
+impl Unfinished {
+    /// What a client is told.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Unfinished::Late => "The inspection took too long",
+            Unfinished::Starved => "No memory for the inspection now",
+        }
+    }
+
+    /// The reply to a client that may try again.
+    pub fn reply(self) -> Reply {
+        let status = match self {
+            Unfinished::Late => (4, 7, 1),
+            Unfinished::Starved => (4, 3, 2),
+        };
+        Reply::new(451, status, self.words())
     }
 }
 

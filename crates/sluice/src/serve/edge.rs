@@ -129,6 +129,7 @@ impl Edge {
         let metrics = &site.metrics;
         for (count, now) in [
             (&metrics.head_pool_free_bytes, site.pool.free_bytes() as u64),
+            (&metrics.inspection_pool_free_bytes, site.memory.free_bytes() as u64),
             (&metrics.signatures, site.signatures),
             (&metrics.database_generation, site.generation),
             (&metrics.resident_bytes, resident_bytes()),

@@ -11,7 +11,7 @@ use std::time::Instant;
 use inspect::{Action, Policy, Spotted, Verdict};
 use proto::smtp::{MailFrom, Reply};
 
-use super::content::Content;
+use super::content::{Content, Unfinished};
 use super::hop::Hop;
 use super::message::{self, Origin};
 use super::notice::{Incident, Nature, Notice};
@@ -100,6 +100,9 @@ impl Intake {
             self.content.grow(content.len());
         }
         self.content.push(content).await;
+        if self.content.is_starved() {
+            self.fail(Unfinished::Starved.reply());
+        }
         self.hand_on(transaction, Held::TAIL_BYTES).await;
     }
 
@@ -146,8 +149,8 @@ impl Intake {
         bare_line_ends: bool,
     ) -> Vec<Reply> {
         let last_dot = Instant::now();
-        let verdict = self.content.finish().await.unwrap_or_else(|| {
-            self.fail(Reply::new(451, (4, 7, 1), "The inspection took too long"));
+        let verdict = self.content.finish().await.unwrap_or_else(|unfinished| {
+            self.fail(unfinished.reply());
             Verdict::default()
         });
         if bare_line_ends && self.listener.bare_line_ends == BareLineEnds::Refuse {

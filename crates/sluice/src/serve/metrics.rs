@@ -77,6 +77,7 @@ numbers! {
     clamd_scans_total "counter" "Files and streams scanned for clients of clamd.",
     clamd_found_total "counter" "Those in which something was found.",
     head_pool_free_bytes "gauge" "Bytes of the head-window pool that are free.",
+    inspection_pool_free_bytes "gauge" "Bytes of the inspections' pool that are free.",
     after_end_microseconds_total "counter" "Time from the end of a message to the reply to it.",
     resident_bytes "gauge" "Memory of the program that is in RAM.",
     signatures "gauge" "Signatures loaded.",

@@ -183,10 +183,8 @@ impl Session {
         let Some(mut message) = self.message.take() else { return self.server.decide(&Decision::Accept) };
         let asked = Instant::now();
         let (action, decision, verdict) = match message.content.finish().await {
-            None => {
-                (Action::Reject, refusal(Reply::new(451, (4, 7, 1), "The inspection took too long"), &message.id), None)
-            }
-            Some(verdict) => {
+            Err(unfinished) => (Action::Reject, refusal(unfinished.reply(), &message.id), None),
+            Ok(verdict) => {
                 let action = self.possible(&message, &verdict);
                 (action, self.act(&mut message, action, &verdict), Some(verdict))
             }

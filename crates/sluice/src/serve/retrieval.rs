@@ -132,10 +132,13 @@ impl Retrieval {
 
     /// It is complete, or [`Retrieval::is_hopeless`]: what becomes of it.
     pub async fn conclude(&mut self) -> Outcome {
-        let Some(verdict) = self.content.finish().await else {
-            let outcome = self.withhold("The inspection took too long".into());
-            self.record(&Verdict::default(), Action::Reject, &outcome);
-            return outcome;
+        let verdict = match self.content.finish().await {
+            Ok(verdict) => verdict,
+            Err(unfinished) => {
+                let outcome = self.withhold(unfinished.words().into());
+                self.record(&Verdict::default(), Action::Reject, &outcome);
+                return outcome;
+            }
         };
         if let Some(reason) = self.refused.take() {
             let outcome = Outcome::Refuse(reason);

@@ -19,6 +19,7 @@ use super::tls;
 use crate::cli::Serve;
 use crate::config::{Config, Forward};
 use crate::database::{Loaded, Wanted};
+use crate::memory::Memory;
 use crate::{Failure, clamd_conf};
 
 /// What one run of the program serves, until the next reload.
@@ -54,6 +55,8 @@ pub struct Site {
     pub loaded: time::OffsetDateTime,
     /// The pool of head windows; one for the whole run.
     pub pool: Arc<Pool>,
+    /// What inspections hold; one for the whole run.
+    pub memory: Arc<Memory>,
     /// What is known of messages in mailboxes; one memory for the whole run.
     pub known: Arc<Known>,
     /// The numbers; one set for the whole run.
@@ -105,10 +108,14 @@ impl Site {
             None => Arc::new(wanted.open(&mut |_, _| ())?),
         };
         database.warn();
-        let (pool, metrics, known) = match old {
-            Some(old) => (old.pool.clone(), old.metrics.clone(), old.known.clone()),
-            None => (Arc::new(Pool::new(config.resources.head_pool_bytes)), Arc::default(), Arc::default()),
+        let (pool, memory) = match old {
+            Some(old) => (old.pool.clone(), old.memory.clone()),
+            None => (
+                Arc::new(Pool::new(config.resources.head_pool_bytes)),
+                Arc::new(Memory::new(config.resources.inspection_pool_bytes)),
+            ),
         };
+        let (metrics, known) = old.map(|old| (old.metrics.clone(), old.known.clone())).unwrap_or_default();
         let generation = old.map_or(1, |old| old.generation + 1);
         let engine = Arc::new(Engine { database: database.database.clone(), limits: config.limits.limits() });
         // The event loops that run are those of the start.
@@ -158,6 +165,7 @@ impl Site {
             notices: Arc::new(notices),
             loaded,
             pool,
+            memory,
             known,
             metrics,
             metrics_socket,

@@ -30,6 +30,7 @@ use super::paths::{self, Found, Refusal};
 use super::stats::Place;
 use crate::clamd_settings::ClamdSettings;
 use crate::examine::{self, Examination, Examined, Look};
+use crate::memory::{Loan, Memory};
 use crate::serve::metrics::Metrics;
 
 /// Work done on one stream before others have their turn.
@@ -87,6 +88,8 @@ pub struct Job {
     pub answers: mpsc::Sender<Answer>,
     /// Signatures and bounds, as they were when it began.
     pub engine: Arc<Engine>,
+    /// What streams may hold.
+    pub memory: Arc<Memory>,
     /// The settings, likewise.
     pub settings: Arc<ClamdSettings>,
     /// Who asked, for the log.
@@ -131,7 +134,11 @@ impl Scanner {
         self.supervise(job, b"stream".to_vec(), |job| async move {
             let started = Instant::now();
             let Some(examined) = scan_stream(&job, segments).await else { return Ok(()) };
-            for outcome in job.outcomes(b"stream", &examined, started, false) {
+            let outcomes = match examined {
+                Ok(examined) => job.outcomes(b"stream", &examined, started, false),
+                Err(NoMemory) => vec![Outcome::Failed(NO_MEMORY.into())],
+            };
+            for outcome in outcomes {
                 let line = Line { subject: b"stream".to_vec(), outcome };
                 let _ = job.answers.send(Answer::Line(job.tag, line)).await;
             }
@@ -191,8 +198,9 @@ impl Drop for Scanner {
 }
 
 /// Scans a stream; none if it was broken off.
-async fn scan_stream(job: &Job, mut segments: mpsc::Receiver<Segment>) -> Option<Examined> {
-    let mut examination = Examination::new(&job.engine, &job.look(false));
+async fn scan_stream(job: &Job, mut segments: mpsc::Receiver<Segment>) -> Option<Result<Examined, NoMemory>> {
+    let mut loan = Loan::new(job.memory.clone());
+    let mut examination = loan.work(|| Examination::new(&job.engine, &job.look(false)));
     loop {
         match segments.recv().await? {
             Segment::End => break,
@@ -200,18 +208,24 @@ async fn scan_stream(job: &Job, mut segments: mpsc::Receiver<Segment>) -> Option
                 let mut content = &content[..];
                 while !content.is_empty() {
                     content = &content[examination.take(content)..];
-                    work(&mut examination).await;
+                    work(&mut examination, &mut loan).await;
+                    if loan.is_refused() {
+                        return Some(Err(NoMemory));
+                    }
                 }
             }
         }
     }
     examination.close();
-    work(&mut examination).await;
-    Some(examination.conclude())
+    work(&mut examination, &mut loan).await;
+    Some(if loan.is_refused() { Err(NoMemory) } else { Ok(examination.conclude()) })
 }
 
-async fn work(examination: &mut Examination) {
-    while examination.work(&mut Fuel::new(TURN_FUEL)) == Progress::Tired {
+/// All inspections together hold too much.
+struct NoMemory;
+
+async fn work(examination: &mut Examination, loan: &mut Loan) {
+    while loan.work(|| examination.work(&mut Fuel::new(TURN_FUEL))) == Progress::Tired && !loan.is_refused() {
         tokio::task::yield_now().await;
     }
 }
@@ -399,6 +413,9 @@ impl Walk {
 
 /// What is said when a scan broke down.
 const INTERNAL_ERROR: &str = "Internal error.";
+
+/// In the words of clamd.
+const NO_MEMORY: &str = "Can't allocate memory";
 
 #[cfg(test)]
 mod tests {

@@ -282,6 +282,7 @@ impl Session {
             tag,
             answers: answers.sender.clone(),
             engine: site.engine.clone(),
+            memory: site.memory.clone(),
             settings: self.clamd.settings.clone(),
             client: self.client.clone(),
             metrics: site.metrics.clone(),

@@ -145,12 +145,12 @@ impl Session {
         let verdict = content.finish().await;
         let policy = self.door.listener.policy();
         let refusal = match &verdict {
-            None => Some("[UNAVAILABLE] The inspection took too long".to_string()),
-            Some(verdict) if verdict.action > Action::Tag => {
+            Err(unfinished) => Some(format!("[UNAVAILABLE] {}", unfinished.words())),
+            Ok(verdict) if verdict.action > Action::Tag => {
                 let found = verdict.reason(&policy).map_or_else(|| "content".to_string(), message::describe);
                 Some(format!("Message refused: {found} (id {})", appending.id))
             }
-            Some(_) => None,
+            Ok(_) => None,
         };
         self.record_append(&verdict.unwrap_or_default(), refusal.is_some());
         let Work::Append(appending) = &mut self.work else { return Ok(()) };
