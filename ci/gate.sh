@@ -9,6 +9,10 @@ quick=false
 SLUICE_DATA=${SLUICE_DATA:-$(ci/data.sh)}
 [ -z "$SLUICE_DATA" ] || export SLUICE_DATA
 
+# Unpacked by ci/setup.sh.
+exim=$PWD/target/peers/exim/usr/sbin/exim4
+[ ! -x "$exim" ] || export SLUICE_EXIM=${SLUICE_EXIM:-$exim}
+
 step() { printf '\n== %s\n' "$*"; }
 
 step format

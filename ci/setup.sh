@@ -31,11 +31,27 @@ if [ "${1:-}" != run ]; then
     need ip iproute2
 fi
 
+as_root=""
+[ "$(id -u)" = 0 ] || as_root="sudo"
+
+# Exim cannot be installed beside Postfix, since each would be the machine's mail system: its package is unpacked here, with
+# the libraries that it needs.
+exim=$(cd "$(dirname "$0")/.." && pwd)/target/peers/exim
+[ "${1:-}" != run ] && [ ! -x /usr/sbin/exim4 ] && [ ! -x "$exim/usr/sbin/exim4" ] && fetch_exim=true
+
+if [ ${#missing[@]} -gt 0 ] || ${fetch_exim:-false}; then
+    $as_root apt-get update -q
+fi
+if ${fetch_exim:-false}; then
+    echo "unpacking: exim4-daemon-heavy"
+    mkdir -p "$exim"
+    (cd "$exim" && apt-get download -q exim4-daemon-heavy && dpkg-deb -x exim4-daemon-heavy_*.deb . && chmod u-s usr/sbin/exim4)
+    mapfile -t libraries < <(apt-cache depends exim4-daemon-heavy | sed -n 's/^ *Depends: \(lib.*\)/\1/p')
+    missing+=("${libraries[@]}")
+    id Debian-exim >/dev/null 2>&1 || $as_root useradd --system --user-group --no-create-home Debian-exim
+fi
 if [ ${#missing[@]} -gt 0 ]; then
     echo "installing: ${missing[*]}"
-    as_root=""
-    [ "$(id -u)" = 0 ] || as_root="sudo"
-    $as_root apt-get update -q
     DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
 [ "${1:-}" = run ] || cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny

@@ -3,15 +3,18 @@
 
 mod harness;
 
+use std::fs::Permissions;
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use harness::{Gateway, PATIENCE, eicar, wait_for};
+use harness::exim::Exim;
+use harness::{Gateway, PATIENCE, Wire, base64, eicar, free_port, mail_with, wait_for};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 const BAD: &[u8] = b"x clamd-test-marker y";
@@ -435,6 +438,35 @@ fn clamdtop_shows_the_queue() {
     let text = String::from_utf8_lossy(&screen.stdout).into_owned();
     for wanted in ["INSTREAM", "Sluice"] {
         assert!(text.contains(wanted), "no {wanted:?} in {text:?}");
+    }
+}
+
+#[test]
+fn exim_asks_it_by_tcp_and_by_path() {
+    let material = Material::new();
+    // Exim is another user.
+    std::fs::set_permissions(material.folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let socket = material.path("clamd.sock").display().to_string();
+    let gateway = Gateway::with(&format!(
+        "[database]\npaths = [\"{}\"]\n[clamd]\naddresses = [\"127.0.0.1:0\", \"unix:{socket}\"]\n\
+         socket_mode = \"666\"\npaths = [\"/\"]\n",
+        material.path("database").display()
+    ));
+    let by_tcp = format!("127.0.0.1 {}", gateway.address.port());
+    for scanner in [by_tcp.clone(), format!("{by_tcp}:local"), socket] {
+        let port = free_port();
+        let settings = format!(
+            "av_scanner = clamd:{scanner}\nacl_smtp_data = content\nbegin acl\ncontent:\n  deny malware = *\n       \
+             message = found $malware_name\n  accept"
+        );
+        let Some(exim) = Exim::start(&[port], &settings, "", "") else { return };
+        let deliver = |name: &str, body: &[u8]| {
+            let mail = mail_with("base64", name, &base64(body));
+            Wire::connect(([127, 0, 0, 1], port).into()).deliver(&mail)
+        };
+        assert_eq!(deliver("a", BAD), "550 found Test.Marker.UNOFFICIAL", "{scanner}: {}", exim.log());
+        let reply = deliver("b", b"clean");
+        assert!(reply.starts_with("250 OK"), "{scanner}: {reply} {}", exim.log());
     }
 }
 

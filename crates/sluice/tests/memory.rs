@@ -3,10 +3,10 @@
 mod harness;
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 
-use harness::{Gateway, base64, mail_with, wait_for};
+use harness::{Gateway, base64, free_port, mail_with, wait_for};
 
 /// Of which one inspection may hold a quarter.
 const POOL_BYTES: usize = 8 << 20;
@@ -22,9 +22,8 @@ fn packed(bytes: u32) -> Vec<u8> {
     packed
 }
 
-fn gateway() -> (Gateway, std::net::SocketAddr) {
-    let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let metrics = free();
+fn gateway() -> (Gateway, SocketAddr) {
+    let metrics = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let head = format!(
         "[resources]\ninspection_pool_bytes = {POOL_BYTES}\n[metrics]\naddress = \"{metrics}\"\n\
          [clamd]\naddresses = [\"127.0.0.1:0\"]"
@@ -32,7 +31,7 @@ fn gateway() -> (Gateway, std::net::SocketAddr) {
     (Gateway::start_with(&head, "smtp", "discard:", ""), metrics)
 }
 
-fn free_bytes(metrics: std::net::SocketAddr) -> usize {
+fn free_bytes(metrics: SocketAddr) -> usize {
     let mut page = String::new();
     let mut stream = TcpStream::connect(metrics).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();

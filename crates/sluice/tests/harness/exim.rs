@@ -1,4 +1,4 @@
-//! A real Exim for the tests: `exim4` where Debian puts it, or what `SLUICE_EXIM` names.
+//! A real Exim for the tests: `exim4` where Debian puts it, or what `SLUICE_EXIM` names (`ci/setup.sh` unpacks one).
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -28,7 +28,7 @@ impl Exim {
         let at = folder.path().display();
         let listen: Vec<String> = ports.iter().map(|port| format!("127.0.0.1.{port}")).collect();
         let text = format!(
-            "primary_hostname = hop.test\nspool_directory = {at}/spool\nlog_file_path = {at}/log/%slog\n\
+            "primary_hostname = hop.test\nexim_path = {program}\nkeep_environment =\nspool_directory = {at}/spool\nlog_file_path = {at}/log/%slog\n\
              pid_file_path = {at}/pid\nlocal_interfaces = {}\nnever_users =\ntls_advertise_hosts =\n\
              acl_smtp_rcpt = accept\ndomainlist local_domains = mx.test\n{settings}\nbegin routers\n{router}\n\
              local:\n  driver = accept\n  domains = +local_domains\n  transport = box\nbegin transports\n{transport}\n\

@@ -149,6 +149,11 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
+/// A port that nobody had a moment ago.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
 /// Asks until there is an answer.
 pub fn wait_for<T>(mut ask: impl FnMut() -> Option<T>, what: &str) -> T {
     let start = Instant::now();
