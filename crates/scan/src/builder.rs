@@ -15,6 +15,7 @@ use crate::magic::MagicBuilder;
 use crate::metadata::Metadata;
 use crate::names::NameList;
 use crate::passwords::Password;
+use crate::phishing::digests::Digests;
 use crate::sections::SectionTable;
 use crate::table::TableBuilder;
 use crate::target::TARGETS;
@@ -146,6 +147,8 @@ pub struct Builder {
     pub(crate) passwords: Vec<Password>,
     pub(crate) magic: MagicBuilder,
     pub(crate) links: Vec<phishing::Entry>,
+    pub(crate) addresses: Vec<HashEntry>,
+    pub(crate) addresses_allowed: Vec<HashEntry>,
     pub(crate) yara: yara::TableBuilder,
     pub(crate) ignored: HashSet<Box<str>>,
     pub(crate) ignored_lines: HashSet<(Box<str>, [u8; 16])>,
@@ -223,7 +226,7 @@ impl Builder {
 
     fn compile(self) -> Database {
         let Builder { tables, hashes, sections, imports, allowed, metadata, yara, names, files, .. } = self;
-        let Builder { passwords, magic, links, ignored, classes, mut census, .. } = self;
+        let Builder { passwords, magic, links, addresses, addresses_allowed, ignored, classes, mut census, .. } = self;
         let is_ignored = |number: u32| {
             let name = names.get(number);
             !ignored.is_empty() && ignored.contains(name.strip_suffix(UNOFFICIAL).unwrap_or(name))
@@ -245,6 +248,7 @@ impl Builder {
             metadata: metadata.into_iter().filter(|one| !is_ignored(one.name)).collect(),
             passwords: passwords.into_iter().filter(|one| !is_ignored(one.name)).collect(),
             links: links.into_iter().filter(|one| !is_ignored(one.name)).collect(),
+            addresses: Digests::new(keep(addresses), keep(addresses_allowed)),
             magic: magic.build(is_ignored).map(Arc::new),
             yara: (!yara.is_empty()).then(|| Arc::new(yara.build(is_ignored))),
             census: Arc::new(census),

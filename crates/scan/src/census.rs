@@ -139,11 +139,13 @@ pub enum Entry {
     FileType,
     /// A host that links may show falsely, or a pair of hosts that is no fraud.
     Link,
+    /// A digest of addresses.
+    Address,
 }
 
 impl Entry {
     /// All of them, in an order that compiled files rely on: new ones come last.
-    pub(crate) const ALL: [Entry; 3] = [Entry::Password, Entry::FileType, Entry::Link];
+    pub(crate) const ALL: [Entry; 4] = [Entry::Password, Entry::FileType, Entry::Link, Entry::Address];
 
     /// In words.
     pub const fn name(self) -> &'static str {
@@ -151,6 +153,7 @@ impl Entry {
             Entry::Password => "passwords that are tried where something is encrypted",
             Entry::FileType => "magic of file types, within their first kilobyte",
             Entry::Link => "hosts that links of mails may show falsely, and pairs that are allowed",
+            Entry::Address => "digests of addresses that links of mails lead to",
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::magic::Magic;
 use crate::metadata;
 use crate::names::Names;
 use crate::passwords;
-use crate::phishing;
+use crate::phishing::{self, digests::Digests};
 use crate::sections::SectionTable;
 use crate::table::Table;
 use crate::target::TARGETS;
@@ -48,6 +48,7 @@ impl Database {
         metadata::store(&self.metadata, writer)?;
         passwords::store(&self.passwords, writer)?;
         phishing::store(&self.links, writer)?;
+        self.addresses.store(writer)?;
         Magic::store(self.magic.as_deref(), writer)?;
         let targets: Vec<u8> =
             (0u8..).zip(&self.tables).filter(|(_, table)| table.is_some()).map(|(at, _)| at).collect();
@@ -92,6 +93,7 @@ impl Database {
             metadata: metadata::load(reader, count)?,
             passwords: passwords::load(reader, count)?,
             links: phishing::load(reader, count)?,
+            addresses: Digests::load(reader, count)?,
             magic: Magic::load(reader, count)?.map(Arc::new),
             tables: [const { None }; TARGETS],
             yara: None,

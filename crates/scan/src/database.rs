@@ -36,6 +36,8 @@ pub struct Database {
     pub(crate) magic: Option<Arc<Magic>>,
     /// Hosts that links of mails may show falsely, and pairs that are allowed.
     pub(crate) links: Arc<[phishing::Entry]>,
+    /// Addresses that are told, and those that are not.
+    pub(crate) addresses: phishing::digests::Digests,
     /// Rules of YARA.
     pub(crate) yara: Option<Arc<yara::Table>>,
     pub(crate) names: Names,

@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     },
     /// What files of a type begin with.
     Magic,
+    /// Digests of addresses.
+    Addresses,
     /// Names to ignore, at that field.
     Ignore(usize),
     /// Read and counted line by line, and not run.
@@ -55,7 +57,7 @@ pub(crate) fn kind_of(file_name: &str) -> Option<(Kind, bool)> {
         "ign2" => Kind::Ignore(0),
         "pdb" => Kind::Links { allow: false },
         "wdb" => Kind::Links { allow: true },
-        "gdb" => Kind::NotRun("phishing: addresses are not looked up by their digests"),
+        "gdb" => Kind::Addresses,
         "crb" => Kind::NotRun("Authenticode is not verified: no certificate is trusted or revoked"),
         "pwdb" => Kind::Password,
         "ftm" => Kind::Magic,

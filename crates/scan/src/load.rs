@@ -9,6 +9,7 @@ use crate::hashes::{AnyDigest, HashEntry};
 use crate::kind::{self, Kind, kind_of, name_of};
 use crate::metadata::Metadata;
 use crate::passwords::Password;
+use crate::phishing::digests::{self, Line};
 use crate::signature::{Reject, Signature, check_levels};
 use crate::yara::{Rules, Source};
 use crate::{logical, magic, passwords, phishing};
@@ -243,6 +244,21 @@ impl Builder {
                 let mut entry = phishing::Entry::parse(line, allow)?;
                 entry.name = self.named(name, file.suffix, Class::Entry(Entry::Link));
                 self.links.push(entry);
+                file.loaded.entries += 1;
+            }
+            Kind::Addresses => {
+                let class = Class::Entry(Entry::Address);
+                match Line::parse(line)? {
+                    Line::Told(digest, told) => {
+                        let number = self.named(told, "", class);
+                        self.addresses.push(digests::entry(digest, number));
+                    }
+                    Line::Allowed(digest) => {
+                        let number = self.named(name, file.suffix, class);
+                        self.addresses_allowed.push(digests::entry(digest, number));
+                    }
+                    Line::Prefix => _ = self.named(name, file.suffix, class),
+                }
                 file.loaded.entries += 1;
             }
             Kind::Magic => {

@@ -9,9 +9,10 @@
 //!
 //! Expressions of the lists are matched over the two hosts, each with a dot before it, and a colon between them.
 //!
-//! Not here: lists of digests of addresses (`.gdb`).
+//! Where a link leads is looked up in lists of digests of addresses besides (`.gdb`).
 
 mod address;
+pub(crate) mod digests;
 mod links;
 
 use std::io;
@@ -125,9 +126,10 @@ fn levels(text: &str) -> Option<Result<(u32, u32), Reject>> {
 }
 
 impl Database {
-    /// Whether links are looked at at all: some host may be imitated.
-    fn shows_hosts(&self) -> bool {
-        self.layers().any(|layer| layer.links.iter().any(|entry| !entry.allows))
+    /// Whether links are looked at at all: some host may be imitated, or some address is told.
+    fn wants_links(&self) -> bool {
+        let wants = |layer: &Database| layer.links.iter().any(|entry| !entry.allows) || !layer.addresses.is_empty();
+        self.layers().any(wants)
     }
 
     /// What is wrong with a link that leads to an address and shows another.

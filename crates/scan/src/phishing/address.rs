@@ -77,6 +77,90 @@ impl Address {
     }
 }
 
+/// The host and the path of an address of the web in the spelling of Safe Browsing: without user, port and fragment, with
+/// escapes only where they have to be, without empty labels and folders, and `.` and `..` followed.
+pub(super) fn canonical(text: &str) -> Option<(String, String)> {
+    let text: String = text.trim().chars().take(BYTES_MAX).filter(|letter| !"\t\r\n".contains(*letter)).collect();
+    let (scheme, rest) = text.split_once(':')?;
+    if !["http", "https", "ftp"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return None;
+    }
+    let rest = rest.trim_start_matches(['/', '\\']).split('#').next().unwrap_or_default();
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = host
+        .rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()))
+        .map_or(host, |(host, _)| host);
+    let host = unescaped(host).to_ascii_lowercase();
+    let labels: Vec<_> = host.split(|byte| *byte == b'.').filter(|label| !label.is_empty()).collect();
+    let (folders, query) = path.split_once('?').map_or((path, None), |(folders, query)| (folders, Some(query)));
+    let query = query.map(|query| format!("?{}", escaped(&unescaped(query)))).unwrap_or_default();
+    let path = escaped(&followed(&unescaped(folders))) + &query;
+    (!labels.is_empty()).then(|| (escaped(&labels.join(&b'.')), path))
+}
+
+/// A path without empty folders, `.` and `..`.
+fn followed(path: &[u8]) -> Vec<u8> {
+    let mut kept: Vec<&[u8]> = Vec::new();
+    let names = path.split(|byte| *byte == b'/');
+    let is_folder = names.clone().next_back().is_none_or(|last| matches!(last, b"" | b"." | b".."));
+    for name in names {
+        match name {
+            b"" | b"." => {}
+            b".." => _ = kept.pop(),
+            name => kept.push(name),
+        }
+    }
+    let mut path = [b"/", kept.join(&b'/').as_slice()].concat();
+    if is_folder && path.len() > 1 {
+        path.push(b'/');
+    }
+    path
+}
+
+/// Without any escapes, those that come out of escapes neither.
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    loop {
+        let mut plain = Vec::with_capacity(bytes.len());
+        let mut rest = &bytes[..];
+        while let Some((&first, behind)) = rest.split_first() {
+            let digit = |at: usize| behind.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+            match (first, digit(0), digit(1)) {
+                (b'%', Some(high), Some(low)) => {
+                    plain.push((high << 4 | low) as u8);
+                    rest = &behind[2..];
+                }
+                _ => {
+                    plain.push(first);
+                    rest = behind;
+                }
+            }
+        }
+        if plain.len() == bytes.len() {
+            return plain;
+        }
+        bytes = plain;
+    }
+}
+
+/// With escapes for what is no visible letter of ASCII, and for `#` and `%`.
+fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        match byte {
+            b'#' | b'%' | ..=b' ' | 0x7f.. => {
+                let digit = |value: u8| char::from(b"0123456789ABCDEF"[usize::from(value)]);
+                text.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+            }
+            _ => text.push(char::from(byte)),
+        }
+    }
+    text
+}
+
 fn has_ending(host: &str) -> bool {
     let ending = host.rsplit_once('.').filter(|(before, _)| !before.is_empty()).map(|(_, ending)| ending);
     ending.is_some_and(|ending| {
@@ -110,6 +194,39 @@ mod tests {
         ] {
             assert_eq!(host(text).as_deref(), wanted, "{text}");
         }
+    }
+
+    /// Examples of "URLs and Hashing".
+    #[test]
+    fn an_address_has_one_spelling() {
+        for (text, wanted) in [
+            ("http://host/%25%32%35", "host/%25"),
+            ("http://host/%2525252525252525", "host/%25"),
+            (
+                "http://host%23.com/%257Ea%2521b%2540c%2523d%2524e%25f%255E00%252611%252A22%252833%252944_55%252B",
+                "host%23.com/~a!b@c%23d$e%25f^00&11*22(33)44_55+",
+            ),
+            ("http://www.google.com/blah/..", "www.google.com/"),
+            ("http://www.evil.com/blah#frag", "www.evil.com/blah"),
+            ("http://www.GOOgle.com/", "www.google.com/"),
+            ("http://www.google.com.../", "www.google.com/"),
+            ("http://www.google.com/foo\tbar\rbaz\n2", "www.google.com/foobarbaz2"),
+            ("http://www.google.com/q?r?s", "www.google.com/q?r?s"),
+            ("http://evil.com/foo;", "evil.com/foo;"),
+            ("http://\x01\u{80}.com/", "%01%C2%80.com/"),
+            ("http://notrailingslash.com", "notrailingslash.com/"),
+            ("http://www.gotaport.com:1234/", "www.gotaport.com/"),
+            ("  http://www.google.com/  ", "www.google.com/"),
+            ("http:// leadingspace.com/", "%20leadingspace.com/"),
+            ("https://www.securesite.com/", "www.securesite.com/"),
+            ("http://host.com/ab%23cd", "host.com/ab%23cd"),
+            ("http://host.com//twoslashes?more//slashes", "host.com/twoslashes?more//slashes"),
+        ] {
+            let (host, path) = canonical(text).expect(text);
+            assert_eq!(host + &path, wanted, "{text:?}");
+        }
+        assert_eq!(canonical("javascript:x"), None);
+        assert_eq!(canonical("http://"), None);
     }
 
     #[test]

@@ -47,9 +47,9 @@ enum State {
 }
 
 impl Links {
-    /// If a database has hosts that may be imitated.
+    /// If a database has hosts that may be imitated, or addresses that are told.
     pub fn new(database: Arc<Database>) -> Option<Links> {
-        database.shows_hosts().then(|| Links {
+        database.wants_links().then(|| Links {
             database,
             state: State::Text,
             tag: Vec::new(),
@@ -131,7 +131,11 @@ impl Links {
                     self.judge(&real, &shown);
                 }
             }
-            b"form" => self.form = value(attributes, b"action"),
+            b"area" => self.look_up(value(attributes, b"href").as_deref()),
+            b"form" => {
+                self.form = value(attributes, b"action");
+                self.look_up(self.form.clone().as_deref());
+            }
             b"/form" => self.form = None,
             b"script" | b"style" => self.state = State::Raw,
             _ => {}
@@ -143,6 +147,7 @@ impl Links {
     fn link_begins(&mut self, attributes: &[u8]) {
         self.link_ends();
         let Some(real) = value(attributes, b"href") else { return };
+        self.look_up(Some(&real));
         if let Some(title) = value(attributes, b"title") {
             self.judge(&real, &title);
         }
@@ -160,9 +165,15 @@ impl Links {
     }
 
     fn judge(&mut self, real: &str, shown: &str) {
-        if let Some(finding) = self.database.judge(real, shown)
-            && !self.told.contains(&finding)
-        {
+        self.tell(self.database.judge(real, shown));
+    }
+
+    fn look_up(&mut self, address: Option<&str>) {
+        self.tell(address.and_then(|address| self.database.look_up(address)));
+    }
+
+    fn tell(&mut self, found: Option<Finding>) {
+        if let Some(finding) = found.filter(|finding| !self.told.contains(finding)) {
             self.told.push(finding.clone());
             self.waiting.push_back(Finding { offset: self.position, ..finding });
         }
