@@ -70,6 +70,11 @@ impl Policy {
         self.actions().iter().all(|action| matches!(action, Action::Pass | Action::Reject))
     }
 
+    /// Whether all content goes on, as it is or overwritten, whatever is found.
+    pub fn only_blanks(&self) -> bool {
+        self.actions().iter().all(|action| matches!(action, Action::Pass | Action::Blank))
+    }
+
     /// All that can be asked for.
     pub const fn actions(&self) -> [Action; 7] {
         [

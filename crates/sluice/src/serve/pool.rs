@@ -86,6 +86,8 @@ impl Held {
     pub const PIECE_BYTES: usize = 4 << 10;
     /// What may be taken at a time, where the pool has it, when the mail streams: small steps cost more than they save.
     const STREAMED_BYTES: usize = 64 << 10;
+    /// What of a mail that streams is held at most.
+    pub const STREAMING_BYTES: usize = Held::TAIL_BYTES + Held::STREAMED_BYTES;
     /// The blocks that every mail may have when there is nothing left to borrow: for the tail, one piece, and the block
     /// in front that is partly sent.
     const OWN_BLOCKS: usize = (Held::TAIL_BYTES + Held::PIECE_BYTES).div_ceil(BLOCK_BYTES) + 1;
@@ -121,7 +123,7 @@ impl Held {
     pub fn grow(&mut self, count: usize, window_bytes: usize) -> bool {
         let window_bytes = match self.sent {
             0 => window_bytes,
-            _ => window_bytes.max(Held::TAIL_BYTES + Held::STREAMED_BYTES),
+            _ => window_bytes.max(Held::STREAMING_BYTES),
         };
         let blocks = (self.start + self.len + count).div_ceil(BLOCK_BYTES);
         if blocks > Held::OWN_BLOCKS && self.len + count > window_bytes {

@@ -1,9 +1,9 @@
 //! A message on its way from a mailbox to its reader.
 //!
 //! Its size has been announced, so nothing can be added to it and nothing taken away: what is dangerous is overwritten in
-//! place. Ordinary messages fit the head window and are decided before a byte is sent. A larger one streams; if it turns
-//! out too late that something sent was dangerous, it is cut off before its end, and what was learned is remembered:
-//! the next time it is overwritten from the start.
+//! place. Ordinary messages fit the head window and are decided before a byte is sent. A larger one streams, at once if
+//! its size says so and nothing is ever refused or kept; if it turns out too late that something sent was dangerous, it is
+//! cut off before its end, and what was learned is remembered: the next time it is overwritten from the start.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -70,22 +70,27 @@ pub enum Outcome {
 }
 
 impl Retrieval {
-    /// A message that begins, as far as it is known already.
-    pub fn new(site: Arc<Site>, reader: Reader, key: Option<Key>) -> Retrieval {
+    /// A message that begins, as far as it is known already. The server has announced so many bytes, or nothing.
+    pub fn new(site: Arc<Site>, reader: Reader, key: Option<Key>, announced: Option<u64>) -> Retrieval {
         let policy = reader.listener.policy();
         let rules = site.config.ways(&reader.listener.attachments);
-        let mut content = Content::mail(&site, policy, rules, site.config.resources.head_window_bytes);
+        let head_window = site.config.resources.head_window_bytes;
+        let fate = key.and_then(|key| site.known.fate(&key));
+        let refused = fate.as_ref().and_then(|fate| fate.refusal.clone());
+        // What will not fit need not wait, unless there is something to be done with it that needs the whole.
+        let large = announced.is_some_and(|bytes| bytes > head_window as u64);
+        let streaming = large && policy.only_blanks() && refused.is_none();
+        let window = if streaming { Held::STREAMING_BYTES } else { head_window };
+        let mut content = Content::mail(&site, policy, rules, window);
         // What IMAP's readers fetch in pieces has to agree with the whole, wherever a piece begins.
         if reader.listener.protocol == Protocol::Pop3 {
             content.held.announce();
         }
-        let fate = key.and_then(|key| site.known.fate(&key));
-        let refused = fate.as_ref().and_then(|fate| fate.refusal.clone());
         if let Some(fate) = fate {
             content.blank_known(&fate.blanks);
         }
         let started = Instant::now();
-        Retrieval { site, reader, key, id: new_id(), policy, content, streaming: false, refused, started }
+        Retrieval { site, reader, key, id: new_id(), policy, content, streaming, refused, started }
     }
 
     /// Takes more of it.

@@ -191,8 +191,8 @@ impl Session {
                 told.under = match way {
                     Way::Drop => Under::Dropped,
                     Way::Pass => Under::Passing,
-                    Way::Show(sees) => Under::Shown(self.retrieval(uid, sees), name, Some(message)),
-                    Way::Inspect => Under::Inspected(self.retrieval(uid, Sees::Nothing)),
+                    Way::Show(sees) => Under::Shown(self.retrieval(uid, sees, message.len), name, Some(message)),
+                    Way::Inspect => Under::Inspected(self.retrieval(uid, Sees::Nothing, message.len)),
                     Way::Find => Under::Searched(Box::default()),
                     Way::Range(_, overwriter) => Under::Overwritten(overwriter),
                 };
@@ -202,7 +202,7 @@ impl Session {
         if message.is_some_and(|message| message.len == 0) { self.content_ends().await } else { Ok(()) }
     }
 
-    fn retrieval(&mut self, uid: Option<u32>, sees: Sees) -> Box<Retrieval> {
+    fn retrieval(&mut self, uid: Option<u32>, sees: Sees, len: u64) -> Box<Retrieval> {
         let site = self.edge.site.borrow().clone();
         let key = uid.and_then(|uid| self.key(uid)).filter(|_| sees != Sees::Header);
         let reader = Reader {
@@ -212,7 +212,7 @@ impl Session {
             uid: self.shown_message(uid),
             sees,
         };
-        Box::new(Retrieval::new(site, reader, key))
+        Box::new(Retrieval::new(site, reader, key, Some(len)))
     }
 
     /// The first bytes of what the server has sent are content.

@@ -341,7 +341,9 @@ impl Session {
             uid: printable(&String::from_utf8_lossy(&uid.unwrap_or_default())),
             sees: Sees::Message,
         };
-        self.retrieval = Some((Box::new(Retrieval::new(site, reader, key)), Some(status)));
+        // "+OK 1234 octets": a hint, for what is done at once does not depend on its truth.
+        let announced = std::str::from_utf8(&status).ok().and_then(|text| text.split(' ').next()?.parse().ok());
+        self.retrieval = Some((Box::new(Retrieval::new(site, reader, key, announced)), Some(status)));
         self.content = Window::with_capacity(CONTENT_BYTES);
     }
 
