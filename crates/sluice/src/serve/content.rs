@@ -10,6 +10,7 @@ use inspect::{Action, Blank, Context, In, Inspection, Out, Policy, Progress, Rul
 use proto::smtp::Reply;
 use stream::{Coding, Fuel, Object};
 
+use super::message;
 use super::pool::Held;
 use super::site::Site;
 use crate::memory::Loan;
@@ -124,7 +125,8 @@ impl Content {
                     Out::Cleared(offset) => self.cleared = offset,
                     Out::Blank(blank) => self.blank(blank),
                     Out::Verdict(verdict) => self.verdict = Some(verdict),
-                    Out::Finding(_) | Out::Object(_) => {}
+                    Out::Finding(spotted) => tracing::debug!(found = message::describe(&spotted), "found"),
+                    Out::Object(_) => {}
                 }
             }
             if self.is_starved() {
