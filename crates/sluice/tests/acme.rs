@@ -216,6 +216,23 @@ fn a_young_certificate_is_renewed_when_the_authority_wants_that() {
 }
 
 #[test]
+fn an_account_that_the_authority_has_forgotten_is_opened_anew() {
+    let scene = Scene::new();
+    let gateway = scene.gateway();
+    scene.wait_for_certificate(&gateway);
+    drop(gateway);
+    std::fs::remove_file(scene.path(&format!("acme/{NAME}.pem"))).unwrap();
+    scene.authority.state().forgetful = true;
+    let gateway = scene.gateway();
+    let line = gateway.wait_for_log("no certificate by ACME");
+    assert!(line.contains("who?"), "{line}");
+    assert_eq!(scene.authority.state().accounts, 1);
+    gateway.signal("HUP");
+    scene.wait_for_certificate(&gateway);
+    assert_eq!(scene.authority.state().accounts, 2);
+}
+
+#[test]
 fn what_the_authority_says_against_a_name_stands_in_the_log() {
     let scene = Scene::new();
     let gateway = Gateway::with(&scene.config(&format!("\"{NAME}\", \"refused.example.test\"")));

@@ -31,6 +31,10 @@ pub struct State {
     pub away: bool,
     /// When it wants certificates to be renewed: seconds from now.
     pub window: Option<(i64, i64)>,
+    /// It has forgotten its accounts.
+    pub forgetful: bool,
+    /// Accounts that were opened.
+    pub accounts: usize,
     /// Orders that were asked for.
     pub orders: usize,
     /// What replaced others.
@@ -163,8 +167,13 @@ impl Desk {
             "nonce" => (200, None, String::new()),
             "account" => {
                 assert_eq!(payload["termsOfServiceAgreed"], true);
+                (state.accounts, state.forgetful) = (state.accounts + 1, false);
                 state.thumbprint = thumbprint(&head["jwk"]);
                 (201, Some("/account/1"), json!({"status": "valid"}).to_string())
+            }
+            "order" if state.forgetful => {
+                let problem = json!({"type": "urn:ietf:params:acme:error:accountDoesNotExist", "detail": "who?"});
+                (400, None, problem.to_string())
             }
             "order" if payload["identifiers"].is_array() => {
                 state.orders += 1;
