@@ -5,8 +5,9 @@ mod harness;
 use std::process::Command;
 
 use harness::dovecot::Dovecot;
+use harness::postfix::Postfix;
 use harness::tls::Certificate;
-use harness::{Behaviour, Gateway, LOGIN, PLAIN, Sink, Wire};
+use harness::{Behaviour, Gateway, LOGIN, PLAIN, Sink, Wire, base64, eicar, mail_with, wait_for};
 
 const MAIL: &[u8] = b"From: a\r\n\r\nHello\r\n";
 const NO_PASSWORD: [&str; 4] = [PLAIN, "c2VjcmV0", "secret", "AHRpbQ"];
@@ -18,12 +19,7 @@ fn sink(behaviour: Behaviour) -> Sink {
 
 /// A gateway with STARTTLS, and what clients have to trust.
 fn gateway(sink: &Sink, settings: &str) -> (Gateway, Certificate) {
-    let certificate = Certificate::of("mx.test");
-    let folder = tempfile::tempdir().unwrap().keep();
-    certificate.store(&folder, "mx");
-    let at = folder.display();
-    let head = format!("[[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\"\n");
-    (Gateway::start_with(&head, "smtp", &sink.forward(), &format!("tls = \"offer\"\n{settings}")), certificate)
+    front(&sink.forward(), "", settings)
 }
 
 /// A session in TLS that has said EHLO; what was offered.
@@ -170,25 +166,75 @@ fn dovecot_lets_in_by_each_mechanism_through_the_gateway() {
     let sink = Sink::start(Behaviour::default());
     let Some(dovecot) = Dovecot::with_submission(sink.address) else { return };
     let Some(submission) = dovecot.submission else { return };
-    let certificate = Certificate::of("mx.test");
-    let folder = tempfile::tempdir().unwrap();
-    certificate.store(folder.path(), "mx");
-    let at = folder.path().display();
-    let head = format!("[[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\"\n");
-    let forward = format!("smtp://{submission}");
-    let gateway = Gateway::start_with(&head, "smtp", &forward, "tls = \"offer\"\nauth = \"tls\"");
-    let swaks = |mechanism: &str, password: &str| {
-        let mut command = Command::new("swaks");
-        command.args(["--server", &gateway.address.to_string(), "--tls", "--auth", mechanism, "--auth-user", "tim"]);
-        let sent = command.args(["--auth-password", password, "--from", "tim@x.test", "--to", "b@x.test"]).output();
-        String::from_utf8_lossy(&sent.unwrap().stdout).into_owned()
-    };
+    let (gateway, _) = front(&format!("smtp://{submission}"), "", "auth = \"tls\"");
     for (count, mechanism) in ["PLAIN", "LOGIN", "CRAM-MD5"].into_iter().enumerate() {
-        let said = swaks(mechanism, "secret");
+        let said = swaks(&gateway, mechanism, "secret", "b@x.test");
         assert!(said.contains("235 2.7.0"), "{mechanism}: {said}\n{}\n{}", gateway.log(), dovecot.log());
         sink.wait(count + 1);
     }
-    let said = swaks("PLAIN", "wrong");
+    let said = swaks(&gateway, "PLAIN", "wrong", "b@x.test");
     assert!(said.contains("535 5.7.8"), "{said}");
     assert_eq!(sink.mails().len(), 3);
+}
+
+#[test]
+fn postfix_takes_mail_from_those_whom_dovecot_vouches_for() {
+    if !std::path::Path::new("/usr/sbin/postfix").exists() {
+        return eprintln!("skipped: postfix is not installed");
+    }
+    let Some(dovecot) = Dovecot::start() else { return };
+    let hop = Certificate::of("hop.test");
+    let folder = tempfile::tempdir().unwrap();
+    hop.store(folder.path(), "hop");
+    let at = folder.path().display();
+    let postfix = Postfix::start(&format!(
+        "mynetworks = 192.0.2.1/32\nsmtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\n\
+         smtpd_sasl_path = inet:{}\nsmtpd_sasl_authenticated_header = yes\nsmtpd_tls_security_level = may\n\
+         smtpd_tls_auth_only = yes\nsmtpd_tls_cert_file = {at}/hop.crt\nsmtpd_tls_key_file = {at}/hop.key\n\
+         smtpd_relay_restrictions =\nsmtpd_recipient_restrictions = permit_sasl_authenticated, reject",
+        dovecot.auth,
+    ));
+    let (gateway, certificate) = front(
+        &format!("smtp://127.0.0.1:{}", postfix.port),
+        &format!("[tls]\nauthorities = \"{at}/hop.crt\"\n"),
+        "auth = \"tls\"\nforward_tls = \"require\"\nforward_verify = \"name:hop.test\"",
+    );
+    let delivered = || harness::files(&postfix.folder.path().join("mail/box/new")).len();
+    let log = || std::fs::read_to_string(postfix.folder.path().join("log")).unwrap_or_default();
+    for (count, mechanism) in ["PLAIN", "LOGIN", "CRAM-MD5"].into_iter().enumerate() {
+        let said = swaks(&gateway, mechanism, "secret", "b@mx.test");
+        assert!(said.contains("235 2.7.0"), "{mechanism}: {said}\n{}\n{}", gateway.log(), log());
+        wait_for(|| (delivered() == count + 1).then_some(()), "delivery");
+    }
+    let mail = String::from_utf8(postfix.mail().unwrap()).unwrap();
+    assert!(mail.contains("(Authenticated sender: tim)") && mail.contains("with ESMTPSA id "), "{mail}");
+    let said = swaks(&gateway, "PLAIN", "wrong", "b@mx.test");
+    assert!(said.contains("535 5.7.8"), "{said}");
+    let (mut nobody, _) = secured(&gateway, &certificate);
+    let refusal = nobody.command("MAIL FROM:<a@b>") + &nobody.command("RCPT TO:<b@mx.test>");
+    assert!(refusal.contains("554 5.7.1"), "{refusal}");
+    // Who has logged in is inspected all the same.
+    let (mut tim, _) = secured(&gateway, &certificate);
+    tim.talk(&format!("C: AUTH PLAIN {}\nS: 235 *", base64(b"\0tim\0secret").trim_end()));
+    let reply = tim.transaction(&mail_with("base64", "eicar.com", &base64(&eicar())));
+    assert!(reply.starts_with("554 5.7.1 Message refused: Eicar-Test-Signature"), "{reply}");
+    assert_eq!(delivered(), 3);
+}
+
+/// A gateway with STARTTLS, and what clients have to trust.
+fn front(forward: &str, head: &str, settings: &str) -> (Gateway, Certificate) {
+    let certificate = Certificate::of("mx.test");
+    let folder = tempfile::tempdir().unwrap().keep();
+    certificate.store(&folder, "mx");
+    let at = folder.display();
+    let head = format!("{head}[[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\"\n");
+    let settings = format!("tls = \"offer\"\n{settings}");
+    (Gateway::start_with(&head, "smtp", forward, &settings), certificate)
+}
+
+fn swaks(gateway: &Gateway, mechanism: &str, password: &str, to: &str) -> String {
+    let mut command = Command::new("swaks");
+    command.args(["--server", &gateway.address.to_string(), "--tls", "--auth", mechanism, "--auth-user", "tim"]);
+    let sent = command.args(["--auth-password", password, "--from", "tim@x.test", "--to", to]).output();
+    String::from_utf8_lossy(&sent.unwrap().stdout).into_owned()
 }

@@ -14,6 +14,8 @@ pub struct Dovecot {
     pub folder: TempDir,
     pub pop3: SocketAddr,
     pub imap: SocketAddr,
+    /// Where other servers ask whether a password is right.
+    pub auth: SocketAddr,
     /// Where mail is taken from who logs in.
     pub submission: Option<SocketAddr>,
     pub certificate: Certificate,
@@ -47,6 +49,7 @@ impl Dovecot {
             folder: tempfile::tempdir().unwrap(),
             pop3: free(),
             imap: free(),
+            auth: free(),
             submission: relay.map(|_| free()),
             certificate: Certificate::of("localhost"),
         };
@@ -74,9 +77,11 @@ impl Dovecot {
              userdb {{\n driver = static\n args = uid=65534 gid=65534 home={at}/mail/%u mail=maildir:{at}/mail/%u\n}}\n\
              first_valid_uid = 1\nfirst_valid_gid = 1\nnamespace inbox {{\n inbox = yes\n}}\n\
              service pop3-login {{\n chroot =\n inet_listener pop3 {{\n port = {}\n }}\n inet_listener pop3s {{\n port = 0\n }}\n}}\n\
-             service imap-login {{\n chroot =\n process_min_avail = 1\n service_count = 0\n client_limit = 10000\n inet_listener imap {{\n port = {}\n }}\n inet_listener imaps {{\n port = 0\n }}\n}}\n",
+             service imap-login {{\n chroot =\n process_min_avail = 1\n service_count = 0\n client_limit = 10000\n inet_listener imap {{\n port = {}\n }}\n inet_listener imaps {{\n port = 0\n }}\n}}\n\
+             service auth {{\n inet_listener {{\n port = {}\n }}\n}}\n",
             self.pop3.port(),
             self.imap.port(),
+            self.auth.port(),
         );
         let submission = relay.zip(self.submission).map(|(relay, here)| {
             format!(

@@ -45,7 +45,8 @@ impl Postfix {
              rewrite unix - - n - - trivial-rewrite\nbounce unix - - n - 0 bounce\ndefer unix - - n - 0 bounce\n\
              trace unix - - n - 0 bounce\nproxymap unix - - n - - proxymap\nvirtual unix - n n - - virtual\n\
              error unix - - n - - error\nretry unix - - n - - error\nanvil unix - - n - 1 anvil\n\
-             postlog unix-dgram n - n - 1 postlogd\nsmtp unix - - n - - smtp\n{services}"
+             postlog unix-dgram n - n - 1 postlogd\nsmtp unix - - n - - smtp\n\
+             tlsmgr unix - - n 1000? 1 tlsmgr\n{services}"
         );
         std::fs::write(folder.path().join("etc/master.cf"), master).unwrap();
         let open = |path: &str, mode| {
