@@ -29,6 +29,7 @@ if [ "${1:-}" != run ]; then
     need strace strace
     need python3 python3
     need ip iproute2
+    need prometheus prometheus
 fi
 
 as_root=""

@@ -120,28 +120,119 @@ fn readiness_ends_before_health_does() {
     wire.talk("C: x\nC: .\nS: 250 *");
 }
 
-#[test]
-fn the_dashboard_asks_for_numbers_that_there_are() {
-    let (_gateway, address) = with_numbers();
-    let (_, text) = get(address, "/metrics");
-    let told: BTreeSet<&str> =
-        text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(' ').next()).collect();
-    assert!(told.contains("sluice_resident_bytes") && !text.contains("sluice_resident_bytes 0"), "{text}");
+/// All that the dashboard asks Prometheus for.
+fn asked_by_the_dashboard() -> Vec<String> {
     let dashboard = include_str!("../../../packaging/grafana/sluice.json");
     let dashboard: serde_json::Value = serde_json::from_str(dashboard).unwrap();
-    let mut asked = BTreeSet::new();
-    for panel in dashboard["panels"].as_array().unwrap() {
-        for target in panel["targets"].as_array().unwrap() {
-            let words = target["expr"].as_str().unwrap().split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-            asked.extend(words.filter(|word| word.starts_with("sluice_")));
-        }
-    }
-    assert!(asked.len() > 15, "{asked:?}");
-    let missing: Vec<_> = asked.difference(&told).collect();
-    assert!(missing.is_empty(), "the dashboard asks for {missing:?}");
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
+    targets.map(|target| target["expr"].as_str().unwrap().into()).collect()
+}
+
+/// A gateway that has a certificate, and shows its numbers there.
+fn with_all_numbers() -> (Gateway, SocketAddr) {
+    let folder = tempfile::tempdir().unwrap();
+    harness::tls::Certificate::of("mx.test").store(folder.path(), "mx");
+    let at = folder.path().display();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let head = format!(
+        "[metrics]\naddress = \"{address}\"\n[[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\""
+    );
+    (Gateway::start_with(&head, "smtp", "discard:", ""), address)
+}
+
+#[test]
+fn the_dashboard_asks_for_all_numbers_and_no_others() {
+    let (_gateway, address) = with_all_numbers();
+    let (_, text) = get(address, "/metrics");
+    let told: BTreeSet<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    assert!(told.contains("sluice_resident_bytes") && !text.contains("sluice_resident_bytes 0"), "{text}");
+    let expressions = asked_by_the_dashboard();
+    let words = expressions.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let asked: BTreeSet<&str> = words.filter(|word| word.starts_with("sluice_")).collect();
+    assert_eq!(asked, told);
     let page = include_str!("../../../docs/configuration.md");
     let untold: Vec<_> = told.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
     assert!(untold.is_empty(), "docs/configuration.md does not name {untold:?}");
+}
+
+/// A Prometheus that asks a gateway every fifth of a second.
+struct Prometheus {
+    address: SocketAddr,
+    program: Child,
+    _folder: tempfile::TempDir,
+}
+
+impl Prometheus {
+    /// Starts it, if it is installed.
+    fn start(gateway: SocketAddr) -> Option<Prometheus> {
+        let folder = tempfile::tempdir().unwrap();
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let config = folder.path().join("prometheus.yml");
+        let text = format!(
+            "scrape_configs:\n  - job_name: sluice\n    scrape_interval: 200ms\n    scrape_timeout: 200ms\n    \
+             static_configs: [{{targets: [\"{gateway}\"]}}]\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        let program = Command::new("prometheus")
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
+            .arg(format!("--web.listen-address={address}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(program) = program else {
+            eprintln!("skipped: prometheus is not installed");
+            return None;
+        };
+        Some(Prometheus { address, program, _folder: folder })
+    }
+
+    /// What it answers to an expression; none while it does not listen.
+    fn ask(&self, expression: &str) -> Option<serde_json::Value> {
+        let coded: String = expression.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let mut stream = TcpStream::connect(self.address).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET /api/v1/query?query={coded} HTTP/1.0\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+    }
+
+    /// The values that an expression comes to, once there are any.
+    fn values(&self, expression: &str) -> Vec<f64> {
+        let ask = || {
+            let answer = self.ask(expression)?;
+            assert_eq!(answer["status"], "success", "{expression}: {answer}");
+            let results = answer["data"]["result"].as_array()?.clone();
+            let value = |result: &serde_json::Value| result["value"][1].as_str().unwrap().parse().unwrap();
+            (!results.is_empty()).then(|| results.iter().map(value).collect())
+        };
+        wait_for(ask, expression)
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+#[test]
+fn prometheus_answers_every_question_of_the_dashboard() {
+    let (gateway, address) = with_all_numbers();
+    let Some(prometheus) = Prometheus::start(address) else { return };
+    wait_for(|| prometheus.ask("vector(1)"), "Prometheus");
+    assert!(prometheus.values("sluice_messages_total") == [0.0]);
+    assert!(gateway.connect().deliver(b"From: a\r\n\r\nHello\r\n").starts_with("250 "));
+    for expression in asked_by_the_dashboard() {
+        let expression = expression.replace("$instance", ".*").replace("$__rate_interval", "1m");
+        prometheus.values(&expression);
+    }
+    let grown = || (prometheus.values("sum(rate(sluice_messages_passed_total[1m]))")[0] > 0.0).then_some(());
+    wait_for(grown, "the message");
 }
 
 #[test]
