@@ -21,6 +21,8 @@ from processes import Failed, take_charge
 from targets import start_sluice
 
 RATE = "100mbit"
+# What a token bucket lets through at once: the more, the fewer segments the kernel has to cut.
+BURST = {"100mbit": "16kb", "1gbit": "128kb"}
 AIM_PERCENT = 6.7
 SERVER = "10.77.2.2:9025"
 SLUICE = "10.77.1.2:2525"
@@ -30,7 +32,8 @@ RUN_SECONDS_MAX = 120
 class Namespaces:
     """client, gateway and server, connected in a row; deleted with all that is in them."""
 
-    def __init__(self):
+    def __init__(self, rate=RATE):
+        self.rate = rate
         self.names = {name: f"sluice-{name}-{os.getpid()}" for name in ("client", "gateway", "server")}
 
     def __enter__(self):
@@ -63,7 +66,7 @@ class Namespaces:
             _ip("-n", self.names[name], "address", "add", f"{address}/30", "dev", device)
             _ip("-n", self.names[name], "link", "set", device, "up")
             _call("tc", "-n", self.names[name], "qdisc", "add", "dev", device, "root",
-                  "tbf", "rate", RATE, "burst", "16kb", "latency", "50ms")
+                  "tbf", "rate", self.rate, "burst", BURST[self.rate], "latency", "50ms")
 
 
 def main():

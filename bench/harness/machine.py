@@ -43,6 +43,19 @@ class Busy:
         return total, total - fields[3] - fields[4], self.used()
 
 
+def processors():
+    """Ticks of all processors since the machine began: all, and idle."""
+    with open("/proc/stat") as stat:
+        fields = [int(field) for field in stat.readline().split()[1:9]]
+    return sum(fields), fields[3] + fields[4]
+
+
+def busy_share(before):
+    """How much of the processors was used since then, by whomever."""
+    (total, idle), (total_then, idle_then) = processors(), before
+    return 1 - (idle - idle_then) / max(1, total - total_then)
+
+
 def _system():
     with open("/etc/os-release") as release:
         values = dict(line.rstrip().split("=", 1) for line in release if "=" in line)

@@ -12,7 +12,7 @@ DOVECOT = """base_dir = {folder}/run
 state_dir = {folder}/state
 log_path = {folder}/dovecot.log
 protocols = pop3 imap
-listen = 127.0.0.1
+listen = {host}
 ssl = yes
 ssl_cert = <{folder}/server.crt
 ssl_key = <{folder}/server.key
@@ -58,8 +58,8 @@ default_process_limit = 1000
 
 LISTENER = """[[listener]]
 protocol = "{protocol}"
-address = "127.0.0.1:{address}"
-forward = "{scheme}://127.0.0.1:{forward}"
+address = "{host}:{address}"
+forward = "{scheme}://{server}:{forward}"
 forward_tls = "off"
 forward_verify = {verify}
 tls = "{tls}"
@@ -78,8 +78,8 @@ def certificate(folder):
         check=True, capture_output=True)
 
 
-def start_dovecot(folder, ports):
-    """Starts it with a mailbox for each of SIZES, by that name."""
+def start_dovecot(folder, ports, host="127.0.0.1", within=()):
+    """Starts it with a mailbox for each of SIZES, by that name; `within` is a command that starts it elsewhere."""
     for name in ("run", "state", "mail"):
         os.mkdir(f"{folder}/{name}")
     os.chmod(f"{folder}/mail", 0o777)
@@ -91,9 +91,21 @@ def start_dovecot(folder, ports):
         for number in range(count):
             write_mail(f"{folder}/mail/{name}/cur/{1_700_000_000 + number}.{number}.bench:2,S", size, chance)
     with open(f"{folder}/dovecot.conf", "w") as file:
-        file.write(DOVECOT.format(folder=folder, **ports))
-    program = Program("dovecot", ["/usr/sbin/dovecot", "-F", "-c", f"{folder}/dovecot.conf"], f"{folder}/dovecot.out")
+        file.write(DOVECOT.format(folder=folder, host=host, **ports))
+    command = [*within, "/usr/sbin/dovecot", "-F", "-c", f"{folder}/dovecot.conf"]
+    program = Program("dovecot", command, f"{folder}/dovecot.out")
+    if within:
+        # Its ports cannot be asked from here; it says when it has them.
+        return program.wait_until(lambda: "starting up" in _text(f"{folder}/dovecot.log"))
     return program.wait_until(lambda: is_open(ports["imap"]) and is_open(ports["pop3"]))
+
+
+def _text(path):
+    try:
+        with open(path, errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
 
 
 def write_mail(path, size, chance):
@@ -104,13 +116,13 @@ def write_mail(path, size, chance):
     os.chmod(path, 0o666)
 
 
-def start_sluice(folder, listeners, head=""):
-    """Starts Sluice with these listeners."""
+def start_sluice(folder, listeners, head="", within=()):
+    """Starts Sluice with these listeners; `within` is a command that starts it elsewhere."""
     configuration, log = f"{folder}/retrieve.toml", f"{folder}/retrieve.log"
     with open(configuration, "w") as file:
         file.write(f'hostname = "bench.test"\n[log]\nlevel = "warn"\n{head}[[tls.certificate]]\n'
                    f'chain = "{folder}/server.crt"\nkey = "{folder}/server.key"\n' + "".join(listeners))
-    program = Program("sluice", [os.environ["SLUICE"], "serve", "--config", configuration], log)
+    program = Program("sluice", [*within, os.environ["SLUICE"], "serve", "--config", configuration], log)
 
     def ready():
         with open(log, errors="replace") as lines:
@@ -118,7 +130,7 @@ def start_sluice(folder, listeners, head=""):
     return program.wait_until(ready)
 
 
-def listener(protocol, address, forward, tls):
-    """A listener; with TLS on both sides, or on none."""
-    return LISTENER.format(protocol=protocol, address=address, forward=forward, scheme=protocol + "s" * tls,
+def listener(protocol, address, forward, tls, host="127.0.0.1", server="127.0.0.1"):
+    """A listener at `host` in front of `server`; with TLS on both sides, or on none."""
+    return LISTENER.format(protocol=protocol, host=host, server=server, address=address, forward=forward, scheme=protocol + "s" * tls,
                            tls="implicit" if tls else "off", verify='"nothing"')

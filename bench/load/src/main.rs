@@ -5,19 +5,23 @@
 //! JSON (see [`report`]). It ends when standard input does. The sink outlives the runs, so that a gateway may keep its
 //! connections.
 //!
+//! An order that begins with `retrieve=` is for clients that read mail instead (see [`retrieve`]).
+//!
 //! It knows nothing of the gateways under test and measures only times and counts; processor time and memory are read
 //! from outside. The sender opens a connection for each mail unless told otherwise (`mails_per_connection`) and waits
 //! for the reply to each command, as most clients do.
 //!
-//! Bounds: two threads; memory is the mails of the manifest plus a few kB a session. A mail of any size can be
+//! Bounds: two threads, and one for each client that reads; memory is the mails of the manifest plus a few kB a session. A mail of any size can be
 //! generated on the fly.
 
 mod ledger;
 mod mail;
 mod report;
+mod retrieve;
 mod run;
 mod sender;
 mod sink;
+mod trust;
 
 use std::io::{self, BufRead, Write};
 use std::net::SocketAddr;
@@ -56,6 +60,9 @@ fn serve() -> Result<(), String> {
 
 /// Does one run; what is wrong with it is told in the answer, because the next one may be right.
 fn answer(line: &str, number: u32, board: &Board, sunk: bool) -> String {
+    if line.starts_with("retrieve=") {
+        return retrieve::answer(line);
+    }
     let run = match Run::parse(line) {
         Ok(run) => run,
         Err(reason) => return report::refusal(&reason),

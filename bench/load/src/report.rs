@@ -70,7 +70,8 @@ fn refusal_text(record: &Record) -> Option<&str> {
     }
 }
 
-fn spread(mut nanoseconds: Vec<u64>) -> String {
+/// Median and limits of some times, in milliseconds.
+pub fn spread(mut nanoseconds: Vec<u64>) -> String {
     nanoseconds.sort_unstable();
     let at = |hundredths: usize| {
         let index = (nanoseconds.len() * hundredths / 100).min(nanoseconds.len().saturating_sub(1));
