@@ -38,6 +38,11 @@ fn is_greeting(line: &str) -> bool {
     ["220 ", "+OK ", "* OK "].iter().any(|start| line.starts_with(start))
 }
 
+/// Whether the other side closes, and says no more.
+fn is_closed(wire: &mut Wire) -> bool {
+    matches!(wire.stream.read(&mut [0]), Ok(0))
+}
+
 /// Sends single bytes until the other side has enough of it.
 fn drip(wire: &mut Wire, text: &str) -> Duration {
     let started = Instant::now();
@@ -192,21 +197,21 @@ fn a_client_that_has_said_its_last_is_not_waited_for() {
     wire.begin_data();
     wire.send(b"From: a\r\n\r\nhalf a mail\r\n");
     wire.stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(wire.rest(), b"");
+    assert!(is_closed(&mut wire));
     assert!(sink.mails().is_empty());
     let server = Pop3::with(&[b"Subject: x\r\n\r\nHello\r\n"]);
     let gateway = mailbox(&server, "", "");
     let mut wire = gateway.connect();
     wire.talk("S: +OK *\nC: USER tim\nS: +OK\nC: PASS secret\nS: +OK");
     wire.stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(wire.rest(), b"");
+    assert!(is_closed(&mut wire));
     let gateway = mailboxes(&Imap::with(&[]), "", "");
     let mut wire = gateway.connect();
     wire.line();
     assert!(ask(&mut wire, "LOGIN tim secret").status.starts_with("OK"));
     wire.send(b"a APPEND INBOX {100+}\r\nhalf a mail");
     wire.stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(wire.rest(), b"");
+    assert!(is_closed(&mut wire));
 }
 
 /// A server that greets, says one thing to each line, and goes away.
