@@ -117,11 +117,9 @@ fn is_mailbox(text: &str) -> bool {
 }
 
 fn is_local(local: &str) -> bool {
-    if let Some(quoted) = local.strip_prefix('"') {
-        // The splitting above has found the matching quote; nothing may stand behind it.
-        return quoted.len() >= 2
-            && split_unquoted(&local[..local.len() - 1], |_| false).is_none()
-            && quoted.ends_with('"');
+    if let Some(quoted) = local.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        // The last quote is the one that matches the first.
+        return !quoted.is_empty() && split_unquoted(&local[..local.len() - 1], |_| true).is_none();
     }
     !local.is_empty() && local.bytes().all(|byte| !b" \t<>()[]:;,\\\"@".contains(&byte))
 }
@@ -179,6 +177,8 @@ mod tests {
             "<a@[1>",
             "<a<b@c>",
             "<\"a\"b@c>",
+            "<\"a\"b\"c\"@d>",
+            "\"a\"\u{570}@b",
         ] {
             assert_eq!(path(text), None, "{text}");
         }
