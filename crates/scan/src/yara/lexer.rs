@@ -51,9 +51,18 @@ impl<'a> Lexer<'a> {
         self.text.get(self.at..).unwrap_or(&[])
     }
 
-    /// The next word.
+    /// The next word. What is none is passed, too, a byte of it at least, so that whoever goes on comes to an end.
     pub(crate) fn next(&mut self) -> Result<Token<'a>, Reject> {
         self.skip_blanks();
+        let before = self.at;
+        let word = self.word();
+        if word.is_err() {
+            self.at = self.at.max(before + 1);
+        }
+        word
+    }
+
+    fn word(&mut self) -> Result<Token<'a>, Reject> {
         let rest = self.rest();
         let Some(&first) = rest.first() else {
             return Ok(Token::End);
@@ -185,14 +194,12 @@ impl<'a> Lexer<'a> {
     pub(crate) fn skip_rule(&mut self) {
         let mut depth = 0usize;
         loop {
-            let before = self.at;
             match self.next() {
                 Ok(Token::End) => return,
                 Ok(Token::Symbol("{")) => depth += 1,
                 Ok(Token::Symbol("}")) if depth <= 1 => return,
                 Ok(Token::Symbol("}")) => depth -= 1,
-                Ok(_) => {}
-                Err(_) => self.at = self.at.max(before + 1),
+                Ok(_) | Err(_) => {}
             }
         }
     }
@@ -251,5 +258,12 @@ mod tests {
         let mut lexer = Lexer::new(b"a { b = { 61 } c = \"}\" d = /}/ \"open\n } rule");
         lexer.skip_rule();
         assert_eq!(lexer.next(), Ok(Token::Word("rule")));
+    }
+
+    #[test]
+    fn what_is_no_word_is_passed() {
+        let mut lexer = Lexer::new(b" /ab\n \xff \"c\n");
+        let errors = std::iter::from_fn(|| Some(lexer.next()).filter(|word| *word != Ok(Token::End))).filter(Result::is_err);
+        assert_eq!(errors.take(100).count(), 3);
     }
 }
