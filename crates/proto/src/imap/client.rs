@@ -426,8 +426,8 @@ impl Client {
         let (taken, stop) = self.run.take(input, true)?;
         self.state = match stop {
             Stop::ItemEnd => State::Between,
-            Stop::Input => State::Value(passes),
-            Stop::LineEnd => return Err("a FETCH without an end"),
+            Stop::LineEnd if taken == 0 => return Err("a FETCH without an end"),
+            Stop::Input | Stop::LineEnd => State::Value(passes),
         };
         Ok((taken, if passes && taken > 0 { ClientEvent::Pass } else { ClientEvent::Idle }))
     }

@@ -58,9 +58,12 @@ impl Run {
                 self.mode = if left == 0 { Mode::Plain } else { Mode::Literal(left) };
                 continue;
             }
-            match self.look(byte, items)? {
-                Stop::Input => at += 1,
-                stop => return Ok((at, stop)),
+            match self.look(byte, items) {
+                Ok(Stop::Input) => at += 1,
+                Ok(stop) => return Ok((at, stop)),
+                // What stands in front of a fault passes; the fault is found again.
+                Err(_) if at > 0 => break,
+                Err(reason) => return Err(reason),
             }
         }
         Ok((at, Stop::Input))

@@ -296,7 +296,7 @@ impl Server {
             (Some(_), false) => self.complete(),
             (Some(_), true) if len > self.config.discard_bytes_max => self.closed(),
             (Some(_), true) => {
-                self.state = State::Discard { left: len };
+                self.state = if len == 0 { State::Command } else { State::Discard { left: len } };
                 ServerEvent::Idle
             }
             (None, _) => {
