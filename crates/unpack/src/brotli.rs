@@ -110,8 +110,14 @@ impl Brotli {
                 State::Reading(state)
             }
             BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => State::Reading(state),
-            BrotliResult::ResultFailure if wrote == 0 => return self.rest(state, taken, output),
-            BrotliResult::ResultFailure => State::Broken(state),
+            BrotliResult::ResultFailure => {
+                // How much of the block was used in front of a fault the library does not tell.
+                self.fed = Some(0);
+                if wrote == 0 {
+                    return self.rest(state, taken, output);
+                }
+                State::Broken(state)
+            }
             BrotliResult::ResultSuccess => {
                 told = Told::Over;
                 State::Over

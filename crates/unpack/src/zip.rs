@@ -186,6 +186,7 @@ impl Zip {
     fn give_back(&mut self, bytes: &[u8]) {
         self.at -= bytes.len() as u64;
         self.held.give_back(bytes);
+        self.watch.back(self.at);
     }
 
     /// The last bytes read are no record: they are read again, and nothing is looked for at the first of them.
@@ -214,10 +215,11 @@ impl Zip {
             searching: self.searching,
         };
         let turn = member.turn(input, output, fuel, &mut place);
-        self.at = place.at;
+        let at = std::mem::replace(&mut self.at, place.at);
         if let Turn::Step(Step { taken, .. }) = &turn {
-            self.watch.pass(&input[..*taken]);
+            self.watch.pass(at, &input[..*taken]);
         }
+        self.watch.back(self.at);
         if !matches!(turn, Turn::Done) {
             self.state = State::Member(member);
             return turn;
@@ -423,8 +425,8 @@ impl Zip {
             return self.refuse(&kept);
         }
         let taken = tail.read(input);
+        self.watch.pass(self.at, &input[..taken]);
         self.at += taken as u64;
-        self.watch.pass(&input[..taken]);
         if !tail.is_complete() && !last {
             self.state = State::Header(tail);
             return Turn::Step(Step::idle(taken));

@@ -263,7 +263,8 @@ mod tests {
     #[test]
     fn what_is_no_word_is_passed() {
         let mut lexer = Lexer::new(b" /ab\n \xff \"c\n");
-        let errors = std::iter::from_fn(|| Some(lexer.next()).filter(|word| *word != Ok(Token::End))).filter(Result::is_err);
+        let errors =
+            std::iter::from_fn(|| Some(lexer.next()).filter(|word| *word != Ok(Token::End))).filter(Result::is_err);
         assert_eq!(errors.take(100).count(), 3);
     }
 }
