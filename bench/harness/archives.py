@@ -131,7 +131,7 @@ UNAR = {"unar": "lsar -t FILE"}
 
 CASES = [
     Case("gzip", filtered(".gz", "gzip", "-c"), {"gzip": "gzip -dc FILE"}, "zlib-rs"),
-    Case("bzip2", filtered(".bz2", "bzip2", "-c"), {"bzip2": "bzip2 -dc FILE"} | SEVENZIP, "bzip2"),
+    Case("bzip2", filtered(".bz2", "bzip2", "-c"), {"bzip2": "bzip2 -dc FILE"} | SEVENZIP),
     Case("zstd", filtered(".zst", "zstd", "-qc"), {"zstd": "zstd -dc FILE"}, "ruzstd"),
     Case("brotli", filtered(".br", "brotli", "-c", "-q", "5"), {"brotli": "brotli -dc FILE"}, "brotli-decompressor"),
     Case("xz", filtered(".xz", "xz", "-c"), {"xz": "xz -T1 -dc FILE"} | SEVENZIP),

@@ -71,7 +71,6 @@ fn verb(input: &[u8], name: &str) -> Result<u64, String> {
 fn whole(library: &str, input: &[u8]) -> Result<u64, String> {
     match library {
         "zlib-rs" => inflate(input),
-        "bzip2" => drain(bzip2::read::BzDecoder::new(input)),
         "ruzstd" => drain(ruzstd::decoding::StreamingDecoder::new(input).map_err(|error| error.to_string())?),
         "brotli-decompressor" => drain(brotli_decompressor::Decompressor::new(input, BUFFER_BYTES)),
         _ => Err(format!("no library {library}")),

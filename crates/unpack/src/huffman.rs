@@ -1,10 +1,10 @@
-//! Canonical Huffman codes read from the highest bit on, as LHA, ARJ, RAR and LZX have them.
+//! Canonical Huffman codes read from the highest bit on, as LHA, ARJ, RAR, LZX and bzip2 have them.
 //!
 //! Codes of up to [`QUICK_BITS`] bits are found by one look at a table, longer ones by the first code of each length.
 
 use crate::bits::Bits;
 
-/// The longest code.
+/// The longest code of most formats.
 pub(crate) const LENGTH_MAX: usize = 16;
 
 const QUICK_BITS: u32 = 10;
@@ -12,15 +12,23 @@ const QUICK_BITS: u32 = 10;
 const NOT_QUICK: u16 = u16::MAX;
 const LENGTH_BITS: u32 = 4;
 
-/// A code, made for alphabets of at most 4095 symbols.
-pub(crate) struct Huffman {
+/// A code, made for alphabets of at most 4095 symbols and codes of at most `LONGEST` bits.
+pub(crate) struct Huffman<const LONGEST: usize = LENGTH_MAX> {
     /// Symbol and length of the code that these bits begin with.
     quick: Box<[u16; 1 << QUICK_BITS]>,
-    /// For each length: the first 16 bits behind its codes.
-    limits: [u32; LENGTH_MAX + 1],
-    /// For each length: the first of its codes, as 16 bits, and the place of its symbol.
-    first: [(u32, u16); LENGTH_MAX + 1],
+    lengths: Vec<Length>,
     symbols: Vec<u16>,
+}
+
+/// The codes of one length.
+#[derive(Clone, Copy)]
+struct Length {
+    /// The first one, as `LONGEST` bits.
+    first: u32,
+    /// What is behind the last one.
+    limit: u32,
+    /// The place of the first one's symbol.
+    place: u16,
 }
 
 /// A set of lengths that is no code.
@@ -28,46 +36,58 @@ pub(crate) struct Huffman {
 pub(crate) struct NoCode;
 
 impl Huffman {
-    /// A code without symbols.
+    /// A code without symbols, for what has codes of the usual lengths.
     pub fn new() -> Huffman {
-        Huffman {
-            quick: Box::new([NOT_QUICK; 1 << QUICK_BITS]),
-            limits: [0; LENGTH_MAX + 1],
-            first: [(0, 0); LENGTH_MAX + 1],
-            symbols: Vec::new(),
-        }
+        Huffman::default()
     }
+}
 
+impl<const LONGEST: usize> Default for Huffman<LONGEST> {
+    fn default() -> Huffman<LONGEST> {
+        Huffman { quick: Box::new([NOT_QUICK; 1 << QUICK_BITS]), lengths: Vec::new(), symbols: Vec::new() }
+    }
+}
+
+impl<const LONGEST: usize> Huffman<LONGEST> {
     /// Makes it the code in which symbol `i` takes `lengths[i]` bits (0: it does not occur). It may leave bits unused,
     /// but not use them twice.
     pub fn set(&mut self, lengths: &[u8]) -> Result<(), NoCode> {
-        let mut counts = [0u32; LENGTH_MAX + 1];
+        self.set_any(lengths)?;
+        if self.lengths[LONGEST].limit > 1 << LONGEST {
+            return Err(NoCode);
+        }
+        Ok(())
+    }
+
+    /// As [`set`](Self::set), but where more codes are told than there are, the last ones are never met.
+    pub fn set_any(&mut self, lengths: &[u8]) -> Result<(), NoCode> {
+        let mut counts = [0u32; 32];
+        let counts = &mut counts[..=LONGEST];
         for &length in lengths {
             *counts.get_mut(usize::from(length)).ok_or(NoCode)? += 1;
         }
-        let (mut code, mut place) = (0, 0);
-        for (length, &count) in counts.iter().enumerate().skip(1) {
-            self.first[length] = (code, place);
-            code += count << (LENGTH_MAX - length);
-            place += count as u16;
-            self.limits[length] = code;
-        }
-        if code > 1 << LENGTH_MAX {
-            return Err(NoCode);
+        self.lengths.clear();
+        let (mut first, mut place) = (0, 0);
+        for (length, &count) in counts.iter().enumerate() {
+            let count = if length == 0 { 0 } else { count };
+            let limit = first + (count << (LONGEST - length));
+            self.lengths.push(Length { first, limit, place });
+            (first, place) = (limit, place + count as u16);
         }
         self.symbols.clear();
         self.symbols.resize(usize::from(place), 0);
         self.quick.fill(NOT_QUICK);
-        let mut next = self.first;
+        let mut next = self.lengths.clone();
         for (symbol, &length) in lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
-            let (code, place) = &mut next[usize::from(length)];
+            let Length { first: code, place, .. } = &mut next[usize::from(length)];
             self.symbols[usize::from(*place)] = symbol as u16;
             *place += 1;
-            let width = 1 << (LENGTH_MAX - usize::from(length));
+            let width = 1 << (LONGEST - usize::from(length));
             if u32::from(length) <= QUICK_BITS {
-                let shift = LENGTH_MAX as u32 - QUICK_BITS;
+                let shift = LONGEST as u32 - QUICK_BITS;
                 let range = (*code >> shift) as usize..((*code + width) >> shift) as usize;
-                self.quick[range].fill((symbol as u16) << LENGTH_BITS | u16::from(length));
+                let entries = self.quick.get_mut(range).unwrap_or_default();
+                entries.fill((symbol as u16) << LENGTH_BITS | u16::from(length));
             }
             *code += width;
         }
@@ -82,8 +102,8 @@ impl Huffman {
     /// Reads a symbol; `None` if the bits are no code.
     #[inline(always)]
     pub fn read(&self, bits: &mut Bits) -> Option<usize> {
-        let ahead = bits.peek(LENGTH_MAX as u32);
-        let entry = self.quick[(ahead >> (LENGTH_MAX as u32 - QUICK_BITS)) as usize & ((1 << QUICK_BITS) - 1)];
+        let ahead = bits.peek(LONGEST as u32);
+        let entry = self.quick[(ahead >> (LONGEST as u32 - QUICK_BITS)) as usize & ((1 << QUICK_BITS) - 1)];
         if entry != NOT_QUICK {
             bits.skip(u32::from(entry) & ((1 << LENGTH_BITS) - 1));
             return Some(usize::from(entry >> LENGTH_BITS));
@@ -92,10 +112,11 @@ impl Huffman {
     }
 
     fn read_long(&self, ahead: u32, bits: &mut Bits) -> Option<usize> {
-        let length = (QUICK_BITS as usize + 1..=LENGTH_MAX).find(|&length| ahead < self.limits[length])?;
-        let (code, place) = self.first[length];
+        let long = self.lengths.get(QUICK_BITS as usize + 1..)?;
+        let length = QUICK_BITS as usize + 1 + long.iter().position(|codes| ahead < codes.limit)?;
+        let codes = self.lengths[length];
         bits.skip(length as u32);
-        let index = usize::from(place) + (ahead.checked_sub(code)? >> (LENGTH_MAX - length)) as usize;
+        let index = usize::from(codes.place) + (ahead.checked_sub(codes.first)? >> (LONGEST - length)) as usize;
         self.symbols.get(index).map(|&symbol| usize::from(symbol))
     }
 }
@@ -125,6 +146,8 @@ mod tests {
     #[test]
     fn lengths_that_take_too_much_are_no_code_and_too_little_may_be() {
         let mut code = Huffman::new();
+        assert_eq!(code.set_any(&[2, 1, 1]), Ok(()));
+        assert_eq!(read_all(&code, &[0x60], 3), [Some(1), Some(2), Some(2)]);
         assert_eq!(code.set(&[1, 1, 1]), Err(NoCode));
         assert_eq!(code.set(&[17]), Err(NoCode));
         assert_eq!(code.set(&[0, 2]), Ok(()));

@@ -7,18 +7,17 @@
 //! Left out: methods of altered versions of NSIS. Source: the files that makensis makes. Bounds: a header of
 //! [`HEADER_BYTES_MAX`], a name for each of `directory_entries_max` files, one decoder.
 
-mod bzip2;
 mod header;
 
 use stream::{Class, Kind, Limits, Object};
 
 use crate::archive::{Archive, Check, Content, Faults, Member, Record, Records};
+use crate::bzip2::Bzip2;
 use crate::codec::{Collected, Decoder, Fault, Progress, Told, le32};
 use crate::deflate::Deflate;
 use crate::formats::{Format, Reads};
 use crate::fuzz;
 use crate::lzma::{LzmaStream, PROPERTIES_BYTES};
-use bzip2::Bzip2;
 use header::Names;
 
 /// What is read of it.
@@ -43,7 +42,6 @@ const HEADER: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Nsi
 const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Nsis.Data");
 const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.Nsis");
 const HEADER_LIMIT: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.NsisHeader");
-const CODEC: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Codec");
 
 const HEADER_BYTES_MAX: usize = 8 << 20;
 /// Flags, marks, the length of the header and of all.
@@ -267,7 +265,6 @@ enum Method {
     Deflate(Box<Deflate>),
     Bzip2(Box<Bzip2>),
     Lzma { properties: Collected<PROPERTIES_BYTES>, codec_bytes_max: usize, stream: Option<Box<LzmaStream>> },
-    Refused,
 }
 
 impl Method {
@@ -278,8 +275,7 @@ impl Method {
             // Dictionaries are whole multiples of 64 KiB.
             [LZMA_USUAL, 0, 0, ..] => Method::Lzma { properties: Collected::new(), codec_bytes_max, stream: None },
             // Where the block begins in its own order: below 900,000.
-            [BZIP2_BLOCK, 0..0x0e, ..] if codec_bytes_max >= bzip2::BYTES => Method::Bzip2(Box::new(Bzip2::new())),
-            [BZIP2_BLOCK, 0..0x0e, ..] => Method::Refused,
+            [BZIP2_BLOCK, 0..0x0e, ..] => Method::Bzip2(Box::new(Bzip2::of_nsis(DATA, TRUNCATED, limits))),
             _ => Method::Deflate(Box::new(Deflate::new(DATA.name, TRUNCATED.name))),
         }
     }
@@ -290,7 +286,6 @@ impl Method {
             Method::Bzip2(bzip2) => bzip2.surplus(),
             Method::Lzma { stream: Some(stream), .. } => stream.surplus(),
             Method::Lzma { properties, .. } => properties.bytes(),
-            Method::Refused => &[],
         }
     }
 
@@ -315,7 +310,6 @@ impl Method {
                 }
                 Progress::took(taken)
             }
-            Method::Refused => Progress::fault(0, CODEC),
         }
     }
 }

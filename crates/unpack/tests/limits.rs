@@ -56,11 +56,12 @@ fn a_dictionary_that_is_too_small_ends_the_reading_where_it_is_missed() {
 }
 
 #[test]
-fn a_bzip2_block_that_is_too_large_is_read_in_the_small_way_or_not_at_all() {
-    let small = Limits { codec_bytes_max: 2_500_000, ..Limits::default() };
-    assert_eq!(content(&tell("bzip2/plain.bz2", FileType::Bzip2, &small)).len(), 405);
-    let none = Limits { codec_bytes_max: 1_000_000, ..Limits::default() };
-    let told = tell("bzip2/plain.bz2", FileType::Bzip2, &none);
+fn a_bzip2_block_that_is_too_large_is_not_read() {
+    // A stream may declare blocks of 900,000 bytes: what counts is how long they are.
+    let enough = Limits { codec_bytes_max: 70_000, ..Limits::default() };
+    assert_eq!(content(&tell("bzip2/plain.bz2", FileType::Bzip2, &enough)).len(), 405);
+    let little = Limits { codec_bytes_max: 61_500, ..Limits::default() };
+    let told = tell("bzip2/plain.bz2", FileType::Bzip2, &little);
     assert_eq!(names(&told), ["Heuristics.Limits.Exceeded.Codec"]);
 }
 
