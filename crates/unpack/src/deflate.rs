@@ -1,15 +1,27 @@
 //! Deflate (RFC 1951), raw, by push. What surrounds it is the business of gzip, zlib and zip.
 //!
-//! Bounds: one state of zlib-rs, about 41 KiB, allocated when it is made.
+//! Bounds: one state of zlib-rs, about 41 KiB, allocated when it is made, and content of [`CONTENT_BYTES`] that waits to be
+//! told.
+
+use std::ops::Range;
 
 use stream::Class;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
 use crate::codec::{Decoder, Fault, Progress, Told};
 
+/// How much is made at once, where there is less room than that: the library is slow where fewer than 260 bytes are left
+/// of what it may fill.
+const CONTENT_BYTES: usize = 32 << 10;
+
 /// An inflater.
 pub(crate) struct Deflate {
     inflate: Inflate,
+    /// Content made, of which what is `waiting` has not been told.
+    content: Box<[u8]>,
+    waiting: Range<usize>,
+    /// What is to be told behind it.
+    owing: Told,
     /// What a broken stream is called here.
     data: Fault,
     truncated: Fault,
@@ -21,6 +33,9 @@ impl Deflate {
         const WINDOW_BITS: u8 = 15;
         Deflate {
             inflate: Inflate::new(false, WINDOW_BITS),
+            content: Box::default(),
+            waiting: 0..0,
+            owing: Told::Nothing,
             data: Fault::fatal(Class::Malformed, data),
             truncated: Fault::fatal(Class::Truncated, truncated),
         }
@@ -29,11 +44,11 @@ impl Deflate {
     /// Prepares for the next stream.
     pub fn reset(&mut self) {
         self.inflate.reset(false);
+        (self.waiting, self.owing) = (0..0, Told::Nothing);
     }
-}
 
-impl Decoder for Deflate {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+    /// Makes content in front of `output`, and what is to be told behind it.
+    fn inflate(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         let (taken, wrote) = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(input, output, InflateFlush::NoFlush);
         let taken = (self.inflate.total_in() - taken) as usize;
@@ -43,6 +58,37 @@ impl Decoder for Deflate {
             Ok(Status::StreamEnd) => Told::Over,
             Ok(Status::Ok | Status::BufError) if !stuck => Told::Nothing,
             _ => Told::Fault(self.data),
+        };
+        Progress { taken, wrote, told }
+    }
+
+    /// Makes content that waits; how much of the input that took.
+    fn make(&mut self, input: &[u8]) -> usize {
+        let mut content = std::mem::take(&mut self.content);
+        if content.is_empty() {
+            content = vec![0; CONTENT_BYTES].into();
+        }
+        let made = self.inflate(input, &mut content);
+        (self.content, self.waiting, self.owing) = (content, 0..made.wrote, made.told);
+        made.taken
+    }
+}
+
+impl Decoder for Deflate {
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        let mut taken = 0;
+        if self.waiting.is_empty() && self.owing == Told::Nothing {
+            if output.len() >= CONTENT_BYTES {
+                return self.inflate(input, output);
+            }
+            taken = self.make(input);
+        }
+        let wrote = self.waiting.len().min(output.len());
+        output[..wrote].copy_from_slice(&self.content[self.waiting.start..][..wrote]);
+        self.waiting.start += wrote;
+        let told = match self.waiting.is_empty() {
+            true => std::mem::replace(&mut self.owing, Told::Nothing),
+            false => Told::Nothing,
         };
         Progress { taken, wrote, told }
     }

@@ -21,7 +21,7 @@ pub(crate) const FORMAT: Format = Format {
     methods: "deflate, several members, padding",
     not_read: "",
     reads: Reads::Stream,
-    memory: "41 KiB",
+    memory: "73 KiB",
     decoder: "zlib-rs",
     fuzz: "unpack_gzip",
     compared_with: "the members of the public archives, `gzip -d`",

@@ -15,7 +15,7 @@ pub(crate) const FORMAT: Format = Format {
     methods: "deflate",
     not_read: "preset dictionaries",
     reads: Reads::Stream,
-    memory: "41 KiB",
+    memory: "73 KiB",
     decoder: "zlib-rs",
     fuzz: "unpack_recognise",
     compared_with: "zlib-rs",

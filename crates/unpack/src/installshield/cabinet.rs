@@ -94,6 +94,12 @@ impl Records for Cabinet {
             }
             return Progress::took(taken);
         }
+        if self.content > CHUNK_BYTES {
+            // What is left of the chunk has no meaning.
+            let taken = input.len().min(self.packed_left);
+            self.packed_left -= taken;
+            return if self.packed_left == 0 { self.fault(taken, DATA) } else { Progress::took(taken) };
+        }
         let offered = &input[..input.len().min(self.packed_left)];
         let room = output.len().min(CHUNK_BYTES + 1 - self.content);
         let progress = self.deflate.decode(offered, &mut output[..room]);
@@ -101,9 +107,9 @@ impl Records for Cabinet {
         self.content += progress.wrote;
         let (mut taken, wrote) = (progress.taken, progress.wrote);
         match progress.told {
-            _ if self.content > CHUNK_BYTES => Progress { wrote, ..self.fault(taken, DATA) },
+            _ if self.content > CHUNK_BYTES => Progress { taken, wrote, told: Told::Nothing },
             Told::Over => {
-                // What is left of the chunk has no meaning.
+                // As above.
                 let left = self.packed_left.min(input.len() - taken);
                 taken += left;
                 self.packed_left -= left;
