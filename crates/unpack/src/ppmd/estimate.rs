@@ -139,28 +139,24 @@ pub(super) fn position(states: &[[u8; 6]], symbol: u8) -> usize {
 
 /// The symbols that a context need not offer again, because a longer one has.
 pub(super) struct Mask {
-    /// When each symbol was masked last.
-    at: [u8; 256],
-    now: u8,
+    /// All bits of what is offered, none of what is masked: a choice of these would be guessed wrong half of the time.
+    offered: [u8; 256],
 }
 
 impl Mask {
     pub const fn new() -> Mask {
-        Mask { at: [0; 256], now: 1 }
+        Mask { offered: [u8::MAX; 256] }
     }
 
     /// No symbol is masked any more.
     #[inline(always)]
-    pub fn clear(&mut self) {
-        self.now = self.now.wrapping_add(1);
-        if self.now == 0 {
-            *self = Mask::new();
-        }
+    pub const fn clear(&mut self) {
+        *self = Mask::new();
     }
 
     #[inline(always)]
     pub fn add(&mut self, symbol: u8) {
-        self.at[usize::from(symbol)] = self.now;
+        self.offered[usize::from(symbol)] = 0;
     }
 
     #[inline(always)]
@@ -173,6 +169,6 @@ impl Mask {
     /// The frequency of a state, 0 if its symbol is masked.
     #[inline(always)]
     pub fn frequency(&self, state: &[u8; 6]) -> u32 {
-        if self.at[usize::from(state[0])] == self.now { 0 } else { u32::from(state[1]) }
+        u32::from(state[1] & self.offered[usize::from(state[0])])
     }
 }
