@@ -23,6 +23,59 @@ pub(crate) trait Decoder: Send {
     }
 }
 
+/// A decoder of frames: a machine of states, each of which reads a part of the framing or of the content.
+pub(crate) trait Framed: Send {
+    /// What an end elsewhere than where it [may be](Self::may_end) is called.
+    const TRUNCATED: Fault;
+
+    /// Which state it is in.
+    fn state(&self) -> impl PartialEq + use<Self>;
+
+    /// Lets the state read a prefix of `input`, or write, or give way to another. What has done nothing wants more input.
+    fn turn(&mut self, input: &[u8], output: &mut [u8]) -> Progress;
+
+    /// Whether the input may end here.
+    fn may_end(&self) -> bool;
+
+    /// The input has ended where the state wants more; whether there is something to tell all the same.
+    fn cut_short(&mut self) -> bool {
+        false
+    }
+
+    /// As [`Decoder::surplus`].
+    fn surplus(&self) -> &[u8] {
+        &[]
+    }
+}
+
+impl<F: Framed> Decoder for F {
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        let mut taken = 0;
+        loop {
+            let before = self.state();
+            let mut progress = self.turn(&input[taken..], output);
+            taken += progress.taken;
+            let moved = progress.taken > 0 || before != self.state();
+            let is_idle = !moved && progress.wrote == 0 && progress.told == Told::Nothing;
+            if is_idle && input.is_empty() && self.cut_short() {
+                continue;
+            }
+            if progress.wrote > 0 || progress.told != Told::Nothing || !moved {
+                progress.taken = taken;
+                return progress;
+            }
+        }
+    }
+
+    fn missing(&self) -> Option<Fault> {
+        (!self.may_end()).then_some(F::TRUNCATED)
+    }
+
+    fn surplus(&self) -> &[u8] {
+        Framed::surplus(self)
+    }
+}
+
 /// What one call of [`Decoder::decode`] did.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Progress {

@@ -18,7 +18,7 @@ mod xxhash;
 
 use stream::Class;
 
-use crate::codec::{Collected, Decoder, Fault, Progress, Told, le32, le64};
+use crate::codec::{Collected, Fault, Framed, Progress, Told, le32, le64};
 use crate::formats::{Format, Reads};
 use block::Blocks;
 use xxhash::XxHash32;
@@ -95,20 +95,6 @@ impl Lz4 {
             blocks: Blocks::new(),
             frame: Frame::default(),
             state: State::Magic,
-        }
-    }
-
-    fn read(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Magic => self.magic(input),
-            State::SkipLength(bytes) => self.skip_length(bytes, input),
-            State::Skip(left) => self.skip(left, input),
-            State::Descriptor(bytes) => self.descriptor(bytes, input),
-            State::BlockLength(bytes) => self.block_length(bytes, input),
-            State::Block { is_stored, left } => self.block(is_stored, left, input, output),
-            State::BlockChecksum(bytes) => self.block_checksum(bytes, input),
-            State::ContentChecksum(bytes) => self.content_checksum(bytes, input),
-            State::Over => Progress::tells(0, Told::Over),
         }
     }
 
@@ -322,27 +308,32 @@ impl Frame {
     }
 }
 
-impl Decoder for Lz4 {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        let mut taken = 0;
-        loop {
-            let before = std::mem::discriminant(&self.state);
-            let mut progress = self.read(&input[taken..], output);
-            taken += progress.taken;
-            let moved = progress.taken > 0 || before != std::mem::discriminant(&self.state);
-            if progress.wrote > 0 || progress.told != Told::Nothing || !moved {
-                progress.taken = taken;
-                return progress;
-            }
+impl Framed for Lz4 {
+    const TRUNCATED: Fault = TRUNCATED;
+
+    fn state(&self) -> impl PartialEq + use<> {
+        std::mem::discriminant(&self.state)
+    }
+
+    fn turn(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Magic => self.magic(input),
+            State::SkipLength(bytes) => self.skip_length(bytes, input),
+            State::Skip(left) => self.skip(left, input),
+            State::Descriptor(bytes) => self.descriptor(bytes, input),
+            State::BlockLength(bytes) => self.block_length(bytes, input),
+            State::Block { is_stored, left } => self.block(is_stored, left, input, output),
+            State::BlockChecksum(bytes) => self.block_checksum(bytes, input),
+            State::ContentChecksum(bytes) => self.content_checksum(bytes, input),
+            State::Over => Progress::tells(0, Told::Over),
         }
     }
 
-    fn missing(&self) -> Option<Fault> {
+    fn may_end(&self) -> bool {
         match &self.state {
-            State::Magic if self.further => None,
-            State::BlockLength(bytes) if self.frame.is_legacy && bytes.len() == 0 => None,
-            State::Over => None,
-            _ => Some(TRUNCATED),
+            State::Magic => self.further,
+            State::BlockLength(bytes) => self.frame.is_legacy && bytes.len() == 0,
+            state => matches!(state, State::Over),
         }
     }
 

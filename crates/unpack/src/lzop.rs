@@ -14,7 +14,7 @@ mod lzo1x;
 use stream::{Class, Limits};
 use zlib_rs::{adler32::adler32, crc32::crc32};
 
-use crate::codec::{Collected, Decoder, Fault, Progress, Told, be16, be32};
+use crate::codec::{Collected, Fault, Framed, Progress, Told, be16, be32};
 use crate::formats::{Format, Reads};
 use crate::held::Held;
 use crate::name;
@@ -106,28 +106,6 @@ impl Lzop {
             owing: None,
             magic: Collected::new(),
             state: State::Magic,
-        }
-    }
-
-    fn turn(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        match std::mem::replace(&mut self.state, State::Broken) {
-            State::Magic => self.magic(input),
-            State::Header(bytes) => self.header(bytes, input),
-            State::BlockHeader(bytes) => self.block_header(bytes, input),
-            State::Block(block) => self.block(block, input),
-            State::Content => {
-                let wrote = self.held.tell(output);
-                self.state = if wrote > 0 { State::Content } else { State::BlockHeader(Collected::new()) };
-                Progress { taken: 0, wrote, told: Told::Nothing }
-            }
-            State::Broken => match self.held.tell(output) {
-                0 => Progress::fault(0, DATA),
-                wrote => Progress { taken: 0, wrote, told: Told::Nothing },
-            },
-            State::Over => {
-                self.state = State::Over;
-                Progress::tells(0, Told::Over)
-            }
         }
     }
 
@@ -288,29 +266,40 @@ impl Header {
     }
 }
 
-impl Decoder for Lzop {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        let mut taken = 0;
-        loop {
-            if let Some(fault) = self.owing.take() {
-                return Progress::fault(taken, fault);
+impl Framed for Lzop {
+    const TRUNCATED: Fault = TRUNCATED;
+
+    fn state(&self) -> impl PartialEq + use<> {
+        std::mem::discriminant(&self.state)
+    }
+
+    fn turn(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        if let Some(fault) = self.owing.take() {
+            return Progress::fault(0, fault);
+        }
+        match std::mem::replace(&mut self.state, State::Broken) {
+            State::Magic => self.magic(input),
+            State::Header(bytes) => self.header(bytes, input),
+            State::BlockHeader(bytes) => self.block_header(bytes, input),
+            State::Block(block) => self.block(block, input),
+            State::Content => {
+                let wrote = self.held.tell(output);
+                self.state = if wrote > 0 { State::Content } else { State::BlockHeader(Collected::new()) };
+                Progress { taken: 0, wrote, told: Told::Nothing }
             }
-            let before = std::mem::discriminant(&self.state);
-            let mut progress = self.turn(&input[taken..], output);
-            taken += progress.taken;
-            let moved = progress.taken > 0 || before != std::mem::discriminant(&self.state);
-            if progress.wrote > 0 || progress.told != Told::Nothing || !moved {
-                progress.taken = taken;
-                return progress;
+            State::Broken => match self.held.tell(output) {
+                0 => Progress::fault(0, DATA),
+                wrote => Progress { taken: 0, wrote, told: Told::Nothing },
+            },
+            State::Over => {
+                self.state = State::Over;
+                Progress::tells(0, Told::Over)
             }
         }
     }
 
-    fn missing(&self) -> Option<Fault> {
-        match &self.state {
-            State::Magic | State::Over if self.begun => None,
-            _ => Some(TRUNCATED),
-        }
+    fn may_end(&self) -> bool {
+        self.begun && matches!(self.state, State::Magic | State::Over)
     }
 
     fn surplus(&self) -> &[u8] {

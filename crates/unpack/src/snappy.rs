@@ -6,7 +6,7 @@
 
 use stream::Class;
 
-use crate::codec::{Collected, Decoder, Fault, Progress, Told, le16, le32};
+use crate::codec::{Collected, Fault, Framed, Progress, Told, le16, le32};
 use crate::crc::tables;
 use crate::formats::{Format, Reads};
 use crate::held::{Held, repeat};
@@ -114,7 +114,13 @@ impl Snappy {
     }
 }
 
-impl Snappy {
+impl Framed for Snappy {
+    const TRUNCATED: Fault = TRUNCATED;
+
+    fn state(&self) -> impl PartialEq + use<> {
+        std::mem::discriminant(&self.state)
+    }
+
     fn turn(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         match std::mem::replace(&mut self.state, State::Broken) {
             State::Header(bytes) => self.header(bytes, input),
@@ -138,28 +144,9 @@ impl Snappy {
             },
         }
     }
-}
 
-impl Decoder for Snappy {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        let mut taken = 0;
-        loop {
-            let before = std::mem::discriminant(&self.state);
-            let mut progress = self.turn(&input[taken..], output);
-            taken += progress.taken;
-            let moved = progress.taken > 0 || before != std::mem::discriminant(&self.state);
-            if progress.wrote > 0 || progress.told != Told::Nothing || !moved {
-                progress.taken = taken;
-                return progress;
-            }
-        }
-    }
-
-    fn missing(&self) -> Option<Fault> {
-        match &self.state {
-            State::Header(bytes) if bytes.len() == 0 && self.begun => None,
-            _ => Some(TRUNCATED),
-        }
+    fn may_end(&self) -> bool {
+        matches!(&self.state, State::Header(bytes) if bytes.len() == 0 && self.begun)
     }
 }
 

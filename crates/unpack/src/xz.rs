@@ -22,7 +22,7 @@ pub(crate) mod lzma2;
 use stream::{Class, Limits};
 use zlib_rs::crc32::crc32;
 
-use crate::codec::{Collected, Decoder, Fault, Progress, Told, le32};
+use crate::codec::{Collected, Fault, Framed, Progress, Told, le32};
 use crate::formats::{Format, Reads};
 use block::Block;
 use check::Check;
@@ -272,38 +272,31 @@ impl Xz {
     }
 }
 
-impl Decoder for Xz {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        let mut taken = 0;
-        loop {
-            let state = std::mem::replace(&mut self.state, State::Over);
-            let before = std::mem::discriminant(&state);
-            let rest = &input[taken..];
-            let mut progress = match state {
-                State::Magic => self.magic(rest),
-                State::Flags(bytes) => self.stream_flags(bytes, rest),
-                State::BlockSize => self.block_size(rest),
-                State::BlockHeader(bytes, wanted) => self.block_header(bytes, wanted, rest),
-                State::Block(block) => self.block(block, rest, output),
-                State::Tail(block, bytes) => self.tail(block, bytes, rest),
-                State::Index(index) => self.index(index, rest),
-                State::Footer { bytes, index_bytes } => self.footer(bytes, index_bytes, rest),
-                State::Over => Progress::tells(0, Told::Over),
-            };
-            taken += progress.taken;
-            let moved = progress.taken > 0 || before != std::mem::discriminant(&self.state);
-            if progress.wrote > 0 || progress.told != Told::Nothing || !moved {
-                progress.taken = taken;
-                return progress;
-            }
+impl Framed for Xz {
+    const TRUNCATED: Fault = TRUNCATED;
+
+    fn state(&self) -> impl PartialEq + use<> {
+        std::mem::discriminant(&self.state)
+    }
+
+    fn turn(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Magic => self.magic(input),
+            State::Flags(bytes) => self.stream_flags(bytes, input),
+            State::BlockSize => self.block_size(input),
+            State::BlockHeader(bytes, wanted) => self.block_header(bytes, wanted, input),
+            State::Block(block) => self.block(block, input, output),
+            State::Tail(block, bytes) => self.tail(block, bytes, input),
+            State::Index(index) => self.index(index, input),
+            State::Footer { bytes, index_bytes } => self.footer(bytes, index_bytes, input),
+            State::Over => Progress::tells(0, Told::Over),
         }
     }
 
-    fn missing(&self) -> Option<Fault> {
+    fn may_end(&self) -> bool {
         match self.state {
-            State::Magic if self.further => None,
-            State::Over => None,
-            _ => Some(TRUNCATED),
+            State::Magic => self.further,
+            _ => matches!(self.state, State::Over),
         }
     }
 

@@ -19,7 +19,7 @@ use std::io::Read as _;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use stream::{Class, Limits};
 
-use crate::codec::{Collected, Decoder, Fault, Progress, Told, le32, le64};
+use crate::codec::{Collected, Fault, Framed, Progress, Told, le32, le64};
 use crate::formats::{Format, Reads};
 
 /// What is read of it.
@@ -96,19 +96,6 @@ impl Zstd {
     /// Reads one frame only, as it stands in a zip.
     pub fn single(limits: &Limits) -> Zstd {
         Zstd { single: true, ..Zstd::new(limits) }
-    }
-
-    fn read(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Magic => self.magic(input),
-            State::SkipLength(bytes) => self.skip_length(bytes, input),
-            State::Skip(left) => self.skip(left, input),
-            State::Header(bytes) => self.header(bytes, input),
-            State::Block(bytes) => self.block(bytes, input, output),
-            State::Draining => self.drain(output),
-            State::Checksum(bytes) => self.checksum(bytes, input),
-            State::Over => Progress::tells(0, Told::Over),
-        }
     }
 
     fn magic(&mut self, input: &[u8]) -> Progress {
@@ -352,31 +339,39 @@ fn block_bytes(block: &[u8]) -> Option<usize> {
     })
 }
 
-impl Decoder for Zstd {
-    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        let mut taken = 0;
-        loop {
-            let before = std::mem::discriminant(&self.state);
-            let mut progress = self.read(&input[taken..], output);
-            taken += progress.taken;
-            let moved = progress.taken > 0 || before != std::mem::discriminant(&self.state);
-            if progress.wrote > 0 || progress.told != Told::Nothing || !moved {
-                if input.is_empty() && progress == Progress::took(0) && matches!(self.state, State::Block(_)) {
-                    self.frame_ends(0, Told::Fault(TRUNCATED));
-                    continue;
-                }
-                progress.taken = taken;
-                return progress;
-            }
+impl Framed for Zstd {
+    const TRUNCATED: Fault = TRUNCATED;
+
+    fn state(&self) -> impl PartialEq + use<> {
+        std::mem::discriminant(&self.state)
+    }
+
+    fn turn(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Magic => self.magic(input),
+            State::SkipLength(bytes) => self.skip_length(bytes, input),
+            State::Skip(left) => self.skip(left, input),
+            State::Header(bytes) => self.header(bytes, input),
+            State::Block(bytes) => self.block(bytes, input, output),
+            State::Draining => self.drain(output),
+            State::Checksum(bytes) => self.checksum(bytes, input),
+            State::Over => Progress::tells(0, Told::Over),
         }
     }
 
-    fn missing(&self) -> Option<Fault> {
+    fn may_end(&self) -> bool {
         match self.state {
-            State::Magic if self.further => None,
-            State::Over => None,
-            _ => Some(TRUNCATED),
+            State::Magic => self.further,
+            _ => matches!(self.state, State::Over),
         }
+    }
+
+    fn cut_short(&mut self) -> bool {
+        let is_in_content = matches!(self.state, State::Block(_));
+        if is_in_content {
+            self.frame_ends(0, Told::Fault(TRUNCATED));
+        }
+        is_in_content
     }
 
     fn surplus(&self) -> &[u8] {
