@@ -13,6 +13,8 @@ mod elf;
 mod mew;
 mod nrv;
 mod pe;
+mod pespin;
+mod program;
 mod source;
 mod upx;
 mod wwpack;
@@ -40,9 +42,9 @@ pub(crate) const UPX: Format = Format {
 
 /// What is read of executables packed by others.
 pub(crate) const OTHERS: Format = Format {
-    name: "MEW, WWPack32, yoda's Crypter",
-    methods: "MEW 11 with aPLib, WWPack32 1.x, yoda's Crypter 1.3",
-    not_read: "MEW with LZMA; tables of imports are not put back",
+    name: "MEW, WWPack32, yoda's Crypter, PESpin",
+    methods: "MEW 11 with aPLib, WWPack32 1.x, yoda's Crypter 1.3, PESpin 1.1",
+    not_read: "MEW with LZMA, PESpin with a password; tables of imports, and what the stubs of crypters took of the code, are not put back",
     reads: Reads::Spool("kept, up to `spool_bytes_max`"),
     memory: "what it is unpacked to, up to `spool_bytes_max`, twice",
     decoder: "own",

@@ -7,6 +7,7 @@ use memchr::memmem;
 
 use super::mew::Mew;
 use super::nrv::Run;
+use super::pespin::Pespin;
 use super::source::Whole;
 use super::upx::{Block, Decoder, MARK};
 use super::wwpack::WwPack;
@@ -35,6 +36,9 @@ pub(super) fn unpacker(file: &Whole) -> Option<Box<dyn Unpacker>> {
     }
     if let Some(encrypted) = Yc::find(&head, file, &stub) {
         return Some(Box::new(encrypted));
+    }
+    if let Some(spun) = Pespin::find(&head, file) {
+        return Some(Box::new(spun));
     }
     upx(&head, file, &stub)
 }
