@@ -1,6 +1,6 @@
 //! RAR, versions 1.5 to 7: headers forward, members as they come.
 //!
-//! Read: stored members, the compressions of versions 2.0, 2.9 to 4, 5 and 7 with their filters, solid archives; members and
+//! Read: stored members, the compressions of versions 1.5, 2.0, 2.9 to 4, 5 and 7 with their filters, solid archives; members and
 //! headers encrypted by version 3 and later that a candidate for the password opens.
 //! Recognised and told raw: other encrypted members and archives (`Heuristics.Encrypted.Rar`), members that began in another
 //! volume, compression versions that are not known. A member that goes on in another volume is told as far as it is here.
@@ -14,6 +14,7 @@
 mod crypt;
 mod filter;
 mod lz;
+mod lz15;
 mod lz20;
 mod lz29;
 mod lz50;
@@ -21,6 +22,7 @@ mod ppm;
 mod predictor;
 mod program;
 mod slots;
+mod table15;
 mod v4;
 mod v5;
 
@@ -46,13 +48,13 @@ const MARK_5: &[u8] = b"Rar!\x1a\x07\x01\0";
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "rar",
-    methods: "stored, the compressions of 2.0, 2.9 to 4 (LZ, PPMd), 5 and 7; filters of 3 and 5; solid; AES of 3 to 7, of headers too, with candidates for the password",
-    not_read: "other encryption, members that began in another volume, compression 1.5, filters of 3 that archivers do not write",
+    methods: "stored, the compressions of 1.5, 2.0, 2.9 to 4 (LZ, PPMd), 5 and 7; filters of 3 and 5; solid; AES of 3 to 7, of headers too, with candidates for the password",
+    not_read: "other encryption, members that began in another volume, filters of 3 that archivers do not write",
     reads: Reads::Stream,
     memory: "dictionary up to `codec_bytes_max`, growing with the data; PPMd as much; two filter blocks of 4 MiB",
     decoder: "own; aes, hmac, sha1, sha2",
     fuzz: "unpack_rar",
-    compared_with: "unar and bsdtar, over the public archives",
+    compared_with: "unar and bsdtar, over the public archives; unar, over archives of 1.5 made at random",
 };
 
 /// A reader of RAR archives.
@@ -92,6 +94,7 @@ enum Lock {
 /// Which compression a member has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compression {
+    V15,
     V20,
     V29,
     V50,
@@ -164,6 +167,7 @@ impl Solid {
 impl Compression {
     fn model(self, codec_bytes_max: usize) -> Box<dyn Model> {
         match self {
+            Compression::V15 => Box::new(lz15::Lz15::new()),
             Compression::V20 => Box::new(lz20::Lz20::new()),
             Compression::V29 => Box::new(lz29::Lz29::new(codec_bytes_max)),
             Compression::V50 => Box::new(lz50::Lz50::new(false)),

@@ -31,6 +31,7 @@ mod kind {
 /// Flags of every block.
 const HAS_DATA: u16 = 0x8000;
 /// Flags of the archive.
+const ARCHIVE_SOLID: u16 = 8;
 const ARCHIVE_ENCRYPTED: u16 = 0x80;
 /// Flags of a file.
 const SPLIT_BEFORE: u16 = 1;
@@ -49,6 +50,9 @@ pub(super) struct Headers {
     name_bytes_max: usize,
     /// Whether everything that follows is encrypted.
     encrypted: bool,
+    /// Whether members packed by version 1.5 go on with what those before have taught, and whether there was one.
+    is_solid: bool,
+    has_taught: bool,
     ended: bool,
 }
 
@@ -66,7 +70,7 @@ struct File<'a> {
 
 impl Headers {
     pub const fn new(name_bytes_max: usize) -> Headers {
-        Headers { name_bytes_max, encrypted: false, ended: false }
+        Headers { name_bytes_max, encrypted: false, is_solid: false, has_taught: false, ended: false }
     }
 
     pub fn record(&mut self, head: &[u8], solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
@@ -121,7 +125,10 @@ impl Headers {
                 let behind = locked.unwrap_or(head).get(whole..).unwrap_or_default();
                 return self.file(header, whole, behind, solid, faults);
             }
-            kind::ARCHIVE => self.encrypted |= flags & ARCHIVE_ENCRYPTED != 0,
+            kind::ARCHIVE => {
+                self.encrypted |= flags & ARCHIVE_ENCRYPTED != 0;
+                self.is_solid |= flags & ARCHIVE_SOLID != 0;
+            }
             kind::END => self.ended = true,
             _ => {}
         }
@@ -129,15 +136,27 @@ impl Headers {
     }
 
     /// Reads the header of a file, which takes `whole` bytes of the archive; `behind` it stand its first packed bytes.
-    fn file(&self, header: &[u8], whole: usize, behind: &[u8], solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
+    fn file(
+        &mut self,
+        header: &[u8],
+        whole: usize,
+        behind: &[u8],
+        solid: &mut Solid,
+        faults: &mut Vec<Fault>,
+    ) -> Record {
         let kind = header[2];
-        let Some(file) = File::read(header) else {
+        let Some(mut file) = File::read(header) else {
             faults.push(HEADER);
             return Record::Rest;
         };
         let name = file.name(self.name_bytes_max);
         if file.flags & DICTIONARY == DIRECTORY || kind == kind::SERVICE && matches!(&*name, "RR" | "AV") {
             return Record::Pass(whole as u64 + file.packed);
+        }
+        if file.compression() == Some(Compression::V15) {
+            // The archive says it, not the file.
+            let is_solid = self.is_solid && self.has_taught;
+            file.flags = file.flags & !SOLID | if is_solid { SOLID } else { 0 };
         }
         solid.decrypting = None;
         if file.flags & FILE_ENCRYPTED != 0 {
@@ -156,6 +175,7 @@ impl Headers {
         }
         let is_closed = file.flags & FILE_ENCRYPTED != 0 && solid.decrypting.is_none();
         let is_packed = !is_closed && file.is_packed(solid, faults);
+        self.has_taught |= is_packed && file.compression() == Some(Compression::V15);
         let is_whole = !is_closed && file.flags & (SPLIT_BEFORE | SPLIT_AFTER) == 0;
         let understood = is_whole && (is_packed || file.method == STORED);
         let size = understood.then_some(file.size);
@@ -239,6 +259,7 @@ impl<'a> File<'a> {
 
     const fn compression(&self) -> Option<Compression> {
         match self.version {
+            15 => Some(Compression::V15),
             20 | 26 => Some(Compression::V20),
             29 | 36 => Some(Compression::V29),
             _ => None,
@@ -304,7 +325,6 @@ impl<'a> File<'a> {
             return false;
         };
         let dictionary = self.dictionary_bytes();
-        // Up to version 2 the archive says that it is solid; a file that is first in it is so all the same.
         let ready = solid.start(compression, dictionary, self.flags & SOLID != 0);
         if !ready {
             faults.push(super::lz::DATA);
