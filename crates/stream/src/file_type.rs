@@ -115,6 +115,8 @@ file_types! {
     InstallShieldCab "installshield-cab",
     /// An installation file of Symbian.
     Sis "sis",
+    /// A volume of HFS+ or HFSX.
+    Hfs "hfs",
     /// AppleSingle or AppleDouble.
     AppleDouble "appledouble",
     /// A MacBinary file.

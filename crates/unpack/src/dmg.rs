@@ -1,12 +1,13 @@
 //! Disk images of macOS (UDIF): compressed chunks, tables of them in Base64 in XML, and at the very end the place of that.
 //!
-//! What the chunks hold is told in the order of the disk as one member, without the runs of zeros between them; the file
-//! system in it (HFS+, APFS) is not read, but whatever is recognised by what it begins with is found by the search for
-//! archives. An image is known by its name alone (`.dmg`), and by what it begins with, since its chunks have no head.
+//! What the chunks hold is told in the order of the disk as one member, without the runs of zeros between them; behind it
+//! the files of the volumes of HFS+ that are in it. Of other file systems (APFS) whatever is recognised by what it begins
+//! with is found by the search for archives. An image is known by its name alone (`.dmg`), and by what it begins with, since its chunks have no head.
 //!
 //! Not read: LZFSE, ADC. Source: the structures as they stand in libdmg and dmg2img's documentation of the format. Bounds: the
 //! image, up to `spool_bytes_max`; tables of [`TABLES_BYTES_MAX`] and [`CHUNKS_MAX`] chunks; one decoder.
 
+mod disk;
 mod tables;
 
 use stream::{Class, FileType, Kind, Limits, Object, ReadAt};
@@ -15,18 +16,20 @@ use crate::bzip2::Bzip2;
 use crate::codec::{Decoder, Fault, Told, be32, be64};
 use crate::formats::{Format, Reads};
 use crate::fuzz;
+use crate::hfs::Volume;
 use crate::reader::{Ended, Outbox, Reader, Reading};
 use crate::xz::Xz;
 use crate::zlib::Zlib;
+use disk::Chunks;
 use tables::{Chunk, Packing};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "DMG (UDIF)",
-    methods: "zlib, bzip2, LZMA and stored chunks, as one disk without its zeros; by the name of a file (`.dmg`)",
-    not_read: "LZFSE, ADC; the file system in it",
+    methods: "zlib, bzip2, LZMA and stored chunks, as one disk without its zeros, and the files of HFS+ in it; by the name of a file (`.dmg`)",
+    not_read: "LZFSE, ADC; APFS",
     reads: Reads::Spool("the image, up to `spool_bytes_max`"),
-    memory: "tables of 8 MiB, 32 bytes for each of 65,536 chunks, one decoder",
+    memory: "tables of 8 MiB, 40 bytes for each of 65,536 chunks, one decoder, a chunk of 4 MiB; what HFS+ takes",
     decoder: "own; chunks as their streams",
     fuzz: "unpack_dmg",
     compared_with: "7z and dmg2img, over images made for it",
@@ -62,7 +65,8 @@ pub(crate) struct Dmg {
 
 enum State {
     Trailer,
-    Chunks { chunks: std::vec::IntoIter<Chunk>, open: Option<Open>, told: Vec<&'static str> },
+    Chunks { chunks: Chunks, next: usize, open: Option<Open>, told: Vec<&'static str> },
+    Volumes(Chunks, Option<Volume>),
     Over,
 }
 
@@ -90,8 +94,8 @@ impl Dmg {
         let (data_at, xml_at, xml_bytes) = (be64(&trailer, 24), be64(&trailer, 216), be64(&trailer, 224));
         let xml = read(kept, xml_at, xml_bytes.min(TABLES_BYTES_MAX));
         outbox.worked(2 * xml.len());
-        let mut chunks = tables::read(&xml, data_at, CHUNKS_MAX + 1);
-        let fault = match chunks.len() {
+        let mut tables = tables::read(&xml, data_at, CHUNKS_MAX + 1);
+        let fault = match tables.chunks.len() {
             0 => Some(TABLES),
             count if count > CHUNKS_MAX || xml_bytes > TABLES_BYTES_MAX => Some(CHUNKS),
             _ => None,
@@ -99,21 +103,44 @@ impl Dmg {
         if let Some(fault) = fault {
             outbox.finding(fault.class, fault.name, xml_at);
         }
-        chunks.truncate(CHUNKS_MAX);
-        chunks.sort_by_key(|chunk| chunk.sector);
+        tables.chunks.truncate(CHUNKS_MAX);
         outbox.open(Object { kind: Kind::Member, ..Object::default() });
-        Some(State::Chunks { chunks: chunks.into_iter(), open: None, told: Vec::new() })
+        let chunks = Chunks::new(tables, &self.limits);
+        Some(State::Chunks { chunks, next: 0, open: None, told: Vec::new() })
     }
 
     fn begin(&self, chunk: &Chunk) -> Result<Open, Fault> {
-        let decoder: Option<Box<dyn Decoder>> = match chunk.packing {
-            Packing::Stored => None,
-            Packing::Zlib => Some(Box::new(Zlib::new())),
-            Packing::Bzip2 => Some(Box::new(Bzip2::new(&self.limits))),
-            Packing::Lzma => Some(Box::new(Xz::new(&self.limits))),
-            Packing::Unknown => return Err(METHOD),
-        };
+        if chunk.packing == Packing::Unknown {
+            return Err(METHOD);
+        }
+        let decoder = decoder(chunk.packing, &self.limits);
         Ok(Open { at: chunk.at, left: chunk.length, decoder, piece: Vec::new(), used: 0 })
+    }
+
+    /// Goes on with the volumes of the disk; the state behind that.
+    fn volumes(&self, mut chunks: Chunks, volume: Option<Volume>, kept: &dyn ReadAt, outbox: &mut Outbox) -> State {
+        let volume = match volume {
+            Some(mut volume) => {
+                let is_over = volume.turn(&mut chunks.on(kept), outbox);
+                Some(volume).filter(|_| !is_over)
+            }
+            None => {
+                let Some(start) = chunks.next_start() else { return State::Over };
+                Volume::find(&mut chunks.on(kept), start, &self.limits)
+            }
+        };
+        outbox.worked(chunks.take_work());
+        State::Volumes(chunks, volume)
+    }
+}
+
+/// The decoder of a packed chunk.
+fn decoder(packing: Packing, limits: &Limits) -> Option<Box<dyn Decoder>> {
+    match packing {
+        Packing::Stored | Packing::Unknown => None,
+        Packing::Zlib => Some(Box::new(Zlib::new())),
+        Packing::Bzip2 => Some(Box::new(Bzip2::new(limits))),
+        Packing::Lzma => Some(Box::new(Xz::new(limits))),
     }
 }
 
@@ -178,21 +205,24 @@ impl Reader for Dmg {
         outbox.worked(1);
         self.state = match std::mem::replace(&mut self.state, State::Over) {
             State::Trailer => self.trailer(kept, outbox).unwrap_or(State::Over),
-            State::Chunks { mut chunks, open: None, mut told } => {
-                let Some(chunk) = chunks.next() else {
+            State::Chunks { chunks, next, open: None, mut told } => match chunks.get(next) {
+                None => {
                     outbox.close();
-                    return Ended::Done;
-                };
-                let open = self.begin(&chunk).map_err(|fault| tell_once(fault, chunk.at, &mut told, outbox));
-                State::Chunks { chunks, open: open.ok(), told }
-            }
-            State::Chunks { chunks, open: Some(mut open), mut told } => match open.tell(kept, outbox) {
-                None => State::Chunks { chunks, open: Some(open), told },
+                    State::Volumes(chunks, None)
+                }
+                Some(chunk) => {
+                    let open = self.begin(chunk).map_err(|fault| tell_once(fault, chunk.at, &mut told, outbox));
+                    State::Chunks { chunks, next: next + 1, open: open.ok(), told }
+                }
+            },
+            State::Volumes(chunks, volume) => self.volumes(chunks, volume, kept, outbox),
+            State::Chunks { chunks, next, open: Some(mut open), mut told } => match open.tell(kept, outbox) {
+                None => State::Chunks { chunks, next, open: Some(open), told },
                 Some(result) => {
                     if let Err(fault) = result {
                         tell_once(fault, open.at, &mut told, outbox);
                     }
-                    State::Chunks { chunks, open: None, told }
+                    State::Chunks { chunks, next, open: None, told }
                 }
             },
             State::Over => return Ended::Done,

@@ -4,7 +4,7 @@
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
 use crate::{
-    activemime, alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, dmg, executable, gzip, html,
+    activemime, alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, dmg, executable, gzip, hfs, html,
     installshield, iso, lha, lnk, lz4, lzip, lzma_alone, lzop, lzw, macbinary, mbox, nsis, ole2, onenote, packed, pdf,
     rar, relationships, rpm, rtf, sevenz, sis, snappy, swf, szdd, tar, tnef, xar, xz, zip, zlib, zstd,
 };
@@ -71,6 +71,7 @@ pub const ARCHIVES: &[Format] = &[
     ar::FORMAT,
     iso::FORMAT,
     dmg::FORMAT,
+    hfs::FORMAT,
     rpm::FORMAT,
     xar::FORMAT,
     alz::FORMAT,

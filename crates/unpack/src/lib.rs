@@ -33,6 +33,7 @@ pub mod formats;
 mod fuzz;
 mod gzip;
 mod held;
+mod hfs;
 mod history;
 mod html;
 mod huffman;
@@ -100,6 +101,7 @@ pub use fuzz::{
     blocks, fuzz_brotli, fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lz4, fuzz_lzma, fuzz_lzop, fuzz_ppmd,
     fuzz_recognise, fuzz_snappy, fuzz_swf, fuzz_szdd, fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd,
 };
+pub use hfs::fuzz_hfs;
 pub use installshield::fuzz_installshield;
 pub use iso::fuzz_iso;
 pub use lha::fuzz_lha;
@@ -167,6 +169,7 @@ pub fn keyed_opener(file_type: FileType, limits: &Limits, passwords: &Passwords)
         FileType::MacBinary => Box::new(Archive::new(macbinary::MacBinary::new(limits), limits)),
         FileType::Chm => Box::new(Reading::new(chm::Chm::new(limits))),
         FileType::Lnk => Box::new(Reading::new(lnk::Lnk::new())),
+        FileType::Hfs => Box::new(Reading::new(hfs::Hfs::new(limits))),
         FileType::Iso => Box::new(Reading::new(iso::Iso::new(limits))),
         FileType::Zip => Box::new(zip::Zip::new(limits, passwords)),
         FileType::Ole2 => Box::new(Reading::new(ole2::Ole2::new(limits, passwords))),

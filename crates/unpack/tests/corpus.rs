@@ -48,6 +48,7 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_chm", unpack::fuzz_chm),
     ("unpack_activemime", unpack::fuzz_activemime),
     ("unpack_dmg", unpack::fuzz_dmg),
+    ("unpack_hfs", unpack::fuzz_hfs),
     ("unpack_relationships", unpack::fuzz_relationships),
 ];
 

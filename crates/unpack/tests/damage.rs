@@ -15,6 +15,7 @@ const FORMATS: &[(&str, Fuzz)] = &[
     ("compress", unpack::fuzz_compress),
     ("cpio", unpack::fuzz_cpio),
     ("dmg", unpack::fuzz_dmg),
+    ("hfs", unpack::fuzz_hfs),
     ("executable", unpack::fuzz_executable),
     ("gzip", unpack::fuzz_gzip),
     ("lha", unpack::fuzz_lha),

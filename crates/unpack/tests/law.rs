@@ -93,6 +93,7 @@ fn it_holds_for_every_seed() {
         "chm",
         "activemime",
         "dmg",
+        "hfs",
         "relationships",
     ] {
         let folder = corpus.join(format!("unpack_{format}"));

@@ -8,9 +8,21 @@
 use super::{be32, be64};
 use crate::codec::base64;
 
+/// What the tables tell.
+#[derive(Default)]
+pub(super) struct Tables {
+    /// In the order of the disk.
+    pub chunks: Vec<Chunk>,
+    /// Where partitions begin, in sectors.
+    pub starts: Vec<u64>,
+    /// Sectors of the disk, those of zeros with them.
+    pub sectors: u64,
+}
+
 /// A chunk that holds something.
 pub(super) struct Chunk {
     pub sector: u64,
+    pub sectors: u64,
     pub packing: Packing,
     pub at: u64,
     pub length: u64,
@@ -28,11 +40,11 @@ pub(super) enum Packing {
 const HEADER_BYTES: usize = 204;
 const CHUNK_BYTES: usize = 40;
 
-/// The chunks of all tables, `max` at most; places are those in the stream, where data begin at `data_at`.
-pub(super) fn read(xml: &[u8], data_at: u64, max: usize) -> Vec<Chunk> {
+/// Reads all tables, `max` chunks of them at most; places are those in the stream, where data begin at `data_at`.
+pub(super) fn read(xml: &[u8], data_at: u64, max: usize) -> Tables {
     let xml = String::from_utf8_lossy(xml);
     let tables = xml.split_once("<key>blkx</key>").and_then(|(_, rest)| rest.split_once("</array>"));
-    let mut chunks = Vec::new();
+    let mut read = Tables::default();
     for part in tables.map_or("", |(tables, _)| tables).split("<data>").skip(1) {
         let table = base64(part.split('<').next().unwrap_or(""));
         if !table.starts_with(b"mish") || table.len() < HEADER_BYTES {
@@ -40,11 +52,14 @@ pub(super) fn read(xml: &[u8], data_at: u64, max: usize) -> Vec<Chunk> {
         }
         let (sector, from) = (be64(&table, 8), data_at.saturating_add(be64(&table, 24)));
         let count = be32(&table, 200) as usize;
-        let rows = table[HEADER_BYTES..].chunks_exact(CHUNK_BYTES).take(count);
-        let chunks_of = rows.filter_map(|row| chunk(row, sector, from));
-        chunks.extend(chunks_of.take(max - chunks.len()));
+        let rows = || table[HEADER_BYTES..].chunks_exact(CHUNK_BYTES).take(count);
+        let ends = rows().map(|row| sector.saturating_add(be64(row, 8)).saturating_add(be64(row, 16)));
+        read.sectors = ends.fold(read.sectors, u64::max);
+        read.starts.push(sector);
+        read.chunks.extend(rows().filter_map(|row| chunk(row, sector, from)).take(max - read.chunks.len()));
     }
-    chunks
+    read.chunks.sort_by_key(|chunk| chunk.sector);
+    read
 }
 
 fn chunk(row: &[u8], sector: u64, from: u64) -> Option<Chunk> {
@@ -58,5 +73,11 @@ fn chunk(row: &[u8], sector: u64, from: u64) -> Option<Chunk> {
         _ => Packing::Unknown,
     };
     let at = from.saturating_add(be64(row, 24));
-    Some(Chunk { sector: sector.saturating_add(be64(row, 8)), packing, at, length: be64(row, 32) })
+    Some(Chunk {
+        sector: sector.saturating_add(be64(row, 8)),
+        sectors: be64(row, 16),
+        packing,
+        at,
+        length: be64(row, 32),
+    })
 }

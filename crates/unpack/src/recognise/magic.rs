@@ -51,6 +51,8 @@ const CERTAIN: &[(usize, &[u8], FileType)] = &[
     (0, crate::lnk::MAGIC, Lnk),
     (0, b"ITSF\x03\0\0\0", Chm),
     (0, b"\x01CD001\x01", Iso),
+    (1024, b"H+\0\x04", Hfs),
+    (1024, b"HX\0\x05", Hfs),
     (32769, b"CD001", Iso),
     (32769, b"BEA01", Iso),
 ];
