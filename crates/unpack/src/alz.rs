@@ -18,7 +18,7 @@ pub(crate) const FORMAT: Format = Format {
     methods: "stored, deflate",
     not_read: "encryption, its own bzip2, several volumes",
     reads: Reads::Stream,
-    memory: "a header of 64 KiB, 73 KiB",
+    memory: "a header of 64 KiB, 57 KiB",
     decoder: "own; zlib-rs for deflate",
     fuzz: "unpack_alz",
     compared_with: "unalz, over the scan inputs of ClamAV",

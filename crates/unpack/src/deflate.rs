@@ -12,7 +12,7 @@ use crate::codec::{Decoder, Fault, Progress, Told};
 
 /// How much is made at once, where there is less room than that: the library is slow where fewer than 260 bytes are left
 /// of what it may fill.
-const CONTENT_BYTES: usize = 32 << 10;
+const CONTENT_BYTES: usize = 16 << 10;
 
 /// An inflater.
 pub(crate) struct Deflate {

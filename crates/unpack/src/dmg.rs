@@ -66,7 +66,7 @@ pub(crate) struct Dmg {
 enum State {
     Trailer,
     Chunks { chunks: Chunks, next: usize, open: Option<Open>, told: Vec<&'static str> },
-    Volumes(Chunks, Option<Volume>),
+    Volumes(Chunks, Option<Box<Volume>>),
     Over,
 }
 
@@ -118,7 +118,13 @@ impl Dmg {
     }
 
     /// Goes on with the volumes of the disk; the state behind that.
-    fn volumes(&self, mut chunks: Chunks, volume: Option<Volume>, kept: &dyn ReadAt, outbox: &mut Outbox) -> State {
+    fn volumes(
+        &self,
+        mut chunks: Chunks,
+        volume: Option<Box<Volume>>,
+        kept: &dyn ReadAt,
+        outbox: &mut Outbox,
+    ) -> State {
         let volume = match volume {
             Some(mut volume) => {
                 let is_over = volume.turn(&mut chunks.on(kept), outbox);
@@ -126,7 +132,7 @@ impl Dmg {
             }
             None => {
                 let Some(start) = chunks.next_start() else { return State::Over };
-                Volume::find(&mut chunks.on(kept), start, &self.limits)
+                Volume::find(&mut chunks.on(kept), start, &self.limits).map(Box::new)
             }
         };
         outbox.worked(chunks.take_work());

@@ -21,7 +21,7 @@ pub(crate) const FORMAT: Format = Format {
     methods: "deflate, several members, padding",
     not_read: "",
     reads: Reads::Stream,
-    memory: "73 KiB",
+    memory: "57 KiB",
     decoder: "zlib-rs",
     fuzz: "unpack_gzip",
     compared_with: "the members of the public archives, `gzip -d`",

@@ -24,7 +24,7 @@ pub(crate) const FORMAT: Format = Format {
     methods: "files behind self-extracting installers; cabinets from version 6 on, without names",
     not_read: "older cabinets, stored and garbled files in cabinets",
     reads: Reads::Stream,
-    memory: "names of 1 KiB, 73 KiB",
+    memory: "names of 1 KiB, 57 KiB",
     decoder: "own; zlib-rs for deflate",
     fuzz: "unpack_installshield",
     compared_with: "the scan inputs of ClamAV",

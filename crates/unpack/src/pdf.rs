@@ -62,7 +62,7 @@ pub(crate) const FORMAT: Format = Format {
               RC4, AESV2, AESV3 with the empty password and candidates",
     not_read: "pictures (JBIG2, DCT, JPX, CCITT); documents that want another password",
     reads: Reads::Spool("streams; 64 KiB are kept, and up to `spool_bytes_max` where something has to be read again"),
-    memory: "one chain of filters (73 KiB for each Flate), rows of `codec_bytes_max` / 4",
+    memory: "one chain of filters (57 KiB for each Flate), rows of `codec_bytes_max` / 4",
     decoder: "own; zlib-rs, aes, md-5, sha2",
     fuzz: "unpack_pdf",
     compared_with: "pikepdf, over documents made by it",

@@ -21,7 +21,7 @@ pub(crate) const FORMAT: Format = Format {
     not_read: "version 9",
     reads: Reads::Stream,
     memory: "what stands in front of the first file, up to `spool_bytes_max`, a name for each of `directory_entries_max` files; \
-             73 KiB",
+             57 KiB",
     decoder: "own; zlib-rs",
     fuzz: "unpack_sis",
     compared_with: "the scan inputs of ClamAV",

@@ -17,7 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     methods: "CWS (zlib), ZWS (LZMA)",
     not_read: "",
     reads: Reads::Stream,
-    memory: "73 KiB; ZWS: dictionary up to `codec_bytes_max`, growing with the data; model up to 6 MB",
+    memory: "57 KiB; ZWS: dictionary up to `codec_bytes_max`, growing with the data; model up to 6 MB",
     decoder: "zlib-rs; own LZMA",
     fuzz: "unpack_swf",
     compared_with: "Python's `zlib` and `lzma`, over the seeds",
