@@ -25,9 +25,10 @@ need() {
 
 need_for_peers() {
     local wanted=(python3 python3)
-    case ",$1," in *,relay,* | *,amavis,* | *,rspamd,* | *,milter,*) wanted+=(postfix postfix) ;; esac
-    case ",$1," in *,amavis,* | *,rspamd,*) wanted+=(clamd clamav-daemon) ;; esac
-    case ",$1," in *,amavis,*) wanted+=(amavisd amavisd-new) ;; esac
+    case ",$1," in *,relay,* | *,amavis,* | *,amavis-milter,* | *,rspamd,* | *,milter,*) wanted+=(postfix postfix) ;; esac
+    case ",$1," in *,amavis,* | *,amavis-milter,* | *,rspamd,*) wanted+=(clamd clamav-daemon) ;; esac
+    case ",$1," in *,amavis,* | *,amavis-milter,*) wanted+=(amavisd amavisd-new) ;; esac
+    case ",$1," in *,amavis-milter,*) wanted+=(amavisd-milter amavisd-milter) ;; esac
     case ",$1," in *,rspamd,*) wanted+=(rspamd rspamd) ;; esac
     need "${wanted[@]}"
 }

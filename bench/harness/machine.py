@@ -5,7 +5,7 @@ import os
 import platform
 import subprocess
 
-PACKAGES = ("postfix", "amavisd-new", "clamav-daemon", "rspamd")
+PACKAGES = ("postfix", "amavisd-new", "amavisd-milter", "clamav-daemon", "rspamd")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

@@ -73,7 +73,7 @@ def parse():
         parser.add_argument(option, type=names(known), default=known, metavar="NAME,...", help=", ".join(known))
     parser.add_argument("--rounds", type=int, help="rounds (quick 3, full 7, as far as time allows)")
     parser.add_argument("--save", action="store_true", help="write bench/results/mail-DATE.md too")
-    parser.add_argument("--port-base", type=int, default=19_000, help="first of twelve ports on loopback (19000)")
+    parser.add_argument("--port-base", type=int, default=19_000, help="first of fourteen ports on loopback (19000)")
     parser.add_argument("--folder", default="/var/tmp", help="where queues and logs go meanwhile (/var/tmp)")
     parser.add_argument("--keep", action="store_true", help="leave that folder behind, to look at logs")
     return parser.parse_args()

@@ -85,9 +85,9 @@ def measure(options, folder, certificate, link, namespaces, first):
         if first:
             print(machine.describe(folder)[0] + "\n")
         print(f"Two lines of {LINKS[link]} Mb/s.\n")
-        print("| protocol | mails | TLS | clients | direct, Mb/s | Sluice, Mb/s | of direct | busy | mails/s | "
+        print("| protocol | mails | TLS | clients | direct, Mb/s | Sluice, Mb/s | of direct | busy | "
               "first byte later, ms | last byte later, ms |")
-        print("|---|---|---|---|---|---|---|---|---|---|---|")
+        print("|---|---|---|---|---|---|---|---|---|---|")
         for protocol in options.protocols:
             for size in options.sizes:
                 for tls in (False, True):
@@ -137,10 +137,9 @@ class Cell:
 
     def row(self):
         late = [f"{self.later(what):.2f}" if self.clients == 1 else "" for what in ("first_ms", "whole_ms")]
-        mails = statistics.median(answer["mails"] / answer["wall_s"] for answer in self.through)
         return (f"| {self.protocol} | {self.size} | {'yes' if self.tls else 'no'} | {self.clients} | "
                 f"{self.mbit(self.direct):.1f} | {self.mbit(self.through):.1f} | {self.percent():.0f} % | "
-                f"{100 * statistics.median(self.busy):.0f} % | {mails:.0f} | {late[0]} | {late[1]} |")
+                f"{100 * statistics.median(self.busy):.0f} % | {late[0]} | {late[1]} |")
 
     def missed(self):
         name = f"{self.rate} Mb/s, {self.protocol}, {self.size}, TLS {'on' if self.tls else 'off'}, {self.clients} clients"

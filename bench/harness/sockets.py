@@ -6,7 +6,7 @@ import threading
 
 # What each program listens on, counted from --port-base.
 PORTS = ("sink", "sluice", "relay", "amavis", "amavis_back", "amavis_tcp", "rspamd", "rspamd_milter", "rspamd_normal",
-         "rspamd_controller", "dns", "milter")
+         "rspamd_controller", "dns", "milter", "amavis-milter", "amavis_milter_tcp")
 
 
 def ports(base):

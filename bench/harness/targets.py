@@ -5,6 +5,7 @@
 | sink | the load generator straight to its own sink: no proxy |
 | relay | Postfix, queue, sink |
 | amavis | Postfix, amavisd with clamd, Postfix, sink |
+| amavis-milter | Postfix with amavisd-milter, which has amavisd with clamd look at it, then sink |
 | rspamd | Postfix with the rspamd milter, which has clamd scan each part, then sink |
 | milter | Postfix with Sluice as its milter, then sink |
 | sluice | Sluice, sink |
@@ -18,7 +19,7 @@ import scanners
 import sockets
 from processes import Failed, Program
 
-NAMES = ("sink", "relay", "amavis", "rspamd", "milter", "sluice")
+NAMES = ("sink", "relay", "amavis", "amavis-milter", "rspamd", "milter", "sluice")
 
 SLUICE = """threads = 0
 
@@ -67,7 +68,7 @@ class Targets:
             if name not in names:
                 continue
             try:
-                self.targets.append(getattr(self, "_" + name)())
+                self.targets.append(getattr(self, "_" + name.replace("-", "_"))())
             except (Failed, OSError, LookupError) as reason:
                 self.notes.append(f"{name} is left out: {reason}")
 
@@ -93,6 +94,16 @@ class Targets:
         self._run(amavisd)
         relay = self._postfix("amavis", lmtp_filter=f"{folder}/socket", back=back)
         return Target("amavis", self.ports["amavis"], [relay, amavisd, clamd], scans=True)
+
+    def _amavis_milter(self):
+        clamd = self._shared_clamd()
+        folder = f"{self.folder}/amavisd-milter"
+        ports = self.ports["amavis_milter_tcp"], self.ports["sink"]
+        amavisd, milter = scanners.start_amavisd_milter(folder, *ports, f"{self.folder}/clamd/socket")
+        self._run(amavisd)
+        self._run(milter)
+        relay = self._postfix("amavis-milter", milter=f"{folder}/milter")
+        return Target("amavis-milter", self.ports["amavis-milter"], [relay, milter, amavisd, clamd], scans=True)
 
     def _rspamd(self):
         clamd = self._shared_clamd()

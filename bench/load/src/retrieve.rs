@@ -10,13 +10,15 @@
 //! | `user` | who logs in, with the password `secret` | required |
 //! | `mails` | mails in the mailbox, fetched in turn | required |
 //! | `clients` | connections at a time | 1 |
-//! | `milliseconds` | how long they fetch, once all have logged in | 1000 |
+//! | `milliseconds` | how long what comes is counted, once all have logged in and fetched for half as long | 1000 |
 //!
-//! The answer has `bytes` and `mails` that came whole, `wall_s`, and `first_ms` and `whole_ms`: from the command to the
-//! first byte and to the last one of its answer. Bounds: a thread for each client, and 64 KiB for what it reads.
+//! The answer has the `bytes` that came in that time, those of mails that did not come whole too; `wall_s`; the `mails`
+//! that came whole, from the first on; and `first_ms` and `whole_ms`: from the command to the first byte and to the last one of its answer.
+//! Bounds: a thread for each client, and 64 KiB for what it reads.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::ops::Range;
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,7 +29,11 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use crate::report::{refusal, spread};
 use crate::trust::Anyone;
 
-const SILENCE_MAX: Duration = Duration::from_secs(60);
+/// How long a server may take to let a client in.
+const LOGIN_WAIT: Duration = Duration::from_secs(60);
+
+/// How often a client that hears nothing looks at its watch.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What one run does.
 #[derive(Clone)]
@@ -47,7 +53,6 @@ struct Seen {
     bytes: u64,
     first: Vec<u64>,
     whole: Vec<u64>,
-    ended: Option<Instant>,
 }
 
 /// Does one run.
@@ -98,16 +103,14 @@ fn run(order: &Order) -> Result<String, String> {
         .collect::<Result<_, _>>()
         .map_err(|error| error.to_string())?;
     gate.wait();
-    let begun = Instant::now();
     let mut all = Seen::default();
     for client in clients {
         let seen = client.join().map_err(|_| "a client panicked".to_string())??;
         all.bytes += seen.bytes;
         all.first.extend(seen.first);
         all.whole.extend(seen.whole);
-        all.ended = all.ended.max(seen.ended);
     }
-    let wall_s = all.ended.map_or(0.0, |ended| (ended - begun).as_secs_f64());
+    let wall_s = order.lasts.as_secs_f64();
     let (bytes, mails) = (all.bytes, all.whole.len());
     let (first, whole) = (spread(all.first), spread(all.whole));
     Ok(format!(
@@ -121,6 +124,7 @@ impl<T: Read + Write + Send> Stream for T {}
 /// A connection that has logged in.
 struct Client {
     stream: Box<dyn Stream>,
+    socket: Option<TcpStream>,
     imap: bool,
     buffer: Box<[u8]>,
 }
@@ -129,9 +133,11 @@ impl Client {
     fn log_in(order: &Order) -> io::Result<Client> {
         let socket = TcpStream::connect(order.target)?;
         socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(SILENCE_MAX))?;
+        socket.set_read_timeout(Some(LOGIN_WAIT))?;
+        let watched = Some(socket.try_clone()?);
         let stream: Box<dyn Stream> = if order.tls { Box::new(secure(socket)?) } else { Box::new(socket) };
-        let mut client = Client { stream, imap: order.imap, buffer: vec![0; 64 << 10].into_boxed_slice() };
+        let mut client =
+            Client { stream, socket: watched, imap: order.imap, buffer: vec![0; 64 << 10].into_boxed_slice() };
         let user = &order.user;
         if order.imap {
             client.ask("", b"* OK")?;
@@ -168,22 +174,19 @@ impl Client {
 
     /// Fetches one mail after the other until the time is up, beginning with another one than its neighbours.
     fn fetch(mut self, order: &Order, number: u64) -> io::Result<Seen> {
-        let begun = Instant::now();
+        if let Some(socket) = &self.socket {
+            socket.set_read_timeout(Some(LOOK))?;
+        }
+        let from = Instant::now() + order.lasts / 2;
         let mut seen = Seen::default();
         for mail in number.. {
-            if begun.elapsed() >= order.lasts {
-                break;
-            }
             let (command, end) = self.command(mail % order.mails + 1, mail);
             let asked = Instant::now();
             self.stream.write_all(command.as_bytes())?;
             self.stream.flush()?;
-            let (first, bytes) = self.read_to(&end)?;
-            let ended = Instant::now();
+            let Some((first, whole)) = self.read_to(&end, from..from + order.lasts, &mut seen.bytes)? else { break };
             seen.first.push((first - asked).as_nanos() as u64);
-            seen.whole.push((ended - asked).as_nanos() as u64);
-            seen.bytes += bytes;
-            seen.ended = Some(ended);
+            seen.whole.push((whole - asked).as_nanos() as u64);
         }
         Ok(seen)
     }
@@ -196,19 +199,27 @@ impl Client {
         }
     }
 
-    /// When the first byte came, and how many did up to this and the end of its line.
-    fn read_to(&mut self, end: &[u8]) -> io::Result<(Instant, u64)> {
+    /// When the first byte came, and the last one of the line that this stands in; none if the time is up before. Counts
+    /// what came in that time.
+    fn read_to(&mut self, end: &[u8], time: Range<Instant>, bytes: &mut u64) -> io::Result<Option<(Instant, Instant)>> {
         const TAIL_BYTES: usize = 256;
-        let (mut first, mut bytes, mut tail) = (None, 0, Vec::new());
+        let (mut first, mut tail) = (None, Vec::new());
         loop {
-            let count = self.read()?;
-            first = first.or(Some(Instant::now()));
-            bytes += count as u64;
+            let count = match self.read() {
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => 0,
+                read => read?,
+            };
+            let now = Instant::now();
+            if now >= time.end {
+                return Ok(None);
+            }
+            *bytes += if now >= time.start { count as u64 } else { 0 };
+            first = first.or((count > 0).then_some(now));
             tail.extend_from_slice(&self.buffer[count.saturating_sub(TAIL_BYTES)..count]);
             tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
             let ended = tail.ends_with(b"\r\n") && tail.windows(end.len()).any(|text| text == end);
             if let Some(first) = first.filter(|_| ended) {
-                return Ok((first, bytes));
+                return Ok(Some((first, now)));
             }
         }
     }
@@ -257,8 +268,10 @@ mod tests {
             (true, b"\r\nt1 OK", vec![b"* BYE\r\n"], None),
         ] {
             let stream = Box::new(Pieces(pieces));
-            let mut client = Client { stream, imap, buffer: vec![0; 1 << 10].into_boxed_slice() };
-            assert_eq!(client.read_to(end).ok().map(|(_, bytes)| bytes), whole);
+            let mut client = Client { stream, socket: None, imap, buffer: vec![0; 1 << 10].into_boxed_slice() };
+            let (mut bytes, now) = (0, Instant::now());
+            let ended = client.read_to(end, now..now + LOGIN_WAIT, &mut bytes);
+            assert_eq!(ended.ok().flatten().map(|_| bytes), whole);
         }
     }
 }
