@@ -36,16 +36,14 @@ pub(crate) struct Anchor {
 }
 
 impl Anchor {
-    /// The anchor of 7 bytes within one of the 11 bytes of [`Shape::Q8S4`]: the 7 whose commonest q-gram is rarest, and
-    /// how many candidates in a kilobyte of ordinary content it will give by the model.
-    pub(crate) fn shorter(&self) -> (Anchor, f32) {
-        let shape = Shape::Q4S4;
+    /// The anchor of a shorter shape within this one: that whose commonest q-gram is rarest, and how many candidates in a
+    /// kilobyte of ordinary content it will give by the model.
+    pub(crate) fn shorter(&self, shape: Shape) -> (Anchor, f32) {
         let costs = rarity::grams(&self.window, shape.q());
         let score = |at: &usize| costs[*at..*at + shape.s()].iter().copied().min();
         let places = 0..=self.window.len().saturating_sub(shape.window());
         let at = places.max_by_key(score).unwrap_or(0);
-        let looks = 1024.0 / shape.s() as f32;
-        let candidates = looks * (-(score(&at).unwrap_or(0) as f32) / 8.0).exp2();
+        let candidates = candidates(shape, score(&at).unwrap_or(0));
         let anchor = Anchor {
             shape,
             window: self.window[at..at + shape.window()].to_vec(),
@@ -54,6 +52,21 @@ impl Anchor {
         };
         (anchor, candidates)
     }
+}
+
+/// An anchor, and what could be done without it.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    pub(crate) anchor: Anchor,
+    /// How many candidates in a kilobyte of ordinary content it will give by the model.
+    pub(crate) candidates: f32,
+    /// The best anchor of a cheaper shape, which will give more.
+    pub(crate) instead: Option<Box<Choice>>,
+}
+
+/// How many candidates a window of a shape gives in a kilobyte if its commonest gram has that cost.
+fn candidates(shape: Shape, score: u32) -> f32 {
+    shape.looks() * (-(score as f32) / 8.0).exp2()
 }
 
 /// A run of fixed bytes in a part.
@@ -78,9 +91,9 @@ struct Candidate {
 
 impl Chooser {
     /// The anchor of a part, or nothing if it has no two fixed bytes in a row within reach.
-    pub(crate) fn choose(&self, pieces: &[Piece]) -> Option<Anchor> {
+    pub(crate) fn choose(&self, pieces: &[Piece]) -> Option<Choice> {
         let runs = runs(pieces);
-        let mut best: Option<(u32, Anchor)> = None;
+        let mut best: Option<(u32, Choice)> = None;
         for shape in Shape::ALL {
             let enough = if shape.is_cheap() { RARE_ENOUGH } else { RARE_ENOUGH_TO_BE_CHEAP };
             if best.as_ref().is_some_and(|(score, _)| *score >= enough) {
@@ -91,10 +104,11 @@ impl Chooser {
             };
             // A shorter window is only worth its price if it is rarer by a byte.
             if best.as_ref().is_none_or(|(known, _)| score > known + 64) {
-                best = Some((score, anchor));
+                let instead = best.map(|(_, choice)| Box::new(choice));
+                best = Some((score, Choice { anchor, candidates: candidates(shape, score), instead }));
             }
         }
-        best.map(|(_, anchor)| anchor)
+        best.map(|(_, choice)| choice)
     }
 
     /// Notes that the q-grams of an anchor are in use.
@@ -236,7 +250,7 @@ mod tests {
     fn the_zeros_of_a_part_are_not_its_anchor() {
         let mut bytes = vec![0; 20];
         bytes.extend(b"\x91\x3c\xe2\x07\x5d\xb8\x4f\xa6\x11\xcd\x72\xf9\x2e\x83\x50");
-        let anchor = Chooser::default().choose(&Piece::bytes(&bytes)).expect("fixed bytes");
+        let anchor = Chooser::default().choose(&Piece::bytes(&bytes)).expect("fixed bytes").anchor;
         assert_eq!(anchor.shape, Shape::Q8S8);
         assert_eq!(anchor.distances, [20]);
     }
@@ -246,14 +260,28 @@ mod tests {
         let alternatives = vec![Piece::bytes(b"a"), Piece::bytes(b"bcd")];
         let mut part = vec![Piece::OneOf(alternatives), Piece::Skip(2)];
         part.extend(Piece::bytes(b"\x91\x3c\xe2\x07"));
-        let anchor = Chooser::default().choose(&part).expect("fixed bytes");
+        let anchor = Chooser::default().choose(&part).expect("fixed bytes").anchor;
         assert_eq!(anchor.distances, [3, 5]);
+    }
+
+    #[test]
+    fn a_shorter_anchor_is_a_part_of_the_longer_one() {
+        let mut bytes = vec![0; 5];
+        bytes.extend(b"\x91\x3c\xe2\x07\x5d\xb8\x4f\xa6\x11\xcd");
+        let long = Chooser::default().choose(&Piece::bytes(&bytes)).expect("fixed bytes").anchor;
+        assert_eq!((long.shape, long.distances[0]), (Shape::Q8S8, 0));
+        for shape in [Shape::Q8S4, Shape::Q4S4] {
+            let (short, _) = long.shorter(shape);
+            let at = usize::from(short.distances[0]);
+            assert_eq!(short.window, bytes[at..at + shape.window()]);
+            assert!(at > 3, "the zeros are avoided as far as they can be");
+        }
     }
 
     #[test]
     fn bytes_out_of_reach_are_no_anchor() {
         let mut part = vec![Piece::Skip(300)];
         part.extend(Piece::bytes(b"fixed bytes"));
-        assert_eq!(Chooser::default().choose(&part), None);
+        assert!(Chooser::default().choose(&part).is_none());
     }
 }

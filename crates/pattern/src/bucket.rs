@@ -1,6 +1,7 @@
-//! Tagged buckets: from the hash of a q-gram to the anchors that are registered under it.
+//! From the hash of a q-gram to the anchors that are registered under it.
 //!
-//! A bucket is one cache line of ten tags of 16 bits and ten values. What does not fit is chained; nothing is dropped.
+//! Slots of one home lie together, eight bytes each: none is free, none is dropped. A slot has a tag of its gram and a check
+//! of the whole window that the gram is in, so that nearly nothing is looked at behind it that does not stand in the stream.
 
 use std::io;
 
@@ -9,126 +10,105 @@ use bytemuck::{Pod, Zeroable};
 use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::sweep::prefetch;
 
-/// Entries of one bucket.
-const SLOTS: usize = 10;
+/// Slots of one home, on average: most of a cache line.
+const SLOTS: usize = 6;
 
-/// One cache line.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C, align(64))]
-struct Bucket {
-    values: [u32; SLOTS],
-    tags: [u16; SLOTS],
-    /// How many slots are used, in the low four bits; above them the bucket that goes on, or 0.
-    next: u32,
+/// An anchor under one of its grams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Slot {
+    pub(crate) value: u32,
+    tag: u16,
+    /// Of the whole window.
+    pub(crate) check: u16,
 }
 
-const EMPTY: Bucket = Bucket { values: [0; SLOTS], tags: [0; SLOTS], next: 0 };
+impl Slot {
+    /// An anchor whose gram has that hash.
+    pub(crate) fn new(hash: u64, value: u32, check: u16) -> Slot {
+        Slot { value, tag: tag(hash), check }
+    }
+}
 
 /// A hash table that is built once.
 #[derive(Debug, Clone)]
 pub(crate) struct Buckets {
-    buckets: Flat<Bucket>,
-    /// Buckets that a hash may lead to; behind them are those that go on, each behind the one that it goes on from.
-    homes: u64,
+    /// Where the slots of each home begin, and behind the last of them where they end.
+    starts: Flat<u32>,
+    slots: Flat<Slot>,
 }
 
 impl Buckets {
-    /// A table of `(hash, value)` entries.
-    pub(crate) fn new(entries: &[(u64, u32)]) -> Buckets {
-        // Two thirds full on average, so that few buckets are chained.
-        let count = entries.len() * 3 / (2 * SLOTS) + 1;
-        let mut buckets = vec![EMPTY; count];
-        for &(hash, value) in entries {
-            insert(&mut buckets, count as u64, hash, value);
+    /// A table of slots, each with the hash of its gram.
+    pub(crate) fn new(mut entries: Vec<(u64, Slot)>) -> Buckets {
+        let homes = entries.len() / SLOTS + 1;
+        entries.sort_by_key(|(hash, slot)| (home(homes, *hash), slot.tag, slot.value));
+        let mut starts = vec![0; homes + 1];
+        for (hash, _) in &entries {
+            starts[home(homes, *hash) + 1] += 1;
         }
-        Buckets { buckets: buckets.into(), homes: count as u64 }
+        for home in 0..homes {
+            starts[home + 1] += starts[home];
+        }
+        Buckets { starts: starts.into(), slots: entries.into_iter().map(|(_, slot)| slot).collect::<Vec<_>>().into() }
     }
 
     pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
-        writer.array(&[self.homes])?;
-        writer.array(&self.buckets)
+        writer.array(&self.starts)?;
+        writer.array(&self.slots)
     }
 
     /// A stored table, all of whose values are below `values`.
     pub(crate) fn load(reader: &mut Reader, values: u64) -> Result<Buckets, Unfit> {
-        let [homes] = reader.values()?;
-        let buckets: Flat<Bucket> = reader.array()?;
-        let fits = |(at, bucket): (usize, &Bucket)| {
-            let next = (bucket.next >> 4) as usize;
-            (next == 0 || (at + 1..buckets.len()).contains(&next))
-                && bucket.values.iter().all(|&value| u64::from(value) < values)
-        };
-        let homes_fit = (1..=buckets.len() as u64).contains(&homes) && homes <= u64::from(u32::MAX);
-        if homes_fit && buckets.iter().enumerate().all(fits) {
-            Ok(Buckets { buckets, homes })
+        let (starts, slots): (Flat<u32>, Flat<Slot>) = (reader.array()?, reader.array()?);
+        let starts_fit = starts.len() > 1
+            && u32::try_from(starts.len()).is_ok()
+            && starts.is_sorted()
+            && starts.last().is_some_and(|&end| end as usize <= slots.len());
+        if starts_fit && slots.iter().all(|slot| u64::from(slot.value) < values) {
+            Ok(Buckets { starts, slots })
         } else {
             Err(Unfit::Malformed)
         }
     }
 
-    /// Brings the bucket of `hash` nearer.
+    /// Brings nearer where the slots of `hash` are told.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        prefetch(&self.buckets[home(self.homes, hash)]);
+        prefetch(&self.starts[self.home(hash)]);
     }
 
-    /// Calls `hit` with each value whose tag is that of `hash`, until it says no.
+    /// Brings the slots of `hash` nearer.
     #[inline]
-    pub(crate) fn look_up(&self, hash: u64, mut hit: impl FnMut(u32) -> bool) {
-        let wanted = tag(hash);
-        let mut at = home(self.homes, hash);
-        loop {
-            let bucket = &self.buckets[at];
-            let used = (bucket.next & 15) as usize;
-            let mut hits = 0u32;
-            for (slot, &tag) in bucket.tags.iter().enumerate() {
-                hits |= u32::from(tag == wanted) << slot;
-            }
-            hits &= (1 << used) - 1;
-            while hits != 0 {
-                if !hit(bucket.values[hits.trailing_zeros() as usize]) {
-                    return;
-                }
-                hits &= hits - 1;
-            }
-            at = (bucket.next >> 4) as usize;
-            if at == 0 {
-                return;
-            }
+    pub(crate) fn prefetch_slots(&self, hash: u64) {
+        let start = self.starts[self.home(hash)] as usize;
+        if let Some(slot) = self.slots.get(start) {
+            prefetch(slot);
         }
+    }
+
+    /// The slots whose tag is that of `hash`.
+    #[inline]
+    pub(crate) fn look_up(&self, hash: u64) -> impl Iterator<Item = &Slot> {
+        let (home, wanted) = (self.home(hash), tag(hash));
+        let slots = &self.slots[self.starts[home] as usize..self.starts[home + 1] as usize];
+        slots.iter().filter(move |slot| slot.tag == wanted)
     }
 
     /// The bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.buckets.len() * size_of::<Bucket>()
+        self.starts.len() * 4 + self.slots.len() * size_of::<Slot>()
+    }
+
+    #[inline]
+    fn home(&self, hash: u64) -> usize {
+        home(self.starts.len() - 1, hash)
     }
 }
 
-fn insert(buckets: &mut Vec<Bucket>, homes: u64, hash: u64, value: u32) {
-    let mut at = home(homes, hash);
-    loop {
-        let used = (buckets[at].next & 15) as usize;
-        if used < SLOTS {
-            let bucket = &mut buckets[at];
-            bucket.values[used] = value;
-            bucket.tags[used] = tag(hash);
-            bucket.next += 1;
-            return;
-        }
-        let next = (buckets[at].next >> 4) as usize;
-        if next != 0 {
-            at = next;
-            continue;
-        }
-        let fresh = buckets.len();
-        buckets.push(EMPTY);
-        buckets[at].next |= (fresh as u32) << 4;
-        at = fresh;
-    }
-}
-
-fn home(homes: u64, hash: u64) -> usize {
-    (((hash >> 32) * homes) >> 32) as usize
+#[inline]
+fn home(homes: usize, hash: u64) -> usize {
+    (((hash >> 32) * homes as u64) >> 32) as usize
 }
 
 fn tag(hash: u64) -> u16 {
@@ -140,21 +120,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_dropped_when_a_bucket_overflows() {
-        let entries: Vec<(u64, u32)> = (0..1000).map(|value| (0xabcd_1234, value)).collect();
-        let table = Buckets::new(&entries);
-        let mut got = Vec::new();
-        table.look_up(0xabcd_1234, |value| {
-            got.push(value);
-            true
+    fn slots_are_found_by_their_hash_however_many_share_it() {
+        let shared = 0xabcd_1234;
+        let all = (0..1000).map(|value| (shared, Slot::new(shared, value, 7)));
+        let others = (1000..3000).map(|value| {
+            let hash = u64::from(value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            (hash, Slot::new(hash, value, 8))
         });
-        assert_eq!(got, (0..1000).collect::<Vec<_>>());
-        table.look_up(0xabcd_1235, |_| panic!("another tag"));
-        let mut count = 0;
-        table.look_up(0xabcd_1234, |_| {
-            count += 1;
-            count < 25
-        });
-        assert_eq!(count, 25);
+        let others: Vec<_> = others.collect();
+        let table = Buckets::new(all.chain(others.iter().copied()).collect());
+        let values: Vec<u32> = table.look_up(shared).map(|slot| slot.value).collect();
+        assert_eq!(values, (0..1000).collect::<Vec<_>>());
+        for (hash, slot) in others {
+            assert!(table.look_up(hash).any(|found| *found == slot));
+        }
+        assert_eq!(table.look_up(shared + 1).next(), None, "another tag");
     }
 }

@@ -1,76 +1,49 @@
-//! What a table entry leads to: the window of an anchor and the part that it belongs to.
+//! What a slot leads to: the part that an anchor belongs to, and how far behind its start the anchor stands.
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::anchor::Anchor;
 
-/// The longest window.
-const WINDOW_BYTES_MAX: usize = 16;
-/// The bit in which the cases of an ASCII letter differ, for each byte of a window.
-const FOLD: u128 = u128::MAX / 0xff * 0x20;
+/// Says that an entry has its only distance in it, instead of a place in the pool.
+const ONLY: u32 = 1 << 31;
 
-/// An anchor. Half a cache line, and all that is looked at of a part when its q-gram stands in the stream by chance.
+/// An anchor.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C, align(32))]
+#[repr(C)]
 pub(crate) struct Entry {
-    window: u128,
     /// The first op of the part.
     pub(crate) op: u32,
-    /// Where its distances begin in the pool of distances.
+    /// The distance from the start of the part to the start of the window, or where in the pool there are several: their
+    /// number, then they.
     distances: u32,
-    distances_count: u16,
-    window_bytes: u8,
-    caseless: u8,
-    padding: u32,
 }
 
 impl Entry {
-    /// The entry of an anchor whose distances begin at `distances` in the pool.
-    pub(crate) fn new(anchor: &Anchor, op: u32, distances: u32) -> Entry {
-        let mut window = [0; WINDOW_BYTES_MAX];
-        window[..anchor.window.len()].copy_from_slice(&anchor.window);
-        let mut entry = Entry {
-            window: u128::from_le_bytes(window),
-            op,
-            distances,
-            distances_count: anchor.distances.len() as u16,
-            window_bytes: anchor.window.len() as u8,
-            caseless: anchor.caseless.into(),
-            padding: 0,
-        };
-        entry.window = (entry.window | entry.fold()) & entry.mask();
-        entry
+    /// The entry of an anchor, whose distances are put into the pool if there are several.
+    pub(crate) fn new(anchor: &Anchor, op: u32, pool: &mut Vec<u16>) -> Entry {
+        if let [only] = anchor.distances[..] {
+            return Entry { op, distances: ONLY | u32::from(only) };
+        }
+        let distances = pool.len() as u32;
+        pool.push(anchor.distances.len() as u16);
+        pool.extend_from_slice(&anchor.distances);
+        Entry { op, distances }
     }
 
-    /// Whether what it refers to is there: so many ops and distances.
-    pub(crate) fn fits(&self, ops: usize, distances: usize) -> bool {
-        (1..=WINDOW_BYTES_MAX).contains(&usize::from(self.window_bytes))
-            && (self.op as usize) < ops
-            && self.distances as usize + usize::from(self.distances_count) <= distances
+    /// Whether what it refers to is there: its op, and its distances in the pool.
+    pub(crate) fn fits(&self, ops: usize, pool: &[u16]) -> bool {
+        let place = self.distances as usize;
+        let several = |count: &u16| place + 1 + usize::from(*count) <= pool.len();
+        (self.op as usize) < ops && (self.distances & ONLY != 0 || pool.get(place).is_some_and(several))
     }
 
-    /// Whether the window may stand at the start of `bytes`. The part itself is compared later, so that where less
-    /// than [`WINDOW_BYTES_MAX`] has arrived the answer is yes.
+    /// The distances.
     #[inline]
-    pub(crate) fn may_stand(&self, bytes: &[u8]) -> bool {
-        let Some(bytes) = bytes.first_chunk() else {
-            return true;
-        };
-        (u128::from_le_bytes(*bytes) | self.fold()) & self.mask() == self.window
-    }
-
-    /// The distances from the start of the part to the start of the window.
-    pub(crate) fn distances<'a>(&self, pool: &'a [u16]) -> &'a [u16] {
-        let first = self.distances as usize;
-        &pool[first..first + usize::from(self.distances_count)]
-    }
-
-    fn mask(&self) -> u128 {
-        u128::MAX >> (128 - 8 * u32::from(self.window_bytes))
-    }
-
-    fn fold(&self) -> u128 {
-        if self.caseless == 0 { 0 } else { FOLD }
+    pub(crate) fn distances(&self, pool: &[u16]) -> impl Iterator<Item = u16> {
+        let only = (self.distances & ONLY != 0).then_some(self.distances as u16);
+        let several = if only.is_some() { &[] } else { &pool[self.distances as usize..] };
+        let several = several.split_first().map_or(&[][..], |(&count, rest)| &rest[..usize::from(count)]);
+        only.into_iter().chain(several.iter().copied())
     }
 }
 
@@ -80,14 +53,15 @@ mod tests {
     use crate::tier::Shape;
 
     #[test]
-    fn a_window_is_told_from_its_neighbours() {
-        for (caseless, other_case) in [(false, false), (true, true)] {
-            let anchor = Anchor { shape: Shape::Q4S4, window: b"SEVEN-B".to_vec(), caseless, distances: vec![0] };
-            let entry = Entry::new(&anchor, 0, 0);
-            assert!(entry.may_stand(b"SEVEN-B and so on"));
-            assert_eq!(entry.may_stand(b"sEvEN-b and so on"), other_case);
-            assert!(!entry.may_stand(b"SEVEN-C and so on"));
-            assert!(entry.may_stand(b"too short"));
+    fn one_distance_or_several_come_back() {
+        let mut pool = Vec::new();
+        for distances in [vec![0], vec![240], vec![3, 5], vec![1, 2, 3]] {
+            let anchor = Anchor { shape: Shape::Q4S4, window: vec![0; 7], caseless: false, distances };
+            let entry = Entry::new(&anchor, 4, &mut pool);
+            assert!(entry.fits(5, &pool) && !entry.fits(4, &pool));
+            assert_eq!(entry.distances(&pool).collect::<Vec<_>>(), anchor.distances);
         }
+        let beyond = Entry { op: 0, distances: 3 };
+        assert!(beyond.fits(1, &pool) && !beyond.fits(1, &pool[..6]) && !beyond.fits(1, &[]));
     }
 }

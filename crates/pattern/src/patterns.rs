@@ -90,7 +90,7 @@ impl Patterns {
         let parts = u32::try_from(parts).map_err(|_| Unfit::Malformed)?;
         let programs = Programs::load(reader, parts)?;
         let ops = programs.ops.len();
-        let fits = entries.iter().all(|entry| entry.fits(ops, distances.len()))
+        let fits = entries.iter().all(|entry| entry.fits(ops, &distances))
             && pinned.is_sorted_by_key(|pinned| pinned.offset)
             && pinned.iter().all(|pinned| (pinned.op as usize) < ops)
             && tiers <= Shape::ALL.len() as u64;
@@ -194,11 +194,8 @@ impl Patterns {
         self.resume(state, view, budget, work);
         self.try_pinned(view, before, budget, work);
         for tier in &self.tiers {
-            let coming = |value: u32| {
-                prefetch(&self.entries[(value >> 3) as usize]);
-                budget.spend(1)
-            };
-            tier.probe((view.bytes, view.base, fresh), probes, coming, &mut |at, value| {
+            let coming = |value: u32| prefetch(&self.entries[(value >> 3) as usize]);
+            tier.probe((view.bytes, view.base, fresh), probes, budget, coming, &mut |at, value| {
                 self.candidate(view, at, value, budget, work);
             });
         }
@@ -238,16 +235,13 @@ impl Patterns {
         }
     }
 
-    /// A q-gram of an anchor may stand at `at`.
+    /// An anchor may stand around `at`, where one of its q-grams does.
     fn candidate(&self, view: View<'_>, at: usize, value: u32, budget: &Budget, work: &mut Work) {
         let entry = &self.entries[(value >> 3) as usize];
         let Some(window) = at.checked_sub((value & 7) as usize) else {
             return;
         };
-        if !entry.may_stand(&view.bytes[window..]) {
-            return;
-        }
-        for &distance in entry.distances(&self.distances) {
+        for distance in entry.distances(&self.distances) {
             if let Some(start) = window.checked_sub(usize::from(distance)) {
                 let start = view.base + start as u64;
                 self.programs.run(view, start, entry.op, start, budget, work);

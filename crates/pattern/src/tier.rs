@@ -6,13 +6,14 @@
 use std::io;
 
 use crate::anchor::Anchor;
-use crate::bucket::Buckets;
+use crate::bucket::{Buckets, Slot};
+use crate::budget::Budget;
 use crate::few::{FEW_MAX, Few};
 use crate::filter::Filter;
 use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::patterns::CHUNK;
 use crate::state::HISTORY;
-use crate::sweep::{Path, sweep};
+use crate::sweep::{self, Path, sweep};
 
 /// How long the q-grams are and how far apart the sampled offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +49,11 @@ impl Shape {
         }
     }
 
+    /// How many offsets of a kilobyte are looked at.
+    pub(crate) const fn looks(self) -> f32 {
+        1024.0 / self.s() as f32
+    }
+
     /// Whether parts of this shape cost at most one look in four bytes.
     pub(crate) const fn is_cheap(self) -> bool {
         self.s() >= 4
@@ -64,6 +70,12 @@ impl Shape {
     }
 }
 
+/// The most phases of a shape.
+const PHASES: usize = 8;
+/// In place of a check, which has 16 bits.
+const UNKNOWN: u32 = u32::MAX;
+/// What a window is compared in; the longest has a byte less.
+const WINDOW_BYTES_MAX: usize = 16;
 /// Grams that passed are looked up in lots of at most this many.
 const TOGETHER: usize = 128;
 /// Case folding of ASCII letters, and of a few other bytes, which costs nothing but a little selectivity.
@@ -109,13 +121,16 @@ impl Tier {
         let mut grams = Vec::with_capacity(anchors.len() * shape.s());
         let mut entries = Vec::with_capacity(anchors.len() * shape.s());
         for (anchor, value) in anchors {
+            let mut window = [0; WINDOW_BYTES_MAX];
+            window[..anchor.window.len()].copy_from_slice(&anchor.window);
+            let check = check(shape, fold, &window);
             for (phase, gram) in anchor.window.windows(shape.q()).enumerate() {
                 let gram = load(gram) | fold;
                 grams.push(gram);
-                entries.push((hash(gram), value | phase as u32));
+                entries.push((hash(gram), Slot::new(hash(gram), value | phase as u32, check)));
             }
         }
-        Tier { shape, fold, filter: Filter::new(&grams), buckets: Buckets::new(&entries), few, path: Path::best() }
+        Tier { shape, fold, filter: Filter::new(&grams), buckets: Buckets::new(entries), few, path: Path::best() }
     }
 
     pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
@@ -165,12 +180,13 @@ impl Tier {
 
     /// Calls `hit` with the place in `bytes` and the value of each anchor whose q-gram stands at a sampled offset and
     /// ends behind `fresh`. `base` is the stream offset of `bytes`; `fresh` is a place in `bytes`. `coming` is called
-    /// with a value some time before, and says whether to go on with its gram.
+    /// with a value some time before. The budget pays for each anchor that is registered with a gram.
     pub(crate) fn probe(
         &self,
         (bytes, base, fresh): (&[u8], u64, usize),
         probes: &mut Probes,
-        coming: impl Fn(u32) -> bool,
+        budget: &Budget,
+        coming: impl Fn(u32),
         hit: &mut impl FnMut(usize, u32),
     ) {
         if let Some(few) = &self.few {
@@ -195,17 +211,23 @@ impl Tier {
                 count += 1;
             }
             if count > TOGETHER - 64 {
-                self.look_up(bytes, &passed[..count], &mut probes.registered, &coming, hit);
+                self.look_up(bytes, &passed[..count], &mut probes.registered, budget, &coming, hit);
                 count = 0;
             }
         }
-        self.look_up(bytes, &passed[..count], &mut probes.registered, &coming, hit);
+        self.look_up(bytes, &passed[..count], &mut probes.registered, budget, &coming, hit);
     }
 
     /// The hash of the gram at `at`.
     #[inline]
     fn hash(&self, bytes: &[u8], at: usize) -> u64 {
-        hash(load(&bytes[at..at + self.shape.q()]) | self.fold)
+        let bytes = &bytes[at..];
+        let gram = match self.shape.q() {
+            8 => sweep::load::<8>(bytes),
+            4 => sweep::load::<4>(bytes),
+            _ => sweep::load::<2>(bytes),
+        };
+        hash(gram | self.fold)
     }
 
     fn sweep<'a>(&self, bytes: &[u8], masks: &'a mut [u8]) -> &'a [u8] {
@@ -226,19 +248,53 @@ impl Tier {
         bytes: &[u8],
         passed: &[u32],
         registered: &mut Vec<(u32, u32)>,
-        coming: &impl Fn(u32) -> bool,
+        budget: &Budget,
+        coming: &impl Fn(u32),
         hit: &mut impl FnMut(usize, u32),
     ) {
         for &at in passed {
-            self.buckets.look_up(self.hash(bytes, at as usize), |value| {
-                registered.push((at, value));
-                coming(value)
-            });
+            self.buckets.prefetch_slots(self.hash(bytes, at as usize));
+        }
+        for &at in passed {
+            let mut checks = None;
+            for slot in self.buckets.look_up(self.hash(bytes, at as usize)) {
+                if !budget.spend(1) {
+                    break;
+                }
+                let checks = checks.get_or_insert_with(|| self.checks(bytes, at as usize));
+                if matches!(checks[(slot.value & 7) as usize], check if check == slot.check.into() || check == UNKNOWN)
+                {
+                    coming(slot.value);
+                    registered.push((at, slot.value));
+                }
+            }
         }
         for (at, value) in registered.drain(..) {
             hit(at as usize, value);
         }
     }
+
+    /// The checks of the windows around a gram at `at`, by its phase. Parts are compared later, so that where less has
+    /// arrived than a check looks at it is [`UNKNOWN`].
+    #[inline]
+    fn checks(&self, bytes: &[u8], at: usize) -> [u32; PHASES] {
+        let mut checks = [UNKNOWN; PHASES];
+        for (phase, known) in checks.iter_mut().enumerate().take(self.shape.s()) {
+            let window = at.checked_sub(phase).and_then(|start| bytes.get(start..)?.first_chunk());
+            *known = window.map_or(UNKNOWN, |window| check(self.shape, self.fold, window).into());
+        }
+        checks
+    }
+}
+
+/// Stands for the window of a shape at the start of these bytes.
+#[inline]
+fn check(shape: Shape, fold: u64, bytes: &[u8; WINDOW_BYTES_MAX]) -> u16 {
+    let fold = if fold == 0 { 0 } else { u128::from(FOLD) << 64 | u128::from(FOLD) };
+    let window = (u128::from_le_bytes(*bytes) | fold) & (u128::MAX >> (128 - 8 * shape.window()));
+    let (low, high) = (window as u64, (window >> 64) as u64);
+    let mixed = low.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(high.wrapping_mul(0xc2b2_ae3d_27d4_eb4f));
+    (mixed >> 48) as u16
 }
 
 /// Up to eight bytes as a number.
@@ -257,4 +313,28 @@ fn load(gram: &[u8]) -> u64 {
 fn hash(gram: u64) -> u64 {
     let product = u128::from(gram ^ 0x2545_f491_4f6c_dd1d) * 0x9e37_79b9_7f4a_7c15;
     (product as u64) ^ ((product >> 64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_told_from_its_neighbours() {
+        for (caseless, other_case) in [(false, false), (true, true)] {
+            let anchor = Anchor { shape: Shape::Q4S4, window: b"SEVEN-B".to_vec(), caseless, distances: vec![0] };
+            let tier = Tier::new(Shape::Q4S4, &[(&anchor, 0)]);
+            let stands = |bytes: &[u8]| {
+                let gram = hash(load(b"VEN-") | tier.fold);
+                let slot = tier.buckets.look_up(gram).next().expect("it is registered in each phase");
+                let check = tier.checks(bytes, 2)[slot.value as usize];
+                slot.value == 2 && (check == UNKNOWN || check == u32::from(slot.check))
+            };
+            assert!(stands(b"SEVEN-B and so on"));
+            assert_eq!(stands(b"sEvEN-b and so on"), other_case);
+            assert!(!stands(b"SEVEN-C and so on"));
+            assert!(!stands(b"sEWEN-B and so on"));
+            assert!(stands(b"too short"));
+        }
+    }
 }

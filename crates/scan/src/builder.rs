@@ -235,24 +235,31 @@ impl Builder {
             let class = if is_ignored(number) { Class::Ignored } else { *class };
             class.count(&mut census);
         }
+        let order = names.sorted(files.iter().map(|(_, names)| names.clone()));
+        let mut places = vec![0; order.len()];
+        order.iter().zip(0u32..).for_each(|(&number, place)| places[number as usize] = place);
+        let place = |number: u32| places[number as usize];
+        // The number that a name has from here on, unless it is ignored.
+        let renamed = |number: u32| (!is_ignored(number)).then(|| place(number));
         let keep = |entries: Vec<HashEntry>| {
-            let entries = entries.into_iter().filter(|entry| !is_ignored(entry.name));
+            let entries =
+                entries.into_iter().filter_map(|entry| Some(HashEntry { name: renamed(entry.name)?, ..entry }));
             entries.collect::<Vec<_>>()
         };
         Database {
-            tables: tables.map(|table| (!table.is_empty()).then(|| Arc::new(table.build(is_ignored)))),
+            tables: tables.map(|table| (!table.is_empty()).then(|| Arc::new(table.build(renamed)))),
             hashes: HashTable::new(keep(hashes)),
             sections: SectionTable::new(keep(sections)),
             imports: HashTable::new(keep(imports)),
             allowed: HashTable::new(keep(allowed)),
-            metadata: metadata.into_iter().filter(|one| !is_ignored(one.name)).collect(),
-            passwords: passwords.into_iter().filter(|one| !is_ignored(one.name)).collect(),
-            links: links.into_iter().filter(|one| !is_ignored(one.name)).collect(),
+            metadata: metadata.into_iter().filter_map(|one| renamed(one.name).map(|name| one.named(name))).collect(),
+            passwords: passwords.into_iter().filter_map(|one| renamed(one.name).map(|name| one.named(name))).collect(),
+            links: links.into_iter().filter_map(|one| renamed(one.name).map(|name| one.named(name))).collect(),
             addresses: Digests::new(keep(addresses), keep(addresses_allowed)),
-            magic: magic.build(is_ignored).map(Arc::new),
-            yara: (!yara.is_empty()).then(|| Arc::new(yara.build(is_ignored))),
+            magic: magic.build(renamed).map(Arc::new),
+            yara: (!yara.is_empty()).then(|| Arc::new(yara.build(place, is_ignored))),
             census: Arc::new(census),
-            names: names.finish(),
+            names: names.finish(&order),
             ignored: Arc::new(ignored),
             files: files.into(),
             note: Arc::default(),

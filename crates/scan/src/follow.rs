@@ -16,7 +16,7 @@ use crate::location::Location;
 use crate::rule::{Content, RuleState};
 use crate::rules::Rule;
 use crate::signature::Logic;
-use crate::table::{Asks, Chain, Link, Table, User};
+use crate::table::{Asks, Chain, Links, Table, User};
 
 /// The most chains, and the most logical signatures, that are followed at a time in one stream.
 const FOLLOWED_MAX: usize = 32_768;
@@ -111,13 +111,13 @@ impl Follower {
             }
             let links = context.table.links(chain);
             if user.link == 0 {
-                if chain.location().admits(found.start, context.layout) {
-                    self.reached(context, (chain, links), *user, found.start, found, hits);
+                if context.table.location(chain).admits(found.start, context.layout) {
+                    self.reached(context, (chain, links), user, found.start, found, hits);
                 }
                 continue;
             }
-            for start in self.predecessors(context, (chain, links), *user, found) {
-                self.reached(context, (chain, links), *user, start, found, hits);
+            for start in self.predecessors(context, (chain, links), user, found) {
+                self.reached(context, (chain, links), user, start, found, hits);
             }
         }
     }
@@ -126,7 +126,7 @@ impl Follower {
     fn predecessors(
         &self,
         context: Context<'_>,
-        (chain, links): (&Chain, &[Link]),
+        (chain, links): (&Chain, Links<'_>),
         user: User,
         found: Match,
     ) -> Vec<u64> {
@@ -139,7 +139,7 @@ impl Follower {
             return Vec::new();
         };
         let low = if link.gap.is_open() { 0 } else { found.start.saturating_sub(u64::from(link.gap.max)) };
-        let every = chain.location().is_late(context.layout);
+        let every = context.table.location(chain).is_late(context.layout);
         ends.between(low, high).take(if every { RUNS_MAX } else { 1 }).collect()
     }
 
@@ -147,7 +147,7 @@ impl Follower {
     fn reached(
         &mut self,
         context: Context<'_>,
-        (chain, links): (&Chain, &[Link]),
+        (chain, links): (&Chain, Links<'_>),
         user: User,
         start: u64,
         found: Match,
@@ -165,9 +165,9 @@ impl Follower {
         }
         let ends = &mut state.ends[number];
         match next.gap.is_open() {
-            _ if chain.location().is_late(context.layout) => {
+            _ if context.table.location(chain).is_late(context.layout) => {
                 // Which start will be in place is only known at the end, so each is kept.
-                ends.forget_starts(oldest(chain.location(), found.known));
+                ends.forget_starts(oldest(context.table.location(chain), found.known));
                 self.lost += u64::from(ends.push_alone(found.end, start));
             }
             true => {
@@ -190,18 +190,18 @@ impl Follower {
         found: Match,
         hits: &mut Vec<Hit>,
     ) {
-        if chain.location().is_late(context.layout) {
+        if context.table.location(chain).is_late(context.layout) {
             let Some(state) = chain_state(&mut self.chains, number, &mut self.lost) else {
                 return;
             };
-            state.complete.forget(oldest(chain.location(), found.known));
+            state.complete.forget(oldest(context.table.location(chain), found.known));
             let runs_max = if self.placed_runs < PLACED_RUNS_MAX { PLACED_RUNS_OF_ONE_MAX } else { RUNS_MAX };
             let before = state.complete.runs();
             self.lost += u64::from(state.complete.push_among(runs_max, start, start));
             self.placed_runs += usize::from(state.complete.runs() > before.max(RUNS_MAX));
             return;
         }
-        if let Location::Group(group) = chain.location() {
+        if let Location::Group(group) = context.table.location(chain) {
             return self.in_group(context, group, start, found.known, hits);
         }
         let counted = Counted { signature: chain.signature, sub: chain.sub, start, known: found.known };
@@ -307,7 +307,7 @@ impl Follower {
         for (&number, state) in &self.chains {
             let chain = &context.table.chains[number as usize];
             // What was placed mid-stream has nothing here.
-            for places in chain.location().at_end(context.layout, size) {
+            for places in context.table.location(chain).at_end(context.layout, size) {
                 let mut starts = state.complete.within(*places.start(), *places.end());
                 placed.extend(starts.by_ref().take(PLACED_MAX).map(|start| (number, start)));
                 self.lost += u64::from(starts.next().is_some());

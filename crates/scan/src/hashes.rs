@@ -4,6 +4,8 @@ use std::io;
 
 use pattern::flat::{Flat, Reader, Unfit, Writer};
 
+use crate::packed::Packed;
+
 /// The size of an entry that matches whatever the size.
 pub(crate) const ANY_SIZE: u64 = u64::MAX;
 
@@ -11,55 +13,69 @@ pub(crate) const ANY_SIZE: u64 = u64::MAX;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Digests<const N: usize> {
     digests: Flat<[u8; N]>,
-    sizes: Flat<u64>,
-    names: Flat<u32>,
-    /// Every size once, sorted; `ANY_SIZE` is the last if one matches whatever the size.
-    distinct: Flat<u64>,
+    /// Places among the distinct sizes.
+    sizes: Packed,
+    names: Packed,
+    /// Every size once, sorted and one more than it is; `ANY_SIZE`, if one matches whatever the size, is 0 and the first.
+    distinct: Packed,
 }
 
 impl<const N: usize> Digests<N> {
     fn new(mut entries: Vec<([u8; N], u64, u32)>) -> Digests<N> {
         entries.sort_unstable();
-        let mut distinct: Vec<u64> = entries.iter().map(|entry| entry.1).collect();
+        let mut distinct: Vec<u64> = entries.iter().map(|entry| entry.1.wrapping_add(1)).collect();
         distinct.sort_unstable();
         distinct.dedup();
+        let distinct = Packed::new(distinct.into_iter());
+        let place = |size: u64| distinct.before(size.wrapping_add(1)) as u64;
+        let places: Vec<u64> = entries.iter().map(|entry| place(entry.1)).collect();
         Digests {
             digests: entries.iter().map(|entry| entry.0).collect::<Vec<_>>().into(),
-            sizes: entries.iter().map(|entry| entry.1).collect::<Vec<_>>().into(),
-            names: entries.iter().map(|entry| entry.2).collect::<Vec<_>>().into(),
-            distinct: distinct.into(),
+            sizes: Packed::new(places.into_iter()),
+            names: Packed::new(entries.iter().map(|entry| entry.2.into())),
+            distinct,
         }
     }
 
     fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
         writer.array(&self.digests)?;
-        writer.array(&self.sizes)?;
-        writer.array(&self.names)?;
-        writer.array(&self.distinct)
+        self.sizes.store(writer)?;
+        self.names.store(writer)?;
+        self.distinct.store(writer)
     }
 
     /// Stored digests, whose names are numbered below `names_end`.
     fn load(reader: &mut Reader, names_end: u32) -> Result<Digests<N>, Unfit> {
         let all = Digests {
             digests: reader.array()?,
-            sizes: reader.array()?,
-            names: reader.array()?,
-            distinct: reader.array()?,
+            sizes: Packed::load(reader)?,
+            names: Packed::load(reader)?,
+            distinct: Packed::load(reader)?,
         };
         let fits = all.digests.len() == all.sizes.len()
             && all.digests.len() == all.names.len()
-            && all.names.iter().all(|&name| name < names_end);
+            && all.sizes.iter().all(|place| place < all.distinct.len() as u64)
+            && all.names.iter().all(|name| name < names_end.into());
         if fits { Ok(all) } else { Err(Unfit::Malformed) }
     }
 
     /// The largest size, `ANY_SIZE` if one matches whatever the size.
     pub(crate) fn largest(&self) -> Option<u64> {
-        self.distinct.last().copied()
+        let first = self.distinct.get(0)?;
+        let largest = if first == 0 { 0 } else { self.distinct.get(self.distinct.len() - 1)? };
+        Some(largest.wrapping_sub(1))
     }
 
     /// Whether some entry matches content of that size.
     pub(crate) fn has_size(&self, size: u64) -> bool {
-        self.largest() == Some(ANY_SIZE) || self.distinct.binary_search(&size).is_ok()
+        let size = size.wrapping_add(1);
+        self.distinct.get(0) == Some(0) || self.distinct.get(self.distinct.before(size)) == Some(size)
+    }
+
+    /// The size of an entry.
+    fn size(&self, index: usize) -> Option<u64> {
+        let place = usize::try_from(self.sizes.get(index)?).ok()?;
+        Some(self.distinct.get(place)?.wrapping_sub(1))
     }
 
     /// The names of the entries that match.
@@ -67,8 +83,8 @@ impl<const N: usize> Digests<N> {
         let first = self.digests.partition_point(|known| known.as_slice() < digest);
         let same = self.digests[first..].iter().take_while(move |known| known.as_slice() == digest).count();
         (first..first + same)
-            .filter(move |&index| matches!(self.sizes[index], known if known == size || known == ANY_SIZE))
-            .map(|index| self.names[index])
+            .filter(move |&index| self.size(index).is_some_and(|known| known == size || known == ANY_SIZE))
+            .filter_map(|index| Some(self.names.get(index)? as u32))
     }
 }
 

@@ -48,6 +48,7 @@ mod magic;
 mod metadata;
 mod names;
 mod normal;
+mod packed;
 mod passing;
 mod passwords;
 mod pcre;

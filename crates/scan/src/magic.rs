@@ -88,9 +88,9 @@ impl MagicBuilder {
         Ok(())
     }
 
-    /// Compiles what was added, if anything was.
-    pub(crate) fn build(self, ignored: impl Fn(u32) -> bool) -> Option<Magic> {
-        (!self.types.is_empty()).then(|| Magic { table: self.table.build(ignored), types: self.types.into() })
+    /// Compiles what was added, if anything was, as [`TableBuilder::build`] does.
+    pub(crate) fn build(self, renamed: impl Fn(u32) -> Option<u32>) -> Option<Magic> {
+        (!self.types.is_empty()).then(|| Magic { table: self.table.build(renamed), types: self.types.into() })
     }
 }
 

@@ -45,6 +45,13 @@ pub(crate) struct Metadata {
     crc32: Option<u32>,
 }
 
+impl Metadata {
+    /// The same under another number of its name.
+    pub(crate) fn named(self, name: u32) -> Metadata {
+        Metadata { name, ..self }
+    }
+}
+
 /// The least and the greatest of a number; `None` is not looked at.
 type Span = Option<(u64, u64)>;
 

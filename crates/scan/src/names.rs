@@ -1,16 +1,17 @@
 //! The names of signatures, by number.
 //!
-//! Names that follow each other are much alike, so each is told by how much of the one before it stays; every
-//! [`RUN`]th is written out. A number is looked up in a few dozen nanoseconds, and only when something was found.
+//! Names of a file are sorted, so that those that follow each other are much alike; each is told by how much of the one
+//! before it stays, and every [`RUN`]th is written out. A number is looked up in a few dozen nanoseconds, and only when something was found.
 
 use std::io;
+use std::ops::Range;
 
 use pattern::flat::{Flat, Reader, Unfit, Writer};
 
 use crate::builder::UNOFFICIAL;
 
 /// So many names are read at most to get at one.
-const RUN: usize = 16;
+const RUN: usize = 32;
 
 /// Names as they are collected.
 #[derive(Debug, Default)]
@@ -46,12 +47,21 @@ impl NameList {
         self.ends.len() as u32
     }
 
-    /// The names, to be looked up.
-    pub(crate) fn finish(self) -> Names {
+    /// All numbers, those within each of these ranges in the order of the names that they have.
+    pub(crate) fn sorted(&self, ranges: impl Iterator<Item = Range<u32>>) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.len()).collect();
+        for range in ranges {
+            order[range.start as usize..range.end as usize].sort_by_key(|&number| self.get(number));
+        }
+        order
+    }
+
+    /// The names in a new order, to be looked up.
+    pub(crate) fn finish(self, order: &[u32]) -> Names {
         let (mut text, mut runs) = (Vec::new(), Vec::new());
         let mut before = "";
-        for number in 0..self.len() {
-            if (number as usize).is_multiple_of(RUN) {
+        for (place, &number) in order.iter().enumerate() {
+            if place.is_multiple_of(RUN) {
                 runs.push(text.len() as u64);
                 before = "";
             }
@@ -160,7 +170,8 @@ mod tests {
         list.add("taken back", "");
         list.remove_last();
         let all: Vec<String> = (0..list.len()).map(|number| list.get(number).to_owned()).collect();
-        let names = list.finish();
+        let order: Vec<u32> = (0..list.len()).collect();
+        let names = list.finish(&order);
         let back: Vec<String> = (0..names.len()).map(|number| names.get(number)).collect();
         assert_eq!(back, all);
         assert_eq!(names.get(100), "");

@@ -23,6 +23,13 @@ pub(crate) struct Password {
     pub(crate) bytes: Box<[u8]>,
 }
 
+impl Password {
+    /// The same under another number of its name.
+    pub(crate) fn named(self, name: u32) -> Password {
+        Password { name, ..self }
+    }
+}
+
 /// Reads what follows the name.
 pub(crate) fn parse(fields: &[&str]) -> Result<Box<[u8]>, Reject> {
     let [description, how, password] = fields else {

@@ -42,6 +42,13 @@ pub(crate) struct Entry {
     means: Means,
 }
 
+impl Entry {
+    /// The same under another number of its name.
+    pub(crate) fn named(self, name: u32) -> Entry {
+        Entry { name, ..self }
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Means {
     /// This host, and those in it, are shown; whatever it leads to.

@@ -5,6 +5,7 @@
 //! the links of the chains that it is. Everything is a flat array of plain values, and what logical signatures ask for
 //! beside their bodies is in [`Rules`].
 
+use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
@@ -14,6 +15,7 @@ use pattern::{PartId, Patterns, Piece, Refusal};
 
 use crate::body::Gap;
 use crate::location::{Location, PlainLocation};
+use crate::packed::Packed;
 use crate::rules::{Rule, Rules};
 use crate::signature::{Logic, Signature};
 
@@ -26,24 +28,36 @@ pub(crate) struct Link {
     pub(crate) bytes_max: u32,
 }
 
+/// The parts of one chain.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Links<'t> {
+    table: &'t Table,
+    first: usize,
+    count: usize,
+}
+
+impl<'t> Links<'t> {
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<&'t Link> {
+        let kind = (number < self.count).then(|| self.table.links.get(self.first + number))?;
+        self.table.kinds.get(usize::try_from(kind?).ok()?)
+    }
+}
+
 /// A body.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Chain {
-    location: PlainLocation,
+    location: u32,
     pub(crate) signature: u32,
     first_link: u32,
     links: u16,
     /// Which subsignature of a logical signature it is.
     pub(crate) sub: u8,
-    padding: [u8; 5],
-}
-
-impl Chain {
-    /// Where it may start.
-    pub(crate) fn location(&self) -> Location {
-        self.location.location()
-    }
+    padding: u8,
 }
 
 /// A signature.
@@ -59,12 +73,10 @@ pub(crate) struct Named {
 const NO_RULE: u32 = u32::MAX;
 
 /// A link of a chain.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct User {
     pub(crate) chain: u32,
     pub(crate) link: u16,
-    padding: u16,
 }
 
 /// A macro subsignature of a signature.
@@ -106,9 +118,15 @@ pub(crate) struct Table {
     /// Whether some rule reads bytes beside a match.
     pub(crate) reads_beside: bool,
     macros: Flat<MacroUser>,
-    links: Flat<Link>,
-    users: Flat<User>,
-    user_starts: Flat<u32>,
+    locations: Flat<PlainLocation>,
+    /// Each kind of link once.
+    kinds: Flat<Link>,
+    /// The kinds of the links of all chains, one chain after the other.
+    links: Packed,
+    /// Places of links, those of one part after those of another.
+    users: Packed,
+    /// Where those of each part begin.
+    user_starts: Packed,
 }
 
 impl Table {
@@ -136,17 +154,28 @@ impl Table {
     }
 
     /// The links that a part is.
-    pub(crate) fn users(&self, part: PartId) -> &[User] {
-        let part = part as usize;
-        let start = self.user_starts.get(part).copied().unwrap_or(0) as usize;
-        let end = self.user_starts.get(part + 1).copied().unwrap_or(0) as usize;
-        self.users.get(start..end).unwrap_or(&[])
+    pub(crate) fn users(&self, part: PartId) -> impl Iterator<Item = User> {
+        let start = |part: usize| self.user_starts.get(part).unwrap_or(0) as usize;
+        let places = start(part as usize)..start(part as usize + 1);
+        places.filter_map(|place| self.user(self.users.get(place)?))
+    }
+
+    /// The link at a place.
+    fn user(&self, place: u64) -> Option<User> {
+        // A chain has a link at least, so that no two begin at the same place.
+        let chain = self.chains.partition_point(|chain| u64::from(chain.first_link) <= place).checked_sub(1)?;
+        let link = place - u64::from(self.chains[chain].first_link);
+        (link < self.chains[chain].links.into()).then_some(User { chain: chain as u32, link: link as u16 })
     }
 
     /// The links of a chain.
-    pub(crate) fn links(&self, chain: &Chain) -> &[Link] {
-        let first = chain.first_link as usize;
-        &self.links[first..first + usize::from(chain.links)]
+    pub(crate) fn links(&self, chain: &Chain) -> Links<'_> {
+        Links { table: self, first: chain.first_link as usize, count: chain.links.into() }
+    }
+
+    /// Where a chain may start.
+    pub(crate) fn location(&self, chain: &Chain) -> Location {
+        self.locations[chain.location as usize].location()
     }
 
     pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
@@ -156,9 +185,11 @@ impl Table {
         writer.array(&self.signatures)?;
         writer.array(&self.hold_untouched)?;
         writer.array(&self.macros)?;
-        writer.array(&self.links)?;
-        writer.array(&self.users)?;
-        writer.array(&self.user_starts)?;
+        writer.array(&self.locations)?;
+        writer.array(&self.kinds)?;
+        self.links.store(writer)?;
+        self.users.store(writer)?;
+        self.user_starts.store(writer)?;
         self.rules.store(writer)?;
         self.patterns.store(writer)
     }
@@ -176,9 +207,11 @@ impl Table {
             signatures: reader.array()?,
             hold_untouched: reader.array()?,
             macros: reader.array()?,
-            links: reader.array()?,
-            users: reader.array()?,
-            user_starts: reader.array()?,
+            locations: reader.array()?,
+            kinds: reader.array()?,
+            links: Packed::load(reader)?,
+            users: Packed::load(reader)?,
+            user_starts: Packed::load(reader)?,
             rules: Rules::load(reader)?,
             patterns: Patterns::load(reader)?,
         };
@@ -195,16 +228,16 @@ impl Table {
             .all(|named| named.name < names && (named.rule == NO_RULE || (named.rule as usize) < self.rules.len()));
         let chains_fit = self.chains.iter().all(|chain| {
             is_signature(chain.signature)
-                && chain.location.is_one()
+                && (chain.location as usize) < self.locations.len()
                 && chain.first_link as usize + usize::from(chain.links) <= self.links.len()
         });
-        let users_fit = self
-            .users
-            .iter()
-            .all(|user| self.chains.get(user.chain as usize).is_some_and(|chain| user.link < chain.links));
+        let links_fit = self.chains.is_sorted_by_key(|chain| chain.first_link)
+            && self.links.iter().all(|kind| kind < self.kinds.len() as u64)
+            && self.locations.iter().all(|location| location.is_one())
+            && self.users.iter().all(|place| place < self.links.len() as u64);
         named_fit
             && chains_fit
-            && users_fit
+            && links_fit
             && self.hold_untouched.iter().all(|&number| is_signature(number))
             && self.macros.iter().all(|one| is_signature(one.signature))
     }
@@ -216,8 +249,33 @@ pub(crate) struct TableBuilder {
     patterns: pattern::Builder,
     signatures: Vec<(Named, Range<usize>)>,
     chains: Vec<(Chain, Vec<PartId>)>,
-    links: Vec<Link>,
+    links: Vec<u32>,
+    kinds: Interned<Link>,
+    locations: Interned<PlainLocation>,
     rules: Vec<Logic>,
+}
+
+/// Values, each of them once.
+#[derive(Debug)]
+struct Interned<T> {
+    values: Vec<T>,
+    known: HashMap<Vec<u8>, u32>,
+}
+
+impl<T> Default for Interned<T> {
+    fn default() -> Interned<T> {
+        Interned { values: Vec::new(), known: HashMap::new() }
+    }
+}
+
+impl<T: Pod> Interned<T> {
+    /// The place of a value.
+    fn add(&mut self, value: T) -> u32 {
+        *self.known.entry(bytemuck::bytes_of(&value).to_vec()).or_insert_with(|| {
+            self.values.push(value);
+            (self.values.len() - 1) as u32
+        })
+    }
 }
 
 impl TableBuilder {
@@ -239,14 +297,15 @@ impl TableBuilder {
         let first_chain = self.chains.len();
         for (body, parts) in signature.bodies.iter().zip(compiled) {
             let chain = Chain {
-                location: body.location.into(),
+                location: self.locations.add(body.location.into()),
                 signature: number,
                 sub: body.sub,
                 first_link: self.links.len() as u32,
                 links: body.parts.len() as u16,
-                padding: [0; 5],
+                padding: 0,
             };
-            self.links.extend(body.parts.iter().map(|part| Link { gap: part.gap, bytes_max: bytes_max(&part.pieces) }));
+            let kinds = body.parts.iter().map(|part| Link { gap: part.gap, bytes_max: bytes_max(&part.pieces) });
+            self.links.extend(kinds.map(|link| self.kinds.add(link)));
             self.chains.push((chain, parts));
         }
         let rule = signature.logic.as_ref().map_or(NO_RULE, |logic| self.rule(logic));
@@ -275,14 +334,15 @@ impl TableBuilder {
         (self.rules.len() - 1) as u32
     }
 
-    /// Compiles what was added, without the signatures whose names are `ignored`.
-    pub(crate) fn build(self, ignored: impl Fn(u32) -> bool) -> Table {
+    /// Compiles what was added. Names get the numbers that `renamed` has for them; signatures without one are left out.
+    pub(crate) fn build(self, renamed: impl Fn(u32) -> Option<u32>) -> Table {
         let mut signatures = Vec::with_capacity(self.signatures.len());
         let mut kept = vec![false; self.chains.len()];
         let mut hold_untouched = Vec::new();
         let mut macros = Vec::new();
-        for (number, (named, chains)) in self.signatures.into_iter().enumerate() {
-            if !ignored(named.name) {
+        for (number, (mut named, chains)) in self.signatures.into_iter().enumerate() {
+            if let Some(name) = renamed(named.name) {
+                named.name = name;
                 kept[chains].fill(true);
                 let logic = self.rules.get(named.rule as usize);
                 if logic.is_some_and(|logic| logic.expression.holds(|_| 0)) {
@@ -295,15 +355,11 @@ impl TableBuilder {
             signatures.push(named);
         }
         let patterns = self.patterns.build();
-        let mut by_part: Vec<(PartId, User)> = Vec::new();
-        for (index, (_, parts)) in self.chains.iter().enumerate().filter(|(index, _)| kept[*index]) {
-            let users = parts.iter().zip(0u16..).map(|(&part, link)| {
-                let chain = index as u32;
-                (part, User { chain, link, padding: 0 })
-            });
-            by_part.extend(users);
+        let mut by_part: Vec<(PartId, u32)> = Vec::new();
+        for (_, (chain, parts)) in self.chains.iter().enumerate().filter(|(index, _)| kept[*index]) {
+            by_part.extend(parts.iter().copied().zip(chain.first_link..));
         }
-        by_part.sort_by_key(|(part, user)| (*part, user.chain, user.link));
+        by_part.sort_unstable();
         let mut user_starts = vec![0u32; patterns.len() + 1];
         for (part, _) in &by_part {
             user_starts[*part as usize + 1] += 1;
@@ -312,10 +368,11 @@ impl TableBuilder {
             user_starts[part] += user_starts[part - 1];
         }
         let chains: Vec<Chain> = self.chains.into_iter().map(|(chain, _)| chain).collect();
+        let locations = self.locations.values.iter().map(|location| location.location());
         Table {
-            needs_layout: chains.iter().any(|chain| chain.location().needs_layout())
+            needs_layout: locations.clone().any(|location| location.needs_layout())
                 || self.rules.iter().any(Logic::needs_layout),
-            needs_version: chains.iter().any(|chain| chain.location() == Location::Version),
+            needs_version: locations.clone().any(|location| location == Location::Version),
             wants_content: self.rules.iter().any(|logic| !logic.expressions.is_empty()),
             reads_beside: self.rules.iter().any(|logic| !logic.compares.is_empty()),
             macros: macros.into(),
@@ -324,9 +381,11 @@ impl TableBuilder {
             signatures: signatures.into(),
             rules: Rules::new(self.rules.iter().map(|logic| &*logic.source)),
             hold_untouched: hold_untouched.into(),
-            links: self.links.into(),
-            users: by_part.into_iter().map(|(_, user)| user).collect::<Vec<_>>().into(),
-            user_starts: user_starts.into(),
+            links: Packed::new(self.links.iter().copied().map(u64::from)),
+            users: Packed::new(by_part.iter().map(|(_, place)| u64::from(*place))),
+            user_starts: Packed::new(user_starts.iter().copied().map(u64::from)),
+            kinds: self.kinds.values.into(),
+            locations: self.locations.values.into(),
         }
     }
 }

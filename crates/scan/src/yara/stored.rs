@@ -34,7 +34,7 @@ pub(crate) fn load(reader: &mut Reader, names_end: u32) -> Result<Option<Table>,
         read(&source, &mut table).ok_or(Unfit::Malformed)?;
         table.add_source(source);
     }
-    Ok((!table.is_empty()).then(|| table.build(|_| false)))
+    Ok((!table.is_empty()).then(|| table.build(|name| name, |_| false)))
 }
 
 /// Reads the rules of a file again; nothing if they are not as many as they were.

@@ -258,10 +258,15 @@ impl TableBuilder {
         }
     }
 
-    /// Compiles what was added; rules whose names are `ignored` are not told.
-    pub(crate) fn build(mut self, ignored: impl Fn(u32) -> bool) -> Table {
+    /// Compiles what was added. Names get the numbers that `place` has for them; rules whose old ones are `ignored` are not
+    /// told.
+    pub(crate) fn build(mut self, place: impl Fn(u32) -> u32, ignored: impl Fn(u32) -> bool) -> Table {
         for rule in &mut self.rules {
             rule.told &= !ignored(rule.name);
+            rule.name = place(rule.name);
+        }
+        for name in self.sources.iter_mut().flat_map(|source| &mut source.names) {
+            *name = place(*name);
         }
         let patterns = self.patterns.build();
         let mut by_part: Vec<(PartId, User)> = Vec::new();
