@@ -234,7 +234,8 @@ impl Table {
         let links_fit = self.chains.is_sorted_by_key(|chain| chain.first_link)
             && self.links.iter().all(|kind| kind < self.kinds.len() as u64)
             && self.locations.iter().all(|location| location.is_one())
-            && self.users.iter().all(|place| place < self.links.len() as u64);
+            && self.users.iter().all(|place| place < self.links.len() as u64)
+            && self.user_starts.iter().all(|start| start <= self.users.len() as u64);
         named_fit
             && chains_fit
             && links_fit

@@ -130,7 +130,11 @@ fn page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
     line(
         "memory",
         bytes(level("resident_bytes")),
-        format!("{} free for head windows", bytes(level("head_pool_free_bytes"))),
+        format!(
+            "free: {} for head windows, {} for inspections",
+            bytes(level("head_pool_free_bytes")),
+            bytes(level("inspection_pool_free_bytes"))
+        ),
     );
     line("signatures", format!("{}", level("signatures")), format!("generation {}", level("database_generation")));
     text
