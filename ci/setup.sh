@@ -21,6 +21,7 @@ if [ "${1:-}" != run ]; then
     need offlineimap offlineimap3
     need script bsdutils
     need miltertest miltertest
+    need amavisd amavisd-new
     perl -MNet::SSLeay -e 1 2>/dev/null || missing+=(libnet-ssleay-perl)
     need clamscan clamav
     need zip zip

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use harness::exim::Exim;
-use harness::{Gateway, PATIENCE, Wire, base64, eicar, free_port, mail_with, wait_for};
+use harness::{Behaviour, Gateway, PATIENCE, Sink, Wire, base64, eicar, free_port, mail_with, wait_for};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 const BAD: &[u8] = b"x clamd-test-marker y";
@@ -441,10 +441,89 @@ fn clamdtop_shows_the_queue() {
     }
 }
 
+/// A running amavisd, which takes mails and hands them on.
+struct Amavisd {
+    child: Child,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl Amavisd {
+    /// Starts one that asks at `socket` and forwards to `sink`.
+    fn start(socket: &str, sink: &str) -> Amavisd {
+        let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        let at = folder.path().display();
+        for name in ["home", "home/work", "home/db"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        assert!(
+            Command::new("chown")
+                .args(["-R", "amavis:amavis"])
+                .arg(folder.path().join("home"))
+                .status()
+                .unwrap()
+                .success()
+        );
+        // Not in the folder of its own user, who could change it.
+        let config = folder.path().join("amavisd.conf");
+        let text = format!(
+            "use strict; $max_servers = 1; $daemon_user = 'amavis'; $daemon_group = 'amavis';\n\
+             $mydomain = 'hop.test'; $myhostname = 'scanner.hop.test'; $MYHOME = '{at}/home'; $TEMPBASE = '{at}/home/work';\n\
+             $db_home = '{at}/home/db'; $pid_file = '{at}/home/pid'; $lock_file = '{at}/home/lock';\n\
+             $DO_SYSLOG = 0; $LOGFILE = '{at}/home/log'; $enable_db = 0; $enable_dkim_verification = 0;\n\
+             $inet_socket_bind = '127.0.0.1'; $inet_socket_port = {port}; @inet_acl = qw(127.0.0.0/8);\n\
+             $forward_method = 'smtp:{sink}'; $notify_method = $forward_method; @local_domains_maps = (1);\n\
+             @bypass_spam_checks_maps = (1); @bypass_banned_checks_maps = (1); @bypass_header_checks_maps = (1);\n\
+             $final_virus_destiny = D_REJECT; $virus_quarantine_to = undef; $virus_admin = undef;\n\
+             @decoders = (['mail', \\&do_mime_decode]); @av_scanners_backup = ();\n\
+             @av_scanners = (['ClamAV', \\&ask_daemon, [\"CONTSCAN {{}}\\n\", '{socket}'],\n\
+             qr/\\bOK$/m, qr/\\bFOUND$/m, qr/^.*?: (?!Infected Archive)(.*) FOUND$/m]);\n1;\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        let mut amavisd = Command::new("/usr/sbin/amavisd");
+        amavisd.arg("-c").arg(config).arg("foreground").stdout(Stdio::null()).stderr(Stdio::null());
+        let amavisd = Amavisd { child: amavisd.spawn().unwrap(), port, folder };
+        wait_for(|| TcpStream::connect(("127.0.0.1", port)).ok(), &format!("amavisd: {}", amavisd.log()));
+        amavisd
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("home/log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Amavisd {
+    fn drop(&mut self) {
+        // It ends its children when it is asked to.
+        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+        let _ = self.child.wait();
+    }
+}
+
 #[test]
-fn exim_asks_it_by_tcp_and_by_path() {
+fn amavisd_has_its_folders_scanned() {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|facts| std::os::unix::fs::MetadataExt::uid(&facts) == 0);
+    if !is_root || !has("amavisd") {
+        return;
+    }
     let material = Material::new();
-    // Exim is another user.
+    let (_gateway, socket) = door_for_others(&material);
+    let sink = Sink::start(Behaviour::default());
+    let amavisd = Amavisd::start(&socket, &sink.forward().replace("smtp://127.0.0.1", "[127.0.0.1]"));
+    let deliver = |name: &str, body: &[u8]| {
+        let mail = mail_with("base64", name, &base64(body));
+        Wire::connect(([127, 0, 0, 1], amavisd.port).into()).deliver(&mail)
+    };
+    let reply = deliver("a", BAD);
+    assert!(reply.starts_with("554 5.7.0 ") && reply.contains("Test.Marker.UNOFFICIAL"), "{reply} {}", amavisd.log());
+    let reply = deliver("b", b"clean");
+    assert!(reply.starts_with("250 2.0.0 "), "{reply} {}", amavisd.log());
+    assert_eq!(sink.wait(1).len(), 1);
+}
+
+/// The door on TCP and on a socket that other users may use, which may scan everything.
+fn door_for_others(material: &Material) -> (Gateway, String) {
     std::fs::set_permissions(material.folder.path(), Permissions::from_mode(0o755)).unwrap();
     let socket = material.path("clamd.sock").display().to_string();
     let gateway = Gateway::with(&format!(
@@ -452,6 +531,13 @@ fn exim_asks_it_by_tcp_and_by_path() {
          socket_mode = \"666\"\npaths = [\"/\"]\n",
         material.path("database").display()
     ));
+    (gateway, socket)
+}
+
+#[test]
+fn exim_asks_it_by_tcp_and_by_path() {
+    let material = Material::new();
+    let (gateway, socket) = door_for_others(&material);
     let by_tcp = format!("127.0.0.1 {}", gateway.address.port());
     for scanner in [by_tcp.clone(), format!("{by_tcp}:local"), socket] {
         let port = free_port();
