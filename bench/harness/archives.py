@@ -121,6 +121,17 @@ def repeated(path, start, end, count):
     return make
 
 
+def chm(content, folder):
+    """A help file, which is the one way of Debian to LZX."""
+    os.link(content, f"{folder}/content.bin")
+    with open(f"{folder}/index.html", "w") as page:
+        page.write("<html><body></body></html>")
+    with open(f"{folder}/content.hhp", "w") as project:
+        project.write("[OPTIONS]\nCompiled file=content.chm\nDefault topic=index.html\n\n[FILES]\nindex.html\ncontent.bin\n")
+    run(["chmcmd", "content.hhp"], folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return f"{folder}/content.chm"
+
+
 def sevenzip(name, *options):
     return archive(name, "7zz", "a", "-mmt1", *options)
 
@@ -151,6 +162,7 @@ CASES = [
     Case("7z PPMd", sevenzip("content.7z", "-m0=PPMd"), SEVENZIP | BSDTAR),
     Case("7z deflate", sevenzip("content.7z", "-m0=Deflate"), SEVENZIP),
     Case("cab MSZIP", archive("content.cab", "gcab", "-c", "-z"), {"cabextract": "cabextract -qp FILE"} | SEVENZIP),
+    Case("chm LZX", chm, SEVENZIP),
     Case("arj 1", archive("content.arj", "arj", "a", "-y", "-m1"), {"arj": "arj t FILE"} | SEVENZIP),
     Case("arj 4", archive("content.arj", "arj", "a", "-y", "-m4"), {"arj": "arj t FILE"} | SEVENZIP),
     Case("lha lh6", lha(1), {"lha": "lha t FILE"} | SEVENZIP | UNAR),
