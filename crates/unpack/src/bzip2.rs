@@ -13,6 +13,7 @@
 //! ```
 
 mod block;
+mod codes;
 mod crc;
 mod recent;
 
@@ -21,8 +22,8 @@ use stream::{Class, Limits};
 use crate::bits::Bits;
 use crate::codec::{Decoder, Fault, Progress, Told};
 use crate::formats::{Format, Reads};
-use crate::huffman::Huffman;
 use block::Block;
+use codes::{CODE_BITS_MAX, Codes};
 use crc::Crc;
 use recent::Recent;
 
@@ -44,7 +45,6 @@ const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.Bz
 const SHUFFLED: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Bzip2Shuffled");
 const LIMIT: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Codec");
 
-const CODE_BITS_MAX: usize = 20;
 /// Symbols read with one code.
 const GROUP: usize = 50;
 /// Bits that the longest step takes: a group of symbols, or the head of a block, 112 bits and its map of bytes.
@@ -68,8 +68,7 @@ pub(crate) struct Bzip2 {
     places: usize,
     /// Checksums told of this stream's blocks, in one.
     told: u32,
-    codes: Vec<Huffman<CODE_BITS_MAX>>,
-    selectors: Vec<u8>,
+    codes: Codes,
     recent: Recent,
     block: Block,
     crc: Crc,
@@ -132,8 +131,7 @@ impl Bzip2 {
             bits: Bits::new(),
             places: 0,
             told: 0,
-            codes: Vec::new(),
-            selectors: Vec::new(),
+            codes: Codes::new(),
             recent: Recent::new(),
             block: Block::new(0),
             crc: Crc::default(),
@@ -158,13 +156,22 @@ impl Bzip2 {
     }
 
     fn step(&mut self, state: State) -> Next {
+        let data = self.data();
         let state = match state {
             State::Magic => return self.magic(),
             State::Block => return self.head(),
             State::Content => return Ok(self.content_ends()),
             State::Selectors { left: 0, .. } => State::Lengths { lengths: Vec::new(), length: 0 },
-            State::Selectors { left, order } => self.selector(left, order)?,
-            State::Lengths { lengths, length } => self.length(lengths, length)?,
+            State::Selectors { left, mut order } => {
+                self.codes.selector(&mut self.bits, &mut order).ok_or(data)?;
+                State::Selectors { left: left - 1, order }
+            }
+            State::Lengths { mut lengths, mut length } => {
+                match self.codes.length(&mut self.bits, &mut lengths, &mut length).ok_or(data)? {
+                    true => State::Symbols { group: 0, run: 0, run_bits: 0 },
+                    false => State::Lengths { lengths, length },
+                }
+            }
             State::Symbols { group, run, run_bits } => self.group(group, run, run_bits)?,
             state @ (State::Over | State::Broken(_)) => state,
         };
@@ -211,72 +218,15 @@ impl Bzip2 {
         }
         self.crc = Crc::default();
         self.block.begin(self.bits.take(24) as usize);
-        self.map();
-        let (codes, selectors) = (self.bits.take(3), self.bits.take(15));
-        self.codes.resize_with(codes as usize, Huffman::default);
-        self.selectors.clear();
-        let is_sane = self.recent.length() > 0 && (2..=6).contains(&codes) && selectors > 0;
-        match is_sane {
-            true => Ok((State::Selectors { left: selectors, order: [0, 1, 2, 3, 4, 5] }, Told::Nothing)),
-            false => Err(self.data()),
-        }
-    }
-
-    /// The bytes that occur, in rows of 16.
-    fn map(&mut self) {
-        let rows = self.bits.take(16);
-        self.recent.clear();
-        for row in (0..16).filter(|row| rows >> (15 - row) & 1 == 1) {
-            let bytes = self.bits.take(16);
-            let bytes = (0..16).filter(|byte| bytes >> (15 - byte) & 1 == 1);
-            bytes.for_each(|byte| self.recent.push((row * 16 + byte) as u8));
-        }
-    }
-
-    /// The number of a code, told by how long ago it was used.
-    fn selector(&mut self, left: u32, mut order: [u8; 6]) -> Result<State, Fault> {
-        let mut place = 0;
-        while self.bits.flag() {
-            place += 1;
-            if place >= self.codes.len() {
-                return Err(self.data());
-            }
-        }
-        order[..=place].rotate_right(1);
-        self.selectors.push(order[0]);
-        Ok(State::Selectors { left: left - 1, order })
-    }
-
-    /// One bit or two of the lengths, which are told by their differences.
-    fn length(&mut self, mut lengths: Vec<u8>, mut length: u8) -> Result<State, Fault> {
-        let symbols = self.recent.length() + 2;
-        if lengths.len().is_multiple_of(symbols) && length == 0 {
-            length = self.bits.take(5) as u8;
-        }
-        if !(1..=CODE_BITS_MAX as u8).contains(&length) {
-            return Err(self.data());
-        }
-        if self.bits.flag() {
-            length = if self.bits.flag() { length - 1 } else { length + 1 };
-            return if length > 0 { Ok(State::Lengths { lengths, length }) } else { Err(self.data()) };
-        }
-        lengths.push(length);
-        if lengths.len() < symbols * self.codes.len() {
-            let length = if lengths.len().is_multiple_of(symbols) { 0 } else { length };
-            return Ok(State::Lengths { lengths, length });
-        }
-        for (code, lengths) in self.codes.iter_mut().zip(lengths.chunks_exact(symbols)) {
-            // As bzip2 takes them: more codes than there are, too.
-            code.set_any(lengths).expect("lengths have been checked");
-        }
-        Ok(State::Symbols { group: 0, run: 0, run_bits: 0 })
+        let left = self.codes.begin(&mut self.bits, &mut self.recent).ok_or(self.data())?;
+        Ok((State::Selectors { left, order: [0, 1, 2, 3, 4, 5] }, Told::Nothing))
     }
 
     /// A group of symbols: how far back a byte stands, or how often the latest comes, in digits that are 1 or 2.
     fn group(&mut self, group: usize, mut run: usize, mut run_bits: u32) -> Result<State, Fault> {
         let data = self.data();
-        let code = &self.codes[usize::from(*self.selectors.get(group).ok_or(data)?)];
-        let end = self.recent.length() + 1;
+        let code = self.codes.of(group).ok_or(data)?;
+        let end = self.codes.end();
         for _ in 0..GROUP {
             let symbol = code.read(&mut self.bits).ok_or(data)?;
             if symbol < 2 {

@@ -16,12 +16,15 @@ const LENGTH_BITS: u32 = 4;
 pub(crate) struct Huffman<const LONGEST: usize = LENGTH_MAX> {
     /// Symbol and length of the code that these bits begin with.
     quick: Box<[u16; 1 << QUICK_BITS]>,
-    lengths: Vec<Length>,
+    lengths: [Length; LENGTHS],
     symbols: Vec<u16>,
 }
 
+/// From no bits to those of the longest code of all formats.
+const LENGTHS: usize = 21;
+
 /// The codes of one length.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Length {
     /// The first one, as `LONGEST` bits.
     first: u32,
@@ -44,7 +47,7 @@ impl Huffman {
 
 impl<const LONGEST: usize> Default for Huffman<LONGEST> {
     fn default() -> Huffman<LONGEST> {
-        Huffman { quick: Box::new([NOT_QUICK; 1 << QUICK_BITS]), lengths: Vec::new(), symbols: Vec::new() }
+        Huffman { quick: Box::new([NOT_QUICK; 1 << QUICK_BITS]), lengths: Default::default(), symbols: Vec::new() }
     }
 }
 
@@ -61,23 +64,22 @@ impl<const LONGEST: usize> Huffman<LONGEST> {
 
     /// As [`set`](Self::set), but where more codes are told than there are, the last ones are never met.
     pub fn set_any(&mut self, lengths: &[u8]) -> Result<(), NoCode> {
-        let mut counts = [0u32; 32];
+        let mut counts = [0u32; LENGTHS];
         let counts = &mut counts[..=LONGEST];
         for &length in lengths {
             *counts.get_mut(usize::from(length)).ok_or(NoCode)? += 1;
         }
-        self.lengths.clear();
         let (mut first, mut place) = (0, 0);
         for (length, &count) in counts.iter().enumerate() {
             let count = if length == 0 { 0 } else { count };
             let limit = first + (count << (LONGEST - length));
-            self.lengths.push(Length { first, limit, place });
+            self.lengths[length] = Length { first, limit, place };
             (first, place) = (limit, place + count as u16);
         }
         self.symbols.clear();
         self.symbols.resize(usize::from(place), 0);
         self.quick.fill(NOT_QUICK);
-        let mut next = self.lengths.clone();
+        let mut next = self.lengths;
         for (symbol, &length) in lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
             let Length { first: code, place, .. } = &mut next[usize::from(length)];
             self.symbols[usize::from(*place)] = symbol as u16;
@@ -112,8 +114,7 @@ impl<const LONGEST: usize> Huffman<LONGEST> {
     }
 
     fn read_long(&self, ahead: u32, bits: &mut Bits) -> Option<usize> {
-        let long = self.lengths.get(QUICK_BITS as usize + 1..)?;
-        let length = QUICK_BITS as usize + 1 + long.iter().position(|codes| ahead < codes.limit)?;
+        let length = (QUICK_BITS as usize + 1..=LONGEST).find(|&length| ahead < self.lengths[length].limit)?;
         let codes = self.lengths[length];
         bits.skip(length as u32);
         let index = usize::from(codes.place) + (ahead.checked_sub(codes.first)? >> (LONGEST - length)) as usize;
