@@ -348,6 +348,10 @@ impl Session {
     }
 
     async fn pass_content(&mut self) -> io::Result<Next> {
+        // It need not wait until the first of the message is inspected.
+        if self.announce(false) {
+            self.flush().await?;
+        }
         let Some((retrieval, _)) = &mut self.retrieval else { return Ok(Next::Go) };
         retrieval.take(self.content.filled()).await;
         if retrieval.is_hopeless() {
@@ -357,14 +361,18 @@ impl Session {
         Ok(Next::Go)
     }
 
-    /// Sends what may be sent; in front of the first of it, what the server said before the message.
+    /// Says what the server said before the message, once something of it may follow; whether that was now.
+    fn announce(&mut self, at_end: bool) -> bool {
+        let Some((retrieval, status)) = &mut self.retrieval else { return false };
+        let Some(status) = status.take_if(|_| at_end || retrieval.is_streaming()) else { return false };
+        self.hears.say(true, &status);
+        true
+    }
+
+    /// Sends what may be sent.
     async fn send_ready(&mut self, at_end: bool) -> io::Result<()> {
-        let Some((retrieval, status)) = &mut self.retrieval else { return Ok(()) };
-        if (at_end || retrieval.is_streaming())
-            && let Some(status) = status.take()
-        {
-            self.hears.say(true, &status);
-        }
+        self.announce(at_end);
+        let Some((retrieval, _)) = &mut self.retrieval else { return Ok(()) };
         loop {
             let ready = retrieval.ready(at_end);
             if ready.is_empty() {
