@@ -76,8 +76,8 @@ impl Html {
     }
 
     fn outside(&mut self, input: &[u8]) -> usize {
-        let stop = input.iter().position(|byte| matches!(byte, b'"' | b'\'' | b'`' | b','));
-        let passed = stop.unwrap_or(input.len());
+        let comma = memchr::memchr(b',', input).unwrap_or(input.len());
+        let passed = memchr::memchr3(b'"', b'\'', b'`', &input[..comma]).unwrap_or(comma);
         self.remember(&input[..passed]);
         let Some(&stop) = input.get(passed) else { return passed };
         self.state = match stop {
@@ -95,9 +95,11 @@ impl Html {
 
     /// What a comma begins, if it ends the head of a URI.
     fn uri(&mut self) -> Option<State> {
-        let head = self.recent.to_ascii_lowercase();
-        let at = memchr::memmem::rfind(&head, b"data:")?;
-        let media = &head[at + 5..];
+        let (before, media) = self.recent.split_at(memchr::memrchr(b':', &self.recent)?);
+        if !before.last_chunk().is_some_and(|name: &[u8; 4]| name.eq_ignore_ascii_case(b"data")) {
+            return None;
+        }
+        let media = media[1..].to_ascii_lowercase();
         let is_head = |byte: &u8| byte.is_ascii_alphanumeric() || b"/+.-;=_%* ".contains(byte);
         (media.iter().all(is_head)).then(|| {
             let base64 = media.trim_ascii_end().ends_with(b"base64");
