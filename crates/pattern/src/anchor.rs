@@ -16,11 +16,11 @@ pub(crate) const REACH_MAX: usize = 240;
 const TRIED_MAX: usize = 16;
 /// Parts that may share one q-gram before another window is looked for.
 const SHARING_MAX: u32 = 8;
-/// A window this rare (in eighths of a bit) is not given up for one of a shape that costs a look in four bytes. With
-/// 128 looks at a kilobyte and 2^17 parts this is a quarter of a candidate a kilobyte.
-const RARE_ENOUGH: u32 = 26 * 8;
-/// A window this rare is not given up for one of a shape that costs a look in two bytes, or at each.
-const RARE_ENOUGH_TO_BE_CHEAP: u32 = 8 * 8;
+/// Passes in a kilobyte of so few that no other shape is asked for: with 2^17 parts a pass in eight kilobytes.
+const RARE_ENOUGH: f32 = 1e-6;
+
+/// Of so many parts all choices are told, so that a small set may do with fewer shapes.
+const SMALL_SET: usize = 8192;
 
 /// A chosen window.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,37 +36,32 @@ pub(crate) struct Anchor {
 }
 
 impl Anchor {
-    /// The anchor of a shorter shape within this one: that whose commonest q-gram is rarest, and how many candidates in a
-    /// kilobyte of ordinary content it will give by the model.
-    pub(crate) fn shorter(&self, shape: Shape) -> (Anchor, f32) {
+    /// The anchor of a shorter shape within this one: that whose grams are rarest.
+    pub(crate) fn shorter(&self, shape: Shape) -> Choice {
         let costs = rarity::grams(&self.window, shape.q());
-        let score = |at: &usize| costs[*at..*at + shape.s()].iter().copied().min();
-        let places = 0..=self.window.len().saturating_sub(shape.window());
-        let at = places.max_by_key(score).unwrap_or(0);
-        let candidates = candidates(shape, score(&at).unwrap_or(0));
+        let passes = costs.windows(shape.s()).map(|phases| passes(shape, phases)).enumerate();
+        let (at, passes) = passes.min_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or_default();
         let anchor = Anchor {
             shape,
             window: self.window[at..at + shape.window()].to_vec(),
             caseless: self.caseless,
             distances: self.distances.iter().map(|distance| distance + at as u16).collect(),
         };
-        (anchor, candidates)
+        Choice { anchor, passes }
     }
 }
 
-/// An anchor, and what could be done without it.
+/// An anchor of one shape that a part could have.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
     pub(crate) anchor: Anchor,
-    /// How many candidates in a kilobyte of ordinary content it will give by the model.
-    pub(crate) candidates: f32,
-    /// The best anchor of a cheaper shape, which will give more.
-    pub(crate) instead: Option<Box<Choice>>,
+    /// How many sampled offsets in a kilobyte of ordinary content its grams will stand at, by the model.
+    pub(crate) passes: f32,
 }
 
-/// How many candidates a window of a shape gives in a kilobyte if its commonest gram has that cost.
-fn candidates(shape: Shape, score: u32) -> f32 {
-    shape.looks() * (-(score as f32) / 8.0).exp2()
+/// How many sampled offsets in a kilobyte have one of the grams, whose costs these are.
+fn passes(shape: Shape, costs: &[u32]) -> f32 {
+    shape.looks() * costs.iter().map(|&cost| (cost as f32 / -8.0).exp2()).sum::<f32>()
 }
 
 /// A run of fixed bytes in a part.
@@ -78,65 +73,58 @@ struct Run {
 }
 
 /// Chooses windows and remembers which q-grams are in use.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Chooser {
     used: HashMap<u64, u32, BuildHasherDefault<DefaultHasher>>,
+    /// How many anchors' q-grams are.
+    taken: usize,
 }
 
 struct Candidate {
-    score: u32,
+    passes: f32,
     run: usize,
     at: usize,
 }
 
 impl Chooser {
-    /// The anchor of a part, or nothing if it has no two fixed bytes in a row within reach.
-    pub(crate) fn choose(&self, pieces: &[Piece]) -> Option<Choice> {
+    /// The anchors that a part could have, the cheapest shape to look for first; none if it has no two fixed bytes in a row
+    /// within reach.
+    pub(crate) fn choices(&self, pieces: &[Piece]) -> Vec<Choice> {
         let runs = runs(pieces);
-        let mut best: Option<(u32, Choice)> = None;
+        let mut choices: Vec<Choice> = Vec::new();
         for shape in Shape::ALL {
-            let enough = if shape.is_cheap() { RARE_ENOUGH } else { RARE_ENOUGH_TO_BE_CHEAP };
-            if best.as_ref().is_some_and(|(score, _)| *score >= enough) {
+            choices.extend(self.best_of(&runs, shape));
+            let is_rare = shape == Shape::ALL[0] && choices.iter().any(|choice| choice.passes < RARE_ENOUGH);
+            if is_rare && self.taken >= SMALL_SET {
                 break;
             }
-            let Some((score, anchor)) = self.best_of(&runs, shape) else {
-                continue;
-            };
-            // A shorter window is only worth its price if it is rarer by a byte.
-            if best.as_ref().is_none_or(|(known, _)| score > known + 64) {
-                let instead = best.map(|(_, choice)| Box::new(choice));
-                best = Some((score, Choice { anchor, candidates: candidates(shape, score), instead }));
-            }
         }
-        best.map(|(_, choice)| choice)
+        choices
     }
 
     /// Notes that the q-grams of an anchor are in use.
     pub(crate) fn take(&mut self, anchor: &Anchor) {
+        self.taken += 1;
         for gram in anchor.window.windows(anchor.shape.q()) {
             *self.used.entry(key(gram)).or_default() += 1;
         }
     }
 
-    fn best_of(&self, runs: &[Run], shape: Shape) -> Option<(u32, Anchor)> {
+    fn best_of(&self, runs: &[Run], shape: Shape) -> Option<Choice> {
         let mut candidates = Vec::new();
         for (index, run) in runs.iter().enumerate() {
             let costs = rarity::grams(&run.bytes, shape.q());
             let farthest = usize::from(run.distances.iter().copied().max().unwrap_or(0));
-            for (at, phases) in costs.windows(shape.s()).enumerate() {
-                if farthest + at + shape.window() > REACH_MAX {
-                    break;
-                }
-                let score = phases.iter().copied().min().unwrap_or(0);
-                candidates.push(Candidate { score, run: index, at });
-            }
+            let places = (REACH_MAX + 1).saturating_sub(farthest + shape.window());
+            let phases = costs.windows(shape.s()).enumerate().take(places);
+            candidates.extend(phases.map(|(at, costs)| Candidate { passes: passes(shape, costs), run: index, at }));
         }
-        let best_first = |candidate: &Candidate| std::cmp::Reverse(candidate.score);
+        let rarest_first = |one: &Candidate, other: &Candidate| one.passes.total_cmp(&other.passes);
         if candidates.len() > TRIED_MAX {
-            candidates.select_nth_unstable_by_key(TRIED_MAX, best_first);
+            candidates.select_nth_unstable_by(TRIED_MAX, rarest_first);
             candidates.truncate(TRIED_MAX);
         }
-        candidates.sort_by_key(|candidate| (best_first(candidate), candidate.run, candidate.at));
+        candidates.sort_by(|one, other| rarest_first(one, other).then((one.run, one.at).cmp(&(other.run, other.at))));
         let shared = |candidate: &Candidate| self.sharing(&runs[candidate.run], candidate.at, shape);
         let chosen = candidates
             .iter()
@@ -150,8 +138,7 @@ impl Chooser {
             caseless: run.caseless[range].contains(&true),
             distances: run.distances.iter().map(|distance| distance + chosen.at as u16).collect(),
         };
-        let penalty = if shared(chosen) >= SHARING_MAX { 64 } else { 0 };
-        Some((chosen.score.saturating_sub(penalty), anchor))
+        Some(Choice { anchor, passes: chosen.passes })
     }
 
     fn sharing(&self, run: &Run, at: usize, shape: Shape) -> u32 {
@@ -250,7 +237,7 @@ mod tests {
     fn the_zeros_of_a_part_are_not_its_anchor() {
         let mut bytes = vec![0; 20];
         bytes.extend(b"\x91\x3c\xe2\x07\x5d\xb8\x4f\xa6\x11\xcd\x72\xf9\x2e\x83\x50");
-        let anchor = Chooser::default().choose(&Piece::bytes(&bytes)).expect("fixed bytes").anchor;
+        let anchor = Chooser::default().choices(&Piece::bytes(&bytes))[0].anchor.clone();
         assert_eq!(anchor.shape, Shape::Q8S8);
         assert_eq!(anchor.distances, [20]);
     }
@@ -260,7 +247,7 @@ mod tests {
         let alternatives = vec![Piece::bytes(b"a"), Piece::bytes(b"bcd")];
         let mut part = vec![Piece::OneOf(alternatives), Piece::Skip(2)];
         part.extend(Piece::bytes(b"\x91\x3c\xe2\x07"));
-        let anchor = Chooser::default().choose(&part).expect("fixed bytes").anchor;
+        let anchor = Chooser::default().choices(&part)[0].anchor.clone();
         assert_eq!(anchor.distances, [3, 5]);
     }
 
@@ -268,10 +255,10 @@ mod tests {
     fn a_shorter_anchor_is_a_part_of_the_longer_one() {
         let mut bytes = vec![0; 5];
         bytes.extend(b"\x91\x3c\xe2\x07\x5d\xb8\x4f\xa6\x11\xcd");
-        let long = Chooser::default().choose(&Piece::bytes(&bytes)).expect("fixed bytes").anchor;
+        let long = Chooser::default().choices(&Piece::bytes(&bytes))[0].anchor.clone();
         assert_eq!((long.shape, long.distances[0]), (Shape::Q8S8, 0));
         for shape in [Shape::Q8S4, Shape::Q4S4] {
-            let (short, _) = long.shorter(shape);
+            let short = long.shorter(shape).anchor;
             let at = usize::from(short.distances[0]);
             assert_eq!(short.window, bytes[at..at + shape.window()]);
             assert!(at > 3, "the zeros are avoided as far as they can be");
@@ -282,6 +269,6 @@ mod tests {
     fn bytes_out_of_reach_are_no_anchor() {
         let mut part = vec![Piece::Skip(300)];
         part.extend(Piece::bytes(b"fixed bytes"));
-        assert!(Chooser::default().choose(&part).is_none());
+        assert!(Chooser::default().choices(&part).is_empty());
     }
 }

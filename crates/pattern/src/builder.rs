@@ -10,6 +10,7 @@ use crate::entry::Entry;
 use crate::patterns::{Patterns, Pinned};
 use crate::piece::{Edge, Piece, total};
 use crate::program::Assembly;
+use crate::shapes;
 use crate::tier::{Shape, Tier};
 
 /// The number of a part, in the order in which parts were added.
@@ -27,12 +28,6 @@ const NESTING_MAX: usize = 15;
 const NONE_OF_BYTES_MAX: usize = 128;
 /// The widest range of offsets at which a part is tried instead of being looked for.
 const PINNED_RANGE_MAX: u64 = 64;
-/// So many parts of 11 bytes or more are worth a filter of their own; fewer share that of the short ones.
-const OWN_TIER_MIN: usize = 8192;
-/// So many parts of 15 bytes or more are found by 11 of them.
-const CROWDED: usize = 1 << 18;
-/// So many looks of a sweep cost as much as one candidate.
-const LOOKS_PER_CANDIDATE: f32 = 16.0;
 /// The most parts, since an entry of a table has 29 bits for one.
 const PARTS_MAX: usize = 1 << 28;
 /// The most bytes in a pool.
@@ -68,11 +63,12 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 /// Collects parts.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Builder {
     programs: Assembly,
     chooser: Chooser,
-    anchors: Vec<(Choice, u32)>,
+    /// What each part could be found by, and its first op.
+    anchors: Vec<(Vec<Choice>, u32)>,
     pinned: Vec<Pinned>,
     /// Parts by their encoding.
     known: HashMap<Box<[u8]>, PartId, BuildHasherDefault<DefaultHasher>>,
@@ -106,8 +102,8 @@ impl Builder {
         if let Some(&known) = self.known.get(code.as_slice()) {
             return Ok(known);
         }
-        let choice = self.chooser.choose(pieces);
-        let long = choice.as_ref().is_some_and(|choice| choice.anchor.shape.is_cheap());
+        let choices = self.chooser.choices(pieces);
+        let long = choices.first().is_some_and(|choice| choice.anchor.shape.is_cheap());
         let pinned = offsets.filter(|_| !long);
         if let Some(offsets) = &pinned {
             code.push(AT);
@@ -120,17 +116,15 @@ impl Builder {
         if self.count as usize >= PARTS_MAX || self.programs.literals.len() >= POOL_BYTES_MAX {
             return Err(Refusal::Full);
         }
-        match (pinned, choice) {
-            (Some(offsets), _) => {
-                let op = self.programs.add(pieces, self.count);
-                self.pinned.extend(offsets.map(|offset| Pinned::new(offset, op)));
-            }
-            (None, Some(choice)) => {
-                self.chooser.take(&choice.anchor);
-                let op = self.programs.add(pieces, self.count);
-                self.anchors.push((choice, op));
-            }
-            (None, None) => return Err(Refusal::NoAnchor),
+        if pinned.is_none() && choices.is_empty() {
+            return Err(Refusal::NoAnchor);
+        }
+        let op = self.programs.add(pieces, self.count);
+        if let Some(offsets) = pinned {
+            self.pinned.extend(offsets.map(|offset| Pinned::new(offset, op)));
+        } else {
+            shapes::best(&choices, &Shape::ALL).into_iter().for_each(|choice| self.chooser.take(&choice.anchor));
+            self.anchors.push((choices, op));
         }
         self.digest.update(&code);
         self.known.insert(code.into_boxed_slice(), self.count);
@@ -139,18 +133,25 @@ impl Builder {
     }
 
     /// Compiles what was added.
-    pub fn build(mut self) -> Patterns {
+    pub fn build(self) -> Patterns {
+        let shapes = shapes::spare(&self.anchors);
+        let mut anchors = shapes::choose(&self.anchors, &shapes);
+        shapes::thin_out(&mut anchors);
+        self.finish(&anchors)
+    }
+
+    /// The same with only this shape, but for parts that have no anchor of it.
+    pub(crate) fn build_of(self, shape: Shape) -> Patterns {
+        let anchors = shapes::choose(&self.anchors, &[shape]);
+        self.finish(&anchors)
+    }
+
+    fn finish(mut self, anchors: &[(Anchor, u32)]) -> Patterns {
         self.pinned.sort_by_key(|pinned| pinned.offset);
-        Shape::ALL.into_iter().rev().for_each(|shape| self.fold_tier(shape));
-        self.thin_out();
-        self.fold_middle();
         let mut distances = Vec::new();
-        let mut entries = Vec::with_capacity(self.anchors.len());
-        for (choice, op) in &self.anchors {
-            entries.push(Entry::new(&choice.anchor, *op, &mut distances));
-        }
+        let entries: Vec<Entry> = anchors.iter().map(|(anchor, op)| Entry::new(anchor, *op, &mut distances)).collect();
         let of_shape = |shape: Shape| {
-            let anchors = self.anchors.iter().map(|(choice, _)| &choice.anchor).zip(0u32..);
+            let anchors = anchors.iter().map(|(anchor, _)| anchor).zip(0u32..);
             let anchors = anchors.filter(|(anchor, _)| anchor.shape == shape);
             let anchors: Vec<_> = anchors.map(|(anchor, index)| (anchor, index << 3)).collect();
             (!anchors.is_empty()).then(|| Tier::new(shape, &anchors))
@@ -165,52 +166,10 @@ impl Builder {
             digest: self.digest.0,
         }
     }
-
-    /// Spares a sweep over the stream where it costs more than the candidates of cheaper shapes for all its parts.
-    fn fold_tier(&mut self, shape: Shape) {
-        let mut tier: Vec<&mut Choice> = self.anchors_of(shape).collect();
-        let instead =
-            tier.iter().map(|choice| choice.instead.as_ref().map(|other| other.candidates - choice.candidates));
-        // Nothing can be spared if some part cannot do without.
-        let Some(more) = instead.sum::<Option<f32>>() else {
-            return;
-        };
-        if more < shape.looks() / LOOKS_PER_CANDIDATE {
-            for choice in &mut tier {
-                if let Some(other) = choice.instead.take() {
-                    **choice = *other;
-                }
-            }
-        }
-    }
-
-    /// Halves the grams of a tier that is too large for any cache. It is looked at twice as often then, in half as much memory,
-    /// and so no slower.
-    fn thin_out(&mut self) {
-        if self.anchors_of(Shape::Q8S8).count() >= CROWDED {
-            self.anchors_of(Shape::Q8S8).for_each(|choice| choice.anchor = choice.anchor.shorter(Shape::Q8S4).0);
-        }
-    }
-
-    /// Spares the sweep where a tier would hold few parts: a window of 11 bytes has one of 7 in it.
-    fn fold_middle(&mut self) {
-        let middle: Vec<&mut Choice> = self.anchors_of(Shape::Q8S4).collect();
-        let shorter: Vec<(Anchor, f32)> = middle.iter().map(|choice| choice.anchor.shorter(Shape::Q4S4)).collect();
-        let candidates: f32 = shorter.iter().map(|(_, candidates)| candidates).sum();
-        if middle.len() < OWN_TIER_MIN && candidates < Shape::Q8S4.looks() / LOOKS_PER_CANDIDATE {
-            for (choice, (shorter, _)) in middle.into_iter().zip(shorter) {
-                choice.anchor = shorter;
-            }
-        }
-    }
-
-    fn anchors_of(&mut self, shape: Shape) -> impl Iterator<Item = &mut Choice> {
-        self.anchors.iter_mut().map(|(choice, _)| choice).filter(move |choice| choice.anchor.shape == shape)
-    }
 }
 
 /// A digest of all parts in order, to tell databases apart; no defence against those made to collide.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Digest(u64);
 
 impl Default for Digest {

@@ -7,10 +7,10 @@ use std::io;
 
 use crate::flat::{Flat, Reader, Unfit, Writer};
 
-/// With up to that many grams for each word about one foreign gram in 100 passes, with half as many one in 400.
-const GRAMS_PER_WORD: usize = 2;
-/// Up to this many words, 32 kB, there is one for each gram.
-const WORDS_SMALL: usize = 1 << 13;
+/// Up to so many grams have two words each: about one foreign gram in 4000 passes.
+const SPARSE_MAX: usize = 1 << 15;
+/// Up to so many have a word each, 4 MB at most: one in 400. With half a word one in 100 passes.
+const MIDDLE_MAX: usize = 1 << 20;
 /// The least number of words: 8 kB, a quarter of a first-level cache.
 const WORDS_MIN: usize = 1 << 11;
 /// The most words: 1 GB.
@@ -31,7 +31,12 @@ pub(crate) struct Filter {
 impl Filter {
     /// The filter of these grams.
     pub(crate) fn new(grams: &[u64]) -> Filter {
-        let words = (grams.len() / GRAMS_PER_WORD).max(grams.len().min(WORDS_SMALL)).next_power_of_two();
+        let words = match grams.len() {
+            count @ ..=SPARSE_MAX => 2 * count,
+            count @ ..=MIDDLE_MAX => count,
+            count => count / 2,
+        };
+        let words = words.next_power_of_two();
         let mut words = vec![0; words.clamp(WORDS_MIN, WORDS_MAX)];
         let (shift, last) = (shift(&words), words.len() - 1);
         for &gram in grams {

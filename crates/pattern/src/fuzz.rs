@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::flat::{Aligned, Reader, Writer};
+use crate::tier::Shape;
 use crate::{Builder, ByteSet, Edge, Match, PartId, Path, Patterns, Piece, State, find_all};
 
 /// Fuzz body: the first bytes describe a few parts and a cut, the rest is the stream. Scanned in pieces it must tell
@@ -22,8 +23,11 @@ pub fn fuzz_pattern(data: &[u8]) {
     }
     let piece = usize::from(script.next()) + 1;
     let stream = &script.0[..script.0.len().min(4096)];
+    let shape = Shape::ALL[piece % Shape::ALL.len()];
+    let of_shape = builder.clone().build_of(shape);
     let patterns = builder.build();
     let told = scan(&patterns, stream, piece);
+    assert_eq!(scan(&of_shape, stream, piece), told, "{shape:?}");
     for path in Path::available() {
         assert_eq!(scan(&patterns.clone().on(path), stream, piece), told, "{path:?}");
     }

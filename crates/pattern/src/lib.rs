@@ -48,6 +48,7 @@ mod piece;
 mod program;
 mod rarity;
 pub mod sha256;
+mod shapes;
 mod state;
 mod stored;
 mod sweep;

@@ -36,7 +36,7 @@ pub(crate) enum Op {
 }
 
 /// All programs and the pools that they refer to, as parts are added.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Assembly {
     ops: Vec<Op>,
     pub(crate) literals: Vec<u8>,

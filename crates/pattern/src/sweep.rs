@@ -15,6 +15,9 @@ pub enum Path {
     /// AVX2 of x86-64: eight offsets at a time.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// AVX-512 of x86-64 (F, BW and VL): sixteen offsets at a time.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Path {
@@ -23,6 +26,8 @@ impl Path {
         Path::Portable,
         #[cfg(target_arch = "x86_64")]
         Path::Avx2,
+        #[cfg(target_arch = "x86_64")]
+        Path::Avx512,
     ];
 
     /// The paths that this machine can go, the slowest first.
@@ -35,6 +40,8 @@ impl Path {
             Path::Portable => true,
             #[cfg(target_arch = "x86_64")]
             Path::Avx2 => vector::is_supported(),
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512 => vector::has_avx512(),
         }
     }
 
@@ -58,7 +65,9 @@ pub(crate) fn sweep<'a, const Q: usize, const S: usize>(
     let done = match path {
         Path::Portable => 0,
         #[cfg(target_arch = "x86_64")]
-        Path::Avx2 => vector::sweep::<Q, S>(filter, fold as u32, bytes, masks),
+        Path::Avx2 => vector::avx2::sweep::<Q, S>(filter, fold, bytes, masks),
+        #[cfg(target_arch = "x86_64")]
+        Path::Avx512 => vector::avx512::sweep::<Q, S>(filter, fold, bytes, masks),
     };
     let rest = bytes.get(done * 8 * S..).unwrap_or(&[]);
     for (group, mask) in masks[done..].iter_mut().enumerate() {
@@ -81,7 +90,7 @@ pub(crate) fn prefetch<T>(item: &T) {
 #[inline(always)]
 fn eight<const Q: usize, const S: usize>(filter: &Filter, fold: u64, bytes: &[u8]) -> u8 {
     // So that the compiler sees that short grams have no high half.
-    let fold = if Q == 8 { fold } else { u64::from(fold as u32) };
+    let fold = if Q > 4 { fold } else { u64::from(fold as u32) };
     let look = |bytes: &[u8], number: usize| {
         let gram = load::<Q>(&bytes[number * S..number * S + Q]) | fold;
         u8::from(filter.passes(gram)) << number
@@ -101,6 +110,7 @@ fn eight<const Q: usize, const S: usize>(filter: &Filter, fold: u64, bytes: &[u8
 pub(crate) fn load<const Q: usize>(gram: &[u8]) -> u64 {
     match Q {
         8 => gram.first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight)),
+        6 => gram.first_chunk().map_or(0, |&[a, b, c, d, e, f]| u64::from_le_bytes([a, b, c, d, e, f, 0, 0])),
         4 => gram.first_chunk().map_or(0, |four| u64::from(u32::from_le_bytes(*four))),
         _ => gram.first_chunk().map_or(0, |two| u64::from(u16::from_le_bytes(*two))),
     }
@@ -152,6 +162,8 @@ mod tests {
     fn every_path_gives_the_same_answers() {
         agrees::<8, 8>();
         agrees::<8, 4>();
+        agrees::<6, 4>();
+        agrees::<8, 2>();
         agrees::<4, 4>();
         agrees::<4, 2>();
         agrees::<4, 1>();

@@ -20,7 +20,9 @@ use crate::sweep::{self, Path, sweep};
 pub(crate) enum Shape {
     Q8S8,
     Q8S4,
+    Q6S4,
     Q4S4,
+    Q8S2,
     Q4S2,
     Q4S1,
     Q2S1,
@@ -28,12 +30,14 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// All shapes, the cheapest to look for first.
-    pub(crate) const ALL: [Shape; 6] = [Shape::Q8S8, Shape::Q8S4, Shape::Q4S4, Shape::Q4S2, Shape::Q4S1, Shape::Q2S1];
+    pub(crate) const ALL: [Shape; 8] =
+        [Shape::Q8S8, Shape::Q8S4, Shape::Q6S4, Shape::Q4S4, Shape::Q8S2, Shape::Q4S2, Shape::Q4S1, Shape::Q2S1];
 
     /// The length of a q-gram.
     pub(crate) const fn q(self) -> usize {
         match self {
-            Shape::Q8S8 | Shape::Q8S4 => 8,
+            Shape::Q8S8 | Shape::Q8S4 | Shape::Q8S2 => 8,
+            Shape::Q6S4 => 6,
             Shape::Q4S4 | Shape::Q4S2 | Shape::Q4S1 => 4,
             Shape::Q2S1 => 2,
         }
@@ -43,8 +47,8 @@ impl Shape {
     pub(crate) const fn s(self) -> usize {
         match self {
             Shape::Q8S8 => 8,
-            Shape::Q8S4 | Shape::Q4S4 => 4,
-            Shape::Q4S2 => 2,
+            Shape::Q8S4 | Shape::Q6S4 | Shape::Q4S4 => 4,
+            Shape::Q8S2 | Shape::Q4S2 => 2,
             Shape::Q4S1 | Shape::Q2S1 => 1,
         }
     }
@@ -70,10 +74,6 @@ impl Shape {
     }
 }
 
-/// The most phases of a shape.
-const PHASES: usize = 8;
-/// In place of a check, which has 16 bits.
-const UNKNOWN: u32 = u32::MAX;
 /// What a window is compared in; the longest has a byte less.
 const WINDOW_BYTES_MAX: usize = 16;
 /// Grams that passed are looked up in lots of at most this many.
@@ -224,6 +224,7 @@ impl Tier {
         let bytes = &bytes[at..];
         let gram = match self.shape.q() {
             8 => sweep::load::<8>(bytes),
+            6 => sweep::load::<6>(bytes),
             4 => sweep::load::<4>(bytes),
             _ => sweep::load::<2>(bytes),
         };
@@ -234,7 +235,9 @@ impl Tier {
         let sweep = match self.shape {
             Shape::Q8S8 => sweep::<8, 8>,
             Shape::Q8S4 => sweep::<8, 4>,
+            Shape::Q6S4 => sweep::<6, 4>,
             Shape::Q4S4 => sweep::<4, 4>,
+            Shape::Q8S2 => sweep::<8, 2>,
             Shape::Q4S2 => sweep::<4, 2>,
             Shape::Q4S1 => sweep::<4, 1>,
             Shape::Q2S1 => sweep::<2, 1>,
@@ -256,14 +259,11 @@ impl Tier {
             self.buckets.prefetch_slots(self.hash(bytes, at as usize));
         }
         for &at in passed {
-            let mut checks = None;
             for slot in self.buckets.look_up(self.hash(bytes, at as usize)) {
                 if !budget.spend(1) {
                     break;
                 }
-                let checks = checks.get_or_insert_with(|| self.checks(bytes, at as usize));
-                if matches!(checks[(slot.value & 7) as usize], check if check == slot.check.into() || check == UNKNOWN)
-                {
+                if self.may_stand(slot, bytes, at as usize) {
                     coming(slot.value);
                     registered.push((at, slot.value));
                 }
@@ -274,16 +274,13 @@ impl Tier {
         }
     }
 
-    /// The checks of the windows around a gram at `at`, by its phase. Parts are compared later, so that where less has
-    /// arrived than a check looks at it is [`UNKNOWN`].
+    /// Whether the window of a slot may be around its gram at `at`. Parts are compared later, so that where less has
+    /// arrived than a check looks at it may.
     #[inline]
-    fn checks(&self, bytes: &[u8], at: usize) -> [u32; PHASES] {
-        let mut checks = [UNKNOWN; PHASES];
-        for (phase, known) in checks.iter_mut().enumerate().take(self.shape.s()) {
-            let window = at.checked_sub(phase).and_then(|start| bytes.get(start..)?.first_chunk());
-            *known = window.map_or(UNKNOWN, |window| check(self.shape, self.fold, window).into());
-        }
-        checks
+    fn may_stand(&self, slot: &Slot, bytes: &[u8], at: usize) -> bool {
+        let start = at.checked_sub((slot.value & 7) as usize);
+        let window = start.and_then(|start| bytes.get(start..)?.first_chunk());
+        window.is_none_or(|window| check(self.shape, self.fold, window) == slot.check)
     }
 }
 
@@ -327,8 +324,7 @@ mod tests {
             let stands = |bytes: &[u8]| {
                 let gram = hash(load(b"VEN-") | tier.fold);
                 let slot = tier.buckets.look_up(gram).next().expect("it is registered in each phase");
-                let check = tier.checks(bytes, 2)[slot.value as usize];
-                slot.value == 2 && (check == UNKNOWN || check == u32::from(slot.check))
+                slot.value == 2 && tier.may_stand(slot, bytes, 2)
             };
             assert!(stands(b"SEVEN-B and so on"));
             assert_eq!(stands(b"sEvEN-b and so on"), other_case);

@@ -9,16 +9,16 @@ mod digest;
 mod sweep;
 
 pub(crate) use digest::paths;
-pub(crate) use sweep::sweep;
+pub(crate) use sweep::{avx2, avx512};
 
 /// Whether this machine has AVX2, which all of it needs.
 pub(crate) fn is_supported() -> bool {
     is_x86_feature_detected!("avx2")
 }
 
-/// Whether it has the AVX-512 that digests are compiled for, too.
-fn has_avx512() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl")
+/// Whether it has the AVX-512 that some of it is compiled for, too.
+pub(crate) fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl")
 }
 
 /// Brings the cache line of `item` nearer.

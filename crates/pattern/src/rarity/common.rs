@@ -7,12 +7,12 @@
 use std::sync::OnceLock;
 
 /// How long grams are, and how many of that length there are.
-pub const COUNTS: [(usize, usize); 2] = [(8, 24_576), (4, 8_192)];
+pub const COUNTS: [(usize, usize); 3] = [(8, 65_536), (6, 32_768), (4, 16_384)];
 
-static TABLE: &[u8; 5 * (COUNTS[0].1 + COUNTS[1].1)] = include_bytes!("../../data/common.bin");
+static TABLE: &[u8; 5 * (COUNTS[0].1 + COUNTS[1].1 + COUNTS[2].1)] = include_bytes!("../../data/common.bin");
 
 /// Slots of the table that is made of it; three quarters are free.
-const SLOTS: usize = 1 << 17;
+const SLOTS: usize = 1 << 18;
 
 /// The cost of a gram of `q` bytes if it is one of them, in eighths of a bit.
 pub fn cost(gram: &[u8], q: usize) -> Option<u32> {

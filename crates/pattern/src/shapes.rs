@@ -1,0 +1,118 @@
+//! In which shapes a set of parts is looked for: each that is used is a sweep over the stream, and what passes its filter is
+//! looked up.
+
+use crate::anchor::{Anchor, Choice};
+use crate::tier::Shape;
+
+/// So many looks of a sweep cost as much as one gram that passes.
+const LOOKS_PER_PASS: f32 = 16.0;
+/// So many parts of 15 bytes or more are found by fewer of them.
+const CROWDED: usize = 1 << 18;
+
+/// What parts could be found by, each with its first op.
+type Choices = [(Vec<Choice>, u32)];
+
+/// The shapes with which all parts together cost least.
+pub(crate) fn spare(all: &Choices) -> Vec<Shape> {
+    let mut shapes = Shape::ALL.to_vec();
+    while let Some(spared) = dearest(all, &shapes) {
+        shapes.retain(|&shape| shape != spared);
+    }
+    shapes
+}
+
+/// That of `shapes` without which all parts together cost least, if that is less than with it.
+fn dearest(all: &Choices, shapes: &[Shape]) -> Option<Shape> {
+    let mut costs: Vec<f32> = shapes.iter().map(|shape| -shape.looks()).collect();
+    for (choices, _) in all {
+        let Some(best) = best(choices, shapes) else {
+            continue;
+        };
+        let others = possible(choices, shapes).filter(|choice| choice.anchor.shape != best.anchor.shape);
+        let without = others.map(|choice| choice.passes).fold(f32::INFINITY, f32::min);
+        let place = shapes.iter().position(|&shape| shape == best.anchor.shape).unwrap_or_default();
+        costs[place] += LOOKS_PER_PASS * (without - best.passes);
+    }
+    let (cost, shape) = costs.into_iter().zip(shapes).min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    (cost < 0.0).then_some(*shape)
+}
+
+/// The anchor of each part, of one of these shapes if it has any.
+pub(crate) fn choose(all: &Choices, shapes: &[Shape]) -> Vec<(Anchor, u32)> {
+    let chosen = |choices: &[Choice]| {
+        let choice = best(choices, shapes).or_else(|| best(choices, &Shape::ALL))?;
+        Some(choice.anchor.clone())
+    };
+    all.iter().filter_map(|(choices, op)| Some((chosen(choices)?, *op))).collect()
+}
+
+/// The rarest of what a part can be found by if there are only these shapes; of equally rare ones that of the cheapest.
+pub(crate) fn best<'a>(choices: &'a [Choice], shapes: &[Shape]) -> Option<&'a Choice> {
+    possible(choices, shapes).min_by(|one, other| one.passes.total_cmp(&other.passes))
+}
+
+fn possible<'a>(choices: &'a [Choice], shapes: &[Shape]) -> impl Iterator<Item = &'a Choice> {
+    choices.iter().filter(|choice| shapes.contains(&choice.anchor.shape))
+}
+
+/// Halves the grams of a tier that is too large for any cache. It is looked at twice as often then, in half as much memory,
+/// and so no slower. They join those of six bytes if not many more pass by that.
+pub(crate) fn thin_out(anchors: &mut [(Anchor, u32)]) {
+    let all = anchors.iter_mut().map(|(anchor, _)| anchor);
+    let mut crowd: Vec<&mut Anchor> = all.filter(|anchor| anchor.shape == Shape::Q8S8).collect();
+    if crowd.len() < CROWDED {
+        return;
+    }
+    let thinner = |shape: Shape| crowd.iter().map(|anchor| anchor.shorter(shape)).collect::<Vec<_>>();
+    let passes = |choices: &[Choice]| choices.iter().map(|choice| choice.passes).sum::<f32>();
+    let (long, short) = (thinner(Shape::Q8S4), thinner(Shape::Q6S4));
+    let more = LOOKS_PER_PASS * (passes(&short) - passes(&long));
+    let chosen = if more < Shape::Q8S4.looks() { short } else { long };
+    for (anchor, choice) in crowd.iter_mut().zip(chosen) {
+        **anchor = choice.anchor;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builder, Path, Piece, State, find_all};
+
+    fn choice(shape: Shape, passes: f32) -> Choice {
+        let anchor = Anchor { shape, window: vec![0; shape.window()], caseless: false, distances: vec![0] };
+        Choice { anchor, passes }
+    }
+
+    #[test]
+    fn a_sweep_is_spared_where_what_it_spares_is_less() {
+        let (long, short) = (choice(Shape::Q8S8, 0.0), choice(Shape::Q4S4, 0.0));
+        let common = choice(Shape::Q4S4, 100.0);
+        // One part can do without the long shape, but not if that makes it common.
+        let needs_short = (vec![short.clone()], 1);
+        assert_eq!(spare(&[(vec![long.clone(), short], 0), needs_short.clone()]), [Shape::Q4S4]);
+        assert_eq!(spare(&[(vec![long, common], 0), needs_short]), [Shape::Q8S8, Shape::Q4S4]);
+    }
+
+    #[test]
+    fn each_shape_finds_the_part_at_every_offset_on_every_path() {
+        let text = b"A window of fifteen bytes";
+        for shape in Shape::ALL {
+            let mut builder = Builder::new();
+            builder.add(&Piece::bytes(text)).expect("it has an anchor");
+            let patterns = builder.build_of(shape);
+            assert_eq!(patterns.tiers.len(), 1);
+            assert!(patterns.describe().starts_with(&format!("{shape:?}:")), "{}", patterns.describe());
+            for (path, offset) in
+                Path::available().into_iter().flat_map(|path| (0..8).map(move |offset| (path, offset)))
+            {
+                let mut stream = vec![b'-'; 300 + offset];
+                stream.extend_from_slice(text);
+                stream.resize(stream.len() + 300, b'-');
+                let mut found = Vec::new();
+                let mut state = State::new();
+                patterns.clone().on(path).scan(&mut state, &stream, &mut |one| found.push((one.start, one.end)));
+                assert_eq!(found, find_all(&Piece::bytes(text), &stream), "{shape:?} {path:?} {offset}");
+            }
+        }
+    }
+}
