@@ -137,11 +137,12 @@ class Bench:
         return cells
 
     def size(self, compiled, path):
-        each = [engine("scan", path + ".compiled", os.path.join(self.folder, "libraries"), str(self.plan.seconds))
-                for _ in range(ROUNDS)]
+        command = ["scan", path + ".compiled", os.path.join(self.folder, "libraries"), str(self.plan.seconds)]
+        each = [engine(*command) for _ in range(ROUNDS)]
+        used = engine(*command, "pages")["hot_kb"]
         load = 1000 * statistics.median(one["load_elapsed"] for one in each)
         return (f"{compiled['compile']:.1f}", f"{compiled['peak_kb'] / 1e3:.0f}", f"{compiled['file'] / 1e6:.1f}",
-                f"{load:.0f}", f"{each[0]['mapped_kb'] / 1e3:.1f}", f"{each[0]['hot_kb'] / 1e3:.1f}")
+                f"{load:.0f}", f"{each[0]['mapped_kb'] / 1e3:.1f}", f"{used / 1e3:.1f}")
 
     def scan_peer(self, peer, path, name, kind):
         """Its speed and what it takes to get ready; or why there is none."""

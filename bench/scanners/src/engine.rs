@@ -5,7 +5,7 @@
 //! ```text
 //!  generate KIND COUNT CORPUS CLEAN SET    signatures of a kind, none of which occurs in the file CLEAN
 //!  compile SET FILE                        a database, compiled and stored
-//!  scan FILE INPUT SECONDS [md5]           what is stored, mapped; with the MD5 of every byte if asked
+//!  scan FILE INPUT SECONDS [md5 | pages]   what is stored, mapped; with the MD5 of every byte, or in pages of 4 kB
 //! ```
 
 mod generate;
@@ -14,14 +14,17 @@ mod ours;
 
 use std::error::Error;
 
+use ours::Also;
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["generate", kind, count, corpus, clean, set] => generate::write(kind, count.parse()?, corpus, clean, set),
         ["compile", set, file] => ours::compile(set, file),
-        ["scan", file, input, seconds] => ours::scan(file, input, seconds.parse()?, false),
-        ["scan", file, input, seconds, "md5"] => ours::scan(file, input, seconds.parse()?, true),
+        ["scan", file, input, seconds] => ours::scan(file, input, seconds.parse()?, Also::Nothing),
+        ["scan", file, input, seconds, "md5"] => ours::scan(file, input, seconds.parse()?, Also::Md5),
+        ["scan", file, input, seconds, "pages"] => ours::scan(file, input, seconds.parse()?, Also::SmallPages),
         _ => Err("see the head of engine.rs".into()),
     }
 }

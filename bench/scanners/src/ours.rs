@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use memmap2::Mmap;
+use memmap2::{Advice, Mmap};
 use scan::{Builder, Database, Scan};
 use stream::{Event, FileType, Fuel, Nothing, Stage as _, Window};
 
@@ -39,15 +39,28 @@ fn is_signatures(name: &str) -> bool {
     ["ndb", "ldb", "hdb", "hsb", "mdb"].iter().any(|ending| name.ends_with(ending))
 }
 
+/// What [`scan`] does besides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Also {
+    Nothing,
+    /// The MD5 of every byte.
+    Md5,
+    /// The file in pages of 4 kB, so that those which are used can be counted one by one.
+    SmallPages,
+}
+
 /// Maps a compiled file and scans with it.
-pub fn scan(file: &str, input: &str, limit: f64, with_md5: bool) -> Result<(), Box<dyn Error>> {
+pub fn scan(file: &str, input: &str, limit: f64, also: Also) -> Result<(), Box<dyn Error>> {
     let objects = objects(input)?;
     let (begin, since) = (seconds(), Instant::now());
     // SAFETY: nothing writes to the file while this runs; the bench made it.
     let map = unsafe { Mmap::map(&File::open(file)?)? };
+    if also == Also::SmallPages {
+        map.advise(Advice::NoHugePage)?;
+    }
     let mut database = Database::load(Arc::new(Mapped(map)))?;
     let (load, elapsed) = (seconds() - begin, since.elapsed().as_secs_f64());
-    if with_md5 {
+    if also == Also::Md5 {
         let mut builder = Builder::new();
         builder.add("bench.hdb", format!("{}:*:Bench.Any:73\n", "0".repeat(32)).as_bytes())?;
         database = database.with_overlay(builder.build(), &[]);

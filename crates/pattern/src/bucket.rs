@@ -1,12 +1,13 @@
 //! From the hash of a q-gram to the anchors that are registered under it.
 //!
-//! Slots of one home lie together, eight bytes each: none is free, none is dropped. A slot has a tag of its gram and a check
+//! Slots of one home lie together, six bytes each: none is free, none is dropped. A slot has a tag of its gram and a check
 //! of the whole window that the gram is in, so that nearly nothing is looked at behind it that does not stand in the stream.
 
 use std::io;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::entry::{halves, whole};
 use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::sweep::prefetch;
 
@@ -17,16 +18,21 @@ const SLOTS: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Slot {
-    pub(crate) value: u32,
-    tag: u16,
+    value: [u16; 2],
+    tag: u8,
     /// Of the whole window.
-    pub(crate) check: u16,
+    pub(crate) check: u8,
 }
 
 impl Slot {
     /// An anchor whose gram has that hash.
-    pub(crate) fn new(hash: u64, value: u32, check: u16) -> Slot {
-        Slot { value, tag: tag(hash), check }
+    pub(crate) fn new(hash: u64, value: u32, check: u8) -> Slot {
+        Slot { value: halves(value), tag: tag(hash), check }
+    }
+
+    #[inline(always)]
+    pub(crate) fn value(&self) -> u32 {
+        whole(self.value)
     }
 }
 
@@ -42,7 +48,7 @@ impl Buckets {
     /// A table of slots, each with the hash of its gram.
     pub(crate) fn new(mut entries: Vec<(u64, Slot)>) -> Buckets {
         let homes = entries.len() / SLOTS + 1;
-        entries.sort_by_key(|(hash, slot)| (home(homes, *hash), slot.tag, slot.value));
+        entries.sort_by_key(|(hash, slot)| (home(homes, *hash), slot.tag, slot.value()));
         let mut starts = vec![0; homes + 1];
         for (hash, _) in &entries {
             starts[home(homes, *hash) + 1] += 1;
@@ -65,7 +71,7 @@ impl Buckets {
             && u32::try_from(starts.len()).is_ok()
             && starts.is_sorted()
             && starts.last().is_some_and(|&end| end as usize <= slots.len());
-        if starts_fit && slots.iter().all(|slot| u64::from(slot.value) < values) {
+        if starts_fit && slots.iter().all(|slot| u64::from(slot.value()) < values) {
             Ok(Buckets { starts, slots })
         } else {
             Err(Unfit::Malformed)
@@ -111,8 +117,8 @@ fn home(homes: usize, hash: u64) -> usize {
     (((hash >> 32) * homes as u64) >> 32) as usize
 }
 
-fn tag(hash: u64) -> u16 {
-    hash as u16
+fn tag(hash: u64) -> u8 {
+    hash as u8
 }
 
 #[cfg(test)]
@@ -129,7 +135,7 @@ mod tests {
         });
         let others: Vec<_> = others.collect();
         let table = Buckets::new(all.chain(others.iter().copied()).collect());
-        let values: Vec<u32> = table.look_up(shared).map(|slot| slot.value).collect();
+        let values: Vec<u32> = table.look_up(shared).map(Slot::value).collect();
         assert_eq!(values, (0..1000).collect::<Vec<_>>());
         for (hash, slot) in others {
             assert!(table.look_up(hash).any(|found| *found == slot));

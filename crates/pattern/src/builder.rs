@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::ops::RangeInclusive;
 
 use crate::anchor::{Anchor, Choice, Chooser};
-use crate::entry::Entry;
+use crate::entry::{Entry, Start};
 use crate::patterns::{Patterns, Pinned};
 use crate::piece::{Edge, Piece, total};
 use crate::program::Assembly;
@@ -30,9 +30,6 @@ const NONE_OF_BYTES_MAX: usize = 128;
 const PINNED_RANGE_MAX: u64 = 64;
 /// The most parts, since an entry of a table has 29 bits for one.
 const PARTS_MAX: usize = 1 << 28;
-/// The most bytes in a pool.
-const POOL_BYTES_MAX: usize = 1 << 31;
-
 /// Why a part cannot be scanned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -67,8 +64,10 @@ impl std::error::Error for Refusal {}
 pub struct Builder {
     programs: Assembly,
     chooser: Chooser,
-    /// What each part could be found by, and its first op.
-    anchors: Vec<(Vec<Choice>, u32)>,
+    /// What each part that is looked for could be found by.
+    anchors: Vec<(Vec<Choice>, PartId)>,
+    /// What each part is compared with.
+    starts: Vec<Start>,
     pinned: Vec<Pinned>,
     /// Parts by their encoding.
     known: HashMap<Box<[u8]>, PartId, BuildHasherDefault<DefaultHasher>>,
@@ -113,18 +112,20 @@ impl Builder {
                 return Ok(known);
             }
         }
-        if self.count as usize >= PARTS_MAX || self.programs.literals.len() >= POOL_BYTES_MAX {
+        if self.count as usize >= PARTS_MAX || self.programs.is_full() {
             return Err(Refusal::Full);
         }
         if pinned.is_none() && choices.is_empty() {
             return Err(Refusal::NoAnchor);
         }
-        let op = self.programs.add(pieces, self.count);
         if let Some(offsets) = pinned {
+            let op = self.programs.add_program(pieces, self.count);
             self.pinned.extend(offsets.map(|offset| Pinned::new(offset, op)));
+            self.starts.push(Start::Op(op));
         } else {
             shapes::best(&choices, &Shape::ALL).into_iter().for_each(|choice| self.chooser.take(&choice.anchor));
-            self.anchors.push((choices, op));
+            self.anchors.push((choices, self.count));
+            self.starts.push(self.programs.add(pieces, self.count));
         }
         self.digest.update(&code);
         self.known.insert(code.into_boxed_slice(), self.count);
@@ -146,14 +147,16 @@ impl Builder {
         self.finish(&anchors)
     }
 
-    fn finish(mut self, anchors: &[(Anchor, u32)]) -> Patterns {
+    fn finish(mut self, anchors: &[(Anchor, PartId)]) -> Patterns {
         self.pinned.sort_by_key(|pinned| pinned.offset);
         let mut distances = Vec::new();
-        let entries: Vec<Entry> = anchors.iter().map(|(anchor, op)| Entry::new(anchor, *op, &mut distances)).collect();
+        let mut entries = vec![Entry::NONE; self.starts.len()];
+        for (anchor, part) in anchors {
+            entries[*part as usize] = Entry::new(anchor, self.starts[*part as usize], &mut distances);
+        }
         let of_shape = |shape: Shape| {
-            let anchors = anchors.iter().map(|(anchor, _)| anchor).zip(0u32..);
-            let anchors = anchors.filter(|(anchor, _)| anchor.shape == shape);
-            let anchors: Vec<_> = anchors.map(|(anchor, index)| (anchor, index << 3)).collect();
+            let anchors = anchors.iter().filter(|(anchor, _)| anchor.shape == shape);
+            let anchors: Vec<_> = anchors.map(|(anchor, part)| (anchor, part << 3)).collect();
             (!anchors.is_empty()).then(|| Tier::new(shape, &anchors))
         };
         Patterns {

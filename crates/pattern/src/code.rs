@@ -99,7 +99,7 @@ impl Programs {
         let edges = edges.iter().map(|edge| edge.edge()).collect::<Option<_>>().ok_or(Unfit::Malformed)?;
         let programs = Programs { ops, literals, sets, targets, edges };
         let count_fits =
-            [programs.ops.len(), programs.literals.len()].iter().all(|&count| u32::try_from(count).is_ok());
+            [programs.ops.len(), programs.literals.len()].iter().all(|&count| i32::try_from(count).is_ok());
         let targets_fit = programs.targets.iter().all(|&to| (to as usize) < programs.ops.len());
         let ops_fit = (0..programs.ops.len()).all(|at| programs.fits(at, parts));
         if count_fits && targets_fit && ops_fit { Ok(programs) } else { Err(Unfit::Malformed) }

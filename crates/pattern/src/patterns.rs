@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::budget::Budget;
 use crate::code::Programs;
-use crate::entry::Entry;
+use crate::entry::{Entry, Start};
 use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::state::{HISTORY, State};
 use crate::sweep::{Path, prefetch};
@@ -49,6 +49,7 @@ impl Pinned {
 #[derive(Debug, Clone)]
 pub struct Patterns {
     pub(crate) tiers: Vec<Tier>,
+    /// Of each part.
     pub(crate) entries: Flat<Entry>,
     pub(crate) distances: Flat<u16>,
     pub(crate) programs: Programs,
@@ -89,8 +90,9 @@ impl Patterns {
         let pinned: Flat<Pinned> = reader.array()?;
         let parts = u32::try_from(parts).map_err(|_| Unfit::Malformed)?;
         let programs = Programs::load(reader, parts)?;
-        let ops = programs.ops.len();
-        let fits = entries.iter().all(|entry| entry.fits(ops, &distances))
+        let (ops, literals) = (programs.ops.len(), programs.literals.len());
+        let fits = entries.len() == parts as usize
+            && entries.iter().all(|entry| entry.fits(ops, literals, &distances))
             && pinned.is_sorted_by_key(|pinned| pinned.offset)
             && pinned.iter().all(|pinned| (pinned.op as usize) < ops)
             && tiers <= Shape::ALL.len() as u64;
@@ -219,7 +221,12 @@ impl Patterns {
         let waiting = std::mem::take(&mut state.parked);
         for thread in &waiting {
             let offset = state.position - u64::from(thread.lag);
-            self.programs.run(view, thread.start, thread.op, offset, budget, work);
+            match thread.literal().map(|part| (part, self.entries[part as usize].start(&self.distances))) {
+                Some((part, Start::Literal { at, length })) => {
+                    self.programs.compare(view, thread.start, (at, length), part, budget, work);
+                }
+                _ => self.programs.run(view, thread.start, thread.op, offset, budget, work),
+            }
         }
         state.parked = waiting;
         state.parked.clear();
@@ -244,7 +251,12 @@ impl Patterns {
         for distance in entry.distances(&self.distances) {
             if let Some(start) = window.checked_sub(usize::from(distance)) {
                 let start = view.base + start as u64;
-                self.programs.run(view, start, entry.op, start, budget, work);
+                match entry.start(&self.distances) {
+                    Start::Literal { at, length } => {
+                        self.programs.compare(view, start, (at, length), value >> 3, budget, work);
+                    }
+                    Start::Op(op) => self.programs.run(view, start, op, start, budget, work),
+                }
             }
         }
     }

@@ -5,10 +5,14 @@
 //! parked at the start of its op: the bytes it has not finished with are still in the history.
 
 use crate::code::{PlainOp, Programs};
+use crate::entry::Start;
 use crate::piece::{ByteSet, Edge, Piece};
 
 /// The most bytes that one op looks at.
 pub(crate) const STRIDE: usize = 128;
+
+/// The most bytes of literals, and the most ops.
+const POOL_MAX: usize = 1 << 30;
 
 /// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +43,7 @@ pub(crate) enum Op {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Assembly {
     ops: Vec<Op>,
-    pub(crate) literals: Vec<u8>,
+    literals: Vec<u8>,
     sets: Vec<ByteSet>,
     targets: Vec<u32>,
     edges: Vec<Edge>,
@@ -58,8 +62,25 @@ impl Assembly {
         }
     }
 
+    /// Whether no part can be added.
+    pub(crate) fn is_full(&self) -> bool {
+        self.literals.len().max(self.ops.len()) >= POOL_MAX
+    }
+
+    /// Compiles a part that may be but a literal.
+    pub(crate) fn add(&mut self, pieces: &[Piece], part: u32) -> Start {
+        let is_literal =
+            pieces.len() <= STRIDE && pieces.iter().all(|piece| matches!(piece, Piece::Byte { mask: 0xff, .. }));
+        if !is_literal {
+            return Start::Op(self.add_program(pieces, part));
+        }
+        let at = index(self.literals.len());
+        self.literals.extend(pieces.iter().flat_map(masked).map(|(value, _)| value));
+        Start::Literal { at, length: pieces.len() as u8 }
+    }
+
     /// Compiles a part and returns its first op.
-    pub(crate) fn add(&mut self, pieces: &[Piece], part: u32) -> u32 {
+    pub(crate) fn add_program(&mut self, pieces: &[Piece], part: u32) -> u32 {
         let first = self.next();
         let (body, ahead) = match pieces.split_last() {
             Some((Piece::Ahead(edge), body)) => (body, Some(edge)),
@@ -212,7 +233,7 @@ mod tests {
     #[test]
     fn plain_bytes_become_one_comparison() {
         let mut programs = Assembly::default();
-        programs.add(&Piece::bytes(b"abcdef"), 7);
+        programs.add_program(&Piece::bytes(b"abcdef"), 7);
         let run = Op::Exact { length: 6, at: 0 };
         assert_eq!(programs.ops, [run, Op::End { part: 7 }]);
     }

@@ -2,6 +2,7 @@
 //! looked up.
 
 use crate::anchor::{Anchor, Choice};
+use crate::builder::PartId;
 use crate::tier::Shape;
 
 /// So many looks of a sweep cost as much as one gram that passes.
@@ -9,8 +10,8 @@ const LOOKS_PER_PASS: f32 = 16.0;
 /// So many parts of 15 bytes or more are found by fewer of them.
 const CROWDED: usize = 1 << 18;
 
-/// What parts could be found by, each with its first op.
-type Choices = [(Vec<Choice>, u32)];
+/// What parts could be found by.
+type Choices = [(Vec<Choice>, PartId)];
 
 /// The shapes with which all parts together cost least.
 pub(crate) fn spare(all: &Choices) -> Vec<Shape> {
@@ -38,12 +39,12 @@ fn dearest(all: &Choices, shapes: &[Shape]) -> Option<Shape> {
 }
 
 /// The anchor of each part, of one of these shapes if it has any.
-pub(crate) fn choose(all: &Choices, shapes: &[Shape]) -> Vec<(Anchor, u32)> {
+pub(crate) fn choose(all: &Choices, shapes: &[Shape]) -> Vec<(Anchor, PartId)> {
     let chosen = |choices: &[Choice]| {
         let choice = best(choices, shapes).or_else(|| best(choices, &Shape::ALL))?;
         Some(choice.anchor.clone())
     };
-    all.iter().filter_map(|(choices, op)| Some((chosen(choices)?, *op))).collect()
+    all.iter().filter_map(|(choices, part)| Some((chosen(choices)?, *part))).collect()
 }
 
 /// The rarest of what a part can be found by if there are only these shapes; of equally rare ones that of the cheapest.
@@ -57,7 +58,7 @@ fn possible<'a>(choices: &'a [Choice], shapes: &[Shape]) -> impl Iterator<Item =
 
 /// Halves the grams of a tier that is too large for any cache. It is looked at twice as often then, in half as much memory,
 /// and so no slower. They join those of six bytes if not many more pass by that.
-pub(crate) fn thin_out(anchors: &mut [(Anchor, u32)]) {
+pub(crate) fn thin_out(anchors: &mut [(Anchor, PartId)]) {
     let all = anchors.iter_mut().map(|(anchor, _)| anchor);
     let mut crowd: Vec<&mut Anchor> = all.filter(|anchor| anchor.shape == Shape::Q8S8).collect();
     if crowd.len() < CROWDED {

@@ -8,12 +8,13 @@
 use std::fmt;
 
 use crate::budget::STORE_MAX;
+use crate::entry::Start;
 use crate::patterns::Patterns;
 use crate::program::STRIDE;
 use crate::state::{HISTORY, PENDING_MAX, State};
 use crate::verify::Thread;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The farthest that a stream is taken to go: half of what can be counted.
 const POSITION_MAX: u64 = u64::MAX / 2;
 /// What stands before the last bytes of the stream.
@@ -107,7 +108,12 @@ impl State {
 
 fn check(thread: Thread, state: &State, patterns: &Patterns) -> Result<Thread, BadState> {
     let lag = thread.lag as usize;
-    let known_op = (thread.op as usize) < patterns.programs.ops.len();
+    let is_literal = |part: u32| {
+        let entry = patterns.entries.get(part as usize);
+        let start = entry.map(|entry| entry.start(&patterns.distances));
+        matches!(start, Some(Start::Literal { length, .. }) if lag < length.into())
+    };
+    let known_op = thread.literal().map_or((thread.op as usize) < patterns.programs.ops.len(), is_literal);
     let within = lag <= STRIDE && lag <= state.kept && thread.start <= state.position - lag as u64;
     if known_op && within { Ok(thread) } else { Err(BadState::Malformed) }
 }

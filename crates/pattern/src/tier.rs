@@ -264,8 +264,8 @@ impl Tier {
                     break;
                 }
                 if self.may_stand(slot, bytes, at as usize) {
-                    coming(slot.value);
-                    registered.push((at, slot.value));
+                    coming(slot.value());
+                    registered.push((at, slot.value()));
                 }
             }
         }
@@ -278,7 +278,7 @@ impl Tier {
     /// arrived than a check looks at it may.
     #[inline]
     fn may_stand(&self, slot: &Slot, bytes: &[u8], at: usize) -> bool {
-        let start = at.checked_sub((slot.value & 7) as usize);
+        let start = at.checked_sub((slot.value() & 7) as usize);
         let window = start.and_then(|start| bytes.get(start..)?.first_chunk());
         window.is_none_or(|window| check(self.shape, self.fold, window) == slot.check)
     }
@@ -286,12 +286,12 @@ impl Tier {
 
 /// Stands for the window of a shape at the start of these bytes.
 #[inline]
-fn check(shape: Shape, fold: u64, bytes: &[u8; WINDOW_BYTES_MAX]) -> u16 {
+fn check(shape: Shape, fold: u64, bytes: &[u8; WINDOW_BYTES_MAX]) -> u8 {
     let fold = if fold == 0 { 0 } else { u128::from(FOLD) << 64 | u128::from(FOLD) };
     let window = (u128::from_le_bytes(*bytes) | fold) & (u128::MAX >> (128 - 8 * shape.window()));
     let (low, high) = (window as u64, (window >> 64) as u64);
     let mixed = low.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(high.wrapping_mul(0xc2b2_ae3d_27d4_eb4f));
-    (mixed >> 48) as u16
+    (mixed >> 56) as u8
 }
 
 /// Up to eight bytes as a number.
@@ -324,7 +324,7 @@ mod tests {
             let stands = |bytes: &[u8]| {
                 let gram = hash(load(b"VEN-") | tier.fold);
                 let slot = tier.buckets.look_up(gram).next().expect("it is registered in each phase");
-                slot.value == 2 && tier.may_stand(slot, bytes, 2)
+                slot.value() == 2 && tier.may_stand(slot, bytes, 2)
             };
             assert!(stands(b"SEVEN-B and so on"));
             assert_eq!(stands(b"sEvEN-b and so on"), other_case);

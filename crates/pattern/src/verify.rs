@@ -44,10 +44,20 @@ impl<'a> View<'a> {
 pub(crate) struct Thread {
     /// Where the part starts in the stream.
     pub(crate) start: u64,
-    /// The op that comes next.
+    /// The op that comes next, or [`LITERAL`] and a part that is but a literal.
     pub(crate) op: u32,
     /// How many bytes before the end of what has arrived that op begins. Only valid while parked.
     pub(crate) lag: u32,
+}
+
+/// Says that a thread compares a literal from its start on.
+const LITERAL: u32 = 1 << 31;
+
+impl Thread {
+    /// The part whose literal it compares, if it does.
+    pub(crate) fn literal(&self) -> Option<u32> {
+        (self.op & LITERAL != 0).then_some(self.op & !LITERAL)
+    }
 }
 
 /// What verifications are told to, and their scratch space.
@@ -122,6 +132,34 @@ impl Programs {
                 }
             }
             next = work.stack.pop();
+        }
+    }
+
+    /// Compares a part that is but a literal with what stands at `start`.
+    #[inline]
+    pub(crate) fn compare(
+        &self,
+        view: View<'_>,
+        start: u64,
+        (at, length): (u32, u8),
+        part: u32,
+        budget: &Budget,
+        work: &mut Work,
+    ) {
+        if !budget.spend(1) {
+            return;
+        }
+        let wanted = self.literal(at, length.into());
+        let bytes = view.from(start);
+        let there = bytes.len().min(wanted.len());
+        if bytes[..there] != wanted[..there] {
+            return;
+        }
+        let end = start + wanted.len() as u64;
+        if there == wanted.len() {
+            work.matches.push(Match { part, start, end, known: end });
+        } else if !view.last {
+            work.parked.push(Thread { start, op: LITERAL | part, lag: there as u32 });
         }
     }
 
