@@ -5,6 +5,7 @@ archives in the public data (SLUICE_DATA) are repeated until there are enough of
 """
 
 import os
+import shutil
 import struct
 import subprocess
 from dataclasses import dataclass, field
@@ -132,6 +133,19 @@ def chm(content, folder):
     return f"{folder}/content.chm"
 
 
+def rar(*options):
+    """RARLAB's archiver, which is not free software: a program named `rar`, or what RARLAB_RAR names."""
+    def make(content, folder):
+        program = shutil.which(os.environ.get("RARLAB_RAR", "rar"))
+        if not program:
+            raise Missing("it wants RARLAB's rar, which Debian has in non-free; RARLAB_RAR may name it")
+        try:
+            return archive("content.rar", program, "a", "-idq", *options)(content, folder)
+        except subprocess.CalledProcessError as error:
+            raise Missing("only versions of rar before 7 make it") from error
+    return make
+
+
 def sevenzip(name, *options):
     return archive(name, "7zz", "a", "-mmt1", *options)
 
@@ -171,4 +185,7 @@ CASES = [
          whole=False),
     Case("rar 3, blocks", repeated("libarchive/libarchive/test/test_read_format_rar_multi_lzss_blocks.rar", 20, -7, 1), UNAR,
          whole=False),
+    Case("rar 4, LZ", rar("-ma4", "-m5", "-mct-"), UNAR),
+    Case("rar 4, PPMd", rar("-ma4", "-m5", "-mct+"), UNAR),
+    Case("rar 5", rar("-m5"), BSDTAR),
 ]
