@@ -1,9 +1,11 @@
 //! The decoder of one member, whatever its method.
 
 use super::DATA;
-use super::adaptive::Adaptive;
+use super::adaptive::{Lh1, Lh2};
 use super::larc::{Lz5, Lzs};
+use super::lh3::Lh3;
 use super::lzh::Lzh;
+use super::pmarc::{Pm1, Pm2};
 use crate::bits::Bits;
 use crate::codec::{Progress, Told};
 use crate::history::History;
@@ -34,7 +36,9 @@ impl Decoder {
         let spaces = |bits: u32| vec![b' '; 1 << bits];
         let static_of = |bits: u32| -> (Box<dyn Method>, Vec<u8>) { (Box::new(Lzh::new(bits)), spaces(bits)) };
         let (method, before) = match &method {
-            b"-lh1-" => (Box::new(Adaptive::new()) as Box<dyn Method>, spaces(12)),
+            b"-lh1-" => (Box::new(Lh1::new()) as Box<dyn Method>, spaces(12)),
+            b"-lh2-" => (Box::new(Lh2::new(1 << 13)) as Box<dyn Method>, spaces(13)),
+            b"-lh3-" => (Box::new(Lh3::new()) as Box<dyn Method>, spaces(13)),
             b"-lh4-" => static_of(12),
             b"-lh5-" => static_of(13),
             b"-lh6-" => static_of(15),
@@ -42,6 +46,8 @@ impl Decoder {
             b"-lhx-" => static_of(20),
             b"-lzs-" => (Box::new(Lzs) as Box<dyn Method>, spaces(11)),
             b"-lz5-" => (Box::new(Lz5::new()) as Box<dyn Method>, Lz5::before()),
+            b"-pm1-" => (Box::new(Pm1::new()) as Box<dyn Method>, Vec::new()),
+            b"-pm2-" => (Box::new(Pm2::new(1 << 13)) as Box<dyn Method>, spaces(13)),
             _ => return None,
         };
         Some(Decoder::with(method, &before))
@@ -49,8 +55,10 @@ impl Decoder {
 
     /// The decoder with this method, which may refer to what was `before`.
     pub fn with(method: Box<dyn Method>, before: &[u8]) -> Decoder {
+        /// What `pm1` reaches back, which begins with nothing.
+        const LEAST: usize = 16 << 10;
         let mut history = History::new();
-        history.restart(before.len().max(4096), before);
+        history.restart(before.len().max(LEAST), before);
         Decoder { bits: Bits::new(), history, method, broken: false }
     }
 
