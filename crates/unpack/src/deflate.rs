@@ -47,6 +47,14 @@ impl Deflate {
         (self.waiting, self.owing) = (0..0, Told::Nothing);
     }
 
+    /// Prepares for a stream that may refer back to the end of what was `before`; whether that can be done.
+    pub fn restart(&mut self, before: &[u8]) -> bool {
+        const REACH: usize = 32 << 10;
+        self.reset();
+        let before = &before[before.len().saturating_sub(REACH)..];
+        before.is_empty() || self.inflate.set_dictionary(before).is_ok()
+    }
+
     /// Makes content in front of `output`, and what is to be told behind it.
     fn inflate(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         let (taken, wrote) = (self.inflate.total_in(), self.inflate.total_out());

@@ -1,24 +1,28 @@
 //! What MS-DOS's COMPRESS and its like made (`FILE.EX_`): SZDD files, QBasic's among them, and KWAJ files.
 //!
 //! A match of their LZSS tells a place in a ring of 4096 bytes that is full of spaces at first. Readers disagree whether
-//! the length in the header counts: all that the data make is told, and another length is a finding. Not read: KWAJ's
-//! methods 3 (LZ and Huffman) and 4 (MSZIP). Source: the format descriptions in libmspack. Bounds: a KWAJ header of 64 KiB,
-//! the ring.
+//! the length in the header counts: all that the data make is told, and another length is a finding. Source: the format
+//! descriptions in libmspack. Bounds: a KWAJ header of 64 KiB; the ring, or an inflater and a history of 64 KiB.
+
+mod lzh;
+mod mszip;
 
 use stream::Class;
 
 use crate::codec::{Decoder, Fault, Progress, Told, le16, le32};
 use crate::formats::{Format, Reads};
 use crate::tokens::{Bits, Broken, Recent, Tokens, Tokenwise};
+use lzh::Lzh;
+use mszip::MsZip;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "MS COMPRESS",
-    methods: "SZDD, the QBasic variant, KWAJ with methods 0 to 2",
-    not_read: "KWAJ with methods 3 (LZH) and 4 (MSZIP)",
+    methods: "SZDD, the QBasic variant, KWAJ with all methods (0 to 4)",
+    not_read: "",
     reads: Reads::Stream,
-    memory: "70 KiB",
-    decoder: "own",
+    memory: "a header of 64 KiB, 121 KiB",
+    decoder: "own; zlib-rs for MSZIP",
     fuzz: "unpack_szdd",
     compared_with: "libmspack",
 };
@@ -48,6 +52,8 @@ enum State {
 enum Body {
     Stored { mask: u8 },
     Lzss(Box<Tokenwise<Lzss>>),
+    Lzh(Box<Lzh>),
+    MsZip(Box<MsZip>),
 }
 
 impl Szdd {
@@ -74,10 +80,10 @@ impl Szdd {
 
     fn begin(&mut self, taken: usize, header: &[u8]) -> Progress {
         let (body, expected, name) = if header.starts_with(KWAJ) {
-            let Some(body) = kwaj_body(le16(header, KWAJ.len())) else {
+            let fields = KwajFields::of(header);
+            let Some(body) = kwaj_body(le16(header, KWAJ.len()), fields.length) else {
                 return Progress::fault(taken, METHOD);
             };
-            let fields = KwajFields::of(header);
             (body, fields.length, fields.name)
         } else {
             let start = if header.starts_with(QBASIC) { EARLY } else { LATE };
@@ -110,11 +116,13 @@ fn header_bytes(bytes: &[u8]) -> Option<usize> {
     (data_at >= KWAJ_FIXED_BYTES).then_some(data_at)
 }
 
-fn kwaj_body(method: u16) -> Option<Body> {
+fn kwaj_body(method: u16, length: Option<u32>) -> Option<Body> {
     Some(match method {
         0 => Body::Stored { mask: 0 },
         1 => Body::Stored { mask: 0xff },
         2 => Body::lzss(EARLY),
+        3 => Body::Lzh(Box::new(Lzh::new(length.map(u64::from)))),
+        4 => Body::MsZip(Box::new(MsZip::new())),
         _ => return None,
     })
 }
@@ -174,6 +182,8 @@ impl Body {
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         match self {
             Body::Lzss(body) => body.decode(input, output),
+            Body::Lzh(body) => body.decode(input, output),
+            Body::MsZip(body) => body.decode(input, output),
             Body::Stored { .. } if input.is_empty() => Progress::tells(0, Told::Over),
             Body::Stored { mask } => {
                 let count = input.len().min(output.len());
