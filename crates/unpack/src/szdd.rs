@@ -41,6 +41,8 @@ const KWAJ_FIXED_BYTES: usize = 14;
 /// A decoder of all of them.
 pub(crate) struct Szdd {
     state: State,
+    /// What the body took and did not use.
+    surplus: Vec<u8>,
 }
 
 enum State {
@@ -58,7 +60,7 @@ enum Body {
 
 impl Szdd {
     pub const fn new() -> Szdd {
-        Szdd { state: State::Header(Vec::new()) }
+        Szdd { state: State::Header(Vec::new()), surplus: Vec::new() }
     }
 
     fn header(&mut self, mut bytes: Vec<u8>, input: &[u8]) -> Progress {
@@ -179,6 +181,15 @@ impl Body {
         Body::Lzss(Box::new(Tokenwise::new(lzss, None, DATA, TRUNCATED.name)))
     }
 
+    fn surplus(&self) -> &[u8] {
+        match self {
+            Body::Stored { .. } => &[],
+            Body::Lzss(body) => body.surplus(),
+            Body::Lzh(body) => body.surplus(),
+            Body::MsZip(body) => body.surplus(),
+        }
+    }
+
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         match self {
             Body::Lzss(body) => body.decode(input, output),
@@ -206,19 +217,24 @@ impl Decoder for Szdd {
         match progress.told {
             Told::Nothing => self.state = State::Body { body, wrote, expected },
             Told::Over => {
+                self.surplus = body.surplus().to_vec();
                 progress.told = match expected {
                     Some(expected) if wrote < expected => Told::Fault(TRUNCATED),
                     Some(expected) if wrote > expected => Told::Fault(LENGTH),
                     _ => Told::Over,
                 }
             }
-            _ => {}
+            _ => self.surplus = body.surplus().to_vec(),
         }
         progress
     }
 
     fn missing(&self) -> Option<Fault> {
         (!matches!(self.state, State::Over)).then_some(TRUNCATED)
+    }
+
+    fn surplus(&self) -> &[u8] {
+        &self.surplus
     }
 }
 

@@ -48,6 +48,11 @@ impl Lzh {
         }
         progress
     }
+
+    /// Bytes that were taken and not used.
+    pub fn surplus(&self) -> &[u8] {
+        self.decoder.surplus()
+    }
 }
 
 /// The method.

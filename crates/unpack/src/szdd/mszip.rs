@@ -37,10 +37,14 @@ impl MsZip {
         self.remember(&output[..progress.wrote]);
         if progress.told == Told::Over {
             self.is_in_block = false;
-            self.head.clear();
             progress.told = Told::Nothing;
         }
         progress
+    }
+
+    /// Bytes that were taken and are no head of a block.
+    pub fn surplus(&self) -> &[u8] {
+        if self.head.bytes() == [0, 0] { &[] } else { self.head.bytes() }
     }
 
     fn head(&mut self, input: &[u8]) -> Progress {
@@ -57,6 +61,7 @@ impl MsZip {
             None => Progress::took(taken),
             Some([_, _, b'C', b'K']) if self.deflate.restart(&self.history) => {
                 self.is_in_block = true;
+                self.head.clear();
                 Progress::took(taken)
             }
             Some(_) => Progress::fault(taken, Fault::fatal(Class::Malformed, DATA)),
