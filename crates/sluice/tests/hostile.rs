@@ -4,7 +4,7 @@ mod harness;
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 use harness::imap::{Imap, ask};
@@ -155,6 +155,58 @@ fn who_asks_and_does_not_listen_is_not_heard_for_ever() {
         // It serves others meanwhile.
         let greeting = gateway.connect().line();
         assert!(is_greeting(&greeting), "{greeting}");
+    }
+}
+
+/// A server whose one message never ends; it says how many blocks of 256 KiB were taken of it when no more are.
+fn endless_message(start: &'static [u8]) -> (std::net::SocketAddr, mpsc::Receiver<usize>) {
+    const BLOCKS_MAX: usize = 400;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (taken, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut wire = Wire::new(listener.accept().unwrap().0);
+        let is_imap = start.starts_with(b"*");
+        wire.send(if is_imap { b"* OK [CAPABILITY IMAP4rev1] ready\r\n" } else { b"+OK ready\r\n" });
+        loop {
+            let line = wire.line();
+            let (tag, command) = if is_imap { line.split_once(' ').unwrap_or_default() } else { ("+OK", &*line) };
+            match command.split(' ').next().unwrap_or_default() {
+                "CAPA" => wire.send(b"-ERR\r\n"),
+                "RETR" | "FETCH" => break,
+                _ if is_imap => wire.send(format!("{tag} OK\r\n").as_bytes()),
+                _ => wire.send(b"+OK 1 name\r\n"),
+            }
+        }
+        wire.send(start);
+        wire.send(b"Subject: x\r\n\r\n");
+        let block = b"And so on, and on.\r\n".repeat((256 << 10) / 20);
+        wire.stream.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
+        let blocks = (0..BLOCKS_MAX).take_while(|_| wire.try_send(&block).is_ok()).count();
+        taken.send(blocks).unwrap();
+    });
+    (address, told)
+}
+
+#[test]
+fn who_fetches_and_does_not_read_has_the_server_wait() {
+    for (protocol, start) in
+        [("pop3", &b"+OK 200000000 octets\r\n"[..]), ("imap", b"* 1 FETCH (BODY[] {200000000}\r\n")]
+    {
+        let (server, taken) = endless_message(start);
+        let gateway = Gateway::start_with("", protocol, &format!("{protocol}://{server}"), "");
+        let mut wire = gateway.connect();
+        wire.line();
+        wire.talk(match protocol {
+            "pop3" => "C: USER tim\nS: +OK *\nC: PASS x\nS: +OK *\nC: RETR 1",
+            _ => "C: a LOGIN tim x\nS: a OK *\nC: b SELECT INBOX\nS: b OK *\nC: c FETCH 1 BODY[]",
+        });
+        let before = resident_kb(&gateway);
+        let blocks = taken.recv().unwrap();
+        // What the sockets of the system hold on four sides, and no more.
+        assert!(blocks < 200, "{protocol}: 50 MB were taken for one who reads nothing");
+        let after = resident_kb(&gateway);
+        assert!(after < before + 8_192, "{protocol}: {before} kB, {after} kB");
     }
 }
 

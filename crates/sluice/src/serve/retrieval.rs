@@ -12,12 +12,13 @@ use std::time::Instant;
 use inspect::{Action, Policy, Verdict};
 
 use super::content::Content;
+use super::door::Door;
 use super::known::{Fate, Key};
 use super::message::{self, new_id};
 use super::pool::Held;
 use super::quarantine;
 use super::site::Site;
-use crate::config::{Listener, Protocol};
+use crate::config::Protocol;
 use crate::quarantine::{Envelope, Facts, Mailbox};
 
 /// A message under way.
@@ -35,8 +36,8 @@ pub struct Retrieval {
 
 /// Who reads what.
 pub struct Reader {
-    /// The settings of the door.
-    pub listener: Listener,
+    /// Through which door.
+    pub door: Arc<Door>,
     /// Where the client is.
     pub address: IpAddr,
     /// The mailbox, where it is known.
@@ -72,8 +73,8 @@ pub enum Outcome {
 impl Retrieval {
     /// A message that begins, as far as it is known already. The server has announced so many bytes, or nothing.
     pub fn new(site: Arc<Site>, reader: Reader, key: Option<Key>, announced: Option<u64>) -> Retrieval {
-        let policy = reader.listener.policy();
-        let rules = site.config.ways(&reader.listener.attachments);
+        let policy = reader.door.listener.policy();
+        let rules = site.config.ways(&reader.door.listener.attachments);
         let head_window = site.config.resources.head_window_bytes;
         let fate = key.and_then(|key| site.known.fate(&key));
         let refused = fate.as_ref().and_then(|fate| fate.refusal.clone());
@@ -83,7 +84,7 @@ impl Retrieval {
         let window = if streaming { Held::STREAMING_BYTES } else { head_window };
         let mut content = Content::mail(&site, policy, rules, window);
         // What IMAP's readers fetch in pieces has to agree with the whole, wherever a piece begins.
-        if reader.listener.protocol == Protocol::Pop3 {
+        if reader.door.listener.protocol == Protocol::Pop3 {
             content.held.announce();
         }
         if let Some(fate) = fate {
@@ -194,7 +195,7 @@ impl Retrieval {
 
     /// Puts a copy aside, if all of it is still here.
     async fn keep(&self, verdict: &Verdict) {
-        let folder = self.reader.listener.quarantine.as_ref().expect("checked with the configuration");
+        let folder = self.reader.door.listener.quarantine.as_ref().expect("checked with the configuration");
         if self.content.held.sent() > 0 {
             return tracing::warn!(id = self.id, "too large for the quarantine");
         }
@@ -204,8 +205,8 @@ impl Retrieval {
             date: crate::quarantine::now(),
             client: self.reader.address,
             hello: String::new(),
-            listener: self.reader.listener.address.to_string(),
-            hop: self.reader.listener.forward.to_string(),
+            listener: self.reader.door.listener.address.to_string(),
+            hop: self.reader.door.listener.forward.to_string(),
             mailbox: Some(Mailbox { user: self.reader.user.clone(), uid: self.reader.uid.clone() }),
             envelope: Envelope::default(),
             trace: String::new(),

@@ -1,10 +1,16 @@
-//! Reading and writing a stream that a session waits on: small buffers while it waits, larger ones while much comes.
+//! Reading and writing a stream that a session waits on.
+//!
+//! A session that waits holds no buffer: what comes is read into one that all sessions of an event loop share, and copied
+//! out of it. Only while more comes than fits there a session has its own.
 
+use std::cell::RefCell;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 use tokio_rustls::rustls::ServerConfig;
 
@@ -14,11 +20,16 @@ use super::stream::Stream;
 use super::tls::Connector;
 use crate::config::ListenerTls;
 
-/// Bytes read at a time from a side that says little.
-const INPUT_BYTES: usize = 1 << 10;
+/// Bytes read at a time.
+const SHARED_BYTES: usize = 32 << 10;
 
 /// Bytes read at a time from a side that sends faster than we read.
-const INPUT_BYTES_MAX: usize = 64 << 10;
+const INPUT_BYTES: usize = 64 << 10;
+
+thread_local! {
+    /// What all wires of an event loop read into; nothing stays in it.
+    static SHARED: RefCell<Box<[u8]>> = RefCell::new(vec![0; SHARED_BYTES].into_boxed_slice());
+}
 
 /// How long the other side may take to take what we say.
 const WRITE_WAIT: Duration = Duration::from_secs(60);
@@ -29,8 +40,8 @@ pub struct Wire {
     stream: Option<Stream>,
     input: Vec<u8>,
     at: usize,
-    /// Reads in a row that filled the buffer.
-    filled_reads: u32,
+    /// The last read filled the buffer.
+    flows: bool,
 }
 
 impl Wire {
@@ -49,7 +60,7 @@ impl Wire {
 
     /// Nothing read yet.
     pub fn new(stream: Stream) -> Wire {
-        Wire { stream: Some(stream), input: Vec::new(), at: 0, filled_reads: 0 }
+        Wire { stream: Some(stream), input: Vec::new(), at: 0, flows: false }
     }
 
     /// Shakes hands as a server. What was read and not looked at is thrown away: nobody knows who said it.
@@ -106,18 +117,28 @@ impl Wire {
     pub async fn read(&mut self) -> io::Result<bool> {
         self.input.drain(..self.at);
         self.at = 0;
-        let wanted = match self.filled_reads {
-            0 => INPUT_BYTES,
-            1..4 => self.input.capacity(),
-            _ => (2 * self.input.capacity()).min(INPUT_BYTES_MAX),
-        };
-        let wanted = wanted.max(self.input.len() + INPUT_BYTES);
-        self.input.shrink_to(wanted);
-        self.input.reserve_exact(wanted - self.input.len());
+        if !self.flows {
+            self.input.shrink_to_fit();
+            let count = std::future::poll_fn(|context| self.poll_shared(context)).await?;
+            self.flows = count == SHARED_BYTES;
+            return Ok(count > 0);
+        }
+        self.input.reserve_exact(INPUT_BYTES);
         let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         let count = stream.read_buf(&mut self.input).await?;
-        self.filled_reads = if self.input.len() == self.input.capacity() { self.filled_reads + 1 } else { 0 };
+        self.flows = count >= SHARED_BYTES;
         Ok(count > 0)
+    }
+
+    /// Appends what there is, as far as it fits the shared buffer.
+    fn poll_shared(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let Some(stream) = self.stream.as_mut() else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
+        SHARED.with_borrow_mut(|shared| {
+            let mut read = ReadBuf::new(shared);
+            std::task::ready!(Pin::new(stream).poll_read(context, &mut read))?;
+            self.input.extend_from_slice(read.filled());
+            Poll::Ready(Ok(read.filled().len()))
+        })
     }
 
     /// Sends `bytes`.

@@ -198,6 +198,11 @@ impl Session {
                 };
             }
         }
+        // It need not wait until the first of the message is here, or inspected.
+        if matches!(&told.under, Under::Shown(retrieval, ..) if retrieval.is_streaming()) {
+            told.show(false, &mut self.hears, &mut self.client).await?;
+            self.flush().await?;
+        }
         self.told = Some(told);
         if message.is_some_and(|message| message.len == 0) { self.content_ends().await } else { Ok(()) }
     }
@@ -206,7 +211,7 @@ impl Session {
         let site = self.edge.site.borrow().clone();
         let key = uid.and_then(|uid| self.key(uid)).filter(|_| sees != Sees::Header);
         let reader = Reader {
-            listener: self.door.listener.clone(),
+            door: self.door.clone(),
             address: self.address.ip(),
             user: self.shown_user(),
             uid: self.shown_message(uid),

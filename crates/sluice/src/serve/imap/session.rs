@@ -24,7 +24,7 @@ use crate::serve::wire::Wire;
 pub const SERVER_WAIT: Duration = Duration::from_secs(300);
 
 /// What a side is told before it is sent.
-pub const OUTBOX_BYTES: usize = 16 << 10;
+pub const OUTBOX_BYTES: usize = 32 << 10;
 
 /// A session.
 pub struct Session {

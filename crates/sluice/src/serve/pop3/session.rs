@@ -28,7 +28,7 @@ const SERVER_WAIT: Duration = Duration::from_secs(300);
 const CONTENT_BYTES: usize = 32 << 10;
 
 /// What the client is told before it is sent.
-const OUTBOX_BYTES: usize = 16 << 10;
+const OUTBOX_BYTES: usize = 32 << 10;
 
 /// A session.
 pub struct Session {
@@ -44,8 +44,12 @@ pub struct Session {
     /// What is to be answered, oldest first.
     tasks: VecDeque<Task>,
     user: Option<String>,
-    /// The lasting name of the message that is asked for next.
-    uid: Option<Vec<u8>>,
+    /// The message whose lasting name was asked for last.
+    named: Option<u32>,
+    /// The name that was told last, and of which message.
+    uid: Option<(u32, Vec<u8>)>,
+    /// Messages in the mailbox, where the client has asked for that.
+    count: Option<u32>,
     /// The message under way, and what the server said before it, until the client has heard that.
     retrieval: Option<(Box<Retrieval>, Option<Vec<u8>>)>,
     content: Window,
@@ -56,10 +60,12 @@ pub struct Session {
 enum Task {
     /// The server's reply goes to the client.
     Pass(Verb),
+    /// The same, and it is a message, or the top of one: that with this number.
+    Message(Option<u32>),
     /// The server's reply says whether the client is let in.
     Login,
-    /// We asked for the name of a message.
-    Name,
+    /// We asked for the name of this message.
+    Name(u32),
     /// We say this.
     Say(bool, &'static str),
     /// A handshake.
@@ -90,7 +96,9 @@ impl Session {
             asks: upstream.client,
             tasks: VecDeque::new(),
             user: None,
+            named: None,
             uid: None,
+            count: None,
             retrieval: None,
             content: Window::with_capacity(LineReader::ROOM_MIN),
             started: Instant::now(),
@@ -211,16 +219,30 @@ impl Session {
             }
             Verb::Pass => Task::Login,
             Verb::Retr | Verb::Top => {
-                if let Some(message) = command.message() {
-                    self.asks.command(Command::uidl(message));
-                    self.tasks.push_back(Task::Name);
-                }
-                Task::Pass(verb)
+                let message = command.message();
+                message.into_iter().for_each(|message| self.name(message));
+                self.ask(command, Task::Message(message));
+                // Who reads one mostly reads the next: its name comes behind this message, and is not waited for.
+                let next = message.and_then(|message| message.checked_add(1));
+                let next = next.filter(|next| self.count.is_none_or(|count| *next <= count));
+                return next.into_iter().for_each(|next| self.name(next));
             }
             _ => Task::Pass(verb),
         };
+        self.ask(command, task);
+    }
+
+    fn ask(&mut self, command: Command, task: Task) {
         self.asks.command(command);
         self.tasks.push_back(task);
+    }
+
+    /// Asks for the lasting name of a message, unless that is known already.
+    fn name(&mut self, message: u32) {
+        if self.named != Some(message) {
+            self.named = Some(message);
+            self.ask(Command::uidl(message), Task::Name(message));
+        }
     }
 
     /// Does what is ours to do and whose turn it is.
@@ -261,7 +283,13 @@ impl Session {
         match event {
             ClientEvent::Idle if taken == 0 => return Ok(Next::Wait),
             ClientEvent::Idle => {}
-            ClientEvent::Status { ok, text, more } => self.status(ok, text, more),
+            ClientEvent::Status { ok, text, more } => {
+                self.status(ok, text, more);
+                // It need not wait until the first of the message is here, or inspected.
+                if self.announce(false) {
+                    self.flush().await?;
+                }
+            }
             ClientEvent::Challenge(text) => self.hears.challenge(&text),
             ClientEvent::Line(line) => self.listed(line),
             ClientEvent::Content => return self.pass_content().await,
@@ -278,15 +306,25 @@ impl Session {
 
     fn status(&mut self, ok: bool, text: Vec<u8>, more: bool) {
         match self.tasks.front() {
-            Some(Task::Name) => {
+            Some(&Task::Name(message)) => {
                 // "+OK 7 NAME"
-                let name = ok.then(|| text.split(|&byte| byte == b' ').nth(1).map(Vec::from)).flatten();
-                self.uid = name.filter(|name| name.len() <= 255);
+                let name = ok.then(|| text.split(|&byte| byte == b' ').nth(1)).flatten();
+                self.uid = name.filter(|name| name.len() <= 255).map(|name| (message, name.into()));
+                if self.uid.is_none() {
+                    self.named = None;
+                }
                 self.tasks.pop_front();
             }
-            Some(Task::Pass(Verb::Retr | Verb::Top)) if more => self.retrieve(text),
+            Some(&Task::Message(message)) if more => self.retrieve(message, text),
+            Some(Task::Message(_)) => {
+                self.hears.say(ok, &text);
+                self.tasks.pop_front();
+            }
             Some(Task::Pass(verb)) => {
                 let verb = *verb;
+                if verb == Verb::Stat && ok {
+                    self.count = first_number(&text);
+                }
                 self.hears.say(ok, &text);
                 if !more {
                     self.tasks.pop_front();
@@ -327,31 +365,27 @@ impl Session {
         }
     }
 
-    fn retrieve(&mut self, status: Vec<u8>) {
+    fn retrieve(&mut self, message: Option<u32>, status: Vec<u8>) {
         let site = self.edge.site.borrow().clone();
-        let uid = self.uid.take();
+        let uid = self.uid.as_ref().filter(|(named, _)| Some(*named) == message).map(|(_, name)| name.clone());
         let key = self.user.as_ref().zip(uid.as_ref()).map(|(user, uid)| {
             let (door, route) = (self.door.address.to_string(), self.door.route.key.as_bytes());
             Key::new(site.generation, &[b"pop3", door.as_bytes(), route, user.as_bytes(), uid])
         });
         let reader = Reader {
-            listener: self.door.listener.clone(),
+            door: self.door.clone(),
             address: self.address.ip(),
             user: self.shown_user(),
             uid: printable(&String::from_utf8_lossy(&uid.unwrap_or_default())),
             sees: Sees::Message,
         };
         // "+OK 1234 octets": a hint, for what is done at once does not depend on its truth.
-        let announced = std::str::from_utf8(&status).ok().and_then(|text| text.split(' ').next()?.parse().ok());
+        let announced = first_number(&status);
         self.retrieval = Some((Box::new(Retrieval::new(site, reader, key, announced)), Some(status)));
         self.content = Window::with_capacity(CONTENT_BYTES);
     }
 
     async fn pass_content(&mut self) -> io::Result<Next> {
-        // It need not wait until the first of the message is inspected.
-        if self.announce(false) {
-            self.flush().await?;
-        }
         let Some((retrieval, _)) = &mut self.retrieval else { return Ok(Next::Go) };
         retrieval.take(self.content.filled()).await;
         if retrieval.is_hopeless() {
@@ -418,4 +452,9 @@ impl Session {
         self.content = Window::with_capacity(LineReader::ROOM_MIN);
         Next::Go
     }
+}
+
+/// The number that a status begins with.
+fn first_number<Number: std::str::FromStr>(text: &[u8]) -> Option<Number> {
+    std::str::from_utf8(text).ok()?.split(' ').next()?.parse().ok()
 }
