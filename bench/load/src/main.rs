@@ -5,7 +5,8 @@
 //! JSON (see [`report`]). It ends when standard input does. The sink outlives the runs, so that a gateway may keep its
 //! connections.
 //!
-//! An order that begins with `retrieve=` is for clients that read mail instead (see [`retrieve`]).
+//! An order that begins with `retrieve=` is for clients that read mail instead (see [`retrieve`]), and one that begins with
+//! `relay=` opens a relay (see [`relay`]).
 //!
 //! It knows nothing of the gateways under test and measures only times and counts; processor time and memory are read
 //! from outside. The sender opens a connection for each mail unless told otherwise (`mails_per_connection`) and waits
@@ -16,6 +17,7 @@
 
 mod ledger;
 mod mail;
+mod relay;
 mod report;
 mod retrieve;
 mod run;
@@ -62,6 +64,9 @@ fn serve() -> Result<(), String> {
 fn answer(line: &str, number: u32, board: &Board, sunk: bool) -> String {
     if line.starts_with("retrieve=") {
         return retrieve::answer(line);
+    }
+    if line.starts_with("relay=") {
+        return relay::answer(line);
     }
     let run = match Run::parse(line) {
         Ok(run) => run,
