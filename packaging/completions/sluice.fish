@@ -43,9 +43,11 @@ complete -c sluice -n "__fish_sluice_using_subcommand serve" -s c -l config -d '
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -l clamd-conf -d 'Take clamd\'s place: addresses, databases and limits from this `clamd.conf`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -l cache -d 'Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand serve" -l certificates -d 'Refuse containers that have a signature beside them (`.cvd.sign`) which is not their own, or by nobody whom these certificates vouch for; a file, or a folder of them' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l cache -d 'Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l certificates -d 'Refuse containers that have a signature beside them (`.cvd.sign`) which is not their own, or by nobody whom these certificates vouch for; a file, or a folder of them' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s r -l recursive -d 'Enter folders within folders; `--recursive=no` keeps to the files right in the folders named' -r -f -a "true\t''
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s f -l file-list -d 'Look at the files that this file lists, too, one a line' -r -F
@@ -86,6 +88,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand scan" -l bell -d 'Ring the
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l cache -d 'Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand explain" -l certificates -d 'Refuse containers that have a signature beside them (`.cvd.sign`) which is not their own, or by nobody whom these certificates vouch for; a file, or a folder of them' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l json -d 'Print one JSON object a line, for each object'
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand check" -l from -d 'Say what holds for a mail from this sender; an empty one is the null sender' -r
@@ -190,6 +193,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from info" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -s c -l config -d 'Those that this configuration names' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l cache -d 'The folder of compiled signatures' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l certificates -d 'Certificates that containers with a signature beside them have to be signed by' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from worker" -l json -d 'Print JSON'
@@ -198,6 +202,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from find" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from test" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from verify" -l certificates -d 'Certificates that containers with a signature beside them have to be signed by' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from verify" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from verify" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "info" -d 'Load files and folders, and print the census: how many signatures are looked for and how exactly, and which are not and why'

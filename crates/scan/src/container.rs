@@ -11,7 +11,8 @@
 //! | CLD | no: it is another body now | no | must have one | must list all |
 //! | CUD | yes, unless the header has none | no | no | all that the info file lists |
 //!
-//! What fails makes the container an error: nothing of it may be used. Detached `.cvd.sign` files are not read.
+//! What fails makes the container an error: nothing of it may be used. Signatures beside it are another matter
+//! ([`Authorities`](crate::Authorities)).
 
 mod archive;
 mod cdiff;

@@ -44,6 +44,11 @@ fn cdiff_seeds() {
 }
 
 #[test]
+fn detached_seeds() {
+    replay("scan_detached", scan::fuzz_detached);
+}
+
+#[test]
 fn links_seeds() {
     replay("scan_links", scan::fuzz_links);
 }

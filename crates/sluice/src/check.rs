@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::cli::Check;
 use crate::config::{Config, Listener, Parties};
+use crate::database::signed::Checker;
 use crate::serve::identity::Identities;
 use crate::{Failure, database};
 
@@ -15,7 +16,8 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let identities = Identities::load(&config.tls)?;
-    let loaded = database::load(&config.database.paths, config.database.builtin)?;
+    let checker = Checker::open(config.database.certificates.as_deref())?;
+    let loaded = database::load(&config.database.paths, config.database.builtin, &checker)?;
     for listener in &config.listeners {
         println!("{:?} on {} to {}", listener.protocol, listener.address, listener.forward);
     }

@@ -95,6 +95,7 @@ fn take(config: &mut Config, gathered: &mut Gathered, key: &str, value: &str) ->
         "LocalSocketGroup" => clamd.socket_group = Some(value.into()),
         "LocalSocketMode" => clamd.socket_mode = value.parse()?,
         "DatabaseDirectory" => config.database.paths.push(value.into()),
+        "CVDCertsDirectory" => config.database.certificates = Some(value.into()),
         "StreamMaxLength" => clamd.stream_bytes_max = size(value)?,
         "CommandReadTimeout" => clamd.command_seconds_max = number(value)?,
         "ReadTimeout" => clamd.read_seconds_max = number(value)?,

@@ -90,6 +90,10 @@ pub struct DatabaseArgs {
     /// that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub cache: Option<PathBuf>,
+    /// Refuse containers that have a signature beside them (`.cvd.sign`) which is not their own, or by nobody whom these
+    /// certificates vouch for; a file, or a folder of them.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub certificates: Option<PathBuf>,
 }
 
 /// `sluice serve`
@@ -467,6 +471,9 @@ pub enum DatabaseCommand {
         /// The folder of compiled signatures.
         #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
         cache: Option<PathBuf>,
+        /// Certificates that containers with a signature beside them have to be signed by.
+        #[arg(long, value_name = "PATH", conflicts_with = "config", value_hint = ValueHint::AnyPath)]
+        certificates: Option<PathBuf>,
     },
     /// Compile what comes in: the other end of `compile`.
     #[command(hide = true)]
@@ -492,6 +499,9 @@ pub enum DatabaseCommand {
         /// Signature files, or folders of them.
         #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
+        /// Certificates that containers with a signature beside them have to be signed by.
+        #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+        certificates: Option<PathBuf>,
     },
 }
 

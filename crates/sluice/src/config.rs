@@ -90,6 +90,9 @@ pub struct Database {
     pub builtin: bool,
     /// The folder of compiled signatures. None: the service manager's, or none.
     pub cache: Option<PathBuf>,
+    /// Certificates of those who vouch for who signs containers: a file, or a folder of them. None: signatures beside
+    /// containers are not looked at.
+    pub certificates: Option<PathBuf>,
     /// Whether files that change are taken over by themselves.
     pub watch: bool,
 }
@@ -344,7 +347,7 @@ impl Default for Config {
 
 impl Default for Database {
     fn default() -> Database {
-        Database { paths: Vec::new(), builtin: true, cache: None, watch: true }
+        Database { paths: Vec::new(), builtin: true, cache: None, certificates: None, watch: true }
     }
 }
 
@@ -355,7 +358,7 @@ impl Database {
             Some(named) => database::named_cache(named),
             None => self.cache.clone().or_else(database::service_cache),
         };
-        Wanted { paths: self.paths.clone(), builtin: self.builtin, cache }
+        Wanted { paths: self.paths.clone(), builtin: self.builtin, cache, certificates: self.certificates.clone() }
     }
 }
 
@@ -458,7 +461,8 @@ impl Config {
         let text = std::fs::read_to_string(path).map_err(|error| Error(format!("{}: {error}", path.display())))?;
         let mut config = Config::parse(&text, &path.display().to_string())?;
         let folder = path.parent().unwrap_or(Path::new("."));
-        for path in config.database.paths.iter_mut().chain(&mut config.database.cache) {
+        let database = &mut config.database;
+        for path in database.paths.iter_mut().chain(&mut database.cache).chain(&mut database.certificates) {
             *path = folder.join(&path);
         }
         config.tls.count_paths_from(folder);

@@ -15,6 +15,7 @@ use crate::cli::{Database, DatabaseCommand};
 use crate::config::Config;
 use crate::database::Wanted;
 use crate::database::bar::Bar;
+use crate::database::signed::Checker;
 use crate::examine::{self, Look};
 use crate::{Failure, database};
 
@@ -22,14 +23,23 @@ use crate::{Failure, database};
 pub fn run(args: &Database) -> Result<ExitCode, Failure> {
     let paint = Paint::new(args.json);
     match &args.command {
-        DatabaseCommand::Compile { paths, config, cache } => {
-            compile(paths, config.as_deref(), cache.as_ref(), args.json, paint)
+        DatabaseCommand::Compile { paths, config, cache, certificates } => {
+            let wanted = match config {
+                Some(config) => Config::read(config)?.database.wanted(cache.as_ref()),
+                None => {
+                    let cache = cache.clone().or_else(database::usual_cache);
+                    Wanted { paths: paths.clone(), builtin: true, cache, certificates: certificates.clone() }
+                }
+            };
+            compile(&wanted, args.json, paint)
         }
         DatabaseCommand::Worker => Ok(database::worker::run()),
         DatabaseCommand::Info { paths, refused } => info(paths, *refused, args.json, paint),
         DatabaseCommand::Find { name, paths } => find(name, paths, args.json, paint),
         DatabaseCommand::Test { signature, file } => test(signature, file, args.json, paint),
-        DatabaseCommand::Verify { paths } => verify(paths, args.json, paint),
+        DatabaseCommand::Verify { paths, certificates } => {
+            verify(paths, &Checker::open(certificates.as_deref())?, args.json, paint)
+        }
     }
 }
 
@@ -63,17 +73,7 @@ impl Paint {
     }
 }
 
-fn compile(
-    paths: &[PathBuf],
-    config: Option<&Path>,
-    cache: Option<&PathBuf>,
-    json: bool,
-    paint: Paint,
-) -> Result<ExitCode, Failure> {
-    let wanted = match config {
-        Some(config) => Config::read(config)?.database.wanted(cache),
-        None => Wanted { paths: paths.to_vec(), builtin: true, cache: cache.cloned().or_else(database::usual_cache) },
-    };
+fn compile(wanted: &Wanted, json: bool, paint: Paint) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let bar = Bar::new();
     let (loaded, done) = wanted.compile(&mut |done, total| bar.set(done, total))?;
@@ -101,7 +101,7 @@ fn print(line: impl std::fmt::Display) {
 }
 
 fn info(paths: &[PathBuf], refused: bool, json: bool, paint: Paint) -> Result<ExitCode, Failure> {
-    let loaded = database::load(paths, false)?;
+    let loaded = database::load(paths, false, &Checker::default())?;
     let census = loaded.database.census();
     if json {
         print(census_json(census, loaded.files, loaded.database.pattern_bytes(), refused));
@@ -275,29 +275,37 @@ fn kind_of(line: &str) -> &'static str {
     }
 }
 
-fn verify(paths: &[PathBuf], json: bool, paint: Paint) -> Result<ExitCode, Failure> {
+fn verify(paths: &[PathBuf], checker: &Checker, json: bool, paint: Paint) -> Result<ExitCode, Failure> {
     let mut failed = false;
     for path in database::files(paths)? {
         let file = path.display().to_string();
         let mut builder = Builder::new().potentially_unwanted(scan::Unwanted::All);
-        let outcome = read(&path).and_then(|bytes| Ok(builder.add(&file, &bytes)?));
+        let outcome = read(&path).and_then(|bytes| {
+            let signer = checker.check_bytes(&path, &bytes)?;
+            builder.add(&file, &bytes)?;
+            Ok(signer)
+        });
         let database = builder.build();
         let census = database.census();
-        let error = outcome.err().map(|error| error.to_string());
+        let (signer, error) = match outcome {
+            Ok(signer) => (signer, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
         failed |= error.is_some();
         let verified = census.containers.first().map(|container| container.verified.name());
         let (signatures, refused) = (census.signatures(), census.refused.len());
         match (json, &error) {
             (true, _) => print(json!({
-                "file": file, "ok": error.is_none(), "error": error, "verified": verified,
+                "file": file, "ok": error.is_none(), "error": error, "verified": verified, "signer": signer,
                 "signatures": signatures, "refused": refused,
             })),
             (false, Some(error)) => print(format_args!("{}", paint.red(error))),
             (false, None) => print(format_args!(
-                "{}: {} ({}), {signatures} signatures, {refused} not looked for",
+                "{}: {} ({}{}), {signatures} signatures, {refused} not looked for",
                 paint.bold(&file),
                 paint.green("OK"),
-                verified.unwrap_or("text")
+                verified.unwrap_or("text"),
+                signer.map(|name| format!(", signed beside by {}", printable(&name))).unwrap_or_default()
             )),
         }
     }

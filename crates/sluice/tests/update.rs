@@ -337,3 +337,116 @@ fn two_updates_do_not_get_into_each_others_way() {
     drop(lock);
     assert_eq!(site.update(&[]).0, 0);
 }
+
+/// An authority's certificate in the site's folder, and what signs there; nothing without OpenSSL.
+struct Office<'s>(&'s Site);
+
+impl Office<'_> {
+    fn open(site: &Site) -> Option<Office<'_>> {
+        let office = Office(site);
+        let made = Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "root.crt"])
+            .args(["-subj", "/CN=Signer", "-days", "9", "-addext", "keyUsage=digitalSignature,keyCertSign"])
+            .current_dir(site.folder.path())
+            .output();
+        if made.is_err() {
+            eprintln!("skipped: openssl is not installed");
+            return None;
+        }
+        Some(office)
+    }
+
+    /// The content of a `.sign` file.
+    fn sign(&self, bytes: &[u8]) -> String {
+        let path = |name: &str| self.0.folder.path().join(name);
+        std::fs::write(path("file"), bytes).unwrap();
+        let done = Command::new("openssl")
+            .args(["cms", "-sign", "-binary", "-in", "file", "-signer", "root.crt", "-inkey", "key.pem"])
+            .args(["-outform", "PEM", "-out", "file.pem"])
+            .current_dir(self.0.folder.path())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let pem = std::fs::read_to_string(path("file.pem")).unwrap();
+        let lines: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+        format!("#clamsign-1.0\n230::pkcs7-pem:{lines}\n")
+    }
+}
+
+/// With a mirror of one database, and certificates.
+fn site_with_certificates(mirror: &Mirror) -> Site {
+    Site::new(&format!(
+        "[database]\ncertificates = \"root.crt\"\n[update]\nfolder = \"FOLDER/signatures\"\nmirror = \"http://{}\"\n\
+         databases = [\"test\"]\n",
+        mirror.address
+    ))
+}
+
+#[test]
+fn a_signature_beside_a_database_comes_with_it_and_a_bad_one_is_refused() {
+    let (Some(third), Some(fourth), Some(cdiff)) = (signed("test-3.cvd"), signed("test-4.cvd"), signed("test-4.cdiff"))
+    else {
+        return;
+    };
+    let mirror = Mirror::start(None);
+    let site = site_with_certificates(&mirror);
+    let Some(office) = Office::open(&site) else { return };
+    mirror.put("test.cvd", &third);
+    mirror.put("test-3.cvd.sign", office.sign(&fourth));
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("test-3.cvd.sign: the signature is of other bytes"), "{text}");
+    assert!(!site.path("test.cvd").exists());
+    mirror.put("test-3.cvd.sign", office.sign(&third));
+    assert_eq!(site.update(&["--force"]), (0, "test.cvd: new\n".into()));
+    assert!(site.path("test-3.cvd.sign").is_file());
+    // An update that somebody else signed is not taken; the whole is.
+    mirror.put("test.cvd", &fourth);
+    mirror.put("test-4.cdiff", &cdiff);
+    mirror.put("test-4.cdiff.sign", office.sign(&third));
+    mirror.put("test-4.cvd.sign", office.sign(&fourth));
+    let (code, text) = site.update(&[]);
+    assert!(code == 0 && text.contains("update 4: the signature is of other bytes: it is fetched whole"), "{text}");
+    assert!(site.path("test-4.cvd.sign").is_file() && site.path("test.cvd").is_file());
+    assert_eq!(site.update(&["--rollback"]), (0, "test.cvd: as it was before\n".into()));
+    mirror.put("test-4.cdiff.sign", office.sign(&cdiff));
+    std::fs::remove_file(site.path(".state.json")).unwrap();
+    assert_eq!(site.update(&["--force"]), (0, "test.cld: new\n".into()));
+}
+
+#[test]
+fn a_database_with_a_bad_signature_beside_it_is_not_loaded() {
+    let (Some(third), Some(fourth)) = (signed("test-3.cvd"), signed("test-4.cvd")) else { return };
+    let site = Site::new("");
+    let Some(office) = Office::open(&site) else { return };
+    std::fs::create_dir(site.path("")).unwrap();
+    std::fs::write(site.path("test.cvd"), &third).unwrap();
+    let (path, root) = (site.path(""), site.folder.path().join("root.crt"));
+    let [path, root] = [&path, &root].map(|path| path.to_str().unwrap());
+    let cache = site.folder.path().join("cache").display().to_string();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_sluice")).args(arguments).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        (output.status.code().unwrap(), text)
+    };
+    let verify = ["database", "verify", path, "--certificates", root];
+    let scan = ["scan", "--no-summary", "-d", path, "--certificates", root, root];
+    let compile = ["database", "compile", path, "--cache", &cache, "--certificates", root];
+    let all = [&verify[..], &scan, &compile];
+    assert!(all.iter().all(|arguments| run(arguments).0 == 0), "without one it is as ever");
+    std::fs::write(site.path("test-3.cvd.sign"), office.sign(&third)).unwrap();
+    let (code, text) = run(&verify);
+    assert!(code == 0 && text.contains("signed beside by Signer"), "{text}");
+    assert!(all.iter().all(|arguments| run(arguments).0 == 0));
+    std::fs::write(site.path("test-3.cvd.sign"), office.sign(&fourth)).unwrap();
+    std::fs::remove_dir_all(&cache).unwrap();
+    for arguments in all {
+        let (code, text) = run(arguments);
+        assert!(
+            code == 2 && text.contains("test-3.cvd.sign: the signature is of other bytes"),
+            "{arguments:?}: {text}"
+        );
+    }
+    assert_eq!(run(&["database", "verify", path]).0, 0, "nobody asked");
+    let (code, text) = run(&["database", "verify", path, "--certificates", path]);
+    assert!(code == 2 && text.contains("no certificates"), "{text}");
+}

@@ -3,8 +3,6 @@
 //! All are RFC 8017 with the makers' public keys, written as numbers of base 64 whose lowest digit comes first. The
 //! header's has 1024 bits and holds the MD5 of what follows the header, without any padding; those of info files and updates
 //! have 2048 bits and are RSASSA-PSS (section 9.1.2) with SHA-256 and a salt of 32 bytes.
-//!
-//! Not read: detached `.cvd.sign` files (PKCS#7, from version 1.5 on).
 
 use num_bigint::BigUint;
 use sha2::{Digest, Sha256};

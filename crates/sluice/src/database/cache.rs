@@ -75,13 +75,18 @@ pub struct Place {
 
 impl Place {
     /// Where the database of these paths lies in a folder.
-    pub fn new(folder: &Path, paths: &[PathBuf], builtin: bool) -> Place {
+    pub fn new(folder: &Path, paths: &[PathBuf], builtin: bool, certificates: Option<&Path>) -> Place {
         let mut digest = Sha256::new();
         digest.update([u8::from(builtin)]);
         for path in paths {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             digest.update(path.as_os_str().as_encoded_bytes());
             digest.update([0]);
+        }
+        // What was compiled without them was not verified by them.
+        if let Some(path) = certificates {
+            digest.update([1]);
+            digest.update(path.as_os_str().as_encoded_bytes());
         }
         let digest: [u8; 32] = digest.finalize().into();
         Place { folder: folder.into(), name: digest[..8].iter().map(|byte| format!("{byte:02x}")).collect() }
@@ -183,7 +188,7 @@ mod tests {
     #[test]
     fn a_good_file_is_only_replaced_by_another() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::new(folder.path(), &["/a".into()], true);
+        let place = Place::new(folder.path(), &["/a".into()], true, None);
         let note = Note::new(true, Vec::new());
         assert!(place.find().is_none());
         place.replace(|file| write(file, &note)).expect("a compiled database");
@@ -206,7 +211,7 @@ mod tests {
     #[test]
     fn a_folder_that_others_may_write_to_is_not_trusted() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::new(folder.path(), &[], true);
+        let place = Place::new(folder.path(), &[], true, None);
         assert!(place.lock().is_ok());
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("permissions");
         assert!(place.lock().is_err());

@@ -17,6 +17,7 @@ use std::process::{ChildStdin, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use super::signed::Checker;
 use super::source::{Reading, Source};
 use crate::Failure;
 
@@ -38,6 +39,8 @@ pub enum Line {
     },
     /// Those were all, and this is what the file was.
     Read(Source),
+    /// Those were all, and they are not to be used, for this reason.
+    Refused(String),
     /// There are no more files.
     End {
         /// Whether the built-in signatures are wanted, too.
@@ -72,7 +75,13 @@ pub type Progress<'p> = dyn FnMut(u64, u64) + Send + 'p;
 ///
 /// # Errors
 /// When a file cannot be read or understood, or the child ends before its time; the message says why.
-pub fn compile(files: &[PathBuf], builtin: bool, sink: File, progress: &mut Progress<'_>) -> Result<Done, Failure> {
+pub fn compile(
+    files: &[PathBuf],
+    builtin: bool,
+    checker: &Checker,
+    sink: File,
+    progress: &mut Progress<'_>,
+) -> Result<Done, Failure> {
     let mut command = Command::new("/proc/self/exe");
     command.args(["database", "worker"]).env_clear().current_dir("/");
     command.stdin(Stdio::piped()).stdout(sink).stderr(Stdio::piped());
@@ -85,7 +94,7 @@ pub fn compile(files: &[PathBuf], builtin: bool, sink: File, progress: &mut Prog
     };
     let mut said = String::new();
     let fed = std::thread::scope(|scope| {
-        let feeding = scope.spawn(|| feed(files, builtin, input, progress).map_err(|error| error.to_string()));
+        let feeding = scope.spawn(|| feed(files, builtin, checker, input, progress).map_err(|error| error.to_string()));
         let heard = output.take(SAID_BYTES_MAX).read_to_string(&mut said);
         let fed = feeding.join().unwrap_or_else(|_| Err("the files could not be read".into()));
         heard.map_err(|error| error.to_string()).and(fed)
@@ -101,7 +110,13 @@ pub fn compile(files: &[PathBuf], builtin: bool, sink: File, progress: &mut Prog
 }
 
 /// Hands the files over.
-fn feed(files: &[PathBuf], builtin: bool, mut input: ChildStdin, progress: &mut Progress<'_>) -> Result<(), Failure> {
+fn feed(
+    files: &[PathBuf],
+    builtin: bool,
+    checker: &Checker,
+    mut input: ChildStdin,
+    progress: &mut Progress<'_>,
+) -> Result<(), Failure> {
     let total = files.iter().filter_map(|file| std::fs::metadata(file).ok()).map(|facts| facts.len()).sum();
     let mut done = 0;
     for file in files {
@@ -114,7 +129,12 @@ fn feed(files: &[PathBuf], builtin: bool, mut input: ChildStdin, progress: &mut 
             progress(done, total);
             input.write_all(piece)
         });
-        say(&mut input, &Line::Read(source.map_err(failed)?)).map_err(failed)?;
+        let source = source.map_err(failed)?;
+        let line = match checker.check(&source) {
+            Ok(_) => Line::Read(source),
+            Err(reason) => Line::Refused(reason),
+        };
+        say(&mut input, &line).map_err(failed)?;
     }
     say(&mut input, &Line::End { builtin })?;
     Ok(())

@@ -50,7 +50,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
 }
 
 /// The version of a container, as it says itself.
-fn version(path: &Path) -> Option<u32> {
+pub fn version(path: &Path) -> Option<u32> {
     let mut head = Vec::new();
     std::fs::File::open(path).ok()?.take(512).read_to_end(&mut head).ok()?;
     scan::container_version(&head)

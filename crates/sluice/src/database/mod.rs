@@ -11,6 +11,7 @@ mod changes;
 mod compile;
 mod files;
 mod map;
+pub mod signed;
 mod source;
 pub mod worker;
 
@@ -25,7 +26,8 @@ use self::bar::Bar;
 use self::cache::{Base, Place};
 use self::changes::Changes;
 use self::compile::{Done, Progress};
-pub use self::files::files;
+pub use self::files::{files, version};
+use self::signed::Checker;
 use self::source::{Reading, Source, known};
 use crate::Failure;
 use crate::cli::DatabaseArgs;
@@ -42,6 +44,8 @@ pub struct Wanted {
     pub builtin: bool,
     /// The folder of compiled databases, if there is one.
     pub cache: Option<PathBuf>,
+    /// Certificates of those who vouch for who signs containers; a file or a folder.
+    pub certificates: Option<PathBuf>,
 }
 
 /// Signatures, ready to be matched.
@@ -107,8 +111,9 @@ impl fmt::Display for Loaded {
 /// Loads the files and folders at `paths`, and the built-in signatures, here and now.
 ///
 /// # Errors
-/// When a file cannot be read or a line in it not be understood: the message names both.
-pub fn load(paths: &[PathBuf], builtin: bool) -> Result<Loaded, Failure> {
+/// When a file cannot be read, a line in it not be understood, or a signature beside it is not its own: the message says
+/// which.
+pub fn load(paths: &[PathBuf], builtin: bool, checker: &Checker) -> Result<Loaded, Failure> {
     let mut builder = Builder::new();
     let mut sources = Vec::new();
     for file in files(paths)? {
@@ -119,6 +124,7 @@ pub fn load(paths: &[PathBuf], builtin: bool) -> Result<Loaded, Failure> {
         };
         let source = Reading::open(&file).and_then(|reading| reading.copy(&mut take));
         let source = source.map_err(|error| format!("{}: {error}", file.display()))?;
+        checker.check(&source)?;
         builder.add(&source.path, &bytes)?;
         sources.push(source);
     }
@@ -139,7 +145,8 @@ pub fn open(args: &DatabaseArgs) -> Result<Loaded, Failure> {
         None => usual_cache().filter(|_| is_worthwhile(&paths)),
     };
     let bar = Bar::new();
-    let loaded = Wanted { paths, builtin: true, cache }.open(&mut |done, total| bar.set(done, total));
+    let loaded = Wanted { paths, builtin: true, cache, certificates: args.certificates.clone() }
+        .open(&mut |done, total| bar.set(done, total));
     bar.clear();
     loaded
 }
@@ -157,7 +164,7 @@ impl Wanted {
     /// As [`load`]; and if the folder of compiled databases cannot be used.
     pub fn open(&self, progress: &mut Progress<'_>) -> Result<Loaded, Failure> {
         let Some(place) = self.place() else {
-            return load(&self.paths, self.builtin);
+            return self.load();
         };
         if let Some(base) = place.find() {
             let loaded = self.over(&Arc::new(base))?;
@@ -176,7 +183,7 @@ impl Wanted {
     pub fn refresh(&self, old: &Loaded) -> Result<Option<Loaded>, Failure> {
         let Some(place) = self.place() else {
             let is_current = old.is_current(&files(&self.paths)?);
-            return if is_current { Ok(None) } else { load(&self.paths, self.builtin).map(Some) };
+            return if is_current { Ok(None) } else { self.load().map(Some) };
         };
         let mapped = old.base.as_ref().filter(|base| place.has(base));
         if mapped.is_some() && old.is_current(&files(&self.paths)?) {
@@ -205,7 +212,7 @@ impl Wanted {
         }
         let mut done = None;
         let base = place.replace(|sink| {
-            done = Some(compile::compile(&files, self.builtin, sink, progress)?);
+            done = Some(compile::compile(&files, self.builtin, &self.checker()?, sink, progress)?);
             Ok(())
         })?;
         Ok((Loaded::of(Arc::new(base)), done))
@@ -217,7 +224,16 @@ impl Wanted {
     }
 
     fn place(&self) -> Option<Place> {
-        self.cache.as_ref().map(|folder| Place::new(folder, &self.paths, self.builtin))
+        let certificates = self.certificates.as_deref();
+        self.cache.as_ref().map(|folder| Place::new(folder, &self.paths, self.builtin, certificates))
+    }
+
+    fn checker(&self) -> Result<Checker, Failure> {
+        Checker::open(self.certificates.as_deref())
+    }
+
+    fn load(&self) -> Result<Loaded, Failure> {
+        load(&self.paths, self.builtin, &self.checker()?)
     }
 
     /// A compiled database with what has changed since over it, as far as that is small.
@@ -227,7 +243,7 @@ impl Wanted {
         if changes == Changes::default() {
             return Ok(Loaded::of(base.clone()));
         }
-        let (overlay, sources) = compiled(&changes.added)?;
+        let (overlay, sources) = compiled(&changes.added, &self.checker()?)?;
         let database = base.database.with_overlay(overlay, &changes.replaced);
         let kept = base.note.sources.iter().filter(|source| !changes.replaced.contains(&&*source.path));
         let sources = kept.filter(|source| known(&sources, Path::new(&source.path)).is_none()).chain(&sources);
@@ -237,12 +253,12 @@ impl Wanted {
 }
 
 /// A small database of these files, in memory.
-fn compiled(files: &[PathBuf]) -> Result<(Database, Vec<Source>), Failure> {
+fn compiled(files: &[PathBuf], checker: &Checker) -> Result<(Database, Vec<Source>), Failure> {
     if files.is_empty() {
         return Ok((Builder::new().build(), Vec::new()));
     }
     let memory = File::from(rustix::fs::memfd_create("overlay", rustix::fs::MemfdFlags::CLOEXEC)?);
-    compile::compile(files, false, memory.try_clone()?, &mut |_, _| ())?;
+    compile::compile(files, false, checker, memory.try_clone()?, &mut |_, _| ())?;
     let base = Base::open(&memory)?;
     Ok((base.database, base.note.sources))
 }

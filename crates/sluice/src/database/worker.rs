@@ -37,11 +37,15 @@ fn work(input: &mut impl BufRead, output: impl io::Write) -> Result<Done, Failur
         let (path, bytes) = match line(input)? {
             Line::File { path, bytes } => (path, bytes),
             Line::End { builtin } => break builtin,
-            Line::Read(_) => return Err("a file without a beginning".into()),
+            Line::Read(_) | Line::Refused(_) => return Err("a file without a beginning".into()),
         };
         let mut content = Vec::new();
         input.take(bytes).read_to_end(&mut content)?;
-        let Line::Read(source) = line(input)? else { return Err("a file without an end".into()) };
+        let source = match line(input)? {
+            Line::Read(source) => source,
+            Line::Refused(reason) => return Err(reason.into()),
+            _ => return Err("a file without an end".into()),
+        };
         builder.add(&path, &content)?;
         sources.push(source);
     };

@@ -102,7 +102,8 @@ impl Site {
             log::start(&config.log);
         }
         undone.iter().for_each(|what| tracing::warn!(what, "not done"));
-        let wanted = config.database.wanted(args.database.cache.as_ref());
+        let mut wanted = config.database.wanted(args.database.cache.as_ref());
+        wanted.certificates = args.database.certificates.clone().or(wanted.certificates);
         let database = match old.filter(|old| old.wanted == wanted) {
             Some(old) => wanted.refresh(&old.database)?.map_or_else(|| old.database.clone(), Arc::new),
             None => Arc::new(wanted.open(&mut |_, _| ())?),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  FOLDER/daily.cvd             in force
+//!  FOLDER/daily-27500.cvd.sign  its signature, if certificates are configured
 //!  FOLDER/.coming/daily.cvd     fetched, not read yet or not in force yet
 //!  FOLDER/.previous/daily.cvd   in force before
 //!  FOLDER/.state.json           what is remembered of the servers
@@ -19,6 +20,8 @@ use rustix::fs::{FlockOperation, flock};
 use scan::Builder;
 
 use super::state::State;
+use crate::database::signed::{self, Checker};
+use crate::database::version;
 use crate::{Failure, database};
 
 /// The most incremental updates that are fetched in place of the whole.
@@ -38,6 +41,8 @@ pub struct Steps {
 /// The folder, while nobody else updates it.
 pub struct Folder {
     path: PathBuf,
+    /// Verifies the signatures beside containers.
+    pub checker: Checker,
     _lock: File,
 }
 
@@ -56,14 +61,14 @@ impl Folder {
     ///
     /// # Errors
     /// When it cannot be written to, or somebody else updates it.
-    pub fn open(path: &Path) -> io::Result<Folder> {
+    pub fn open(path: &Path, checker: Checker) -> io::Result<Folder> {
         for folder in [path.to_path_buf(), path.join(".coming"), path.join(".previous")] {
             fs::create_dir_all(folder)?;
         }
         let lock = File::create(path.join(".lock"))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| io::Error::other("another update is under way"))?;
-        Ok(Folder { path: path.into(), _lock: lock })
+        Ok(Folder { path: path.into(), checker, _lock: lock })
     }
 
     /// What is remembered; nothing if that cannot be read.
@@ -103,6 +108,11 @@ impl Folder {
         names.find_map(|name| Some((fs::read(self.path.join(&name)).ok()?, name))).map(|(bytes, name)| (name, bytes))
     }
 
+    /// The version of a container that came.
+    pub fn coming_version(&self, name: &str) -> Option<u32> {
+        version(&self.coming(name))
+    }
+
     /// What is in force.
     ///
     /// # Errors
@@ -130,7 +140,8 @@ impl Folder {
     pub fn look_at(&self, name: &str) -> Result<bool, String> {
         let looked = self.judge(name);
         if looked != Ok(true) {
-            let _ = fs::remove_file(self.coming(name));
+            let files = signed::beside(&self.coming(name)).into_iter().chain([self.coming(name)]);
+            files.for_each(|file| _ = fs::remove_file(file));
         }
         looked
     }
@@ -150,6 +161,7 @@ impl Folder {
         {
             return Err(format!("version {new} is older than {old}, which is in force"));
         }
+        self.checker.check_bytes(&self.coming(name), &bytes)?;
         Builder::new().add(name, &bytes).map(|_| true).map_err(|error| error.to_string())
     }
 
@@ -170,9 +182,10 @@ impl Folder {
                 paths.push(entry.path());
             }
         }
-        database::load(&paths, false)?;
+        database::load(&paths, false, &self.checker)?;
         for name in names {
             self.keep_previous(name)?;
+            self.keep_signature(name)?;
             fs::rename(self.coming(name), self.path.join(name))?;
             self.retire_sibling(name)?;
         }
@@ -204,6 +217,25 @@ impl Folder {
         match fs::hard_link(self.path.join(name), self.previous(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
+        }
+    }
+
+    /// Puts the signature beside a container, before it is there itself; those of older versions than the one that is in
+    /// force now go.
+    fn keep_signature(&self, name: &str) -> io::Result<()> {
+        let Some(stem) = name.strip_suffix(".cvd") else { return Ok(()) };
+        let current = version(&self.path.join(name));
+        for entry in fs::read_dir(&self.path)? {
+            let file = entry?.file_name().to_string_lossy().into_owned();
+            let number = file.strip_prefix(stem).and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".cvd.sign"));
+            let number = number.and_then(|number| number.parse::<u32>().ok());
+            if number.is_some_and(|number| Some(number) < current) {
+                fs::remove_file(self.path.join(file))?;
+            }
+        }
+        match signed::beside(&self.coming(name)) {
+            Some(sign) => fs::rename(&sign, self.path.join(sign.file_name().unwrap_or_default())),
+            None => Ok(()),
         }
     }
 

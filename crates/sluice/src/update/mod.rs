@@ -17,12 +17,15 @@ mod state;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use sha2::{Digest, Sha256};
+
 use self::fetch::{Client, Fetched};
 use self::folder::{Folder, Steps};
 use self::state::State;
 use crate::Failure;
 use crate::cli::Update;
 use crate::config::Config;
+use crate::database::signed::Checker;
 use crate::update_settings::Wanted;
 
 /// Fetches what has changed. Exit status: 0 what is in force is up to date, 2 something failed.
@@ -30,7 +33,8 @@ pub fn run(args: &Update) -> Result<ExitCode, Failure> {
     let config = Config::read(&args.config)?;
     let settings = &config.update;
     let path = settings.folder.as_ref().ok_or("no folder is set: [update] folder = \"PATH\"")?;
-    let folder = Folder::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let checker = Checker::open(config.database.certificates.as_deref())?;
+    let folder = Folder::open(path, checker).map_err(|error| format!("{}: {error}", path.display()))?;
     if args.rollback {
         for name in folder.roll_back()? {
             println!("{name}: as it was before");
@@ -104,10 +108,13 @@ fn update(
     }
     let outcome = match fetched {
         Ok(Fetched::NotModified | Fetched::Ahead { .. }) => Ok(Outcome::UpToDate),
-        Ok(Fetched::Body { etag, last_modified }) => folder.look_at(&wanted.name).map(|newer| {
-            (known.etag, known.last_modified) = (etag, last_modified);
-            if newer { Outcome::Fresh(wanted.name.clone()) } else { Outcome::UpToDate }
-        }),
+        Ok(Fetched::Body { etag, last_modified }) => {
+            signature(wanted, client, folder);
+            folder.look_at(&wanted.name).map(|newer| {
+                (known.etag, known.last_modified) = (etag, last_modified);
+                if newer { Outcome::Fresh(wanted.name.clone()) } else { Outcome::UpToDate }
+            })
+        }
         Err(error) => {
             known.retry_after = error.retry_after;
             Err(error.reason)
@@ -118,6 +125,16 @@ fn update(
         Err(_) => known.failed(now),
     }
     outcome
+}
+
+/// Fetches the signature beside a container that came, if certificates are configured and the server has one.
+fn signature(wanted: &Wanted, client: &Client, folder: &Folder) {
+    let Some(stem) = wanted.url.strip_suffix(".cvd").filter(|_| folder.checker.is_wanted()) else { return };
+    let Some(version) = folder.coming_version(&wanted.name) else { return };
+    if let Ok(sign) = client.increment(&format!("{stem}-{version}.cvd.sign")) {
+        let name = wanted.name.replace(".cvd", &format!("-{version}.cvd.sign"));
+        let _ = folder.receive(&name, &*sign);
+    }
 }
 
 /// Fetches the incremental updates that lead to a version, and puts them into what is in force.
@@ -133,7 +150,14 @@ fn increments(wanted: &Wanted, client: &Client, folder: &Folder, steps: &Steps) 
     let mut bytes = folder.read(&steps.file).map_err(|error| Some(error.to_string()))?;
     let mut file = &steps.file;
     for version in steps.from + 1..=steps.to {
-        let cdiff = client.increment(&format!("{stem}-{version}.cdiff")).map_err(|_| None)?;
+        let url = format!("{stem}-{version}.cdiff");
+        let cdiff = client.increment(&url).map_err(|_| None)?;
+        if folder.checker.is_wanted()
+            && let Ok(sign) = client.increment(&format!("{url}.sign"))
+        {
+            let signed = folder.checker.verify(&sign, &Sha256::digest(&cdiff).into());
+            signed.map_err(|reason| Some(format!("update {version}: {reason}")))?;
+        }
         bytes = scan::patched(file, &bytes, &cdiff).map_err(|reason| Some(format!("update {version}: {reason}")))?;
         file = &name;
     }

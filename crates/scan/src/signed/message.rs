@@ -1,0 +1,119 @@
+//! Signed messages (PKCS #7 and CMS, RFC 5652) with one signer, who has signed attributes.
+
+use super::certificate::Certificate;
+use super::der::{Der, Element, INTEGER, OBJECT, OCTET_STRING, SEQUENCE, SET, context};
+use super::rsa::{Algorithm, RSA};
+
+const SIGNED_DATA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02";
+pub(crate) const DATA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01";
+const CONTENT_TYPE: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x03";
+const MESSAGE_DIGEST: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x04";
+
+/// The most certificates in one message.
+const CERTIFICATES_MAX: usize = 64;
+
+/// A message.
+#[derive(Debug)]
+pub(crate) struct Message<'a> {
+    pub(crate) content_type: &'a [u8],
+    /// Those that can be read.
+    pub(crate) certificates: Vec<Certificate<'a>>,
+    /// Who signed it, if that can be read.
+    pub(crate) signer: Option<Signer<'a>>,
+}
+
+/// Who signed a message, and what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signer<'a> {
+    pub(crate) issuer: &'a [u8],
+    pub(crate) serial: &'a [u8],
+    pub(crate) algorithm: Algorithm,
+    attributes: Element<'a>,
+    pub(crate) content_type: &'a [u8],
+    pub(crate) message_digest: &'a [u8],
+    pub(crate) signature: &'a [u8],
+}
+
+impl<'a> Message<'a> {
+    /// Reads a message; what is behind it does not matter.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Message<'a>> {
+        let mut outer = Der(bytes).enter(SEQUENCE)?;
+        if outer.take(OBJECT)? != SIGNED_DATA {
+            return None;
+        }
+        let mut inner = outer.enter(context(0))?.enter(SEQUENCE)?;
+        inner.take(INTEGER)?;
+        inner.take(SET)?;
+        let mut content = inner.enter(SEQUENCE)?;
+        let content_type = content.take(OBJECT)?;
+        let certificates = inner.take_if(context(0)).map(|all| certificates(Der(all.content))).unwrap_or_default();
+        inner.take_if(context(1));
+        let signer = inner.enter(SET).and_then(Signer::only);
+        Some(Message { content_type, certificates, signer })
+    }
+
+    /// The certificate of who signed it.
+    pub(crate) fn signers_certificate(&self) -> Option<&Certificate<'a>> {
+        let signer = self.signer.as_ref()?;
+        self.certificates.iter().find(|one| one.issuer == signer.issuer && one.serial == signer.serial)
+    }
+}
+
+fn certificates(mut all: Der<'_>) -> Vec<Certificate<'_>> {
+    let mut certificates: Vec<Certificate<'_>> = Vec::new();
+    while let Some(element) = all.next() {
+        let certificate = Certificate::read(element.whole).filter(|one| !certificates.contains(one));
+        certificates.extend(certificate);
+        if certificates.len() == CERTIFICATES_MAX {
+            break;
+        }
+    }
+    certificates
+}
+
+impl<'a> Signer<'a> {
+    /// The one of a set.
+    fn only(mut set: Der<'a>) -> Option<Signer<'a>> {
+        let signer = Signer::read(set.enter(SEQUENCE)?)?;
+        set.is_empty().then_some(signer)
+    }
+
+    /// Reads what is in the sequence of a signer.
+    pub(crate) fn read(mut der: Der<'a>) -> Option<Signer<'a>> {
+        der.take(INTEGER)?;
+        let mut name = der.enter(SEQUENCE)?;
+        let (issuer, serial) = (name.take(SEQUENCE)?, name.take(INTEGER)?);
+        let algorithm = Algorithm::of(der.enter(SEQUENCE)?.take(OBJECT)?)?;
+        let attributes = der.next().filter(|element| element.tag == context(0))?;
+        let cipher = der.enter(SEQUENCE)?.take(OBJECT)?;
+        if cipher != RSA && Algorithm::of_signature(cipher) != Some(algorithm) {
+            return None;
+        }
+        let signature = der.take(OCTET_STRING)?;
+        let content_type = attribute(attributes.content, CONTENT_TYPE)?.take(OBJECT)?;
+        let message_digest = attribute(attributes.content, MESSAGE_DIGEST)?.take(OCTET_STRING)?;
+        Some(Signer { issuer, serial, algorithm, attributes, content_type, message_digest, signature })
+    }
+
+    /// The digest of the attributes: they are signed as a set, whatever stands before them in the message.
+    fn attributes_digest(&self) -> Vec<u8> {
+        self.algorithm.digest(&[&[SET], &self.attributes.whole[1..]])
+    }
+
+    /// Whether the key of this certificate signed the attributes.
+    pub(crate) fn is_by(&self, certificate: &Certificate<'_>) -> bool {
+        certificate.key.signs(self.algorithm, &self.attributes_digest(), self.signature)
+    }
+}
+
+/// The values of the one attribute of this type; nothing if there are two of them.
+fn attribute<'a>(attributes: &'a [u8], wanted: &[u8]) -> Option<Der<'a>> {
+    let (mut all, mut found) = (Der(attributes), None);
+    while !all.is_empty() {
+        let mut one = all.enter(SEQUENCE)?;
+        if one.take(OBJECT)? == wanted && found.replace(one.enter(SET)?).is_some() {
+            return None;
+        }
+    }
+    found
+}
