@@ -24,6 +24,7 @@ if [ "${1:-}" != run ]; then
     need amavisd amavisd-new
     perl -MNet::SSLeay -e 1 2>/dev/null || missing+=(libnet-ssleay-perl)
     need clamscan clamav
+    need osslsigncode osslsigncode
     need zip zip
     need xz xz-utils
     need zstd zstd

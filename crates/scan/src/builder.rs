@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::builtin::BUILTIN;
-use crate::census::{Census, Class};
+use crate::census::{Census, Class, Refused};
 use crate::container::{self, ContainerKind};
 use crate::database::Database;
-use crate::hashes::{HashEntry, HashTable};
+use crate::hashes::{ANY_SIZE, HashEntry, HashTable};
 use crate::load::{File, Loading};
 use crate::magic::MagicBuilder;
 use crate::metadata::Metadata;
@@ -17,6 +17,8 @@ use crate::names::NameList;
 use crate::passwords::Password;
 use crate::phishing::digests::Digests;
 use crate::sections::SectionTable;
+use crate::signed::catalogue;
+use crate::signed::rule::Rule;
 use crate::table::TableBuilder;
 use crate::target::TARGETS;
 use crate::{phishing, yara};
@@ -150,6 +152,10 @@ pub struct Builder {
     pub(crate) addresses: Vec<HashEntry>,
     pub(crate) addresses_allowed: Vec<HashEntry>,
     pub(crate) yara: yara::TableBuilder,
+    pub(crate) certificates: Vec<Rule>,
+    /// Signed lists of digests of programs, each with the number of its name.
+    pub(crate) catalogues: Vec<(u32, Vec<u8>)>,
+    date: Option<i64>,
     pub(crate) ignored: HashSet<Box<str>>,
     pub(crate) ignored_lines: HashSet<(Box<str>, [u8; 16])>,
     /// For each signature what the census says of it, so that ignored ones can be taken back.
@@ -167,6 +173,13 @@ impl Builder {
     /// Which signatures of potentially unwanted applications to load; none unless asked for.
     pub fn potentially_unwanted(mut self, wanted: Unwanted) -> Builder {
         self.unwanted = wanted;
+        self
+    }
+
+    /// Says what time it is, in seconds since 1970: a catalogue whose signature no countersignature dates counts only while
+    /// the certificate of who signed is valid then. Without a time it does not count.
+    pub fn dated(mut self, now: i64) -> Builder {
+        self.date = Some(now);
         self
     }
 
@@ -221,16 +234,28 @@ impl Builder {
     /// Compiles what was loaded.
     pub fn build(self) -> Database {
         let database = self.compile();
-        if cfg!(feature = "through-file") { database.stored_and_loaded() } else { database }
+        if cfg!(feature = "through-file") {
+            Database { date: database.date, ..database.stored_and_loaded() }
+        } else {
+            database
+        }
     }
 
     fn compile(self) -> Database {
         let Builder { tables, hashes, sections, imports, allowed, metadata, yara, names, files, .. } = self;
-        let Builder { passwords, magic, links, addresses, addresses_allowed, ignored, classes, mut census, .. } = self;
+        let Builder { passwords, magic, links, addresses, addresses_allowed, ignored, mut classes, mut census, .. } =
+            self;
+        let Builder { certificates, catalogues, date, .. } = self;
         let is_ignored = |number: u32| {
             let name = names.get(number);
             !ignored.is_empty() && ignored.contains(name.strip_suffix(UNOFFICIAL).unwrap_or(name))
         };
+        let rules: Vec<&Rule> = certificates.iter().filter(|rule| rule.trusts && !is_ignored(rule.name)).collect();
+        let (catalogued, refused) = catalogued(catalogues, &rules, date);
+        for (name, reason) in refused {
+            classes[name as usize] = Class::Refused;
+            census.refused.push(Refused { name: names.get(name).into(), reason: reason.into() });
+        }
         for (class, number) in classes.iter().zip(0u32..) {
             let class = if is_ignored(number) { Class::Ignored } else { *class };
             class.count(&mut census);
@@ -252,6 +277,12 @@ impl Builder {
             sections: SectionTable::new(keep(sections)),
             imports: HashTable::new(keep(imports)),
             allowed: HashTable::new(keep(allowed)),
+            certificates: certificates
+                .into_iter()
+                .filter_map(|one| renamed(one.name).map(|name| one.named(name)))
+                .collect(),
+            catalogued: HashTable::new(keep(catalogued)),
+            date,
             metadata: metadata.into_iter().filter_map(|one| renamed(one.name).map(|name| one.named(name))).collect(),
             passwords: passwords.into_iter().filter_map(|one| renamed(one.name).map(|name| one.named(name))).collect(),
             links: links.into_iter().filter_map(|one| renamed(one.name).map(|name| one.named(name))).collect(),
@@ -267,6 +298,24 @@ impl Builder {
             above: None,
         }
     }
+}
+
+/// The digests that catalogues list, as far as rules vouch for them; and the names of the others, with the reasons.
+fn catalogued(
+    catalogues: Vec<(u32, Vec<u8>)>,
+    rules: &[&Rule],
+    date: Option<i64>,
+) -> (Vec<HashEntry>, Vec<(u32, &'static str)>) {
+    let (mut entries, mut refused) = (Vec::new(), Vec::new());
+    for (name, bytes) in catalogues {
+        match catalogue::listed(&bytes, rules, date) {
+            Ok(digests) => {
+                entries.extend(digests.into_iter().map(|digest| HashEntry { digest, size: ANY_SIZE, name }));
+            }
+            Err(reason) => refused.push((name, reason)),
+        }
+    }
+    (entries, refused)
 }
 
 #[cfg(test)]

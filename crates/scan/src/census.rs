@@ -94,13 +94,16 @@ pub enum Bound {
     /// It asks for the places of matches, of which 1,024 are remembered for a string, or has strings of several parts, of
     /// which 64 starts are.
     Strings,
+    /// It is a rule on the certificates of a program, whose head lies within the first 64 kB and whose signature has up to
+    /// 256 kB.
+    Signature,
     /// It asks for the packed size or the checksum of a member, and the archive tells them before the member.
     Members,
 }
 
 impl Bound {
     /// All bounds, in an order that compiled files rely on: new ones come last.
-    pub(crate) const ALL: [Bound; 10] = [
+    pub(crate) const ALL: [Bound; 11] = [
         Bound::Head,
         Bound::PartsBeforeEnd,
         Bound::Sections,
@@ -111,6 +114,7 @@ impl Bound {
         Bound::Reads,
         Bound::Strings,
         Bound::Version,
+        Bound::Signature,
     ];
 
     /// In words.
@@ -126,6 +130,7 @@ impl Bound {
             Bound::Members => "packed sizes and checksums that stand before the member",
             Bound::Version => "version information within 64 kB, told of in the first 64 kB of the resources",
             Bound::Sections => "eight sections over each other",
+            Bound::Signature => "signatures of programs up to 256 kB",
         }
     }
 }
@@ -141,11 +146,14 @@ pub enum Entry {
     Link,
     /// A digest of addresses.
     Address,
+    /// A certificate that vouches for programs.
+    Certificate,
 }
 
 impl Entry {
     /// All of them, in an order that compiled files rely on: new ones come last.
-    pub(crate) const ALL: [Entry; 4] = [Entry::Password, Entry::FileType, Entry::Link, Entry::Address];
+    pub(crate) const ALL: [Entry; 5] =
+        [Entry::Password, Entry::FileType, Entry::Link, Entry::Address, Entry::Certificate];
 
     /// In words.
     pub const fn name(self) -> &'static str {
@@ -154,6 +162,7 @@ impl Entry {
             Entry::FileType => "magic of file types, within their first kilobyte",
             Entry::Link => "hosts that links of mails may show falsely, and pairs that are allowed",
             Entry::Address => "digests of addresses that links of mails lead to",
+            Entry::Certificate => "certificates that vouch for programs",
         }
     }
 }
@@ -167,10 +176,13 @@ pub(crate) enum Class {
     Allowed,
     Entry(Entry),
     Ignored,
+    /// It is among the refused already.
+    Refused,
 }
 
 impl Class {
     pub(crate) const SECTION: Class = Class::Bounded(Bound::Sections);
+    pub(crate) const CERTIFICATE: Class = Class::Bounded(Bound::Signature);
 
     pub(crate) fn of(signature: &Signature) -> Class {
         let from_end = |body: &Body| matches!(body.location, Location::FromEnd { .. });
@@ -206,6 +218,7 @@ impl Class {
             Class::Allowed => &mut census.allowed,
             Class::Entry(entry) => census.entries.entry(entry).or_default(),
             Class::Ignored => &mut census.ignored,
+            Class::Refused => return,
         };
         *count += 1;
     }

@@ -23,6 +23,7 @@ use crate::names::Names;
 use crate::passwords;
 use crate::phishing::{self, digests::Digests};
 use crate::sections::SectionTable;
+use crate::signed::rule;
 use crate::table::Table;
 use crate::target::TARGETS;
 use crate::yara;
@@ -45,6 +46,8 @@ impl Database {
         self.sections.store(writer)?;
         self.imports.store(writer)?;
         self.allowed.store(writer)?;
+        rule::store(&self.certificates, writer)?;
+        self.catalogued.store(writer)?;
         metadata::store(&self.metadata, writer)?;
         passwords::store(&self.passwords, writer)?;
         phishing::store(&self.links, writer)?;
@@ -90,6 +93,8 @@ impl Database {
             sections: SectionTable::load(reader, count)?,
             imports: HashTable::load(reader, count)?,
             allowed: HashTable::load(reader, count)?,
+            certificates: rule::load(reader, count)?,
+            catalogued: HashTable::load(reader, count)?,
             metadata: metadata::load(reader, count)?,
             passwords: passwords::load(reader, count)?,
             links: phishing::load(reader, count)?,
@@ -99,6 +104,7 @@ impl Database {
             yara: None,
             ignored: Arc::new(ignored),
             files,
+            date: None,
             note: note.into(),
             hidden: Arc::default(),
             above: None,

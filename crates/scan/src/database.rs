@@ -12,6 +12,7 @@ use crate::metadata::Metadata;
 use crate::names::Names;
 use crate::passwords::Password;
 use crate::sections::SectionTable;
+use crate::signed::rule::Rule;
 use crate::table::Table;
 use crate::target::{self, TARGETS, Targets};
 use crate::{phishing, yara};
@@ -28,6 +29,10 @@ pub struct Database {
     /// Of what executables import.
     pub(crate) imports: HashTable,
     pub(crate) allowed: HashTable,
+    /// Rules on the certificates of programs.
+    pub(crate) certificates: Arc<[Rule]>,
+    /// What catalogues that somebody vouches for list, of programs as they are signed.
+    pub(crate) catalogued: HashTable,
     /// By what containers say of their members.
     pub(crate) metadata: Arc<[Metadata]>,
     /// Passwords that may open what is encrypted.
@@ -46,6 +51,8 @@ pub struct Database {
     pub(crate) ignored: Arc<HashSet<Box<str>>>,
     /// The files that were loaded, each with the numbers of the names that it has.
     pub(crate) files: Arc<[(Box<str>, Range<u32>)]>,
+    /// When it was loaded, in seconds since 1970, if the host said so.
+    pub(crate) date: Option<i64>,
     /// The host's own words.
     pub(crate) note: Arc<str>,
     /// Numbers of names of which nothing is told, because the database above has newer ones.
@@ -71,6 +78,13 @@ impl Database {
     pub fn pattern_bytes(&self) -> usize {
         let tables = self.layers().flat_map(|layer| layer.tables.iter().flatten()).map(|table| table.patterns.bytes());
         tables.chain(self.layers().filter_map(|layer| Some(layer.yara.as_ref()?.patterns.bytes()))).sum()
+    }
+
+    /// Says what time it is, in seconds since 1970: a program whose signature no countersignature dates counts as signed
+    /// only while the certificate of who signed is valid then. Without a time it does not count.
+    #[must_use]
+    pub fn dated(self, now: i64) -> Database {
+        Database { date: Some(now), ..self }
     }
 
     /// What the host said when it was stored; nothing if it was not.

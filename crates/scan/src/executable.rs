@@ -9,6 +9,7 @@ use crate::hashes::{HashTable, Sums};
 use crate::imports::Caught;
 use crate::layout::{HEAD_BYTES, Layout, Reading, Section, Sections};
 use crate::sections::SectionSums;
+use crate::signed::program::{self, Passing};
 use crate::version::Resources;
 use crate::yara::{Asked, Tables};
 
@@ -27,6 +28,7 @@ pub(crate) struct Executable {
     sections: SectionSums,
     imports: Option<Caught>,
     exports: Option<Exports>,
+    signed: Option<Passing>,
     resources: Option<Resources>,
     /// What rules of YARA ask for.
     asked: Asked,
@@ -39,7 +41,8 @@ impl Executable {
     /// If the file is of a type that has a layout, and some signature asks for it.
     pub(crate) fn new(database: &Database, file_type: FileType, placed: bool) -> Option<Executable> {
         let is_digested = |layer: &Database| !(layer.sections.is_empty() && layer.imports.is_empty());
-        let digested = file_type == FileType::Pe && database.layers().any(is_digested);
+        let digested =
+            file_type == FileType::Pe && (database.layers().any(is_digested) || program::is_asked_for(database));
         let asked = database.layers().filter_map(|layer| Some(layer.yara.as_ref()?.asked));
         let asked = asked.fold(Asked::default(), Asked::or);
         let has_layout = matches!(file_type, FileType::Pe | FileType::Elf | FileType::MachO);
@@ -53,6 +56,7 @@ impl Executable {
             sections: SectionSums::default(),
             imports: None,
             exports: None,
+            signed: None,
             resources: None,
             asked,
             tables: Tables::default(),
@@ -99,6 +103,7 @@ impl Executable {
                 let wanted = self.asked.imports || database.layers().any(|layer| !layer.imports.is_empty());
                 self.imports = wanted.then(|| Caught::new(&layout)).flatten();
                 self.exports = self.asked.exports.then(|| Exports::new(&layout)).flatten();
+                self.signed = Passing::new(database, &layout);
                 let wanted = self.asked.version || database.wants_version();
                 self.resources = wanted.then(|| Resources::new(&layout)).flatten();
             }
@@ -119,6 +124,9 @@ impl Executable {
         }
         if let Some(resources) = &mut self.resources {
             resources.pass(offset, bytes);
+        }
+        if let Some(signed) = &mut self.signed {
+            signed.pass(bytes);
         }
         if let (Some(Layout { sections: Sections::In(table), .. }), None) = (&mut self.layout, &self.late) {
             self.late = table.pass(offset, bytes);
@@ -166,6 +174,11 @@ impl Executable {
     /// What tables of the file say, once all has passed.
     pub(crate) fn tables(&self) -> &Tables {
         &self.tables
+    }
+
+    /// What the file's own signature comes to, once all has passed.
+    pub(crate) fn signature(&mut self, database: &Database) -> program::Outcome {
+        self.signed.take().map(|signed| signed.finish(database)).unwrap_or_default()
     }
 
     /// The names of the signatures that digests of parts of the file have, each with the offset of the part; and how

@@ -180,3 +180,51 @@ fn every_form() -> Database {
     builder.add("f.ftm", b"0:0:6162:a:CL_TYPE_ANY:CL_TYPE_PDF\n1:*:626362:a:CL_TYPE_ANY:CL_TYPE_GIF").expect("magic");
     builder.build()
 }
+
+/// A rule that trusts whoever signed the seeds of [`fuzz_program`].
+const TRUSTED: &str = "Trusted;1;d602921834ef2621587b72fa0060e05c02bfd989;;c13eabe475fc66eadff083583f11a5a9cda198\
+     f0fec858a090a7c5fd544bc7657d0615dc638ccd262612336ea0da6afa916158339ff32f62b746311c9af44c79\
+     599dac9523f0dc9c9cbc50365265012679140c416444c877b7770eca17e148af813b4283af31955a959ce983f5\
+     27948b3183275f0ab56586d68d033cb7665b61;010001;1;1;1;0;";
+
+/// Fuzz body: the input is the signature of a small program, and a catalogue. Whether it is trusted does not depend on how it
+/// is cut.
+pub fn fuzz_program(data: &[u8]) {
+    static DATABASE: LazyLock<Arc<Database>> = LazyLock::new(|| {
+        let mut builder = Builder::new().dated(1_800_000_000);
+        let rules = format!("{TRUSTED}\n{}", TRUSTED.replacen("Trusted;1;d6", "Told;0;d7", 1));
+        builder.add("a.crb", rules.as_bytes()).expect("rules");
+        Arc::new(builder.build())
+    });
+    let mut builder = Builder::new().dated(1_800_000_000);
+    let added = builder.add("a.crb", TRUSTED.as_bytes()).and_then(|_| builder.add("a.cat", data));
+    added.expect("a rule and a file");
+    let listed = builder.build();
+    assert_eq!(listed.census().allowed + listed.census().refused.len() as u64, 1);
+    let file = [&program(data.len() as u32), data].concat();
+    let outcomes = [usize::MAX, 1 + data.len() / 3, 61].map(|piece| {
+        let mut scan = Scan::new(DATABASE.clone(), FileType::Pe, None);
+        let (mut window, mut fuel) = (Window::with_capacity(1), Fuel::unlimited());
+        for piece in file.chunks(piece) {
+            scan.step(piece, &mut window, &mut fuel);
+        }
+        while scan.finish(&Nothing, &mut window, &mut fuel) != Event::End {}
+        scan.allowed()
+    });
+    assert!(outcomes.windows(2).all(|pair| pair[0] == pair[1]), "{outcomes:?}");
+}
+
+/// The head of a program without sections, which says that its signature is behind it, and how long.
+fn program(signature_bytes: u32) -> [u8; 512] {
+    let mut head = [0; 512];
+    let mut put = |at: usize, bytes: &[u8]| head[at..at + bytes.len()].copy_from_slice(bytes);
+    for (at, bytes) in
+        [(0, &b"MZ"[..]), (0x3c, &[0x40]), (0x40, b"PE"), (0x44, &[0x4c, 1, 1]), (0x54, &[0xe0, 0, 2, 1])]
+    {
+        put(at, bytes);
+    }
+    for (at, value) in [(0, 0x10b), (36, 0x200), (60, 0x200), (92, 16), (128, 512), (132, signature_bytes)] {
+        put(0x58 + at, &value.to_le_bytes());
+    }
+    head
+}

@@ -29,6 +29,10 @@ pub(crate) enum Kind {
     Magic,
     /// Digests of addresses.
     Addresses,
+    /// Rules on the certificates of programs.
+    Certificate,
+    /// Digests of programs, signed: no text.
+    Catalogue,
     /// Names to ignore, at that field.
     Ignore(usize),
     /// Read and counted line by line, and not run.
@@ -58,13 +62,13 @@ pub(crate) fn kind_of(file_name: &str) -> Option<(Kind, bool)> {
         "pdb" => Kind::Links { allow: false },
         "wdb" => Kind::Links { allow: true },
         "gdb" => Kind::Addresses,
-        "crb" => Kind::NotRun("Authenticode is not verified: no certificate is trusted or revoked"),
+        "crb" => Kind::Certificate,
+        "cat" => Kind::Catalogue,
         "pwdb" => Kind::Password,
         "ftm" => Kind::Magic,
         "idb" => Kind::NotRun("icons are not compared"),
         "zmd" | "rmd" => Kind::NotRun("archive metadata of an old form"),
         "cfg" => Kind::NotRun("a switch of ClamAV's own engine"),
-        "cat" => Kind::Opaque("Authenticode is not verified: no catalogue is trusted"),
         "cbc" => Kind::Opaque("bytecode is not run"),
         "ioc" => Kind::Opaque("OpenIOC documents are not read"),
         "yar" | "yara" => Kind::Yara,
@@ -82,7 +86,7 @@ pub fn is_database(file_name: &str) -> bool {
 pub(crate) fn name_of(kind: Kind, line: &str) -> Result<&str, String> {
     let name = match kind {
         Kind::Hash | Kind::Allow | Kind::Section | Kind::Imports => line.split(':').nth(2),
-        Kind::Logical => line.split(';').next(),
+        Kind::Logical | Kind::Certificate => line.split(';').next(),
         Kind::Magic => line.split(':').nth(3),
         Kind::Plain => line.split('=').next(),
         _ => line.split([':', ';']).next(),

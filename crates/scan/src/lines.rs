@@ -63,7 +63,7 @@ impl Lines<'_> {
             return;
         }
         let name = match self.kind {
-            Kind::Nothing | Kind::Opaque(_) => None,
+            Kind::Nothing | Kind::Opaque(_) | Kind::Catalogue => None,
             Kind::Yara => yara_rule(&text),
             kind => name_of(kind, &text).ok(),
         };

@@ -11,13 +11,14 @@ use crate::metadata::Metadata;
 use crate::passwords::Password;
 use crate::phishing::digests::{self, Line};
 use crate::signature::{Reject, Signature, check_levels};
+use crate::signed::rule::Rule;
 use crate::yara::{Rules, Source};
 use crate::{logical, magic, passwords, phishing};
 
 /// The longest line.
 const LINE_BYTES_MAX: usize = 4 << 20;
-/// The longest file of rules.
-const RULES_BYTES_MAX: usize = 256 << 20;
+/// The longest file of rules, or catalogue.
+const WHOLE_BYTES_MAX: usize = 256 << 20;
 
 /// A file being read, in pieces.
 pub(crate) struct File {
@@ -59,9 +60,9 @@ impl Builder {
         if matches!(file.kind, Kind::Opaque(_) | Kind::Nothing) {
             return Ok(());
         }
-        if file.kind == Kind::Yara {
+        if matches!(file.kind, Kind::Yara | Kind::Catalogue) {
             file.pending.extend_from_slice(bytes);
-            let too_long = file.pending.len() > RULES_BYTES_MAX;
+            let too_long = file.pending.len() > WHOLE_BYTES_MAX;
             return if too_long { Err(file.error("the file is too long".to_owned())) } else { Ok(()) };
         }
         let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
@@ -87,6 +88,12 @@ impl Builder {
         let line = std::mem::take(&mut file.pending);
         match file.kind {
             Kind::Yara => self.rules(&mut file, &line),
+            Kind::Catalogue => {
+                // Whether somebody vouches for it is known when all has been read.
+                let name = self.named(file.base(), file.suffix, Class::Allowed);
+                self.catalogues.push((name, line));
+                file.loaded.allowed += 1;
+            }
             _ => self.whole_line(&mut file, &line)?,
         }
         if let Kind::Opaque(reason) = file.kind {
@@ -268,7 +275,15 @@ impl Builder {
                 added.map_err(|refusal| self.take_back(&refusal))?;
                 file.loaded.entries += 1;
             }
-            Kind::Ignore(_) | Kind::NotRun(_) | Kind::Opaque(_) | Kind::Yara | Kind::Nothing => {}
+            Kind::Certificate => {
+                let rule = Rule::parse(line)?;
+                // As with clamscan these keep their names.
+                let class = if rule.trusts { Class::Entry(Entry::Certificate) } else { Class::CERTIFICATE };
+                let name = self.named(name, "", class);
+                self.certificates.push(rule.named(name));
+                file.loaded.entries += 1;
+            }
+            Kind::Ignore(_) | Kind::NotRun(_) | Kind::Opaque(_) | Kind::Yara | Kind::Catalogue | Kind::Nothing => {}
         }
         Ok(())
     }

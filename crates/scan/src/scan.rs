@@ -27,7 +27,7 @@ const PIECE: usize = 32 << 10;
 ///
 /// It takes every byte and tells each signature that matches (each name once), as a [`Class::Match`] finding: mid-stream as soon as
 /// it is known, with the offset of the match; hashes and whatever depends on the end in `finish`. It writes nothing.
-/// After the end, [`Scan::allowed`] tells whether an allow list has the object.
+/// After the end, [`Scan::allowed`] tells whether an allow list has the object, or somebody who is trusted signed it.
 ///
 /// At rest it is about 3 kB, and up to 64 KiB wait to be hashed; parked verifications and signatures half seen add to that within bounds. Where such a
 /// bound is reached a `Heuristics.Limits.Exceeded.Signatures` finding is told at the end.
@@ -133,7 +133,7 @@ impl Scan {
         self
     }
 
-    /// Whether an allow list has this object: then what was told of it does not count. Known after the end.
+    /// Whether an allow list has this object, or rules vouch for who signed it: then what was told of it does not count. Known after the end.
     pub fn allowed(&self) -> bool {
         self.allowed
     }
@@ -277,9 +277,12 @@ impl Scan {
             self.allowed = allowed.into_iter().any(|name| self.database.name(name).is_some());
         }
         if let Some(mut executable) = self.executable.take() {
+            let signature = executable.signature(&self.database);
+            signature.told.into_iter().for_each(|name| self.tell(name, 0));
+            self.allowed |= signature.trusted;
             let (found, missed) = executable.matching(&self.database);
             found.into_iter().for_each(|(name, offset)| self.tell(name, offset));
-            lost += missed;
+            lost += missed + u64::from(signature.lost);
         }
         if lost > 0 {
             self.told.push_back(LOST);

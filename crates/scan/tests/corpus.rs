@@ -49,6 +49,11 @@ fn detached_seeds() {
 }
 
 #[test]
+fn program_seeds() {
+    replay("scan_program", scan::fuzz_program);
+}
+
+#[test]
 fn links_seeds() {
     replay("scan_links", scan::fuzz_links);
 }

@@ -1,57 +1,21 @@
 //! Detached signatures of databases: made by OpenSSL, and the makers' own where they are at hand.
 
+mod peer;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use peer::office::{Office, SIGNER};
 use scan::Authorities;
 use sha2::{Digest, Sha256};
 
-/// A folder of keys, certificates and signatures, removed at the end.
-struct Office(PathBuf);
-
-impl Drop for Office {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// What this office does beside.
+trait Signs {
+    fn sign(&self, name: &str, bytes: &[u8], more: &str) -> String;
+    fn authorities(&self, name: &str) -> Authorities;
 }
 
-const AUTHORITY: &str = "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign";
-const SIGNER: &str = "basicConstraints=CA:FALSE\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=codeSigning";
-
-impl Office {
-    /// A root, an authority below it, and who signs.
-    fn open(name: &str) -> Option<Office> {
-        if Command::new("openssl").arg("version").output().is_err() {
-            eprintln!("skipped: openssl is not installed");
-            return None;
-        }
-        let office = Office(std::env::temp_dir().join(format!("sluice-detached-{name}-{}", std::process::id())));
-        fs::create_dir_all(&office.0).expect("a scratch folder");
-        office.run(&format!(
-            "req -x509 -newkey rsa:2048 -nodes -keyout root.key -out root.crt -days 30 -subj /CN=Root {}",
-            "-addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign"
-        ));
-        office.certify("middle", "root", AUTHORITY, 20);
-        office.certify("signer", "middle", SIGNER, 10);
-        Some(office)
-    }
-
-    fn run(&self, arguments: &str) {
-        let done = Command::new("openssl").args(arguments.split(' ')).current_dir(&self.0).output().expect("openssl");
-        assert!(done.status.success(), "{arguments}: {}", String::from_utf8_lossy(&done.stderr));
-    }
-
-    /// A certificate of `name` by `by`.
-    fn certify(&self, name: &str, by: &str, extensions: &str, days: u32) {
-        fs::write(self.path("extensions"), extensions).expect("written");
-        self.run(&format!("req -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.csr -subj /O=Test/CN={name}"));
-        self.run(&format!(
-            "x509 -req -in {name}.csr -CA {by}.crt -CAkey {by}.key -CAcreateserial -days {days} \
-            -extfile extensions -out {name}.crt"
-        ));
-    }
-
+impl Signs for Office {
     /// The content of a `.sign` file of `bytes`.
     fn sign(&self, name: &str, bytes: &[u8], more: &str) -> String {
         fs::write(self.path("file"), bytes).expect("written");
@@ -68,14 +32,6 @@ impl Office {
         let mut authorities = Authorities::default();
         assert_eq!(authorities.add_pem(&self.read(name)), Ok(1));
         authorities
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).expect("a file")
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
     }
 }
 

@@ -217,14 +217,14 @@ fn printable(text: &str) -> String {
 }
 
 fn test(signature: &str, file: &Path, json: bool, paint: Paint) -> Result<ExitCode, Failure> {
-    let mut builder = Builder::new().potentially_unwanted(scan::Unwanted::All);
+    let mut builder = Builder::new().dated(database::now()).potentially_unwanted(scan::Unwanted::All);
     let path = Path::new(signature);
     if scan::is_database(signature) && path.is_file() {
         builder.add(signature, &read(path)?)?;
     } else {
         builder.add_official(kind_of(signature), signature.as_bytes())?;
     }
-    let database = builder.build();
+    let database = builder.build().dated(database::now());
     for one in &database.census().refused {
         eprintln!("sluice: {} is not looked for: {}", one.name, one.reason);
     }
@@ -266,6 +266,7 @@ fn kind_of(line: &str) -> &'static str {
     let (first, second) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
     match () {
         () if line.starts_with("rule ") => "line.yar",
+        () if line.split(';').count() >= 11 && matches!(line.split(';').nth(1), Some("0" | "1")) => "line.crb",
         () if fields.clone().count() >= 8 => "line.cdb",
         () if line.contains(';') => "line.ldb",
         () if is_digest(first) => "line.hsb",
@@ -330,6 +331,7 @@ mod tests {
             ("rule A { strings: $a = \"x;y:z\" condition: $a }", "line.yar"),
             ("A:CL_TYPE_ZIP:*:x:*:*:*:*:*:*", "line.cdb"),
             ("A=6162", "line.db"),
+            (&format!("A;0;{0};{0};{1}01;010001;1;1;1;0;x", "a".repeat(40), "c".repeat(254)), "line.crb"),
         ] {
             assert_eq!(kind_of(line), kind);
             Builder::new().add(kind, line.as_bytes()).expect(line);

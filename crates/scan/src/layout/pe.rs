@@ -4,6 +4,7 @@
 //! them does not lie at such a multiple, the alignment is 512 bytes. Beyond that many sections none is read.
 
 use super::{Head, Layout, Missing, Section, Sections, raw_of};
+use crate::signed::program::Places;
 
 /// The most sections that are read.
 const SECTIONS_MAX: u16 = 96;
@@ -38,6 +39,8 @@ pub(crate) struct PeHead {
     pub(crate) resources: Option<u32>,
     /// The names of the sections, and what they are.
     pub(crate) sections: Vec<([u8; 8], u32)>,
+    /// What its signature does not cover.
+    pub(crate) signed: Places,
 }
 
 pub(super) fn read(head: Head<'_>) -> Result<Layout, Missing> {
@@ -82,6 +85,19 @@ fn of_itself(head: Head<'_>, coff: usize, optional: usize, table: usize, count: 
         exports: directory(head, optional, 0)?.map(|(address, _)| address),
         resources: directory(head, optional, 2)?.map(|(address, _)| address),
         sections: (0..count).map(section).collect::<Result<_, _>>()?,
+        signed: signed(head, optional)?,
+    })
+}
+
+fn signed(head: Head<'_>, optional: usize) -> Result<Places, Missing> {
+    let first = optional + if head.u16_le(optional)? == 0x20b { 112 } else { 96 };
+    // The one directory whose address is an offset in the file.
+    let signature = directory(head, optional, 4)?.map(|(offset, length)| (offset.into(), length.into()));
+    Ok(Places {
+        checksum: optional as u64 + 64,
+        entry: first as u64 + 32,
+        head_bytes: head.u32_le(optional + 60)?.into(),
+        signature,
     })
 }
 

@@ -12,6 +12,7 @@ const CERTIFICATE_SIGNATURE: u8 = 0x04;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Purposes {
     pub(crate) code: bool,
+    pub(crate) time: bool,
     pub(crate) mail: bool,
     pub(crate) any: bool,
 }
@@ -25,6 +26,9 @@ pub(crate) struct Certificate<'a> {
     signed: &'a [u8],
     algorithm: Algorithm,
     signature: &'a [u8],
+    /// Whether it is of the first version, which has no extensions.
+    pub(crate) is_first_version: bool,
+    pub(crate) has_extensions: bool,
     /// The serial number, as it is written.
     pub(crate) serial: &'a [u8],
     /// The names within their sequences.
@@ -48,7 +52,7 @@ impl<'a> Certificate<'a> {
         let algorithm = signature_algorithm(&mut outer)?;
         let signature = bits(outer.take(BIT_STRING)?)?;
         let mut inner = Der(signed.content);
-        inner.take_if(context(0));
+        let is_first_version = inner.take_if(context(0)).is_none();
         let serial = inner.take(INTEGER)?;
         if signature_algorithm(&mut inner)? != algorithm {
             return None;
@@ -63,6 +67,8 @@ impl<'a> Certificate<'a> {
             signed: signed.whole,
             algorithm,
             signature,
+            is_first_version,
+            has_extensions: false,
             serial,
             issuer,
             subject,
@@ -76,6 +82,7 @@ impl<'a> Certificate<'a> {
         };
         while let Some(element) = inner.next() {
             if element.tag == context(3) {
+                certificate.has_extensions = true;
                 certificate.extensions(Der(element.content).enter(SEQUENCE)?)?;
             }
         }
@@ -104,9 +111,19 @@ impl<'a> Certificate<'a> {
         self.subject == other.issuer && self.key.signs(other.algorithm, &digest, other.signature)
     }
 
+    /// Whether the key `key` signed it.
+    pub(crate) fn is_signed_by(&self, key: &Key<'_>) -> bool {
+        key.signs(self.algorithm, &self.algorithm.digest(&[self.signed]), self.signature)
+    }
+
     /// Whether it may sign others, by all that it says.
     pub(crate) fn is_authority(&self) -> bool {
         self.authority == Some(true) && self.key_usage.is_none_or(|usage| usage & CERTIFICATE_SIGNATURE != 0)
+    }
+
+    /// Whether it may sign others, if what it does not say is in its favour.
+    pub(crate) fn may_sign_certificates(&self) -> bool {
+        self.key_usage.is_none_or(|usage| usage & CERTIFICATE_SIGNATURE != 0 && self.authority != Some(false))
     }
 
     /// Whether it may sign what is no certificate.
@@ -170,6 +187,7 @@ fn purposes(mut value: Der<'_>) -> Option<Purposes> {
         match all.take(OBJECT)? {
             b"\x2b\x06\x01\x05\x05\x07\x03\x03" => purposes.code = true,
             b"\x2b\x06\x01\x05\x05\x07\x03\x04" => purposes.mail = true,
+            b"\x2b\x06\x01\x05\x05\x07\x03\x08" => purposes.time = true,
             b"\x55\x1d\x25\x00" => purposes.any = true,
             _ => {}
         }

@@ -8,6 +8,7 @@ const SIGNED_DATA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02";
 pub(crate) const DATA: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01";
 const CONTENT_TYPE: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x03";
 const MESSAGE_DIGEST: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x04";
+const SIGNING_TIME: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x05";
 
 /// The most certificates in one message.
 const CERTIFICATES_MAX: usize = 64;
@@ -16,6 +17,8 @@ const CERTIFICATES_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     pub(crate) content_type: &'a [u8],
+    /// What is signed, if it is in it.
+    pub(crate) content: Option<Element<'a>>,
     /// Those that can be read.
     pub(crate) certificates: Vec<Certificate<'a>>,
     /// Who signed it, if that can be read.
@@ -31,7 +34,10 @@ pub(crate) struct Signer<'a> {
     attributes: Element<'a>,
     pub(crate) content_type: &'a [u8],
     pub(crate) message_digest: &'a [u8],
+    pub(crate) signing_time: Option<i64>,
     pub(crate) signature: &'a [u8],
+    /// Attributes that nobody signed.
+    pub(crate) unsigned: Der<'a>,
 }
 
 impl<'a> Message<'a> {
@@ -46,10 +52,11 @@ impl<'a> Message<'a> {
         inner.take(SET)?;
         let mut content = inner.enter(SEQUENCE)?;
         let content_type = content.take(OBJECT)?;
+        let content = content.enter(context(0)).and_then(|mut content| content.next());
         let certificates = inner.take_if(context(0)).map(|all| certificates(Der(all.content))).unwrap_or_default();
         inner.take_if(context(1));
         let signer = inner.enter(SET).and_then(Signer::only);
-        Some(Message { content_type, certificates, signer })
+        Some(Message { content_type, content, certificates, signer })
     }
 
     /// The certificate of who signed it.
@@ -90,13 +97,25 @@ impl<'a> Signer<'a> {
             return None;
         }
         let signature = der.take(OCTET_STRING)?;
+        let unsigned = Der(der.take_if(context(1)).map_or(&[][..], |all| all.content));
         let content_type = attribute(attributes.content, CONTENT_TYPE)?.take(OBJECT)?;
         let message_digest = attribute(attributes.content, MESSAGE_DIGEST)?.take(OCTET_STRING)?;
-        Some(Signer { issuer, serial, algorithm, attributes, content_type, message_digest, signature })
+        let signing_time = attribute(attributes.content, SIGNING_TIME).and_then(|mut values| values.time());
+        Some(Signer {
+            issuer,
+            serial,
+            algorithm,
+            attributes,
+            content_type,
+            message_digest,
+            signing_time,
+            signature,
+            unsigned,
+        })
     }
 
     /// The digest of the attributes: they are signed as a set, whatever stands before them in the message.
-    fn attributes_digest(&self) -> Vec<u8> {
+    pub(crate) fn attributes_digest(&self) -> Vec<u8> {
         self.algorithm.digest(&[&[SET], &self.attributes.whole[1..]])
     }
 
@@ -107,7 +126,7 @@ impl<'a> Signer<'a> {
 }
 
 /// The values of the one attribute of this type; nothing if there are two of them.
-fn attribute<'a>(attributes: &'a [u8], wanted: &[u8]) -> Option<Der<'a>> {
+pub(crate) fn attribute<'a>(attributes: &'a [u8], wanted: &[u8]) -> Option<Der<'a>> {
     let (mut all, mut found) = (Der(attributes), None);
     while !all.is_empty() {
         let mut one = all.enter(SEQUENCE)?;

@@ -1,16 +1,21 @@
 //! What others have signed: certificates, and messages that vouch for other bytes.
 //!
 //! [`der`] walks over elements, [`certificate`] and [`message`] take certificates and signed messages apart, [`rsa`] checks
-//! signatures. Whom to trust is for [`detached`], signatures beside containers, to say.
+//! signatures. Whom to trust is for others to say: [`detached`], signatures beside containers; [`trust`], which follows
+//! the rules ([`rule`]) on those who sign programs ([`program`]) and catalogues of them ([`catalogue`]).
 //!
 //! Left out: elliptic curves and RSA-PSS, which neither uses, lists of revoked certificates, and constraints of names: a
 //! certificate with a critical extension that is not known vouches for nothing.
 
+pub(crate) mod catalogue;
 mod certificate;
 mod der;
 pub(crate) mod detached;
 mod message;
+pub(crate) mod program;
 mod rsa;
+pub(crate) mod rule;
+mod trust;
 
 /// Bytes of base 64, in one line or several.
 fn base64(text: &[u8]) -> Option<Vec<u8>> {

@@ -3,6 +3,7 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
+pub mod office;
 pub mod pe;
 
 use std::collections::BTreeSet;

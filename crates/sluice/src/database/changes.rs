@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::files::is_ignore_list;
+use super::files::{is_catalogue, is_ignore_list};
 use super::source::{Source, known};
 
 /// So many bytes of changed files are compiled at once; beyond that the whole is.
@@ -31,6 +31,12 @@ impl<'a> Changes<'a> {
         for file in files {
             let source = known(sources, file);
             if source.is_some_and(Source::is_current) {
+                continue;
+            }
+            if is_catalogue(file) {
+                // Who vouches for it is among the rest.
+                changes.is_due = true;
+                changes.replaced.extend(source.map(|source| &*source.path));
                 continue;
             }
             let bytes = std::fs::metadata(file).map_or(0, |facts| facts.len());

@@ -56,6 +56,11 @@ pub fn version(path: &Path) -> Option<u32> {
     scan::container_version(&head)
 }
 
+/// Whether a file is a list that rules of other files vouch for.
+pub fn is_catalogue(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ending == "cat")
+}
+
 /// Whether a file is a list of names to ignore.
 pub fn is_ignore_list(file: &Path) -> bool {
     file.extension().is_some_and(|ending| ending == "ign" || ending == "ign2")

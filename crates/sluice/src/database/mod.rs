@@ -19,6 +19,7 @@ use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use scan::{Builder, Database};
 
@@ -76,7 +77,7 @@ impl Loaded {
             is_due: false,
             base: None,
             sources,
-            database: Arc::new(database),
+            database: Arc::new(database.dated(now())),
         }
     }
 
@@ -108,13 +109,19 @@ impl fmt::Display for Loaded {
     }
 }
 
+/// The time, in seconds since 1970.
+pub fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+}
+
 /// Loads the files and folders at `paths`, and the built-in signatures, here and now.
 ///
 /// # Errors
 /// When a file cannot be read, a line in it not be understood, or a signature beside it is not its own: the message says
 /// which.
 pub fn load(paths: &[PathBuf], builtin: bool, checker: &Checker) -> Result<Loaded, Failure> {
-    let mut builder = Builder::new();
+    let mut builder = Builder::new().dated(now());
     let mut sources = Vec::new();
     for file in files(paths)? {
         let mut bytes = Vec::new();

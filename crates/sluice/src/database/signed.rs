@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use scan::Authorities;
 use sha2::{Digest, Sha256};
@@ -77,8 +76,7 @@ impl Checker {
     /// If it does not, or there are no certificates.
     pub fn verify(&self, sign: &[u8], sha256: &[u8; 32]) -> Result<String, String> {
         let authorities = self.authorities.as_ref().ok_or("no certificates")?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-        authorities.verify(sign, sha256, now)
+        authorities.verify(sign, sha256, super::now())
     }
 }
 

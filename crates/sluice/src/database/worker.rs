@@ -31,7 +31,7 @@ pub fn run() -> ExitCode {
 
 fn work(input: &mut impl BufRead, output: impl io::Write) -> Result<Done, Failure> {
     let confined = confine()?;
-    let mut builder = Builder::new();
+    let mut builder = Builder::new().dated(super::now());
     let mut sources = Vec::new();
     let builtin = loop {
         let (path, bytes) = match line(input)? {
