@@ -97,13 +97,16 @@ pub enum Bound {
     /// It is a rule on the certificates of a program, whose head lies within the first 64 kB and whose signature has up to
     /// 256 kB.
     Signature,
+    /// It knows a picture by what it shows: files up to 4 MB, four million pixels. Larger ones it does not know, and no
+    /// finding says so: every photograph would have one.
+    Picture,
     /// It asks for the packed size or the checksum of a member, and the archive tells them before the member.
     Members,
 }
 
 impl Bound {
     /// All bounds, in an order that compiled files rely on: new ones come last.
-    pub(crate) const ALL: [Bound; 11] = [
+    pub(crate) const ALL: [Bound; 12] = [
         Bound::Head,
         Bound::PartsBeforeEnd,
         Bound::Sections,
@@ -115,6 +118,7 @@ impl Bound {
         Bound::Strings,
         Bound::Version,
         Bound::Signature,
+        Bound::Picture,
     ];
 
     /// In words.
@@ -131,6 +135,7 @@ impl Bound {
             Bound::Version => "version information within 64 kB, told of in the first 64 kB of the resources",
             Bound::Sections => "eight sections over each other",
             Bound::Signature => "signatures of programs up to 256 kB",
+            Bound::Picture => "pictures of up to 4 MB and four million pixels",
         }
     }
 }
@@ -196,6 +201,9 @@ impl Class {
         }
         if logic.is_some_and(|logic| !logic.expressions.is_empty()) {
             return Class::Bounded(Bound::Content);
+        }
+        if logic.is_some_and(|logic| !logic.pictures.is_empty()) {
+            return Class::Bounded(Bound::Picture);
         }
         if logic.is_some_and(|logic| !logic.compares.is_empty()) {
             return Class::Bounded(Bound::Beside);

@@ -321,6 +321,13 @@ impl Follower {
                 self.count(context, counted, hits);
             }
         }
+        if let Some(hash) = content.picture().filter(|_| context.table.knows_pictures()) {
+            for (signature, sub) in context.table.pictures(hash) {
+                if !self.told.contains(&signature) {
+                    self.count(context, Counted { signature, sub, start: 0, known: size }, hits);
+                }
+            }
+        }
         let mut due: Vec<u32> = self.rules.keys().copied().collect();
         due.extend(&*context.table.hold_untouched);
         due.sort_unstable();

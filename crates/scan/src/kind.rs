@@ -5,6 +5,9 @@ use crate::container::ContainerKind;
 use crate::hashes::{ANY_SIZE, AnyDigest};
 use crate::signature::{Reject, check_levels};
 
+/// Why icons are not compared.
+pub(crate) const ICONS: &str = "icons are not compared: how they are measured is nowhere written down";
+
 /// The kinds of text databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -66,7 +69,7 @@ pub(crate) fn kind_of(file_name: &str) -> Option<(Kind, bool)> {
         "cat" => Kind::Catalogue,
         "pwdb" => Kind::Password,
         "ftm" => Kind::Magic,
-        "idb" => Kind::NotRun("icons are not compared"),
+        "idb" => Kind::NotRun(ICONS),
         "zmd" | "rmd" => Kind::NotRun("archive metadata of an old form"),
         "cfg" => Kind::NotRun("a switch of ClamAV's own engine"),
         "cbc" => Kind::Opaque("bytecode is not run"),

@@ -5,7 +5,9 @@ use stream::FileType;
 use crate::body::number;
 use crate::compare::Compare;
 use crate::expression::{Expression, SUBSIGNATURES_MAX};
+use crate::kind::ICONS;
 use crate::pcre::Pcre;
+use crate::picture::Picture;
 use crate::signature::{self, FUNCTIONALITY_LEVEL, Logic, Macro, Reject, Signature, target_number};
 use crate::style::Style;
 use crate::target::Container;
@@ -70,6 +72,7 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
             compares: all.compares,
             macros: all.macros,
             expressions: all.expressions,
+            pictures: all.pictures,
             source: source.join(";").into(),
         }),
     })
@@ -96,6 +99,7 @@ impl Description {
                 // ClamAV reads the object again as that type, and tells the signature like any other.
                 "HandlerType" if value.starts_with("CL_TYPE_") => {}
                 "Intermediates" => all.intermediates = intermediates(value)?,
+                "IconGroup1" | "IconGroup2" => return Err(Reject::Unsupported(ICONS.to_owned())),
                 _ => {
                     return Err(Reject::Unsupported(format!("{key} in the target description")));
                 }
@@ -134,6 +138,7 @@ struct Subsignatures {
     compares: Vec<Compare>,
     macros: Vec<Macro>,
     expressions: Vec<Pcre>,
+    pictures: Vec<Picture>,
 }
 
 impl Subsignatures {
@@ -145,8 +150,8 @@ impl Subsignatures {
             self.macros.push(Macro::parse(text, sub)?);
         } else if Compare::looks_like_one(text) {
             self.compares.push(Compare::parse(text, sub)?);
-        } else if text.starts_with("fuzzy_img#") {
-            return Err(Reject::Unsupported("fuzzy image hashes".to_owned()));
+        } else if Picture::looks_like_one(text) {
+            self.pictures.push(Picture::parse(text, sub)?);
         } else {
             self.body(text, target, sub)?;
         }
@@ -205,7 +210,7 @@ mod tests {
 
     #[test]
     fn unsupported_forms_are_told_apart_from_malformed_ones() {
-        for line in ["Target:0;0;fuzzy_img#af2ad01ed42993c7", "Target:1,IconGroup1:X;0;6162"] {
+        for line in ["Target:0;0;fuzzy_img#af2ad01ed42993c7#1", "Target:1,IconGroup1:X;0;6162"] {
             assert!(matches!(read(line), Err(Reject::Unsupported(_))), "{line}");
         }
         for line in [

@@ -8,6 +8,7 @@ use crate::ends::Ends;
 use crate::expression::SUBSIGNATURES_MAX;
 use crate::layout::Layout;
 use crate::pcre::{GivenUp, KEPT_BYTES, Pcre};
+use crate::picture::{self, PICTURE_BYTES_MAX};
 use crate::signature::Logic;
 
 /// A logical signature of which something matched.
@@ -111,13 +112,14 @@ pub(crate) struct Content<'a> {
     kept: &'a dyn ReadAt,
     size: u64,
     bytes: Option<Vec<u8>>,
+    picture: Option<u64>,
     searched: u64,
     lost: bool,
 }
 
 impl<'a> Content<'a> {
     pub(crate) fn new(kept: &'a dyn ReadAt, size: u64) -> Content<'a> {
-        Content { kept, size, bytes: None, searched: 0, lost: false }
+        Content { kept, size, bytes: None, picture: None, searched: 0, lost: false }
     }
 
     /// The size of the object.
@@ -141,6 +143,24 @@ impl<'a> Content<'a> {
         let bytes = self.bytes.get_or_insert_with(|| read(kept, size.min(KEPT_BYTES)));
         self.searched += search(bytes);
         self.lost |= (bytes.len() as u64) < size;
+    }
+
+    /// Looks at the object as a picture, unless it is larger than what is looked at.
+    pub(crate) fn look_at_picture(&mut self) {
+        if self.size > PICTURE_BYTES_MAX {
+            return;
+        }
+        let bytes = read(self.kept, self.size);
+        if bytes.len() as u64 == self.size {
+            let (hash, pixels) = picture::look(&bytes);
+            self.searched += bytes.len() as u64 + pixels;
+            self.picture = hash;
+        }
+    }
+
+    /// The hash of the picture that the object is, once it was looked at.
+    pub(crate) const fn picture(&self) -> Option<u64> {
+        self.picture
     }
 
     /// Adds work that fuel is to be burned for, beside the searches.

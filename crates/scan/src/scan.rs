@@ -15,6 +15,7 @@ use crate::follow::{Context, Follower, Hit};
 use crate::hashes::HashTable;
 use crate::normal::View;
 use crate::pcre::KEPT_BYTES;
+use crate::picture::PICTURE_BYTES_MAX;
 use crate::rule::Content;
 use crate::table::Table;
 use crate::target::{Targets, targets_of};
@@ -51,6 +52,8 @@ pub struct Scan {
     recent: Option<Box<Recent>>,
     /// How much of the beginning is still to be asked for, for `finish`.
     asking: u64,
+    /// Whether it is a picture, and some signature knows pictures.
+    pictured: bool,
     /// One for each layer of the database, or nothing where it has no rules.
     yara: Box<[Option<Box<yara::Follower>>]>,
     told: VecDeque<Finding>,
@@ -77,7 +80,10 @@ impl Scan {
             || database.layers().filter_map(|layer| layer.yara.as_ref()).any(|table| table.needs_layout);
         let executable = Executable::new(&database, file_type, placed);
         let called = yara::Called::default().of_type(file_type.name());
-        Scan { executable, called, ..Scan::of_targets(database, targets, true) }
+        let pictured =
+            file_type == FileType::Image && database.tables_for(targets).flatten().any(|table| table.knows_pictures());
+        let scan = Scan { executable, called, pictured, ..Scan::of_targets(database, targets, true) };
+        Scan { asking: if pictured { scan.asking.max(PICTURE_BYTES_MAX) } else { scan.asking }, ..scan }
     }
 
     /// Begins the scan of a view of an object, which is a stream of its own: its offsets and its size count.
@@ -100,6 +106,7 @@ impl Scan {
             running: hashed.then(|| Running::new(digests_of(&database))),
             recent: recent.then(Box::default),
             asking,
+            pictured: false,
             yara: rules.map(|table| table.map(|_| Box::default())).collect(),
             executable: None,
             database,
@@ -252,6 +259,9 @@ impl Scan {
         let size = self.position;
         let mut lost = 0;
         let mut content = Content::new(kept, size);
+        if self.pictured {
+            content.look_at_picture();
+        }
         let recent = self.recent.take();
         self.each_side(|side, context| {
             let Side { state, follower, hits } = side;

@@ -8,6 +8,7 @@ use crate::expression::Expression;
 use crate::layout::Layout;
 use crate::location::Location;
 use crate::pcre::Pcre;
+use crate::picture::Picture;
 use crate::style::Style;
 use crate::target::Container;
 use crate::{body, location};
@@ -41,6 +42,7 @@ pub(crate) struct Logic {
     pub(crate) compares: Vec<Compare>,
     pub(crate) macros: Vec<Macro>,
     pub(crate) expressions: Vec<Pcre>,
+    pub(crate) pictures: Vec<Picture>,
     /// The text that it was read from, short bodies in place of its own.
     pub(crate) source: Box<str>,
 }
@@ -83,6 +85,7 @@ impl Logic {
             || self.needs_layout()
             || !self.compares.is_empty()
             || !self.expressions.is_empty()
+            || !self.pictures.is_empty()
             || !self.expression.is_monotone()
     }
 

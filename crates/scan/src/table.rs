@@ -90,6 +90,16 @@ struct MacroUser {
     padding: u16,
 }
 
+/// A picture that a subsignature of a signature knows.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct PictureUser {
+    hash: u64,
+    signature: u32,
+    sub: u8,
+    padding: [u8; 3],
+}
+
 /// What a signature asks for beside its bodies.
 pub(crate) enum Asks<'t> {
     /// Nothing: one of its bodies is enough.
@@ -118,6 +128,8 @@ pub(crate) struct Table {
     /// Whether some rule reads bytes beside a match.
     pub(crate) reads_beside: bool,
     macros: Flat<MacroUser>,
+    /// Sorted by hash.
+    pictures: Flat<PictureUser>,
     locations: Flat<PlainLocation>,
     /// Each kind of link once.
     kinds: Flat<Link>,
@@ -134,6 +146,18 @@ impl Table {
     pub(crate) fn macros(&self, group: u8) -> impl Iterator<Item = (u32, usize)> {
         let all = self.macros.iter().filter(move |one| one.group == group);
         all.map(|one| (one.signature, usize::from(one.index)))
+    }
+
+    /// Whether some signature knows pictures.
+    pub(crate) fn knows_pictures(&self) -> bool {
+        !self.pictures.is_empty()
+    }
+
+    /// The subsignatures that know a picture: signature, and which of its subsignatures.
+    pub(crate) fn pictures(&self, hash: u64) -> impl Iterator<Item = (u32, u8)> {
+        let first = self.pictures.partition_point(|one| one.hash < hash);
+        let same = self.pictures[first..].iter().take_while(move |one| one.hash == hash);
+        same.map(|one| (one.signature, one.sub))
     }
 
     /// What a signature asks for.
@@ -185,6 +209,7 @@ impl Table {
         writer.array(&self.signatures)?;
         writer.array(&self.hold_untouched)?;
         writer.array(&self.macros)?;
+        writer.array(&self.pictures)?;
         writer.array(&self.locations)?;
         writer.array(&self.kinds)?;
         self.links.store(writer)?;
@@ -207,6 +232,7 @@ impl Table {
             signatures: reader.array()?,
             hold_untouched: reader.array()?,
             macros: reader.array()?,
+            pictures: reader.array()?,
             locations: reader.array()?,
             kinds: reader.array()?,
             links: Packed::load(reader)?,
@@ -241,6 +267,8 @@ impl Table {
             && links_fit
             && self.hold_untouched.iter().all(|&number| is_signature(number))
             && self.macros.iter().all(|one| is_signature(one.signature))
+            && self.pictures.iter().all(|one| is_signature(one.signature))
+            && self.pictures.is_sorted_by_key(|one| one.hash)
     }
 }
 
@@ -341,6 +369,7 @@ impl TableBuilder {
         let mut kept = vec![false; self.chains.len()];
         let mut hold_untouched = Vec::new();
         let mut macros = Vec::new();
+        let mut pictures = Vec::new();
         for (number, (mut named, chains)) in self.signatures.into_iter().enumerate() {
             if let Some(name) = renamed(named.name) {
                 named.name = name;
@@ -351,10 +380,18 @@ impl TableBuilder {
                 }
                 let of_rule = logic.into_iter().flat_map(|logic| logic.macros.iter().zip(0u8..));
                 let signature = number as u32;
+                let known = logic.into_iter().flat_map(|logic| &logic.pictures);
+                pictures.extend(known.map(|one| PictureUser {
+                    hash: one.hash,
+                    signature,
+                    sub: one.sub,
+                    padding: [0; 3],
+                }));
                 macros.extend(of_rule.map(|(one, index)| MacroUser { signature, group: one.group, index, padding: 0 }));
             }
             signatures.push(named);
         }
+        pictures.sort_by_key(|one| one.hash);
         let patterns = self.patterns.build();
         let mut by_part: Vec<(PartId, u32)> = Vec::new();
         for (_, (chain, parts)) in self.chains.iter().enumerate().filter(|(index, _)| kept[*index]) {
@@ -377,6 +414,7 @@ impl TableBuilder {
             wants_content: self.rules.iter().any(|logic| !logic.expressions.is_empty()),
             reads_beside: self.rules.iter().any(|logic| !logic.compares.is_empty()),
             macros: macros.into(),
+            pictures: pictures.into(),
             patterns,
             chains: chains.into(),
             signatures: signatures.into(),

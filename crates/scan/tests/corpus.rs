@@ -54,6 +54,11 @@ fn program_seeds() {
 }
 
 #[test]
+fn picture_seeds() {
+    replay("scan_picture", scan::fuzz_picture);
+}
+
+#[test]
 fn links_seeds() {
     replay("scan_links", scan::fuzz_links);
 }

@@ -1,0 +1,3 @@
+//! Fuzz target: `scan::fuzz_picture`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| scan::fuzz_picture(data));
