@@ -80,7 +80,8 @@ impl Pm1 {
             State::Literals { tree, left: 0, then_copy: true } => State::Copy { tree },
             State::Literals { tree, left: 0, then_copy: false } => State::Command { tree },
             State::Literals { tree, left, then_copy } => {
-                const RANGES: [Span; 6] = [Span(0, 4), Span(16, 4), Span(32, 5), Span(64, 6), Span(128, 6), Span(192, 6)];
+                const RANGES: [Span; 6] =
+                    [Span(0, 4), Span(16, 4), Span(32, 5), Span(64, 6), Span(128, 6), Span(192, 6)];
                 let age = RANGES[leaf(tree, bits)].read(bits);
                 self.recent.follow(history);
                 history.dictionary.push(self.recent.bytes[age]);
@@ -132,7 +133,8 @@ fn literals(bits: &mut Bits) -> u32 {
 fn copied(bits: &mut Bits, told: u64) -> (usize, usize) {
     let after = |start: u64, bits: &mut Bits, before: bool| if told >= start { bits.flag() } else { before };
     // The width that reaches all of what was told, of those that the range has.
-    let width = |base: u64, least: u32, most: u32| (least..most).find(|&width| told < base + (1 << width)).unwrap_or(most);
+    let width =
+        |base: u64, least: u32, most: u32| (least..most).find(|&width| told < base + (1 << width)).unwrap_or(most);
     let (is_pair, span) = if !bits.flag() {
         match after(576, bits, false) {
             true => (false, Span(576, width(576, 8, 11))),
