@@ -7,6 +7,8 @@ use crate::tier::Shape;
 
 /// So many looks of a sweep cost as much as one gram that passes.
 const LOOKS_PER_PASS: f32 = 16.0;
+/// The same where the tables of a crowd are in no cache.
+const LOOKS_PER_FAR_PASS: f32 = 100.0;
 /// So many parts of 15 bytes or more are found by fewer of them.
 const CROWDED: usize = 1 << 18;
 
@@ -67,7 +69,7 @@ pub(crate) fn thin_out(anchors: &mut [(Anchor, PartId)]) {
     let thinner = |shape: Shape| crowd.iter().map(|anchor| anchor.shorter(shape)).collect::<Vec<_>>();
     let passes = |choices: &[Choice]| choices.iter().map(|choice| choice.passes).sum::<f32>();
     let (long, short) = (thinner(Shape::Q8S4), thinner(Shape::Q6S4));
-    let more = LOOKS_PER_PASS * (passes(&short) - passes(&long));
+    let more = LOOKS_PER_FAR_PASS * (passes(&short) - passes(&long));
     let chosen = if more < Shape::Q8S4.looks() { short } else { long };
     for (anchor, choice) in crowd.iter_mut().zip(chosen) {
         **anchor = choice.anchor;
