@@ -33,6 +33,7 @@ class Plan:
     def __init__(self, options):
         quick = options.quick
         self.rounds = options.rounds or (3 if quick else 7)
+        self.signatures = options.signatures
         self.mails = 5 if quick else 8
         self.throughput_seconds = 1.0 if quick else 2.5
         self.clients = [1, 200] if quick else [1, 10, 50, 100, 200]
@@ -72,6 +73,7 @@ def parse():
     for option, known in (("--set", mails.SETS), ("--peers", NAMES)):
         parser.add_argument(option, type=names(known), default=known, metavar="NAME,...", help=", ".join(known))
     parser.add_argument("--rounds", type=int, help="rounds (quick 3, full 7, as far as time allows)")
+    parser.add_argument("--signatures", type=int, default=signatures.COUNT, help=f"how many ({signatures.COUNT:,})")
     parser.add_argument("--save", action="store_true", help="write bench/results/mail-DATE.md too")
     parser.add_argument("--port-base", type=int, default=19_000, help="first of fourteen ports on loopback (19000)")
     parser.add_argument("--folder", default="/var/tmp", help="where queues and logs go meanwhile (/var/tmp)")
@@ -97,7 +99,7 @@ def bench(options, folder):
     for name in ("mails", "signatures"):
         os.mkdir(f"{folder}/{name}")
     mails.write(f"{folder}/mails")
-    signatures.write(f"{folder}/signatures")
+    signatures.write(f"{folder}/signatures", options.signatures)
     load = Load(os.environ["LOAD"], f"127.0.0.1:{ports['sink']}")
     targets = Targets(folder, ports, f"{folder}/signatures", load)
     try:
@@ -194,7 +196,7 @@ class Run:
         shown = [name for name in NAMES if name in {target.name for target in self.targets}]
         measured = [name for name in shown if name in self.idle_bytes]
         lines = [f"# {self.plan.title}", "", *about, self.busy.describe(),
-                 f"{signatures.COUNT} signatures; median [least..most] of {self.results.rounds()} rounds; "
+                 f"{self.plan.signatures:,} signatures; median [least..most] of {self.results.rounds()} rounds; "
                  "×N: N times Sluice's figure", "",
                  table.speed(self.results, self.sets, shown), "",
                  table.memory(self.results, MEMORY_SET, measured, self.plan.clients, self.idle_bytes)]

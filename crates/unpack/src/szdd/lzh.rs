@@ -140,7 +140,8 @@ impl Method for Codes {
 fn read_code<const SYMBOLS: usize>(code: &mut Huffman, kind: u32, bits: &mut Bits) -> Option<()> {
     let mut lengths = [SYMBOLS.ilog2() as u8; SYMBOLS];
     let mut length = 0;
-    for at in 0..if kind == 0 { 0 } else { SYMBOLS } {
+    let told = if kind == 0 { 0 } else { SYMBOLS };
+    for (at, slot) in lengths.iter_mut().enumerate().take(told) {
         length = match kind {
             _ if at == 0 => bits.take(4),
             1 if !bits.flag() => length,
@@ -152,7 +153,7 @@ fn read_code<const SYMBOLS: usize>(code: &mut Huffman, kind: u32, bits: &mut Bit
             1 | 3 => bits.take(4),
             _ => return None,
         };
-        lengths[at] = u8::try_from(length).ok()?;
+        *slot = u8::try_from(length).ok()?;
     }
     code.set(&lengths).ok()
 }
