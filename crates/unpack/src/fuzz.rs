@@ -17,6 +17,9 @@ use crate::{
 /// The most content that is looked at; bombs are the driver's business.
 const CONTENT_BYTES_MAX: u64 = 4 << 20;
 
+/// A stream from which on its pieces grow with its length.
+const LONG_BYTES: usize = 64 << 10;
+
 /// The most that is kept for a stage.
 const SPOOL_BYTES_MAX: u64 = 4 << 20;
 
@@ -150,8 +153,10 @@ pub(crate) fn compare(data: &[u8], make: impl Fn(&Limits) -> Box<dyn Stage>) {
     let limits =
         Limits { codec_bytes_max: 1 << 20, directory_entries_max: 20, name_bytes_max: 64, ..Limits::default() };
     let whole = tell(make(&limits).as_mut(), stream, usize::MAX, 65536);
-    let piece = 1 + usize::from(cut) % 61;
-    let pieces = tell(make(&limits).as_mut(), stream, piece, 1 + usize::from(cut) * 7);
+    // A disc image is mostly kept as it stands: its pieces may be longer, and its windows.
+    let piece = (1 + usize::from(cut) % 61) * (1 + stream.len() / LONG_BYTES);
+    let window = (1 + usize::from(cut) * 7) * (1 + stream.len() / LONG_BYTES);
+    let pieces = tell(make(&limits).as_mut(), stream, piece, window);
     assert_eq!(whole, pieces, "pieces of {piece}");
 }
 
@@ -198,8 +203,9 @@ fn read(stage: &mut dyn Stage, input: &[u8], piece: usize, window: usize, forks_
     let mut told = Vec::new();
     let mut spool = Spool::default();
     let (mut at, mut depth) = (0, 0u32);
+    let mut output = Window::with_capacity(window);
     loop {
-        let mut output = Window::with_capacity(window);
+        output.clear();
         let mut fuel = Fuel::new(1 << 16);
         let offered = &input[at..at + piece.min(input.len() - at)];
         let (taken, event) = if offered.is_empty() {
