@@ -34,12 +34,20 @@ impl Lzh {
 
     /// As [`Decoder::decode`](crate::codec::Decoder::decode).
     pub fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        let room = self.left.filter(|&left| left > 0).unwrap_or(u64::MAX).min(output.len() as u64) as usize;
-        if self.left == Some(0) && input.is_empty() && self.decoder.surplus().is_empty() {
-            return Progress::tells(0, Told::Over);
+        if self.left == Some(0) {
+            let taken = self.decoder.decode(input, &mut []).taken;
+            if self.decoder.surplus().is_empty() {
+                return Progress::tells(taken, Told::Over);
+            }
+            // There is more than the rest of a byte, and so there may be more content.
+            self.left = None;
+            if taken > 0 {
+                return Progress::took(taken);
+            }
         }
+        let room = self.left.unwrap_or(u64::MAX).min(output.len() as u64) as usize;
         let mut progress = self.decoder.decode(input, &mut output[..room]);
-        self.left = self.left.map(|left| left.saturating_sub(progress.wrote as u64));
+        self.left = self.left.map(|left| left - progress.wrote as u64);
         if let Told::Fault(_) = progress.told {
             progress.told = Told::Fault(Fault::fatal(Class::Malformed, DATA));
         }
