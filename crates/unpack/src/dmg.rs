@@ -4,32 +4,36 @@
 //! the files of the volumes of HFS+ that are in it. Of other file systems (APFS) whatever is recognised by what it begins
 //! with is found by the search for archives. An image is known by its name alone (`.dmg`), and by what it begins with, since its chunks have no head.
 //!
-//! Not read: LZFSE, ADC. Source: the structures as they stand in libdmg and dmg2img's documentation of the format. Bounds: the
+//! Source: the structures as they stand in libdmg and dmg2img's documentation of the format. Bounds: the
 //! image, up to `spool_bytes_max`; tables of [`TABLES_BYTES_MAX`] and [`CHUNKS_MAX`] chunks; one decoder.
 
 mod disk;
 mod tables;
+mod whole;
 
 use stream::{Class, FileType, Kind, Limits, Object, ReadAt};
 
+use crate::adc;
 use crate::bzip2::Bzip2;
 use crate::codec::{Decoder, Fault, Told, be32, be64};
 use crate::formats::{Format, Reads};
 use crate::fuzz;
 use crate::hfs::Volume;
+use crate::lzfse;
 use crate::reader::{Ended, Outbox, Reader, Reading};
 use crate::xz::Xz;
 use crate::zlib::Zlib;
 use disk::Chunks;
 use tables::{Chunk, Packing};
+use whole::Whole;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "DMG (UDIF)",
-    methods: "zlib, bzip2, LZMA and stored chunks, as one disk without its zeros, and the files of HFS+ in it; by the name of a file (`.dmg`)",
-    not_read: "LZFSE, ADC; APFS",
+    methods: "zlib, bzip2, LZMA, LZFSE, ADC and stored chunks, as one disk without its zeros, and the files of HFS+ in it; by the name of a file (`.dmg`)",
+    not_read: "APFS",
     reads: Reads::Spool("the image, up to `spool_bytes_max`"),
-    memory: "tables of 8 MiB, 40 bytes for each of 65,536 chunks, one decoder, a chunk of 4 MiB; what HFS+ takes",
+    memory: "tables of 8 MiB, 40 bytes for each of 65,536 chunks, one decoder, a chunk of 4 MiB, packed too; what HFS+ takes",
     decoder: "own; chunks as their streams",
     fuzz: "unpack_dmg",
     compared_with: "7z and dmg2img, over images made for it",
@@ -147,6 +151,8 @@ fn decoder(packing: Packing, limits: &Limits) -> Option<Box<dyn Decoder>> {
         Packing::Zlib => Some(Box::new(Zlib::new())),
         Packing::Bzip2 => Some(Box::new(Bzip2::new(limits))),
         Packing::Lzma => Some(Box::new(Xz::new(limits))),
+        Packing::Adc => Some(Box::new(Whole::new(adc::unpack))),
+        Packing::Lzfse => Some(Box::new(Whole::new(lzfse::unpack))),
     }
 }
 

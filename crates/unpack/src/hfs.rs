@@ -7,7 +7,7 @@
 //! Bounds: the image, up to `spool_bytes_max`; `directory_entries_max` entries of a name and 200 bytes, and as many extents
 //! and compressed contents; nodes of 32 KiB; one block of 64 KiB, packed and unpacked.
 //!
-//! Left out: LZVN and LZFSE in compressed files, which are told as they are packed; journals; attributes that are none of
+//! Left out: journals; attributes that are none of
 //! the compression; HFS without plus; partition maps, but those of disk images. Source: Apple's Technical Note 1150; decmpfs
 //! as the header of the kernel and public readers describe it.
 
@@ -29,8 +29,8 @@ use tree::Tree;
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "HFS+, HFSX",
-    methods: "data and resource forks; files compressed by the file system, with zlib; in disk images, too",
-    not_read: "LZVN and LZFSE",
+    methods: "data and resource forks; files compressed by the file system, with zlib, LZVN, LZFSE; in disk images, too",
+    not_read: "",
     reads: Reads::Spool("the volume, up to `spool_bytes_max`"),
     memory: "a name and 200 bytes for each of `directory_entries_max` entries, nodes of 32 KiB, blocks of 64 KiB",
     decoder: "own; zlib-rs",

@@ -38,7 +38,7 @@ pub(crate) const FORMAT: Format = Format {
     memory: "a header of 64 KiB, a dictionary of the method's size (4 KiB to 1 MiB)",
     decoder: "own",
     fuzz: "unpack_lha",
-    compared_with: "lhasa, over its own test archives; unar, for lh2 and lh3 made at random",
+    compared_with: "lhasa, over its own test archives; unar for lh2, libjlha-java for lh3, over files made for it",
 };
 
 /// A reader of LHA archives.

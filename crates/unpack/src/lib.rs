@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod activemime;
+mod adc;
 mod alz;
 mod appledouble;
 mod ar;
@@ -44,6 +45,7 @@ mod keys;
 mod lha;
 mod lnk;
 mod lz4;
+mod lzfse;
 mod lzfu;
 mod lzip;
 mod lzma;

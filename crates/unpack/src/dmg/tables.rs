@@ -34,6 +34,8 @@ pub(super) enum Packing {
     Zlib,
     Bzip2,
     Lzma,
+    Adc,
+    Lzfse,
     Unknown,
 }
 
@@ -67,8 +69,10 @@ fn chunk(row: &[u8], sector: u64, from: u64) -> Option<Chunk> {
         // Zeros, free space, a comment, the end.
         0 | 2 | 0x7fff_fffe | 0xffff_ffff => return None,
         1 => Packing::Stored,
+        0x8000_0004 => Packing::Adc,
         0x8000_0005 => Packing::Zlib,
         0x8000_0006 => Packing::Bzip2,
+        0x8000_0007 => Packing::Lzfse,
         0x8000_0008 => Packing::Lzma,
         _ => Packing::Unknown,
     };
