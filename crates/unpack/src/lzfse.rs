@@ -39,7 +39,7 @@ fn block(packed: &[u8], content: &mut Vec<u8>, most: usize) -> Option<Block> {
     const LZVN_BYTES: usize = 12;
     let bytes = le32(packed, 4) as usize;
     match packed.first_chunk()? {
-        b"bvx$" => return Some(Block::End),
+        b"bvx$" => Some(Block::End),
         _ if bytes > most.saturating_sub(content.len()) => None,
         b"bvx-" => {
             let stored = packed.get(STORED_BYTES..)?.get(..bytes)?;

@@ -147,21 +147,21 @@ impl Method for Codes {
 /// Reads a code; its lengths are told as they stand or by how they differ.
 fn read_code<const SYMBOLS: usize>(code: &mut Huffman, kind: u32, bits: &mut Bits) -> Option<()> {
     let mut lengths = [SYMBOLS.ilog2() as u8; SYMBOLS];
-    let mut length = 0;
-    let told = if kind == 0 { 0 } else { SYMBOLS };
-    for (at, slot) in lengths.iter_mut().enumerate().take(told) {
-        length = match kind {
-            _ if at == 0 => bits.take(4),
-            1 if !bits.flag() => length,
-            1 if !bits.flag() => length + 1,
-            2 => match bits.take(2) {
+    let mut before = None;
+    for length in lengths.iter_mut().filter(|_| kind != 0) {
+        let told = match (kind, before) {
+            (1..=3, None) | (3, _) => bits.take(4),
+            (1, Some(same)) if !bits.flag() => same,
+            (1, Some(less)) if !bits.flag() => less + 1,
+            (1, _) => bits.take(4),
+            (2, Some(near)) => match bits.take(2) {
                 3 => bits.take(4),
-                more => (length + more).wrapping_sub(1),
+                more => (near + more).wrapping_sub(1),
             },
-            1 | 3 => bits.take(4),
             _ => return None,
         };
-        *slot = u8::try_from(length).ok()?;
+        before = Some(told);
+        *length = u8::try_from(told).ok()?;
     }
     code.set(&lengths).ok()
 }
