@@ -298,3 +298,19 @@ fn a_fetch_of_our_own_asks_for_one_message() {
     assert_eq!(client.outbox(), b"s1 UID FETCH 9 (UID BODY[1])\r\n");
     assert_eq!(Kind::Bye.name(), "BYE");
 }
+
+#[test]
+fn a_search_goes_under_the_clients_tag_which_its_result_repeats() {
+    for (line, sent) in [
+        ("A7 SEARCH RETURN (COUNT) ALL", "A7 SEARCH RETURN (COUNT) ALL\r\n"),
+        ("A7 UID SORT RETURN (ALL) (DATE) UTF-8 ALL", "A7 UID SORT RETURN (ALL) (DATE) UTF-8 ALL\r\n"),
+        ("A7 NOOP", "s1 NOOP\r\n"),
+    ] {
+        let mut client = Client::new();
+        client.command(&command(line));
+        assert_eq!(core::str::from_utf8(client.outbox()).unwrap(), sent);
+    }
+    let mut client = Client::new();
+    client.command(&command("A7 SEARCH ALL"));
+    assert!(matches!(client.step(b"s1 OK not asked\r\n").1, ClientEvent::Broken(_)));
+}

@@ -288,6 +288,32 @@ fn an_infected_message_is_not_appended() {
 }
 
 #[test]
+fn names_and_messages_in_utf8_pass_and_are_inspected() {
+    let listed = "* LIST () \"/\" \"Entwürfe\"";
+    let server = Imap {
+        capabilities: "IMAP4rev1 IMAP4rev2 UTF8=ACCEPT ENABLE LITERAL+",
+        injected: Some(("LIST", "* LIST () \"/\" \"Entwürfe\"\r\n".as_bytes())),
+        ..Imap::with(&[])
+    };
+    let gateway = gateway(&server, "");
+    let mut wire = login(&gateway);
+    assert!(ask(&mut wire, "CAPABILITY").lines[0].starts_with("* CAPABILITY IMAP4rev1 IMAP4rev2 UTF8=ACCEPT"));
+    assert!(ask(&mut wire, "ENABLE IMAP4rev2 UTF8=ACCEPT").status.starts_with("OK"));
+    assert_eq!(ask(&mut wire, "LIST \"\" \"Entwürfe\"").lines, [listed]);
+    let clean = "Subject: Grüße\r\n\r\nHello\r\n".as_bytes();
+    for (mail, answer) in [(clean, "a OK"), (&infected(), "a NO Message refused: Eicar-Test-Signature")] {
+        let command = format!("a APPEND \"Entwürfe\" (\\Seen) UTF8 (~{{{}+}}\r\n", mail.len());
+        wire.send(&[command.as_bytes(), mail, b")\r\n"].concat());
+        let line = wire.line();
+        assert!(line.starts_with(answer), "{line}");
+    }
+    assert_eq!(*server.appended.lock().unwrap(), [clean]);
+    let given = server.commands();
+    assert!(given.contains(&"ENABLE IMAP4rev2 UTF8=ACCEPT".into()), "{given:?}");
+    assert!(given.contains(&format!("APPEND \"Entwürfe\" (\\Seen) UTF8 (~{{{}}}", clean.len())), "{given:?}");
+}
+
+#[test]
 fn what_is_found_behind_the_window_breaks_the_append_off() {
     let server = Imap::with(&[]);
     let gateway = gateway(&server, "");

@@ -152,6 +152,11 @@ impl Command {
         Command { tag: Vec::new(), verb, name, pieces: Vec::new() }
     }
 
+    /// Whether untagged responses repeat its tag: ESEARCH, which may come much later (RFC 4731, section 3.1; RFC 5267).
+    pub(super) fn is_repeated(&self) -> bool {
+        !self.tag.is_empty() && ["SEARCH", "UID SEARCH", "SORT", "UID SORT"].contains(&self.name)
+    }
+
     /// Whether it is by UID.
     pub fn by_uid(&self) -> bool {
         self.name.starts_with("UID ")

@@ -8,11 +8,13 @@ use alloc::vec::Vec;
 use super::command::{Command, Piece};
 use super::server::Message;
 
-/// One command at a time, under tags of our own.
+/// One command at a time, under tags of our own but where responses repeat the tag.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Request {
     outbox: Vec<u8>,
-    tag: u64,
+    /// Commands so far.
+    count: u64,
+    tag: Vec<u8>,
     in_flight: bool,
     /// What of it is not written.
     waiting: VecDeque<Out>,
@@ -43,7 +45,7 @@ impl Request {
 
     /// Whether a response with this tag answers it.
     pub(super) fn is_answered_under(&self, tag: &[u8]) -> bool {
-        self.in_flight && tag == alloc::format!("s{}", self.tag).as_bytes()
+        self.in_flight && tag == self.tag
     }
 
     /// It has been answered; what was not written never will be.
@@ -90,10 +92,15 @@ impl Request {
 
     fn open(&mut self, command: &Command) {
         debug_assert!(!self.in_flight, "one command at a time");
-        self.tag += 1;
+        self.count += 1;
+        self.tag = match command.is_repeated() {
+            true => command.tag.clone(),
+            false => alloc::format!("s{}", self.count).into_bytes(),
+        };
         self.in_flight = true;
-        let blank = if command.pieces.is_empty() { "" } else { " " };
-        self.waiting.push_back(Out::Text(alloc::format!("s{} {}{blank}", self.tag, command.name).into_bytes()));
+        let blank: &[u8] = if command.pieces.is_empty() { b"" } else { b" " };
+        let start = [self.tag.as_slice(), b" ", command.name.as_bytes(), blank].concat();
+        self.waiting.push_back(Out::Text(start));
         for piece in &command.pieces {
             match piece {
                 Piece::Text(text) => self.waiting.push_back(Out::Text(text.clone())),
