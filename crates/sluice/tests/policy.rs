@@ -90,6 +90,29 @@ fn a_rule_changes_what_holds_for_some() {
 }
 
 #[test]
+fn a_rule_goes_by_the_network_of_the_client() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = gateway(
+        &sink,
+        "",
+        "proxy_from = ['127.0.0.1']\n\
+         [[listener.rule]]\nclient = ['192.0.2.0/24', '2001:db8::/32']\non_infected = 'pass'",
+    );
+    let infected = attached("eicar.com", &eicar());
+    for (header, wanted) in [
+        ("PROXY TCP4 192.0.2.7 127.0.0.1 1 25", "250 2.0.0 Taken"),
+        ("PROXY TCP4 192.0.3.7 127.0.0.1 1 25", "554 5.7.1 "),
+        ("PROXY TCP6 2001:db8::7 ::1 1 25", "250 2.0.0 Taken"),
+        ("PROXY TCP6 2001:db9::7 ::1 1 25", "554 5.7.1 "),
+    ] {
+        let mut wire = gateway.connect();
+        wire.send(format!("{header}\r\n").as_bytes());
+        let reply = wire.deliver(&infected);
+        assert!(reply.starts_with(wanted), "{header}: {reply}");
+    }
+}
+
+#[test]
 fn check_says_what_holds_for_a_mail() {
     let sink = Sink::start(Behaviour::default());
     let gateway = gateway(
