@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use harness::dovecot::Dovecot;
-use harness::imap::ask;
+use harness::imap::{Answer, ask};
 use harness::{Gateway, Wire, base64, eicar, mail_with};
 
 const CLEAN: &[u8] = b"From: a\r\nTo: b\r\nSubject: clean\r\nMessage-ID: <clean@a>\r\n\r\n.\r\nHello )\r\n..\r\n";
@@ -289,4 +289,81 @@ fn mbsync_fetchmail_mutt_and_offlineimap_get_their_mail() {
     if let Some(text) = run("offlineimap", &["-c", &format!("{at}/rc"), "-o"], "") {
         assert!(harness::files(&folder.path().join("offlineimap")).len() >= 4 && clean(), "offlineimap {text}");
     }
+}
+
+/// An answer without what differs from one mailbox and one moment to the next.
+fn comparable(answer: &Answer) -> Vec<String> {
+    let lines = answer.lines.iter().chain([&answer.status]);
+    let known = |line: &String| {
+        let line = line.split(" (0.").next().unwrap();
+        let mut masked = String::new();
+        for word in line.split_inclusive(|c: char| !c.is_ascii_digit()) {
+            let digits = word.trim_end_matches(|c: char| !c.is_ascii_digit());
+            masked += if digits.len() > 6 { "#" } else { digits };
+            masked += &word[digits.len()..];
+        }
+        masked
+    };
+    lines.map(known).chain(answer.literals.iter().map(|text| String::from_utf8_lossy(text).into_owned())).collect()
+}
+
+fn number_after(answer: &Answer, word: &str) -> String {
+    let line = answer.lines.iter().find_map(|line| line.split_once(word)).unwrap().1;
+    line.chars().take_while(char::is_ascii_digit).collect()
+}
+
+#[test]
+fn extensions_are_answered_as_dovecot_answers_them() {
+    let Some(dovecot) = Dovecot::start() else { return };
+    for user in ["tim", "ann"] {
+        for name in ["1", "2", "3", "4"] {
+            dovecot.deliver(user, name, &[b"Subject: number ", name.as_bytes(), b"\r\n\r\nHello\r\n"].concat());
+        }
+    }
+    let gateway = gateway(&dovecot);
+    let mut wires = [Wire::connect(gateway.address), Wire::connect(dovecot.imap)];
+    for (wire, user) in wires.iter_mut().zip(["tim", "ann"]) {
+        assert!(wire.line().starts_with("* OK"));
+        assert!(ask(wire, &format!("LOGIN {user} secret")).status.starts_with("OK"));
+        // The whole messages: what is known to be clean may be had in parts.
+        assert!(ask(wire, "SELECT INBOX").status.starts_with("OK"));
+        assert_eq!(ask(wire, "FETCH 1:4 BODY.PEEK[]").literals.len(), 4);
+        assert!(ask(wire, "UNSELECT").status.starts_with("OK"));
+    }
+    let mut same = |command: &str, shows: &str| {
+        let [seen, sent] = wires.each_mut().map(|wire| ask(wire, command));
+        let text = comparable(&seen).join("\n");
+        assert_eq!(text, comparable(&sent).join("\n"), "{command}");
+        assert!(text.contains(shows), "{command}: {text}");
+        [seen, sent]
+    };
+    same("ID NIL", "* ID (");
+    same("NAMESPACE", "* NAMESPACE (");
+    same("ENABLE CONDSTORE QRESYNC", "* ENABLED CONDSTORE QRESYNC");
+    let selected = same("SELECT INBOX (CONDSTORE)", "HIGHESTMODSEQ");
+    same("FETCH 1:* (UID FLAGS MODSEQ)", "MODSEQ (");
+    same("STORE 1 +FLAGS (\\Flagged)", "MODSEQ (");
+    same("STORE 1 (UNCHANGEDSINCE 1) +FLAGS (\\Seen)", "[MODIFIED 1]");
+    same("STORE 2 +FLAGS.SILENT (\\Deleted)", "OK");
+    same("EXPUNGE", "* VANISHED 2");
+    same("UID FETCH 1:* (FLAGS) (CHANGEDSINCE 1 VANISHED)", "* VANISHED (EARLIER) 2");
+    same("UID SEARCH RETURN (MIN MAX COUNT) ALL", "MIN 1 MAX 4 COUNT 3");
+    same("SEARCH MODSEQ 1 ALL", "(MODSEQ ");
+    same("SEARCH HEADER SUBJECT {6+}\r\nnumber", "* SEARCH 1 2 3");
+    same("SORT (REVERSE SUBJECT) UTF-8 ALL", "* SORT 3 2 1");
+    same("THREAD REFERENCES UTF-8 ALL", "* THREAD (");
+    same("FETCH 1 (UID PREVIEW BINARY.SIZE[1] BINARY.PEEK[1])", "Hello");
+    same("UID FETCH 1 (BODY.PEEK[TEXT]<0.3>)", "Hel");
+    same("CREATE \"Entw&APw-rfe\"", "OK");
+    same("COPY 1 \"Entw&APw-rfe\"", "[COPYUID # 1 1]");
+    same("MOVE 1 \"Entw&APw-rfe\"", "* VANISHED 1");
+    same("STATUS \"Entw&APw-rfe\" (MESSAGES UIDNEXT HIGHESTMODSEQ)", "MESSAGES 2");
+    same("LIST \"\" \"*\" RETURN (SUBSCRIBED CHILDREN STATUS (MESSAGES))", "* STATUS");
+    same("UNSELECT", "OK");
+    let again = wires.iter_mut().zip(&selected).map(|(wire, selected)| {
+        let validity = number_after(selected, "[UIDVALIDITY ");
+        comparable(&ask(wire, &format!("SELECT INBOX (QRESYNC ({validity} 1 1:4))"))).join("\n")
+    });
+    let again: Vec<String> = again.collect();
+    assert!(again[0].contains("* VANISHED (EARLIER) 1:2") && again[0] == again[1], "{again:#?}");
 }
