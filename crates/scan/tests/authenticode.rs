@@ -233,6 +233,25 @@ fn a_program_is_told_by_rules_on_its_certificates() {
 }
 
 #[test]
+fn a_signature_does_not_count_for_another_digest() {
+    let Some(office) = Office::open("another") else { return };
+    let rule = || ("c.crb", office.rule("R", 1, "root", [1, 1, 1], false).into_bytes());
+    let program = peer::pe::made_up();
+    let (right, wrong) = (digest("sha256", &covered(&program)), vec![7; 32]);
+    // What was signed for another program gets the digest of this one.
+    let message =
+        office.message(&["signer"], "sha256", INDIRECT_DATA, &indirect(PE_IMAGE, "sha256", wrong.clone()), &ALL);
+    let at = message.windows(32).position(|window| window == wrong).expect("the digest");
+    let forged = [&message[..at], &right, &message[at + 32..]].concat();
+    assert_eq!(both(&office, &[body(), rule()], &with_signature(&program, &forged), "forged"), BODY);
+    assert_eq!(both(&office, &[body(), rule()], &with_signature(&program, &message), "of another"), BODY);
+    // A catalogue's message is no signature of a program, nor the other way round.
+    let content = indirect(PE_IMAGE, "sha256", right);
+    let message = office.message(&["signer"], "sha256", TRUST_LIST, &content, &ALL);
+    assert_eq!(both(&office, &[body(), rule()], &with_signature(&program, &message), "of a catalogue"), BODY);
+}
+
+#[test]
 fn every_byte_of_a_signed_program_counts() {
     let Some(office) = Office::open("bytes") else { return };
     let file = office.signed(&["signer"], "sha256", &ALL);
@@ -272,6 +291,12 @@ fn a_countersignature_outlives_the_certificate() {
     assert_eq!(told_of(&database(&[body(), rule([1, 1, 1])], now() + 9_999 * DAY), &file), NOTHING);
     let by_nobody = office.signed(&["signer", "stamp"], "sha256", &ALL);
     assert_eq!(both(&office, &[body(), rule([1, 1, 1])], &by_nobody, "by nobody"), BODY);
+    let of_others =
+        office.signed(&["signer", "stamp", "other bytes"], "sha256", &["signer", "middle", "root", "stamp"]);
+    assert_eq!(both(&office, &[body(), rule([1, 1, 1])], &of_others, "of other bytes"), BODY);
+    let certificates = ["signer", "middle", "root", "stamp"];
+    let before = office.signed(&["signer", "stamp", "", "200101000000Z"], "sha256", &certificates);
+    assert_eq!(both(&office, &[body(), rule([1, 1, 1])], &before, "before the certificate was valid"), BODY);
     let by_signer = office.signed(&["signer", "signer"], "sha256", &ALL);
     assert_eq!(both(&office, &[body(), rule([1, 1, 1])], &by_signer, "by who may not"), BODY);
 }

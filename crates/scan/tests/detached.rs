@@ -82,12 +82,14 @@ fn nobody_else_may_sign() {
     let root = office.authorities("root.crt");
     office.certify("mails", "middle", &SIGNER.replace("codeSigning", "serverAuth"), 10);
     office.certify("below", "signer", SIGNER, 10);
+    fs::write(office.path("both.crt"), [office.read("middle.crt"), office.read("signer.crt")].concat())
+        .expect("written");
     office.certify("strange", "middle", &format!("{SIGNER}\nnameConstraints=critical,permitted;DNS:example.org"), 10);
     office.run("req -x509 -newkey rsa:2048 -nodes -keyout own.key -out own.crt -days 30 -subj /CN=Root");
     for (name, more, reason) in [
         ("mails", "", "may not sign databases"),
         ("own", "", "no authority"),
-        ("below", " -certfile signer.crt", "no authority"),
+        ("below", " -certfile both.crt", "no authority"),
         ("strange", "", "critical extension"),
         ("signer", " -nocerts", "not named"),
         ("signer", " -noattr", "cannot be read"),

@@ -90,15 +90,20 @@ impl Office {
     }
 
     /// What signs `content`, which is of type `content_type`: a signer of a message.
-    pub fn signer(&self, name: &str, algorithm: &str, content_type: &[u8], content: &[u8], more: &[u8]) -> Vec<u8> {
+    pub fn signer(
+        &self,
+        name: &str,
+        algorithm: &str,
+        content_type: &[u8],
+        content: &[u8],
+        time: Option<&str>,
+    ) -> Vec<u8> {
         let attribute = |id: &[u8], value: Vec<u8>| sequence(&[object(id), der(0x31, &[value])]);
-        let now = String::from_utf8(Command::new("date").args(["-u", "+%y%m%d%H%M%SZ"]).output().expect("date").stdout);
+        let now = Command::new("date").args(["-u", "+%y%m%d%H%M%SZ"]).output().expect("date").stdout;
+        let time = time.map_or(now.trim_ascii_end().to_vec(), |time| time.as_bytes().to_vec());
         let attributes = [
             attribute(b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x03", object(content_type)),
-            attribute(
-                b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x05",
-                der(0x17, &[now.expect("digits").trim().as_bytes().to_vec()]),
-            ),
+            attribute(b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x05", der(0x17, &[time])),
             attribute(b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x04", der(4, &[digest(algorithm, content)])),
         ];
         let signature = self.signature(name, algorithm, &der(0x31, &attributes));
@@ -107,7 +112,6 @@ impl Office {
         let (_, to_be_signed, _) = element(certificate);
         let parts = elements(to_be_signed);
         let identity = sequence(&[der(0x30, &[parts[3].to_vec()]), der(2, &[parts[1].to_vec()])]);
-        let unsigned = if more.is_empty() { Vec::new() } else { der(0xa1, &[more.to_vec()]) };
         sequence(&[
             der(2, &[vec![1]]),
             identity,
@@ -115,17 +119,17 @@ impl Office {
             der(0xa0, &attributes),
             sequence(&[object(b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01"), vec![5, 0]]),
             der(4, &[signature]),
-            unsigned,
         ])
     }
 
     /// A countersignature of a signature, as an attribute.
-    pub fn countersignature(&self, name: &str, signature: &[u8]) -> Vec<u8> {
-        let counter = self.signer(name, "sha1", b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01", signature, &[]);
+    fn countersignature(&self, name: &str, signature: &[u8], time: Option<&str>) -> Vec<u8> {
+        let counter = self.signer(name, "sha1", b"\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01", signature, time);
         sequence(&[object(b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x06"), der(0x31, &[counter])])
     }
 
-    /// A message with these certificates, countersigned by the last of two.
+    /// A message with these certificates, signed by the first; countersigned by the second,
+    /// or by it for these other bytes, or at that time.
     pub fn message(
         &self,
         signers: &[&str],
@@ -134,12 +138,13 @@ impl Office {
         content: &[u8],
         certificates: &[&str],
     ) -> Vec<u8> {
-        let mut signer = self.signer(signers[0], algorithm, kind, content, &[]);
+        let mut signer = self.signer(signers[0], algorithm, kind, content, None);
         if let Some(by) = signers.get(1) {
             let inside = elements(element(&signer).1);
-            let signature = inside[5].to_vec();
+            let signature =
+                signers.get(2).filter(|other| !other.is_empty()).map_or(inside[5], |other| other.as_bytes()).to_vec();
             let all: Vec<Vec<u8>> = whole_elements(element(&signer).1);
-            let counter = der(0xa1, &[self.countersignature(by, &signature)]);
+            let counter = der(0xa1, &[self.countersignature(by, &signature, signers.get(3).copied())]);
             signer = sequence(&[all.concat(), counter]);
         }
         let certificates: Vec<Vec<u8>> = certificates.iter().map(|name| self.certificate(name)).collect();
