@@ -414,6 +414,27 @@ fn a_signature_beside_a_database_comes_with_it_and_a_bad_one_is_refused() {
 }
 
 #[test]
+fn a_signature_that_is_missing_comes_later() {
+    let (Some(third), Some(fourth)) = (signed("test-3.cvd"), signed("test-4.cvd")) else { return };
+    let mirror = Mirror::start(None);
+    let site = site_with_certificates(&mirror);
+    let Some(office) = Office::open(&site) else { return };
+    mirror.put("test.cvd", &third);
+    assert_eq!(site.update(&[]), (0, "test.cvd: new\n".into()));
+    assert!(!site.path("test-3.cvd.sign").exists());
+    mirror.put("test-3.cvd.sign", office.sign(&fourth));
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("test-3.cvd.sign: the signature is of other bytes"), "{text}");
+    assert!(!site.path("test-3.cvd.sign").exists());
+    mirror.put("test-3.cvd.sign", office.sign(&third));
+    assert_eq!(site.update(&["--force"]), (0, "test.cvd: up to date\n".into()));
+    assert!(site.path("test-3.cvd.sign").is_file());
+    mirror.requests();
+    assert_eq!(site.update(&[]), (0, "test.cvd: up to date\n".into()));
+    assert_eq!(mirror.requests().len(), 1, "it is not asked for again");
+}
+
+#[test]
 fn a_database_with_a_bad_signature_beside_it_is_not_loaded() {
     let (Some(third), Some(fourth)) = (signed("test-3.cvd"), signed("test-4.cvd")) else { return };
     let site = Site::new("");

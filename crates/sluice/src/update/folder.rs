@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use scan::Builder;
+use sha2::{Digest, Sha256};
 
 use super::state::State;
 use crate::database::signed::{self, Checker};
@@ -111,6 +112,31 @@ impl Folder {
     /// The version of a container that came.
     pub fn coming_version(&self, name: &str) -> Option<u32> {
         version(&self.coming(name))
+    }
+
+    /// The version of a container that is in force as it was published, if there is no signature beside it.
+    pub fn unsigned_version(&self, name: &str) -> Option<u32> {
+        let path = self.path.join(name);
+        version(&path).filter(|_| name.ends_with(".cvd") && signed::beside(&path).is_none())
+    }
+
+    /// Puts a signature that came beside the container that is in force, if it is its own.
+    ///
+    /// # Errors
+    /// When it is not, or cannot be put there.
+    pub fn put_signature_in_force(&self, name: &str) -> Result<(), String> {
+        let path = self.path.join(name);
+        let Some(sign) = version(&path).map(|version| name.replace(".cvd", &format!("-{version}.cvd.sign"))) else {
+            return Ok(());
+        };
+        let bytes = fs::read(&path).map_err(|error| error.to_string())?;
+        let text = fs::read(self.coming(&sign)).map_err(|error| error.to_string())?;
+        let verified = self.checker.verify(&text, &Sha256::digest(&bytes).into());
+        if let Err(reason) = verified {
+            let _ = fs::remove_file(self.coming(&sign));
+            return Err(format!("{sign}: {reason}"));
+        }
+        fs::rename(self.coming(&sign), self.path.join(&sign)).map_err(|error| error.to_string())
     }
 
     /// What is in force.

@@ -109,7 +109,7 @@ fn update(
     let outcome = match fetched {
         Ok(Fetched::NotModified | Fetched::Ahead { .. }) => Ok(Outcome::UpToDate),
         Ok(Fetched::Body { etag, last_modified }) => {
-            signature(wanted, client, folder);
+            let _ = signature(wanted, client, folder, folder.coming_version(&wanted.name));
             folder.look_at(&wanted.name).map(|newer| {
                 (known.etag, known.last_modified) = (etag, last_modified);
                 if newer { Outcome::Fresh(wanted.name.clone()) } else { Outcome::UpToDate }
@@ -120,6 +120,10 @@ fn update(
             Err(error.reason)
         }
     };
+    let outcome = match outcome {
+        Ok(Outcome::UpToDate) => missing_signature(wanted, client, folder).map(|()| Outcome::UpToDate),
+        outcome => outcome,
+    };
     match &outcome {
         Ok(_) => known.succeeded(),
         Err(_) => known.failed(now),
@@ -127,13 +131,26 @@ fn update(
     outcome
 }
 
-/// Fetches the signature beside a container that came, if certificates are configured and the server has one.
-fn signature(wanted: &Wanted, client: &Client, folder: &Folder) {
-    let Some(stem) = wanted.url.strip_suffix(".cvd").filter(|_| folder.checker.is_wanted()) else { return };
-    let Some(version) = folder.coming_version(&wanted.name) else { return };
-    if let Ok(sign) = client.increment(&format!("{stem}-{version}.cvd.sign")) {
-        let name = wanted.name.replace(".cvd", &format!("-{version}.cvd.sign"));
-        let _ = folder.receive(&name, &*sign);
+/// Fetches the signature beside a container of this version, if certificates are configured and the server has one. It is
+/// put beside what came.
+fn signature(wanted: &Wanted, client: &Client, folder: &Folder, version: Option<u32>) -> Option<()> {
+    let stem = wanted.url.strip_suffix(".cvd").filter(|_| folder.checker.is_wanted())?;
+    let version = version?;
+    let sign = client.increment(&format!("{stem}-{version}.cvd.sign")).ok()?;
+    let name = wanted.name.replace(".cvd", &format!("-{version}.cvd.sign"));
+    folder.receive(&name, &*sign).ok().map(drop)
+}
+
+/// Fetches the signature of a container that is in force without one: it came before certificates were configured, or before
+/// the server had it.
+///
+/// # Errors
+/// When the signature is not that of what is in force.
+fn missing_signature(wanted: &Wanted, client: &Client, folder: &Folder) -> Result<(), String> {
+    let unsigned = folder.unsigned_version(&wanted.name);
+    match signature(wanted, client, folder, unsigned) {
+        Some(()) => folder.put_signature_in_force(&wanted.name),
+        None => Ok(()),
     }
 }
 
