@@ -80,6 +80,13 @@ impl Database {
         tables.chain(self.layers().filter_map(|layer| Some(layer.yara.as_ref()?.patterns.bytes()))).sum()
     }
 
+    /// Whether what was told of an object may still be taken back at its end: by an allow list, or by rules and catalogues that
+    /// vouch for programs.
+    pub fn takes_back(&self) -> bool {
+        let vouches = |layer: &Database| layer.certificates.iter().any(|rule| rule.trusts);
+        self.census.allowed > 0 || self.layers().any(vouches)
+    }
+
     /// Says what time it is, in seconds since 1970: a program whose signature no countersignature dates counts as signed
     /// only while the certificate of who signed is valid then. Without a time it does not count.
     #[must_use]

@@ -200,6 +200,10 @@ fn with_other_serial(rule: &str) -> String {
     fields.join(";")
 }
 
+fn root(office: &Office) -> (&'static str, Vec<u8>) {
+    ("c.crb", office.rule("R", 1, "root", [1, 1, 1], false).into_bytes())
+}
+
 fn told_of(database: &Database, file: &[u8]) -> Vec<String> {
     told(database, file, usize::MAX >> 1)
 }
@@ -222,6 +226,8 @@ fn a_program_is_told_by_rules_on_its_certificates() {
         let files = [body(), ("c.crb", rules.into_bytes())];
         assert_eq!(both(&office, &files, &file, what), told, "{what}");
     }
+    let told = [body(), ("c.crb", office.rule("Bad", 0, "root", [1, 1, 1], false).into_bytes())];
+    assert!(!database(&told, now()).takes_back() && database(&[body(), root(&office)], now()).takes_back());
     // Trust does not help then.
     let rules =
         office.rule("R", 1, "root", [1, 1, 1], false) + &office.rule("Bad.Signer", 0, "signer", [1, 1, 1], true);

@@ -92,7 +92,7 @@ impl Examination {
         Examination {
             inspection,
             examined: Examined { verdict: Verdict::default(), objects: Vec::new(), bytes: 0 },
-            first_match: look.first_match && engine.database.census().allowed == 0,
+            first_match: look.first_match && !engine.database.takes_back(),
             matched: false,
         }
     }
