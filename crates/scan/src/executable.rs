@@ -28,7 +28,8 @@ pub(crate) struct Executable {
     sections: SectionSums,
     imports: Option<Caught>,
     exports: Option<Exports>,
-    signed: Option<Passing>,
+    /// Few programs are looked at so, and every scan has the room of this.
+    signed: Option<Box<Passing>>,
     resources: Option<Resources>,
     /// What rules of YARA ask for.
     asked: Asked,
@@ -103,7 +104,7 @@ impl Executable {
                 let wanted = self.asked.imports || database.layers().any(|layer| !layer.imports.is_empty());
                 self.imports = wanted.then(|| Caught::new(&layout)).flatten();
                 self.exports = self.asked.exports.then(|| Exports::new(&layout)).flatten();
-                self.signed = Passing::new(database, &layout);
+                self.signed = Passing::new(database, &layout).map(Box::new);
                 let wanted = self.asked.version || database.wants_version();
                 self.resources = wanted.then(|| Resources::new(&layout)).flatten();
             }
