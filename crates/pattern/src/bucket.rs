@@ -12,7 +12,7 @@ use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::sweep::prefetch;
 
 /// Slots of one home, on average: most of a cache line.
-const SLOTS: usize = 6;
+const SLOTS: usize = 8;
 
 /// An anchor under one of its grams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]

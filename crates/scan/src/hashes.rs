@@ -9,10 +9,18 @@ use crate::packed::Packed;
 /// The size of an entry that matches whatever the size.
 pub(crate) const ANY_SIZE: u64 = u64::MAX;
 
+/// So many digests are told apart by their first bytes, which are then not stored.
+const MANY: usize = 1 << 16;
+/// How many bytes.
+const SHARED: usize = 2;
+
 /// Digests of one algorithm, sorted, each with a size and a name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Digests<const N: usize> {
-    digests: Flat<[u8; N]>,
+    /// Where the digests with the same first bytes begin, and behind the last where they end; nothing if they are few.
+    starts: Flat<u32>,
+    /// The digests, without their first bytes if there are starts.
+    bytes: Flat<u8>,
     /// Places among the distinct sizes.
     sizes: Packed,
     names: Packed,
@@ -29,8 +37,15 @@ impl<const N: usize> Digests<N> {
         let distinct = Packed::new(distinct.into_iter());
         let place = |size: u64| distinct.before(size.wrapping_add(1)) as u64;
         let places: Vec<u64> = entries.iter().map(|entry| place(entry.1)).collect();
+        let (mut starts, mut cut) = (Vec::new(), 0);
+        if entries.len() >= MANY {
+            let before = |first: usize| entries.partition_point(|entry| first_bytes(&entry.0) < first) as u32;
+            starts.extend((0..=1 << (8 * SHARED)).map(before));
+            cut = SHARED;
+        }
         Digests {
-            digests: entries.iter().map(|entry| entry.0).collect::<Vec<_>>().into(),
+            starts: starts.into(),
+            bytes: entries.iter().flat_map(|entry| &entry.0[cut..]).copied().collect::<Vec<_>>().into(),
             sizes: Packed::new(places.into_iter()),
             names: Packed::new(entries.iter().map(|entry| entry.2.into())),
             distinct,
@@ -38,7 +53,8 @@ impl<const N: usize> Digests<N> {
     }
 
     fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
-        writer.array(&self.digests)?;
+        writer.array(&self.starts)?;
+        writer.array(&self.bytes)?;
         self.sizes.store(writer)?;
         self.names.store(writer)?;
         self.distinct.store(writer)
@@ -47,16 +63,28 @@ impl<const N: usize> Digests<N> {
     /// Stored digests, whose names are numbered below `names_end`.
     fn load(reader: &mut Reader, names_end: u32) -> Result<Digests<N>, Unfit> {
         let all = Digests {
-            digests: reader.array()?,
+            starts: reader.array()?,
+            bytes: reader.array()?,
             sizes: Packed::load(reader)?,
             names: Packed::load(reader)?,
             distinct: Packed::load(reader)?,
         };
-        let fits = all.digests.len() == all.sizes.len()
-            && all.digests.len() == all.names.len()
+        let count = all.sizes.len();
+        let starts_fit = all.starts.is_empty()
+            || all.starts.len() == (1 << (8 * SHARED)) + 1
+                && all.starts.is_sorted()
+                && all.starts.last().is_some_and(|&end| end as usize == count);
+        let fits = starts_fit
+            && all.bytes.len() == count * (N - all.cut())
+            && all.names.len() == count
             && all.sizes.iter().all(|place| place < all.distinct.len() as u64)
             && all.names.iter().all(|name| name < names_end.into());
         if fits { Ok(all) } else { Err(Unfit::Malformed) }
+    }
+
+    /// How many bytes of a digest are not stored.
+    fn cut(&self) -> usize {
+        if self.starts.is_empty() { 0 } else { SHARED }
     }
 
     /// The largest size, `ANY_SIZE` if one matches whatever the size.
@@ -79,13 +107,31 @@ impl<const N: usize> Digests<N> {
     }
 
     /// The names of the entries that match.
-    fn matching(&self, digest: &[u8], size: u64) -> impl Iterator<Item = u32> {
-        let first = self.digests.partition_point(|known| known.as_slice() < digest);
-        let same = self.digests[first..].iter().take_while(move |known| known.as_slice() == digest).count();
+    fn matching(&self, digest: &[u8; N], size: u64) -> impl Iterator<Item = u32> {
+        let range = match self.starts.get(first_bytes(digest)..) {
+            Some([start, end, ..]) => *start as usize..*end as usize,
+            _ => 0..self.sizes.len(),
+        };
+        let (width, wanted) = (N - self.cut(), &digest[self.cut()..]);
+        let known = |index: usize| &self.bytes[index * width..][..width];
+        let (mut first, mut end) = (range.start, range.end);
+        while first < end {
+            let middle = first + (end - first) / 2;
+            match known(middle) < wanted {
+                true => first = middle + 1,
+                false => end = middle,
+            }
+        }
+        let same = (first..range.end).take_while(|&index| known(index) == wanted).count();
         (first..first + same)
             .filter(move |&index| self.size(index).is_some_and(|known| known == size || known == ANY_SIZE))
             .filter_map(|index| Some(self.names.get(index)? as u32))
     }
+}
+
+/// The first bytes as a number, the first the highest.
+fn first_bytes<const N: usize>(digest: &[u8; N]) -> usize {
+    digest[..SHARED].iter().fold(0, |number, &byte| number << 8 | usize::from(byte))
 }
 
 /// A hash signature before it is sorted in.
@@ -220,6 +266,18 @@ mod tests {
         assert_eq!(names(&table(ANY_SIZE), b"abc"), [5]);
         assert!(names(&table(4), b"abc").is_empty());
         assert!(names(&table(3), b"abd").is_empty());
+    }
+
+    #[test]
+    fn of_many_digests_each_is_found() {
+        let digest = |number: u32| -> [u8; 16] { md5::Md5::digest(number.to_le_bytes()).into() };
+        let count = MANY as u32 + 5;
+        let entry = |number: u32| HashEntry { digest: AnyDigest::Md5(digest(number)), size: 4, name: number };
+        let table = HashTable::new((0..count).map(entry).collect());
+        assert_eq!(table.md5.cut(), SHARED);
+        let names = |number: u32| table.matching(&Sums::of_md5(digest(number), 4));
+        assert!((0..count).all(|number| names(number) == [number]));
+        assert!((count..2 * count).all(|number| names(number).is_empty()));
     }
 
     #[test]
