@@ -94,6 +94,21 @@ fn wide_zstd() -> Vec<u8> {
     frame
 }
 
+/// A tar archive with a sparse member that is all hole.
+fn hole() -> Vec<u8> {
+    let size = (i64::MAX as u64).to_string();
+    let records = format!("39 GNU.sparse.size={size}\n40 GNU.sparse.map={size},0\n");
+    let mut archive = tar(&[("records", records.as_bytes()), ("hole", b"")]);
+    const KIND_AT: usize = 156;
+    const SUM_AT: usize = 148;
+    archive[KIND_AT] = b'x';
+    let sum: u32 = archive[..512].iter().map(|&byte| u32::from(byte)).sum::<u32>();
+    let field: u32 = archive[SUM_AT..KIND_AT].iter().map(|&byte| u32::from(byte)).sum();
+    let sum = sum - field + 8 * u32::from(b' ');
+    archive[SUM_AT..KIND_AT].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    archive
+}
+
 fn pdf(filters: usize) -> Vec<u8> {
     let deflate = |bytes: &[u8]| {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
@@ -126,6 +141,7 @@ fn each_bomb_is_stopped_within_its_memory() {
         ("bzip2", file(include_bytes!("bombs/zeros.bz2")), Limits::default(), 6),
         ("zstd", file(include_bytes!("bombs/zeros.zst")), Limits::default(), 20),
         ("brotli", zip("zeros.br", include_bytes!("bombs/zeros.br"), false), Limits::default(), 20),
+        ("tar, a hole of 8 EiB", hole(), Limits::default(), 2),
         ("7z", file(include_bytes!("bombs/zeros.7z")), Limits::default(), 100),
         ("RAR 5", file(include_bytes!("bombs/zeros.rar")), Limits::default(), 100),
     ] {

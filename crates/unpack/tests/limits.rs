@@ -74,6 +74,16 @@ fn members_beyond_those_remembered_are_told_but_not_compared() {
 }
 
 #[test]
+fn a_sparse_member_of_too_many_regions_is_told_as_it_is_stored() {
+    for (seed, stored) in [("tar/sparse-gnu.tar", 1836), ("tar/sparse-pax-1.0.tar", 512 + 812)] {
+        let limits = Limits { directory_entries_max: 1, ..Limits::default() };
+        let told = tell(seed, FileType::Tar, &limits);
+        assert_eq!(names(&told), ["Heuristics.Limits.Exceeded.TarSparse"], "{seed}");
+        assert_eq!(content(&told).len(), stored + b"after".len(), "{seed}");
+    }
+}
+
+#[test]
 fn names_are_cut() {
     let limits = Limits { name_bytes_max: 3, ..Limits::default() };
     for (seed, file_type) in [

@@ -13,9 +13,14 @@ pub(super) struct Header {
     pub size: Option<u64>,
     pub kind: u8,
     pub is_ustar: bool,
+    pub is_gnu: bool,
     pub checksum_is_right: bool,
+    /// GNU sparse: the first entries of the map.
+    pub sparse_entries: [u8; 96],
     /// GNU sparse: further blocks of the map follow.
     pub sparse_goes_on: bool,
+    /// GNU sparse: the size of the content, holes included.
+    pub sparse_size: Option<u64>,
 }
 
 impl Header {
@@ -39,8 +44,11 @@ impl Header {
             size: number(&block[124..136]),
             kind: block[156],
             is_ustar,
+            is_gnu,
             checksum_is_right: checksum_is_right(block),
+            sparse_entries: std::array::from_fn(|at| block[386 + at]),
             sparse_goes_on: block[482] != 0,
+            sparse_size: number(&block[483..495]),
         }
     }
 }
@@ -73,7 +81,7 @@ fn text(field: &[u8]) -> &[u8] {
 }
 
 /// Octal digits, or base 256 if the first bit is set; an empty field is zero, a negative number is none.
-fn number(field: &[u8]) -> Option<u64> {
+pub(super) fn number(field: &[u8]) -> Option<u64> {
     match *field.first()? {
         0x80 => field[1..].iter().try_fold(0u64, |value, &byte| value.checked_mul(256)?.checked_add(u64::from(byte))),
         0x81.. => None,

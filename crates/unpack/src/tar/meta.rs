@@ -13,10 +13,10 @@ pub(super) enum Meta {
 
 impl Meta {
     /// The body of a header of this type, if it is one.
-    pub const fn of(kind: u8, name_bytes_max: usize) -> Option<Meta> {
+    pub const fn of(kind: u8, name_bytes_max: usize, regions_max: usize) -> Option<Meta> {
         Some(match kind {
-            b'x' | b'X' => Meta::Pax(Pax::new(name_bytes_max)),
-            b'g' => Meta::Global(Pax::new(name_bytes_max)),
+            b'x' | b'X' => Meta::Pax(Pax::new(name_bytes_max, regions_max)),
+            b'g' => Meta::Global(Pax::new(name_bytes_max, 0)),
             b'L' => Meta::LongName(Vec::new()),
             b'K' => Meta::Ignored,
             _ => return None,

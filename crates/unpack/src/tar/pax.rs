@@ -1,6 +1,9 @@
 //! Extended headers: POSIX.1-2001 pax records, read as they stream, and GNU long names, which say the same thing.
 //!
-//! Of all keys only the name and the size are kept; names are cut at `name_bytes_max`.
+//! Of all keys only the name, the size and what makes a member sparse are kept; names are cut at `name_bytes_max`, maps
+//! end at `regions_max` regions.
+
+use super::sparse::Map;
 
 /// What extended headers say of a member.
 pub(super) struct Pax {
@@ -10,8 +13,25 @@ pub(super) struct Pax {
     sparse_path: Option<Vec<u8>>,
     long_name: Option<Vec<u8>>,
     sparse: bool,
+    map: Option<Map>,
+    regions_max: usize,
+    /// `GNU.sparse.major` and `GNU.sparse.minor`.
+    sparse_version: [Option<u64>; 2],
+    sparse_size: Option<u64>,
     pub size: Option<u64>,
     record: Record,
+}
+
+/// How the records make a member sparse.
+pub(super) enum Sparse {
+    /// They do not.
+    No,
+    /// By a map that they tell, and a size.
+    Map(Map, u64),
+    /// By a map in front of the stored bytes, and a size.
+    Listing(u64),
+    /// In a way that makes no sense.
+    Broken,
 }
 
 enum Record {
@@ -29,6 +49,12 @@ enum Record {
 enum Key {
     Path,
     SparsePath,
+    SparseMajor,
+    SparseMinor,
+    SparseSize,
+    SparseOffset,
+    SparseLength,
+    SparseMap,
     Sparse,
     Size,
     Other,
@@ -38,8 +64,20 @@ const KEY_BYTES_MAX: usize = 64;
 const START: Record = Record::Length { value: 0, read: 0 };
 
 impl Pax {
-    pub const fn new(name_bytes_max: usize) -> Pax {
-        Pax { name_bytes_max, path: None, sparse_path: None, long_name: None, sparse: false, size: None, record: START }
+    pub const fn new(name_bytes_max: usize, regions_max: usize) -> Pax {
+        Pax {
+            name_bytes_max,
+            path: None,
+            sparse_path: None,
+            long_name: None,
+            sparse: false,
+            map: None,
+            regions_max,
+            sparse_version: [None; 2],
+            sparse_size: None,
+            size: None,
+            record: START,
+        }
     }
 
     /// Reads a piece of the records.
@@ -56,6 +94,10 @@ impl Pax {
         self.sparse_path = other.sparse_path.or(self.sparse_path.take());
         self.size = other.size.or(self.size);
         self.sparse |= other.sparse;
+        self.map = other.map.or(self.map.take());
+        let [major, minor] = other.sparse_version;
+        self.sparse_version = [major.or(self.sparse_version[0]), minor.or(self.sparse_version[1])];
+        self.sparse_size = other.sparse_size.or(self.sparse_size);
         self.record = other.record;
     }
 
@@ -76,6 +118,16 @@ impl Pax {
 
     pub const fn is_sparse(&self) -> bool {
         self.sparse
+    }
+
+    /// How the member is sparse; takes the map.
+    pub fn take_sparse(&mut self) -> Sparse {
+        match (self.sparse_version, self.map.take(), self.sparse_size) {
+            ([Some(1), Some(0)], _, Some(size)) => Sparse::Listing(size),
+            ([None | Some(0), _], Some(map), Some(size)) => Sparse::Map(map, size),
+            ([None, None], None, _) => Sparse::No,
+            _ => Sparse::Broken,
+        }
     }
 
     /// Whether the records broke off or never were any.
@@ -103,7 +155,9 @@ impl Pax {
 
     fn read_value(&mut self, key: Key, mut value: Vec<u8>, left: u64, input: &[u8]) -> usize {
         let count = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        if key != Key::Other {
+        if key == Key::SparseMap {
+            self.map().add_list(&input[..count]);
+        } else if key != Key::Other {
             let keep = (self.name_bytes_max + 1).saturating_sub(value.len()).min(count);
             value.extend_from_slice(&input[..keep]);
         }
@@ -120,10 +174,19 @@ impl Pax {
             Key::Path => self.path = Some(value),
             Key::SparsePath => self.sparse_path = Some(value),
             Key::Size => self.size = decimal(&value),
-            Key::Sparse | Key::Other => {}
+            Key::SparseMajor => self.sparse_version[0] = decimal(&value),
+            Key::SparseMinor => self.sparse_version[1] = decimal(&value),
+            Key::SparseSize => self.sparse_size = decimal(&value),
+            Key::SparseOffset => self.map().add_offset(decimal(&value)),
+            Key::SparseLength => self.map().add_length(decimal(&value)),
+            Key::SparseMap | Key::Sparse | Key::Other => {}
         }
-        self.sparse |= matches!(key, Key::Sparse | Key::SparsePath);
+        self.sparse |= !matches!(key, Key::Path | Key::Size | Key::Other);
         count
+    }
+
+    fn map(&mut self) -> &mut Map {
+        self.map.get_or_insert(Map::new(self.regions_max))
     }
 }
 
@@ -155,6 +218,12 @@ fn read_key(mut key: Vec<u8>, left: u64, byte: u8) -> Record {
     let key = match key.as_slice() {
         b"path" => Key::Path,
         b"GNU.sparse.name" => Key::SparsePath,
+        b"GNU.sparse.major" => Key::SparseMajor,
+        b"GNU.sparse.minor" => Key::SparseMinor,
+        b"GNU.sparse.size" | b"GNU.sparse.realsize" => Key::SparseSize,
+        b"GNU.sparse.offset" => Key::SparseOffset,
+        b"GNU.sparse.numbytes" => Key::SparseLength,
+        b"GNU.sparse.map" => Key::SparseMap,
         b"size" => Key::Size,
         other if other.starts_with(b"GNU.sparse.") || other == b"SCHILY.realsize" => Key::Sparse,
         _ => Key::Other,
@@ -174,7 +243,7 @@ mod tests {
     fn path_and_size_are_kept_at_every_cut() {
         let records = b"21 path=a/b/c/d=e f\n\n12 size=123\n30 mtime=1350244992.023960108\n";
         for cut in 0..records.len() {
-            let mut pax = Pax::new(100);
+            let mut pax = Pax::new(100, 10);
             pax.read(&records[..cut]);
             pax.read(&records[cut..]);
             assert_eq!(pax.size, Some(123));
@@ -186,7 +255,7 @@ mod tests {
     #[test]
     fn what_is_no_record_is_broken() {
         for text in [&b"path=abc\n"[..], b"4 a=", b"9999999999999999999 a=b\n", b"12 size=12"] {
-            let mut pax = Pax::new(100);
+            let mut pax = Pax::new(100, 10);
             pax.read(text);
             assert!(pax.is_broken(), "{}", text.escape_ascii());
         }

@@ -18,7 +18,7 @@ pub struct Node {
 }
 
 /// The most bytes that are kept of one object.
-pub const CONTENT_BYTES_MAX: usize = 64 << 20;
+pub const CONTENT_BYTES_MAX: usize = 100 << 20;
 
 /// The candidates that open the encrypted seeds, and one that does not.
 pub fn passwords() -> Passwords {
