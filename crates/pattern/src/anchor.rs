@@ -1,7 +1,7 @@
-//! The choice of anchors: by which window of fixed bytes a part is found.
+//! The choice of anchors: by which window of fixed bytes a part could be found in each shape.
 //!
-//! The longest window that a part affords makes the cheapest tier; within a tier the window is taken whose commonest
-//! q-gram is rarest, and which does not share its q-grams with many other parts.
+//! Of each shape the window is taken whose q-grams are rarest together, and which does not share them with many other
+//! parts. Which shape it will be is decided for all parts together ([`shapes`](crate::shapes)).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -18,7 +18,6 @@ const TRIED_MAX: usize = 16;
 const SHARING_MAX: u32 = 8;
 /// Passes in a kilobyte of so few that no other shape is asked for: with 2^17 parts a pass in eight kilobytes.
 const RARE_ENOUGH: f32 = 1e-6;
-
 /// Of so many parts all choices are told, so that a small set may do with fewer shapes.
 const SMALL_SET: usize = 8192;
 
