@@ -89,3 +89,12 @@ impl Decoder {
         self.bits.unread()
     }
 }
+/// Whether a method must wait for input: for the header of a block, or within one for a symbol, each of which takes at most
+/// so many bits.
+pub(super) fn lacks_input(bits: &Bits, is_in_block: bool, [header_bits, symbol_bits]: [usize; 2]) -> bool {
+    match is_in_block {
+        // A symbol that is the only one takes no bits.
+        true => !bits.has(symbol_bits) || bits.overran(),
+        false => !bits.has(header_bits) || bits.is_at_end(),
+    }
+}

@@ -7,7 +7,7 @@
 //!
 //! Source: what public readers do (LHa for UNIX, XADMaster).
 
-use super::decoder::{Method, Run};
+use super::decoder::{Method, Run, lacks_input};
 use crate::bits::Bits;
 use crate::history::History;
 use crate::huffman::Huffman;
@@ -69,10 +69,7 @@ fn read_code<const COUNT: usize>(
 impl Method for Lh3 {
     fn run(&mut self, bits: &mut Bits, history: &mut History, end: u64) -> Option<Run> {
         while history.position() < end {
-            let most = if self.left == 0 { HEADER_BITS } else { SYMBOL_BITS };
-            // A symbol that is the only one takes no bits.
-            let nothing_left = if self.left == 0 { bits.is_at_end() } else { bits.overran() };
-            if !bits.has(most) || nothing_left {
+            if lacks_input(bits, self.left > 0, [HEADER_BITS, SYMBOL_BITS]) {
                 return Some(Run::Input);
             }
             if self.left == 0 {

@@ -4,7 +4,7 @@
 //! block := symbols u16, code of code lengths, code of literals and lengths, code of distances, symbols
 //! ```
 
-use super::decoder::{Method, Run};
+use super::decoder::{Method, Run, lacks_input};
 use crate::bits::Bits;
 use crate::history::History;
 use crate::huffman::Huffman;
@@ -109,10 +109,7 @@ fn read_small_code(
 impl Method for Lzh {
     fn run(&mut self, bits: &mut Bits, history: &mut History, end: u64) -> Option<Run> {
         while history.position() < end {
-            let most = if self.left == 0 { HEADER_BITS } else { SYMBOL_BITS };
-            // A symbol that is the only one takes no bits.
-            let nothing_left = if self.left == 0 { bits.is_at_end() } else { bits.overran() };
-            if !bits.has(most) || nothing_left {
+            if lacks_input(bits, self.left > 0, [HEADER_BITS, SYMBOL_BITS]) {
                 return Some(Run::Input);
             }
             if self.left == 0 {
