@@ -3,6 +3,7 @@
 //! It is made of operations that every machine has in lanes of 32 bits (multiply, shift, compare), so that one table
 //! serves the portable sweep and the vector ones.
 
+use std::collections::HashSet;
 use std::io;
 
 use crate::flat::{Flat, Reader, Unfit, Writer};
@@ -21,16 +22,43 @@ pub(crate) const FACTORS: [u32; 4] = [0x9e37_79b1, 0x85eb_ca77, 0xc2b2_ae3d, 0x2
 /// By how much the product for the bits is shifted so that its low five bits number a bit, three times over.
 pub(crate) const BIT_SHIFTS: [u32; 3] = [27, 22, 17];
 
+/// So many salts are tried, multiples of this.
+const SALTS: u32 = 16;
+const SALT: u32 = 0x9e37_79b9;
+
 /// A set of q-grams that never denies a member.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
     /// A power of two of them, within the bounds above.
     words: Flat<u32>,
+    /// Is added to the product for the bits.
+    salt: u32,
 }
 
 impl Filter {
-    /// The filter of these grams.
-    pub(crate) fn new(grams: &[u64]) -> Filter {
+    /// The filter of these grams, salted so that as little as possible passes by chance of what ordinary content is full
+    /// of, `often`, whose first is a fifth of some content.
+    pub(crate) fn new(grams: &[u64], often: &[u64]) -> Filter {
+        let mut foreign: HashSet<u64> = often.iter().copied().collect();
+        for gram in grams {
+            foreign.remove(gram);
+        }
+        let harm = |filter: &Filter| {
+            let passing = foreign.iter().filter(|&&gram| filter.passes(gram));
+            passing.map(|gram| if often.first() == Some(gram) { often.len() } else { 1 }).sum::<usize>()
+        };
+        let (mut best, mut salt) = (Filter::salted(grams, 0), 0u32);
+        while harm(&best) > 0 && salt < SALTS {
+            salt += 1;
+            let other = Filter::salted(grams, salt.wrapping_mul(SALT));
+            if harm(&other) < harm(&best) {
+                best = other;
+            }
+        }
+        best
+    }
+
+    fn salted(grams: &[u64], salt: u32) -> Filter {
         let words = match grams.len() {
             count @ ..=SPARSE_MAX => 2 * count,
             count @ ..=MIDDLE_MAX => count,
@@ -40,26 +68,28 @@ impl Filter {
         let mut words = vec![0; words.clamp(WORDS_MIN, WORDS_MAX)];
         let (shift, last) = (shift(&words), words.len() - 1);
         for &gram in grams {
-            let (place, bits) = look(gram, shift);
+            let (place, bits) = look(gram, shift, salt);
             words[place & last] |= bits;
         }
-        Filter { words: words.into() }
+        Filter { words: words.into(), salt }
     }
 
     pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
+        writer.array(&[self.salt])?;
         writer.array(&self.words)
     }
 
     pub(crate) fn load(reader: &mut Reader) -> Result<Filter, Unfit> {
+        let [salt] = reader.values::<u32, 1>()?;
         let words = reader.array()?;
         let fits = words.len().is_power_of_two() && (WORDS_MIN..=WORDS_MAX).contains(&words.len());
-        if fits { Ok(Filter { words }) } else { Err(Unfit::Malformed) }
+        if fits { Ok(Filter { words, salt }) } else { Err(Unfit::Malformed) }
     }
 
     /// Whether the gram may be a member.
     #[inline(always)]
     pub(crate) fn passes(&self, gram: u64) -> bool {
-        let (place, bits) = look(gram, self.shift());
+        let (place, bits) = look(gram, self.shift(), self.salt);
         self.words[place & (self.words.len() - 1)] & bits == bits
     }
 
@@ -67,6 +97,12 @@ impl Filter {
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn words(&self) -> &[u32] {
         &self.words
+    }
+
+    /// What is added to the product for the bits.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn salt(&self) -> u32 {
+        self.salt
     }
 
     /// How far the product for the place is shifted.
@@ -87,12 +123,12 @@ fn shift(words: &[u32]) -> u32 {
 
 /// Which word a gram is in, and its bits. The high bits of each sum of products depend on the whole gram.
 #[inline(always)]
-fn look(gram: u64, shift: u32) -> (usize, u32) {
+fn look(gram: u64, shift: u32, salt: u32) -> (usize, u32) {
     let (low, high) = (gram as u32, (gram >> 32) as u32);
     let mix =
         |low_factor: u32, high_factor: u32| low.wrapping_mul(low_factor).wrapping_add(high.wrapping_mul(high_factor));
     let place = mix(FACTORS[0], FACTORS[1]) >> shift;
-    let number = mix(FACTORS[2], FACTORS[3]);
+    let number = mix(FACTORS[2], FACTORS[3]).wrapping_add(salt);
     let bits = BIT_SHIFTS.iter().fold(0, |bits, shift| bits | 1 << (number >> shift & 31));
     (place as usize, bits)
 }
@@ -112,15 +148,29 @@ mod tests {
     #[test]
     fn members_pass_and_few_others_do() {
         let grams: Vec<u64> = scattered(60_000).collect();
-        let filter = Filter::new(&grams);
+        let filter = Filter::new(&grams, &[]);
         assert!(grams.iter().all(|&gram| filter.passes(gram)));
         let foreign = scattered(160_000).skip(60_000).filter(|&gram| filter.passes(gram)).count();
         assert!(foreign < 1500, "{foreign} of 100000");
     }
 
     #[test]
+    fn what_content_is_full_of_does_not_pass_by_chance() {
+        let often = [0, u64::MAX, 0x2020_2020_2020_2020];
+        let passes = |filter: &Filter| often.iter().any(|&gram| filter.passes(gram));
+        let mut unsalted = 0;
+        let all: Vec<u64> = scattered(200 * 4000).collect();
+        for grams in all.chunks(4000) {
+            unsalted += usize::from(passes(&Filter::salted(grams, 0)));
+            assert!(!passes(&Filter::new(grams, &often)));
+            assert!(Filter::new(&[grams, &[0]].concat(), &often).passes(0), "a member does");
+        }
+        assert!(unsalted > 0);
+    }
+
+    #[test]
     fn grams_that_differ_in_one_bit_are_told_apart() {
-        let filter = Filter::new(&[0]);
+        let filter = Filter::new(&[0], &[]);
         let near = (0..64).filter(|bit| filter.passes(1 << bit)).count();
         assert!(near <= 1, "{near}");
     }

@@ -130,7 +130,15 @@ impl Tier {
                 entries.push((hash(gram), Slot::new(hash(gram), value | phase as u32, check)));
             }
         }
-        Tier { shape, fold, filter: Filter::new(&grams), buckets: Buckets::new(entries), few, path: Path::best() }
+        let rows: Vec<u64> = (0..=255).map(|byte| load(&[byte; 8][..shape.q()]) | fold).collect();
+        Tier {
+            shape,
+            fold,
+            filter: Filter::new(&grams, &rows),
+            buckets: Buckets::new(entries),
+            few,
+            path: Path::best(),
+        }
     }
 
     pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {

@@ -104,6 +104,7 @@ struct Tester<'a> {
     fold_low: __m256i,
     fold_high: __m256i,
     factors: [__m256i; 4],
+    salt: __m256i,
 }
 
 impl<'a> Tester<'a> {
@@ -116,6 +117,7 @@ impl<'a> Tester<'a> {
             fold_low: _mm256_set1_epi32(fold as i32),
             fold_high: _mm256_set1_epi32((fold >> 32) as i32),
             factors: FACTORS.map(|factor| _mm256_set1_epi32(factor.cast_signed())),
+            salt: _mm256_set1_epi32(filter.salt().cast_signed()),
         }
     }
 
@@ -125,7 +127,7 @@ impl<'a> Tester<'a> {
     fn passes(&self, (low, high): Grams) -> u8 {
         let low = _mm256_or_si256(low, self.fold_low);
         let mut place = _mm256_mullo_epi32(low, self.factors[0]);
-        let mut number = _mm256_mullo_epi32(low, self.factors[2]);
+        let mut number = _mm256_add_epi32(_mm256_mullo_epi32(low, self.factors[2]), self.salt);
         if let Some(high) = high {
             let high = _mm256_or_si256(high, self.fold_high);
             place = _mm256_add_epi32(place, _mm256_mullo_epi32(high, self.factors[1]));

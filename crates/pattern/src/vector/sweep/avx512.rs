@@ -105,6 +105,7 @@ struct Tester<'a> {
     fold_low: __m512i,
     fold_high: __m512i,
     factors: [__m512i; 4],
+    salt: __m512i,
 }
 
 impl<'a> Tester<'a> {
@@ -117,6 +118,7 @@ impl<'a> Tester<'a> {
             fold_low: _mm512_set1_epi32(fold as i32),
             fold_high: _mm512_set1_epi32((fold >> 32) as i32),
             factors: FACTORS.map(|factor| _mm512_set1_epi32(factor.cast_signed())),
+            salt: _mm512_set1_epi32(filter.salt().cast_signed()),
         }
     }
 
@@ -126,7 +128,7 @@ impl<'a> Tester<'a> {
     fn passes(&self, (low, high): Grams) -> u16 {
         let low = _mm512_or_si512(low, self.fold_low);
         let mut place = _mm512_mullo_epi32(low, self.factors[0]);
-        let mut number = _mm512_mullo_epi32(low, self.factors[2]);
+        let mut number = _mm512_add_epi32(_mm512_mullo_epi32(low, self.factors[2]), self.salt);
         if let Some(high) = high {
             let high = _mm512_or_si512(high, self.fold_high);
             place = _mm512_add_epi32(place, _mm512_mullo_epi32(high, self.factors[1]));
