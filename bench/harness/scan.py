@@ -126,9 +126,9 @@ class Bench:
         return {"all": place}
 
     def scan_ours(self, sets, name, kind):
-        """Patterns alone; with digests: those of the official set, or of every byte."""
-        patterns = sets.get("patterns", sets["all"])
-        ways = [[patterns], [sets["all"]] if kind == "official" else [patterns, "md5"]]
+        """Patterns alone; with digests: those of the official set, or of every byte; and these of eight streams at once."""
+        patterns, digests = sets.get("patterns", sets["all"]), kind != "official"
+        ways = [[patterns], [sets["all"], *["md5"] * digests], [sets["all"], "md5-together" if digests else "together"]]
         cells = []
         for path, *more in ways:
             each = [engine("scan", path + ".compiled", os.path.join(self.folder, name), str(self.plan.seconds), *more)
@@ -205,7 +205,7 @@ class Bench:
 
     def print(self):
         print("\nMB/s of one thread\n")
-        table(["signatures", "bodies", "input", "Sluice", "with digests", *self.peers], self.speeds)
+        table(["signatures", "bodies", "input", "Sluice", "with digests", "8 streams", *self.peers], self.speeds)
         print("\nTo get ready\n")
         table(["signatures", "bodies", "compile s", "memory MB", "file MB", "load ms", "mapped MB", "hot MB",
                *(f"{peer} s" for peer in self.peers)], self.sizes)

@@ -5,7 +5,9 @@
 //! ```text
 //!  generate KIND COUNT CORPUS CLEAN SET    signatures of a kind, none of which occurs in the file CLEAN
 //!  compile SET FILE                        a database, compiled and stored
-//!  scan FILE INPUT SECONDS [md5 | pages]   what is stored, mapped; with the MD5 of every byte, or in pages of 4 kB
+//!  scan FILE INPUT SECONDS [md5 | together | md5-together | pages]
+//!                                          what is stored, mapped; with the MD5 of every byte, in eight streams at once,
+//!                                          both, or in pages of 4 kB
 //! ```
 
 mod generate;
@@ -24,6 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["compile", set, file] => ours::compile(set, file),
         ["scan", file, input, seconds] => ours::scan(file, input, seconds.parse()?, Also::Nothing),
         ["scan", file, input, seconds, "md5"] => ours::scan(file, input, seconds.parse()?, Also::Md5),
+        ["scan", file, input, seconds, "together"] => ours::scan(file, input, seconds.parse()?, Also::Together),
+        ["scan", file, input, seconds, "md5-together"] => ours::scan(file, input, seconds.parse()?, Also::Md5Together),
         ["scan", file, input, seconds, "pages"] => ours::scan(file, input, seconds.parse()?, Also::SmallPages),
         _ => Err("see the head of engine.rs".into()),
     }

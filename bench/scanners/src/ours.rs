@@ -14,6 +14,8 @@ use stream::{Event, FileType, Fuel, Nothing, Stage as _, Window};
 use crate::input::{Took, objects, seconds};
 
 const SEGMENT: usize = 8192;
+/// So many streams are scanned at once.
+const STREAMS: usize = 8;
 
 /// Compiles the signature files of a folder.
 pub fn compile(set: &str, file: &str) -> Result<(), Box<dyn Error>> {
@@ -45,6 +47,10 @@ pub enum Also {
     Nothing,
     /// The MD5 of every byte.
     Md5,
+    /// Large inputs in eight pieces at once, on this thread by turns.
+    Together,
+    /// Both.
+    Md5Together,
     /// The file in pages of 4 kB, so that those which are used can be counted one by one.
     SmallPages,
 }
@@ -60,7 +66,7 @@ pub fn scan(file: &str, input: &str, limit: f64, also: Also) -> Result<(), Box<d
     }
     let mut database = Database::load(Arc::new(Mapped(map)))?;
     let (load, elapsed) = (seconds() - begin, since.elapsed().as_secs_f64());
-    if also == Also::Md5 {
+    if matches!(also, Also::Md5 | Also::Md5Together) {
         let mut builder = Builder::new();
         builder.add("bench.hdb", format!("{}:*:Bench.Any:73\n", "0".repeat(32)).as_bytes())?;
         database = database.with_overlay(builder.build(), &[]);
@@ -70,8 +76,11 @@ pub fn scan(file: &str, input: &str, limit: f64, also: Also) -> Result<(), Box<d
     fs::write("/proc/self/clear_refs", "1")?;
     let mut took = Took::new(limit);
     let file_type = if objects.len() > 1 { FileType::Binary } else { FileType::Pe };
+    let streams = if matches!(also, Also::Together | Also::Md5Together) { STREAMS } else { 1 };
     for object in &objects {
-        if !one(Scan::new(database.clone(), file_type, None), object, &mut took) {
+        let pieces = object.chunks(object.len().div_ceil(streams).max(1));
+        let scans = pieces.map(|piece| (Scan::new(database.clone(), file_type, None), piece)).collect();
+        if !by_turns(scans, &mut took) {
             break;
         }
     }
@@ -80,27 +89,32 @@ pub fn scan(file: &str, input: &str, limit: f64, also: Also) -> Result<(), Box<d
     Ok(())
 }
 
-/// Scans one object; whether there is time for more.
-fn one(mut scan: Scan, object: &[u8], took: &mut Took) -> bool {
+/// Scans objects by turns, a segment of each; whether there is time for more.
+fn by_turns(mut scans: Vec<(Scan, &[u8])>, took: &mut Took) -> bool {
     let mut window = Window::with_capacity(1);
     let mut fuel = Fuel::unlimited();
-    for piece in object.chunks(1 << 20) {
-        for segment in piece.chunks(SEGMENT) {
-            let mut rest = segment;
-            while !rest.is_empty() {
-                let step = scan.step(rest, &mut window, &mut fuel);
-                rest = &rest[step.taken..];
+    let mut scanned = 0;
+    while scans.iter().any(|(_, rest)| !rest.is_empty()) {
+        for (scan, object) in &mut scans {
+            let (mut segment, rest) = object.split_at(object.len().min(SEGMENT));
+            *object = rest;
+            scanned += segment.len();
+            while !segment.is_empty() {
+                let step = scan.step(segment, &mut window, &mut fuel);
+                segment = &segment[step.taken..];
                 took.found += u64::from(step.event != Event::Idle);
             }
         }
-        if !took.goes_on(piece.len()) {
+        if scanned >= 1 << 20 && !took.goes_on(std::mem::take(&mut scanned)) {
             return false;
         }
     }
-    while scan.finish(&Nothing, &mut window, &mut fuel) != Event::End {
-        took.found += 1;
+    for (scan, _) in &mut scans {
+        while scan.finish(&Nothing, &mut window, &mut fuel) != Event::End {
+            took.found += 1;
+        }
     }
-    true
+    took.goes_on(scanned)
 }
 
 struct Mapped(Mmap);
