@@ -94,7 +94,7 @@ impl Filter {
     }
 
     /// The words; a power of two of them.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(crate) fn words(&self) -> &[u32] {
         &self.words
     }

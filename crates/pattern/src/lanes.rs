@@ -37,7 +37,7 @@ pub(crate) trait Function<const N: usize> {
 /// Takes blocks of up to [`LANES`] streams into their states, of each as many as of the one that has the fewest; `false`,
 /// and nothing done, where this machine has no vectors for it.
 pub(crate) fn compress<F: Function<N>, const N: usize>(streams: &mut [(&mut [u32; N], &[Block])]) -> bool {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     if let Some(take) = crate::vector::paths::<F, N>().next() {
         debug_assert!(streams.len() <= LANES);
         let count = common(streams);
@@ -63,7 +63,9 @@ pub(crate) fn compress<F: Function<N>, const N: usize>(streams: &mut [(&mut [u32
 pub(crate) fn has_sha() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("sha");
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("sha2");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     false
 }
 
@@ -184,7 +186,7 @@ mod tests {
         if compress::<F, N>(&mut streams) {
             assert_eq!(plain, states);
         }
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         for path in crate::vector::paths::<F, N>() {
             let mut lanes = initial.map(|word| [word; LANES]);
             path(&mut lanes, blocks);

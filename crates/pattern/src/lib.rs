@@ -53,7 +53,7 @@ mod state;
 mod stored;
 mod sweep;
 mod tier;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vector;
 mod verify;
 

@@ -4,7 +4,7 @@
 //! same answers from the same tables.
 
 use crate::filter::Filter;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::vector;
 
 /// Which instructions the sweep is made of.
@@ -18,6 +18,9 @@ pub enum Path {
     /// AVX-512 of x86-64 (F, BW and VL): sixteen offsets at a time.
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// NEON of AArch64: sixteen offsets at a time, in four vectors.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
 }
 
 impl Path {
@@ -28,6 +31,8 @@ impl Path {
         Path::Avx2,
         #[cfg(target_arch = "x86_64")]
         Path::Avx512,
+        #[cfg(target_arch = "aarch64")]
+        Path::Neon,
     ];
 
     /// The paths that this machine can go, the slowest first.
@@ -42,6 +47,8 @@ impl Path {
             Path::Avx2 => vector::is_supported(),
             #[cfg(target_arch = "x86_64")]
             Path::Avx512 => vector::has_avx512(),
+            #[cfg(target_arch = "aarch64")]
+            Path::Neon => vector::is_supported(),
         }
     }
 
@@ -68,6 +75,8 @@ pub(crate) fn sweep<'a, const Q: usize, const S: usize>(
         Path::Avx2 => vector::avx2::sweep::<Q, S>(filter, fold, bytes, masks),
         #[cfg(target_arch = "x86_64")]
         Path::Avx512 => vector::avx512::sweep::<Q, S>(filter, fold, bytes, masks),
+        #[cfg(target_arch = "aarch64")]
+        Path::Neon => vector::neon::sweep::<Q, S>(filter, fold, bytes, masks),
     };
     let rest = bytes.get(done * 8 * S..).unwrap_or(&[]);
     for (group, mask) in masks[done..].iter_mut().enumerate() {
@@ -80,9 +89,9 @@ pub(crate) fn sweep<'a, const Q: usize, const S: usize>(
 /// Brings the cache line of `item` nearer, where the machine can be asked to.
 #[inline(always)]
 pub(crate) fn prefetch<T>(item: &T) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     vector::prefetch(item);
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = item;
 }
 

@@ -1,22 +1,29 @@
 //! Vector code and prefetching: the only unsafe code of this crate.
-//!
-//! A NEON path would be a module beside these; it is not written, since it could not be run where this was.
 #![allow(unsafe_code)]
-
-use std::arch::x86_64::*;
 
 mod digest;
 mod sweep;
 
 pub(crate) use digest::paths;
+#[cfg(target_arch = "aarch64")]
+pub(crate) use sweep::neon;
+#[cfg(target_arch = "x86_64")]
 pub(crate) use sweep::{avx2, avx512};
 
 /// Whether this machine has AVX2, which all of it needs.
+#[cfg(target_arch = "x86_64")]
 pub(crate) fn is_supported() -> bool {
     is_x86_feature_detected!("avx2")
 }
 
+/// Whether this machine has NEON, which all of it needs, and numbers as they are written here.
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn is_supported() -> bool {
+    std::arch::is_aarch64_feature_detected!("neon") && cfg!(target_endian = "little")
+}
+
 /// Whether it has the AVX-512 that some of it is compiled for, too.
+#[cfg(target_arch = "x86_64")]
 pub(crate) fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl")
 }
@@ -24,6 +31,15 @@ pub(crate) fn has_avx512() -> bool {
 /// Brings the cache line of `item` nearer.
 #[inline(always)]
 pub(crate) fn prefetch<T>(item: &T) {
+    let item = std::ptr::from_ref(item);
     // SAFETY: SSE is part of x86-64, and a prefetch neither reads nor writes as far as the program can tell.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast()) };
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(item.cast())
+    };
+    // SAFETY: as above; the instruction is part of every AArch64.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) item.addr(), options(nomem, nostack, preserves_flags))
+    };
 }
