@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Tests as they run on AArch64, under emulation on another machine: `ci/arm64.sh`, or `ci/arm64.sh test -p sluice-scan`.
+#
+# Needed are the standard library for it (`rustup target add aarch64-unknown-linux-gnu`; beside Debian's own rustc
+# libstd-rust-dev:arm64) and, of Debian, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user. What is slow there
+# says nothing of a real processor.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
+
+[ $# -gt 0 ] || set -- test -p sluice-pattern
+command=$1
+shift
+exec cargo "$command" --locked --target aarch64-unknown-linux-gnu "$@"
