@@ -58,7 +58,8 @@ impl Filter {
         best
     }
 
-    fn salted(grams: &[u64], salt: u32) -> Filter {
+    /// The filter of these grams with that salt.
+    pub(crate) fn salted(grams: &[u64], salt: u32) -> Filter {
         let words = match grams.len() {
             count @ ..=SPARSE_MAX => 2 * count,
             count @ ..=MIDDLE_MAX => count,
@@ -100,7 +101,7 @@ impl Filter {
     }
 
     /// What is added to the product for the bits.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(crate) fn salt(&self) -> u32 {
         self.salt
     }

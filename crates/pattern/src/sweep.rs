@@ -148,7 +148,7 @@ mod tests {
         for fold in [0, fold_q] {
             let grams: Vec<u64> =
                 data.windows(Q).rev().step_by(5).take(30).map(|gram| load::<Q>(gram) | fold).collect();
-            let filter = Filter::new(&grams, &[0]);
+            let filter = Filter::salted(&grams, 0x1234_5678);
             for length in (0..200).chain([699, 700]) {
                 let bytes = &data[700 - length..];
                 let wanted: Vec<bool> =

@@ -107,6 +107,7 @@ struct Tester<'a> {
     fold_low: uint32x4_t,
     fold_high: uint32x4_t,
     factors: [uint32x4_t; 4],
+    salt: uint32x4_t,
 }
 
 impl<'a> Tester<'a> {
@@ -120,6 +121,7 @@ impl<'a> Tester<'a> {
             fold_low: vdupq_n_u32(fold as u32),
             fold_high: vdupq_n_u32((fold >> 32) as u32),
             factors: FACTORS.map(|factor| vdupq_n_u32(factor)),
+            salt: vdupq_n_u32(filter.salt()),
         }
     }
 
@@ -129,7 +131,7 @@ impl<'a> Tester<'a> {
     fn passes(&self, (low, high): Grams) -> uint32x4_t {
         let low = vorrq_u32(low, self.fold_low);
         let mut place = vmulq_u32(low, self.factors[0]);
-        let mut number = vmulq_u32(low, self.factors[2]);
+        let mut number = vmlaq_u32(self.salt, low, self.factors[2]);
         if let Some(high) = high {
             let high = vorrq_u32(high, self.fold_high);
             place = vmlaq_u32(place, high, self.factors[1]);
