@@ -118,6 +118,11 @@ pub fn container_version(header: &[u8]) -> Option<u32> {
     Header::parse(header.get(..HEADER_BYTES)?).ok().map(|header| header.version)
 }
 
+/// When the container that begins with `header` was built, in seconds since 1970; a claim, nothing is verified.
+pub fn container_built(header: &[u8]) -> Option<u64> {
+    Header::parse(header.get(..HEADER_BYTES)?).ok()?.built
+}
+
 /// Whom the text of each member is told to.
 pub(crate) trait Members {
     /// A member begins.
@@ -147,6 +152,10 @@ pub(crate) fn read(
         Piece::Close => current.close(&mut info, members),
     })?;
     let (info_signed, checked) = info.check(kind)?;
+    // No signature is over the header, so one that says more than there is could keep every later version out.
+    if let Some(version) = info.version().filter(|&version| version != header.version) {
+        return Err(format!("the header says version {}, and the info file {version}", header.version));
+    }
     Ok(Container {
         file: file.into(),
         kind,
@@ -173,6 +182,7 @@ struct Header {
     md5: Box<str>,
     signature: Box<str>,
     builder: Box<str>,
+    built: Option<u64>,
 }
 
 impl Header {
@@ -191,6 +201,7 @@ impl Header {
             md5: next()?.into(),
             signature: next()?.into(),
             builder: next()?.into(),
+            built: next().ok().and_then(|seconds| seconds.parse().ok()),
         })
     }
 
@@ -298,6 +309,11 @@ impl Info {
             return Err("a member that the info file does not list".to_owned());
         }
         Ok((signed, checked))
+    }
+
+    /// The version that its first line says, which is the one of the header once more.
+    fn version(&self) -> Option<u32> {
+        self.text.as_ref()?.strip_prefix("ClamAV-VDB:")?.lines().next()?.split(':').nth(1)?.parse().ok()
     }
 
     /// Compares the members with what is listed: `name:size:SHA-256`.

@@ -70,7 +70,7 @@ mod yara;
 pub use builder::{Builder, Error, Loaded, Unwanted};
 pub use builtin::BUILTIN;
 pub use census::{Bound, Census, Entry, Refused};
-pub use container::{Container, ContainerKind, Verified, container_version, fuzz_cdiff, patched};
+pub use container::{Container, ContainerKind, Verified, container_built, container_version, fuzz_cdiff, patched};
 pub use database::Database;
 pub use fuzz::{fuzz_compiled, fuzz_container, fuzz_database, fuzz_links, fuzz_normaliser, fuzz_program, fuzz_scan};
 pub use kind::is_database;
