@@ -470,3 +470,13 @@ fn limits_are_answered_as_configured() {
         assert_eq!(door.say(&instream(&deep(1))), format!("stream: {MARKER}\0"));
     }
 }
+
+#[test]
+fn a_nul_ends_every_command() {
+    let door = door("");
+    assert_eq!(door.say(b"PING\0"), "PONG\n");
+    assert_eq!(door.say(b"nPING\0 and more\n"), "PONG\n");
+    assert_eq!(door.say(b"nIDSESSION\nnPING\0\nnEND\n"), "1: PONG\n");
+    let bad = door.file("bad");
+    assert_eq!(door.say(format!("nSCAN {bad}\0.txt\n").as_bytes()), format!("{bad}: {MARKER}\n"));
+}

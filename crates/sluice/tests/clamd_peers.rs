@@ -200,6 +200,9 @@ fn requests(material: &Material) -> Vec<Request> {
         "\n",
         "n\n",
         "z\0",
+        "PING\0",
+        "VERSION\0",
+        "nPING\0x\n",
         "nPING x\n",
         "nPINGX\n",
         "nSCAN\n",
@@ -589,4 +592,78 @@ fn the_python_module_is_served() {
     );
     let output = python(&code);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A client from a registry: who runs it, how one asks whether it is there, and what it has to find.
+struct Client {
+    program: &'static str,
+    there: [&'static str; 2],
+    code: &'static str,
+}
+
+const CLIENTS: [Client; 3] = [
+    Client {
+        program: "python3",
+        there: ["-c", "import pyclamd"],
+        code: "import pyclamd\n\
+               for c in (pyclamd.ClamdNetworkSocket('127.0.0.1', PORT), pyclamd.ClamdUnixSocket('SOCKET')):\n\
+               \x20   assert c.ping() and c.version().startswith('ClamAV ') and 'QUEUE' in c.stats()\n\
+               \x20   found = ('FOUND', 'Test.Marker.UNOFFICIAL')\n\
+               \x20   assert c.scan_stream(b'x clamd-test-marker y') == {'stream': found}\n\
+               \x20   assert c.scan_stream(b'clean') is None and c.scan_file('FILES/clean') is None\n\
+               \x20   for scan in (c.scan_file, c.contscan_file, c.multiscan_file):\n\
+               \x20       assert scan('FILES/sub') == {'FILES/sub/bad': found}\n\
+               \x20   assert c.allmatchscan('FILES/sub') == {'FILES/sub/bad': [found]}\n\
+               \x20   assert c.reload() == 'RELOADING'\n",
+    },
+    Client {
+        program: "perl",
+        there: ["-MClamAV::Client", "-e1"],
+        code: "use ClamAV::Client;\n\
+               for my $c (ClamAV::Client->new(socket_name => 'SOCKET'),\n\
+               \x20   ClamAV::Client->new(socket_host => '127.0.0.1', socket_port => PORT)) {\n\
+               \x20   $c->ping and $c->version =~ /^ClamAV / or die 'ping';\n\
+               \x20   my ($path, $found) = $c->scan_path('FILES/sub');\n\
+               \x20   \"$path $found\" eq 'FILES/sub/bad Test.Marker.UNOFFICIAL' or die \"$path $found\";\n\
+               \x20   my ($none, $clean) = $c->scan_path('FILES/clean');\n\
+               \x20   defined $clean and die $clean;\n\
+               }\n",
+    },
+    Client {
+        program: "node",
+        there: ["-e", "require('clamdjs')"],
+        code: "const clamd = require('clamdjs'), scanner = clamd.createScanner('127.0.0.1', PORT);\n\
+               const is = (what, wanted) => { if (what !== wanted) throw new Error(JSON.stringify(what)) };\n\
+               (async () => {\n\
+               \x20   is(await clamd.ping('127.0.0.1', PORT, 9000), true);\n\
+               \x20   const found = await scanner.scanBuffer(Buffer.from('x clamd-test-marker y'), 9000, 5);\n\
+               \x20   is(found, 'stream: Test.Marker.UNOFFICIAL FOUND\\0');\n\
+               \x20   is(await scanner.scanFile('FILES/clean', 9000, 1024), 'stream: OK\\0');\n\
+               })().catch(error => { console.error(error); process.exit(1) });\n",
+    },
+];
+
+#[test]
+fn clients_from_registries_are_served() {
+    let material = Material::new();
+    let gateway = material.gateway();
+    let run = |client: &Client, arguments: [&str; 2]| {
+        let mut command = Command::new(client.program);
+        command.args(arguments).stdin(Stdio::null()).output()
+    };
+    for client in &CLIENTS {
+        let [option, module] = client.there;
+        if !run(client, client.there).is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: {} {option} {module}", client.program);
+            continue;
+        }
+        let code = client
+            .code
+            .replace("PORT", &gateway.address.port().to_string())
+            .replace("SOCKET", &gateway.folder.path().join("clamd.sock").display().to_string())
+            .replace("FILES", &material.path("files").display().to_string());
+        let option = if client.program == "python3" { "-c" } else { "-e" };
+        let output = run(client, [option, &code]).unwrap();
+        assert!(output.status.success(), "{}: {}", client.program, String::from_utf8_lossy(&output.stderr));
+    }
 }

@@ -256,7 +256,8 @@ impl Server {
         };
         let (end, line) = match line.split_last() {
             Some((0, line)) if !bare => (0, line),
-            _ => (b'\n', without_line_end(line)),
+            // A NUL ends every command, as for clamd.
+            _ => (b'\n', line.split(|&byte| byte == 0).next().map_or(line, without_line_end)),
         };
         let tag = Tag { id: self.next_id(), end };
         let Some((verb, argument)) = Verb::parse(line, Manner { bare, inside: self.session.is_some() }) else {
