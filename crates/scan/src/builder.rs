@@ -64,8 +64,9 @@ impl Loaded {
     }
 }
 
-/// Which signatures of potentially unwanted applications to load: names that begin with `PUA.`, and all of the files
-/// whose extension ends in `u`. A category is the second word of such a name.
+/// Which signatures of potentially unwanted applications to load: those of the files whose extension ends in `u`. A
+/// category is the second word of a name that begins with `PUA.`; such names in other files are like any other, as for
+/// clamscan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Unwanted {
     /// None of them.
@@ -81,10 +82,10 @@ pub enum Unwanted {
 
 impl Unwanted {
     pub(crate) fn wants(&self, name: &str, in_file: bool) -> bool {
-        let category = name.strip_prefix("PUA.").map(|rest| rest.split('.').next().unwrap_or_default());
-        if category.is_none() && !in_file {
+        if !in_file {
             return true;
         }
+        let category = name.strip_prefix("PUA.").map(|rest| rest.split('.').next().unwrap_or_default());
         let listed = |all: &[String]| all.iter().any(|one| Some(one.as_str()) == category);
         match self {
             Unwanted::None => false,
@@ -345,11 +346,11 @@ mod tests {
         builder.add("i.ign2", b"Gone\nPinned:11839b02d0ba0a1a3a3c33f0cd3ae77f\n").expect("a list");
         let ndb = b"Gone:0:*:6162\nPUA.Thing:0:*:6162\nNew:0:*:6162:999\nVersion:13:*:6162\nShort:0:*:61??62\nKept:0:*:6162\n";
         let loaded = builder.add("x.ndb", ndb).expect("a database");
-        assert_eq!((loaded.bodies, loaded.left_out), (2, 4));
-        builder.add("x.ndu", b"Unwanted:0:*:6162").expect("a database");
+        assert_eq!((loaded.bodies, loaded.left_out), (3, 3));
+        builder.add("x.ndu", b"Unwanted:0:*:6162\nPUA.Thing.Else:0:*:6162").expect("a database");
         let database = builder.build();
         let census = database.census();
-        assert_eq!((census.exact, census.ignored, census.other_engine, census.unwanted), (1, 1, 1, 2));
+        assert_eq!((census.exact, census.ignored, census.other_engine, census.unwanted), (2, 1, 1, 2));
         let refused: Vec<&str> = census.refused.iter().map(|refused| &*refused.name).collect();
         assert_eq!(refused, ["Version.UNOFFICIAL", "Short.UNOFFICIAL"]);
     }

@@ -17,7 +17,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     }
     let identities = Identities::load(&config.tls)?;
     let checker = Checker::open(config.database.certificates.as_deref())?;
-    let loaded = database::load(&config.database.paths, config.database.builtin, &checker)?;
+    let loaded = database::load(&config.database.paths, &config.database.choice(), &checker)?;
     for listener in &config.listeners {
         println!("{:?} on {} to {}", listener.protocol, listener.address, listener.forward);
     }

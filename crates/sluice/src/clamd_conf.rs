@@ -15,7 +15,8 @@ use crate::config::Address;
 use crate::config::Config;
 
 /// What becomes of a key.
-enum Heed {
+pub enum Heed {
+    /// It is taken over.
     Taken,
     /// It means nothing here.
     Unneeded,
@@ -46,7 +47,24 @@ pub fn apply(config: &mut Config, path: &Path) -> Result<Vec<String>, String> {
 fn apply_text(config: &mut Config, text: &str) -> Result<Vec<String>, String> {
     // What clamd may read it may scan.
     config.clamd.paths = vec!["/".into()];
-    let (mut gathered, mut undone) = (Gathered::default(), Vec::new());
+    let mut gathered = Gathered::default();
+    let mut undone = lines(text, |key, value| take(config, &mut gathered, key, value))?;
+    let addresses = gathered.addresses().map_err(|reason| format!(" TCPAddr: {reason}"))?;
+    config.clamd.addresses.extend(addresses.into_iter().map(Address::Tcp));
+    // One kind alone would bring the other with it.
+    config.clamd.follow_symlinks = gathered.follow_folders && gathered.follow_files;
+    if gathered.follow_folders != gathered.follow_files {
+        undone.push(" Follow...Symlinks: links are followed when both say yes".into());
+    }
+    Ok(undone)
+}
+
+/// Hands each key to `take` with its value, and returns what is not done.
+///
+/// # Errors
+/// What `take` does not take, behind its line.
+pub fn lines(text: &str, mut take: impl FnMut(&str, &str) -> Result<Heed, String>) -> Result<Vec<String>, String> {
+    let mut undone = Vec::new();
     for (index, line) in text.lines().map(str::trim).enumerate() {
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -54,17 +72,10 @@ fn apply_text(config: &mut Config, text: &str) -> Result<Vec<String>, String> {
         let (key, value) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         let value = value.trim().trim_matches('"');
         let place = format!("{}: {key}", index + 1);
-        match take(config, &mut gathered, key, value).map_err(|reason| format!("{place}: {reason}"))? {
+        match take(key, value).map_err(|reason| format!("{place}: {reason}"))? {
             Heed::Taken | Heed::Unneeded => {}
             Heed::Undone(reason) => undone.push(format!("{place}: {reason}")),
         }
-    }
-    let addresses = gathered.addresses().map_err(|reason| format!(" TCPAddr: {reason}"))?;
-    config.clamd.addresses.extend(addresses.into_iter().map(Address::Tcp));
-    // One kind alone would bring the other with it.
-    config.clamd.follow_symlinks = gathered.follow_folders && gathered.follow_files;
-    if gathered.follow_folders != gathered.follow_files {
-        undone.push(" Follow...Symlinks: links are followed when both say yes".into());
     }
     Ok(undone)
 }
@@ -95,10 +106,13 @@ fn take(config: &mut Config, gathered: &mut Gathered, key: &str, value: &str) ->
         "LocalSocketGroup" => clamd.socket_group = Some(value.into()),
         "LocalSocketMode" => clamd.socket_mode = value.parse()?,
         "DatabaseDirectory" => config.database.paths.push(value.into()),
+        "DetectPUA" => config.database.detect_pua = truth(value)?,
+        "IncludePUA" => config.database.include_pua.push(value.into()),
+        "ExcludePUA" => config.database.exclude_pua.push(value.into()),
         "CVDCertsDirectory" => config.database.certificates = Some(value.into()),
         "StreamMaxLength" => clamd.stream_bytes_max = size(value)?,
-        "CommandReadTimeout" => clamd.command_seconds_max = number(value)?,
-        "ReadTimeout" => clamd.read_seconds_max = number(value)?,
+        "CommandReadTimeout" => clamd.command_seconds_max = seconds(value)?,
+        "ReadTimeout" => clamd.read_seconds_max = seconds(value)?,
         "MaxDirectoryRecursion" => clamd.directory_depth_max = number(value)?,
         "ExcludePath" => clamd.exclude.push(value.parse()?),
         "CrossFilesystems" => clamd.cross_filesystems = truth(value)?,
@@ -115,8 +129,12 @@ fn take(config: &mut Config, gathered: &mut Gathered, key: &str, value: &str) ->
                 clamd.on_encrypted = Said::Found;
             }
         }
-        "MaxRecursion" => config.limits.depth_max = number(value)?,
-        "MaxFiles" => config.limits.objects_max = number(value)?,
+        "MaxRecursion" => match number(value)? {
+            // clamd takes its default then.
+            0 => {}
+            depth => config.limits.depth_max = depth,
+        },
+        "MaxFiles" => config.limits.objects_max = objects(number(value)?),
         _ => return pass_over(key, value),
     }
     Ok(Heed::Taken)
@@ -148,7 +166,7 @@ enum When {
 }
 
 /// Keys, when they can be passed over in silence, and what is to be said otherwise.
-const UNMAPPED: [(&str, When, &str); 15] = [
+const UNMAPPED: [(&str, When, &str); 14] = [
     (
         // Sizes and times do not bound what is inspected, nor is a thread bound to a client; sockets that were left
         // behind are always removed, and signatures always loaded beside those in force.
@@ -159,7 +177,7 @@ const UNMAPPED: [(&str, When, &str); 15] = [
          StreamMinPort StreamMaxPort LogTime LogVerbose LogClean LogFileUnlock LogFileMaxSize LogRotate LogFacility \
          ExtendedDetectionInfo HeuristicScanPrecedence BytecodeSecurity BytecodeTimeout BytecodeMode BytecodeUnsigned \
          StructuredMinCreditCardCount StructuredCCOnly StructuredMinSSNCount StructuredSSNFormatNormal \
-         StructuredSSNFormatStripped PreludeAnalyzerName ExcludePUA IncludePUA PhishingScanURLs PhishingSignatures",
+         StructuredSSNFormatStripped PreludeAnalyzerName PhishingScanURLs PhishingSignatures",
         When::Always,
         "",
     ),
@@ -172,7 +190,6 @@ const UNMAPPED: [(&str, When, &str); 15] = [
     ("HeuristicAlerts AlgorithmicDetection", When::Yes, "see on_limit, on_ambiguous and on_malformed in [clamd]"),
     ("Bytecode", When::Always, ""),
     ("ScanPartialMessages", When::No, "parts of a message are not put together"),
-    ("DetectPUA", When::No, "signatures of unwanted applications are left out"),
     ("StructuredDataDetection", When::No, "numbers of cards and persons are not looked for"),
     (
         "AlertBrokenExecutables AlertBrokenMedia AlertOLE2Macros OLE2BlockMacros AlertPhishingSSLMismatch \
@@ -190,7 +207,8 @@ const UNMAPPED: [(&str, When, &str); 15] = [
     ("User PidFile", When::Never, "whoever starts the program sees to that"),
 ];
 
-fn truth(value: &str) -> Result<bool, String> {
+/// Whether a value says yes.
+pub fn truth(value: &str) -> Result<bool, String> {
     match value.to_ascii_lowercase().as_str() {
         "yes" | "true" | "1" => Ok(true),
         "no" | "false" | "0" => Ok(false),
@@ -200,8 +218,21 @@ fn truth(value: &str) -> Result<bool, String> {
     }
 }
 
-fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
+/// A number.
+pub fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
     value.parse().map_err(|_| format!("{value:?} is no number that fits here"))
+}
+
+fn seconds(value: &str) -> Result<u64, String> {
+    match number(value)? {
+        0 => Err("no client can answer in no time".into()),
+        seconds => Ok(seconds),
+    }
+}
+
+/// Objects in one file, of which 0 means any: as many as memory can be answered for.
+pub fn objects(count: u32) -> u32 {
+    if count == 0 { 1 << 20 } else { count }
 }
 
 /// Bytes, with `K`, `M` or `G` behind the number.
@@ -243,12 +274,17 @@ mod tests {
         assert!(config.clamd.follow_symlinks);
         assert_eq!(config.database.paths, [Path::new("/var/lib/clamav")]);
         assert!(undone.is_empty(), "{undone:?}");
+        let (config, undone) =
+            taken("MaxFiles 0\nMaxRecursion 0\nDetectPUA yes\nExcludePUA NetTool\nExcludePUA PWTool\n");
+        assert_eq!((config.limits.objects_max, config.limits.depth_max), (1 << 20, Config::default().limits.depth_max));
+        assert!(config.database.detect_pua && undone.is_empty(), "{undone:?}");
+        assert_eq!(config.database.exclude_pua, ["NetTool", "PWTool"]);
     }
 
     #[test]
     fn what_is_not_done_is_told_and_what_means_nothing_is_not() {
         let (_, undone) = taken(
-            "MaxThreads 12\nScanPDF true\nVirusEvent /bin/x\nScanMail no\nDetectPUA yes\nOnAccessPrevention yes\n\
+            "MaxThreads 12\nScanPDF true\nVirusEvent /bin/x\nScanMail no\nScanPartialMessages yes\nOnAccessPrevention yes\n\
              LogFile /var/log/clamav.log\nLogSyslog false\nFollowFileSymlinks yes\n",
         );
         let lines: Vec<&str> = undone.iter().map(|line| line.split(": ").next().unwrap()).collect();
@@ -261,6 +297,7 @@ mod tests {
         assert_eq!(refusal("\nTCPSocket x\n"), "2: TCPSocket: \"x\" is no number that fits here");
         assert_eq!(refusal("Nonsense 1"), "1: Nonsense: not a key of clamd.conf");
         assert!(refusal("Example").starts_with("1: Example: this is the example"));
+        assert_eq!(refusal("ReadTimeout 0"), "1: ReadTimeout: no client can answer in no time");
         assert!(refusal("StreamMaxLength 99999999999G").contains("too much"));
     }
 

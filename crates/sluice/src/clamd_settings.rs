@@ -124,7 +124,8 @@ impl ClamdSettings {
         if let Some((_, address)) = self.addresses.iter().enumerate().find(|&place| used_twice(place)) {
             return Err(format!("clamd: the address {address} is used twice"));
         }
-        if self.connections_max == 0 || self.session_requests_max == 0 {
+        let seconds = [self.command_seconds_max, self.read_seconds_max, self.send_seconds_max];
+        if self.connections_max == 0 || self.session_requests_max == 0 || seconds.contains(&0) {
             return Err("clamd: a limit of 0 would refuse everything".into());
         }
         Ok(())
@@ -186,6 +187,8 @@ mod tests {
         assert!(refusal("socket_mode = \"999\"").contains("2:15: \"999\" are no permissions"));
         assert!(refusal("exclude = [\"(\"]").contains("sluice.toml:2:11:"));
         assert!(refusal("on_limit = \"tag\"").contains("2:12:"));
+        assert!(refusal("read_seconds_max = 0").contains("a limit of 0 would refuse everything"));
+        assert!(refusal("[database]\ninclude_pua = [\"A\"]\nexclude_pua = [\"B\"]").contains("exclude each other"));
         assert!(refusal("addresses = [\"[::1]:1\", \"[::1]:1\"]").contains("used twice"));
     }
 }

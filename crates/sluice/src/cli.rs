@@ -11,6 +11,7 @@ use crate::clamd_conf;
 use crate::clamd_settings::Pattern;
 
 use crate::config::Forward;
+use crate::database::Pua;
 use crate::quarantine;
 
 /// A streaming content-security gateway.
@@ -94,6 +95,9 @@ pub struct DatabaseArgs {
     /// certificates vouch for; a file, or a folder of them.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub certificates: Option<PathBuf>,
+    /// Of potentially unwanted applications.
+    #[command(flatten)]
+    pub pua: Pua,
 }
 
 /// `sluice serve`
@@ -112,6 +116,7 @@ pub struct Serve {
 
 /// `sluice scan`
 #[derive(Debug, Args)]
+#[command(args_override_self = true, infer_long_args = true)]
 pub struct Scan {
     /// Files and folders; `-` is the standard input. Without any: the current folder.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
@@ -131,6 +136,9 @@ pub struct Scan {
     /// What is printed.
     #[command(flatten)]
     pub output: ScanOutput,
+    /// Look at nothing if the newest of ClamAV's containers is older, or there is none: exit status 2.
+    #[arg(long, value_name = "DAYS")]
+    pub fail_if_cvd_older_than: Option<u64>,
     /// Files looked at side by side; 0 means one for each core.
     #[arg(short, long, default_value_t = 0, value_name = "COUNT")]
     pub jobs: usize,
@@ -178,13 +186,13 @@ pub struct ScanLook {
     #[arg(long)]
     pub strict: bool,
     /// Count limits as found.
-    #[arg(long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
+    #[arg(long, alias = "block-max", value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
     pub alert_exceeds_max: bool,
     /// Count encryption as found.
-    #[arg(long, visible_aliases = ["alert-encrypted-archive", "alert-encrypted-doc"], value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
+    #[arg(long, visible_aliases = ["alert-encrypted-archive", "alert-encrypted-doc"], alias = "block-encrypted", value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
     pub alert_encrypted: bool,
     /// Name every signature that matches in a file, not just the first.
-    #[arg(short = 'z', long)]
+    #[arg(short = 'z', long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
     pub allmatch: bool,
     /// Do not look at larger files: a limit. K, M and G may follow the number; 0 means any size.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = clamd_conf::size)]
@@ -195,11 +203,11 @@ pub struct ScanLook {
     /// Look at a file no longer than this: a limit. 0 means as long as it takes.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 0)]
     pub max_scantime: u64,
-    /// Containers within containers.
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Containers within containers; 0 means as many as without this option.
+    #[arg(long, value_name = "COUNT")]
     pub max_recursion: Option<u32>,
-    /// Objects in one file.
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Objects in one file; 0 means 1,048,576.
+    #[arg(long, value_name = "COUNT")]
     pub max_files: Option<u32>,
 }
 
@@ -474,6 +482,9 @@ pub enum DatabaseCommand {
         /// Certificates that containers with a signature beside them have to be signed by.
         #[arg(long, value_name = "PATH", conflicts_with = "config", value_hint = ValueHint::AnyPath)]
         certificates: Option<PathBuf>,
+        /// Of potentially unwanted applications.
+        #[command(flatten)]
+        pua: Pua,
     },
     /// Compile what comes in: the other end of `compile`.
     #[command(hide = true)]

@@ -24,7 +24,7 @@ use serde::de::{self, Deserializer};
 use stream::Limits;
 
 use crate::clamd_settings::ClamdSettings;
-use crate::database::{self, Wanted};
+use crate::database::{self, Choice, Pua, Wanted};
 use crate::update_settings::UpdateSettings;
 
 /// Room for a few mails without large decompressors.
@@ -95,6 +95,12 @@ pub struct Database {
     pub certificates: Option<PathBuf>,
     /// Whether files that change are taken over by themselves.
     pub watch: bool,
+    /// Whether signatures of potentially unwanted applications are loaded, too.
+    pub detect_pua: bool,
+    /// Of these, only those of these categories; empty: all.
+    pub include_pua: Vec<String>,
+    /// Of these, none of these categories.
+    pub exclude_pua: Vec<String>,
 }
 
 /// `[limits]`: see `docs/limits.md`.
@@ -347,7 +353,16 @@ impl Default for Config {
 
 impl Default for Database {
     fn default() -> Database {
-        Database { paths: Vec::new(), builtin: true, cache: None, certificates: None, watch: true }
+        Database {
+            paths: Vec::new(),
+            builtin: true,
+            cache: None,
+            certificates: None,
+            watch: true,
+            detect_pua: false,
+            include_pua: Vec::new(),
+            exclude_pua: Vec::new(),
+        }
     }
 }
 
@@ -358,7 +373,14 @@ impl Database {
             Some(named) => database::named_cache(named),
             None => self.cache.clone().or_else(database::service_cache),
         };
-        Wanted { paths: self.paths.clone(), builtin: self.builtin, cache, certificates: self.certificates.clone() }
+        Wanted { paths: self.paths.clone(), choice: self.choice(), cache, certificates: self.certificates.clone() }
+    }
+
+    /// Which signatures of the files are wanted, and which besides.
+    pub fn choice(&self) -> Choice {
+        let Database { builtin, detect_pua, .. } = *self;
+        let (include_pua, exclude_pua) = (self.include_pua.clone(), self.exclude_pua.clone());
+        Choice { builtin, pua: Pua { detect_pua, include_pua, exclude_pua } }
     }
 }
 
@@ -515,6 +537,9 @@ impl Config {
         }
         self.tls.check_acme()?;
         self.intercept.check()?;
+        if !self.database.include_pua.is_empty() && !self.database.exclude_pua.is_empty() {
+            return Err("database: include_pua and exclude_pua exclude each other".into());
+        }
         self.clamd.check()?;
         self.quarantine.train.check()?;
         self.notices.check()?;

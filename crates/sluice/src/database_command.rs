@@ -13,9 +13,9 @@ use stream::{Class, Limits};
 
 use crate::cli::{Database, DatabaseCommand};
 use crate::config::Config;
-use crate::database::Wanted;
 use crate::database::bar::Bar;
 use crate::database::signed::Checker;
+use crate::database::{Choice, Wanted};
 use crate::examine::{self, Look};
 use crate::{Failure, database};
 
@@ -23,12 +23,13 @@ use crate::{Failure, database};
 pub fn run(args: &Database) -> Result<ExitCode, Failure> {
     let paint = Paint::new(args.json);
     match &args.command {
-        DatabaseCommand::Compile { paths, config, cache, certificates } => {
+        DatabaseCommand::Compile { paths, config, cache, certificates, pua } => {
             let wanted = match config {
                 Some(config) => Config::read(config)?.database.wanted(cache.as_ref()),
                 None => {
                     let cache = cache.clone().or_else(database::usual_cache);
-                    Wanted { paths: paths.clone(), builtin: true, cache, certificates: certificates.clone() }
+                    let choice = Choice { builtin: true, pua: pua.clone() };
+                    Wanted { paths: paths.clone(), choice, cache, certificates: certificates.clone() }
                 }
             };
             compile(&wanted, args.json, paint)
@@ -101,7 +102,7 @@ fn print(line: impl std::fmt::Display) {
 }
 
 fn info(paths: &[PathBuf], refused: bool, json: bool, paint: Paint) -> Result<ExitCode, Failure> {
-    let loaded = database::load(paths, false, &Checker::default())?;
+    let loaded = database::load(paths, &Choice::default(), &Checker::default())?;
     let census = loaded.database.census();
     if json {
         print(census_json(census, loaded.files, loaded.database.pattern_bytes(), refused));

@@ -137,6 +137,32 @@ fn a_damaged_file_is_made_anew_and_a_bad_source_changes_nothing() {
 }
 
 #[test]
+fn unwanted_applications_are_told_only_to_those_who_ask() {
+    let place = Place::new();
+    place.put("local.ndb", "");
+    place.put("more.ndu", &marker().replace("Test.Marker", "PUA.Tool.Test"));
+    let (signatures, cache, bad) = (place.path("signatures"), place.path("cache"), place.path("bad"));
+    let [signatures, cache, bad] = [&signatures, &cache, &bad].map(|path| path.to_str().unwrap());
+    for (options, found) in [
+        (&[][..], "bad: OK\n"),
+        (&["--detect-pua"], "bad: PUA.Tool.Test.UNOFFICIAL FOUND\n"),
+        (&["--detect-pua", "--exclude-pua", "Tool"], "bad: OK\n"),
+    ] {
+        let compile = ["database", "compile", "--json", signatures, "--cache", cache];
+        let output = sluice(&[&compile, options].concat());
+        assert!(text(&output.stdout).contains("\"compiled\":true"), "{options:?}");
+        let scan = ["scan", "-d", signatures, "--cache", cache, "--no-summary", bad];
+        let output = sluice(&[&scan, options].concat());
+        assert!(text(&output.stdout).ends_with(found), "{options:?}: {}", text(&output.stdout));
+    }
+    assert_eq!(place.compiled().len(), 3, "each choice has its own");
+    // What changes later lies over it under the same choice.
+    place.put("more.ndu", &marker().replace("Test.Marker", "PUA.Tool.Later"));
+    let output = sluice(&["scan", "-d", signatures, "--cache", cache, "--no-summary", bad, "--detect-pua"]);
+    assert!(text(&output.stdout).ends_with("PUA.Tool.Later.UNOFFICIAL FOUND\n"), "{}", text(&output.stdout));
+}
+
+#[test]
 fn the_compiler_may_open_nothing() {
     let place = Place::new();
     let confined = place.compile()["confined"].as_str().unwrap().to_owned();

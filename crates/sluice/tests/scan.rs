@@ -1,5 +1,6 @@
 //! `sluice scan` with clamscan's options, and clamscan itself beside it where there is one.
 
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -45,6 +46,12 @@ impl Tree {
             std::fs::write(tree.path(&format!("files/{name}.txt")), BAD).unwrap();
             std::fs::write(tree.path(&format!("files/{name}.ok")), "clean").unwrap();
         }
+        std::fs::write(tree.path("database/test.ndu"), format!("PUA.Tool.Test:0:*:{}\n", hex("pua-test-marker")))
+            .unwrap();
+        let named = format!("PUA.Tool.Named:0:*:{}\n", hex("pua-named-marker"));
+        std::fs::write(tree.path("database/named.ndb"), named).unwrap();
+        std::fs::write(tree.path("unwanted"), "a pua-test-marker here").unwrap();
+        std::fs::write(tree.path("named"), "a pua-named-marker here").unwrap();
         std::fs::write(tree.path("files/zero"), "").unwrap();
         symlink("a.txt", tree.path("files/link")).unwrap();
         symlink("sub", tree.path("files/folder")).unwrap();
@@ -84,7 +91,7 @@ fn clamscan_says_the_same() {
         return eprintln!("skipped: clamscan is not installed");
     }
     let tree = Tree::new();
-    let lines: [&[&str]; 24] = [
+    let lines: [&[&str]; 35] = [
         &["-r", "files"],
         &["-r", "-i", "files"],
         &["-r", "--infected", "--suppress-ok-results", "files"],
@@ -109,7 +116,19 @@ fn clamscan_says_the_same() {
         &["-r", "--scan-pe=yes", "--tempdir", "/tmp", "--bytecode=no", "--cross-fs=yes", "files/sub"],
         &["-r", "files/zero", "files/sub/", "files//sub"],
         &["files/other/d.ok"],
+        &["-r", "--recursive=yes", "-r", "-i", "-i", "files/sub"],
+        &["--infect", "files/a.txt", "files/a.ok"],
+        &["--allmatch=no", "files/a.txt"],
+        &["--max-files=0", "--max-recursion=0", "files/a.txt"],
+        &["--fail-if-cvd-older-than=7", "files/a.txt"],
+        &["--detect-pua", "unwanted", "named"],
+        &["--detect-pua=no", "unwanted", "named"],
+        &["--detect-pua=yes", "--exclude-pua=Tool", "unwanted", "named"],
+        &["--detect-pua", "--include-pua=Tool", "unwanted", "named"],
+        &["--detect-pua", "--include-pua=Win", "unwanted", "named"],
+        &["--include-pua=Tool", "unwanted", "named"],
     ];
+    assert!(Command::new("mkfifo").arg(tree.path("files/pipe")).status().unwrap().success());
     std::fs::write(tree.path("list"), "files/a.txt\nfiles/sub\nfiles/a.ok\n").unwrap();
     for options in lines {
         let options = [&["--no-summary"], options].concat();
@@ -132,7 +151,7 @@ fn folders_are_entered_unless_told_otherwise() {
     assert_eq!(flat.lines(), [format!("files/a.txt: {FOUND}")]);
     let shallow = tree.scan(&["-i", "--no-summary", "--max-dir-recursion=1", "files"]);
     assert_eq!(shallow.lines().len(), 3);
-    assert_eq!(tree.scan(&["-i", "--no-summary"]).lines().len(), 4, "the current folder");
+    assert_eq!(tree.scan(&["-i", "--no-summary"]).lines().len(), 5, "the current folder");
 }
 
 #[test]
@@ -226,8 +245,9 @@ fn what_is_printed_is_as_asked_for() {
     assert_eq!(tree.scan(&["--no-summary", "both"]).lines(), ["both: Test.Other.UNOFFICIAL FOUND"]);
     let all = tree.scan(&["--no-summary", "-z", "both"]);
     assert_eq!(all.lines(), [format!("both: {FOUND}"), "both: Test.Other.UNOFFICIAL FOUND".into()]);
-    let not_done = tree.scan(&["--detect-pua=yes", "--no-summary", "files/a.ok"]);
-    assert_eq!((not_done.status, not_done.errors.as_str()), (0, "sluice: --detect-pua: not done\n"));
+    let not_done = tree.scan(&["--gen-json=yes", "--scan-pe=no", "--scan-elf=yes", "--no-summary", "files/a.ok"]);
+    let told = "sluice: --gen-json=yes: not done\nsluice: --scan-pe=no: not done\n";
+    assert_eq!((not_done.status, not_done.errors.as_str()), (0, told));
     let json = tree.scan(&["--json", "files/a.txt", "files/folder"]);
     assert!(json.output.lines().all(|line| line.starts_with('{')) && json.output.lines().count() == 5, "{json:?}");
 }
@@ -240,4 +260,47 @@ fn pipes_and_devices_are_not_waited_for() {
     assert_eq!((run.status, run.output.as_str()), (2, "files/a.ok: OK\n"));
     assert_eq!(run.errors.matches("Not supported file type ERROR").count(), 2, "{run:?}");
     assert_eq!(tree.scan(&["--no-summary", "files/other", "files"]).status, 1);
+}
+
+#[test]
+fn a_path_is_printed_byte_for_byte_and_cannot_pass_for_another_line() {
+    let tree = Tree::new();
+    let name = std::ffi::OsStr::from_bytes(b"names/caf\xe9\nother: X\x1b[2J");
+    std::fs::create_dir(tree.path("names")).unwrap();
+    std::fs::create_dir(tree.path("kept")).unwrap();
+    std::fs::write(tree.folder.path().join(name), BAD).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.args(["scan", "-d", "database", "--no-summary", "--copy=kept", "--log=log", "names"]);
+    let output = command.current_dir(tree.folder.path()).output().unwrap();
+    let shown = b"caf\xe9?other: X?[2J".as_slice();
+    let found = [b"names/", shown, b": ", FOUND.as_bytes(), b"\nnames/", shown, b": copied to 'kept/", shown, b"'\n"];
+    assert_eq!(output.stdout.escape_ascii().to_string(), found.concat().escape_ascii().to_string());
+    assert!(std::fs::read(tree.path("log")).unwrap().starts_with(&found.concat()));
+}
+
+#[test]
+fn what_encrypts_counts_under_the_older_name_of_the_option_too() {
+    let tree = Tree::new();
+    // A member of an archive that says that it is encrypted, by flag bit 0.
+    let head = b"PK\x03\x04\x14\0\x01\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\x04\0\0\0\x01\0\0\0a0123456789abcdef";
+    std::fs::write(tree.path("locked.zip"), head).unwrap();
+    assert_eq!(tree.scan(&["locked.zip"]).status, 0);
+    for option in ["--alert-encrypted", "--alert-encrypted-archive=yes", "--block-encrypted"] {
+        assert_eq!(tree.scan(&[option, "locked.zip"]).status, 1, "{option}");
+    }
+}
+
+#[test]
+fn signatures_that_are_too_old_are_not_scanned_with() {
+    let tree = Tree::new();
+    let run = tree.scan(&["--fail-if-cvd-older-than=7", "files/a.txt"]);
+    assert!(run.status == 2 && run.errors.contains("the signatures are older than 7 days"), "{run:?}");
+    let Some(data) = std::env::var_os("SLUICE_DATA") else { return };
+    let signed = Path::new(&data).join("av-clamav/clamav-scanfiles/freshclam_testfiles/test-3.cvd");
+    let Ok(bytes) = std::fs::read(signed) else {
+        return eprintln!("skipped: there is no test-3.cvd below SLUICE_DATA");
+    };
+    std::fs::write(tree.path("database/test.cvd"), bytes).unwrap();
+    assert_eq!(tree.scan(&["--fail-if-cvd-older-than=7", "files/a.txt"]).status, 2);
+    assert_eq!(tree.scan(&["--fail-if-cvd-older-than=36500", "files/a.txt"]).status, 1);
 }

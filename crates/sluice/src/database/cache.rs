@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::map::map;
 use super::source::Source;
+use super::{Choice, Pua};
 use crate::Failure;
 
 /// Whoever else may write to a folder.
@@ -28,16 +29,16 @@ const OTHERS: u32 = 0o022;
 pub struct Note {
     /// The version of the program that compiled it.
     pub program: String,
-    /// Whether the built-in signatures are in it.
-    pub builtin: bool,
+    /// Which signatures of the sources are in it, and which besides.
+    pub choice: Choice,
     /// What it was compiled from, in this order.
     pub sources: Vec<Source>,
 }
 
 impl Note {
     /// Of what this program compiles.
-    pub fn new(builtin: bool, sources: Vec<Source>) -> Note {
-        Note { program: env!("CARGO_PKG_VERSION").to_owned(), builtin, sources }
+    pub fn new(choice: Choice, sources: Vec<Source>) -> Note {
+        Note { program: env!("CARGO_PKG_VERSION").to_owned(), choice, sources }
     }
 }
 
@@ -75,13 +76,16 @@ pub struct Place {
 
 impl Place {
     /// Where the database of these paths lies in a folder.
-    pub fn new(folder: &Path, paths: &[PathBuf], builtin: bool, certificates: Option<&Path>) -> Place {
+    pub fn new(folder: &Path, paths: &[PathBuf], choice: &Choice, certificates: Option<&Path>) -> Place {
         let mut digest = Sha256::new();
-        digest.update([u8::from(builtin)]);
+        digest.update([u8::from(choice.builtin)]);
         for path in paths {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             digest.update(path.as_os_str().as_encoded_bytes());
             digest.update([0]);
+        }
+        if choice.pua != Pua::default() {
+            digest.update(format!("{:?}", choice.pua));
         }
         // What was compiled without them was not verified by them.
         if let Some(path) = certificates {
@@ -188,8 +192,8 @@ mod tests {
     #[test]
     fn a_good_file_is_only_replaced_by_another() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::new(folder.path(), &["/a".into()], true, None);
-        let note = Note::new(true, Vec::new());
+        let place = Place::new(folder.path(), &["/a".into()], &Choice::default(), None);
+        let note = Note::new(Choice::default(), Vec::new());
         assert!(place.find().is_none());
         place.replace(|file| write(file, &note)).expect("a compiled database");
         let good = std::fs::read(place.file()).expect("the file");
@@ -211,7 +215,7 @@ mod tests {
     #[test]
     fn a_folder_that_others_may_write_to_is_not_trusted() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::new(folder.path(), &[], true, None);
+        let place = Place::new(folder.path(), &[], &Choice::default(), None);
         assert!(place.lock().is_ok());
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("permissions");
         assert!(place.lock().is_err());

@@ -17,6 +17,7 @@ use std::process::{ChildStdin, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use super::Choice;
 use super::signed::Checker;
 use super::source::{Reading, Source};
 use crate::Failure;
@@ -30,6 +31,8 @@ const SAID_BYTES_MAX: u64 = 64 << 10;
 /// What stands before a file's bytes, or behind them.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Line {
+    /// What of the files that follow is wanted, and what besides.
+    Begin(Choice),
     /// So many bytes of this file come next.
     File {
         /// Its path.
@@ -42,10 +45,7 @@ pub enum Line {
     /// Those were all, and they are not to be used, for this reason.
     Refused(String),
     /// There are no more files.
-    End {
-        /// Whether the built-in signatures are wanted, too.
-        builtin: bool,
-    },
+    End,
 }
 
 /// How it went.
@@ -77,7 +77,7 @@ pub type Progress<'p> = dyn FnMut(u64, u64) + Send + 'p;
 /// When a file cannot be read or understood, or the child ends before its time; the message says why.
 pub fn compile(
     files: &[PathBuf],
-    builtin: bool,
+    choice: &Choice,
     checker: &Checker,
     sink: File,
     progress: &mut Progress<'_>,
@@ -94,7 +94,7 @@ pub fn compile(
     };
     let mut said = String::new();
     let fed = std::thread::scope(|scope| {
-        let feeding = scope.spawn(|| feed(files, builtin, checker, input, progress).map_err(|error| error.to_string()));
+        let feeding = scope.spawn(|| feed(files, choice, checker, input, progress).map_err(|error| error.to_string()));
         let heard = output.take(SAID_BYTES_MAX).read_to_string(&mut said);
         let fed = feeding.join().unwrap_or_else(|_| Err("the files could not be read".into()));
         heard.map_err(|error| error.to_string()).and(fed)
@@ -112,13 +112,14 @@ pub fn compile(
 /// Hands the files over.
 fn feed(
     files: &[PathBuf],
-    builtin: bool,
+    choice: &Choice,
     checker: &Checker,
     mut input: ChildStdin,
     progress: &mut Progress<'_>,
 ) -> Result<(), Failure> {
     let total = files.iter().filter_map(|file| std::fs::metadata(file).ok()).map(|facts| facts.len()).sum();
     let mut done = 0;
+    say(&mut input, &Line::Begin(choice.clone()))?;
     for file in files {
         let failed = |error: io::Error| format!("{}: {error}", file.display());
         let reading = Reading::open(file).map_err(failed)?;
@@ -136,7 +137,7 @@ fn feed(
         };
         say(&mut input, &line).map_err(failed)?;
     }
-    say(&mut input, &Line::End { builtin })?;
+    say(&mut input, &Line::End)?;
     Ok(())
 }
 

@@ -51,9 +51,21 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
 
 /// The version of a container, as it says itself.
 pub fn version(path: &Path) -> Option<u32> {
+    scan::container_version(&head(path)?)
+}
+
+/// When the newest container at `paths` was built, in seconds since 1970; none if there is none.
+///
+/// # Errors
+/// When a path cannot be read.
+pub fn newest(paths: &[PathBuf]) -> Result<Option<u64>, Failure> {
+    Ok(files(paths)?.iter().filter_map(|path| scan::container_built(&head(path)?)).max())
+}
+
+fn head(path: &Path) -> Option<Vec<u8>> {
     let mut head = Vec::new();
     std::fs::File::open(path).ok()?.take(512).read_to_end(&mut head).ok()?;
-    scan::container_version(&head)
+    Some(head)
 }
 
 /// Whether a file is a list that rules of other files vouch for.

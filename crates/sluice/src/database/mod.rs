@@ -21,13 +21,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use scan::{Builder, Database};
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use scan::{Builder, Database, Unwanted};
+use serde::{Deserialize, Serialize};
 
 use self::bar::Bar;
 use self::cache::{Base, Place};
 use self::changes::Changes;
 use self::compile::{Done, Progress};
-pub use self::files::{files, version};
+pub use self::files::{files, newest, version};
 use self::signed::Checker;
 use self::source::{Reading, Source, known};
 use crate::Failure;
@@ -41,12 +44,35 @@ const WORTHWHILE_BYTES: u64 = 4 << 20;
 pub struct Wanted {
     /// Files, and folders of them.
     pub paths: Vec<PathBuf>,
-    /// Whether the built-in ones are wanted, too.
-    pub builtin: bool,
+    /// Which of those in them, and which besides.
+    pub choice: Choice,
     /// The folder of compiled databases, if there is one.
     pub cache: Option<PathBuf>,
     /// Certificates of those who vouch for who signs containers; a file or a folder.
     pub certificates: Option<PathBuf>,
+}
+
+/// Which signatures of the files are loaded, and which besides them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// Whether the built-in ones are, too.
+    pub builtin: bool,
+    /// Which of potentially unwanted applications.
+    pub pua: Pua,
+}
+
+/// Which signatures of potentially unwanted applications are loaded. A category is the second word of their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Args)]
+pub struct Pua {
+    /// Load signatures of potentially unwanted applications (PUA), too.
+    #[arg(long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = clap::ArgAction::Set, hide_possible_values = true)]
+    pub detect_pua: bool,
+    /// Of these, only those of this category, the second word of their names; repeatable.
+    #[arg(long, value_name = "CATEGORY", conflicts_with = "exclude_pua")]
+    pub include_pua: Vec<String>,
+    /// Of these, none of this category; repeatable.
+    #[arg(long, value_name = "CATEGORY")]
+    pub exclude_pua: Vec<String>,
 }
 
 /// Signatures, ready to be matched.
@@ -115,13 +141,29 @@ pub fn now() -> i64 {
     since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
 
-/// Loads the files and folders at `paths`, and the built-in signatures, here and now.
+impl Pua {
+    fn unwanted(&self) -> Unwanted {
+        match self {
+            Pua { detect_pua: false, .. } => Unwanted::None,
+            Pua { include_pua, .. } if !include_pua.is_empty() => Unwanted::Only(include_pua.clone()),
+            Pua { exclude_pua, .. } => Unwanted::Except(exclude_pua.clone()),
+        }
+    }
+}
+
+impl Choice {
+    fn builder(&self) -> Builder {
+        Builder::new().dated(now()).potentially_unwanted(self.pua.unwanted())
+    }
+}
+
+/// Loads the files and folders at `paths`, here and now.
 ///
 /// # Errors
 /// When a file cannot be read, a line in it not be understood, or a signature beside it is not its own: the message says
 /// which.
-pub fn load(paths: &[PathBuf], builtin: bool, checker: &Checker) -> Result<Loaded, Failure> {
-    let mut builder = Builder::new().dated(now());
+pub fn load(paths: &[PathBuf], choice: &Choice, checker: &Checker) -> Result<Loaded, Failure> {
+    let mut builder = choice.builder();
     let mut sources = Vec::new();
     for file in files(paths)? {
         let mut bytes = Vec::new();
@@ -135,7 +177,7 @@ pub fn load(paths: &[PathBuf], builtin: bool, checker: &Checker) -> Result<Loade
         builder.add(&source.path, &bytes)?;
         sources.push(source);
     }
-    if builtin {
+    if choice.builtin {
         builder.add_builtin();
     }
     Ok(Loaded::new(builder.build(), sources))
@@ -152,7 +194,8 @@ pub fn open(args: &DatabaseArgs) -> Result<Loaded, Failure> {
         None => usual_cache().filter(|_| is_worthwhile(&paths)),
     };
     let bar = Bar::new();
-    let loaded = Wanted { paths, builtin: true, cache, certificates: args.certificates.clone() }
+    let choice = Choice { builtin: true, pua: args.pua.clone() };
+    let loaded = Wanted { paths, choice, cache, certificates: args.certificates.clone() }
         .open(&mut |done, total| bar.set(done, total));
     bar.clear();
     loaded
@@ -219,7 +262,7 @@ impl Wanted {
         }
         let mut done = None;
         let base = place.replace(|sink| {
-            done = Some(compile::compile(&files, self.builtin, &self.checker()?, sink, progress)?);
+            done = Some(compile::compile(&files, &self.choice, &self.checker()?, sink, progress)?);
             Ok(())
         })?;
         Ok((Loaded::of(Arc::new(base)), done))
@@ -232,7 +275,7 @@ impl Wanted {
 
     fn place(&self) -> Option<Place> {
         let certificates = self.certificates.as_deref();
-        self.cache.as_ref().map(|folder| Place::new(folder, &self.paths, self.builtin, certificates))
+        self.cache.as_ref().map(|folder| Place::new(folder, &self.paths, &self.choice, certificates))
     }
 
     fn checker(&self) -> Result<Checker, Failure> {
@@ -240,7 +283,7 @@ impl Wanted {
     }
 
     fn load(&self) -> Result<Loaded, Failure> {
-        load(&self.paths, self.builtin, &self.checker()?)
+        load(&self.paths, &self.choice, &self.checker()?)
     }
 
     /// A compiled database with what has changed since over it, as far as that is small.
@@ -250,7 +293,7 @@ impl Wanted {
         if changes == Changes::default() {
             return Ok(Loaded::of(base.clone()));
         }
-        let (overlay, sources) = compiled(&changes.added, &self.checker()?)?;
+        let (overlay, sources) = compiled(&changes.added, &self.choice.pua, &self.checker()?)?;
         let database = base.database.with_overlay(overlay, &changes.replaced);
         let kept = base.note.sources.iter().filter(|source| !changes.replaced.contains(&&*source.path));
         let sources = kept.filter(|source| known(&sources, Path::new(&source.path)).is_none()).chain(&sources);
@@ -260,12 +303,13 @@ impl Wanted {
 }
 
 /// A small database of these files, in memory.
-fn compiled(files: &[PathBuf], checker: &Checker) -> Result<(Database, Vec<Source>), Failure> {
+fn compiled(files: &[PathBuf], pua: &Pua, checker: &Checker) -> Result<(Database, Vec<Source>), Failure> {
     if files.is_empty() {
         return Ok((Builder::new().build(), Vec::new()));
     }
     let memory = File::from(rustix::fs::memfd_create("overlay", rustix::fs::MemfdFlags::CLOEXEC)?);
-    compile::compile(files, false, checker, memory.try_clone()?, &mut |_, _| ())?;
+    let choice = Choice { builtin: false, pua: pua.clone() };
+    compile::compile(files, &choice, checker, memory.try_clone()?, &mut |_, _| ())?;
     let base = Base::open(&memory)?;
     Ok((base.database, base.note.sources))
 }

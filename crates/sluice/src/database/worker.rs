@@ -9,7 +9,6 @@ use std::io::{self, BufRead, BufWriter, Read};
 use std::process::ExitCode;
 
 use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetStatus};
-use scan::Builder;
 
 use super::cache::Note;
 use super::compile::{Done, Line, Outcome};
@@ -31,13 +30,14 @@ pub fn run() -> ExitCode {
 
 fn work(input: &mut impl BufRead, output: impl io::Write) -> Result<Done, Failure> {
     let confined = confine()?;
-    let mut builder = Builder::new().dated(super::now());
+    let Line::Begin(choice) = line(input)? else { return Err("files without a beginning".into()) };
+    let mut builder = choice.builder();
     let mut sources = Vec::new();
-    let builtin = loop {
+    loop {
         let (path, bytes) = match line(input)? {
             Line::File { path, bytes } => (path, bytes),
-            Line::End { builtin } => break builtin,
-            Line::Read(_) | Line::Refused(_) => return Err("a file without a beginning".into()),
+            Line::End => break,
+            Line::Begin(_) | Line::Read(_) | Line::Refused(_) => return Err("a file without a beginning".into()),
         };
         let mut content = Vec::new();
         input.take(bytes).read_to_end(&mut content)?;
@@ -48,13 +48,14 @@ fn work(input: &mut impl BufRead, output: impl io::Write) -> Result<Done, Failur
         };
         builder.add(&path, &content)?;
         sources.push(source);
-    };
-    if builtin {
+    }
+    if choice.builtin {
         builder.add_builtin();
     }
     let database = builder.build();
-    let note = serde_json::to_string(&Note::new(builtin, sources))?;
-    database.store(&note, &mut BufWriter::with_capacity(1 << 20, output))?;
+    let note = serde_json::to_string(&Note::new(choice, sources))?;
+    let stored = database.store(&note, &mut BufWriter::with_capacity(1 << 20, output));
+    stored.map_err(|error| format!("the compiled signatures cannot be written: {error}"))?;
     let census = database.census();
     Ok(Done { signatures: census.signatures(), refused: census.refused.len() as u64, confined: confined.into() })
 }

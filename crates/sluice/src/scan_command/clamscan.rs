@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 /// Options that may have a value behind `=`: what they set is always done here, or there is no such thing to set.
-const PASSED_OVER: [&str; 31] = [
+const PASSED_OVER: [&str; 30] = [
     "verbose",
     "debug",
     "leave-temps",
@@ -33,15 +33,13 @@ const PASSED_OVER: [&str; 31] = [
     "dumpcerts",
     "disable-cache",
     "algorithmic-detection",
-    "block-encrypted",
     "normalise",
 ];
 
 /// The same, of what is not done: it is said so, unless the value is `no`.
-const NOT_DONE: [&str; 10] = [
+const NOT_DONE: [&str; 13] = [
     "official-db-only",
     "gen-json",
-    "detect-pua",
     "detect-structured",
     "alert-broken",
     "alert-broken-media",
@@ -49,15 +47,16 @@ const NOT_DONE: [&str; 10] = [
     "alert-phishing-ssl",
     "alert-phishing-cloak",
     "alert-partition-intersection",
+    "block-macros",
+    "phishing-ssl",
+    "phishing-cloak",
+    "partition-intersection",
 ];
 
 /// Options that have a value, behind `=` or as the next word.
-const WITH_VALUE: [&str; 19] = [
+const WITH_VALUE: [&str; 16] = [
     "tempdir",
-    "fail-if-cvd-older-than",
     "bytecode-timeout",
-    "exclude-pua",
-    "include-pua",
     "structured-ssn-format",
     "structured-ssn-count",
     "structured-cc-count",
@@ -84,7 +83,7 @@ pub fn without_passed_over(arguments: impl Iterator<Item = OsString>) -> Vec<OsS
         rest |= argument == "--";
         match argument.to_str().filter(|_| scan && !rest).map(Meaning::of) {
             Some(Meaning::PassedOver) => {}
-            Some(Meaning::NotDone(name)) => eprintln!("sluice: --{name}: not done"),
+            Some(Meaning::NotDone(text)) => eprintln!("sluice: {text}: not done"),
             Some(Meaning::NextToo) => drop(arguments.next()),
             Some(Meaning::Other) | None => kept.push(argument),
         }
@@ -113,9 +112,14 @@ impl Meaning<'_> {
             return if value.is_some() { Meaning::PassedOver } else { Meaning::NextToo };
         }
         if NOT_DONE.contains(&name) {
-            return if value == Some("no") { Meaning::PassedOver } else { Meaning::NotDone(name) };
+            return if value == Some("no") { Meaning::PassedOver } else { Meaning::NotDone(argument) };
         }
-        if PASSED_OVER.contains(&name) { Meaning::PassedOver } else { Meaning::Other }
+        match PASSED_OVER.contains(&name) {
+            // What can be opened is always opened.
+            true if name.starts_with("scan-") && value == Some("no") => Meaning::NotDone(argument),
+            true => Meaning::PassedOver,
+            false => Meaning::Other,
+        }
     }
 }
 
@@ -130,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_taken_out_with_its_value() {
-        let line = "sluice scan -r --scan-pe=yes -i --tempdir /tmp --bytecode --max-iconspe=3 --detect-pua=no -v x";
+        let line = "sluice scan -r --scan-pe=yes -i --tempdir /tmp --bytecode --max-iconspe=3 --gen-json=no -v x";
         assert_eq!(kept(line), "sluice scan -r -i x");
         assert_eq!(kept("sluice scan -- --debug"), "sluice scan -- --debug");
         assert_eq!(kept("sluice explain --debug"), "sluice explain --debug");

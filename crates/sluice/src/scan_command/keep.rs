@@ -14,6 +14,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::fs::{openat, openat2, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 
+use super::report::shown;
 use crate::cli::ScanKeep;
 
 /// What is done with an infected file.
@@ -53,13 +54,13 @@ impl Keep {
     ///
     /// # Errors
     /// When it is not there any more, or is a link, or something cannot be written.
-    pub fn act(&self, path: &Path, file: &File) -> io::Result<Option<String>> {
+    pub fn act(&self, path: &Path, file: &File) -> io::Result<Option<Vec<u8>>> {
         match self {
             Keep::Leave => Ok(None),
             Keep::Copy(folder) => {
                 let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
                 let kept = folder.free_name(Path::new(name), |name| folder.copy(file, name))?;
-                Ok(Some(format!("copied to '{}'", kept.display())))
+                Ok(Some([b"copied to '", &*shown(&kept), b"'"].concat()))
             }
             Keep::Move(folder) => {
                 let (parent, name) = place(path, file)?;
@@ -72,7 +73,7 @@ impl Keep {
                         outcome => Ok(outcome?),
                     }
                 })?;
-                Ok(Some(format!("moved to '{}'", moved.display())))
+                Ok(Some([b"moved to '", &*shown(&moved), b"'"].concat()))
             }
             Keep::Remove => {
                 let (parent, name) = place(path, file)?;

@@ -25,12 +25,12 @@ use stream::{Class, Finding, Limits};
 pub use clamscan::without_passed_over;
 
 use self::keep::Keep;
-use self::report::{Report, Text};
+use self::report::{Report, Text, line, shown};
 use self::tally::Tally;
 use self::walk::Step;
 use crate::cli::{Scan, ScanLook};
 use crate::examine::{self, Examined, Look};
-use crate::{Failure, database};
+use crate::{Failure, clamd_conf, database};
 
 /// What all threads share.
 struct Shared<'a> {
@@ -45,6 +45,13 @@ struct Shared<'a> {
 /// Scans what the command line names. The exit status is clamscan's: 0 clean, 1 found, 2 error.
 pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
     let started = tally::Start::now();
+    if let Some(days) = args.fail_if_cvd_older_than {
+        let seconds = database::now().saturating_sub_unsigned(days.saturating_mul(24 * 3_600));
+        let newest = database::newest(&args.database.databases)?;
+        if newest.is_none_or(|built| i64::try_from(built).is_ok_and(|built| built < seconds)) {
+            return Err(format!("the signatures are older than {days} days").into());
+        }
+    }
     let loaded = database::open(&args.database)?;
     let shared = Shared {
         args,
@@ -86,8 +93,8 @@ fn jobs(args: &Scan) -> usize {
 fn limits(look: &ScanLook) -> Limits {
     let limits = Limits::default();
     Limits {
-        depth_max: look.max_recursion.unwrap_or(limits.depth_max),
-        objects_max: look.max_files.unwrap_or(limits.objects_max),
+        depth_max: look.max_recursion.filter(|&depth| depth > 0).unwrap_or(limits.depth_max),
+        objects_max: look.max_files.map_or(limits.objects_max, clamd_conf::objects),
         ..limits
     }
 }
@@ -153,7 +160,7 @@ impl Shared<'_> {
             }
             if let Some(file) = &file {
                 match self.keep.act(path, file) {
-                    Ok(done) => texts.extend(done.map(|done| Text::found(format!("{}: {done}", path.display())))),
+                    Ok(done) => texts.extend(done.map(|done| Text::found([&*line(path, ""), &done].concat()))),
                     Err(error) => texts.push(self.failed(path, &error.to_string())),
                 }
             }
@@ -194,13 +201,14 @@ impl Shared<'_> {
             let line = json_line(path, verdict, examined.bytes);
             return vec![if verdict.action > Action::Pass { Text::found(line) } else { Text::clean(line) }];
         }
-        let shown = if path == Path::new("-") { "stdin".into() } else { path.display().to_string() };
+        let is_stdin = path == Path::new("-");
+        let path = if is_stdin { Path::new("stdin") } else { path };
         let told = examine::told(verdict, &self.look.policy, self.args.look.allmatch);
-        let mut texts: Vec<Text> = told.iter().map(|spotted| Text::found(self.found(&shown, spotted))).collect();
+        let mut texts: Vec<Text> = told.iter().map(|spotted| Text::found(self.found(path, spotted))).collect();
         if texts.is_empty() {
-            texts.push(match examined.bytes == 0 && verdict.findings.is_empty() {
-                true => Text::passed_over(Path::new(&shown), "Empty file"),
-                false => Text::clean(format!("{shown}: OK")),
+            texts.push(match examined.bytes == 0 && verdict.findings.is_empty() && !is_stdin {
+                true => Text::passed_over(path, "Empty file"),
+                false => Text::clean(line(path, "OK")),
             });
             let doubt = verdict.findings.iter().find(|spotted| spotted.finding.class >= Class::Encrypted);
             texts.extend(
@@ -211,11 +219,11 @@ impl Shared<'_> {
         texts
     }
 
-    fn found(&self, shown: &str, spotted: &Spotted) -> String {
-        let place = if self.args.output.archive_verbose { position(shown, spotted) } else { shown.into() };
+    fn found(&self, path: &Path, spotted: &Spotted) -> Vec<u8> {
+        let place = if self.args.output.archive_verbose { position(spotted) } else { String::new() };
         let colour = io::stdout().is_terminal() && self.args.output.log.is_none();
         let (on, off) = if colour { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-        format!("{place}: {on}{} FOUND{off}", spotted.finding.name)
+        [shown(path), format!("{place}: {on}{} FOUND{off}", spotted.finding.name).into()].concat()
     }
 
     fn failed(&self, path: &Path, reason: &str) -> Text {
@@ -261,9 +269,9 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// The file, and the way into it: `mail.eml » invoice.zip » a.exe`.
-fn position(file: &str, spotted: &Spotted) -> String {
-    let mut position = file.to_string();
+/// The way into a file: ` » invoice.zip » a.exe`.
+fn position(spotted: &Spotted) -> String {
+    let mut position = String::new();
     for name in spotted.path.iter() {
         position.push_str(" » ");
         position.extend(name.chars().map(|c| if c.is_control() { '?' } else { c }));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Condvar, Mutex};
 
@@ -16,7 +17,7 @@ const AHEAD_MAX: u64 = 4_096;
 /// A line and its weight.
 #[derive(Debug, Clone)]
 pub struct Text {
-    line: String,
+    line: Vec<u8>,
     kind: Kind,
 }
 
@@ -32,29 +33,41 @@ enum Kind {
 
 impl Text {
     /// Something was found.
-    pub fn found(line: String) -> Text {
-        Text { line, kind: Kind::Found }
+    pub fn found(line: impl Into<Vec<u8>>) -> Text {
+        Text { line: line.into(), kind: Kind::Found }
     }
 
     /// Nothing was.
-    pub fn clean(line: String) -> Text {
-        Text { line, kind: Kind::Clean }
+    pub fn clean(line: impl Into<Vec<u8>>) -> Text {
+        Text { line: line.into(), kind: Kind::Clean }
     }
 
     /// It was not looked at, as asked for.
     pub fn passed_over(path: &Path, what: &str) -> Text {
-        Text { line: format!("{}: {what}", path.display()), kind: Kind::PassedOver }
+        Text { line: line(path, what), kind: Kind::PassedOver }
     }
 
     /// Not all of it was looked at.
     pub fn warning(path: &Path, what: &str) -> Text {
-        Text { line: format!("WARNING: {}: {what}", path.display()), kind: Kind::Warning }
+        Text { line: [b"WARNING: ", &*line(path, what)].concat(), kind: Kind::Warning }
     }
 
     /// It could not be looked at.
     pub fn error(path: &Path, what: &str) -> Text {
-        Text { line: format!("{}: {what} ERROR", path.display()), kind: Kind::Error }
+        Text { line: line(path, &format!("{what} ERROR")), kind: Kind::Error }
     }
+}
+
+/// `PATH: WHAT`
+pub fn line(path: &Path, what: &str) -> Vec<u8> {
+    [&*shown(path), b": ", what.as_bytes()].concat()
+}
+
+/// A path as it is printed: byte for byte, so that whoever reads the line finds the file, but for control characters, with
+/// which a name could pass for another line.
+pub fn shown(path: &Path) -> Vec<u8> {
+    let bytes = path.as_os_str().as_bytes().iter();
+    bytes.map(|&byte| if byte.is_ascii_control() { b'?' } else { byte }).collect()
 }
 
 /// Takes what is said of each file and prints it when its turn has come.
@@ -118,7 +131,7 @@ impl<'a> Report<'a> {
         self.bar.finish_and_clear();
         let mut state = self.state.lock().expect("no holder panics");
         for line in summary.lines() {
-            self.print(&Text::found(line.into()), &mut state.log);
+            self.print(&Text::found(line), &mut state.log);
         }
     }
 
@@ -134,13 +147,14 @@ impl<'a> Report<'a> {
     }
 
     fn print(&self, text: &Text, log: &mut Option<File>) {
+        let line = [&*text.line, b"\n"].concat();
         // A closed pipe is the reader's way to say that it has seen enough.
         let _ = match text.kind {
-            Kind::Warning | Kind::Error if !self.args.stdout => writeln!(io::stderr().lock(), "{}", text.line),
-            _ => writeln!(io::stdout().lock(), "{}", text.line),
+            Kind::Warning | Kind::Error if !self.args.stdout => io::stderr().lock().write_all(&line),
+            _ => io::stdout().lock().write_all(&line),
         };
         if let Some(log) = log
-            && let Err(error) = writeln!(log, "{}", text.line)
+            && let Err(error) = log.write_all(&line)
         {
             let _ = writeln!(io::stderr().lock(), "sluice: the log: {error}");
         }

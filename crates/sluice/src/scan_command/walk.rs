@@ -88,6 +88,10 @@ fn visit(choice: &ScanChoice, entry: &DirEntry) -> Option<Step> {
     if entry.path_is_symlink() && follow < named {
         return said("Symbolic link");
     }
+    if !facts.is_dir() && !facts.is_file() {
+        let error = || Step::Failed(path.into(), "Not supported file type".into());
+        return (entry.depth() == 0).then(error);
+    }
     let (exclude, include) =
         if facts.is_dir() { (&choice.exclude_dir, &choice.include_dir) } else { (&choice.exclude, &choice.include) };
     // As clamscan: an expression looks at the whole path from the root on.
@@ -97,12 +101,5 @@ fn visit(choice: &ScanChoice, entry: &DirEntry) -> Option<Step> {
     if matches(exclude) || (!include.is_empty() && !matches(include)) {
         return said("Excluded");
     }
-    if facts.is_dir() {
-        return Some(Step::Folder);
-    }
-    match (facts.is_file(), entry.depth()) {
-        (true, _) => Some(Step::File(path.into(), facts.len())),
-        (false, 0) => Some(Step::Failed(path.into(), "Not supported file type".into())),
-        (false, _) => None,
-    }
+    Some(if facts.is_dir() { Step::Folder } else { Step::File(path.into(), facts.len()) })
 }

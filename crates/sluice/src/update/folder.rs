@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 
 use super::state::State;
 use crate::database::signed::{self, Checker};
-use crate::database::version;
+use crate::database::{Choice, version};
 use crate::{Failure, database};
 
 /// The most incremental updates that are fetched in place of the whole.
@@ -208,7 +208,7 @@ impl Folder {
                 paths.push(entry.path());
             }
         }
-        database::load(&paths, false, &self.checker)?;
+        database::load(&paths, &Choice::default(), &self.checker)?;
         for name in names {
             self.keep_previous(name)?;
             self.keep_signature(name)?;
