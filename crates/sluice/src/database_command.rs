@@ -24,14 +24,15 @@ pub fn run(args: &Database) -> Result<ExitCode, Failure> {
     let paint = Paint::new(args.json);
     match &args.command {
         DatabaseCommand::Compile { paths, config, cache, certificates, pua } => {
-            let wanted = match config {
+            let mut wanted = match config {
                 Some(config) => Config::read(config)?.database.wanted(cache.as_ref()),
                 None => {
                     let cache = cache.clone().or_else(database::usual_cache);
-                    let choice = Choice { builtin: true, pua: pua.clone() };
+                    let choice = Choice { builtin: true, ..Choice::default() };
                     Wanted { paths: paths.clone(), choice, cache, certificates: certificates.clone() }
                 }
             };
+            wanted.choose(pua);
             compile(&wanted, args.json, paint)
         }
         DatabaseCommand::Worker => Ok(database::worker::run()),

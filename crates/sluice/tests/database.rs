@@ -156,6 +156,13 @@ fn unwanted_applications_are_told_only_to_those_who_ask() {
         assert!(text(&output.stdout).ends_with(found), "{options:?}: {}", text(&output.stdout));
     }
     assert_eq!(place.compiled().len(), 3, "each choice has its own");
+    let config = place.path("sluice.toml");
+    std::fs::write(&config, format!("[database]\npaths = [\"{signatures}\"]\n")).unwrap();
+    for (option, count) in [("--detect-pua", 8), ("--detect-pua=no", 7)] {
+        let compile = ["database", "compile", "--json", "--cache", cache, "--config", config.to_str().unwrap(), option];
+        let said: serde_json::Value = serde_json::from_slice(&sluice(&compile).stdout).unwrap();
+        assert_eq!(said["signatures"], count, "{option}");
+    }
     // What changes later lies over it under the same choice.
     place.put("more.ndu", &marker().replace("Test.Marker", "PUA.Tool.Later"));
     let output = sluice(&["scan", "-d", signatures, "--cache", cache, "--no-summary", bad, "--detect-pua"]);

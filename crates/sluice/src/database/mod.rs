@@ -207,6 +207,13 @@ fn is_worthwhile(paths: &[PathBuf]) -> bool {
 }
 
 impl Wanted {
+    /// What a command line says of unwanted applications comes first, if it says something.
+    pub fn choose(&mut self, pua: &Pua) {
+        if *pua != Pua::default() {
+            self.choice.pua = pua.clone();
+        }
+    }
+
     /// The signatures as the files have them now: mapped, if that is what was compiled last, with what has changed since
     /// over it; else compiled.
     ///

@@ -18,7 +18,7 @@ use super::pool::Pool;
 use super::tls;
 use crate::cli::Serve;
 use crate::config::{Config, Forward};
-use crate::database::{Loaded, Pua, Wanted};
+use crate::database::{Loaded, Wanted};
 use crate::memory::Memory;
 use crate::{Failure, clamd_conf};
 
@@ -104,9 +104,7 @@ impl Site {
         undone.iter().for_each(|what| tracing::warn!(what, "not done"));
         let mut wanted = config.database.wanted(args.database.cache.as_ref());
         wanted.certificates = args.database.certificates.clone().or(wanted.certificates);
-        if args.database.pua != Pua::default() {
-            wanted.choice.pua = args.database.pua.clone();
-        }
+        wanted.choose(&args.database.pua);
         let database = match old.filter(|old| old.wanted == wanted) {
             Some(old) => wanted.refresh(&old.database)?.map_or_else(|| old.database.clone(), Arc::new),
             None => Arc::new(wanted.open(&mut |_, _| ())?),
