@@ -44,10 +44,18 @@ complete -c sluice -n "__fish_sluice_using_subcommand serve" -l clamd-conf -d 'T
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -l cache -d 'Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -l certificates -d 'Refuse containers that have a signature beside them (`.cvd.sign`) which is not their own, or by nobody whom these certificates vouch for; a file, or a folder of them' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand serve" -l detect-pua -d 'Load signatures of potentially unwanted applications (PUA), too' -r -f -a "true\t''
+false\t''"
+complete -c sluice -n "__fish_sluice_using_subcommand serve" -l include-pua -d 'Of these, only those of this category, the second word of their names; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand serve" -l exclude-pua -d 'Of these, none of this category; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l cache -d 'Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l certificates -d 'Refuse containers that have a signature beside them (`.cvd.sign`) which is not their own, or by nobody whom these certificates vouch for; a file, or a folder of them' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l detect-pua -d 'Load signatures of potentially unwanted applications (PUA), too' -r -f -a "true\t''
+false\t''"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l include-pua -d 'Of these, only those of this category, the second word of their names; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l exclude-pua -d 'Of these, none of this category; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s r -l recursive -d 'Enter folders within folders; `--recursive=no` keeps to the files right in the folders named' -r -f -a "true\t''
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s f -l file-list -d 'Look at the files that this file lists, too, one a line' -r -F
@@ -64,19 +72,21 @@ complete -c sluice -n "__fish_sluice_using_subcommand scan" -l alert-exceeds-max
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l alert-encrypted -l alert-encrypted-archive -l alert-encrypted-doc -d 'Count encryption as found' -r -f -a "true\t''
 false\t''"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s z -l allmatch -d 'Name every signature that matches in a file, not just the first' -r -f -a "true\t''
+false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-filesize -d 'Do not look at larger files: a limit. K, M and G may follow the number; 0 means any size' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-scansize -d 'Look at no more of a file than this: a limit. 0 means all of it' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-scantime -d 'Look at a file no longer than this: a limit. 0 means as long as it takes' -r
-complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-recursion -d 'Containers within containers' -r
-complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-files -d 'Objects in one file' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-recursion -d 'Containers within containers; 0 means as many as without this option' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-files -d 'Objects in one file; 0 means 1,048,576' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l move -d 'Move infected files into this folder' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l copy -d 'Copy infected files into this folder' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l remove -d 'Remove infected files' -r -f -a "true\t''
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s l -l log -d 'Append what is printed to this file' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l fail-if-cvd-older-than -d 'Look at nothing if the newest of ClamAV\'s containers is older, or there is none: exit status 2' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s j -l jobs -d 'Files looked at side by side; 0 means one for each core' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l strict -d 'Count limits, ambiguities and encryption as found, too'
-complete -c sluice -n "__fish_sluice_using_subcommand scan" -s z -l allmatch -d 'Name every signature that matches in a file, not just the first'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s i -l infected -d 'Print only what something was found in'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s o -l suppress-ok-results -d 'Print no files that are OK'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l quiet -d 'Print errors only'
@@ -89,6 +99,10 @@ complete -c sluice -n "__fish_sluice_using_subcommand scan" -s h -l help -d 'Pri
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l cache -d 'Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l certificates -d 'Refuse containers that have a signature beside them (`.cvd.sign`) which is not their own, or by nobody whom these certificates vouch for; a file, or a folder of them' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand explain" -l detect-pua -d 'Load signatures of potentially unwanted applications (PUA), too' -r -f -a "true\t''
+false\t''"
+complete -c sluice -n "__fish_sluice_using_subcommand explain" -l include-pua -d 'Of these, only those of this category, the second word of their names; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand explain" -l exclude-pua -d 'Of these, none of this category; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -l json -d 'Print one JSON object a line, for each object'
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand check" -l from -d 'Say what holds for a mail from this sender; an empty one is the null sender' -r
@@ -194,6 +208,10 @@ complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -s c -l config -d 'Those that this configuration names' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l cache -d 'The folder of compiled signatures' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l certificates -d 'Certificates that containers with a signature beside them have to be signed by' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l detect-pua -d 'Load signatures of potentially unwanted applications (PUA), too' -r -f -a "true\t''
+false\t''"
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l include-pua -d 'Of these, only those of this category, the second word of their names; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l exclude-pua -d 'Of these, none of this category; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from compile" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from worker" -l json -d 'Print JSON'
@@ -213,6 +231,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Read each file by itself, check what it is signed with, and say whose word it is. Exit status 2: one is not right'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand update" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand update" -l freshclam-conf -d 'Take freshclam\'s place: folder, mirror and databases from this `freshclam.conf`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand update" -l force -d 'Ask for files that failed lately, too'
 complete -c sluice -n "__fish_sluice_using_subcommand update" -l rollback -d 'Fetch nothing: put back in force what was before'
 complete -c sluice -n "__fish_sluice_using_subcommand update" -s h -l help -d 'Print help (see more with \'--help\')'

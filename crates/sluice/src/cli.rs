@@ -520,8 +520,11 @@ pub enum DatabaseCommand {
 #[derive(Debug, Args)]
 pub struct Update {
     /// The configuration.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub config: PathBuf,
+    #[arg(short, long, required_unless_present = "freshclam_conf", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// Take freshclam's place: folder, mirror and databases from this `freshclam.conf`.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub freshclam_conf: Option<PathBuf>,
     /// Ask for files that failed lately, too.
     #[arg(long)]
     pub force: bool,

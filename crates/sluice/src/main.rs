@@ -25,6 +25,7 @@ mod database;
 mod database_command;
 mod examine;
 mod explain;
+mod freshclam_conf;
 mod intercept;
 mod log_command;
 mod manual;

@@ -211,6 +211,15 @@ fn what_cannot_be_read_never_replaces_what_can() {
 }
 
 #[test]
+fn what_nobody_has_is_not_up_to_date_whatever_the_server_says() {
+    let mirror = Mirror::start(None);
+    let site = Site::of(&mirror, &[], &["a.ndb"]);
+    mirror.answer("a.ndb", "304 Not Modified", "", "");
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("a.ndb: the server says 304"), "{text}");
+}
+
+#[test]
 fn a_server_that_fails_is_left_alone_for_a_while() {
     let mirror = Mirror::start(None);
     let site = Site::of(&mirror, &[], &["a.ndb", "b.ndb"]);
@@ -236,6 +245,14 @@ fn a_signed_database_is_taken_only_as_it_was_signed_and_never_an_older_one() {
     let site = Site::of(&mirror, &["test"], &[]);
     mirror.put("test.cvd", &third);
     assert_eq!(site.update(&[]), (0, "test.cvd: new\n".into()));
+    // A later version than there is would keep what comes next out.
+    let mut forged = String::from_utf8_lossy(&fourth[..512]).replacen(":4:", ":9:", 1).into_bytes();
+    forged.extend_from_slice(&fourth[512..]);
+    mirror.put("test.cvd", &forged);
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("the header says version 9, and the info file 4"), "{text}");
+    assert_eq!(site.read("test.cvd"), third);
+    std::fs::remove_file(site.path(".state.json")).unwrap();
     let mut forged = fourth.clone();
     *forged.last_mut().unwrap() ^= 1;
     mirror.put("test.cvd", &forged);
@@ -295,6 +312,69 @@ fn an_incremental_update_that_is_not_as_it_was_signed_is_not_taken() {
     assert!(code == 0 && text.contains("the signature of the update is wrong: it is fetched whole"), "{text}");
     assert_eq!(site.read("test.cvd"), fourth);
     assert!(!site.path("test.cld").exists());
+}
+
+#[test]
+fn a_server_that_wants_rest_is_not_asked_for_the_whole() {
+    let (Some(third), Some(fourth)) = (signed("test-3.cvd"), signed("test-4.cvd")) else { return };
+    let mirror = Mirror::start(None);
+    let site = Site::of(&mirror, &["test"], &[]);
+    mirror.put("test.cvd", &third);
+    site.update(&[]);
+    mirror.requests();
+    mirror.put("test.cvd", &fourth);
+    let date = "Retry-After: Fri, 31 Dec 2100 23:59:59 GMT\r\n";
+    mirror.answer("test-4.cdiff", "429 Too Many Requests", date, "");
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("test.cvd: the server says 429"), "{text}");
+    let paths: Vec<String> = mirror.requests().iter().map(|head| head.split(' ').nth(1).unwrap().to_owned()).collect();
+    assert_eq!(paths, ["/test.cvd", "/test-4.cdiff"]);
+    assert_eq!(site.read("test.cvd"), third);
+    let (code, text) = site.update(&[]);
+    let seconds: u64 = text.split("asked for: ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(code == 0 && (604_000..=604_800).contains(&seconds), "a week: {text}");
+}
+
+#[test]
+fn freshclams_own_file_is_enough() {
+    let Some(third) = signed("test-3.cvd") else { return };
+    let mirror = Mirror::start(None);
+    mirror.put("clamav/test.cvd", &third);
+    mirror.put("a.ndb", RULE);
+    let site = Site::new("");
+    let (folder, conf) = (site.path(""), site.folder.path().join("freshclam.conf"));
+    let (folder, at) = (folder.display(), mirror.address);
+    let text = format!(
+        "DatabaseDirectory {folder}\nPrivateMirror http://{at}/clamav\nExtraDatabase test\nExcludeDatabase main\n\
+         ExcludeDatabase daily\nBytecode no\nDatabaseCustomURL http://{at}/a.ndb\nChecks 24\n"
+    );
+    std::fs::write(&conf, text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.args(["update", "--freshclam-conf"]).arg(&conf);
+    let output = command.env_remove("http_proxy").env_remove("HTTP_PROXY").output().unwrap();
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!((output.status.code(), &*said), (Some(0), "test.cvd: new\na.ndb: new\n"), "{errors}");
+    let told = format!("sluice: not done: {}:8: Checks: it runs once: a timer says how often\n", conf.display());
+    assert_eq!((errors, site.read("test.cvd")), (told.into(), third));
+}
+
+#[test]
+fn a_reader_who_has_gone_does_not_stop_an_update() {
+    let mirror = Mirror::start(None);
+    mirror.put("a.ndb", RULE);
+    let site = Site::of(&mirror, &[], &["a.ndb", "b.ndb"]);
+    let run = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.arg("update").arg("--config").arg(site.folder.path().join("sluice.toml"));
+        command.stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap().code()
+    };
+    assert_eq!(run(), Some(2), "b.ndb is not there");
+    mirror.put("b.ndb", OTHER_RULE);
+    std::fs::remove_file(site.path(".state.json")).expect("it was written");
+    assert_eq!(run(), Some(0));
+    assert_eq!(site.read("b.ndb"), OTHER_RULE.as_bytes());
 }
 
 #[test]

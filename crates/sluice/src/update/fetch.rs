@@ -2,7 +2,9 @@
 
 use std::io::{Cursor, Read};
 use std::path::Path;
+use std::time::SystemTime;
 
+use httpdate::HttpDate;
 use ureq::Agent;
 use ureq::http::{HeaderMap, StatusCode};
 
@@ -50,6 +52,8 @@ pub struct Error {
     pub reason: String,
     /// Seconds that the server asks us to wait.
     pub retry_after: Option<u64>,
+    /// Whether it wants to be asked for nothing more now.
+    pub wants_rest: bool,
 }
 
 impl Client {
@@ -76,7 +80,9 @@ impl Client {
         let mut response = request.call().map_err(|error| failed(error.to_string()))?;
         let text = |name| header(response.headers(), name).map(String::from);
         match response.status() {
-            StatusCode::NOT_MODIFIED => Ok(Fetched::NotModified),
+            StatusCode::NOT_MODIFIED if known.etag.is_some() || known.last_modified.is_some() => {
+                Ok(Fetched::NotModified)
+            }
             StatusCode::OK => {
                 let (etag, last_modified) = (text("etag"), text("last-modified"));
                 let mut body = response.body_mut().as_reader().take(self.file_bytes_max.saturating_add(1));
@@ -92,10 +98,7 @@ impl Client {
                 }
                 Ok(Fetched::Body { etag, last_modified })
             }
-            status => {
-                let retry_after = text("retry-after").and_then(|seconds| seconds.parse().ok());
-                Err(Error { reason: format!("the server says {status}"), retry_after })
-            }
+            status => Err(refused(status, response.headers())),
         }
     }
 }
@@ -105,16 +108,16 @@ impl Client {
     ///
     /// # Errors
     /// When there is none, or it is too long.
-    pub fn increment(&self, url: &str) -> Result<Vec<u8>, String> {
-        let mut response = self.agent.get(url).call().map_err(|error| error.to_string())?;
+    pub fn increment(&self, url: &str) -> Result<Vec<u8>, Error> {
+        let mut response = self.agent.get(url).call().map_err(|error| failed(error.to_string()))?;
         if response.status() != StatusCode::OK {
-            return Err(format!("the server says {}", response.status()));
+            return Err(refused(response.status(), response.headers()));
         }
         let mut bytes = Vec::new();
         let mut body = response.body_mut().as_reader().take(INCREMENT_BYTES_MAX + 1);
-        body.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        body.read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
         if bytes.len() as u64 > INCREMENT_BYTES_MAX {
-            return Err(format!("larger than {INCREMENT_BYTES_MAX} bytes"));
+            return Err(failed(format!("larger than {INCREMENT_BYTES_MAX} bytes")));
         }
         Ok(bytes)
     }
@@ -125,5 +128,16 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 fn failed(reason: String) -> Error {
-    Error { reason, retry_after: None }
+    Error { reason, retry_after: None, wants_rest: false }
+}
+
+/// What a server says instead of the file. `Retry-After` are seconds, or a date (RFC 9110, section 10.2.3).
+fn refused(status: StatusCode, headers: &HeaderMap) -> Error {
+    let seconds_to = |date| SystemTime::from(date).duration_since(SystemTime::now()).unwrap_or_default().as_secs();
+    let retry_after = header(headers, "retry-after").and_then(|text| {
+        let date = || text.parse::<HttpDate>().ok().map(seconds_to);
+        text.parse().ok().or_else(date)
+    });
+    let wants_rest = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    Error { reason: format!("the server says {status}"), retry_after, wants_rest }
 }

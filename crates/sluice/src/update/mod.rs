@@ -22,15 +22,23 @@ use sha2::{Digest, Sha256};
 use self::fetch::{Client, Fetched};
 use self::folder::{Folder, Steps};
 use self::state::State;
-use crate::Failure;
 use crate::cli::Update;
 use crate::config::Config;
 use crate::database::signed::Checker;
 use crate::update_settings::Wanted;
+use crate::{Failure, freshclam_conf};
 
 /// Fetches what has changed. Exit status: 0 what is in force is up to date, 2 something failed.
 pub fn run(args: &Update) -> Result<ExitCode, Failure> {
-    let config = Config::read(&args.config)?;
+    let mut config = match &args.config {
+        Some(path) => Config::read(path)?,
+        None => Config::default(),
+    };
+    if let Some(path) = &args.freshclam_conf {
+        for what in freshclam_conf::apply(&mut config, path)? {
+            eprintln!("sluice: not done: {what}");
+        }
+    }
     let settings = &config.update;
     let path = settings.folder.as_ref().ok_or("no folder is set: [update] folder = \"PATH\"")?;
     let checker = Checker::open(config.database.certificates.as_deref())?;
@@ -100,7 +108,13 @@ fn update(
                 known.succeeded();
                 return Ok(outcome);
             }
-            Err(Some(reason)) => eprintln!("sluice: {}: {reason}: it is fetched whole", wanted.name),
+            // The whole is more than the update that it does not want to give now.
+            Err(Some(error)) if error.wants_rest => {
+                known.retry_after = error.retry_after;
+                known.failed(now);
+                return Err(error.reason);
+            }
+            Err(Some(error)) => eprintln!("sluice: {}: {}: it is fetched whole", wanted.name, error.reason),
             Err(None) => {}
         }
         known.forget();
@@ -158,28 +172,34 @@ fn missing_signature(wanted: &Wanted, client: &Client, folder: &Folder) -> Resul
 ///
 /// # Errors
 /// When that does not work, with the reason if it is not that the server has none.
-fn increments(wanted: &Wanted, client: &Client, folder: &Folder, steps: &Steps) -> Result<Outcome, Option<String>> {
+fn increments(
+    wanted: &Wanted,
+    client: &Client,
+    folder: &Folder,
+    steps: &Steps,
+) -> Result<Outcome, Option<fetch::Error>> {
     if steps.from == steps.to {
         return Ok(Outcome::UpToDate);
     }
     let stem = wanted.url.strip_suffix(".cvd").ok_or(None)?;
     let name = wanted.name.strip_suffix(".cvd").map(|stem| format!("{stem}.cld")).ok_or(None)?;
-    let mut bytes = folder.read(&steps.file).map_err(|error| Some(error.to_string()))?;
+    let failed = |reason| Some(fetch::Error { reason, retry_after: None, wants_rest: false });
+    let mut bytes = folder.read(&steps.file).map_err(|error| failed(error.to_string()))?;
     let mut file = &steps.file;
     for version in steps.from + 1..=steps.to {
         let url = format!("{stem}-{version}.cdiff");
-        let cdiff = client.increment(&url).map_err(|_| None)?;
+        let cdiff = client.increment(&url).map_err(|error| Some(error).filter(|error| error.wants_rest))?;
         if folder.checker.is_wanted()
             && let Ok(sign) = client.increment(&format!("{url}.sign"))
         {
             let signed = folder.checker.verify(&sign, &Sha256::digest(&cdiff).into());
-            signed.map_err(|reason| Some(format!("update {version}: {reason}")))?;
+            signed.map_err(|reason| failed(format!("update {version}: {reason}")))?;
         }
-        bytes = scan::patched(file, &bytes, &cdiff).map_err(|reason| Some(format!("update {version}: {reason}")))?;
+        bytes = scan::patched(file, &bytes, &cdiff).map_err(|reason| failed(format!("update {version}: {reason}")))?;
         file = &name;
     }
-    folder.receive(&name, &*bytes).map_err(|error| Some(error.to_string()))?;
-    match folder.look_at(&name).map_err(Some)? {
+    folder.receive(&name, &*bytes).map_err(|error| failed(error.to_string()))?;
+    match folder.look_at(&name).map_err(failed)? {
         true => Ok(Outcome::Fresh(name)),
         false => Ok(Outcome::UpToDate),
     }
