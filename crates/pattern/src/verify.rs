@@ -218,7 +218,7 @@ impl Programs {
 
     #[inline(always)]
     fn op(&self, number: u32) -> Option<Op> {
-        self.ops[number as usize].op()
+        self.ops.get(number as usize)?.op()
     }
 
     fn literal(&self, at: u32, length: u16) -> &[u8] {
