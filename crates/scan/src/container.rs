@@ -146,8 +146,12 @@ pub(crate) fn read(
     let header_signed = header.check(kind, body)?;
     let mut info = Info::default();
     let mut current = Member::default();
+    let mut databases = 0u64;
     archive::unpack(body, &mut |piece| match piece {
-        Piece::Open(name) => current.open(name, members),
+        Piece::Open(name) => {
+            databases += u64::from(name != "COPYING" && !name.ends_with(".info"));
+            current.open(name, members)
+        }
         Piece::Bytes(bytes) => current.bytes(bytes, members),
         Piece::Close => current.close(&mut info, members),
     })?;
@@ -155,6 +159,9 @@ pub(crate) fn read(
     // No signature is over the header, so one that says more than there is could keep every later version out.
     if let Some(version) = info.version().filter(|&version| version != header.version) {
         return Err(format!("the header says version {}, and the info file {version}", header.version));
+    }
+    if databases == 0 {
+        return Err("it holds no database".to_owned());
     }
     Ok(Container {
         file: file.into(),

@@ -96,6 +96,7 @@ fn what_is_not_as_its_header_says_is_refused() {
     assert!(reason("x.cud", &with_header("X", b"\x1f\x8b\x08 no gzip at all")).contains("damaged"));
     assert!(reason("x.cud", &cud(&tar(&[("x.ndb", "A:0:*:61g2\n")]))).contains("x.ndb:1"));
     assert!(reason("x.cud", &cud(&tar(&[("x.exe", "MZ")]))).contains("x.exe"));
+    assert_eq!(reason("x.cud", &cud(&tar(&[("COPYING", "free")]))), "it holds no database");
 }
 
 /// The makers' test containers, if they are at hand.
