@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pattern::State;
 use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
@@ -13,7 +14,7 @@ use crate::digests::Running;
 use crate::executable::Executable;
 use crate::follow::{Context, Follower, Hit};
 use crate::hashes::HashTable;
-use crate::normal::View;
+use crate::normal::{Normaliser, View};
 use crate::pcre::KEPT_BYTES;
 use crate::picture::PICTURE_BYTES_MAX;
 use crate::rule::Content;
@@ -45,6 +46,8 @@ pub struct Scan {
     /// None for a view whose digests no signature speaks of.
     running: Option<Running>,
     position: u64,
+    /// The size of the text that this is a view of.
+    object_size: Option<Arc<AtomicU64>>,
     /// The work of matching that fuel was burned for.
     work: u64,
     executable: Option<Executable>,
@@ -86,11 +89,14 @@ impl Scan {
         Scan { asking: if pictured { scan.asking.max(PICTURE_BYTES_MAX) } else { scan.asking }, ..scan }
     }
 
-    /// Begins the scan of a view of an object, which is a stream of its own: its offsets and its size count.
-    pub fn of_view(database: Arc<Database>, view: View) -> Scan {
+    /// Begins the scan of the view of an object that is made there. It is a stream of its own, whose offsets and size
+    /// count; but as with clamscan, FileSize is that of the object if it is a text.
+    pub fn of_view(database: Arc<Database>, made_by: &Normaliser) -> Scan {
+        let view = made_by.view();
+        let object_size = (view == View::Text).then(|| made_by.object_size());
         // ClamAV has no digest of the view of text.
         let called = yara::Called::default().of_type(view.file_type().name());
-        Scan { called, ..Scan::of_targets(database, view.targets(), view != View::Text) }
+        Scan { called, object_size, ..Scan::of_targets(database, view.targets(), view != View::Text) }
     }
 
     fn of_targets(database: Arc<Database>, targets: Targets, hashed: bool) -> Scan {
@@ -114,6 +120,7 @@ impl Scan {
             containers: Vec::new(),
             called: yara::Called::default(),
             position: 0,
+            object_size: None,
             work: 0,
             told: VecDeque::new(),
             names_told: HashSet::default(),
@@ -258,7 +265,8 @@ impl Scan {
         }
         let size = self.position;
         let mut lost = 0;
-        let mut content = Content::new(kept, size);
+        let object_size = self.object_size.as_ref().map_or(size, |object| object.load(Ordering::Relaxed));
+        let mut content = Content::new(kept, size, object_size);
         if self.pictured {
             content.look_at_picture();
         }
