@@ -2,7 +2,8 @@
 //!
 //! So many bytes, at a distance from where the last match of another subsignature starts, are read as a number and
 //! compared. The grammar is that of the ClamAV manual, "Byte Compare Subsignatures"; tried out with clamscan 1.4: it is
-//! the last match that counts, no number is read across the end of the stream, and text that is no number is 0.
+//! the last match that counts, no number is read across the end of the stream, text that is no number is 0, and eight raw
+//! bytes have a sign. Of hexadecimal text in little-endian order the pairs of digits up to the first that is none count.
 
 use crate::body::number;
 use crate::expression::Comparison;
@@ -37,6 +38,8 @@ enum Radix {
     Decimal,
     Automatic,
     Raw,
+    /// One that needs a byte order and has none: it never holds.
+    Unordered,
 }
 
 impl Compare {
@@ -95,19 +98,26 @@ impl Compare {
     }
 
     fn value(&self, bytes: &[u8]) -> Option<i128> {
+        let text = bytes.trim_ascii_start();
+        let prefixed = text.starts_with(b"0x") || text.starts_with(b"0X");
         let radix = match self.radix {
+            Radix::Unordered => return None,
             Radix::Raw if self.little => return Some(raw(bytes.iter().rev())),
             Radix::Raw => return Some(raw(bytes.iter())),
-            Radix::Automatic if bytes.starts_with(b"0x") || bytes.starts_with(b"0X") => 16,
-            Radix::Automatic if bytes.first().is_some_and(u8::is_ascii_whitespace) => return None,
-            Radix::Automatic | Radix::Decimal => 10,
-            Radix::Hexadecimal => 16,
+            Radix::Automatic if text.len() < 3 || (self.little && !prefixed) => return None,
+            Radix::Automatic if !prefixed => 10,
+            Radix::Decimal => 10,
+            Radix::Automatic | Radix::Hexadecimal => 16,
         };
-        if radix == 16 && self.little {
-            return Some(reversed(bytes));
+        if self.exact && text.len() < bytes.len() {
+            return None;
         }
-        let (value, used) = leading(bytes, radix);
-        (!self.exact || used == bytes.len()).then_some(value)
+        if radix == 16 && self.little {
+            let digits = if prefixed { &text[2..] } else { text };
+            return (!self.exact || (!prefixed && digits.len() % 2 == 0)).then(|| reversed(digits));
+        }
+        let (value, used) = leading(text, radix);
+        (!self.exact || used == text.len()).then_some(value)
     }
 }
 
@@ -122,7 +132,8 @@ fn options_of(text: &str) -> Result<(Radix, bool, bool, usize), String> {
     };
     let rest = &text[1..];
     let little = rest.starts_with('l');
-    let rest = rest.strip_prefix(['l', 'b']).unwrap_or(rest);
+    let ordered = rest.strip_prefix(['l', 'b']);
+    let rest = ordered.unwrap_or(rest);
     let exact = rest.starts_with('e');
     let count = literal(rest.strip_prefix('e').unwrap_or(rest))? as usize;
     let fits = match radix {
@@ -132,6 +143,7 @@ fn options_of(text: &str) -> Result<(Radix, bool, bool, usize), String> {
     if !fits || (radix == Radix::Decimal && little) {
         return Err(format!("{text:?} are no options of a byte comparison"));
     }
+    let radix = if ordered.is_none() && radix != Radix::Decimal { Radix::Unordered } else { radix };
     Ok((radix, little, exact, count))
 }
 
@@ -158,13 +170,11 @@ fn literal(text: &str) -> Result<u32, String> {
 }
 
 fn raw<'a>(bytes: impl Iterator<Item = &'a u8>) -> i128 {
-    bytes.fold(0, |value, &byte| value << 8 | i128::from(byte))
+    bytes.fold(0, |value: i64, &byte| value << 8 | i64::from(byte)).into()
 }
 
-/// The number that a text begins with, behind white space and a sign, and how many bytes that were.
-fn leading(bytes: &[u8], radix: u32) -> (i128, usize) {
-    let blank = bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let rest = &bytes[blank..];
+/// The number that a text begins with, behind a sign, and how many bytes that were.
+fn leading(rest: &[u8], radix: u32) -> (i128, usize) {
     let negative = rest.first() == Some(&b'-');
     let sign = usize::from(negative || rest.first() == Some(&b'+'));
     let prefix = match &rest[sign..] {
@@ -175,14 +185,19 @@ fn leading(bytes: &[u8], radix: u32) -> (i128, usize) {
     let (value, count) = digits.fold((0i128, 0), |(value, count), digit| {
         (value.saturating_mul(radix.into()).saturating_add(digit.into()), count + 1)
     });
-    (if negative { -value } else { value }, blank + sign + prefix + count)
+    (if negative { -value } else { value }, sign + prefix + count)
 }
 
-/// The hexadecimal digits of a text, in pairs, the last pair first.
-fn reversed(bytes: &[u8]) -> i128 {
-    let text = if bytes.starts_with(b"0x") || bytes.starts_with(b"0X") { &bytes[2..] } else { bytes };
-    let digits: Vec<i128> = text.iter().filter_map(|&byte| char::from(byte).to_digit(16)).map(i128::from).collect();
-    digits.chunks(2).rev().flatten().fold(0, |value: i128, digit| value.saturating_mul(16).saturating_add(*digit))
+/// The hexadecimal digits of a text, in pairs, the last pair first; of half a pair the lower digit is 0.
+fn reversed(text: &[u8]) -> i128 {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(i128::from);
+    let pairs = text.chunks(2).map_while(|pair| match *pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        [high] => Some(digit(high)? << 4),
+        _ => None,
+    });
+    let pairs: Vec<i128> = pairs.collect();
+    pairs.iter().rev().fold(0, |value: i128, pair| value.saturating_mul(256).saturating_add(*pair))
 }
 
 /// Bytes that are being read for one comparison.
@@ -266,10 +281,17 @@ mod tests {
             ("db4", "xyzw", "0"),
             ("il2", "12", "0x3231"),
             ("ib2", "12", "0x3132"),
+            ("ab8", " 12zzzzz", "12"),
+            ("hl3", "123", "0x3012"),
+            ("hl6", "12zz34", "0x12"),
+            ("al5", "0x123", "0x3012"),
         ] {
             assert!(holds(&format!("0(>>0#{options}#={value})"), bytes.as_bytes()), "{options} {bytes}");
         }
-        assert!(!holds("0(>>0#hbe4#=0x12)", b"12  "));
+        for (options, bytes) in [("hbe4", "12  "), ("hbe4", "  12"), ("hle3", "123"), ("al4", "1234"), ("ab2", "12")] {
+            assert!(!holds(&format!("0(>>0#{options}#<0xfffff)"), bytes.as_bytes()), "{options} {bytes}");
+        }
+        assert!(!holds("0(>>0#ib8#>0)", &[0xff; 8]) && !holds("0(>>0#i1#=1)", &[1]));
         assert!(!holds("0(>>0#db4#<0x100000)", b"1048577"));
         assert!(holds("0(>>0#db4#>1000,<2000)", b"1234") && !holds("0(>>0#db4#>1000,<2000)", b"2234"));
     }

@@ -207,7 +207,8 @@ impl Location {
             Location::LastSection { delta, shift } => (sections().last()?.raw.start.checked_add(delta)?, shift),
             Location::InSection { index } => {
                 let raw = &sections().get(index as usize)?.raw;
-                (raw.start, raw.end.checked_sub(raw.start)?.checked_sub(1)?)
+                // As with clamscan, right behind it counts as well.
+                (raw.start, raw.end.checked_sub(raw.start)?)
             }
         };
         Some(first..=first.saturating_add(shift))

@@ -1,7 +1,7 @@
 //! How the bytes of a body are to be read: subsignature modifiers.
 //!
-//! The modifiers are those of the ClamAV manual, "Logical signatures". Nibbles under `::i` match a byte as it stands or
-//! in lower case, as clamscan 1.4 has it.
+//! The modifiers are those of the ClamAV manual, "Logical signatures". Nibbles under `::i` match a byte as it stands
+//! alone, as clamscan 1.4 has it.
 
 use pattern::{ByteSet, Piece};
 
@@ -56,10 +56,6 @@ impl Style {
     fn rewrite_piece(self, piece: &Piece) -> Piece {
         match piece {
             Piece::Byte { value, mask: 0xff } if self.caseless => Piece::caseless(*value),
-            Piece::Byte { value, mask } if self.caseless && *mask != 0 => {
-                let fits = |byte: u8| byte & mask == *value;
-                Piece::Set(ByteSet::of(|byte| fits(byte) || fits(byte.to_ascii_lowercase())))
-            }
             Piece::Set(set) if self.caseless => {
                 let other = |byte: u8| set.has(byte.to_ascii_lowercase()) || set.has(byte.to_ascii_uppercase());
                 Piece::Set(ByteSet::of(|byte| set.has(byte) || other(byte)))

@@ -100,12 +100,18 @@ fn logical(random: &mut Random, number: usize) -> String {
     let _ = write!(text, ";{}", expression(random, subs));
     for _ in 0..subs {
         text.push(';');
-        match random.below(5) {
+        match random.below(6) {
+            1 => {
+                // clamscan does not load negations of which case does not count.
+                let part = part(random);
+                text.push_str(&part);
+                text.push_str(if part.contains('!') { "" } else { "::i" });
+            }
             0 => {
                 let modifiers = random.one(&["i", "w", "wa", "f", "fi", "iwfa"]);
                 let _ = write!(text, "{}::{modifiers}", hex(&random.word(3, 6)));
             }
-            1 => {
+            2 => {
                 let at = random.below(40);
                 let _ = write!(text, "{at},{}:{}", random.below(100), part(random));
             }

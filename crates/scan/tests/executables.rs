@@ -92,6 +92,25 @@ fn places_in_executables_are_those_of_clamscan() {
     assert!(matches > 500, "the generator hits too little: {matches}");
 }
 
+#[test]
+fn a_section_reaches_to_right_behind_it() {
+    if peer::is_missing() {
+        return;
+    }
+    let folder = peer::scratch("border");
+    let (path, bytes) = (folder.join("made.exe"), peer::pe::made_up());
+    fs::write(&path, &bytes).expect("an executable");
+    // The first section.
+    let (start, end) = (0x400, 0xc00);
+    let signature = |at: usize| format!("S{at}:1:SE0:{}\n", hex(&bytes[at..at + 8]));
+    let ndb: String = [start - 1, start, end - 1, end, end + 1].into_iter().map(signature).collect();
+    let mut wrong = String::new();
+    let count = peer::compare(&folder, &[("s.ndb", ndb)], &[(FileType::Pe, path)], &[], &mut wrong);
+    fs::remove_dir_all(&folder).expect("the scratch folder goes");
+    assert!(wrong.is_empty(), "{wrong}");
+    assert_eq!(count, 3);
+}
+
 /// What sigtool prints of a file behind this word.
 fn sigtool(argument: &str, path: &Path, word: &str) -> Vec<String> {
     let output = Command::new("sigtool").arg(argument).arg(path).output().expect("sigtool runs");
