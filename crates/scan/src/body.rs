@@ -9,6 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use pattern::Piece;
 
 use crate::class;
+use crate::signature::Reject;
 
 /// A distance between two parts; no upper bound is `u32::MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -50,8 +51,8 @@ enum Element {
 /// Parses a body.
 ///
 /// # Errors
-/// With the reason, for people.
-pub(crate) fn parse(text: &str) -> Result<Vec<BodyPart>, String> {
+/// Malformed: digits that are none, and what has no end. Gaps and alternatives that mean nothing are not supported.
+pub(crate) fn parse(text: &str) -> Result<Vec<BodyPart>, Reject> {
     let mut reader = Reader { rest: text.as_bytes() };
     let mut parts = Vec::new();
     let mut gap = Gap::ANY;
@@ -93,7 +94,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn element(&mut self) -> Result<Element, String> {
+    fn element(&mut self) -> Result<Element, Reject> {
         match self.rest {
             [b'*', ..] => {
                 self.skip(1);
@@ -137,10 +138,10 @@ impl<'a> Reader<'a> {
         Ok(inside)
     }
 
-    fn braces(&mut self) -> Result<Element, String> {
+    fn braces(&mut self) -> Result<Element, Reject> {
         let inside = self.enclosed(b'}')?;
         let Some((min, max)) = inside.split_once('-') else {
-            let exact = number(inside)?;
+            let exact = if inside.is_empty() { 0 } else { number(inside).map_err(Reject::Unsupported)? };
             if exact == 0 {
                 return Ok(Element::Gap(Gap::ANY));
             }
@@ -149,26 +150,26 @@ impl<'a> Reader<'a> {
             }
             return Ok(Element::Gap(Gap { min: exact, max: exact }));
         };
-        let min = if min.is_empty() { 0 } else { number(min)? };
-        let max = if max.is_empty() { 0 } else { number(max)? };
+        let bound = |text: &str| if text.is_empty() { Ok(0) } else { number(text).map_err(Reject::Unsupported) };
+        let (min, max) = (bound(min)?, bound(max)?);
         if max != 0 && max < min {
-            return Err(format!("the gap {{{inside}}} ends before it begins"));
+            return Err(Reject::Unsupported(format!("the gap {{{inside}}} ends before it begins")));
         }
         let max = if max == 0 { u32::MAX } else { max };
         Ok(Element::Gap(Gap { min, max }))
     }
 
-    fn brackets(&mut self) -> Result<Element, String> {
+    fn brackets(&mut self) -> Result<Element, Reject> {
         let inside = self.enclosed(b']')?;
         let (min, max) = inside.split_once('-').ok_or_else(|| format!("no range in [{inside}]"))?;
         let (min, max): (u32, u32) = (number(min)?, number(max)?);
         if max < min || max > BRACKET_MAX {
-            return Err(format!("the range [{inside}] is not within 0-{BRACKET_MAX}"));
+            return Err(Reject::Malformed(format!("the range [{inside}] is not within 0-{BRACKET_MAX}")));
         }
         Ok(Element::Piece(Piece::Gap { min: min as u16, max: max as u16 }))
     }
 
-    fn parentheses(&mut self, negated: bool) -> Result<Element, String> {
+    fn parentheses(&mut self, negated: bool) -> Result<Element, Reject> {
         if let [_, letter @ (b'B' | b'L' | b'W'), b')', ..] = *self.rest {
             self.skip(3);
             return Ok(Element::Class { letter, negated });
@@ -181,9 +182,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Alternatives from the opening parenthesis, which comes next, to the closing one.
-    fn alternatives(&mut self, depth: usize) -> Result<Vec<Vec<Piece>>, String> {
+    fn alternatives(&mut self, depth: usize) -> Result<Vec<Vec<Piece>>, Reject> {
         if depth >= NESTING_MAX {
-            return Err("alternatives are nested too deep".to_owned());
+            return Err(Reject::Unsupported("alternatives are nested too deep".to_owned()));
         }
         let mut all = Vec::new();
         loop {
@@ -193,14 +194,14 @@ impl<'a> Reader<'a> {
             match self.rest {
                 [b'|', ..] => {}
                 [b')', ..] => break,
-                _ => return Err("alternatives without an end".to_owned()),
+                _ => return Err(Reject::Malformed("alternatives without an end".to_owned())),
             }
         }
         self.skip(1);
         Ok(all)
     }
 
-    fn alternative(&mut self, depth: usize) -> Result<Vec<Piece>, String> {
+    fn alternative(&mut self, depth: usize) -> Result<Vec<Piece>, Reject> {
         let mut one = Vec::new();
         while let [first, ..] = *self.rest {
             let piece = match first {
@@ -208,14 +209,14 @@ impl<'a> Reader<'a> {
                 b'(' => one_of(self.alternatives(depth + 1)?),
                 b'{' => match self.braces()? {
                     Element::Piece(piece) => piece,
-                    _ => return Err("an open gap inside alternatives".to_owned()),
+                    _ => return Err(Reject::Malformed("an open gap inside alternatives".to_owned())),
                 },
                 _ => self.byte()?,
             };
             one.push(piece);
         }
         if one.is_empty() {
-            return Err("an empty alternative".to_owned());
+            return Err(Reject::Unsupported("an empty alternative".to_owned()));
         }
         Ok(one)
     }
@@ -308,7 +309,7 @@ mod tests {
 
     #[test]
     fn an_upper_bound_of_zero_is_none() {
-        for text in ["6161{0}6262", "6161{0-0}6262", "6161{-0}6262"] {
+        for text in ["6161{0}6262", "6161{}6262", "6161{0-0}6262", "6161{-0}6262"] {
             assert_eq!(parse(text).expect(text)[1].gap, Gap::ANY);
         }
     }

@@ -356,6 +356,21 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_ignored_by_either_kind_of_line_in_either_kind_of_list() {
+        for list in ["i.ign", "i.ign2"] {
+            for text in ["Some", "old.ndb:7:Some", "Some.UNOFFICIAL"] {
+                let mut builder = Builder::new();
+                builder.add(list, text.as_bytes()).expect("a list");
+                builder.add("x.ndb", b"Some:0:*:6162").expect("a database");
+                assert_eq!(builder.build().census().ignored, 1, "{text} in {list}");
+            }
+            for text in ["old.ndb:7:", "a:b:c:d", "Some:12"] {
+                assert!(Builder::new().add(list, text.as_bytes()).is_err(), "{text} in {list}");
+            }
+        }
+    }
+
+    #[test]
     fn a_pinned_name_is_ignored_only_while_its_line_is_the_same() {
         let line = "Pinned:0:*:6162";
         let pin: String = Md5::digest(line).iter().map(|byte| format!("{byte:02x}")).collect();

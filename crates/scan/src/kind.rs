@@ -36,8 +36,8 @@ pub(crate) enum Kind {
     Certificate,
     /// Digests of programs, signed: no text.
     Catalogue,
-    /// Names to ignore, at that field.
-    Ignore(usize),
+    /// Names to ignore.
+    Ignore,
     /// Read and counted line by line, and not run.
     NotRun(&'static str),
     /// Counted as a whole, and not run.
@@ -60,8 +60,7 @@ pub(crate) fn kind_of(file_name: &str) -> Option<(Kind, bool)> {
         "ldb" | "ldu" => Kind::Logical,
         "db" => Kind::Plain,
         "cdb" => Kind::Metadata,
-        "ign" => Kind::Ignore(2),
-        "ign2" => Kind::Ignore(0),
+        "ign" | "ign2" => Kind::Ignore,
         "pdb" => Kind::Links { allow: false },
         "wdb" => Kind::Links { allow: true },
         "gdb" => Kind::Addresses,

@@ -114,9 +114,9 @@ impl Builder {
     /// Reads one line; what is not supported is noted in the census.
     fn line(&mut self, file: &mut File, line: &str) -> Result<(), String> {
         match file.kind {
-            Kind::Ignore(field) => {
+            Kind::Ignore => {
                 file.loaded.ignored += 1;
-                return self.ignore(line, field);
+                return self.ignore(line);
             }
             Kind::NotRun(reason) => {
                 self.refuse(file, Some(line), reason);
@@ -283,7 +283,7 @@ impl Builder {
                 self.certificates.push(rule.named(name));
                 file.loaded.entries += 1;
             }
-            Kind::Ignore(_) | Kind::NotRun(_) | Kind::Opaque(_) | Kind::Yara | Kind::Catalogue | Kind::Nothing => {}
+            Kind::Ignore | Kind::NotRun(_) | Kind::Opaque(_) | Kind::Yara | Kind::Catalogue | Kind::Nothing => {}
         }
         Ok(())
     }
@@ -312,16 +312,22 @@ impl Builder {
         self.names.add(name, suffix)
     }
 
-    fn ignore(&mut self, line: &str, field: usize) -> Result<(), String> {
-        let mut fields = line.split(':').skip(field);
-        let name = fields.next().filter(|name| !name.is_empty()).ok_or("no name")?;
+    /// Reads a line of a list of names to ignore: the name; the name and the MD5 of the entry; or, of the old kind, the
+    /// file and the line that it is in, and the name.
+    fn ignore(&mut self, line: &str) -> Result<(), String> {
+        let (name, pin) = match line.split(':').collect::<Vec<_>>()[..] {
+            [name] | [_, _, name] => (name, None),
+            [name, pin] => (name, Some(AnyDigest::parse(pin)?)),
+            _ => return Err("more fields than the format has".to_owned()),
+        };
+        if name.is_empty() {
+            return Err("no name".to_owned());
+        }
         let name = name.strip_suffix(UNOFFICIAL).unwrap_or(name);
-        match fields.next() {
-            Some(pin) if field == 0 => match AnyDigest::parse(pin)? {
-                AnyDigest::Md5(md5) => self.ignored_lines.insert((name.into(), md5)),
-                _ => return Err("an entry is pinned by its MD5".to_owned()),
-            },
-            _ => self.ignored.insert(name.into()),
+        match pin {
+            None => self.ignored.insert(name.into()),
+            Some(AnyDigest::Md5(md5)) => self.ignored_lines.insert((name.into(), md5)),
+            Some(_) => return Err("an entry is pinned by its MD5".to_owned()),
         };
         Ok(())
     }

@@ -40,7 +40,7 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
     if (description.entry_point.is_some() || description.sections.is_some()) && !matches!(target, 1 | 6 | 9) {
         return Err(Reject::Malformed("EntryPoint and NumberOfSections need an executable target".to_owned()));
     }
-    let expression = Expression::parse(expression)?;
+    let expression = Expression::parse(expression).map_err(Reject::Unsupported)?;
     let subs = subs.strip_suffix(&[""]).unwrap_or(subs);
     if subs.is_empty() || subs.len() > SUBSIGNATURES_MAX {
         return Err(Reject::Malformed(format!("{} subsignatures", subs.len())));
@@ -109,13 +109,11 @@ impl Description {
     }
 }
 
+/// Reads a range; as with clamscan a bound that is not there is 0, and nothing may be within.
 fn range(text: &str) -> Result<(u64, u64), Reject> {
+    let bound = |text: &str| if text.is_empty() { Ok(0) } else { number(text) };
     let (min, max) = text.split_once('-').unwrap_or((text, text));
-    let (min, max) = (number(min)?, number(max)?);
-    if max < min {
-        return Err(Reject::Malformed(format!("the range {text} ends before it begins")));
-    }
-    Ok((min, max))
+    Ok((bound(min)?, bound(max)?))
 }
 
 /// Reads the containers around an object, the innermost last: names with `>` between them.
@@ -149,7 +147,7 @@ impl Subsignatures {
         } else if text.starts_with("${") {
             self.macros.push(Macro::parse(text, sub)?);
         } else if Compare::looks_like_one(text) {
-            self.compares.push(Compare::parse(text, sub)?);
+            self.compares.push(Compare::parse(text, sub).map_err(Reject::Unsupported)?);
         } else if Picture::looks_like_one(text) {
             self.pictures.push(Picture::parse(text, sub)?);
         } else {
@@ -210,7 +208,15 @@ mod tests {
 
     #[test]
     fn unsupported_forms_are_told_apart_from_malformed_ones() {
-        for line in ["Target:0;0;fuzzy_img#af2ad01ed42993c7#1", "Target:1,IconGroup1:X;0;6162"] {
+        for line in [
+            "Target:0;0;fuzzy_img#af2ad01ed42993c7#1",
+            "Target:1,IconGroup1:X;0;6162",
+            "Target:15;0;6162",
+            "Target:0;0>=1;6162",
+            "Target:0;0;${1-2}3$",
+            "Target:0;0;6162{5-3}6364",
+            "Target:0;0;5,:6162",
+        ] {
             assert!(matches!(read(line), Err(Reject::Unsupported(_))), "{line}");
         }
         for line in [
@@ -223,6 +229,8 @@ mod tests {
         ] {
             assert!(matches!(read(line), Err(Reject::Malformed(_))), "{line}");
         }
-        assert_eq!(read("Engine:999-1000,Target:0;0;6162").err(), Some(Reject::OtherEngine));
+        for line in ["Engine:999-1000,Target:0;0;6162", "Engine:51-,Target:0;0;6162"] {
+            assert_eq!(read(line).err(), Some(Reject::OtherEngine), "{line}");
+        }
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn parse(line: &str) -> Result<Entry, Reject> {
     };
     let location = match certain {
         true => Location::Absolute { first: number(offset)?, shift: 0 },
-        false => Location::parse(offset)?,
+        false => Location::parse(offset).map_err(Reject::Unsupported)?,
     };
     if certain {
         body::hex_bytes(bytes)?;

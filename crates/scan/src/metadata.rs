@@ -100,7 +100,10 @@ impl Metadata {
             position: span(position)?,
             crc32: match *crc {
                 "*" => None,
-                hex => Some(u32::from_str_radix(hex, 16).map_err(|_| format!("{hex:?} is no CRC-32"))?),
+                hex => {
+                    let crc32 = u32::from_str_radix(hex, 16);
+                    Some(crc32.map_err(|_| Reject::Unsupported(format!("{hex:?} is no CRC-32")))?)
+                }
             },
         })
     }
@@ -159,7 +162,7 @@ impl FileName {
             return Err(Reject::Malformed("an empty file name".to_owned()));
         }
         let text = without_classes(text);
-        pcre::compile_plain(&text).map_err(|error| format!("file name: {error}"))?;
+        pcre::compile_plain(&text).map_err(|error| Reject::Unsupported(format!("file name: {error}")))?;
         Ok(Some(FileName { text: text.into(), compiled: OnceLock::new() }))
     }
 
@@ -194,7 +197,8 @@ fn span(text: &str) -> Result<Span, Reject> {
         return Ok(None);
     }
     let (min, max) = text.split_once('-').unwrap_or((text, text));
-    Ok(Some((number(min)?, number(max)?)))
+    let bound = |text| number(text).map_err(Reject::Unsupported);
+    Ok(Some((bound(min)?, bound(max)?)))
 }
 
 fn container_type(text: &str) -> Result<Option<FileType>, Reject> {

@@ -32,8 +32,8 @@ impl Password {
 
 /// Reads what follows the name.
 pub(crate) fn parse(fields: &[&str]) -> Result<Box<[u8]>, Reject> {
-    let [description, how, password] = fields else {
-        return Err(Reject::Malformed("there are not four fields".to_owned()));
+    let [description, how, password, more @ ..] = fields else {
+        return Err(Reject::Malformed("fewer than four fields".to_owned()));
     };
     describe(description)?;
     let bytes = match *how {
@@ -41,8 +41,8 @@ pub(crate) fn parse(fields: &[&str]) -> Result<Box<[u8]>, Reject> {
         "1" => body::hex_bytes(password)?,
         how => return Err(Reject::Malformed(format!("a password stands there as 0 or as 1, not as {how:?}"))),
     };
-    if bytes.is_empty() || bytes.len() > PASSWORD_BYTES_MAX {
-        return Err(Reject::Malformed(format!("a password of {} bytes", bytes.len())));
+    if bytes.is_empty() || bytes.len() > PASSWORD_BYTES_MAX || !more.is_empty() {
+        return Err(Reject::Unsupported(format!("a password of {} bytes and {} more fields", bytes.len(), more.len())));
     }
     Ok(bytes.into())
 }
@@ -96,9 +96,11 @@ mod tests {
         assert_eq!(read("A;Engine:81-255;0;secret").as_deref(), Ok(&b"secret"[..]));
         assert_eq!(read("A;Engine:81-255,Container:CL_TYPE_ZIP;1;00ff").as_deref(), Ok(&b"\x00\xff"[..]));
         assert_eq!(read("A;Engine:500-600;0;secret"), Err(Reject::OtherEngine));
-        for line in ["A;;2;x", "A;;1;6", "A;;1;6g", "A;;0;", "A;;0", "A;Engine:x;0;x"] {
+        for line in ["A;;2;x", "A;;1;6", "A;;1;6g", "A;;0", "A;Engine:x;0;x"] {
             assert!(matches!(read(line), Err(Reject::Malformed(_))), "{line}");
         }
-        assert!(matches!(read("A;Container:CL_TYPE_PDF;0;x"), Err(Reject::Unsupported(_))));
+        for line in ["A;Container:CL_TYPE_PDF;0;x", "A;;0;", "A;;0;x;y"] {
+            assert!(matches!(read(line), Err(Reject::Unsupported(_))), "{line}");
+        }
     }
 }

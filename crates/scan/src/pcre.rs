@@ -5,7 +5,8 @@
 //! backtracking up to [`BACKTRACKS_MAX`] steps where it looks around or refers back. Expressions in a syntax that only
 //! PCRE has are refused one by one.
 //!
-//! Differences in syntax that are put right: `$` before a last line feed, and `[` and `{` that stand for themselves.
+//! Differences in syntax that are put right: `$` before a last line feed, `[` and `{` that stand for themselves, blanks
+//! (`\h`, `\v`), control and octal characters, and what `\Q` quotes.
 
 use std::sync::OnceLock;
 
@@ -67,15 +68,15 @@ impl Pcre {
         let (expression, flags) =
             rest.rsplit_once('/').ok_or_else(|| "a regular expression without an end".to_owned())?;
         let (offset, trigger) = trigger.rsplit_once(':').unwrap_or(("*", trigger));
-        let trigger = Expression::parse(trigger)?;
+        let trigger = Expression::parse(trigger).map_err(Reject::Unsupported)?;
         if expression.is_empty() || trigger.subsignatures() > usize::from(sub) {
             return Err(Reject::Malformed("a regular expression that is empty or triggers itself".to_owned()));
         }
-        let location = Location::parse(offset)?;
+        let location = Location::parse(offset).map_err(Reject::Unsupported)?;
         if location == Location::Version {
             return Err(Reject::Unsupported("regular expressions over version information".to_owned()));
         }
-        let flags = Flags::parse(flags)?;
+        let flags = Flags::parse(flags).map_err(Reject::Unsupported)?;
         let expression = translate(expression, flags.multi_line || flags.dollar_end);
         let compiled = compile(&expression, flags).map_err(|error| format!("regular expression: {error}"));
         compiled.map_err(Reject::Unsupported)?;
@@ -195,12 +196,35 @@ fn translate(expression: &str, dollar_is_end: bool) -> String {
 fn escape(rest: &str, text: &mut String) -> usize {
     let letter = rest[1..].chars().next().map_or(0, char::len_utf8);
     match &rest[1..1 + letter] {
+        "h" => push_as(text, "[\\t\\x20\\xa0]", 2),
+        "H" => push_as(text, "[^\\t\\x20\\xa0]", 2),
+        "v" => push_as(text, "[\\n-\\r\\x85]", 2),
+        "V" => push_as(text, "[^\\n-\\r\\x85]", 2),
+        "c" if rest[2..].starts_with(|next: char| next.is_ascii_graphic()) => {
+            push_as(text, &format!("\\x{:02x}", rest.as_bytes()[2].to_ascii_uppercase() ^ 0x40), 3)
+        }
+        "Q" => {
+            let quoted = rest[2..].split("\\E").next().unwrap_or_default();
+            push_as(text, &fancy_regex::escape(quoted), (quoted.len() + 4).min(rest.len()))
+        }
+        "0" | "1" | "2" | "3" => match octal(&rest[1..]) {
+            Some((byte, length)) => push_as(text, &format!("\\x{byte:02x}"), 1 + length),
+            None => push(text, &rest[..2]),
+        },
         // What needs no escape in either syntax and is unknown as one in the other.
         other @ ("<" | ">" | "'" | "\"" | "%" | "," | ";" | ":" | "=" | "@" | "`" | "!" | "/" | "_") => {
             push_as(text, other, 1 + letter)
         }
         _ => push(text, &rest[..1 + letter]),
     }
+}
+
+/// The byte that up to three octal digits stand for, and how many they are. Fewer than three refer to a group, but for 0.
+fn octal(digits: &str) -> Option<(u8, usize)> {
+    let length = digits.bytes().take(3).take_while(|digit| (b'0'..=b'7').contains(digit)).count();
+    let is_byte = length == 3 || digits.starts_with('0');
+    let byte = u8::from_str_radix(&digits[..length], 8).ok();
+    byte.filter(|_| is_byte).map(|byte| (byte, length))
 }
 
 fn push(text: &mut String, piece: &str) -> usize {
@@ -262,6 +286,12 @@ mod tests {
             ("0/[]a]+\\x3B\\//", "]a;/", 1),
             ("0/\\xff\\x00/", "", 0),
             ("0/a/A", "ba", 0),
+            ("0/a\\hb\\H/", "a\tbc", 1),
+            ("0/a[\\h]b/", "aab", 0),
+            ("0/a\\v+b\\V/", "a\r\x0bbc", 1),
+            ("0/\\101\\cJ\\011/", "A\n\t", 1),
+            ("0/\\Qa.\\E./", "a.b", 1),
+            ("0/\\Qa.\\E./", "abb", 0),
         ] {
             assert_eq!(count(text, content.as_bytes()), matches, "{text} in {content:?}");
         }
@@ -277,7 +307,10 @@ mod tests {
     #[test]
     fn what_only_pcre_has_is_refused_and_nonsense_too() {
         assert!(matches!(Pcre::parse("0/(?C1)a/", 1), Err(Reject::Unsupported(_))));
-        for text in ["0/a", "0//", "1/a/", "0/a/q", "x/a/", "/a/"] {
+        for text in ["0/a/q", "x/a/", "/a/"] {
+            assert!(matches!(Pcre::parse(text, 1), Err(Reject::Unsupported(_))), "{text}");
+        }
+        for text in ["0/a", "0//", "1/a/"] {
             assert!(matches!(Pcre::parse(text, 1), Err(Reject::Malformed(_))), "{text}");
         }
     }

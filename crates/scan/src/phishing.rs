@@ -87,7 +87,7 @@ impl Entry {
             ("Y", [_], true) => {
                 return Err(Reject::Unsupported("addresses that no list of digests counts for".to_owned()));
             }
-            _ => return Err(Reject::Malformed(format!("no entry of this list: {line:?}"))),
+            _ => return Err(Reject::Unsupported(format!("no entry of this list: {line:?}"))),
         };
         let list = if allows { 'w' } else { 'p' };
         Ok(Entry { name: 0, line: format!("{list}{line}").into(), allows, means })
@@ -235,7 +235,7 @@ mod tests {
         assert!(matches!(Entry::parse("Y:a.com", true), Err(Reject::Unsupported(_))));
         assert!(matches!(Entry::parse("H:a.com:500-600", false), Err(Reject::OtherEngine)));
         for (line, allows) in [("H", false), ("H:a.com", true), ("M:a.com", true), ("Z:a", false), ("X:a:b", false)] {
-            assert!(matches!(Entry::parse(line, allows), Err(Reject::Malformed(_))), "{line}");
+            assert!(matches!(Entry::parse(line, allows), Err(Reject::Unsupported(_))), "{line}");
         }
     }
 }

@@ -65,7 +65,7 @@ impl Macro {
         let (min, max) = (body::number(min)?, body::number(max)?);
         let group = body::number(group)?;
         if sub == 0 || min > max || group >= location::GROUPS_MAX {
-            return Err(Reject::Malformed(format!("the macro subsignature {text:?} is first, or out of range")));
+            return Err(Reject::Unsupported(format!("the macro subsignature {text:?} is first, or out of range")));
         }
         Ok(Macro { sub, group, min, max })
     }
@@ -77,6 +77,11 @@ impl Logic {
         self.entry_point.is_some()
             || self.sections.is_some()
             || self.expressions.iter().any(|one| one.location.needs_layout())
+    }
+
+    /// Whether it may hold where no body matched: as it stands, or by a regular expression that runs there all the same.
+    pub(crate) fn counts_untouched(&self) -> bool {
+        self.expression.holds(|_| 0) || self.expressions.iter().any(|one| one.trigger.holds(|_| 0))
     }
 
     /// Whether it can only be decided at the end.
@@ -119,9 +124,9 @@ pub(crate) struct Signature {
 /// Why a line makes no signature.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reject {
-    /// The line is not in the grammar.
+    /// The line is not in the grammar, and clamscan does not load a file with it either.
     Malformed(String),
-    /// The line is fine and asks for something that is not supported.
+    /// The line asks for something that is not supported, or that means nothing.
     Unsupported(String),
     /// The signature is for other versions of the engine.
     OtherEngine,
@@ -144,17 +149,17 @@ impl Signature {
 
 /// Reads a target number.
 pub(crate) fn target_number(text: &str) -> Result<u8, Reject> {
-    let target: u8 = body::number(text).map_err(|error| format!("target: {error}"))?;
-    match target {
-        0..=7 | 9..=12 => Ok(target),
-        8 | 13 | 14 => Err(Reject::Unsupported(format!("target type {target}"))),
-        _ => Err(Reject::Malformed(format!("there is no target type {target}"))),
+    // As with clamscan, none is any.
+    let text = if matches!(text, "" | "*") { "0" } else { text };
+    match body::number(text).map_err(|error| format!("target: {error}"))? {
+        target @ (0..=7 | 9..=12) => Ok(target),
+        target => Err(Reject::Unsupported(format!("target type {target}"))),
     }
 }
 
 /// Reads one body.
 pub(crate) fn body(offset: &str, hex: &str, target: u8, style: Style, sub: u8) -> Result<Body, Reject> {
-    let location = location::Location::parse(offset)?;
+    let location = location::Location::parse(offset).map_err(Reject::Unsupported)?;
     if location.needs_layout() && !matches!(target, 1 | 6 | 9) {
         return Err(Reject::Malformed(format!("the offset {offset} needs an executable target")));
     }
@@ -163,11 +168,12 @@ pub(crate) fn body(offset: &str, hex: &str, target: u8, style: Style, sub: u8) -
     Ok(Body { location, parts, sub })
 }
 
-/// Checks the functionality levels at the end of a line: `[:min[:max]]`.
+/// Checks the functionality levels at the end of a line: `[:min[:max]]`. As with clamscan an empty one is 0.
 pub(crate) fn check_levels(levels: &[&str]) -> Result<(), Reject> {
     let level = |index: usize, absent: u32| match levels.get(index).map(|text| text.trim()) {
-        None | Some("") => Ok(absent),
-        Some(text) => body::number::<u32>(text).map_err(|error| format!("functionality level: {error}")),
+        None => Ok(absent),
+        Some("") => Ok(0),
+        Some(text) => body::number(text).map_err(|error| Reject::Unsupported(format!("functionality level: {error}"))),
     };
     let (min, max) = (level(0, 0)?, level(1, u32::MAX)?);
     if levels.len() > 2 {

@@ -117,7 +117,7 @@ pub(crate) struct Table {
     pub(crate) chains: Flat<Chain>,
     pub(crate) signatures: Flat<Named>,
     rules: Rules,
-    /// Rules that hold at the end of a stream in which nothing matched, if their sizes fit.
+    /// Rules that may hold at the end of a stream in which nothing matched, if their sizes fit.
     pub(crate) hold_untouched: Flat<u32>,
     /// Whether some chain is placed by the layout of an executable.
     pub(crate) needs_layout: bool,
@@ -375,7 +375,7 @@ impl TableBuilder {
                 named.name = name;
                 kept[chains].fill(true);
                 let logic = self.rules.get(named.rule as usize);
-                if logic.is_some_and(|logic| logic.expression.holds(|_| 0)) {
+                if logic.is_some_and(Logic::counts_untouched) {
                     hold_untouched.push(number as u32);
                 }
                 let of_rule = logic.into_iter().flat_map(|logic| logic.macros.iter().zip(0u8..));

@@ -30,7 +30,8 @@ fn file(random: &mut Random) -> Vec<u8> {
 fn compare(random: &mut Random) -> String {
     let distance = random.below(12);
     let place = random.one(&[">>", ">>", "<<"]);
-    let options = random.one(&["hb4", "db4", "db2", "ib1", "ib2", "il2", "il4", "de4", "d4", "hb2"]);
+    let options =
+        random.one(&["hb4", "db4", "db2", "ib1", "ib2", "il2", "il4", "ib8", "de4", "d4", "hb2", "ab2", "abe4", "hl2"]);
     let tests = match random.below(3) {
         0 => format!(">{}", random.below(3000)),
         1 => format!("<0x{:x}", random.below(70_000)),
@@ -44,7 +45,7 @@ fn regex(random: &mut Random, subs: usize) -> String {
     let mut pattern = String::from_utf8(random.word(1, 2)).expect("letters");
     for _ in 0..random.below(4) {
         let word = String::from_utf8(random.word(1, 3)).expect("letters");
-        let piece = match random.below(9) {
+        let piece = match random.below(11) {
             0 => "[^a]".to_owned(),
             1 => format!("(?:{word}|b+c)"),
             2 => "\\d{2,}".to_owned(),
@@ -53,6 +54,8 @@ fn regex(random: &mut Random, subs: usize) -> String {
             5 => format!("(?<!{word})"),
             6 => "([abc])\\1".to_owned(),
             7 => "\\x0a?".to_owned(),
+            8 => random.one(&["\\h*", "\\H", "\\v?", "[\\V]"]).to_owned(),
+            9 => format!("\\Q{word}\\E\\141?\\cJ*"),
             _ => word,
         };
         pattern.push_str(&piece);
@@ -63,7 +66,7 @@ fn regex(random: &mut Random, subs: usize) -> String {
         2 => format!("EOF-{}:", 5 + random.below(60)),
         _ => String::new(),
     };
-    let trigger = if subs > 1 { random.one(&["0", "0|1", "0&1", "0>1"]) } else { "0" };
+    let trigger = if subs > 1 { random.one(&["0", "0|1", "0&1", "0>1", "0<2"]) } else { "0" };
     let flags = random.one(&["", "", "g", "i", "s", "m", "r", "gr", "U", "E"]);
     // Without a range `e` has no meaning.
     let flags = if offset.contains(',') { random.one(&["", "g", "e", "ge"]) } else { flags };
@@ -85,7 +88,8 @@ fn databases(random: &mut Random) -> Vec<peer::Text> {
             }
             _ => {
                 let count = random.one(&["", "", ">1", "=0", "=2"]);
-                writeln!(ldb, "P{number};Engine:81-255,Target:0;0&2{count};{word};{other};{}", regex(random, 2))
+                let touched = random.one(&["0&", "0&", "1<9&"]);
+                writeln!(ldb, "P{number};Engine:81-255,Target:0;{touched}2{count};{word};{other};{}", regex(random, 2))
             }
         };
     }

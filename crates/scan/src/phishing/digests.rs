@@ -40,13 +40,13 @@ pub(crate) enum Line {
 impl Line {
     /// Reads a line.
     pub(crate) fn parse(line: &str) -> Result<Line, Reject> {
-        let malformed = || Reject::Malformed(format!("no digest of an address: {line:?}"));
+        let unknown = || Reject::Unsupported(format!("no digest of an address: {line:?}"));
         let mut fields = line.split(':');
         let (Some(list), Some(kind), Some(digits)) = (fields.next(), fields.next(), fields.next()) else {
-            return Err(malformed());
+            return Err(unknown());
         };
         if let Some(last) = fields.next() {
-            let (min, max) = levels(last).ok_or_else(malformed)??;
+            let (min, max) = levels(last).ok_or_else(unknown)??;
             if !(min..=max).contains(&FUNCTIONALITY_LEVEL) {
                 return Err(Reject::OtherEngine);
             }
@@ -55,16 +55,16 @@ impl Line {
             "S" => "Heuristics.Safebrowsing.Suspected-malware_safebrowsing.clamav.net",
             "S1" => "Heuristics.Phishing.URL.Blocked",
             "S2" => "Heuristics.Safebrowsing.Suspected-phishing_safebrowsing.clamav.net",
-            _ => return Err(malformed()),
+            _ => return Err(unknown()),
         };
         if kind == "P" {
-            return u32::from_str_radix(digits, 16).map(|_| Line::Prefix).map_err(|_| malformed());
+            return u32::from_str_radix(digits, 16).map(|_| Line::Prefix).map_err(|_| unknown());
         }
-        let digest = AnyDigest::parse(digits).map_err(Reject::Malformed)?;
+        let digest = AnyDigest::parse(digits).map_err(Reject::Unsupported)?;
         match (kind, &digest) {
             ("F", AnyDigest::Sha256(_)) => Ok(Line::Told(digest, name)),
             ("W", AnyDigest::Sha256(_)) => Ok(Line::Allowed(digest)),
-            _ => Err(malformed()),
+            _ => Err(unknown()),
         }
     }
 }
@@ -189,9 +189,9 @@ mod tests {
         let digest = sha256("a");
         assert_eq!(Line::parse(&format!("S1:F:{digest}:500-")), Err(Reject::OtherEngine));
         for line in ["S1:F:00", "S3:F", "S1:P:xx"] {
-            assert!(matches!(Line::parse(line), Err(Reject::Malformed(_))), "{line}");
+            assert!(matches!(Line::parse(line), Err(Reject::Unsupported(_))), "{line}");
         }
-        assert!(matches!(Line::parse(&format!("Q:F:{digest}")), Err(Reject::Malformed(_))));
-        assert!(matches!(Line::parse(&format!("S:X:{digest}")), Err(Reject::Malformed(_))));
+        assert!(matches!(Line::parse(&format!("Q:F:{digest}")), Err(Reject::Unsupported(_))));
+        assert!(matches!(Line::parse(&format!("S:X:{digest}")), Err(Reject::Unsupported(_))));
     }
 }
