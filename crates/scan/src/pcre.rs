@@ -200,6 +200,7 @@ fn escape(rest: &str, text: &mut String) -> usize {
         "H" => push_as(text, "[^\\t\\x20\\xa0]", 2),
         "v" => push_as(text, "[\\n-\\r\\x85]", 2),
         "V" => push_as(text, "[^\\n-\\r\\x85]", 2),
+        "R" => push_as(text, "(?>\\r\\n|[\\n-\\r\\x85])", 2),
         "c" if rest[2..].starts_with(|next: char| next.is_ascii_graphic()) => {
             push_as(text, &format!("\\x{:02x}", rest.as_bytes()[2].to_ascii_uppercase() ^ 0x40), 3)
         }
@@ -289,6 +290,8 @@ mod tests {
             ("0/a\\hb\\H/", "a\tbc", 1),
             ("0/a[\\h]b/", "aab", 0),
             ("0/a\\v+b\\V/", "a\r\x0bbc", 1),
+            ("0/a\\Rb\\Rc/", "a\r\nb\x0cc", 1),
+            ("0/a\\R\\nb/", "a\r\nb", 0),
             ("0/\\101\\cJ\\011/", "A\n\t", 1),
             ("0/\\Qa.\\E./", "a.b", 1),
             ("0/\\Qa.\\E./", "abb", 0),

@@ -54,7 +54,7 @@ fn regex(random: &mut Random, subs: usize) -> String {
             5 => format!("(?<!{word})"),
             6 => "([abc])\\1".to_owned(),
             7 => "\\x0a?".to_owned(),
-            8 => random.one(&["\\h*", "\\H", "\\v?", "[\\V]"]).to_owned(),
+            8 => random.one(&["\\h*", "\\H", "\\v?", "[\\V]", "\\R?"]).to_owned(),
             9 => format!("\\Q{word}\\E\\141?\\cJ*"),
             _ => word,
         };
