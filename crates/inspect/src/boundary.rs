@@ -80,7 +80,7 @@ pub struct Spotted {
 pub struct Verdict {
     /// The heaviest action that the findings ask for.
     pub action: Action,
-    /// What was found, first found first; at most [`Verdict::FINDINGS_MAX`].
+    /// What was found, first found first; at most [`Verdict::FINDINGS_MAX`], of which half are for matches alone.
     pub findings: Vec<Spotted>,
     /// Findings beyond those.
     pub more_findings: u32,

@@ -31,7 +31,13 @@ impl Ledger {
         if self.findings.iter().any(known) {
             return false;
         }
-        if self.findings.len() < Verdict::FINDINGS_MAX {
+        if self.is_echo(spotted, &self.findings) {
+            return true;
+        }
+        // However much is malformed, matches are told by their names.
+        let is_match = spotted.finding.class == Class::Match;
+        let room = if is_match { Verdict::FINDINGS_MAX } else { Verdict::FINDINGS_MAX / 2 };
+        if self.findings.len() < room {
             self.findings.push(spotted.clone());
         } else {
             self.more_findings += 1;
@@ -72,5 +78,33 @@ impl Ledger {
             object = self.parents[object as usize];
         }
         object == ancestor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stream::Finding;
+
+    fn note(ledger: &mut Ledger, object: u32, class: Class, name: &'static str) -> bool {
+        let finding = Finding::new(class, name, 0);
+        ledger.note(&Spotted { finding, path: [].into(), object }, Action::Tag)
+    }
+
+    #[test]
+    fn matches_are_told_however_much_is_malformed() {
+        let mut ledger = Ledger::default();
+        let outer = ledger.number(0);
+        for _ in 0..100 {
+            let object = ledger.number(outer);
+            assert!(note(&mut ledger, object, Class::Malformed, "Bad"));
+        }
+        let inner = ledger.number(outer);
+        for (object, new) in [(inner, true), (inner, false), (outer, true)] {
+            assert_eq!(note(&mut ledger, object, Class::Match, "Sample"), new);
+        }
+        let told = |name: &str| ledger.findings.iter().filter(|spotted| spotted.finding.name == name).count();
+        assert_eq!((told("Sample"), told("Bad")), (1, Verdict::FINDINGS_MAX / 2), "an echo takes no room");
+        assert_eq!(ledger.more_findings as usize, 100 - Verdict::FINDINGS_MAX / 2);
     }
 }
