@@ -63,7 +63,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand scan" -l exclude -d 'Pass 
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l exclude-dir -d 'Pass over folders whose path matches; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l include -d 'Look only at files whose path matches; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l include-dir -d 'Look only into folders whose path matches; repeatable' -r
-complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-dir-recursion -d 'Folders within folders, at most' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-dir-recursion -d 'Folders within each other, at most, those named here among them' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l cross-fs -d 'Enter folders on other file systems' -r -f -a "true\t''
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l follow-dir-symlinks -d 'Follow links to folders: 0 never, 1 those named here, 2 always' -r

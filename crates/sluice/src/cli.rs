@@ -165,7 +165,7 @@ pub struct ScanChoice {
     /// Look only into folders whose path matches; repeatable.
     #[arg(long, value_name = "REGEX")]
     pub include_dir: Vec<Pattern>,
-    /// Folders within folders, at most.
+    /// Folders within each other, at most, those named here among them.
     #[arg(long, value_name = "COUNT")]
     pub max_dir_recursion: Option<usize>,
     /// Enter folders on other file systems.

@@ -91,7 +91,7 @@ fn clamscan_says_the_same() {
         return eprintln!("skipped: clamscan is not installed");
     }
     let tree = Tree::new();
-    let lines: [&[&str]; 35] = [
+    let lines: [&[&str]; 39] = [
         &["-r", "files"],
         &["-r", "-i", "files"],
         &["-r", "--infected", "--suppress-ok-results", "files"],
@@ -126,6 +126,10 @@ fn clamscan_says_the_same() {
         &["--detect-pua=yes", "--exclude-pua=Tool", "unwanted", "named"],
         &["--detect-pua", "--include-pua=Tool", "unwanted", "named"],
         &["--detect-pua", "--include-pua=Win", "unwanted", "named"],
+        &["-r", "--max-dir-recursion=0", "files", "files/a.ok"],
+        &["-r", "--max-dir-recursion=1", "files"],
+        &["-r", "--max-dir-recursion=2", "files"],
+        &["--detect-broken", "files/a.ok"],
         &["--include-pua=Tool", "unwanted", "named"],
     ];
     assert!(Command::new("mkfifo").arg(tree.path("files/pipe")).status().unwrap().success());
@@ -149,7 +153,7 @@ fn folders_are_entered_unless_told_otherwise() {
     assert_eq!(tree.scan(&["-i", "--no-summary", "files"]).lines().len(), 4);
     let flat = tree.scan(&["-i", "--no-summary", "--recursive=no", "files"]);
     assert_eq!(flat.lines(), [format!("files/a.txt: {FOUND}")]);
-    let shallow = tree.scan(&["-i", "--no-summary", "--max-dir-recursion=1", "files"]);
+    let shallow = tree.scan(&["-i", "--no-summary", "--max-dir-recursion=2", "files"]);
     assert_eq!(shallow.lines().len(), 3);
     assert_eq!(tree.scan(&["-i", "--no-summary"]).lines().len(), 5, "the current folder");
 }

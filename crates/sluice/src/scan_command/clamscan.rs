@@ -37,7 +37,7 @@ const PASSED_OVER: [&str; 30] = [
 ];
 
 /// The same, of what is not done: it is said so, unless the value is `no`.
-const NOT_DONE: [&str; 13] = [
+const NOT_DONE: [&str; 14] = [
     "official-db-only",
     "gen-json",
     "detect-structured",
@@ -48,6 +48,7 @@ const NOT_DONE: [&str; 13] = [
     "alert-phishing-cloak",
     "alert-partition-intersection",
     "block-macros",
+    "detect-broken",
     "phishing-ssl",
     "phishing-cloak",
     "partition-intersection",

@@ -45,7 +45,7 @@ fn below(choice: &ScanChoice, path: &Path, step: &mut impl FnMut(Step)) {
     if path == Path::new("-") {
         return step(Step::File(path.into(), 0));
     }
-    let depth_max = if choice.recursive { choice.max_dir_recursion.map_or(usize::MAX, |depth| depth + 1) } else { 1 };
+    let depth_max = if choice.recursive { choice.max_dir_recursion.unwrap_or(usize::MAX) } else { 1 };
     let mut walk = WalkDir::new(path)
         .sort_by_file_name()
         .max_depth(depth_max)
