@@ -336,7 +336,7 @@ impl Follower {
             let Some(Rule { logic, .. }) = context.table.rule(signature) else {
                 continue;
             };
-            if !logic.lies_in(context.containers) || !logic.fits(content.object_size(), context.layout) {
+            if !logic.lies_in(context.containers) || !logic.fits(size, context.layout) {
                 continue;
             }
             let untouched;

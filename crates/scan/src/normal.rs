@@ -17,9 +17,6 @@ mod reference;
 mod script;
 mod text;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
 
 use crate::database::Database;
@@ -138,9 +135,6 @@ pub struct Normaliser {
     /// How much of `out` has been told.
     told: usize,
     ended: bool,
-    read: u64,
-    /// The same, for who looks for signatures in the view.
-    object_size: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Clone)]
@@ -158,7 +152,7 @@ impl Normaliser {
             View::Text => Reading::Text(Text::default()),
             _ => Reading::Html(Box::new(Html::new(view))),
         };
-        Normaliser { view, reading, out: Vec::new(), told: 0, ended: false, read: 0, object_size: Arc::default() }
+        Normaliser { view, reading, out: Vec::new(), told: 0, ended: false }
     }
 
     /// A stage that makes that view of HTML from the first tag on by which ClamAV tells HTML.
@@ -169,11 +163,6 @@ impl Normaliser {
     /// The view that it makes.
     pub fn view(&self) -> View {
         self.view
-    }
-
-    /// How much of the object has been read, now and later.
-    pub(crate) fn object_size(&self) -> Arc<AtomicU64> {
-        self.object_size.clone()
     }
 
     fn read(&mut self, input: &[u8]) -> usize {
@@ -231,8 +220,6 @@ impl Stage for Normaliser {
         while taken < allowed && self.out.is_empty() {
             taken += self.read(&input[taken..allowed.min(taken + PIECE)]);
         }
-        self.read += taken as u64;
-        self.object_size.store(self.read, Ordering::Relaxed);
         let written = self.tell(output);
         fuel.burn(taken + written);
         if written > 0 { Step::tell(taken, Event::Wrote) } else { Step::idle(taken) }

@@ -111,7 +111,6 @@ impl RuleState {
 pub(crate) struct Content<'a> {
     kept: &'a dyn ReadAt,
     size: u64,
-    object_size: u64,
     bytes: Option<Vec<u8>>,
     picture: Option<u64>,
     searched: u64,
@@ -119,18 +118,13 @@ pub(crate) struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    pub(crate) fn new(kept: &'a dyn ReadAt, size: u64, object_size: u64) -> Content<'a> {
-        Content { kept, size, object_size, bytes: None, picture: None, searched: 0, lost: false }
+    pub(crate) fn new(kept: &'a dyn ReadAt, size: u64) -> Content<'a> {
+        Content { kept, size, bytes: None, picture: None, searched: 0, lost: false }
     }
 
-    /// The size of the stream.
+    /// The size of the object.
     pub(crate) const fn size(&self) -> u64 {
         self.size
-    }
-
-    /// The size of the object that the stream is a view of.
-    pub(crate) const fn object_size(&self) -> u64 {
-        self.object_size
     }
 
     /// How many bytes were searched, all searches together.

@@ -3,7 +3,6 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pattern::State;
 use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
@@ -14,7 +13,7 @@ use crate::digests::Running;
 use crate::executable::Executable;
 use crate::follow::{Context, Follower, Hit};
 use crate::hashes::HashTable;
-use crate::normal::{Normaliser, View};
+use crate::normal::View;
 use crate::pcre::KEPT_BYTES;
 use crate::picture::PICTURE_BYTES_MAX;
 use crate::rule::Content;
@@ -46,8 +45,6 @@ pub struct Scan {
     /// None for a view whose digests no signature speaks of.
     running: Option<Running>,
     position: u64,
-    /// The size of the text that this is a view of.
-    object_size: Option<Arc<AtomicU64>>,
     /// The work of matching that fuel was burned for.
     work: u64,
     executable: Option<Executable>,
@@ -89,14 +86,11 @@ impl Scan {
         Scan { asking: if pictured { scan.asking.max(PICTURE_BYTES_MAX) } else { scan.asking }, ..scan }
     }
 
-    /// Begins the scan of the view of an object that is made there. It is a stream of its own, whose offsets and size
-    /// count; but as with clamscan, FileSize is that of the object if it is a text.
-    pub fn of_view(database: Arc<Database>, made_by: &Normaliser) -> Scan {
-        let view = made_by.view();
-        let object_size = (view == View::Text).then(|| made_by.object_size());
+    /// Begins the scan of a view of an object, which is a stream of its own: its offsets and its size count.
+    pub fn of_view(database: Arc<Database>, view: View) -> Scan {
         // ClamAV has no digest of the view of text.
         let called = yara::Called::default().of_type(view.file_type().name());
-        Scan { called, object_size, ..Scan::of_targets(database, view.targets(), view != View::Text) }
+        Scan { called, ..Scan::of_targets(database, view.targets(), view != View::Text) }
     }
 
     fn of_targets(database: Arc<Database>, targets: Targets, hashed: bool) -> Scan {
@@ -120,7 +114,6 @@ impl Scan {
             containers: Vec::new(),
             called: yara::Called::default(),
             position: 0,
-            object_size: None,
             work: 0,
             told: VecDeque::new(),
             names_told: HashSet::default(),
@@ -265,8 +258,7 @@ impl Scan {
         }
         let size = self.position;
         let mut lost = 0;
-        let object_size = self.object_size.as_ref().map_or(size, |object| object.load(Ordering::Relaxed));
-        let mut content = Content::new(kept, size, object_size);
+        let mut content = Content::new(kept, size);
         if self.pictured {
             content.look_at_picture();
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use scan::{Builder, Database, Normaliser, Scan, View};
+use scan::{Builder, Database, Scan, View};
 use stream::law::{self, Told};
 use stream::{FileType, Note};
 
@@ -96,15 +96,14 @@ fn the_law_holds_over_every_form_of_signature() {
         "",
         "a",
     ] {
-        for scan in [
-            Scan::new(database.clone(), FileType::Binary, None),
-            Scan::of_view(database.clone(), &Normaliser::new(View::NoComment)),
-        ] {
+        for scan in
+            [Scan::new(database.clone(), FileType::Binary, None), Scan::of_view(database.clone(), View::NoComment)]
+        {
             law::holds_at_every_cut(|| scan.clone(), text.as_bytes());
             law::holds(|| scan.clone(), text.as_bytes());
         }
     }
-    let view = Scan::of_view(database, &Normaliser::new(View::NoComment));
+    let view = Scan::of_view(database, View::NoComment);
     let told = law::tell(view, b"-------alpha-bravo-alpha......................");
     let told: Vec<String> = names(&told).into_iter().map(|(name, _)| name).collect();
     for name in ["Html", "HtmlOnly", "Word", "Sized", "None", "End"] {

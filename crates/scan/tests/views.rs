@@ -6,10 +6,9 @@ mod peer;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
 use peer::Random;
-use scan::{Builder, Normaliser, Scan, View, views};
+use scan::{Builder, Normaliser, View, views};
 use stream::FileType;
 use stream::law;
 
@@ -51,23 +50,6 @@ fn a_page_has_the_views_that_clamav_makes_of_it() {
     assert_eq!(no_tags, b" hello\xc2\xc2 world some text Http://A.B/c?d&e link ");
     assert_eq!(shown(View::Scripts), "<script>var n000=\"ab\";f(n000,\"c\");</script>");
     assert_eq!(view(View::Text, b" A\tb\r\n\r\nC\0\x01d \xc3\xa9 \x7f"), b" a b cd \x7f");
-}
-
-#[test]
-fn the_size_of_a_view_is_its_own_but_for_that_of_text() {
-    let page = b"<html> Some    words </html>";
-    for (name, target, size) in [(View::Text, 7, page.len()), (View::NoComment, 3, view(View::NoComment, page).len())] {
-        let signature = |size| format!("S{size};Engine:51-255,Target:{target},FileSize:{size}-{size};0;736f6d65");
-        let mut builder = Builder::new();
-        let lines: Vec<String> = (0..=page.len()).map(signature).collect();
-        builder.add_official("t.ldb", lines.join("\n").as_bytes()).expect("a database");
-        let normaliser = Normaliser::new(name);
-        let scan = Scan::of_view(Arc::new(builder.build()), &normaliser);
-        let written = law::content(&law::tell(normaliser, page));
-        assert!(written.len() < page.len());
-        let told = peer::names(&law::tell(scan, &written));
-        assert_eq!(told.into_iter().collect::<Vec<_>>(), [format!("S{size}")], "{name:?}");
-    }
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl Inspection {
     /// Has a node read in a normalised view, too. What is found there is found in the object, which lies in the same
     /// containers.
     fn add_view(&mut self, node: &mut Node, slot: usize, normaliser: Normaliser) {
-        let scan = Scan::of_view(self.engine.database.clone(), &normaliser);
+        let scan = Scan::of_view(self.engine.database.clone(), normaliser.view());
         let scan = called(scan, node).within(self.containers(node));
         let seed = Seed {
             id: node.id,
