@@ -1,13 +1,12 @@
 //! From the hash of a q-gram to the anchors that are registered under it.
 //!
-//! Slots of one home lie together, six bytes each: none is free, none is dropped. A slot has a tag of its gram and a check
+//! Slots of one home lie together, five bytes each: none is free, none is dropped. A slot has a tag of its gram and a check
 //! of the whole window that the gram is in, so that nearly nothing is looked at behind it that does not stand in the stream.
 
 use std::io;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::entry::{halves, whole};
 use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::sweep::prefetch;
 
@@ -15,25 +14,21 @@ use crate::sweep::prefetch;
 const SLOTS: usize = 8;
 
 /// An anchor under one of its grams.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct Slot {
-    value: [u16; 2],
-    tag: u8,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Registered {
+    pub(crate) value: u32,
     /// Of the whole window.
     pub(crate) check: u8,
 }
 
-impl Slot {
-    /// An anchor whose gram has that hash.
-    pub(crate) fn new(hash: u64, value: u32, check: u8) -> Slot {
-        Slot { value: halves(value), tag: tag(hash), check }
-    }
-
-    #[inline(always)]
-    pub(crate) fn value(&self) -> u32 {
-        whole(self.value)
-    }
+/// The same where it lies.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Slot {
+    /// The low three bytes of the value.
+    value: [u8; 3],
+    tag: u8,
+    check: u8,
 }
 
 /// A hash table that is built once.
@@ -42,13 +37,15 @@ pub(crate) struct Buckets {
     /// Where the slots of each home begin, and behind the last of them where they end.
     starts: Flat<u32>,
     slots: Flat<Slot>,
+    /// The highest byte of the value of each slot; nothing if all are 0, as with up to two million parts.
+    high: Flat<u8>,
 }
 
 impl Buckets {
-    /// A table of slots, each with the hash of its gram.
-    pub(crate) fn new(mut entries: Vec<(u64, Slot)>) -> Buckets {
+    /// A table of anchors, each with the hash of its gram.
+    pub(crate) fn new(mut entries: Vec<(u64, Registered)>) -> Buckets {
         let homes = entries.len() / SLOTS + 1;
-        entries.sort_by_key(|(hash, slot)| (home(homes, *hash), slot.tag, slot.value()));
+        entries.sort_by_key(|(hash, one)| (home(homes, *hash), tag(*hash), one.value));
         let mut starts = vec![0; homes + 1];
         for (hash, _) in &entries {
             starts[home(homes, *hash) + 1] += 1;
@@ -56,26 +53,34 @@ impl Buckets {
         for home in 0..homes {
             starts[home + 1] += starts[home];
         }
-        Buckets { starts: starts.into(), slots: entries.into_iter().map(|(_, slot)| slot).collect::<Vec<_>>().into() }
+        let slots = entries.iter().map(|(hash, one)| {
+            let [a, b, c, _] = one.value.to_le_bytes();
+            Slot { value: [a, b, c], tag: tag(*hash), check: one.check }
+        });
+        let mut high: Vec<u8> = entries.iter().map(|(_, one)| (one.value >> 24) as u8).collect();
+        if high.iter().all(|&byte| byte == 0) {
+            high.clear();
+        }
+        Buckets { starts: starts.into(), slots: slots.collect::<Vec<_>>().into(), high: high.into() }
     }
 
     pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
         writer.array(&self.starts)?;
-        writer.array(&self.slots)
+        writer.array(&self.slots)?;
+        writer.array(&self.high)
     }
 
     /// A stored table, all of whose values are below `values`.
     pub(crate) fn load(reader: &mut Reader, values: u64) -> Result<Buckets, Unfit> {
-        let (starts, slots): (Flat<u32>, Flat<Slot>) = (reader.array()?, reader.array()?);
+        let table = Buckets { starts: reader.array()?, slots: reader.array()?, high: reader.array()? };
+        let Buckets { starts, slots, high } = &table;
         let starts_fit = starts.len() > 1
             && u32::try_from(starts.len()).is_ok()
             && starts.is_sorted()
             && starts.last().is_some_and(|&end| end as usize <= slots.len());
-        if starts_fit && slots.iter().all(|slot| u64::from(slot.value()) < values) {
-            Ok(Buckets { starts, slots })
-        } else {
-            Err(Unfit::Malformed)
-        }
+        let high_fits = high.is_empty() || high.len() == slots.len();
+        let values_fit = (0..slots.len()).all(|number| u64::from(table.value(number)) < values);
+        if starts_fit && high_fits && values_fit { Ok(table) } else { Err(Unfit::Malformed) }
     }
 
     /// Brings nearer where the slots of `hash` are told.
@@ -93,17 +98,24 @@ impl Buckets {
         }
     }
 
-    /// The slots whose tag is that of `hash`.
+    /// The anchors whose tag is that of `hash`.
     #[inline]
-    pub(crate) fn look_up(&self, hash: u64) -> impl Iterator<Item = &Slot> {
+    pub(crate) fn look_up(&self, hash: u64) -> impl Iterator<Item = Registered> {
         let (home, wanted) = (self.home(hash), tag(hash));
-        let slots = &self.slots[self.starts[home] as usize..self.starts[home + 1] as usize];
-        slots.iter().filter(move |slot| slot.tag == wanted)
+        let (start, end) = (self.starts[home] as usize, self.starts[home + 1] as usize);
+        let tagged = self.slots[start..end].iter().zip(start..).filter(move |(slot, _)| slot.tag == wanted);
+        tagged.map(|(slot, number)| Registered { value: self.value(number), check: slot.check })
+    }
+
+    #[inline]
+    fn value(&self, number: usize) -> u32 {
+        let [a, b, c] = self.slots[number].value;
+        u32::from_le_bytes([a, b, c, self.high.get(number).copied().unwrap_or(0)])
     }
 
     /// The bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.starts.len() * 4 + self.slots.len() * size_of::<Slot>()
+        self.starts.len() * 4 + self.slots.len() * size_of::<Slot>() + self.high.len()
     }
 
     #[inline]
@@ -128,18 +140,21 @@ mod tests {
     #[test]
     fn slots_are_found_by_their_hash_however_many_share_it() {
         let shared = 0xabcd_1234;
-        let all = (0..1000).map(|value| (shared, Slot::new(shared, value, 7)));
-        let others = (1000..3000).map(|value| {
-            let hash = u64::from(value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            (hash, Slot::new(hash, value, 8))
-        });
-        let others: Vec<_> = others.collect();
-        let table = Buckets::new(all.chain(others.iter().copied()).collect());
-        let values: Vec<u32> = table.look_up(shared).map(Slot::value).collect();
-        assert_eq!(values, (0..1000).collect::<Vec<_>>());
-        for (hash, slot) in others {
-            assert!(table.look_up(hash).any(|found| *found == slot));
+        for far in [0, 1 << 24, 0xf000_0000] {
+            let all = (0..1000).map(|value| (shared, Registered { value, check: 7 }));
+            let others = (1000..3000).map(|value| {
+                let hash = u64::from(value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (hash, Registered { value: far + value, check: 8 })
+            });
+            let others: Vec<_> = others.collect();
+            let table = Buckets::new(all.chain(others.iter().copied()).collect());
+            assert_eq!(table.high.is_empty(), far == 0);
+            let values: Vec<u32> = table.look_up(shared).map(|one| one.value).collect();
+            assert_eq!(values, (0..1000).collect::<Vec<_>>());
+            for (hash, one) in others {
+                assert!(table.look_up(hash).any(|found| found == one));
+            }
+            assert_eq!(table.look_up(shared + 1).next(), None, "another tag");
         }
-        assert_eq!(table.look_up(shared + 1).next(), None, "another tag");
     }
 }

@@ -6,7 +6,7 @@
 use std::io;
 
 use crate::anchor::Anchor;
-use crate::bucket::{Buckets, Slot};
+use crate::bucket::{Buckets, Registered};
 use crate::budget::Budget;
 use crate::few::{FEW_MAX, Few};
 use crate::filter::Filter;
@@ -127,7 +127,7 @@ impl Tier {
             for (phase, gram) in anchor.window.windows(shape.q()).enumerate() {
                 let gram = load(gram) | fold;
                 grams.push(gram);
-                entries.push((hash(gram), Slot::new(hash(gram), value | phase as u32, check)));
+                entries.push((hash(gram), Registered { value: value | phase as u32, check }));
             }
         }
         let rows: Vec<u64> = (0..=255).map(|byte| load(&[byte; 8][..shape.q()]) | fold).collect();
@@ -267,13 +267,13 @@ impl Tier {
             self.buckets.prefetch_slots(self.hash(bytes, at as usize));
         }
         for &at in passed {
-            for slot in self.buckets.look_up(self.hash(bytes, at as usize)) {
+            for one in self.buckets.look_up(self.hash(bytes, at as usize)) {
                 if !budget.spend(1) {
                     break;
                 }
-                if self.may_stand(slot, bytes, at as usize) {
-                    coming(slot.value());
-                    registered.push((at, slot.value()));
+                if self.may_stand(one, bytes, at as usize) {
+                    coming(one.value);
+                    registered.push((at, one.value));
                 }
             }
         }
@@ -282,13 +282,13 @@ impl Tier {
         }
     }
 
-    /// Whether the window of a slot may be around its gram at `at`. Parts are compared later, so that where less has
+    /// Whether the window of an anchor may be around its gram at `at`. Parts are compared later, so that where less has
     /// arrived than a check looks at it may.
     #[inline]
-    fn may_stand(&self, slot: &Slot, bytes: &[u8], at: usize) -> bool {
-        let start = at.checked_sub((slot.value() & 7) as usize);
+    fn may_stand(&self, one: Registered, bytes: &[u8], at: usize) -> bool {
+        let start = at.checked_sub((one.value & 7) as usize);
         let window = start.and_then(|start| bytes.get(start..)?.first_chunk());
-        window.is_none_or(|window| check(self.shape, self.fold, window) == slot.check)
+        window.is_none_or(|window| check(self.shape, self.fold, window) == one.check)
     }
 }
 
@@ -331,8 +331,8 @@ mod tests {
             let tier = Tier::new(Shape::Q4S4, &[(&anchor, 0)]);
             let stands = |bytes: &[u8]| {
                 let gram = hash(load(b"VEN-") | tier.fold);
-                let slot = tier.buckets.look_up(gram).next().expect("it is registered in each phase");
-                slot.value() == 2 && tier.may_stand(slot, bytes, 2)
+                let one = tier.buckets.look_up(gram).next().expect("it is registered in each phase");
+                one.value == 2 && tier.may_stand(one, bytes, 2)
             };
             assert!(stands(b"SEVEN-B and so on"));
             assert_eq!(stands(b"sEvEN-b and so on"), other_case);

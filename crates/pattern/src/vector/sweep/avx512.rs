@@ -150,7 +150,6 @@ impl<'a> Tester<'a> {
         // SAFETY: both are 64 bytes, of which any are valid.
         let places: [u32; LANES] = unsafe { std::mem::transmute(places) };
         // SAFETY: a place has been shifted until it has no more bits than the number of words, a power of two.
-        // SAFETY: a place has been shifted until it has no more bits than the number of words, a power of two.
         let word = |lane: usize| unsafe { *self.words.get_unchecked(places[lane] as usize) }.cast_signed();
         let four = |lane: usize| _mm_setr_epi32(word(lane), word(lane + 1), word(lane + 2), word(lane + 3));
         let low = _mm256_set_m128i(four(4), four(0));
