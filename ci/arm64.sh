@@ -4,6 +4,9 @@
 # Needed are the standard library for it (`rustup target add aarch64-unknown-linux-gnu`; beside Debian's own rustc
 # libstd-rust-dev:arm64) and, of Debian, gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user. What is slow there
 # says nothing of a real processor.
+#
+# Tests that compare with another program (clamscan, sigtool, yara, osslsigncode) fail there instead of being skipped if it is
+# not installed: under qemu a program that is not there seems to start, and ends with status 127.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
