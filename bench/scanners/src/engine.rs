@@ -6,7 +6,7 @@
 //!  generate KIND COUNT CORPUS CLEAN SET    signatures of a kind, none of which occurs in the file CLEAN
 //!  compile SET FILE                        a database, compiled and stored
 //!  scan FILE INPUT SECONDS [md5 | together | md5-together | pages]
-//!                                          what is stored, mapped; with the MD5 of every byte, in eight streams at once,
+//!                                          what is stored, mapped; with the MD5 of every byte, eight objects at once,
 //!                                          both, or in pages of 4 kB
 //! ```
 

@@ -47,7 +47,7 @@ pub enum Also {
     Nothing,
     /// The MD5 of every byte.
     Md5,
-    /// Large inputs in eight pieces at once, on this thread by turns.
+    /// Eight objects at once, or eight pieces of a large one, by turns on this thread.
     Together,
     /// Both.
     Md5Together,
@@ -77,10 +77,13 @@ pub fn scan(file: &str, input: &str, limit: f64, also: Also) -> Result<(), Box<d
     let mut took = Took::new(limit);
     let file_type = if objects.len() > 1 { FileType::Binary } else { FileType::Pe };
     let streams = if matches!(also, Also::Together | Also::Md5Together) { STREAMS } else { 1 };
-    for object in &objects {
-        let pieces = object.chunks(object.len().div_ceil(streams).max(1));
-        let scans = pieces.map(|piece| (Scan::new(database.clone(), file_type, None), piece)).collect();
-        if !by_turns(scans, &mut took) {
+    let pieces: Vec<&[u8]> = match &objects[..] {
+        [only] => only.chunks(only.len().div_ceil(streams).max(1)).collect(),
+        all => all.iter().map(Vec::as_slice).collect(),
+    };
+    for pieces in pieces.chunks(streams) {
+        let scans = pieces.iter().map(|piece| (Scan::new(database.clone(), file_type, None), *piece));
+        if !by_turns(scans.collect(), &mut took) {
             break;
         }
     }
