@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
-# The gate: everything that a commit has to pass. `--quick`: what takes less than three minutes.
-set -euo pipefail
+# The gate: everything that a commit has to pass. All steps run, whatever fails, and a table at the end says which did
+# and how long each took.
+#
+#   ci/gate.sh            the whole gate
+#   ci/gate.sh --quick    what takes less than three minutes, before each commit
+#   ci/gate.sh --fuzz     the whole gate, then a minute of fuzzing for each target whose crate has changed
+set -uo pipefail
 cd "$(dirname "$0")/.."
 
-quick=false
-[ "${1:-}" = --quick ] && quick=true
+mode=${1:---whole}
+case $mode in
+    --whole | --quick | --fuzz) ;;
+    *) echo "usage: ci/gate.sh [--quick | --fuzz]" >&2; exit 2 ;;
+esac
 
 SLUICE_DATA=${SLUICE_DATA:-$(ci/data.sh)}
 [ -z "$SLUICE_DATA" ] || export SLUICE_DATA
@@ -13,40 +21,44 @@ SLUICE_DATA=${SLUICE_DATA:-$(ci/data.sh)}
 exim=$PWD/target/peers/exim/usr/sbin/exim4
 [ ! -x "$exim" ] || export SLUICE_EXIM=${SLUICE_EXIM:-$exim}
 
-step() { printf '\n== %s\n' "$*"; }
+table=()
+status=0
 
-step format
-cargo fmt --all --check
+# step NAME COMMAND...
+step() {
+    local name=$1 began=$SECONDS outcome=ok
+    shift
+    printf '\n== %s\n' "$name"
+    "$@" || { outcome=FAILED; status=1; }
+    table+=("$(printf '%-48s %5d s  %s' "$name" $((SECONDS - began)) "$outcome")")
+}
 
-step "floor order and tidiness"
-ci/tidy.sh
+conclude() {
+    printf '\n== gate: %d s\n' "$SECONDS"
+    printf '%s\n' "${table[@]}"
+    exit $status
+}
 
-step clippy
-cargo clippy --workspace --all-targets --locked -q -- -D warnings
+docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q; }
+fuzz_targets() { cargo check --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -q; }
 
-if $quick; then
-    step "tests (libraries and program)"
-    cargo test --workspace --lib --bins --locked -q
-    exit 0
+step format cargo fmt --all --check
+step "floor order and tidiness" ci/tidy.sh
+step clippy cargo clippy --workspace --all-targets --locked -q -- -D warnings
+
+if [ "$mode" = --quick ]; then
+    step "tests (libraries and program)" cargo test --workspace --lib --bins --locked --no-fail-fast -q
+    conclude
 fi
 
-step docs
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q
-
-step "fuzz targets"
-cargo check --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -q
-
-step "no_std cores"
-ci/no_std.sh
-
-step "tests, corpus replay among them"
-cargo test --workspace --locked
-step "tests of signatures, every database from a file"
-cargo test -p sluice-scan --features through-file --locked
-
-step "pages that are made from the sources"
-ci/findings.sh
-packaging/pages.sh --check target/debug/sluice
-
-step "licences, bans, sources"
-cargo deny --log-level error check bans licenses sources
+step documentation docs
+step "fuzz targets" fuzz_targets
+step "no_std cores" ci/no_std.sh
+step "tests, corpus replay among them" cargo test --workspace --locked --no-fail-fast
+step "tests of signatures, every database from a file" \
+    cargo test -p sluice-scan --features through-file --locked --no-fail-fast
+step "findings are described" ci/findings.sh
+step "pages that are made from the sources" packaging/pages.sh --check "${CARGO_TARGET_DIR:-target}/debug/sluice"
+step "licences, bans, sources" cargo deny --log-level error check bans licenses sources
+[ "$mode" != --fuzz ] || step "fuzzing" fuzz/run.sh --changed
+conclude
