@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use harness::acme::Authority;
 use harness::tls::Certificate;
-use harness::{Gateway, Wire, wait_for};
+use harness::{Gateway, Wire, free_port, wait_for};
 use tempfile::TempDir;
 use tokio_rustls::rustls;
 
@@ -116,10 +116,6 @@ fn pebble_gives_a_certificate_and_renews_it() {
     wait_for(|| std::fs::read(&kept).ok().filter(|now| *now != first), &format!("it: {}", gateway.log()));
     let account = |line: &&str| line.contains("account opened");
     assert_eq!(gateway.log().lines().filter(account).count(), 0, "the account is kept");
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 fn is_shown(gateway: &Gateway, root: &Certificate) -> bool {
