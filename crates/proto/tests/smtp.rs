@@ -362,6 +362,130 @@ fn errors_and_idle_commands_are_bounded() {
 }
 
 #[test]
+fn refused_recipients_and_loops_of_commands_end_a_session() {
+    let config = Config { errors_max: 3, ..smtp() };
+    let refused = "C: RCPT TO:<no@d>\nS: 550 *\n";
+    let begin = "S: 220 *\nC: HELO x\nS: 250 *\nC: MAIL FROM:<>\nS: 250 *\n";
+    play(config, &format!("{begin}{}S: 421 4.7.0 *", refused.repeat(3)));
+    // Beside one that was taken more of them are borne, and not for ever.
+    let config = Config { errors_max: 3, refused_max: 5, ..smtp() };
+    play(config, &format!("{begin}C: RCPT TO:<a@b>\nS: 250 *\n{}S: 421 4.7.0 *", refused.repeat(5)));
+    let config = Config { recipients_max: 1, deferred_max: 2, ..smtp() };
+    let deferred = "C: RCPT TO:<b@b>\nS: 452 *\n".repeat(2);
+    play(config, &format!("{begin}C: RCPT TO:<a@b>\nS: 250 *\n{deferred}S: 421 4.7.0 *"));
+    let config = Config { idle_commands_max: 3, ..smtp() };
+    for looped in ["HELO x\r\n", "HELO x\r\nMAIL FROM:<a@b>\r\n", "MAIL FROM:<a@b>\r\nRSET\r\n", "NOOP\r\n"] {
+        let said = Host::new(config.clone()).hear(format!("HELO x\r\n{}", looped.repeat(9)).as_bytes(), 100);
+        assert!(said.ends_with("421 4.7.0 Too many commands and no mail\r\n"), "{looped}: {said}");
+    }
+    let chunks = format!("HELO x\r\nMAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\n{}", "BDAT 0\r\n".repeat(9));
+    let said = Host::new(config.clone()).hear(chunks.as_bytes(), 100);
+    assert!(said.ends_with("421 4.7.0 Too many commands and no mail\r\n"), "{said}");
+    let begun = "MAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nBDAT 1\r\nxRSET\r\n".repeat(9);
+    let said = Host::new(config).hear(format!("HELO x\r\n{begun}").as_bytes(), 100);
+    assert!(said.ends_with("421 4.7.0 Too many commands and no mail\r\n"), "{said}");
+}
+
+#[test]
+fn a_mail_that_is_taken_begins_the_count_anew() {
+    let config = Config { errors_max: 3, idle_commands_max: 3, ..smtp() };
+    let mail = "RSET\r\nFOO\r\nMAIL FROM:<a@b>\r\nRCPT TO:<no@d>\r\nRCPT TO:<c@d>\r\nDATA\r\n.\r\n".repeat(9);
+    let said = Host::new(config).hear(format!("HELO x\r\n{mail}NOOP\r\n").as_bytes(), 100);
+    assert!(said.ends_with("250 2.0.0 Taken\r\n250 2.0.0 Ok\r\n"), "{said}");
+}
+
+#[test]
+fn what_another_protocol_says_ends_the_session() {
+    for line in ["GET / HTTP/1.1", "post /x HTTP/1.0", "CONNECT a:25", "PUT x", "Host: a.test", "\x16\x03\x01", "{}"] {
+        let said = Host::new(smtp()).hear(format!("{line}\r\nNOOP\r\n").as_bytes(), 100);
+        assert!(said.ends_with("ESMTP Sluice\r\n421 4.7.0 This is no SMTP\r\n"), "{line}: {said}");
+    }
+    play(smtp(), "S: 220 *\nC: GETTING\nS: 500 *\nC: NOOP Host: x\nS: 250 *");
+}
+
+#[test]
+fn parameters_stand_once_and_mean_something() {
+    let wrong = [
+        "BODY=7BIT BODY=8BITMIME",
+        "RET=FULL RET=HDRS",
+        "SIZE=1 SIZE=2",
+        "SMTPUTF8 SMTPUTF8",
+        "ENVID=a ENVID=b",
+        "AUTH=<> AUTH=<>",
+        "ENVID=x+ZZ",
+        "ENVID=x+0D+0A",
+        "ENVID=x+4",
+        "SIZE=x",
+    ];
+    let wrong = wrong.map(|wrong| format!("C: MAIL FROM:<a@b> {wrong}\nS: 501 5.5.4 *\n")).concat();
+    let right = "C: MAIL FROM:<a@b> ENVID=x+2By RET=FULL\nS: 250 *\n";
+    let rcpt = ["NOTIFY=NEVER NOTIFY=DELAY", "ORCPT=rfc822;a+0Ab", "ORCPT=a@b", "ORCPT=rfc822;a+b@c"];
+    let rcpt = rcpt.map(|wrong| format!("C: RCPT TO:<a@b> {wrong}\nS: 501 5.5.4 *\n")).concat();
+    let taken = "C: RCPT TO:<a@b> ORCPT=rfc822;a+2Bb@c\nS: 250 *\nC: RCPT TO:<a@b> ORCPT=utf-8;a\\x{e9}@c\nS: 250 *\n";
+    let ehlo = "S: 220 *\nC: HELO x\nS: 250 *\n";
+    play(smtp(), &format!("{ehlo}{wrong}{right}{rcpt}{taken}"));
+}
+
+#[test]
+fn no_recipient_comes_between_chunks() {
+    let mut host = Host::new(smtp());
+    let said = host
+        .hear(b"HELO x\r\nMAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nBDAT 3\r\nabcRCPT TO:<late@d>\r\nBDAT 0 LAST\r\n", 100);
+    assert!(said.contains("250 2.0.0 Chunk taken\r\n503 5.5.1 The content has begun by BDAT\r\n250"), "{said}");
+}
+
+#[test]
+fn a_command_has_its_time_from_its_beginning() {
+    let mut server = Server::new(smtp(), 0);
+    let mut window = Window::with_capacity(64);
+    server.step(1_000, b"NO", &mut window);
+    server.step(200_000, b"OP", &mut window);
+    assert_eq!(server.deadline(), 300_000, "a byte now and then prolongs it");
+    server.step(250_000, b"\r\n", &mut window);
+    assert_eq!(server.deadline(), 550_000);
+}
+
+#[test]
+fn a_hop_that_asks_for_more_in_the_wrong_place_is_left() {
+    for asked in ["greeting", "hello", "mail", "data", "done"] {
+        let mut client = Client::new("me.test", Protocol::Smtp);
+        let wrong: &[u8] = match asked {
+            "hello" => {
+                client.step(b"220 hi\r\n");
+                client.hello();
+                b"354 go on\r\n"
+            }
+            "mail" => {
+                client.step(b"220 hi\r\n");
+                client.mail(&MailFrom::default()).unwrap();
+                b"354 go on\r\n"
+            }
+            "data" => {
+                client.step(b"220 hi\r\n");
+                client.data();
+                b"250 Ok\r\n"
+            }
+            "done" => {
+                client.step(b"220 hi\r\n");
+                client.data();
+                client.step(b"354 go on\r\n");
+                client.end(1);
+                b"354 go on\r\n"
+            }
+            _ => b"354 go on\r\n",
+        };
+        assert!(matches!(client.step(wrong).1, ClientEvent::Broken(_)), "{asked}");
+    }
+}
+
+#[test]
+fn a_line_of_a_reply_without_end_is_not_waited_for() {
+    let mut client = Client::new("me.test", Protocol::Smtp);
+    let told: Vec<ClientEvent> = (0..3).map(|_| client.step(&[b'2'; 1_000]).1).collect();
+    assert!(matches!(told[..], [ClientEvent::Idle, ClientEvent::Idle, ClientEvent::Broken(_)]), "{told:?}");
+}
+
+#[test]
 fn recipients_beyond_the_bound_are_deferred() {
     let config = Config { recipients_max: 1, ..smtp() };
     play(
@@ -453,7 +577,7 @@ fn lmtp_answers_for_each_recipient() {
 fn time_runs_out() {
     let mut server = Server::new(smtp(), 1_000);
     assert_eq!(server.deadline(), 301_000);
-    server.step(2_000, b"NO", &mut Window::with_capacity(8));
+    server.step(2_000, b"NOOP\r\n", &mut Window::with_capacity(8));
     assert_eq!(server.deadline(), 302_000);
     server.timeout();
     assert!(server.outbox().ends_with(b"421 4.4.2 You took too long\r\n"));

@@ -92,6 +92,18 @@ pub struct Client {
     extensions: Extensions,
     helo: bool,
     dots: DotWriter,
+    content: Content,
+}
+
+/// Whether content has begun and not ended: nothing but that may be sent then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Content {
+    #[default]
+    Closed,
+    /// By DATA: whatever is sent is content.
+    Data,
+    /// By BDAT: the next is a chunk, or RSET.
+    Chunks,
 }
 
 /// Calling order: [`hello`](Client::hello) after the greeting, then messages: `mail`, `recipient`..., then `data`,
@@ -110,6 +122,7 @@ impl Client {
             extensions: Extensions::default(),
             helo: false,
             dots: DotWriter::default(),
+            content: Content::Closed,
         }
     }
 
@@ -129,6 +142,11 @@ impl Client {
     /// What the hop offers, after the reply to [`Asked::Hello`].
     pub fn extensions(&self) -> &Extensions {
         &self.extensions
+    }
+
+    /// Whether content has begun and not ended: no command may go out but RSET between chunks.
+    pub fn is_in_content(&self) -> bool {
+        self.content != Content::Closed
     }
 
     /// Whether a reply is due.
@@ -187,6 +205,7 @@ impl Client {
     /// The end of the content after DATA; `replies` are expected.
     pub fn end(&mut self, replies: u32) {
         self.dots.end(&mut self.outbox);
+        self.content = Content::Closed;
         self.expect_done(replies);
     }
 
@@ -195,6 +214,7 @@ impl Client {
         let mark = if last.is_some() { " LAST" } else { "" };
         self.outbox.extend_from_slice(alloc::format!("BDAT {}{mark}\r\n", content.len()).as_bytes());
         self.outbox.extend_from_slice(content);
+        self.content = if last.is_some() { Content::Closed } else { Content::Chunks };
         match last {
             None => self.expected.push_back(Asked::Chunk),
             Some(replies) => self.expect_done(replies),
@@ -233,6 +253,9 @@ impl Client {
 
     /// RSET.
     pub fn reset(&mut self) {
+        if self.content == Content::Chunks {
+            self.content = Content::Closed;
+        }
         self.command("RSET", Asked::Reset);
     }
 
@@ -250,6 +273,9 @@ impl Client {
             let (count, line) = self.line.take(&input[taken..], bytes_max);
             taken += count;
             match line {
+                Line::Unfinished if self.line.is_overflowing() => {
+                    return (taken, ClientEvent::Broken("a line of a reply is too long"));
+                }
                 Line::Unfinished => break,
                 Line::TooLong => {
                     return (taken, ClientEvent::Broken("a line of a reply is too long"));
@@ -265,6 +291,7 @@ impl Client {
 
     fn command(&mut self, line: &str, asked: Asked) {
         debug_assert!(!line.bytes().any(|byte| byte.is_ascii_control()), "a command is one line");
+        debug_assert!(!self.is_in_content(), "a command would become content");
         self.outbox.extend_from_slice(line.as_bytes());
         self.outbox.extend_from_slice(b"\r\n");
         self.expected.push_back(asked);
@@ -297,6 +324,19 @@ impl Client {
             None if code == 421 => return ClientEvent::Broken("the hop closes the session"),
             None => return ClientEvent::Broken("a reply that nobody asked for"),
         };
+        // Only two of them ask for more.
+        let fits = match (asked, code / 100) {
+            (_, 4 | 5) => true,
+            (Asked::Data, _) => code == 354,
+            (Asked::Auth, 3) => code == 334,
+            (_, class) => class == 2,
+        };
+        if !fits {
+            return ClientEvent::Broken("a reply that does not fit its question");
+        }
+        if asked == Asked::Data && code == 354 {
+            self.content = Content::Data;
+        }
         if asked == Asked::Hello {
             if code >= 500 && !self.helo && self.protocol == Protocol::Smtp {
                 self.helo = true;

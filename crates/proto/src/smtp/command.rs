@@ -100,6 +100,16 @@ impl<'a> Command<'a> {
     }
 }
 
+/// Whether a line belongs to another protocol: a request of HTTP, a header field, or bytes that are no text, such as a
+/// handshake. What follows it would be read as commands that somebody else has written.
+pub(super) fn is_foreign(line: &[u8]) -> bool {
+    const VERBS: [&[u8]; 9] = [b"CONNECT", b"DELETE", b"GET", b"HEAD", b"OPTIONS", b"PATCH", b"POST", b"PUT", b"TRACE"];
+    let Some(first) = line.first() else { return false };
+    let verb = line.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
+    let is_text = first.is_ascii_alphabetic() || matches!(first, b' ' | b'\t');
+    !is_text || verb.ends_with(b":") || VERBS.iter().any(|known| verb.eq_ignore_ascii_case(known))
+}
+
 fn behind<'a>(argument: &'a str, keyword: &str) -> Result<&'a str, Reply> {
     match argument.split_at_checked(keyword.len()) {
         Some((word, rest)) if word.eq_ignore_ascii_case(keyword) => Ok(rest),

@@ -59,17 +59,21 @@ impl MailFrom {
     pub(super) fn parse(text: &str, offered: &Extensions) -> Result<MailFrom, Wrong> {
         let (path, rest) = Path::take(text).ok_or(Wrong::Syntax)?;
         let mut mail = MailFrom { path, ..MailFrom::default() };
+        let mut auth = false;
         for parameter in rest.split_ascii_whitespace() {
             let (key, value) = split(parameter);
-            match (key.as_str(), value) {
-                ("SIZE", Some(value)) if offered.size.is_some() => mail.size = Some(number(value)?),
-                ("BODY", Some(value)) if offered.eight_bit_mime => mail.body = Some(Body::parse(value)?),
-                ("SMTPUTF8", None) if offered.smtputf8 => mail.smtputf8 = true,
-                ("RET", Some(value)) if offered.dsn => mail.ret = Some(Return::parse(value)?),
-                ("ENVID", Some(value)) if offered.dsn => mail.envid = Some(xtext(value)?),
+            let repeated = match (key.as_str(), value) {
+                ("SIZE", Some(value)) if offered.size.is_some() => mail.size.replace(number(value)?).is_some(),
+                ("BODY", Some(value)) if offered.eight_bit_mime => mail.body.replace(Body::parse(value)?).is_some(),
+                ("SMTPUTF8", None) if offered.smtputf8 => core::mem::replace(&mut mail.smtputf8, true),
+                ("RET", Some(value)) if offered.dsn => mail.ret.replace(Return::parse(value)?).is_some(),
+                ("ENVID", Some(value)) if offered.dsn => mail.envid.replace(xtext(value)?).is_some(),
                 // RFC 4954: to be ignored by who does not authenticate, rather than refused.
-                ("AUTH", Some(_)) => {}
+                ("AUTH", Some(_)) => core::mem::replace(&mut auth, true),
                 _ => return Err(Wrong::Parameter),
+            };
+            if repeated {
+                return Err(Wrong::Value);
             }
         }
         Ok(mail)
@@ -118,10 +122,13 @@ impl RcptTo {
         let mut rcpt = RcptTo { path, ..RcptTo::default() };
         for parameter in rest.split_ascii_whitespace() {
             let (key, value) = split(parameter);
-            match (key.as_str(), value) {
-                ("NOTIFY", Some(value)) if offered.dsn => rcpt.notify = Some(notify(value)?),
-                ("ORCPT", Some(value)) if offered.dsn && value.contains(';') => rcpt.orcpt = Some(xtext(value)?),
+            let repeated = match (key.as_str(), value) {
+                ("NOTIFY", Some(value)) if offered.dsn => rcpt.notify.replace(notify(value)?).is_some(),
+                ("ORCPT", Some(value)) if offered.dsn => rcpt.orcpt.replace(orcpt(value)?).is_some(),
                 _ => return Err(Wrong::Parameter),
+            };
+            if repeated {
+                return Err(Wrong::Value);
             }
         }
         Ok(rcpt)
@@ -149,8 +156,10 @@ impl RcptTo {
 pub(super) enum Wrong {
     /// The path.
     Syntax,
-    /// A parameter that is not known, not offered, or has a wrong value.
+    /// A parameter that is not known or not offered.
     Parameter,
+    /// A parameter that stands there twice, or has a wrong value.
+    Value,
 }
 
 impl Body {
@@ -158,7 +167,7 @@ impl Body {
         match value.to_ascii_uppercase().as_str() {
             "7BIT" => Ok(Body::SevenBit),
             "8BITMIME" => Ok(Body::EightBitMime),
-            _ => Err(Wrong::Parameter),
+            _ => Err(Wrong::Value),
         }
     }
 }
@@ -168,7 +177,7 @@ impl Return {
         match value.to_ascii_uppercase().as_str() {
             "FULL" => Ok(Return::Full),
             "HDRS" => Ok(Return::Headers),
-            _ => Err(Wrong::Parameter),
+            _ => Err(Wrong::Value),
         }
     }
 }
@@ -182,20 +191,35 @@ fn split(parameter: &str) -> (String, Option<&str>) {
 
 fn number(value: &str) -> Result<u64, Wrong> {
     let digits = !value.is_empty() && value.len() <= 19 && value.bytes().all(|byte| byte.is_ascii_digit());
-    if digits { value.parse().map_err(|_| Wrong::Parameter) } else { Err(Wrong::Parameter) }
+    if digits { value.parse().map_err(|_| Wrong::Value) } else { Err(Wrong::Value) }
 }
 
+/// Text as RFC 3461, section 4, writes it: what is written in hexadecimal digits is text, too.
 fn xtext(value: &str) -> Result<String, Wrong> {
     let fits = !value.is_empty() && value.len() <= XTEXT_BYTES_MAX;
-    if fits && value.bytes().all(|byte| byte.is_ascii_graphic()) { Ok(value.into()) } else { Err(Wrong::Parameter) }
+    let graphic = value.bytes().all(|byte| byte.is_ascii_graphic());
+    // What follows each plus sign are two digits.
+    let mut escaped = value.split('+').skip(1);
+    let text = |digits: &str| {
+        let digits = digits.get(..2).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).is_some_and(|byte| !byte.is_ascii_control())
+    };
+    if fits && graphic && escaped.all(text) { Ok(value.into()) } else { Err(Wrong::Value) }
+}
+
+/// An address type and xtext; the addresses of RFC 6533 have an escape of their own.
+fn orcpt(value: &str) -> Result<String, Wrong> {
+    let (kind, address) = value.split_once(';').ok_or(Wrong::Value)?;
+    let plain = !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let graphic = !address.is_empty() && address.bytes().all(|byte| byte.is_ascii_graphic());
+    if !plain || !graphic || value.len() > XTEXT_BYTES_MAX {
+        return Err(Wrong::Value);
+    }
+    if kind.eq_ignore_ascii_case("utf-8") { Ok(value.into()) } else { xtext(address).map(|_| value.into()) }
 }
 
 fn notify(value: &str) -> Result<String, Wrong> {
     let value = value.to_ascii_uppercase();
     let known = |word: &str| matches!(word, "SUCCESS" | "FAILURE" | "DELAY");
-    if value == "NEVER" || (value.len() <= 32 && value.split(',').all(known)) {
-        Ok(value)
-    } else {
-        Err(Wrong::Parameter)
-    }
+    if value == "NEVER" || (value.len() <= 32 && value.split(',').all(known)) { Ok(value) } else { Err(Wrong::Value) }
 }

@@ -16,7 +16,7 @@ use stream::Window;
 
 use super::attributes::{self, XCLIENT, XFORWARD};
 use super::auth::{self, Secret};
-use super::command::{Command, Hello};
+use super::command::{self, Command, Hello};
 use super::dot::LineReader;
 use super::envelope::Wrong;
 use super::{Extensions, MailFrom, Protocol, RcptTo, Reply};
@@ -37,10 +37,16 @@ pub struct Config {
     pub auth_needs_tls: bool,
     /// Recipients of one message; more are deferred by 452.
     pub recipients_max: u32,
-    /// Wrong commands of one session; then it ends by 421.
+    /// Wrong commands and refused mails, senders and recipients since the last mail that was taken; then the session
+    /// ends by 421. Recipients that are refused beside one that was taken count for [`Config::refused_max`].
     pub errors_max: u32,
-    /// Commands in a row that bring no message nearer; then the session ends by 421.
+    /// Commands that bring no message nearer since the last whole message; then the session ends by 421.
     pub idle_commands_max: u32,
+    /// Recipients that were refused beside others that were taken, since the last mail that was taken; then the session
+    /// ends by 421.
+    pub refused_max: u32,
+    /// Commands that were deferred since the last mail that was taken; then the session ends by 421.
+    pub deferred_max: u32,
     /// The longest command line, in bytes; [`AUTH_LINE_BYTES_MAX`](super::AUTH_LINE_BYTES_MAX) where AUTH is offered.
     pub line_bytes_max: usize,
     /// How long the next command may take (RFC 5321, section 4.5.3.2.7: five minutes).
@@ -60,6 +66,8 @@ impl Default for Config {
             recipients_max: 1_000,
             errors_max: 20,
             idle_commands_max: 100,
+            refused_max: 100,
+            deferred_max: 1_000,
             line_bytes_max: 4_096,
             command_ms_max: 300_000,
             content_ms_max: 180_000,
@@ -123,10 +131,18 @@ pub struct Server {
     outbox: Vec<u8>,
     greeted: bool,
     authenticated: bool,
-    errors: u32,
-    idle_commands: u32,
+    tally: Tally,
     transaction: Transaction,
     deadline: u64,
+}
+
+/// What a client has done without bringing a mail to its end.
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    errors: u32,
+    idle_commands: u32,
+    refused: u32,
+    deferred: u32,
 }
 
 /// The message under way.
@@ -189,8 +205,7 @@ impl Server {
             outbox: Vec::new(),
             greeted: false,
             authenticated: false,
-            errors: 0,
-            idle_commands: 0,
+            tally: Tally::default(),
             transaction: Transaction::default(),
             deadline: now + config.command_ms_max,
             config,
@@ -248,6 +263,11 @@ impl Server {
         self.close(Reply::new(421, (4, 4, 2), "You took too long"));
     }
 
+    /// We end the session, and everything has been said.
+    pub fn hang_up(&mut self) {
+        self.state = State::Closed;
+    }
+
     /// We end the session, for the time being.
     pub fn close(&mut self, reply: Reply) {
         if !self.is_closed() {
@@ -280,7 +300,9 @@ impl Server {
             State::Chunk { .. } => self.chunk(input, content),
             State::Swallow { .. } => self.swallow(input),
         };
-        if taken > 0 {
+        // A command has its time from its beginning: a byte now and then does not prolong it.
+        let unfinished = matches!(self.state, State::Command | State::Response) && !self.line.is_empty();
+        if taken > 0 && !unfinished {
             self.deadline = now.saturating_add(match self.state {
                 State::Data(_) | State::Chunk { .. } => self.config.content_ms_max,
                 _ => self.config.command_ms_max,
@@ -298,6 +320,7 @@ impl Server {
             debug_assert!(false, "nothing was asked");
             return;
         };
+        let mut whole = false;
         match question {
             Question::Auth => self.authenticated = reply.code == 235,
             Question::Mail => self.transaction.mail = reply.is_positive(),
@@ -308,19 +331,50 @@ impl Server {
                 if last {
                     self.transaction = Transaction::default();
                 }
+                self.count(reply);
                 self.state = State::Swallow { left: bytes, reply: Some(reply.clone()) };
                 return self.swallow_nothing();
             }
-            Question::End { left: 0 | 1 } => self.transaction = Transaction::default(),
+            Question::End { left: 0 | 1 } => {
+                self.transaction = Transaction::default();
+                whole = true;
+            }
             Question::End { left } => self.state = State::Asked(Question::End { left: left - 1 }),
         }
-        if reply.is_permanent() && self.transaction.recipients == 0 {
-            self.errors += 1;
-        }
         reply.write(&mut self.outbox);
-        if matches!(question, Question::Auth) && self.errors >= self.config.errors_max {
-            self.close(Reply::new(421, (4, 7, 0), "Too many errors"));
+        if whole {
+            self.tally.idle_commands = 0;
         }
+        if whole && reply.is_positive() {
+            self.tally = Tally::default();
+        }
+        if !matches!(self.state, State::Asked(_)) {
+            self.count(reply);
+            self.end_if_too_much();
+        }
+    }
+
+    /// Counts a reply that says no.
+    fn count(&mut self, reply: &Reply) {
+        let counted = match (reply.is_positive(), reply.is_permanent()) {
+            (true, _) => return,
+            (_, true) if self.transaction.recipients > 0 => &mut self.tally.refused,
+            (_, true) => &mut self.tally.errors,
+            (_, false) => &mut self.tally.deferred,
+        };
+        *counted = counted.saturating_add(1);
+    }
+
+    /// Ends the session of a client that brings nothing but trouble; whether it did.
+    fn end_if_too_much(&mut self) -> bool {
+        let (tally, config) = (&self.tally, &self.config);
+        let errors = tally.errors >= config.errors_max || tally.refused >= config.refused_max;
+        if errors || tally.deferred >= config.deferred_max {
+            self.close(Reply::new(421, (4, 7, 0), "Too many errors"));
+        } else if tally.idle_commands > config.idle_commands_max {
+            self.close(Reply::new(421, (4, 7, 0), "Too many commands and no mail"));
+        }
+        self.is_closed()
     }
 
     /// Hands on the next hop's challenge, in Base64: the client's response is next. What is no Base64 becomes empty.
@@ -341,7 +395,6 @@ impl Server {
             debug_assert!(false, "nothing was asked");
             return;
         };
-        self.idle_commands = 0;
         match question {
             Question::Chunk { bytes, last } => {
                 self.transaction.chunks = Some(LineReader::chunks());
@@ -352,6 +405,11 @@ impl Server {
                 self.state = State::Data(LineReader::data());
             }
         }
+    }
+
+    /// Whether content is under way, wanted or not.
+    pub fn is_in_content(&self) -> bool {
+        matches!(self.state, State::Data(_) | State::Chunk { .. } | State::Swallow { .. })
     }
 
     /// How many recipients of the message under way were taken.
@@ -376,6 +434,10 @@ impl Server {
         let event = match line {
             Line::Unfinished => return (taken, ServerEvent::Idle),
             Line::TooLong => Err(Reply::new(500, (5, 5, 2), "Line too long")),
+            Line::Whole(line) if command::is_foreign(&line) => {
+                self.close(Reply::new(421, (4, 7, 0), "This is no SMTP"));
+                return (taken, ServerEvent::Closed);
+            }
             Line::Whole(line) => match Command::parse(&line) {
                 Ok(command) => self.obey(command),
                 Err(reply) => Err(reply),
@@ -386,19 +448,23 @@ impl Server {
 
     fn refuse(&mut self, refusal: &Reply) -> ServerEvent {
         refusal.write(&mut self.outbox);
-        if refusal.is_permanent() {
-            self.errors += 1;
-        }
-        if self.errors < self.config.errors_max {
-            return ServerEvent::Idle;
-        }
-        self.close(Reply::new(421, (4, 7, 0), "Too many errors"));
-        ServerEvent::Closed
+        self.count(refusal);
+        if self.end_if_too_much() { ServerEvent::Closed } else { ServerEvent::Idle }
     }
 
     fn obey(&mut self, command: Command<'_>) -> Result<ServerEvent, Reply> {
         if self.config.tls_required && !command.is_allowed_in_the_clear() {
             return Err(Reply::new(530, (5, 7, 0), "Say STARTTLS first"));
+        }
+        let idle = |command: &Command<'_>| {
+            use Command::{Hello, Help, Noop, Rset, Vrfy, Xclient, Xforward};
+            matches!(command, Hello { .. } | Noop | Rset | Vrfy | Help | Xforward(_) | Xclient(_))
+        };
+        if idle(&command) {
+            self.tally.idle_commands += 1;
+            if self.end_if_too_much() {
+                return Ok(ServerEvent::Closed);
+            }
         }
         match command {
             Command::Hello { domain, verb } => self.hello(domain, verb),
@@ -419,11 +485,11 @@ impl Server {
             }),
             Command::Rset => {
                 self.transaction = Transaction::default();
-                self.idle(Reply::new(250, (2, 0, 0), "Ok")).map(|_| ServerEvent::Reset)
+                Ok(self.say(Reply::new(250, (2, 0, 0), "Ok"), ServerEvent::Reset))
             }
-            Command::Noop => self.idle(Reply::new(250, (2, 0, 0), "Ok")),
-            Command::Vrfy => self.idle(Reply::new(252, (2, 0, 0), "Send mail and see")),
-            Command::Help => self.idle(Reply::new(214, (2, 0, 0), "See RFC 5321")),
+            Command::Noop => Ok(self.say(Reply::new(250, (2, 0, 0), "Ok"), ServerEvent::Idle)),
+            Command::Vrfy => Ok(self.say(Reply::new(252, (2, 0, 0), "Send mail and see"), ServerEvent::Idle)),
+            Command::Help => Ok(self.say(Reply::new(214, (2, 0, 0), "See RFC 5321"), ServerEvent::Idle)),
             Command::Quit => {
                 Reply::new(221, (2, 0, 0), "Bye").write(&mut self.outbox);
                 self.state = State::Closed;
@@ -432,15 +498,9 @@ impl Server {
         }
     }
 
-    /// Answers a command that brings no message nearer.
-    fn idle(&mut self, reply: Reply) -> Result<ServerEvent, Reply> {
-        self.idle_commands += 1;
-        if self.idle_commands > self.config.idle_commands_max {
-            self.close(Reply::new(421, (4, 7, 0), "Too many commands and no mail"));
-            return Ok(ServerEvent::Closed);
-        }
+    fn say(&mut self, reply: Reply, event: ServerEvent) -> ServerEvent {
         reply.write(&mut self.outbox);
-        Ok(ServerEvent::Idle)
+        event
     }
 
     fn hello(&mut self, domain: &str, verb: Hello) -> Result<ServerEvent, Reply> {
@@ -488,6 +548,9 @@ impl Server {
         if !self.transaction.mail {
             return Err(Reply::new(503, (5, 5, 1), "Say MAIL first"));
         }
+        if self.transaction.chunks.is_some() || self.transaction.failed {
+            return Err(Reply::new(503, (5, 5, 1), "The content has begun by BDAT"));
+        }
         if self.transaction.recipients >= self.config.recipients_max {
             return Err(Reply::new(452, (4, 5, 3), "Too many recipients"));
         }
@@ -524,11 +587,17 @@ impl Server {
             Ok(()) => None,
         };
         if let Some(refusal) = refusal {
-            self.errors += 1;
+            self.tally.errors += 1;
             self.transaction.failed = true;
             self.state = State::Swallow { left: bytes, reply: Some(refusal) };
             self.swallow_nothing();
             return ServerEvent::Idle;
+        }
+        if bytes == 0 && !last {
+            self.tally.idle_commands += 1;
+            if self.end_if_too_much() {
+                return ServerEvent::Closed;
+            }
         }
         if self.transaction.chunks.is_some() {
             self.state = State::Chunk { left: bytes, last };
@@ -642,15 +711,14 @@ impl Server {
         if let Some(reply) = reply {
             reply.write(&mut self.outbox);
         }
-        if self.errors >= self.config.errors_max {
-            self.close(Reply::new(421, (4, 7, 0), "Too many errors"));
-        }
+        self.end_if_too_much();
     }
 }
 
 fn wrong(wrong: Wrong) -> Reply {
     match wrong {
         Wrong::Syntax => Reply::new(501, (5, 1, 3), "Bad address syntax"),
+        Wrong::Value => Reply::new(501, (5, 5, 4), "Bad or repeated parameter"),
         Wrong::Parameter => Reply::new(555, (5, 5, 4), "Parameter not recognised or not offered"),
     }
 }

@@ -282,6 +282,10 @@ impl SmtpHop {
 
     /// Hands on another recipient.
     pub async fn recipient(&mut self, rcpt: &RcptTo) -> Reply {
+        // Within the content it would be content, or change who gets what was sent already.
+        if self.in_data || self.client.is_in_content() || self.chunk.is_some() {
+            return Reply::new(503, (5, 5, 1), "The content has begun");
+        }
         if self.recipients > 0 && !self.many_recipients {
             return Reply::new(452, (4, 5, 3), "One recipient at a time");
         }
@@ -401,10 +405,9 @@ impl SmtpHop {
                 }
                 ClientEvent::Reply(answered, _) => return Err(self.lost(&format!("it answered {answered:?}"))),
                 ClientEvent::Broken(reason) => return Err(self.lost(reason)),
+                // What it heard may ask for a further command, HELO where EHLO was refused: that goes out first.
+                ClientEvent::Idle if !self.client.outbox().is_empty() => self.flush(wait).await?,
                 ClientEvent::Idle => self.read(wait).await?,
-            }
-            if !self.client.outbox().is_empty() {
-                self.flush(wait).await?;
             }
         }
     }
