@@ -1,4 +1,8 @@
 //! The sockets of an address: TCP or UNIX, one for each event loop.
+//!
+//! The sockets of one TCP address share it by SO_REUSEPORT, which by itself would let another program of the same user
+//! share it too, and take its part of the clients. So the first of them asks for the address alone, listens, and only
+//! then lets in the others: wherever somebody listens already, with SO_REUSEPORT or without, it fails.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -9,6 +13,7 @@ use std::sync::Mutex;
 
 use socket2::{Domain, Protocol, Type};
 
+use super::occupant;
 use super::stream::{Stream, set_transparent};
 use crate::config::{Address, SocketMode};
 
@@ -45,9 +50,9 @@ impl Sockets {
         let failed = |error| format!("cannot listen on {configured}: {error}");
         let (address, waiting, inode) = match configured {
             Address::Tcp(address) => {
-                let first = bind(*address, transparent).map_err(failed)?;
+                let first = bind_first(*address, transparent).map_err(failed)?;
                 let address = first.local_addr().map_err(failed)?;
-                let more = (1..threads).map(|_| bind(address, transparent).map(Listening::Tcp));
+                let more = (1..threads).map(|_| bind(address, transparent, Sharing::Shared).map(Listening::Tcp));
                 let all = std::iter::once(Ok(Listening::Tcp(first))).chain(more);
                 (Address::Tcp(address), all.collect::<Result<_, _>>().map_err(failed)?, None)
             }
@@ -85,17 +90,48 @@ fn inode_of(path: &Path) -> Option<u64> {
     std::fs::symlink_metadata(path).ok().map(|facts| facts.ino())
 }
 
+/// Whether a socket begins alone on its address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    /// It has the address for itself until it listens; others of ours may follow then.
+    Alone,
+    /// Other sockets of ours listen there.
+    Shared,
+}
+
+/// The first socket on an address. What only we ourselves have, for all addresses or from before a reload, we share.
+fn bind_first(address: SocketAddr, transparent: bool) -> io::Result<TcpListener> {
+    let error = match bind(address, transparent, Sharing::Alone) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => error,
+        outcome => return outcome,
+    };
+    let occupants = occupant::of(address);
+    if !occupants.is_empty() && occupants.iter().all(occupant::Occupant::is_us) {
+        return bind(address, transparent, Sharing::Shared);
+    }
+    Err(match occupants.iter().find(|occupant| !occupant.is_us()) {
+        Some(occupant) => io::Error::new(error.kind(), format!("address in use by {occupant}")),
+        None => error,
+    })
+}
+
 /// One socket of several on the same address: the kernel spreads connections over the event loops.
-fn bind(address: SocketAddr, transparent: bool) -> io::Result<TcpListener> {
+fn bind(address: SocketAddr, transparent: bool, sharing: Sharing) -> io::Result<TcpListener> {
     let socket = socket2::Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if transparent {
         set_transparent(&socket, address.is_ipv4())?;
     }
+    // What is left of connections of an earlier run is no hindrance, whoever listens is.
     socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
+    if sharing == Sharing::Shared {
+        socket.set_reuse_port(true)?;
+    }
     socket.bind(&address.into())?;
     socket.listen(1024)?;
+    if sharing == Sharing::Alone {
+        socket.set_reuse_port(true)?;
+    }
     Ok(socket.into())
 }
 
@@ -151,5 +187,10 @@ impl Socket {
     }
 }
 
-/// Where a client on a UNIX socket is.
+/// The address of a client; a client on a UNIX socket has none.
+pub fn network_address(client: SocketAddr) -> Option<std::net::IpAddr> {
+    (client != LOCAL).then_some(client.ip())
+}
+
+/// Where a client on a UNIX socket is. On TCP nobody has port 0.
 pub const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);

@@ -29,6 +29,7 @@ mod message;
 mod metrics;
 mod milter;
 mod notice;
+mod occupant;
 mod pool;
 mod pop3;
 mod quarantine;
