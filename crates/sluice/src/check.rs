@@ -28,6 +28,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         println!("{identity}");
     }
     println!("{loaded}");
+    config.warnings().iter().for_each(|warning| eprintln!("sluice: warning: {warning}"));
     if !config.serves() {
         return Err(format!(
             "{}: no [[listener]] and no address in [clamd], nothing would be served",

@@ -12,10 +12,12 @@ mod network;
 mod notices;
 mod policy;
 mod quarantine;
+mod refusal;
+mod relay;
 mod tls;
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use inspect::{Action, Policy};
@@ -34,10 +36,11 @@ pub use address::{Address, SocketMode};
 pub use auth::Auth;
 pub use forward::{Forward, ProxyVersion, Scheme};
 pub use interception::{Interception, Transparent};
-pub use network::Network;
+pub use network::{Network, Trusted};
 pub use notices::NoticeSettings;
 pub use policy::{Attachment, MailRule, Parties};
 pub use quarantine::{Learners, QuarantineSettings};
+pub use refusal::Refusal;
 pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};
 
 /// The whole file.
@@ -139,6 +142,8 @@ pub struct Resources {
     pub head_window_bytes: usize,
     /// What all inspections together may hold, in bytes.
     pub inspection_pool_bytes: usize,
+    /// Sessions at a time, on all listeners together.
+    pub sessions_max: u32,
     /// Seconds that sessions are given to end after SIGTERM.
     pub stop_seconds: u64,
 }
@@ -270,23 +275,38 @@ pub struct Listener {
     /// Sessions at a time, on this listener.
     #[serde(default = "connections_max")]
     pub connections_max: u32,
-    /// Sessions at a time from one address.
-    #[serde(default = "connections_per_client_max")]
-    pub connections_per_client_max: u32,
-    /// New sessions from one address within a minute; 0 means any.
+    /// Who may come; nobody named: everybody.
     #[serde(default)]
-    pub connections_per_minute_max: u32,
+    pub clients: Vec<Network>,
+    /// Sessions at a time from one client. Without it: what is common with the protocol, for strangers.
+    pub connections_per_client_max: Option<u32>,
+    /// New sessions from one client within a minute; 0 means any. Without it: as above.
+    pub connections_per_minute_max: Option<u32>,
+    /// The bits of an IPv4 address that make a client.
+    #[serde(default = "client_ipv4_bits")]
+    pub client_ipv4_bits: u8,
+    /// The bits of an IPv6 address that make a client.
+    #[serde(default = "client_ipv6_bits")]
+    pub client_ipv6_bits: u8,
+    /// Infected mails of one client within an hour; then it is told to come later. 0 means any; without it: as above.
+    pub infected_per_client_max: Option<u32>,
+    /// The bytes of content that a client has to send in a second, on average over three minutes; 0 means none.
+    #[serde(default = "content_bytes_per_second_min")]
+    pub content_bytes_per_second_min: u64,
+    /// What a client hears of why its mail is refused: `name`, `id`, or a text. Without it: what is common with the
+    /// protocol.
+    pub refusal: Option<Refusal>,
     /// Seconds after which a session is ended, whatever it does. Without it: what is common with the protocol.
     pub session_seconds_max: Option<u64>,
     /// Relays that begin each connection with a header of the PROXY protocol.
     #[serde(default)]
-    pub proxy_from: Vec<std::net::IpAddr>,
+    pub proxy_from: Vec<Trusted>,
     /// Clients that may send XFORWARD.
     #[serde(default)]
-    pub xforward_from: Vec<std::net::IpAddr>,
+    pub xforward_from: Vec<Trusted>,
     /// Clients that may send XCLIENT.
     #[serde(default)]
-    pub xclient_from: Vec<Network>,
+    pub xclient_from: Vec<Trusted>,
     /// The header of the PROXY protocol that connections to the next hop begin with: `v1` or `v2`.
     pub forward_proxy: Option<ProxyVersion>,
     /// Whether a next hop that offers XCLIENT is told by it who the client is.
@@ -404,6 +424,7 @@ impl Default for Resources {
             head_pool_bytes: 64 << 20,
             head_window_bytes: 256 << 10,
             inspection_pool_bytes: 1 << 30,
+            sessions_max: 20_000,
             stop_seconds: 30,
         }
     }
@@ -437,6 +458,48 @@ impl Listener {
             on_external: self.on_external,
             on_malformed: self.on_malformed,
         }
+    }
+
+    /// Whether a client is one of those for whom the usual bounds are: it neither is on this machine, nor speaks for
+    /// others, nor is among those that may come.
+    fn is_stranger(&self, client: IpAddr) -> bool {
+        let trusted = self.proxy_from.iter().chain(&self.xforward_from).chain(&self.xclient_from);
+        let known = self.clients.iter().any(|network| network.holds(client));
+        !client.is_loopback() && !known && !trusted.into_iter().any(|trusted| trusted.means(Some(client)))
+    }
+
+    /// A bound for a client: what is set holds for everybody, `usual` for strangers who send mail.
+    fn bound(&self, set: Option<u32>, usual: u32, client: IpAddr) -> Option<u32> {
+        let sends = matches!(self.protocol, Protocol::Smtp | Protocol::Lmtp) && self.transparent.is_none();
+        set.or_else(|| (sends && self.is_stranger(client)).then_some(usual))
+    }
+
+    /// Sessions at a time from this client; none: any number.
+    pub fn sessions_of(&self, client: IpAddr) -> Option<u32> {
+        self.bound(self.connections_per_client_max, CONNECTIONS_PER_CLIENT, client)
+            .or_else(|| self.protocol.announces_sizes().then_some(CONNECTIONS_PER_READER))
+    }
+
+    /// New sessions from this client within a minute; none: any number.
+    pub fn sessions_in_minute_of(&self, client: IpAddr) -> Option<u32> {
+        self.bound(self.connections_per_minute_max, CONNECTIONS_PER_MINUTE, client).filter(|&most| most > 0)
+    }
+
+    /// Infected mails of this client within an hour; none: any number.
+    pub fn infected_of(&self, client: IpAddr) -> Option<u32> {
+        self.bound(self.infected_per_client_max, INFECTED_PER_HOUR, client).filter(|&most| most > 0)
+    }
+
+    /// Whether a client may come; one without an address is on a UNIX socket, whose permissions say that.
+    pub fn lets_in(&self, client: Option<IpAddr>) -> bool {
+        let may = |client| self.clients.iter().any(|network| network.holds(client));
+        self.clients.is_empty() || client.is_none_or(may)
+    }
+
+    /// What is said of why a mail is refused. Who reads a mailbox has not sent what is in it, and has to know.
+    pub fn refusal(&self) -> Refusal {
+        let usual = if self.protocol.announces_sizes() { Refusal::Name } else { Refusal::Id };
+        self.refusal.clone().unwrap_or(usual)
     }
 
     /// Seconds after which a session is ended; readers stay with a mailbox all day.
@@ -531,6 +594,9 @@ impl Config {
             if listener.protocol.announces_sizes() && listener.asks_for(Action::Tag) {
                 return Err(format!("{place}: sizes are announced, so that \"tag\" cannot add to a message"));
             }
+            if listener.client_ipv4_bits > 32 || listener.client_ipv6_bits > 128 {
+                return Err(format!("{place}: an address has fewer bits than client_ipv4_bits or client_ipv6_bits"));
+            }
             if !matches!(listener.on_late_tag, Action::Reject | Action::Pass) {
                 return Err(format!("{place}: on_late_tag is \"reject\" or \"pass\""));
             }
@@ -615,8 +681,24 @@ fn connections_max() -> u32 {
     10_000
 }
 
-fn connections_per_client_max() -> u32 {
-    1_000
+/// The usual bounds for strangers: sessions at a time, new ones in a minute, infected mails in an hour.
+const CONNECTIONS_PER_CLIENT: u32 = 50;
+const CONNECTIONS_PER_MINUTE: u32 = 100;
+const INFECTED_PER_HOUR: u32 = 20;
+
+/// Sessions at a time of who reads mailboxes: all people of an office may come from one address.
+const CONNECTIONS_PER_READER: u32 = 1_000;
+
+fn client_ipv4_bits() -> u8 {
+    32
+}
+
+fn client_ipv6_bits() -> u8 {
+    64
+}
+
+fn content_bytes_per_second_min() -> u64 {
+    100
 }
 
 #[cfg(test)]

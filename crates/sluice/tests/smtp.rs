@@ -341,9 +341,153 @@ fn bare_line_ends_are_refused_where_that_is_set() {
     let gateway = Gateway::start(&sink.forward(), "bare_line_ends = \"refuse\"");
     let mut wire = gateway.connect();
     wire.begin_data();
-    wire.send(b"From: a\r\n\r\nbare\nline\r\n.\r\n");
-    wire.expect("550 5.6.0 *");
+    // What follows is not heard: it may be what the line ends were to hide.
+    wire.send(b"From: a\r\n\r\nbare\nline\r\n.\r\nMAIL FROM:<a@b>\r\n");
+    wire.expect("521 5.5.2 *");
+    assert_eq!(wire.line(), "", "the session goes on");
     assert!(sink.mails().is_empty());
+}
+
+#[test]
+fn no_recipient_gets_into_the_content_of_another() {
+    for extensions in [&[][..], &["CHUNKING"][..]] {
+        let sink = Sink::start(Behaviour { extensions, ..Behaviour::default() });
+        let gateway = Gateway::start_with("[resources]\nhead_window_bytes = 32768", "smtp", &sink.forward(), "");
+        let mail = large_mail(200_000);
+        let mut wire = gateway.connect();
+        wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *");
+        wire.send(format!("BDAT {}\r\n", mail.len()).as_bytes());
+        wire.send(&mail);
+        wire.expect("250 2.0.0 Chunk taken");
+        wire.talk("C: RCPT TO:<late@d>\nS: 503 5.5.1 *\nC: NOOP\nS: 250 *\nC: BDAT 0 LAST\nS: 250 *");
+        assert_eq!(sink.wait(1)[0].original(), mail);
+        assert!(!sink.commands().iter().any(|command| command.contains("late")), "{:?}", sink.commands());
+    }
+}
+
+#[test]
+fn a_hop_that_knows_only_helo_gets_it() {
+    let sink = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let forward = format!("smtp://{}", sink.local_addr().unwrap());
+    let hop = std::thread::spawn(move || {
+        let mut wire = Wire::new(sink.accept().unwrap().0);
+        wire.send(b"220 old\r\n");
+        assert!(wire.line().starts_with("EHLO "));
+        wire.send(b"500 What?\r\n");
+        let heard = wire.line();
+        wire.send(b"250 Hello\r\n");
+        heard
+    });
+    let _gateway = Gateway::start(&forward, "");
+    assert_eq!(hop.join().unwrap(), "HELO mx.test");
+}
+
+#[test]
+fn a_second_gateway_does_not_get_the_address() {
+    let gateway = Gateway::start("discard:", "");
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("sluice.toml");
+    let start = |address: &str| {
+        let listener = "[[listener]]\nprotocol = \"smtp\"\nforward = \"discard:\"\n";
+        std::fs::write(&config, format!("{listener}address = \"{address}\"\n")).unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_sluice"));
+        let started = command.arg("serve").arg("--config").arg(&config).stdout(std::process::Stdio::piped());
+        let mut child = started.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        // One that listens would not end by itself.
+        let mut ready = String::new();
+        let _ = std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut ready);
+        let _ = child.kill();
+        (ready, String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap())
+    };
+    let port = gateway.address.port();
+    for address in [format!("127.0.0.1:{port}"), format!("0.0.0.0:{port}")] {
+        let (ready, error) = start(&address);
+        let by = format!("cannot listen on {address}: address in use by sluice (process {})", gateway.pid());
+        assert!(ready.is_empty() && error.contains(&by), "{ready:?} {error}");
+    }
+    // Whoever waits there has lost nothing.
+    assert!((0..8).all(|_| gateway.connect().reply().starts_with("220 ")));
+}
+
+#[test]
+fn one_gateway_may_have_an_address_twice_and_keeps_it_over_a_reload() {
+    let port = harness::free_port();
+    let listener = |address: &str| {
+        format!("[[listener]]\nprotocol = \"smtp\"\naddress = \"{address}:{port}\"\nforward = \"discard:\"\n")
+    };
+    let gateway = Gateway::with(&format!("threads = 2\n{}{}", listener("0.0.0.0"), listener("127.0.0.1")));
+    let file = gateway.folder.path().join("sluice.toml");
+    std::fs::write(&file, format!("threads = 2\n{}", listener("127.0.0.1"))).unwrap();
+    gateway.signal("HUP");
+    gateway.wait_for_log("reloaded");
+    assert!((0..8).all(|_| Wire::connect(([127, 0, 0, 1], port).into()).reply().starts_with("220 ")));
+}
+
+#[test]
+fn who_may_come_is_said_by_the_listener() {
+    let gateway = Gateway::start("discard:", "clients = [\"192.0.2.0/24\"]");
+    assert_eq!(gateway.connect().reply(), "554 5.7.1 You may not come here");
+    let gateway = Gateway::start("discard:", "clients = [\"192.0.2.0/24\", \"127.0.0.1\"]");
+    assert!(gateway.connect().reply().starts_with("220 "));
+}
+
+#[test]
+fn what_a_client_learns_of_a_refusal_is_set() {
+    let mail = mail_with("base64", "eicar.com", &base64(&eicar()));
+    for (refusal, says) in [
+        ("id", "554 5.7.1 Message refused (id "),
+        ("name", "554 5.7.1 Message refused: Eicar-Test-Signature in eicar.com (id "),
+        ("Ask postmaster@mx.test about {id}.", "554 5.7.1 Ask postmaster@mx.test about "),
+    ] {
+        let gateway = Gateway::start("discard:", &format!("refusal = \"{refusal}\""));
+        let reply = gateway.connect().deliver(&mail);
+        let id = reply.trim_end_matches([')', '.']).rsplit(' ').next().unwrap();
+        assert!(reply.starts_with(says) && reply.matches(id).count() == 1, "{refusal}: {reply}");
+        assert!(gateway.wait_for_log("Eicar-Test-Signature").contains(id), "the log knows it");
+    }
+}
+
+#[test]
+fn who_sends_too_many_infected_mails_is_told_to_come_later() {
+    let mail = mail_with("base64", "eicar.com", &base64(&eicar()));
+    let gateway = Gateway::start("discard:", "infected_per_client_max = 2");
+    let mut wire = gateway.connect();
+    assert!(wire.deliver(&mail).starts_with("554 "));
+    assert_eq!(wire.transaction(b"From: a\r\n\r\nclean\r\n"), "250 2.0.0 Discarded");
+    assert!(wire.transaction(&mail).starts_with("554 "));
+    wire.talk("C: MAIL FROM:<a@b>\nS: 450 4.7.1 *");
+    let mut another = gateway.connect();
+    another.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 450 4.7.1 *");
+    gateway.wait_for_log("too many infected mails");
+}
+
+#[test]
+fn the_quarantine_takes_a_mail_of_any_size() {
+    let attached = |mail: &[u8], infected: &str| {
+        let end = "--frontier--\r\n";
+        let part = "--frontier\r\nContent-Type: application/x-com\r\nContent-Transfer-Encoding: base64\r\n\r\n";
+        [mail.strip_suffix(end.as_bytes()).unwrap(), part.as_bytes(), infected.as_bytes(), end.as_bytes()].concat()
+    };
+    let first = mail_with("base64", "eicar.com", &base64(&eicar()));
+    let rest = large_mail(200_000);
+    let boundary = rest.windows(12).position(|bytes| bytes == b"--frontier\r\n").unwrap();
+    let first = [first.strip_suffix(b"--frontier--\r\n").unwrap(), &rest[boundary..]].concat();
+    let last = attached(&large_mail(200_000), &base64(&eicar()));
+    for (mail, streams) in [(first, false), (last, true)] {
+        let sink = Sink::start(Behaviour::default());
+        let settings = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/quarantine\"";
+        let gateway = Gateway::start_with("[resources]\nhead_window_bytes = 32768", "smtp", &sink.forward(), settings);
+        let mut wire = gateway.connect();
+        assert!(wire.deliver(&mail).starts_with("250 2.0.0 Held back (id "));
+        let kept = gateway.files("quarantine");
+        assert_eq!(kept.len(), 2, "{kept:?}");
+        assert!(std::fs::read(&kept[0]).unwrap() == mail, "not what was sent");
+        assert_eq!(sink.commands().iter().any(|command| command == "DATA"), streams);
+        // A clean one of that size leaves nothing.
+        assert_eq!(wire.transaction(&large_mail(200_000)), "250 2.0.0 Taken");
+        assert_eq!(gateway.files("quarantine").len(), 2);
+        assert_eq!(sink.wait(1).len(), 1);
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
 /// `192.0.2.0/24`, `2001:db8::/32`, or one address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Network {
     address: IpAddr,
     bits: u8,
@@ -18,6 +18,21 @@ impl Network {
     /// Whether its addresses are those of IPv4.
     pub const fn is_ipv4(&self) -> bool {
         self.address.is_ipv4()
+    }
+
+    /// The network of so many bits around an address, its other bits 0.
+    pub fn around(address: IpAddr, bits: u8) -> Network {
+        let address = match address {
+            IpAddr::V4(address) => {
+                let rest = u32::MAX.checked_shr(u32::from(bits)).unwrap_or(0);
+                IpAddr::V4((u32::from(address) & !rest).into())
+            }
+            IpAddr::V6(address) => {
+                let rest = u128::MAX.checked_shr(u32::from(bits)).unwrap_or(0);
+                IpAddr::V6((u128::from(address) & !rest).into())
+            }
+        };
+        Network { address, bits }
     }
 
     /// Whether an address lies in it. An IPv4 address that is written as one of IPv6 counts as what it is.
@@ -64,6 +79,36 @@ impl<'de> Deserialize<'de> for Network {
     }
 }
 
+/// Who may speak for others: a network, or whoever may open our UNIX socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trusted {
+    /// Clients of a UNIX socket: `unix`.
+    Socket,
+    /// Clients with these addresses.
+    Network(Network),
+}
+
+impl Trusted {
+    /// Whether a client is meant; one without an address is on a UNIX socket.
+    pub fn means(&self, client: Option<IpAddr>) -> bool {
+        match (self, client) {
+            (Trusted::Socket, None) => true,
+            (Trusted::Network(network), Some(address)) => network.holds(address),
+            _ => false,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Trusted {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Trusted, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "unix" {
+            return Ok(Trusted::Socket);
+        }
+        text.parse().map(Trusted::Network).map_err(de::Error::custom)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,6 +124,13 @@ mod tests {
         assert!(holds("0.0.0.0/0", "203.0.113.9") && !holds("0.0.0.0/0", "::1"));
         assert!(holds("2001:db8::/32", "2001:db8:1::1") && !holds("2001:db8::/32", "2001:db9::"));
         assert!(holds("::/0", "2001:db8::1") && holds("10.0.0.0/8", "::ffff:10.1.2.3"));
+    }
+
+    #[test]
+    fn a_client_of_a_unix_socket_is_no_client_of_the_loopback_interface() {
+        let (socket, local) = (Trusted::Socket, Trusted::Network("127.0.0.0/8".parse().unwrap()));
+        assert!(socket.means(None) && !socket.means(Some([127, 0, 0, 1].into())));
+        assert!(local.means(Some([127, 0, 0, 1].into())) && !local.means(None));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::door::{Door, Refusal, Ticket};
 use super::hop::{Hop, Leases};
 use super::http::Page;
-use super::listening::{LOCAL, Socket};
+use super::listening::{LOCAL, Socket, network_address};
 use super::site::Site;
 use super::stream::Stream;
 use super::systemd::Beat;
@@ -183,39 +183,52 @@ async fn accept(edge: Rc<Edge>, socket: Socket, address: Address) {
         };
         let Some(door) = edge.door(&address) else { return };
         let Ok(door) = edge.aim(door, &stream, client) else { continue };
-        if door.listener.proxy_from.contains(&client.ip()) {
-            tokio::task::spawn_local(admit_behind(edge.clone(), door, stream, client));
+        let speaks_for_others = door.listener.proxy_from.iter().any(|trusted| trusted.means(network_address(client)));
+        // Whoever it is, it is there, and counts.
+        let ticket = match door.gate.enter(&door.listener) {
+            Ok(ticket) => ticket,
+            Err(refusal) => {
+                refuse(&edge, &door, stream, client, refusal);
+                continue;
+            }
+        };
+        if speaks_for_others {
+            tokio::task::spawn_local(admit_behind(edge.clone(), door, ticket, stream, client));
         } else {
-            admit(&edge, door, stream, client);
+            admit(&edge, door, ticket, stream, client);
         }
     }
 }
 
 /// Lets in who stands behind a relay.
-async fn admit_behind(edge: Rc<Edge>, door: Arc<Door>, mut stream: Stream, relay: SocketAddr) {
+async fn admit_behind(edge: Rc<Edge>, door: Arc<Door>, ticket: Ticket, mut stream: Stream, relay: SocketAddr) {
     match relay::client_behind(&mut stream, relay).await {
-        Ok(client) => admit(&edge, door, stream, client),
+        Ok(client) => admit(&edge, door, ticket, stream, client),
         Err(error) => tracing::warn!(%relay, %error, "a relay does not say for whom it speaks"),
     }
 }
 
-fn admit(edge: &Rc<Edge>, door: Arc<Door>, stream: Stream, client: SocketAddr) {
-    let metrics = edge.site.borrow().metrics.clone();
+fn admit(edge: &Rc<Edge>, door: Arc<Door>, mut ticket: Ticket, stream: Stream, client: SocketAddr) {
     let door = door.serving(client, stream.local_address().unwrap_or(LOCAL));
-    match door.gate.enter(&door.listener, client.ip(), Instant::now()) {
-        Ok(ticket) => {
-            metrics.sessions_total.add(1);
+    let admitted = match door.listener.lets_in(network_address(client)) {
+        true => ticket.belongs_to(&door.listener, client.ip(), Instant::now()),
+        false => Err(Refusal::NotWanted),
+    };
+    match admitted {
+        Ok(()) => {
+            edge.site.borrow().metrics.sessions_total.add(1);
             begin(edge.clone(), door, client, ticket, stream);
         }
-        Err(refusal) => {
-            metrics.sessions_refused_total.add(1);
-            tracing::debug!(%client, ?refusal, "refused");
-            // A client that expects a handshake would not understand a word.
-            if door.listener.tls == ListenerTls::Implicit {
-                return;
-            }
-            tokio::task::spawn_local(turn_away(stream, door.listener.protocol, refusal));
-        }
+        Err(refusal) => refuse(edge, &door, stream, client, refusal),
+    }
+}
+
+fn refuse(edge: &Edge, door: &Door, stream: Stream, client: SocketAddr, refusal: Refusal) {
+    edge.site.borrow().metrics.sessions_refused_total.add(1);
+    tracing::debug!(%client, ?refusal, "refused");
+    // A client that expects a handshake would not understand a word.
+    if door.listener.tls != ListenerTls::Implicit {
+        tokio::task::spawn_local(turn_away(stream, door.listener.protocol, refusal));
     }
 }
 
@@ -243,13 +256,16 @@ const REFUSAL_WAIT: Duration = Duration::from_secs(10);
 /// Tells a client that it is not let in.
 async fn turn_away(mut stream: Stream, protocol: Protocol, refusal: Refusal) {
     let (code, text) = match refusal {
-        Refusal::Full => ("4.3.2", "Too many sessions, try again later"),
-        Refusal::TooMany => ("4.7.0", "Too many sessions from your address"),
-        Refusal::TooFast => ("4.7.0", "Too many sessions from your address in a minute"),
+        Refusal::Full => ("421 4.3.2", "Too many sessions, try again later"),
+        Refusal::TooMany => ("421 4.7.0", "Too many sessions from your address"),
+        Refusal::TooFast => ("421 4.7.0", "Too many sessions from your address in a minute"),
+        Refusal::NotWanted => ("554 5.7.1", "You may not come here"),
     };
     let line = match protocol {
-        Protocol::Smtp | Protocol::Lmtp => format!("421 {code} {text}\r\n"),
+        Protocol::Smtp | Protocol::Lmtp => format!("{code} {text}\r\n"),
+        Protocol::Pop3 if refusal == Refusal::NotWanted => format!("-ERR [SYS/PERM] {text}\r\n"),
         Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
+        Protocol::Imap if refusal == Refusal::NotWanted => format!("* BYE {text}\r\n"),
         Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
         // A mail server does by itself what it is told to do without its filter.
         Protocol::Milter => return,

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //!  Holding ── head window used up ──► Streaming ── end of content ──► verdict
-//!     └───────── end of content ────────────────────────────────────►   │
+//!     │                                 │ a finding: nothing more goes to the hop    ▲
+//!     │                                 └──────────────► Aside ── end of content ────┤
+//!     └───────── end of content ─────────────────────────────────────────────────────┘
 //!  (a message that cannot be delivered any more is Failed: it is read to its end, and refused there)
 //! ```
 
@@ -10,13 +12,14 @@ use std::time::Instant;
 
 use inspect::{Action, Policy, Spotted, Verdict};
 use proto::smtp::{MailFrom, Reply};
+use stream::Class;
 
 use super::content::{Content, Unfinished};
 use super::hop::Hop;
 use super::message::{self, Origin};
 use super::notice::{Incident, Nature, Notice};
 use super::pool::Held;
-use super::quarantine;
+use super::quarantine::{self, Draft};
 use super::session::{Session, Transaction};
 use super::smtp_hop::Peer;
 use crate::config::{BareLineEnds, Listener, Protocol};
@@ -29,6 +32,8 @@ pub struct Intake {
     policy: Policy,
     content: Content,
     state: State,
+    /// What goes into the quarantine, where the message is larger than the head window and may have to.
+    draft: Option<Draft>,
     header: String,
     started: Instant,
 }
@@ -38,6 +43,8 @@ enum State {
     Holding,
     /// All but the tail has been handed on, up to what is cleared.
     Streaming,
+    /// It goes to nobody, and may have to be kept: it is inspected and written to its end.
+    Aside,
     /// It cannot be delivered; this is the reply.
     Failed(Reply),
 }
@@ -74,6 +81,7 @@ impl Intake {
             policy,
             content: Content::mail(&site, policy, rules, if streams { 0 } else { head_window }),
             state: State::Holding,
+            draft: None,
             started: Instant::now(),
         }
     }
@@ -96,18 +104,44 @@ impl Intake {
             return self.content.pass_over(content.len());
         }
         if !self.content.grow(content.len()) && matches!(self.state, State::Holding) {
+            self.draft().await;
             self.stream(transaction).await;
             self.content.grow(content.len());
         }
-        self.content.push(content).await;
+        if let Some(draft) = &mut self.draft {
+            draft.write(content).await;
+        }
+        if matches!(self.state, State::Aside) {
+            self.content.pass_over(content.len());
+            self.content.inspect(content).await;
+        } else {
+            self.content.push(content).await;
+        }
         if self.content.is_starved() {
             self.fail(Unfinished::Starved.reply());
         }
         self.hand_on(transaction, Held::TAIL_BYTES).await;
     }
 
+    /// Begins to write the message for the quarantine, if it may have to go there, with what is held.
+    async fn draft(&mut self) {
+        if !self.listener.asks_for(Action::Quarantine) {
+            return;
+        }
+        let Some(folder) = &self.listener.quarantine else { return };
+        let mut draft = Draft::begin(folder, &self.id).await;
+        for piece in self.content.held.pieces() {
+            draft.write(piece).await;
+        }
+        self.draft = Some(draft);
+    }
+
     /// The head window is used up: what is cleared goes out from here on.
     async fn stream(&mut self, transaction: &mut Transaction) {
+        if self.draft.is_some() && self.content.is_hopeless(Action::Blank) {
+            self.state = State::Aside;
+            return;
+        }
         let hop = transaction.hop.as_mut().expect("a message with recipients has a hop");
         let mut outcome = hop.begin().await;
         if outcome.is_ok() {
@@ -126,6 +160,10 @@ impl Intake {
             return;
         }
         if self.content.is_hopeless(Action::Blank) {
+            if self.draft.is_some() && !self.content.is_starved() {
+                self.state = State::Aside;
+                return;
+            }
             return self.fail(Reply::new(554, (5, 7, 1), "Message refused"));
         }
         let count = self.content.sendable(tail);
@@ -136,6 +174,7 @@ impl Intake {
     }
 
     fn fail(&mut self, reply: Reply) {
+        self.draft = None;
         if !matches!(self.state, State::Failed(_)) {
             self.state = State::Failed(reply);
         }
@@ -154,7 +193,7 @@ impl Intake {
             Verdict::default()
         });
         if bare_line_ends && self.listener.bare_line_ends == BareLineEnds::Refuse {
-            self.fail(Reply::new(550, (5, 6, 0), "Bare CR or LF in the message"));
+            self.fail(Reply::new(521, (5, 5, 2), "Bare CR or LF in the message"));
         }
         let action = self.decide(&verdict);
         if action < Action::Blank {
@@ -170,15 +209,30 @@ impl Intake {
         }
         replies.iter_mut().for_each(|reply| message::sign(reply, &self.id));
         self.record(session, transaction, &verdict, action, &replies, last_dot);
+        if action != Action::Pass {
+            self.count_infected(session, &verdict);
+        }
         replies
+    }
+
+    /// An infected mail counts against who has sent it.
+    fn count_infected(&self, session: &Session, verdict: &Verdict) {
+        let infected = verdict.findings.iter().any(|spotted| spotted.finding.class == Class::Match);
+        if infected && session.door.gate.infected(&self.listener, session.client.ip(), Instant::now()) {
+            session.edge.site.borrow().metrics.clients_infectious_total.add(1);
+            tracing::warn!(id = self.id, client = %session.client.ip(), "too many infected mails, told to come later");
+        }
     }
 
     /// What can still be done of what the findings ask for.
     fn decide(&self, verdict: &Verdict) -> Action {
         let streaming = self.content.held.sent() > 0 || matches!(self.state, State::Streaming);
         match verdict.action {
+            Action::Quarantine if self.draft.is_some() => Action::Quarantine,
+            // Not all of it has gone to the hop.
+            _ if matches!(self.state, State::Aside) => Action::Reject,
             Action::Blank if self.content.is_late() || !verdict.blankable => Action::Reject,
-            // What is kept is kept whole.
+            // What is kept is kept whole. Without a draft this is a message that failed.
             Action::Quarantine if streaming || matches!(self.state, State::Failed(_)) => Action::Reject,
             Action::Tag if streaming => self.listener.on_late_tag,
             action => action,
@@ -244,10 +298,10 @@ impl Intake {
 
     fn refusal(&self, verdict: &Verdict) -> Reply {
         let found = verdict.reason(&self.policy).map_or_else(|| "content".to_string(), message::describe);
-        Reply::with_text(554, (5, 7, 1), format!("Message refused: {found}"))
+        Reply::with_text(554, (5, 7, 1), self.listener.refusal().words(&found, &self.id))
     }
 
-    async fn quarantine(&self, session: &Session, transaction: &Transaction, verdict: &Verdict) -> Reply {
+    async fn quarantine(&mut self, session: &Session, transaction: &Transaction, verdict: &Verdict) -> Reply {
         let folder = self.listener.quarantine.as_ref().expect("checked with the configuration");
         let facts = Facts {
             format: crate::quarantine::FORMAT,
@@ -264,7 +318,11 @@ impl Intake {
             releases: Vec::new(),
             trained: Vec::new(),
         };
-        match quarantine::keep(folder, &facts, self.content.held.pieces()).await {
+        let kept = match self.draft.take() {
+            Some(draft) => draft.keep(&facts).await,
+            None => quarantine::keep(folder, &facts, self.content.held.pieces()).await,
+        };
+        match kept {
             Ok(()) => Reply::with_text(250, (2, 0, 0), format!("Held back (id {})", self.id)),
             Err(error) => {
                 tracing::error!(id = self.id, folder = %folder.display(), %error, "cannot write to the quarantine");

@@ -77,7 +77,7 @@ pub fn describe(spotted: &Spotted) -> String {
 
 /// Adds the message's name to a refusal: it leads to the line in the log.
 pub fn sign(reply: &mut Reply, id: &str) {
-    if !reply.is_positive() {
+    if !reply.is_positive() && !reply.text.contains(id) {
         reply.text = format!("{} (id {id})", reply.text).into();
     }
 }

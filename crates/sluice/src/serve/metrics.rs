@@ -4,9 +4,11 @@
 //! sessions), meant for a private address.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use super::http::{Page, answer};
 
@@ -60,6 +62,7 @@ numbers! {
     sessions_open "gauge" "Sessions open now.",
     sessions_total "counter" "Sessions accepted.",
     sessions_refused_total "counter" "Sessions refused for a limit.",
+    clients_infectious_total "counter" "Infected messages that made their sender one who is told to come later, or kept it one.",
     messages_total "counter" "Messages received to their end.",
     messages_passed_total "counter" "Messages handed on as they were.",
     messages_tagged_total "counter" "Messages handed on with a mark.",
@@ -84,12 +87,18 @@ numbers! {
     database_generation "gauge" "How often the signatures have been loaded.",
 }
 
+/// Requests answered at a time; more wait their turn.
+const REQUESTS_MAX: usize = 64;
+
 /// Answers requests until the listener fails. `page` says what is at a path.
 pub async fn serve(listener: TcpListener, page: impl Fn(&[u8]) -> Option<Page> + Clone + 'static) {
-    while let Ok((stream, _)) = listener.accept().await {
+    let places = Arc::new(Semaphore::new(REQUESTS_MAX));
+    while let Ok(place) = places.clone().acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else { return };
         let page = page.clone();
         tokio::task::spawn_local(async move {
             let _ = answer(stream, page).await;
+            drop(place);
         });
     }
 }

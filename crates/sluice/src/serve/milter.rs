@@ -214,7 +214,8 @@ impl Session {
     fn act(&mut self, message: &mut Message, action: Action, verdict: &Verdict) -> Decision {
         let found = verdict.reason(&message.policy).map_or_else(|| "content".to_string(), message::describe);
         if action == Action::Reject {
-            return refusal(Reply::with_text(554, (5, 7, 1), format!("Message refused: {found}")), &message.id);
+            let words = message.listener.refusal().words(&found, &message.id);
+            return refusal(Reply::with_text(554, (5, 7, 1), words), &message.id);
         }
         let changes = self.server.changes();
         if changes.may_change_fields() {

@@ -190,7 +190,7 @@ impl Retrieval {
 
     fn refusal(&self, verdict: &Verdict) -> String {
         let found = verdict.reason(&self.policy).map_or_else(|| "content".to_string(), message::describe);
-        format!("Message refused: {found} (id {})", self.id)
+        self.reader.door.listener.refusal().words(&found, &self.id)
     }
 
     /// Puts a copy aside, if all of it is still here.

@@ -20,12 +20,12 @@ use super::door::{Door, Ticket};
 use super::edge::Edge;
 use super::hop::{Hop, Leases};
 use super::intake::Intake;
-use super::listening::LOCAL;
+use super::listening::{LOCAL, network_address};
 use super::login::Exchange;
 use super::message::{self, new_id};
 use super::smtp_hop::Peer;
 use super::stream::Stream;
-use crate::config::{Auth, Forward, ListenerTls, Parties, Protocol};
+use crate::config::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol};
 
 /// Bytes read from a client at a time, to begin with and between messages.
 const INPUT_BYTES: usize = 4 << 10;
@@ -61,8 +61,37 @@ pub struct Session {
     started: Instant,
     /// Reads in a row that filled the buffer without waiting.
     filled_reads: u32,
+    pace: Pace,
     transaction: Option<Transaction>,
     intake: Option<Box<Intake>>,
+}
+
+/// How fast content comes: what came, and how long was waited for it. The time that we or the next hop take is not the
+/// client's.
+#[derive(Default)]
+struct Pace {
+    waited: Duration,
+    bytes: u64,
+}
+
+impl Pace {
+    /// The time over which is measured.
+    const SPAN: Duration = Duration::from_secs(180);
+
+    fn came(&mut self, waited: Duration, count: usize) {
+        self.waited += waited;
+        self.bytes += count as u64;
+    }
+
+    /// Whether less came than so many bytes a second, once there is something to measure; then it begins anew.
+    fn is_too_slow(&mut self, least: u64) -> bool {
+        if self.waited < Pace::SPAN {
+            return false;
+        }
+        let too_slow = self.bytes < least.saturating_mul(self.waited.as_secs());
+        *self = Pace::default();
+        too_slow
+    }
 }
 
 /// A message under way.
@@ -167,6 +196,7 @@ impl Session {
             server: Server::new(config, 0),
             started: Instant::now(),
             filled_reads: 0,
+            pace: Pace::default(),
             transaction: None,
             intake: None,
         }
@@ -267,6 +297,10 @@ impl Session {
             }
             ServerEvent::Mail(mail) => {
                 self.reset().await;
+                if self.door.gate.is_infectious(&self.door.listener, self.client.ip(), Instant::now()) {
+                    let text = "Too many infected messages from you, try again later";
+                    return self.server.reply(&Reply::new(450, (4, 7, 1), text));
+                }
                 self.transaction =
                     Some(Transaction { id: new_id(), mail, recipients: Vec::new(), rule: None, hop: None });
                 self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
@@ -372,6 +406,10 @@ impl Session {
         for index in 0..count {
             self.server.reply(replies.get(index).unwrap_or(&replies[0]));
         }
+        // What follows on this connection may be what the line ends were to hide.
+        if bare_line_ends && self.door.listener.bare_line_ends == BareLineEnds::Refuse {
+            self.server.hang_up();
+        }
     }
 
     async fn reset(&mut self) {
@@ -407,6 +445,7 @@ impl Session {
             self.server.timeout();
             return Ok(true);
         }
+        let waiting = Instant::now();
         let deadline = self.started + Duration::from_millis(self.server.deadline()).min(end);
         let mut control = self.edge.control.clone();
         // A client that fills the buffer again and again gets a larger one, while it sends content and keeps it filled.
@@ -426,6 +465,7 @@ impl Session {
         let filled = ready.is_some_and(|count| count > 0 && count == input.capacity());
         self.filled_reads = if filled { self.filled_reads + 1 } else { 0 };
         if let Some(count) = ready {
+            self.pace.came(Duration::ZERO, count);
             if filled {
                 // There is more already. The others come first.
                 tokio::task::yield_now().await;
@@ -434,7 +474,17 @@ impl Session {
         }
         tokio::select! {
             biased;
-            read = stream.read_buf(input) => return Ok(read? > 0),
+            read = stream.read_buf(input) => {
+                let count = read?;
+                self.pace.came(waiting.elapsed(), count);
+                let least = self.door.listener.content_bytes_per_second_min;
+                if !self.server.is_in_content() {
+                    self.pace = Pace::default();
+                } else if self.pace.is_too_slow(least) {
+                    self.server.timeout();
+                }
+                return Ok(count > 0);
+            }
             () = tokio::time::sleep_until(deadline.into()) => self.server.timeout(),
             _ = control.wait_for(|control| control.stopping), if self.server.is_idle() => {
                 self.server.close(Reply::new(421, (4, 3, 2), "Going down, try again later"));
@@ -495,7 +545,28 @@ fn offered(door: &Door, client: SocketAddr, encrypted: bool) -> Extensions {
         dsn: hop.dsn,
         starttls: matches!(listener.tls, ListenerTls::Offer | ListenerTls::Require),
         auth: if may_log_in { hop.auth } else { Mechanisms::NONE },
-        xforward: listener.xforward_from.contains(&client.ip()),
-        xclient: listener.xclient_from.iter().any(|network| network.holds(client.ip())),
+        xforward: listener.xforward_from.iter().any(|trusted| trusted.means(network_address(client))),
+        xclient: listener.xclient_from.iter().any(|trusted| trusted.means(network_address(client))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_now_and_then_is_too_slow() {
+        let minute = Duration::from_secs(60);
+        let mut pace = Pace::default();
+        let mut slow = |count| {
+            pace.came(minute, count);
+            pace.is_too_slow(100)
+        };
+        assert_eq!([slow(1), slow(1), slow(1)], [false, false, true]);
+        // A pause is none, if enough came before or comes behind it.
+        assert_eq!([slow(0), slow(0), slow(18_000)], [false, false, false]);
+        pace.came(9 * minute, 1);
+        assert!(!Pace { waited: 9 * minute, bytes: 1 }.is_too_slow(0));
+        assert!(pace.is_too_slow(100));
     }
 }

@@ -8,7 +8,7 @@ use inspect::Engine;
 use tokio_rustls::rustls::ServerConfig;
 
 use super::clamd::Clamd;
-use super::door::Door;
+use super::door::{Door, House};
 use super::identity::Identities;
 use super::known::Known;
 use super::log;
@@ -45,6 +45,8 @@ pub struct Site {
     pub tls: Option<Arc<ServerConfig>>,
     /// The certificates in it.
     pub identities: Arc<Identities>,
+    /// The sessions of all doors; one count for the whole run.
+    pub house: Arc<House>,
     /// The doors.
     pub doors: Vec<Arc<Door>>,
     /// The door that speaks clamd's protocol.
@@ -102,6 +104,7 @@ impl Site {
             log::start(&config.log);
         }
         undone.iter().for_each(|what| tracing::warn!(what, "not done"));
+        config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         let mut wanted = config.database.wanted(args.database.cache.as_ref());
         wanted.certificates = args.database.certificates.clone().or(wanted.certificates);
         wanted.choose(&args.database.pua);
@@ -132,11 +135,13 @@ impl Site {
             true => None,
             false => Some(tls::server(identities.clone(), config.tls.minimum)?),
         };
+        let house = old.map_or_else(|| Arc::new(House::new(0)), |old| old.house.clone());
+        house.allow(config.resources.sessions_max);
         let doors = config.listeners.iter().map(|listener| {
             let known = old.and_then(|old| old.doors.iter().find(|door| door.listener.address == listener.address));
             match known {
                 Some(door) => door.with_settings(listener.clone(), &config.tls).map(Arc::new),
-                None => Door::open(listener.clone(), &config.tls, threads).map(Arc::new),
+                None => Door::open(listener.clone(), &config.tls, threads, house.clone()).map(Arc::new),
             }
         });
         let doors = doors.collect::<Result<Vec<_>, String>>()?;
@@ -162,6 +167,7 @@ impl Site {
             generation,
             tls,
             identities,
+            house,
             doors,
             clamd,
             notices: Arc::new(notices),

@@ -65,7 +65,12 @@ impl Gateway {
     pub fn with_file(option: &str, text: &str) -> Gateway {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("sluice.toml");
-        std::fs::write(&config, text.replace("FOLDER", &folder.path().display().to_string())).unwrap();
+        let mut text = text.replace("FOLDER", &folder.path().display().to_string());
+        if !text.contains("refusal =") {
+            // Tests are to see what was found.
+            text = text.replace("[[listener]]\n", "[[listener]]\nrefusal = \"name\"\n");
+        }
+        std::fs::write(&config, text).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_sluice"))
             .arg("serve")
             .arg(option)

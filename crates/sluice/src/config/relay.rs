@@ -1,0 +1,68 @@
+//! Listeners that make a relay for everybody out of a mail server that trusts its own machine.
+
+use std::net::{IpAddr, ToSocketAddrs};
+
+use super::{Config, Listener, Protocol};
+
+impl Config {
+    /// What is allowed, and most probably not wanted.
+    pub fn warnings(&self) -> Vec<String> {
+        let exposed = self.listeners.iter().filter(|listener| listener.may_open_a_relay());
+        let warning = |listener: &Listener| {
+            format!(
+                "listener {}: everybody may come, and {} is told nothing of them: a mail server there takes all of \
+                 them for this machine, and may relay for the world. Set clients, forward_proxy or forward_xclient",
+                listener.address, listener.forward
+            )
+        };
+        exposed.map(warning).collect()
+    }
+}
+
+impl Listener {
+    /// Whether clients from elsewhere look to the next hop like this machine.
+    fn may_open_a_relay(&self) -> bool {
+        let exposed = self.address.tcp().is_some_and(|address| !address.ip().to_canonical().is_loopback());
+        let sends = matches!(self.protocol, Protocol::Smtp | Protocol::Lmtp) && self.transparent.is_none();
+        let tells = self.forward_proxy.is_some() || self.forward_xclient;
+        exposed && sends && !tells && self.clients.is_empty() && self.forwards_to_this_machine()
+    }
+
+    /// Whether the next hop is spoken to over the loopback interface, or under an address of ours. LMTP delivers, and
+    /// relays nothing.
+    fn forwards_to_this_machine(&self) -> bool {
+        let super::Forward::Server { scheme: super::Scheme::Smtp | super::Scheme::Smtps, address } = &self.forward
+        else {
+            return matches!(self.forward, super::Forward::SmtpSocket(_));
+        };
+        let ours = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified() || is_of_this_machine(ip);
+        address.to_socket_addrs().is_ok_and(|mut all| all.any(|address| ours(address.ip().to_canonical())))
+    }
+}
+
+/// Whether an address is this machine's: only then may a socket have it.
+fn is_of_this_machine(ip: IpAddr) -> bool {
+    std::net::UdpSocket::bind((ip, 0)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_relay_is_seen_and_others_are_not() {
+        let warnings = |settings: &str| {
+            let text = format!("[[listener]]\nprotocol='smtp'\n{settings}");
+            Config::parse(&text, "test").unwrap().warnings().len()
+        };
+        assert_eq!(warnings("address='0.0.0.0:25'\nforward='smtp://127.0.0.1:10026'"), 1);
+        assert_eq!(warnings("address='[::]:25'\nforward='smtp://[::1]:10026'"), 1);
+        assert_eq!(warnings("address='127.0.0.1:25'\nforward='smtp://127.0.0.1:10026'"), 0);
+        assert_eq!(warnings("address='0.0.0.0:25'\nforward='smtp://192.0.2.1:25'"), 0);
+        assert_eq!(warnings("address='0.0.0.0:25'\nforward='lmtp://127.0.0.1:24'"), 0);
+        assert_eq!(warnings("address='0.0.0.0:25'\nforward='discard:'"), 0);
+        for set in ["forward_proxy='v2'", "forward_xclient=true", "clients=['192.0.2.0/24']"] {
+            assert_eq!(warnings(&format!("address='0.0.0.0:25'\nforward='smtp://127.0.0.1:10026'\n{set}")), 0, "{set}");
+        }
+    }
+}
