@@ -4,7 +4,7 @@
 //! that follow each other (a part of zeros in a run of zeros) are one entry. What would pass a bound is counted as lost
 //! and told, never dropped silently.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use pattern::Match;
@@ -13,7 +13,7 @@ use stream::FileType;
 use crate::ends::{Ends, RUNS_MAX};
 use crate::layout::Layout;
 use crate::location::Location;
-use crate::rule::{Content, RuleState};
+use crate::rule::{Content, Ending, RuleState};
 use crate::rules::Rule;
 use crate::signature::Logic;
 use crate::table::{Asks, Chain, Links, Table, User};
@@ -75,6 +75,8 @@ pub(crate) struct Follower {
     /// Readings that wait for bytes: signature, and which of its comparisons.
     reading: Vec<(u32, usize)>,
     told: HashSet<u32, BuildHasherDefault<NumberHasher>>,
+    /// What is still to be decided, at the end: signatures, and where the first matches start.
+    ending: VecDeque<(u32, u64, Box<Ending>)>,
     /// Runs of starts beyond what each chain may have.
     placed_runs: usize,
     lost: u64,
@@ -300,7 +302,8 @@ impl Follower {
         }
     }
 
-    /// The stream has ended after `size` bytes: decides what could not be decided before.
+    /// The stream has ended after `size` bytes: places what could not be placed before, and decides what needs no
+    /// search. [`Follower::decide`] does the rest.
     pub(crate) fn finish(&mut self, context: Context<'_>, content: &mut Content<'_>, hits: &mut Vec<Hit>) {
         let size = content.size();
         let mut placed = Vec::new();
@@ -347,11 +350,26 @@ impl Follower {
                     &untouched
                 }
             };
-            if state.holds_at_end(logic, context.layout, content) {
-                let first = state.first();
+            let (first, mut ending) = (state.first(), state.ending(logic));
+            if !logic.expressions.is_empty() {
+                self.ending.push_back((signature, first, Box::new(ending)));
+            } else if ending.turn(logic, context.layout, content) == Some(true) {
                 self.tell(signature, first, size, hits);
             }
         }
+    }
+
+    /// Goes on with deciding what could only be decided at the end; whether it has to go on.
+    pub(crate) fn decide(&mut self, context: Context<'_>, content: &mut Content<'_>, hits: &mut Vec<Hit>) -> bool {
+        let Some((signature, first, mut ending)) = self.ending.pop_front() else { return false };
+        let Some(Rule { logic, .. }) = context.table.rule(signature) else { return true };
+        content.work(1);
+        match ending.turn(logic, context.layout, content) {
+            None => self.ending.push_front((signature, first, ending)),
+            Some(true) => self.tell(signature, first, content.size(), hits),
+            Some(false) => {}
+        }
+        true
     }
 }
 

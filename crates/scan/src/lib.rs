@@ -20,6 +20,7 @@
 //! lie over a large one ([`Database::with_overlay`]).
 #![forbid(unsafe_code)]
 
+mod allowance;
 mod body;
 mod builder;
 mod builtin;
@@ -67,6 +68,7 @@ mod version;
 mod waiting;
 mod yara;
 
+pub use allowance::Allowance;
 pub use builder::{Builder, Error, Loaded, Unwanted};
 pub use builtin::BUILTIN;
 pub use census::{Bound, Census, Entry, Refused};

@@ -2,15 +2,19 @@
 //!
 //! They are run at the end of the object, over the first [`KEPT_BYTES`] of it, and only if the trigger, an expression
 //! over the subsignatures before, holds. `fancy-regex` runs them: in linear time where the expression allows it, by
-//! backtracking up to [`BACKTRACKS_MAX`] steps where it looks around or refers back. Expressions in a syntax that only
-//! PCRE has are refused one by one.
+//! backtracking where it looks around or refers back. Expressions in a syntax that only PCRE has are refused one by one.
+//!
+//! A [`Search`] stops after each match, and after at most [`BACKTRACKS_MAX`] steps back: then it goes on place by place, as
+//! PCRE itself does, with as many steps for each, a few places at a time. One place that takes more is given up. What all
+//! searches of an inspection cost is bounded by its `Allowance`. Known wrong: a step of the engine may itself read to the end
+//! of what is kept.
 //!
 //! Differences in syntax that are put right: `$` before a last line feed, `[` and `{` that stand for themselves, blanks
 //! (`\h`, `\v`), control and octal characters, and what `\Q` quotes.
 
 use std::sync::OnceLock;
 
-use fancy_regex::{BytesMode, Regex, RegexBuilder};
+use fancy_regex::{BytesMode, Regex, RegexBuilder, RegexInput};
 
 use crate::expression::Expression;
 use crate::layout::Layout;
@@ -19,8 +23,13 @@ use crate::signature::Reject;
 
 /// How much of an object is kept for them.
 pub(crate) const KEPT_BYTES: u64 = 1 << 20;
-/// The most steps back in one search.
-const BACKTRACKS_MAX: usize = 1_000_000;
+/// The most steps back without a stop: about 3 ms.
+const BACKTRACKS_MAX: usize = 50_000;
+/// The places that are tried without a stop, and what they cost at the most in fuel and at the least in work.
+const PLACES: usize = 32;
+const PLACES_FUEL: u64 = 32 << 10;
+/// What a search costs that is cut off.
+const CUT_OFF_WORK: u64 = 256 << 10;
 /// The most bytes of one compiled expression.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
 /// The most matches that are counted.
@@ -53,9 +62,31 @@ struct Flags {
     ungreedy: bool,
 }
 
-/// The search was given up.
-#[derive(Debug)]
-pub(crate) struct GivenUp;
+/// A search that is under way, from turn to turn.
+#[derive(Debug, Clone)]
+pub(crate) struct Search {
+    /// Where the next match may start.
+    from: usize,
+    /// Where the last one may.
+    last: usize,
+    /// Where the content ends for it.
+    end: usize,
+    /// Whether it goes on place by place.
+    by_place: bool,
+    /// How many matches were found.
+    pub(crate) count: u32,
+}
+
+/// How a turn of a search ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It has to go on.
+    More,
+    /// It is over.
+    Over,
+    /// It was given up.
+    GivenUp,
+}
 
 impl Pcre {
     /// Whether a subsignature is one.
@@ -83,37 +114,64 @@ impl Pcre {
         Ok(Pcre { sub, trigger, location, expression, flags, compiled: OnceLock::new() })
     }
 
-    /// How many times it matches in an object of that size, of which `content` is the beginning.
-    pub(crate) fn matches(&self, content: &[u8], size: u64, layout: Option<&Layout>) -> Result<u32, GivenUp> {
-        let regex = self.compiled.get_or_init(|| compile(&self.expression, self.flags).ok().map(Box::new));
-        let (Some(regex), Some(places)) = (regex, self.location.at_end(layout, size).into_iter().next()) else {
-            return Ok(0);
-        };
+    /// A search in an object of that size, of which `content` is the beginning; none where it cannot match.
+    pub(crate) fn search(&self, content: &[u8], size: u64, layout: Option<&Layout>) -> Option<Search> {
+        let places = self.location.at_end(layout, size).into_iter().next()?;
         let anywhere = self.location == Location::Anywhere;
-        let first = usize::try_from(*places.start()).unwrap_or(usize::MAX);
+        let from = usize::try_from(*places.start()).unwrap_or(usize::MAX);
         let last = match places.end() {
             _ if anywhere || (self.flags.rolling && places.start() == places.end()) => usize::MAX,
             &last => usize::try_from(last).unwrap_or(usize::MAX),
         };
         let end = if self.flags.encompass && last != usize::MAX { last.min(content.len()) } else { content.len() };
-        self.count(regex, content.get(..end).unwrap_or(content), first, if self.flags.anchored { first } else { last })
+        let last = if self.flags.anchored { from } else { last };
+        Some(Search { from, last, end, by_place: false, count: 0 })
     }
 
-    /// The matches that start from `first` to `last`.
-    fn count(&self, regex: &Regex, content: &[u8], first: usize, last: usize) -> Result<u32, GivenUp> {
-        let (mut count, mut from) = (0, first);
-        while count < MATCHES_MAX && from <= content.len().min(last) {
-            let found = regex.find_from_pos(content, from).map_err(|_| GivenUp)?;
-            let Some(found) = found.filter(|found| found.start() <= last) else {
-                break;
-            };
-            count += 1;
-            if !self.flags.global {
-                break;
-            }
-            from = found.end().max(found.start() + 1);
+    /// Goes on with a search until something is to be said, and says how much work that was.
+    pub(crate) fn turn(&self, search: &mut Search, content: &[u8]) -> (Turn, u64) {
+        let regex = self.compiled.get_or_init(|| compile(&self.expression, self.flags).ok().map(Box::new));
+        let content = content.get(..search.end).unwrap_or(content);
+        let Some(regex) = regex.as_ref().filter(|_| search.from <= content.len().min(search.last)) else {
+            return (Turn::Over, 1);
+        };
+        if search.by_place {
+            return self.turn_by_place(regex, search, content);
         }
-        Ok(count)
+        let left = (content.len() - search.from) as u64 + 1;
+        match regex.find_from_pos(content, search.from) {
+            Err(_) => {
+                search.by_place = true;
+                (Turn::More, CUT_OFF_WORK)
+            }
+            Ok(Some(found)) if found.start() <= search.last => {
+                let work = (found.end() - search.from) as u64 + 1;
+                (self.matched(search, found.start(), found.end()), work)
+            }
+            Ok(_) => (Turn::Over, left),
+        }
+    }
+
+    fn turn_by_place(&self, regex: &Regex, search: &mut Search, content: &[u8]) -> (Turn, u64) {
+        for _ in 0..PLACES {
+            if search.from > content.len().min(search.last) {
+                return (Turn::Over, PLACES_FUEL);
+            }
+            let input = RegexInput::new(content).from_pos(search.from).anchored(true);
+            match regex.find_input(input) {
+                Err(_) => return (Turn::GivenUp, CUT_OFF_WORK),
+                Ok(Some(found)) => return (self.matched(search, found.start(), found.end()), PLACES_FUEL),
+                Ok(None) => search.from += 1,
+            }
+        }
+        (Turn::More, PLACES_FUEL)
+    }
+
+    /// Counts a match; whether others are looked for.
+    fn matched(&self, search: &mut Search, start: usize, end: usize) -> Turn {
+        search.count += 1;
+        search.from = end.max(start + 1);
+        if self.flags.global && search.count < MATCHES_MAX { Turn::More } else { Turn::Over }
     }
 }
 
@@ -259,7 +317,19 @@ mod tests {
     use super::*;
 
     fn count(text: &str, content: &[u8]) -> u32 {
-        Pcre::parse(text, 1).expect(text).matches(content, content.len() as u64, None).expect("no limit")
+        let (turn, count) = searched(&Pcre::parse(text, 1).expect(text), content);
+        assert_eq!(turn, Turn::Over, "{text}");
+        count
+    }
+
+    fn searched(pcre: &Pcre, content: &[u8]) -> (Turn, u32) {
+        let Some(mut search) = pcre.search(content, content.len() as u64, None) else { return (Turn::Over, 0) };
+        loop {
+            match pcre.turn(&mut search, content).0 {
+                Turn::More => {}
+                turn => return (turn, search.count),
+            }
+        }
     }
 
     #[test]
@@ -304,7 +374,7 @@ mod tests {
     #[test]
     fn too_many_steps_are_given_up() {
         let pcre = Pcre::parse("0/(?=(a+)+$)(a+)+\\1b/", 1).expect("an expression");
-        assert!(pcre.matches(&[b'a'; 4000], 4000, None).is_err());
+        assert_eq!(searched(&pcre, &[b'a'; 4000]), (Turn::GivenUp, 0));
     }
 
     #[test]

@@ -1,13 +1,17 @@
 //! What is known of one logical signature over one stream: counts, numbers read beside matches, and, at the end, whether
 //! it holds.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use image::DynamicImage;
 use stream::ReadAt;
 
+use crate::allowance::Allowance;
 use crate::compare::{Compare, REACH, Reading};
 use crate::ends::Ends;
 use crate::expression::SUBSIGNATURES_MAX;
 use crate::layout::Layout;
-use crate::pcre::{GivenUp, KEPT_BYTES, Pcre};
+use crate::pcre::{KEPT_BYTES, Pcre, Search, Turn};
 use crate::picture::{self, PICTURE_BYTES_MAX};
 use crate::signature::Logic;
 
@@ -88,8 +92,8 @@ impl RuleState {
         high.is_some_and(|high| self.before[index].within(low, high).next().is_some())
     }
 
-    /// Whether the signature holds, now that all has passed.
-    pub(crate) fn holds_at_end(&self, logic: &Logic, layout: Option<&Layout>, content: &mut Content<'_>) -> bool {
+    /// What is to be decided of the signature, now that all has passed.
+    pub(crate) fn ending(&self, logic: &Logic) -> Ending {
         let mut counts = [0; SUBSIGNATURES_MAX];
         for (count, known) in counts.iter_mut().zip(&self.counts) {
             *count = known.count;
@@ -98,12 +102,37 @@ impl RuleState {
             let holds = reading.complete().is_some_and(|bytes| compare.holds(bytes));
             counts[usize::from(compare.sub)] = u32::from(holds);
         }
-        for pcre in &logic.expressions {
-            if pcre.trigger.holds(|sub| counts[usize::from(sub)]) {
-                counts[usize::from(pcre.sub)] = content.count(pcre, layout);
+        Ending { counts, next: 0, search: None }
+    }
+}
+
+/// A logical signature whose stream has ended: its regular expressions are searched one after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct Ending {
+    counts: [u32; SUBSIGNATURES_MAX],
+    /// Which expression is the next.
+    next: usize,
+    search: Option<Search>,
+}
+
+impl Ending {
+    /// Goes on a little; once all is known, whether the signature holds.
+    pub(crate) fn turn(&mut self, logic: &Logic, layout: Option<&Layout>, content: &mut Content<'_>) -> Option<bool> {
+        while let Some(pcre) = logic.expressions.get(self.next) {
+            if self.search.is_none() && pcre.trigger.holds(|sub| self.counts[usize::from(sub)]) {
+                self.search = content.begin(pcre, layout);
             }
+            let Some(search) = &mut self.search else {
+                self.next += 1;
+                continue;
+            };
+            if !content.turn(pcre, search) {
+                self.counts[usize::from(pcre.sub)] = search.count;
+                (self.search, self.next) = (None, self.next + 1);
+            }
+            return None;
         }
-        logic.expression.holds(|sub| counts[usize::from(sub)])
+        Some(logic.expression.holds(|sub| self.counts[usize::from(sub)]))
     }
 }
 
@@ -111,15 +140,31 @@ impl RuleState {
 pub(crate) struct Content<'a> {
     kept: &'a dyn ReadAt,
     size: u64,
-    bytes: Option<Vec<u8>>,
-    picture: Option<u64>,
+    known: &'a mut Known,
+    allowance: &'a Allowance,
     searched: u64,
+}
+
+/// What stays known of the content from turn to turn.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    bytes: Option<Vec<u8>>,
+    /// The object as a picture, until it is hashed.
+    decoded: Option<Box<DynamicImage>>,
+    picture: Option<u64>,
     lost: bool,
 }
 
+impl Known {
+    /// Whether a search was given up, or did not see the whole object.
+    pub(crate) const fn is_lost(&self) -> bool {
+        self.lost
+    }
+}
+
 impl<'a> Content<'a> {
-    pub(crate) fn new(kept: &'a dyn ReadAt, size: u64) -> Content<'a> {
-        Content { kept, size, bytes: None, picture: None, searched: 0, lost: false }
+    pub(crate) fn new(kept: &'a dyn ReadAt, size: u64, known: &'a mut Known, allowance: &'a Allowance) -> Content<'a> {
+        Content { kept, size, known, allowance, searched: 0 }
     }
 
     /// The size of the object.
@@ -132,35 +177,44 @@ impl<'a> Content<'a> {
         self.searched
     }
 
-    /// Whether a search was given up, or did not see the whole object.
-    pub(crate) const fn is_lost(&self) -> bool {
-        self.lost
-    }
-
     /// Searches what is kept; `search` tells how many bytes it looked at.
     pub(crate) fn search(&mut self, search: impl FnOnce(&[u8]) -> u64) {
-        let (kept, size) = (self.kept, self.size);
-        let bytes = self.bytes.get_or_insert_with(|| read(kept, size.min(KEPT_BYTES)));
-        self.searched += search(bytes);
-        self.lost |= (bytes.len() as u64) < size;
+        let work = search(self.bytes());
+        self.searched += work;
     }
 
-    /// Looks at the object as a picture, unless it is larger than what is looked at.
-    pub(crate) fn look_at_picture(&mut self) {
+    /// What is kept of the beginning.
+    fn bytes(&mut self) -> &[u8] {
+        let (kept, size) = (self.kept, self.size);
+        let bytes = self.known.bytes.get_or_insert_with(|| read(kept, size.min(KEPT_BYTES)));
+        self.known.lost |= (bytes.len() as u64) < size;
+        bytes
+    }
+
+    /// Decodes the object as a picture, unless it is larger than what is looked at.
+    pub(crate) fn decode_picture(&mut self) {
         if self.size > PICTURE_BYTES_MAX {
             return;
         }
         let bytes = read(self.kept, self.size);
         if bytes.len() as u64 == self.size {
-            let (hash, pixels) = picture::look(&bytes);
-            self.searched += bytes.len() as u64 + pixels;
-            self.picture = hash;
+            let (decoded, work) = picture::decoded(&bytes, self.allowance);
+            self.searched += work;
+            self.known.decoded = decoded.map(Box::new);
+        }
+    }
+
+    /// Computes the hash of the picture that was decoded.
+    pub(crate) fn hash_picture(&mut self) {
+        if let Some(decoded) = self.known.decoded.take() {
+            self.searched += u64::from(decoded.width()) * u64::from(decoded.height());
+            self.known.picture = catch_unwind(AssertUnwindSafe(|| picture::hash(*decoded))).ok();
         }
     }
 
     /// The hash of the picture that the object is, once it was looked at.
     pub(crate) const fn picture(&self) -> Option<u64> {
-        self.picture
+        self.known.picture
     }
 
     /// Adds work that fuel is to be burned for, beside the searches.
@@ -173,15 +227,19 @@ impl<'a> Content<'a> {
         self.kept.read_at(offset, buffer) == buffer.len()
     }
 
-    fn count(&mut self, pcre: &Pcre, layout: Option<&Layout>) -> u32 {
-        let (kept, size) = (self.kept, self.size);
-        let bytes = self.bytes.get_or_insert_with(|| read(kept, size.min(KEPT_BYTES)));
-        self.searched += bytes.len() as u64;
-        self.lost |= (bytes.len() as u64) < size;
-        pcre.matches(bytes, size, layout).unwrap_or_else(|GivenUp| {
-            self.lost = true;
-            0
-        })
+    /// Begins a search.
+    fn begin(&mut self, pcre: &Pcre, layout: Option<&Layout>) -> Option<Search> {
+        let size = self.size;
+        pcre.search(self.bytes(), size, layout)
+    }
+
+    /// Goes on with a search; whether it has to go on.
+    fn turn(&mut self, pcre: &Pcre, search: &mut Search) -> bool {
+        let (turn, work) = pcre.turn(search, self.bytes());
+        self.searched += work;
+        let granted = self.allowance.grants_search(work);
+        self.known.lost |= turn == Turn::GivenUp || !granted && turn == Turn::More;
+        turn == Turn::More && granted
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pattern::State;
 use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
 
+use crate::allowance::Allowance;
 use crate::compare::Recent;
 use crate::database::{Database, Name};
 use crate::digests::Running;
@@ -16,7 +17,7 @@ use crate::hashes::HashTable;
 use crate::normal::View;
 use crate::pcre::KEPT_BYTES;
 use crate::picture::PICTURE_BYTES_MAX;
-use crate::rule::Content;
+use crate::rule::{Content, Known};
 use crate::table::Table;
 use crate::target::{Targets, targets_of};
 use crate::yara;
@@ -59,8 +60,38 @@ pub struct Scan {
     told: VecDeque<Finding>,
     /// The names of the signatures told so far: several signatures may have one name.
     names_told: HashSet<Box<str>, BuildHasherDefault<DefaultHasher>>,
-    ended: bool,
+    /// How far it is with its end.
+    ending: Option<Box<Ending>>,
+    /// What the scans of an inspection share.
+    allowance: Arc<Allowance>,
     allowed: bool,
+}
+
+/// What is to be done at the end of an object, in this order, each in turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// What was held for the layout of an executable is matched.
+    Hold,
+    /// A picture is decoded.
+    Picture,
+    /// And hashed.
+    Hash,
+    /// Bodies are placed, and what needs no search is decided.
+    Place,
+    /// Regular expressions are searched.
+    Search,
+    /// YARA's rules, digests, signers.
+    Conclude,
+    Over,
+}
+
+/// An object that has ended.
+#[derive(Debug, Clone)]
+struct Ending {
+    phase: Phase,
+    known: Known,
+    /// What was given up because a bound was reached.
+    lost: u64,
 }
 
 /// The state with respect to one table.
@@ -117,7 +148,8 @@ impl Scan {
             work: 0,
             told: VecDeque::new(),
             names_told: HashSet::default(),
-            ended: false,
+            ending: None,
+            allowance: Arc::default(),
             allowed: false,
         }
     }
@@ -137,6 +169,13 @@ impl Scan {
         if asks {
             self.called = yara::Called { file_type: self.called.file_type, ..yara::Called::new(containers, name) };
         }
+        self
+    }
+
+    /// Says what it may spend, together with other scans.
+    #[must_use]
+    pub fn spending(mut self, allowance: Arc<Allowance>) -> Scan {
+        self.allowance = allowance;
         self
     }
 
@@ -247,8 +286,30 @@ impl Scan {
         (named, lost)
     }
 
-    /// The stream has ended: decides the rest.
-    fn end(&mut self, kept: &dyn ReadAt) -> u64 {
+    /// The stream has ended: a turn of what is still to be decided, and how much work that was.
+    fn end(&mut self, ending: &mut Ending, kept: &dyn ReadAt) -> u64 {
+        let (size, allowance) = (self.position, self.allowance.clone());
+        let mut content = Content::new(kept, size, &mut ending.known, &allowance);
+        match ending.phase {
+            Phase::Hold => self.end_hold(),
+            Phase::Picture if self.pictured => content.decode_picture(),
+            Phase::Hash => content.hash_picture(),
+            Phase::Picture | Phase::Over => {}
+            Phase::Place => ending.lost += self.place(&mut content),
+            Phase::Search if self.search(&mut content) => return content.searched(),
+            Phase::Search => {}
+            Phase::Conclude => ending.lost += self.conclude(&mut content),
+        }
+        ending.phase = ending.phase.next();
+        let searched = content.searched();
+        if ending.phase == Phase::Over {
+            self.told.extend((ending.lost > 0).then_some(LOST));
+            self.told.extend(ending.known.is_lost().then_some(UNSEARCHED));
+        }
+        searched
+    }
+
+    fn end_hold(&mut self) {
         if let Some(executable) = &mut self.executable {
             let held = executable.end(&self.database);
             self.look(&held);
@@ -256,12 +317,11 @@ impl Scan {
         if let Some(executable) = &mut self.executable {
             executable.settle();
         }
-        let size = self.position;
+    }
+
+    /// How much was given up.
+    fn place(&mut self, content: &mut Content<'_>) -> u64 {
         let mut lost = 0;
-        let mut content = Content::new(kept, size);
-        if self.pictured {
-            content.look_at_picture();
-        }
         let recent = self.recent.take();
         self.each_side(|side, context| {
             let Side { state, follower, hits } = side;
@@ -270,11 +330,28 @@ impl Scan {
             if let Some((before, passed)) = recent.as_ref().map(|recent| recent.view()) {
                 follower.supply(before, passed);
             }
-            follower.finish(context, &mut content, hits);
+            follower.finish(context, content, hits);
             lost += state.lost() + follower.lost();
         });
+        self.recent = recent;
+        lost
+    }
+
+    /// A turn of one search; whether there is more to search.
+    fn search(&mut self, content: &mut Content<'_>) -> bool {
+        let mut more = false;
+        self.each_side(|side, context| {
+            more = more || side.follower.decide(context, content, &mut side.hits);
+        });
+        more
+    }
+
+    /// How much was given up.
+    fn conclude(&mut self, content: &mut Content<'_>) -> u64 {
+        let (size, mut lost) = (content.size(), 0);
+        let recent = self.recent.take();
         let tail = recent.as_ref().map_or((size, &[][..]), |recent| recent.last());
-        let (held, missed) = self.rules_that_hold(&mut content, tail);
+        let (held, missed) = self.rules_that_hold(content, tail);
         held.into_iter().for_each(|(name, offset)| self.tell(name, offset));
         lost += missed;
         if let Some(mut running) = self.running.take() {
@@ -294,13 +371,26 @@ impl Scan {
             found.into_iter().for_each(|(name, offset)| self.tell(name, offset));
             lost += missed + u64::from(signature.lost);
         }
-        if lost > 0 {
-            self.told.push_back(LOST);
+        lost
+    }
+}
+
+impl Phase {
+    const fn next(self) -> Phase {
+        match self {
+            Phase::Hold => Phase::Picture,
+            Phase::Picture => Phase::Hash,
+            Phase::Hash => Phase::Place,
+            Phase::Place => Phase::Search,
+            Phase::Search => Phase::Conclude,
+            Phase::Conclude | Phase::Over => Phase::Over,
         }
-        if content.is_lost() {
-            self.told.push_back(UNSEARCHED);
-        }
-        content.searched()
+    }
+}
+
+impl Ending {
+    fn new() -> Ending {
+        Ending { phase: Phase::Hold, known: Known::default(), lost: 0 }
     }
 }
 
@@ -345,13 +435,17 @@ impl Stage for Scan {
             return Event::Idle;
         }
         fuel.burn(1);
-        if !self.ended && self.told.is_empty() {
-            self.ended = true;
-            fuel.burn(usize::try_from(self.end(kept)).unwrap_or(usize::MAX));
+        let mut ending = self.ending.take().unwrap_or_else(|| Box::new(Ending::new()));
+        while self.told.is_empty() && ending.phase != Phase::Over && !fuel.is_empty() {
+            let work = self.end(&mut ending, kept);
+            fuel.burn(usize::try_from(work).unwrap_or(usize::MAX));
         }
+        let over = ending.phase == Phase::Over;
+        self.ending = Some(ending);
         match self.told.pop_front() {
             Some(finding) => Event::finding(finding),
-            None => Event::End,
+            None if over => Event::End,
+            None => Event::Idle,
         }
     }
 }

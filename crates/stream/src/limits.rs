@@ -32,6 +32,14 @@ pub struct Limits {
     /// Bytes hashed to make keys of passwords, over the whole of an inspection. One try at a zip member costs 500 KB,
     /// at a 7z archive 10 MB.
     pub key_bytes_max: u64,
+    /// Milliseconds of processor time, over the whole of an inspection, where the host hands in a clock. An inspection of much
+    /// content gets more.
+    pub cpu_ms_max: u64,
+    /// Pixels decoded to compare pictures, over the whole of an inspection.
+    pub pixels_max: u64,
+    /// Work of regular expressions at the ends of objects, over the whole of an inspection: about one unit for each byte
+    /// searched and for each step back.
+    pub search_work_max: u64,
 }
 
 impl Default for Limits {
@@ -50,6 +58,9 @@ impl Default for Limits {
             codec_bytes_max: 64 << 20,
             directory_entries_max: 10_000,
             key_bytes_max: 512 << 20,
+            cpu_ms_max: 20_000,
+            pixels_max: 64 << 20,
+            search_work_max: 2 << 30,
         }
     }
 }
