@@ -2,10 +2,12 @@
 //!
 //! Each turn lets the deepest node that can do something do one thing: recognise its content, let a reader take a step
 //! or finish, or retire. So whatever a reader tells is read to the last byte by those below it before the reader goes
-//! on, a window never overflows, and the inspection can stop between any two turns.
+//! on, a window never overflows, and the inspection can stop between any two turns. It does
+//! so when its processor time is spent.
 //!
 //! Bounds: `Limits`. Depth and number of objects, expansion, and windows are enforced here; the rest by the stages.
 
+mod budget;
 mod events;
 mod findings;
 mod keys;
@@ -15,14 +17,15 @@ mod turns;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use scan::Database;
-use stream::{Coding, Fuel, Limits, Window};
+use scan::{Allowance, Database};
+use stream::{Class, Coding, Finding, Fuel, Limits, Window};
 use unpack::Passwords;
 
+use self::budget::Budget;
 use crate::ledger::Ledger;
 use crate::node::{Node, Seed, Task};
 use crate::words::Words;
-use crate::{Action, Context, In, Out};
+use crate::{Action, Context, In, Out, Spotted};
 
 /// What all inspections share: the signatures and the bounds.
 #[derive(Debug, Clone)]
@@ -56,6 +59,9 @@ pub struct Inspection {
     engine: Arc<Engine>,
     context: Context,
     clock: Option<fn() -> u64>,
+    budget: Budget,
+    /// What the scans of all objects together may spend.
+    allowance: Arc<Allowance>,
     /// The nodes, by slot; the root is in slot 0.
     nodes: Vec<Option<Box<Node>>>,
     /// The slots in use, in the order in which their objects began: parents before children.
@@ -75,7 +81,17 @@ pub struct Inspection {
     words: Words,
     /// They and the operator's: what readers are given.
     passwords: Passwords,
+    /// Set once it has ended before its content.
+    stopped: Option<Stopped>,
     done: bool,
+}
+
+/// What is left of an inspection that ended before its content.
+#[derive(Clone, Copy)]
+struct Stopped {
+    /// Bytes fed, looked at or not.
+    fed: u64,
+    closing: bool,
 }
 
 /// A part of the object that is fed, which can be overwritten; remembered after its end, since a match in the raw mail
@@ -95,7 +111,11 @@ impl Inspection {
             context.passwords = context.passwords.iter().cloned().chain(of_database).collect();
         }
         let passwords = Passwords::new(context.passwords.iter().cloned(), &engine.limits);
+        let budget = Budget::new(&engine.limits);
+        let allowance = Arc::new(Allowance::new(engine.limits.pixels_max, engine.limits.search_work_max));
         let mut inspection = Inspection {
+            budget,
+            allowance,
             engine,
             context,
             words: Words::default(),
@@ -112,6 +132,7 @@ impl Inspection {
             exhausted: false,
             ledger: Ledger::default(),
             units: VecDeque::new(),
+            stopped: None,
             done: false,
         };
         let object = inspection.context.object.clone();
@@ -129,9 +150,19 @@ impl Inspection {
         self
     }
 
+    /// Bounds its processor time by [`Limits::cpu_ms_max`]: `clock` counts the nanoseconds that the thread in which it is
+    /// called has worked. Without one the time has no bound.
+    pub fn with_cpu_clock(mut self, clock: fn() -> u64) -> Inspection {
+        self.budget.measure_by(clock);
+        self
+    }
+
     /// Takes what the door tells, and returns how many bytes of it were taken: less than all when the window is full
     /// and [`Inspection::work`] has to be called first.
     pub fn tell(&mut self, message: In<'_>) -> usize {
+        if let Some(stopped) = &mut self.stopped {
+            return stopped.tell(message);
+        }
         let Some(root) = self.nodes[0].as_mut() else { return 0 };
         match message {
             In::Feed(bytes) => {
@@ -149,9 +180,36 @@ impl Inspection {
 
     /// Gives up, and lets go of all that it holds. There will be no verdict.
     pub fn abandon(&mut self) {
+        self.let_go();
+        self.done = true;
+    }
+
+    /// Ends it before its content: a finding of class `limit` with this name is reported of the object that is fed, and all
+    /// that it holds is let go of. What is fed from now on is counted and not looked at.
+    pub fn stop(&mut self, name: &'static str) {
+        let Some(root) = self.nodes.first_mut().and_then(Option::take).filter(|_| !self.done) else { return };
+        let finding = Finding::new(Class::Limit, name, root.bytes);
+        let action = self.context.policy.action(finding.class);
+        // What has not been looked at is no part that could be overwritten: it is the whole.
+        self.ledger.unblankable |= action == Action::Blank;
+        let spotted = Spotted { finding, path: root.path.clone(), object: root.id };
+        if self.ledger.note(&spotted, action) {
+            self.out.push_back(Out::Finding(spotted));
+        }
+        self.ledger.bytes += root.bytes;
+        self.report(&root);
+        self.stopped = Some(Stopped { fed: root.bytes, closing: root.closing });
+        self.let_go();
+    }
+
+    /// Whether it has ended before its content: the verdict follows upon [`In::Finish`], whatever is still fed.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    fn let_go(&mut self) {
         self.nodes.iter_mut().for_each(|node| *node = None);
         self.order.clear();
-        self.done = true;
     }
 
     /// The next thing that the inspection says.
@@ -161,17 +219,53 @@ impl Inspection {
 
     /// Inspects until there is nothing left to do or the fuel is used up.
     pub fn work(&mut self, fuel: &mut Fuel) -> Progress {
+        self.budget.begin(fuel);
+        let progress = self.take_turns(fuel);
+        let spent = self.is_spent();
+        self.budget.end();
+        match progress {
+            Progress::Tired | Progress::Hungry if spent => {
+                self.stop("Heuristics.Limits.Exceeded.Time");
+                self.wind_up()
+            }
+            progress => progress,
+        }
+    }
+
+    fn take_turns(&mut self, fuel: &mut Fuel) -> Progress {
         loop {
-            if self.done {
-                return Progress::Done;
+            if self.done || self.stopped.is_some() {
+                return self.wind_up();
             }
             let Some((slot, task)) = self.next_task() else { break };
             if fuel.is_empty() {
                 return Progress::Tired;
             }
             self.turn(slot, task, fuel);
+            if self.budget.is_due(fuel) && self.is_spent() {
+                return Progress::Tired;
+            }
         }
         self.clear();
+        Progress::Hungry
+    }
+
+    fn is_spent(&self) -> bool {
+        let fed = self.nodes.first().and_then(Option::as_ref).map(|root| root.bytes);
+        fed.is_some_and(|fed| self.budget.is_spent(fed))
+    }
+
+    /// Says what is said of content that is not looked at any more.
+    fn wind_up(&mut self) -> Progress {
+        let Some(Stopped { fed, closing }) = self.stopped.filter(|_| !self.done) else { return Progress::Done };
+        if closing {
+            self.conclude(fed);
+            return Progress::Done;
+        }
+        if fed > self.cleared {
+            self.cleared = fed;
+            self.out.push_back(Out::Cleared(fed));
+        }
         Progress::Hungry
     }
 
@@ -211,6 +305,73 @@ impl Inspection {
         if fed > self.cleared {
             self.cleared = fed;
             self.out.push_back(Out::Cleared(fed));
+        }
+    }
+}
+
+impl Stopped {
+    fn tell(&mut self, message: In<'_>) -> usize {
+        match message {
+            In::Feed(bytes) => {
+                self.fed += bytes.len() as u64;
+                bytes.len()
+            }
+            In::Finish => {
+                self.closing = true;
+                0
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stream::{Event, FileType, ReadAt, Stage, Step};
+
+    use super::*;
+    use crate::node::{Reader, Work};
+
+    /// A stage that has always something to say, and comes no further.
+    struct Talker;
+
+    impl Stage for Talker {
+        fn step(&mut self, _input: &[u8], _output: &mut Window, fuel: &mut Fuel) -> Step {
+            fuel.burn(1);
+            Step::tell(0, Event::finding(Finding::new(Class::Malformed, "Talk", 0)))
+        }
+
+        fn finish(&mut self, _kept: &dyn ReadAt, _output: &mut Window, fuel: &mut Fuel) -> Event {
+            fuel.burn(1);
+            Event::finding(Finding::new(Class::Malformed, "Talk", 0))
+        }
+    }
+
+    fn verdict(content: &[u8]) -> Vec<String> {
+        let database = Arc::new(Database::with_builtin());
+        let engine = Arc::new(Engine { database, limits: Limits::default() });
+        let mut inspection = Inspection::new(engine, Context::default());
+        inspection.tell(In::Feed(content));
+        let root = inspection.node(0);
+        root.file_type = Some(FileType::Binary);
+        root.readers.push(Reader::new("talker", Work::Stage(Box::new(Talker))));
+        inspection.tell(In::Finish);
+        for _ in 0..1_000 {
+            if inspection.work(&mut Fuel::new(10_000)) == Progress::Done {
+                break;
+            }
+        }
+        let said = std::iter::from_fn(|| inspection.hear());
+        let findings = said.filter_map(|out| match out {
+            Out::Finding(spotted) => Some(spotted.finding.name.to_string()),
+            _ => None,
+        });
+        findings.collect()
+    }
+
+    #[test]
+    fn a_stage_that_comes_no_further_is_ended() {
+        for content in ["content", ""] {
+            assert_eq!(verdict(content.as_bytes()), ["Talk", "Heuristics.Limits.Exceeded.Stall"]);
         }
     }
 }

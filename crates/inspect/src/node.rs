@@ -9,6 +9,10 @@ use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 use crate::StageTime;
 use crate::words::Text;
 
+/// The most turns in a row in which a reader neither takes nor writes a byte. More than the 10,000 members that an inspection
+/// opens take, were all of them empty.
+const STANDING_TURNS_MAX: u32 = 1 << 17;
+
 /// An object whose content is being read.
 pub(crate) struct Node {
     /// Its number in reports.
@@ -161,6 +165,8 @@ pub(crate) struct Reader {
     pub nanos: u64,
     /// What it asked to keep.
     pub spool: Spool,
+    /// Turns in a row in which it neither took nor wrote a byte, though there was fuel.
+    pub standing: u32,
 }
 
 impl Reader {
@@ -180,6 +186,21 @@ impl Reader {
         self.target().map(|slot| (other, slot))
     }
 
+    /// Counts a turn in which it took and wrote so many bytes and burned so much; whether it stands still. One that has run
+    /// out of fuel goes on, for as long as there is processor time: how often that is depends on the fuel.
+    pub fn stands(&mut self, bytes: usize, event: &Event, burned: u64, fuel: &Fuel) -> bool {
+        if bytes > 0 {
+            self.standing = 0;
+            return false;
+        }
+        match *event == Event::Idle {
+            true if fuel.is_empty() => return false,
+            true if burned == 0 => return true,
+            _ => self.standing += 1,
+        }
+        self.standing >= STANDING_TURNS_MAX
+    }
+
     /// A reader that begins at the first byte.
     pub fn new(name: &'static str, work: Work) -> Reader {
         Reader {
@@ -194,6 +215,7 @@ impl Reader {
             ended: false,
             nanos: 0,
             spool: Spool::default(),
+            standing: 0,
         }
     }
 }

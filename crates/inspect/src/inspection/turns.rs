@@ -64,7 +64,7 @@ impl Inspection {
         node.roll = Roll::new(database.clone(), file_type).filter(|_| way == Way::Open).map(Box::new);
         let census = database.census();
         if census.signatures() > 0 && way != Way::Bypass {
-            let scan = Scan::new(self.engine.database.clone(), file_type, None);
+            let scan = Scan::new(self.engine.database.clone(), file_type, None).spending(self.allowance.clone());
             let scan = called(scan, node).within(self.containers(node));
             node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
         }
@@ -92,7 +92,7 @@ impl Inspection {
     /// Has a node read in a normalised view, too. What is found there is found in the object, which lies in the same
     /// containers.
     fn add_view(&mut self, node: &mut Node, slot: usize, normaliser: Normaliser) {
-        let scan = Scan::of_view(self.engine.database.clone(), normaliser.view());
+        let scan = Scan::of_view(self.engine.database.clone(), normaliser.view()).spending(self.allowance.clone());
         let scan = called(scan, node).within(self.containers(node));
         let seed = Seed {
             id: node.id,
@@ -152,14 +152,17 @@ impl Inspection {
         let input = &input[..input.len().min(input_max)];
 
         let mut window = self.lend(target);
+        let before = fuel.left();
         let Step { taken, event } = reader.work.step(input, &mut window, fuel);
         let at = reader.at - reader.began;
-        let stalled = event == Event::Idle && taken == 0 && !fuel.is_empty();
         let mut told = self.settle(target, window);
+        let mut lost = false;
         if let (Event::Verbatim, Some(target)) = (&event, target) {
             told = self.node(target).window.push(&input[..taken]);
-            debug_assert_eq!(told, taken, "verbatim content is lost");
+            lost = told < taken;
+            debug_assert!(!lost, "verbatim content is lost");
         }
+        let stalled = reader.stands(taken + told, &event, before - fuel.left(), fuel);
         if let (Event::Verbatim, Some(Open::Field(field))) = (&event, reader.open.last_mut()) {
             keys::collect(field, &input[..taken]);
         }
@@ -168,9 +171,8 @@ impl Inspection {
         if let (Some(clock), Some(started)) = (self.clock, started) {
             reader.nanos += clock().saturating_sub(started);
         }
-        if stalled {
-            self.found(node, slot, index, Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Stall", 0), false);
-            return self.cut_off(node, index);
+        if stalled || lost {
+            return self.stall(node, slot, index, false);
         }
         if overfull {
             self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), false);
@@ -183,12 +185,23 @@ impl Inspection {
         let reader = &mut node.readers[index];
         let target = reader.target();
         let mut window = self.lend(target);
+        let before = fuel.left();
         let event = reader.work.finish(&reader.spool, &mut window, fuel);
         let told = self.settle(target, window);
+        let stalled = reader.stands(told, &event, before - fuel.left(), fuel);
         if let (Some(clock), Some(started)) = (self.clock, started) {
             reader.nanos += clock().saturating_sub(started);
         }
+        if stalled {
+            return self.stall(node, slot, index, true);
+        }
         self.heed(node, slot, index, event, told, true);
+    }
+
+    /// Ends a reader that comes no further.
+    fn stall(&mut self, node: &mut Node, slot: usize, index: usize, at_end: bool) {
+        self.found(node, slot, index, Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Stall", 0), at_end);
+        self.cut_off(node, index);
     }
 
     /// Forgets a node whose readers are done.
@@ -215,7 +228,7 @@ impl Inspection {
         }
     }
 
-    fn report(&mut self, node: &Node) {
+    pub(super) fn report(&mut self, node: &Node) {
         if !self.context.explain {
             return;
         }
@@ -247,7 +260,7 @@ impl Inspection {
         source.into_iter().chain([node]).flat_map(Node::stage_times).collect()
     }
 
-    fn conclude(&mut self, fed: u64) {
+    pub(super) fn conclude(&mut self, fed: u64) {
         self.done = true;
         if fed > self.cleared {
             self.out.push_back(Out::Cleared(fed));
