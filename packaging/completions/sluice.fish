@@ -76,7 +76,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand scan" -s z -l allmatch -d 
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-filesize -d 'Do not look at larger files: a limit. K, M and G may follow the number; 0 means any size' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-scansize -d 'Look at no more of a file than this: a limit. 0 means all of it' -r
-complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-scantime -d 'Look at a file no longer than this: a limit. 0 means as long as it takes' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-scantime -d 'Look at a file no longer than this: a limit. 0 means 120 seconds of processor time, and more for long files' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-recursion -d 'Containers within containers; 0 means as many as without this option' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l max-files -d 'Objects in one file; 0 means 1,048,576' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l move -d 'Move infected files into this folder' -r -f -a "(__fish_complete_directories)"

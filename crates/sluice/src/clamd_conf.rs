@@ -10,7 +10,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-use crate::clamd_settings::Said;
+use crate::clamd_settings::{Said, Who};
 use crate::config::Address;
 use crate::config::Config;
 
@@ -119,7 +119,7 @@ fn take(config: &mut Config, gathered: &mut Gathered, key: &str, value: &str) ->
         "FollowDirectorySymlinks" => gathered.follow_folders = truth(value)?,
         "FollowFileSymlinks" => gathered.follow_files = truth(value)?,
         "AllowAllMatchScan" => clamd.all_matches = truth(value)?,
-        "EnableReloadCommand" => clamd.reload = truth(value)?,
+        "EnableReloadCommand" => clamd.reload = if truth(value)? { Who::All } else { Who::Nobody },
         "EnableShutdownCommand" => clamd.shutdown = truth(value)?,
         "EnableStatsCommand" => clamd.stats = truth(value)?,
         "EnableVersionCommand" => clamd.version = truth(value)?,
@@ -133,6 +133,10 @@ fn take(config: &mut Config, gathered: &mut Gathered, key: &str, value: &str) ->
             // clamd takes its default then.
             0 => {}
             depth => config.limits.depth_max = depth,
+        },
+        "MaxScanTime" => match number::<u64>(value)? {
+            0 => (config.limits.cpu_ms_max, clamd.scan_seconds_max) = (u64::MAX, 0),
+            ms => (config.limits.cpu_ms_max, clamd.scan_seconds_max) = (ms, ms.div_ceil(1_000)),
         },
         "MaxFiles" => config.limits.objects_max = objects(number(value)?),
         _ => return pass_over(key, value),
@@ -171,7 +175,7 @@ const UNMAPPED: [(&str, When, &str); 14] = [
         // Sizes and times do not bound what is inspected, nor is a thread bound to a client; sockets that were left
         // behind are always removed, and signatures always loaded beside those in force.
         "MaxThreads MaxQueue MaxConnectionQueueLength IdleTimeout SendBufTimeout SelfCheck ConcurrentDatabaseReload \
-         FixStaleSocket ExitOnOOM Foreground Debug MaxScanTime MaxScanSize MaxFileSize MaxEmbeddedPE MaxHTMLNormalize \
+         FixStaleSocket ExitOnOOM Foreground Debug MaxScanSize MaxFileSize MaxEmbeddedPE MaxHTMLNormalize \
          MaxHTMLNoTags MaxScriptNormalize MaxZipTypeRcg MaxPartitions MaxIconsPE MaxRecHWP3 PCREMatchLimit \
          PCRERecMatchLimit PCREMaxFileSize DisableCache CacheSize ForceToDisk LeaveTemporaryFiles TemporaryDirectory \
          StreamMinPort StreamMaxPort LogTime LogVerbose LogClean LogFileUnlock LogFileMaxSize LogRotate LogFacility \

@@ -4,6 +4,7 @@
 //! mean nothing; and as with clamd, one set of settings serves all its addresses. `clamd_conf` fills it from a
 //! `clamd.conf`.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -12,7 +13,7 @@ use regex::bytes::Regex;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
-use crate::config::{Address, SocketMode};
+use crate::config::{Address, Network, SocketMode};
 
 /// `[clamd]`
 #[derive(Debug, Clone, Deserialize)]
@@ -48,8 +49,14 @@ pub struct ClamdSettings {
     pub session_requests_max: u32,
     /// Files and streams scanned at a time; 0 means one for each core.
     pub scan_threads: usize,
-    /// Whether clients may say RELOAD.
-    pub reload: bool,
+    /// Which clients may say RELOAD.
+    pub reload: Who,
+    /// The networks that clients may come from over TCP; none: any.
+    pub clients: Vec<Network>,
+    /// Connections at a time of one client: an address, or a user of this machine.
+    pub connections_per_client_max: usize,
+    /// Seconds for one file that a client names; 0 means any.
+    pub scan_seconds_max: u64,
     /// Whether clients may say SHUTDOWN.
     pub shutdown: bool,
     /// Whether clients may say STATS.
@@ -87,7 +94,10 @@ impl Default for ClamdSettings {
             connections_max: 10_000,
             session_requests_max: 64,
             scan_threads: 0,
-            reload: true,
+            reload: Who::Local,
+            clients: Vec::new(),
+            connections_per_client_max: 1_000,
+            scan_seconds_max: 120,
             shutdown: false,
             stats: true,
             version: true,
@@ -125,7 +135,8 @@ impl ClamdSettings {
             return Err(format!("clamd: the address {address} is used twice"));
         }
         let seconds = [self.command_seconds_max, self.read_seconds_max, self.send_seconds_max];
-        if self.connections_max == 0 || self.session_requests_max == 0 || seconds.contains(&0) {
+        let counts = [self.connections_max, self.connections_per_client_max];
+        if counts.contains(&0) || self.session_requests_max == 0 || seconds.contains(&0) {
             return Err("clamd: a limit of 0 would refuse everything".into());
         }
         Ok(())
@@ -151,6 +162,49 @@ impl Said {
             Said::Error => Action::Tag,
             Said::Ok => Action::Pass,
         }
+    }
+}
+
+/// Which clients something is allowed to: `true`, `false`, or `"local"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// All of them.
+    All,
+    /// Those of a UNIX socket, and those that come over the loopback interface.
+    Local,
+    /// None.
+    Nobody,
+}
+
+impl Who {
+    /// Whether a client is one of them, who comes from that address; none: from a UNIX socket.
+    pub fn holds(self, address: Option<IpAddr>) -> bool {
+        match self {
+            Who::All => true,
+            Who::Local => address.is_none_or(|address| address.to_canonical().is_loopback()),
+            Who::Nobody => false,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Who {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Who, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "true, false or \"local\"")]
+        enum Said {
+            Truth(bool),
+            Word(Local),
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Local {
+            Local,
+        }
+        Ok(match Said::deserialize(deserializer)? {
+            Said::Truth(true) => Who::All,
+            Said::Truth(false) => Who::Nobody,
+            Said::Word(Local::Local) => Who::Local,
+        })
     }
 }
 
@@ -187,8 +241,23 @@ mod tests {
         assert!(refusal("socket_mode = \"999\"").contains("2:15: \"999\" are no permissions"));
         assert!(refusal("exclude = [\"(\"]").contains("sluice.toml:2:11:"));
         assert!(refusal("on_limit = \"tag\"").contains("2:12:"));
+        assert!(refusal("reload = \"everybody\"").contains("true, false or \"local\""));
+        assert!(refusal("clients = [\"10.0.0.0/99\"]").contains("is no network"));
         assert!(refusal("read_seconds_max = 0").contains("a limit of 0 would refuse everything"));
         assert!(refusal("[database]\ninclude_pua = [\"A\"]\nexclude_pua = [\"B\"]").contains("exclude each other"));
         assert!(refusal("addresses = [\"[::1]:1\", \"[::1]:1\"]").contains("used twice"));
+    }
+
+    #[test]
+    fn who_may_is_told_by_where_they_come_from() {
+        let remote = Some("192.0.2.1".parse().expect("an address"));
+        for (text, allowed) in [("true", [true; 3]), ("\"local\"", [true, true, false]), ("false", [false; 3])] {
+            let config = Config::parse(&format!("[clamd]\nreload = {text}"), "sluice.toml").expect("a configuration");
+            for (address, allowed) in
+                [None, Some("::ffff:127.0.0.1".parse().expect("an address")), remote].iter().zip(allowed)
+            {
+                assert_eq!(config.clamd.reload.holds(*address), allowed, "{text} {address:?}");
+            }
+        }
     }
 }

@@ -200,7 +200,7 @@ pub struct ScanLook {
     /// Look at no more of a file than this: a limit. 0 means all of it.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = clamd_conf::size)]
     pub max_scansize: u64,
-    /// Look at a file no longer than this: a limit. 0 means as long as it takes.
+    /// Look at a file no longer than this: a limit. 0 means 120 seconds of processor time, and more for long files.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 0)]
     pub max_scantime: u64,
     /// Containers within containers; 0 means as many as without this option.

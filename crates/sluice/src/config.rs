@@ -122,6 +122,8 @@ pub struct LimitSettings {
     pub codec_bytes_max: u32,
     /// What is kept of a mail for formats that are read from their end.
     pub spool_bytes_max: u32,
+    /// Milliseconds of processor time for one mail.
+    pub cpu_ms_max: u64,
 }
 
 /// `[archives]`
@@ -414,6 +416,7 @@ impl Default for LimitSettings {
             ratio_free_bytes: limits.ratio_free_bytes,
             codec_bytes_max: limits.codec_bytes_max,
             spool_bytes_max: limits.spool_bytes_max,
+            cpu_ms_max: limits.cpu_ms_max,
         }
     }
 }
@@ -440,6 +443,7 @@ impl LimitSettings {
             ratio_free_bytes: self.ratio_free_bytes,
             codec_bytes_max: self.codec_bytes_max,
             spool_bytes_max: self.spool_bytes_max,
+            cpu_ms_max: self.cpu_ms_max,
             ..Limits::default()
         }
     }
@@ -617,7 +621,8 @@ impl Config {
         if self.resources.inspection_pool_bytes < INSPECTION_POOL_BYTES_MIN {
             return Err("resources: inspection_pool_bytes is less than 1 MiB, and mails would never get through".into());
         }
-        if self.limits.depth_max == 0 || self.limits.objects_max == 0 || self.limits.ratio_max == 0 {
+        let LimitSettings { depth_max, objects_max, ratio_max, cpu_ms_max, .. } = self.limits;
+        if depth_max == 0 || objects_max == 0 || ratio_max == 0 || cpu_ms_max == 0 {
             return Err("limits: a limit of 0 would refuse everything".into());
         }
         Ok(())

@@ -236,7 +236,7 @@ fn test(signature: &str, file: &Path, json: bool, paint: Paint) -> Result<ExitCo
     let engine = Arc::new(Engine { database: Arc::new(database), limits: Limits::default() });
     let name = |error| format!("{}: {error}", file.display());
     let source = examine::open(file).map_err(name)?;
-    let examined = examine::examine(&engine, &Look::default(), source, |_| ()).map_err(name)?;
+    let examined = examine::examine(&engine, &Look::default(), source, None, |_| ()).map_err(name)?;
     let mut found = false;
     for spotted in &examined.verdict.findings {
         let finding = &spotted.finding;

@@ -8,6 +8,9 @@ use std::time::Instant;
 use inspect::{Action, Context, Engine, In, Inspection, ObjectReport, Out, Policy, Progress, Spotted, Verdict};
 use stream::{Class, Fuel};
 
+use crate::cpu;
+use crate::memory::{Loan, Memory};
+
 /// Bytes read from a file at a time.
 const SEGMENT_BYTES: usize = 64 << 10;
 
@@ -31,7 +34,15 @@ pub struct Look {
     /// Whether nothing more is looked at once a signature has matched. Where an allow list may speak for the file at its
     /// end, it is looked at to its end all the same.
     pub first_match: bool,
+    /// When it has to be over, whatever has been looked at by then.
+    pub until: Option<Instant>,
 }
+
+/// What is found when a file has taken longer than it may.
+const TOO_LONG: &str = "Heuristics.Limits.Exceeded.MaxScanTime";
+
+/// Work done before it is looked at the clock and the memory.
+const TURN_FUEL: u64 = 256 << 10;
 
 /// Opens `path`, or the standard input for `-`.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
@@ -41,16 +52,21 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(Box::new(std::fs::File::open(path)?))
 }
 
-/// Reads `source` to its end through an inspection; `progress` is told of each piece read.
+/// Reads `source` to its end through an inspection; `progress` is told of each piece read. What the inspection holds is
+/// borrowed from `memory`, if that is given.
+///
+/// # Errors
+/// When the source cannot be read, or there is no memory ([`io::ErrorKind::OutOfMemory`]).
 pub fn examine(
     engine: &Arc<Engine>,
     look: &Look,
     mut source: impl Read,
+    memory: Option<Arc<Memory>>,
     mut progress: impl FnMut(u64),
 ) -> io::Result<Examined> {
-    let mut examination = Examination::new(engine, look);
+    let mut run = Run { loan: memory.map(Loan::new), examination: Examination::new(engine, look), until: look.until };
     let mut segment = vec![0; SEGMENT_BYTES];
-    while !examination.is_decided() {
+    while !run.examination.is_decided() {
         let count = match source.read(&mut segment) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             outcome => outcome?,
@@ -61,13 +77,41 @@ pub fn examine(
         progress(count as u64);
         let mut piece = &segment[..count];
         while !piece.is_empty() {
-            piece = &piece[examination.take(piece)..];
-            examination.work(&mut Fuel::unlimited());
+            piece = &piece[run.examination.take(piece)..];
+            run.work()?;
         }
     }
-    examination.close();
-    while examination.work(&mut Fuel::unlimited()) == Progress::Tired {}
-    Ok(examination.conclude())
+    run.examination.close();
+    run.work()?;
+    Ok(run.examination.conclude())
+}
+
+/// An examination in this thread, turn by turn.
+struct Run {
+    examination: Examination,
+    loan: Option<Loan>,
+    until: Option<Instant>,
+}
+
+impl Run {
+    fn work(&mut self) -> io::Result<()> {
+        loop {
+            if self.until.is_some_and(|until| Instant::now() > until) {
+                self.examination.stop(TOO_LONG);
+            }
+            let mut turn = || self.examination.work(&mut Fuel::new(TURN_FUEL));
+            let progress = match &mut self.loan {
+                Some(loan) => loan.work(turn),
+                None => turn(),
+            };
+            if self.loan.as_ref().is_some_and(Loan::is_refused) {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
+            if progress != Progress::Tired {
+                return Ok(());
+            }
+        }
+    }
 }
 
 /// An inspection whose words are collected.
@@ -85,7 +129,7 @@ impl Examination {
     /// One that begins.
     pub fn new(engine: &Arc<Engine>, look: &Look) -> Examination {
         let context = Context { policy: look.policy, explain: look.explain, ..Context::default() };
-        let mut inspection = Inspection::new(engine.clone(), context);
+        let mut inspection = Inspection::new(engine.clone(), context).with_cpu_clock(cpu::nanoseconds);
         if look.explain {
             inspection = inspection.with_clock(nanoseconds);
         }
@@ -99,7 +143,12 @@ impl Examination {
 
     /// Whether it is known already what will be said.
     pub fn is_decided(&self) -> bool {
-        self.matched && self.first_match
+        self.matched && self.first_match || self.inspection.is_stopped()
+    }
+
+    /// Looks at nothing more, which is a finding of class `limit` with this name.
+    pub fn stop(&mut self, name: &'static str) {
+        self.inspection.stop(name);
     }
 
     /// Takes a prefix of `piece`, and returns how many bytes: all of them once it is decided.
@@ -111,7 +160,7 @@ impl Examination {
 
     /// Works on what was taken. [`Progress::Tired`] asks to be called again.
     pub fn work(&mut self, fuel: &mut Fuel) -> Progress {
-        if self.is_decided() {
+        if self.matched && self.first_match {
             return Progress::Done;
         }
         let progress = self.inspection.work(fuel);

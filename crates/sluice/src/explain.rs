@@ -19,7 +19,7 @@ pub fn run(args: &Explain) -> Result<ExitCode, Failure> {
     let engine = Arc::new(Engine { database: loaded.database, limits: Limits::default() });
     let source = examine::open(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
     let look = Look { explain: true, ..Look::default() };
-    let examined = examine::examine(&engine, &look, source, |_| ())
+    let examined = examine::examine(&engine, &look, source, None, |_| ())
         .map_err(|error| format!("{}: {error}", args.file.display()))?;
     if args.json {
         for object in &examined.objects {

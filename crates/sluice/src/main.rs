@@ -21,6 +21,7 @@ mod clamd_conf;
 mod clamd_settings;
 mod cli;
 mod config;
+mod cpu;
 mod database;
 mod database_command;
 mod examine;

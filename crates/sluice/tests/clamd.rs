@@ -480,3 +480,60 @@ fn a_nul_ends_every_command() {
     let bad = door.file("bad");
     assert_eq!(door.say(format!("nSCAN {bad}\0.txt\n").as_bytes()), format!("{bad}: {MARKER}\n"));
 }
+
+#[test]
+fn clients_that_do_not_read_hold_up_themselves_alone() {
+    let door = door("scan_threads = 1");
+    let many = door.folder.path().join("files/many");
+    std::fs::create_dir(&many).unwrap();
+    for number in 0..5_000 {
+        std::fs::write(many.join(format!("{number}-{}", "a".repeat(60))), BAD).unwrap();
+    }
+    // More than there are walks at a time.
+    let deaf: Vec<UnixStream> = (0..6)
+        .map(|_| {
+            let mut stream = door.unix();
+            stream.write_all(format!("zCONTSCAN {}\0", many.display()).as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let started = Instant::now();
+    let bad = door.file("bad");
+    for _ in 0..20 {
+        assert_eq!(door.say(format!("nSCAN {bad}\n").as_bytes()), format!("{bad}: {MARKER}\n"));
+    }
+    assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+    drop(deaf);
+}
+
+#[test]
+fn who_may_come_and_how_often_is_a_setting() {
+    let door = door("clients = [\"192.0.2.0/24\"]\nconnections_per_client_max = 2");
+    let mut stranger = TcpStream::connect(door.address).unwrap();
+    let _ = stranger.write_all(b"nPING\n");
+    let mut answer = Vec::new();
+    let _ = stranger.read_to_end(&mut answer);
+    assert!(answer.is_empty(), "turned away unheard");
+    let mut kept: Vec<UnixStream> = (0..2).map(|_| door.unix()).collect();
+    for stream in &mut kept {
+        stream.write_all(b"nIDSESSION\nnPING\n").unwrap();
+        let mut pong = [0; 8];
+        stream.read_exact(&mut pong).unwrap();
+        assert_eq!(&pong, b"1: PONG\n");
+    }
+    let mut third = door.unix();
+    let _ = third.write_all(b"nPING\n");
+    let _ = third.read_to_end(&mut answer);
+    assert!(answer.is_empty(), "one too many");
+    drop(kept);
+    wait_for(
+        || {
+            let mut stream = door.unix();
+            let _ = stream.write_all(b"nPING\n");
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            (answer == b"PONG\n").then_some(())
+        },
+        "room for another",
+    );
+}

@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -225,6 +226,19 @@ fn limits_are_told_whatever_they_count_as() {
         assert_eq!(tree.scan(&[option, "large"]).status, 1, "{option}");
     }
     assert_eq!(tree.scan(&["--max-scansize=5018", "large"]).status, 0, "one byte too few");
+}
+
+#[test]
+fn the_time_for_a_file_holds_behind_its_last_byte_too() {
+    let tree = Tree::new();
+    let made = Command::new("sh").args(["-c", "head -c 1G /dev/zero | gzip -1 | gzip > zeros.gz.gz"]);
+    assert!(made.current_dir(tree.folder.path()).status().unwrap().success());
+    assert!(std::fs::metadata(tree.path("zeros.gz.gz")).unwrap().len() < 64 << 10, "read at once");
+    let started = Instant::now();
+    let run = tree.scan(&["-i", "--no-summary", "--max-scantime=50", "--alert-exceeds-max", "zeros.gz.gz"]);
+    let name = "Heuristics.Limits.Exceeded.MaxScanTime";
+    assert_eq!((run.status, run.output), (1, format!("zeros.gz.gz: {name} FOUND\n")));
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
 #[test]

@@ -60,6 +60,7 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
             policy: policy(&args.look),
             explain: false,
             first_match: !args.look.allmatch && !args.output.json,
+            until: None,
         },
         keep: Keep::new(&args.keep).map_err(|error| format!("the folder for infected files: {error}"))?,
         report: Report::new(&args.output).map_err(|error| format!("the log: {error}"))?,
@@ -90,11 +91,16 @@ fn jobs(args: &Scan) -> usize {
     }
 }
 
+/// The processor time for a file where no time is asked for.
+const CPU_MS_MAX: u64 = 120_000;
+
 fn limits(look: &ScanLook) -> Limits {
     let limits = Limits::default();
     Limits {
         depth_max: look.max_recursion.filter(|&depth| depth > 0).unwrap_or(limits.depth_max),
         objects_max: look.max_files.map_or(limits.objects_max, clamd_conf::objects),
+        // Nobody waits for an answer here: as long as clamscan takes for a file, or what is asked for.
+        cpu_ms_max: if look.max_scantime > 0 { look.max_scantime } else { CPU_MS_MAX },
         ..limits
     }
 }
@@ -172,18 +178,16 @@ impl Shared<'_> {
     fn examine(&self, source: impl Read, bytes: u64) -> io::Result<Examined> {
         let look = &self.args.look;
         let time = Some(look.max_scantime).filter(|&ms| ms > 0).map(Duration::from_millis);
-        let mut source = Bounded {
-            source,
-            left: if look.max_scansize > 0 { look.max_scansize } else { u64::MAX },
-            until: time.map(|time| Instant::now() + time),
-            reached: None,
-        };
+        let until = time.and_then(|time| Instant::now().checked_add(time));
+        let mut source =
+            Bounded { source, left: if look.max_scansize > 0 { look.max_scansize } else { u64::MAX }, reached: None };
         if look.max_filesize > 0 && bytes > look.max_filesize {
             source.left = 0;
             source.reached = Some("Heuristics.Limits.Exceeded.MaxFileSize");
         }
-        let mut examined =
-            examine::examine(&self.engine, &self.look, &mut source, |count| self.report.bar().inc(count))?;
+        let mut examined = examine::examine(&self.engine, &Look { until, ..self.look }, &mut source, None, |count| {
+            self.report.bar().inc(count);
+        })?;
         if let Some(name) = source.reached {
             let finding = Finding::new(Class::Limit, name, examined.bytes);
             let verdict = &mut examined.verdict;
@@ -245,15 +249,11 @@ fn open(path: &Path) -> io::Result<File> {
 struct Bounded<R> {
     source: R,
     left: u64,
-    until: Option<Instant>,
     reached: Option<&'static str>,
 }
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.until.is_some_and(|until| Instant::now() > until) {
-            self.reached = Some("Heuristics.Limits.Exceeded.MaxScanTime");
-        }
         if self.reached.is_some() {
             return Ok(0);
         }

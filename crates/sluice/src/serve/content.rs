@@ -13,6 +13,8 @@ use stream::{Coding, Fuel, Object};
 use super::message;
 use super::pool::Held;
 use super::site::Site;
+use super::systemd;
+use crate::cpu;
 use crate::memory::Loan;
 
 /// Work done on one message before others have their turn.
@@ -52,7 +54,7 @@ impl Content {
         Content {
             held: Held::new(site.pool.clone()),
             window_bytes,
-            inspection: loan.work(|| Inspection::new(site.engine.clone(), context)),
+            inspection: loan.work(|| Inspection::new(site.engine.clone(), context).with_cpu_clock(cpu::nanoseconds)),
             loan,
             cleared: 0,
             received: 0,
@@ -118,7 +120,7 @@ impl Content {
     async fn work(&mut self) {
         loop {
             let turn = Instant::now();
-            let progress = self.loan.work(|| self.inspection.work(&mut Fuel::new(TURN_FUEL)));
+            let progress = systemd::turn(|| self.loan.work(|| self.inspection.work(&mut Fuel::new(TURN_FUEL))));
             self.inspecting += turn.elapsed();
             while let Some(out) = self.inspection.hear() {
                 match out {

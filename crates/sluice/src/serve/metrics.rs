@@ -90,6 +90,24 @@ numbers! {
 /// Requests answered at a time; more wait their turn.
 const REQUESTS_MAX: usize = 64;
 
+/// A session that is open, until it is dropped.
+#[derive(Debug)]
+pub struct SessionOpen(Arc<Metrics>);
+
+impl SessionOpen {
+    /// One more.
+    pub fn new(metrics: &Arc<Metrics>) -> SessionOpen {
+        metrics.sessions_open.add(1);
+        SessionOpen(metrics.clone())
+    }
+}
+
+impl Drop for SessionOpen {
+    fn drop(&mut self) {
+        self.0.sessions_open.sub(1);
+    }
+}
+
 /// Answers requests until the listener fails. `page` says what is at a path.
 pub async fn serve(listener: TcpListener, page: impl Fn(&[u8]) -> Option<Page> + Clone + 'static) {
     let places = Arc::new(Semaphore::new(REQUESTS_MAX));

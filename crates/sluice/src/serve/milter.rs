@@ -20,6 +20,7 @@ use super::content::Content;
 use super::door::{Door, Ticket};
 use super::edge::Edge;
 use super::message::{self, new_id};
+use super::metrics::SessionOpen;
 use super::pool::Held;
 use super::stream::Stream;
 use super::wire::Wire;
@@ -36,8 +37,7 @@ const STATUS: &str = "X-Sluice-Status";
 
 /// Runs a connection from its first byte to its last.
 pub async fn run(edge: Rc<Edge>, door: Arc<Door>, peer: SocketAddr, ticket: Ticket, stream: Stream) {
-    let metrics = edge.site.borrow().metrics.clone();
-    metrics.sessions_open.add(1);
+    let _open = SessionOpen::new(&edge.site.borrow().metrics);
     let session = Session {
         edge,
         door,
@@ -51,7 +51,6 @@ pub async fn run(edge: Rc<Edge>, door: Arc<Door>, peer: SocketAddr, ticket: Tick
     if let Err(error) = session.converse().await {
         tracing::debug!(%peer, %error, "connection broken off");
     }
-    metrics.sessions_open.sub(1);
     drop(ticket);
 }
 

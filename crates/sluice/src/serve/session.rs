@@ -23,6 +23,7 @@ use super::intake::Intake;
 use super::listening::{LOCAL, network_address};
 use super::login::Exchange;
 use super::message::{self, new_id};
+use super::metrics::SessionOpen;
 use super::smtp_hop::Peer;
 use super::stream::Stream;
 use crate::config::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol};
@@ -110,12 +111,10 @@ pub struct Transaction {
 
 /// Runs a session from its first byte to its last.
 pub async fn run(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
-    let metrics = edge.site.borrow().metrics.clone();
-    metrics.sessions_open.add(1);
+    let _open = SessionOpen::new(&edge.site.borrow().metrics);
     if let Err(error) = admit(edge, door, client, ticket, stream).await {
         tracing::debug!(%client, %error, "session not begun");
     }
-    metrics.sessions_open.sub(1);
 }
 
 /// Shakes hands where that comes first. A client that wanted to go to a server is greeted when the server has greeted.

@@ -1,17 +1,25 @@
 //! Telling the service manager how we are (sd_notify(3)): ready, reloading, stopping, and alive.
 //!
-//! Where there is no `NOTIFY_SOCKET`, nothing is told. We are alive while every event loop comes round: each beats once
-//! a second, and a thread of its own passes it on (`WATCHDOG_USEC`) only if all of them have.
+//! Where there is no `NOTIFY_SOCKET`, nothing is told. We are alive while every event loop makes progress: it comes round
+//! (each beats once a second), or an inspection in it takes turns. A thread of its own passes that on (`WATCHDOG_USEC`).
+//!
+//! A restart costs all sessions, so one slow mail must not lead to it: a loop that stands is logged after [`STILL`], with what it is
+//! doing, and only after [`DEAD`] without any progress the service manager hears nothing any more.
 
+use std::cell::RefCell;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// How often an event loop says that it is alive.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
+
+/// How long an event loop may stand before that is logged, and before it counts as dead.
+const STILL: Duration = Duration::from_secs(5);
+const DEAD: Duration = Duration::from_secs(180);
 
 /// The way to the service manager.
 pub struct Manager(Option<(UnixDatagram, SocketAddr)>);
@@ -53,37 +61,130 @@ impl Manager {
         }
     }
 
-    /// Passes on that all of `beats` go on, as often as the service manager asks for.
+    /// Passes on that all of `beats` go on, as often as the service manager asks for, and logs which do not.
     pub fn watch(beats: Vec<Arc<Beat>>) {
         let asked = std::env::var("WATCHDOG_USEC").ok().and_then(|text| text.parse().ok()).map(Duration::from_micros);
         let ours = std::env::var("WATCHDOG_PID").is_ok_and(|pid| pid == std::process::id().to_string());
-        let Some(within) = asked.filter(|within| !within.is_zero() && ours) else { return };
+        let within = asked.filter(|within| !within.is_zero() && ours);
         let watch = move || {
-            let manager = Manager::find();
-            let mut seen = vec![0; beats.len()];
+            let (manager, mut watch) = (Manager::find(), Watch::new(beats.len(), Instant::now()));
+            let every = within.map_or(STILL / 2, |within| (within / 4).clamp(BEAT_EVERY / 2, STILL / 2));
             loop {
-                let now: Vec<u64> = beats.iter().map(|beat| beat.0.load(Relaxed)).collect();
-                if now.iter().zip(&seen).all(|(now, seen)| now > seen) {
-                    manager.tell("WATCHDOG=1");
-                    seen = now;
+                std::thread::sleep(every);
+                let progress: Vec<u64> = beats.iter().map(|beat| beat.progress.load(Relaxed)).collect();
+                let seen = watch.look(&progress, Instant::now());
+                for (index, since) in seen.still {
+                    let doing =
+                        if beats[index].inspecting.load(Relaxed) { "a turn of an inspection" } else { "its tasks" };
+                    tracing::warn!(edge = index, doing, seconds = since.as_secs(), "an event loop stands");
                 }
-                std::thread::sleep((within / 4).max(BEAT_EVERY / 2));
+                if seen.alive && within.is_some() {
+                    manager.tell("WATCHDOG=1");
+                }
             }
         };
         let _ = std::thread::Builder::new().name("watchdog".into()).spawn(watch);
     }
 }
 
-/// How often an event loop has come round.
+/// The progress of one event loop.
 #[derive(Debug, Default)]
-pub struct Beat(AtomicU64);
+pub struct Beat {
+    /// How often it has come round, and turns of inspections in it.
+    progress: AtomicU64,
+    /// Whether it is in such a turn.
+    inspecting: AtomicBool,
+}
+
+thread_local! {
+    /// That of the event loop which runs in this thread.
+    static BEAT: RefCell<Option<Arc<Beat>>> = const { RefCell::new(None) };
+}
 
 impl Beat {
-    /// Goes on as long as the event loop does.
+    /// Goes on as long as the event loop does, in whose thread it is called.
     pub async fn go_on(self: Arc<Beat>) {
+        BEAT.set(Some(self.clone()));
         loop {
-            self.0.fetch_add(1, Relaxed);
+            self.progress.fetch_add(1, Relaxed);
             tokio::time::sleep(BEAT_EVERY).await;
         }
+    }
+}
+
+/// Does a turn of an inspection, which counts as progress of the event loop in whose thread it is done.
+pub fn turn<T>(work: impl FnOnce() -> T) -> T {
+    let mark = |inspecting| {
+        BEAT.with_borrow(|beat| {
+            if let Some(beat) = beat {
+                beat.inspecting.store(inspecting, Relaxed);
+                beat.progress.fetch_add(1, Relaxed);
+            }
+        });
+    };
+    mark(true);
+    let done = work();
+    mark(false);
+    done
+}
+
+/// What the watchdog remembers: how far each event loop was, since when, and whether its standing was told.
+struct Watch(Vec<(u64, Instant, bool)>);
+
+/// What it sees.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    /// All of them made progress of late.
+    alive: bool,
+    /// Those that stand, told once, and how long they have.
+    still: Vec<(usize, Duration)>,
+}
+
+impl Watch {
+    fn new(loops: usize, now: Instant) -> Watch {
+        Watch(vec![(0, now, false); loops])
+    }
+
+    fn look(&mut self, progress: &[u64], now: Instant) -> Seen {
+        let mut seen = Seen { alive: true, still: Vec::new() };
+        for (index, (known, &progress)) in self.0.iter_mut().zip(progress).enumerate() {
+            if known.0 != progress {
+                *known = (progress, now, false);
+                continue;
+            }
+            let stood = now.saturating_duration_since(known.1);
+            seen.alive &= stood < DEAD;
+            if stood >= STILL && !std::mem::replace(&mut known.2, true) {
+                seen.still.push((index, stood));
+            }
+        }
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_stands_is_told_long_before_it_counts_as_dead() {
+        let start = Instant::now();
+        let mut watch = Watch::new(2, start);
+        let mut at = |seconds, progress: [u64; 2]| watch.look(&progress, start + Duration::from_secs(seconds));
+        let fine = Seen { alive: true, still: Vec::new() };
+        assert_eq!(at(1, [1, 1]), fine);
+        assert_eq!(at(4, [2, 1]), fine);
+        assert_eq!(at(7, [3, 1]), Seen { alive: true, still: vec![(1, Duration::from_secs(6))] });
+        assert_eq!(at(100, [4, 1]), fine, "told once, and one slow turn is no death");
+        assert!(!at(1 + DEAD.as_secs(), [5, 1]).alive);
+        assert_eq!(at(2 + DEAD.as_secs(), [5, 2]), fine, "it goes on");
+    }
+
+    #[test]
+    fn a_turn_is_progress_of_the_loop_that_it_is_done_in() {
+        let beat: Arc<Beat> = Arc::default();
+        BEAT.set(Some(beat.clone()));
+        turn(|| assert!(beat.inspecting.load(Relaxed)));
+        assert!(!beat.inspecting.load(Relaxed) && beat.progress.load(Relaxed) > 0);
     }
 }

@@ -11,10 +11,13 @@ mod stats;
 mod wire;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::net::UnixStream;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 
@@ -43,6 +46,8 @@ pub struct Shared {
     queue: Arc<Queue>,
     /// Connections that may be accepted yet.
     connections: Arc<Semaphore>,
+    /// The connections of each client.
+    clients: Arc<Mutex<HashMap<Client, usize>>>,
     /// A client wants the signatures to be read anew.
     pub reload: Notify,
     /// A client wants the program to end.
@@ -72,6 +77,63 @@ impl Clamd {
     }
 }
 
+/// Who comes: connections are counted by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Client {
+    /// Over TCP.
+    Address(IpAddr),
+    /// Over a UNIX socket: a user of this machine, if it can be told which.
+    User(Option<u32>),
+}
+
+impl Client {
+    fn of(stream: &UnixStream) -> Client {
+        Client::User(stream.peer_cred().ok().map(|facts| facts.uid()))
+    }
+
+    /// Where it comes from, if over TCP.
+    pub const fn address(self) -> Option<IpAddr> {
+        match self {
+            Client::Address(address) => Some(address),
+            Client::User(_) => None,
+        }
+    }
+}
+
+/// A client that was let in, for as long as it stays.
+pub struct Guest {
+    /// Who.
+    pub client: Client,
+    counted: Arc<Mutex<HashMap<Client, usize>>>,
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut counted = self.counted.lock().expect("no holder panics");
+        if let Entry::Occupied(mut count) = counted.entry(self.client) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
+impl Clamd {
+    /// Counts a client, unless it may not come or has too many connections.
+    fn let_in(&self, client: Client) -> Option<Guest> {
+        let networks = &self.settings.clients;
+        let may = client.address().is_none_or(|from| networks.is_empty() || networks.iter().any(|one| one.holds(from)));
+        let mut counted = self.shared.clients.lock().expect("no holder panics");
+        let open = counted.get(&client).copied().unwrap_or(0);
+        if !may || open >= self.settings.connections_per_client_max {
+            return None;
+        }
+        counted.insert(client, open + 1);
+        Some(Guest { client, counted: self.shared.clients.clone() })
+    }
+}
+
 impl Shared {
     fn start(settings: &ClamdSettings) -> Result<Shared, String> {
         let threads = match settings.scan_threads {
@@ -81,6 +143,7 @@ impl Shared {
         Ok(Shared {
             scanner: Scanner::start(threads).map_err(|error| format!("cannot start threads: {error}"))?,
             queue: Arc::default(),
+            clients: Arc::default(),
             connections: Arc::new(Semaphore::new(settings.connections_max.min(Semaphore::MAX_PERMITS))),
             reload: Notify::new(),
             shutdown: Notify::new(),
@@ -127,14 +190,19 @@ async fn accept(edge: Rc<Edge>, socket: Socket) {
     loop {
         match socket.accept().await {
             Ok((stream, client)) => {
-                let (wire, client) = match stream {
-                    Stream::Unix(stream) => (Wire::Unix(stream), "local".into()),
-                    Stream::Tcp(stream) => (Wire::Tcp(stream), client.to_string().into()),
+                let clamd = edge.site.borrow().clamd.clone();
+                let (peer, wire, client): (_, _, Arc<str>) = match stream {
+                    Stream::Unix(stream) => (Client::of(&stream), Wire::Unix(stream), "local".into()),
+                    Stream::Tcp(stream) => (Client::Address(client.ip()), Wire::Tcp(stream), client.to_string().into()),
                     Stream::Tls(_) => continue,
                 };
-                let clamd = edge.site.borrow().clamd.clone();
+                let Some(guest) = clamd.let_in(peer) else {
+                    tracing::info!(%client, "turned away");
+                    edge.site.borrow().metrics.sessions_refused_total.add(1);
+                    continue;
+                };
                 let Ok(permit) = clamd.shared.connections.clone().acquire_owned().await else { return };
-                let session = Session::new(edge.clone(), clamd, client, permit);
+                let session = Session::new(edge.clone(), clamd, (client, guest), permit);
                 tokio::task::spawn_local(session.run(wire));
             }
             Err(error) => {

@@ -9,6 +9,10 @@
 //! Streams are tasks on as many threads as there are cores; a task moves to the thread that has time. Files are read
 //! on threads of their own, where a slow disk holds up nobody else; no more of them are scanned at a time than there
 //! are cores. A scan whose client has gone stops at its next segment.
+//!
+//! A place among those that scan is held for a scan and never while something is sent, so that a client that does not
+//! read holds up itself alone. A file gets `scan_seconds_max`: between two reads that is looked at; a read that never returns (a file
+//! system whose server does not answer) keeps its thread, and its place is given back.
 
 use std::fs::File;
 use std::future::Future;
@@ -16,15 +20,16 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use inspect::{Action, Engine, Policy, Progress, Verdict};
 use proto::clamd::{Scan, Tag};
 use stream::Fuel;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{Semaphore, mpsc};
-use tokio::task::{JoinError, JoinSet};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 use super::paths::{self, Found, Refusal};
 use super::stats::Place;
@@ -38,6 +43,12 @@ const TURN_FUEL: u64 = 256 << 10;
 
 /// Pieces of a stream that wait for their scan.
 const SEGMENTS_MAX: usize = 2;
+
+/// Threads that read files, or wait for a client to take what is said of them.
+const THREADS_MAX: usize = 512;
+
+/// How much later than its time a scan is given up that does not come back from reading.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// The threads that scan; one set for the whole run.
 pub struct Scanner {
@@ -88,7 +99,7 @@ pub struct Job {
     pub answers: mpsc::Sender<Answer>,
     /// Signatures and bounds, as they were when it began.
     pub engine: Arc<Engine>,
-    /// What streams may hold.
+    /// What inspections may hold.
     pub memory: Arc<Memory>,
     /// The settings, likewise.
     pub settings: Arc<ClamdSettings>,
@@ -117,8 +128,12 @@ impl Scanner {
     pub fn start(threads: usize) -> io::Result<Scanner> {
         let mut builder = Builder::new_multi_thread();
         let walks = 4 * threads;
-        let runtime =
-            builder.worker_threads(threads).max_blocking_threads(walks + threads).thread_name("scan").build()?;
+        let runtime = builder
+            .worker_threads(threads)
+            .max_blocking_threads(THREADS_MAX)
+            .enable_time()
+            .thread_name("scan")
+            .build()?;
         Ok(Scanner {
             handle: runtime.handle().clone(),
             runtime: Some(runtime),
@@ -151,8 +166,8 @@ impl Scanner {
     pub fn path(&self, job: Job, scan: Scan, path: Vec<u8>) {
         let (handle, files, walks) = (self.handle.clone(), self.files.clone(), self.walks.clone());
         self.supervise(job, path.clone(), |job| async move {
-            let _walk = walks.acquire().await;
-            let walk = Walk { job: Arc::new(job), scan, files, handle: handle.clone() };
+            let place = Mutex::new(walks.clone().acquire_owned().await.ok());
+            let walk = Walk { job: Arc::new(job), scan, files, walks, place, handle: handle.clone() };
             handle.spawn_blocking(move || walk.run(&path).unwrap_or(())).await
         });
     }
@@ -162,10 +177,12 @@ impl Scanner {
         let subject = format!("fd[{}]", descriptor.as_raw_fd()).into_bytes();
         let (handle, files) = (self.handle.clone(), self.files.clone());
         self.supervise(job, subject.clone(), |job| async move {
-            let _file = files.acquire().await;
+            let place = FilePlace::take(&job, &files, &handle).await;
             let scan = move || {
                 let regular = paths::regular(descriptor.into()).map_err(|_| "Not a regular file".to_string());
-                job.scan_opened(&subject, regular, true, false).map(|_| ())
+                let outcomes = job.scan_opened(&subject, regular, false);
+                drop(place);
+                job.say_all(&subject, outcomes, true).map(|_| ())
             };
             handle.spawn_blocking(move || scan().unwrap_or(())).await
         });
@@ -232,30 +249,32 @@ async fn work(examination: &mut Examination, loan: &mut Loan) {
 
 impl Job {
     fn look(&self, all_matches: bool) -> Look {
-        Look { policy: self.settings.policy(), explain: false, first_match: !all_matches }
+        let until = self.time().and_then(|time| Instant::now().checked_add(time));
+        Look { policy: self.settings.policy(), explain: false, first_match: !all_matches, until }
     }
 
-    fn scan_found(&self, found: &Found, clean_too: bool, scan: Scan) -> Result<Outcome, Gone> {
-        self.scan_opened(found.shown.as_os_str().as_bytes(), paths::open(found), clean_too, scan == Scan::AllMatches)
+    /// How long the scan of a file may take.
+    fn time(&self) -> Option<Duration> {
+        Some(self.settings.scan_seconds_max).filter(|&seconds| seconds > 0).map(Duration::from_secs)
     }
 
-    /// Scans a file, if it could be opened, and says what was found; of a clean one, if that is wanted too.
-    fn scan_opened(
-        &self,
-        subject: &[u8],
-        file: Result<File, String>,
-        clean_too: bool,
-        all_matches: bool,
-    ) -> Result<Outcome, Gone> {
-        let outcomes = match file {
+    fn scan_found(&self, found: &Found, scan: Scan) -> Vec<Outcome> {
+        self.scan_opened(found.shown.as_os_str().as_bytes(), paths::open(found), scan == Scan::AllMatches)
+    }
+
+    /// Scans a file, if it could be opened: what was found.
+    fn scan_opened(&self, subject: &[u8], file: Result<File, String>, all_matches: bool) -> Vec<Outcome> {
+        match file {
             Ok(file) => self.scan_file(subject, file, all_matches),
             Err(reason) => vec![Outcome::Failed(reason)],
-        };
+        }
+    }
+
+    /// Says what was found; of a clean file, if that is wanted too. Returns what was found first.
+    fn say_all(&self, subject: &[u8], outcomes: Vec<Outcome>, clean_too: bool) -> Result<Outcome, Gone> {
         let first = outcomes[0].clone();
-        for outcome in outcomes {
-            if clean_too || outcome != Outcome::Clean {
-                self.say(subject, outcome)?;
-            }
+        for outcome in outcomes.into_iter().filter(|outcome| clean_too || *outcome != Outcome::Clean) {
+            self.say(subject, outcome)?;
         }
         Ok(first)
     }
@@ -263,8 +282,9 @@ impl Job {
     fn scan_file(&self, subject: &[u8], file: File, all_matches: bool) -> Vec<Outcome> {
         let started = Instant::now();
         let source = Source { file, at: 0, answers: &self.answers };
-        match examine::examine(&self.engine, &self.look(all_matches), source, |_| ()) {
+        match examine::examine(&self.engine, &self.look(all_matches), source, Some(self.memory.clone()), |_| ()) {
             Ok(examined) => self.outcomes(subject, &examined, started, all_matches),
+            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => vec![Outcome::Failed(NO_MEMORY.into())],
             Err(error) => vec![Outcome::Failed(format!("{}.", paths::reason(&error)))],
         }
     }
@@ -331,6 +351,9 @@ struct Walk {
     job: Arc<Job>,
     scan: Scan,
     files: Arc<Semaphore>,
+    walks: Arc<Semaphore>,
+    /// Its own place among the walks; none while it waits for its client.
+    place: Mutex<Option<OwnedSemaphorePermit>>,
     handle: Handle,
 }
 
@@ -361,7 +384,7 @@ impl Walk {
             }
         }
         let subject = folder.shown.as_os_str().as_bytes();
-        if clean { self.job.say(subject, Outcome::Clean) } else { Ok(()) }
+        if clean { self.say(subject, Outcome::Clean) } else { Ok(()) }
     }
 
     /// The same, as many files at a time as may be. Of a clean folder nothing is said, as by clamd.
@@ -375,11 +398,12 @@ impl Walk {
                     continue;
                 }
             };
-            let permit = self.handle.block_on(self.files.clone().acquire_owned());
+            let place = self.handle.block_on(FilePlace::take(&self.job, &self.files, &self.handle));
             let job = self.job.clone();
             let scan = move || {
-                let _permit = permit;
-                job.scan_found(&found, false, Scan::Parallel).map(|_| ())
+                let outcomes = job.scan_found(&found, Scan::Parallel);
+                drop(place);
+                job.say_all(found.shown.as_os_str().as_bytes(), outcomes, false).map(|_| ())
             };
             scans.spawn_blocking_on(scan, &self.handle);
             while let Some(scanned) = scans.try_join_next() {
@@ -394,12 +418,34 @@ impl Walk {
 
     fn joined(&self, folder: &Found, scanned: Result<Result<(), Gone>, JoinError>) -> Result<(), Gone> {
         let failed = Outcome::Failed(INTERNAL_ERROR.into());
-        scanned.unwrap_or_else(|_| self.job.say(folder.shown.as_os_str().as_bytes(), failed))
+        scanned.unwrap_or_else(|_| self.say(folder.shown.as_os_str().as_bytes(), failed))
     }
 
     fn file(&self, found: &Found, clean_too: bool) -> Result<Outcome, Gone> {
-        let _permit = self.handle.block_on(self.files.acquire());
-        self.job.scan_found(found, clean_too, self.scan)
+        let place = self.handle.block_on(FilePlace::take(&self.job, &self.files, &self.handle));
+        let outcomes = self.job.scan_found(found, self.scan);
+        drop(place);
+        let first = outcomes[0].clone();
+        for outcome in outcomes.into_iter().filter(|outcome| clean_too || *outcome != Outcome::Clean) {
+            self.say(found.shown.as_os_str().as_bytes(), outcome)?;
+        }
+        Ok(first)
+    }
+
+    /// Says something; while the client does not take it, another walk has this one's place.
+    fn say(&self, subject: &[u8], outcome: Outcome) -> Result<(), Gone> {
+        let line = Answer::Line(self.job.tag, Line { subject: subject.to_vec(), outcome });
+        match self.job.answers.try_send(line) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Closed(_)) => Err(Gone),
+            Err(TrySendError::Full(line)) => {
+                let place = || self.place.lock().expect("no holder panics");
+                drop(place().take());
+                let said = self.job.answers.blocking_send(line).map_err(|_| Gone);
+                *place() = self.handle.block_on(self.walks.clone().acquire_owned()).ok();
+                said
+            }
+        }
     }
 
     fn refuse(&self, path: &[u8], refusal: Refusal) -> Result<(), Gone> {
@@ -407,7 +453,39 @@ impl Walk {
             Refusal::Excluded => Outcome::Excluded,
             Refusal::Failed(reason) => Outcome::Failed(reason),
         };
-        self.job.say(path, outcome)
+        self.say(path, outcome)
+    }
+}
+
+/// A place among the files that are scanned, given back when it is dropped, and at the latest when the scan should long have
+/// been over.
+struct FilePlace {
+    permit: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+    overdue: Option<AbortHandle>,
+}
+
+impl FilePlace {
+    async fn take(job: &Job, files: &Arc<Semaphore>, handle: &Handle) -> FilePlace {
+        let permit = Arc::new(Mutex::new(files.clone().acquire_owned().await.ok()));
+        let overdue = job.time().map(|time| {
+            let permit = permit.clone();
+            let give_back = async move {
+                tokio::time::sleep(time.saturating_add(GRACE)).await;
+                drop(permit.lock().expect("no holder panics").take());
+                tracing::warn!("a file cannot be read to its end: its place is given back");
+            };
+            handle.spawn(give_back).abort_handle()
+        });
+        FilePlace { permit, overdue }
+    }
+}
+
+impl Drop for FilePlace {
+    fn drop(&mut self) {
+        if let Some(overdue) = &self.overdue {
+            overdue.abort();
+        }
+        drop(self.permit.lock().expect("no holder panics").take());
     }
 }
 

@@ -13,10 +13,11 @@ use proto::clamd::{self, Reply, Request, Server, ServerEvent, Tag};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
-use super::Clamd;
 use super::scanner::{Answer, Job, Line, Outcome, Segment};
 use super::wire::Wire;
+use super::{Clamd, Guest};
 use crate::serve::edge::Edge;
+use crate::serve::metrics::SessionOpen;
 
 /// Bytes read at a time, to begin with, and from a client that fills the buffer again and again.
 const INPUT_BYTES: usize = 8 << 10;
@@ -36,6 +37,8 @@ pub struct Session {
     edge: Rc<Edge>,
     clamd: Arc<Clamd>,
     client: Arc<str>,
+    guest: Guest,
+    _open: SessionOpen,
     server: Server,
     started: Instant,
     input: Input,
@@ -87,7 +90,12 @@ enum Woken {
 
 impl Session {
     /// A client that was let in.
-    pub fn new(edge: Rc<Edge>, clamd: Arc<Clamd>, client: Arc<str>, permit: OwnedSemaphorePermit) -> Session {
+    pub fn new(
+        edge: Rc<Edge>,
+        clamd: Arc<Clamd>,
+        (client, guest): (Arc<str>, Guest),
+        permit: OwnedSemaphorePermit,
+    ) -> Session {
         let settings = &clamd.settings;
         let config = clamd::Config {
             stream_bytes_max: settings.stream_bytes_max,
@@ -97,8 +105,10 @@ impl Session {
             ..clamd::Config::default()
         };
         edge.site.borrow().metrics.sessions_total.add(1);
-        edge.site.borrow().metrics.sessions_open.add(1);
+        let open = SessionOpen::new(&edge.site.borrow().metrics);
         Session {
+            guest,
+            _open: open,
             edge,
             clamd,
             client,
@@ -249,7 +259,9 @@ impl Session {
                 let text = shared.queue.text(shared.scanner.threads);
                 self.say(tag, &Reply::Text(&text));
             }
-            Request::Reload if !settings.reload => self.say(tag, &Reply::UNAVAILABLE),
+            Request::Reload if !settings.reload.holds(self.guest.client.address()) => {
+                self.say(tag, &Reply::UNAVAILABLE)
+            }
             Request::Reload => {
                 self.clamd.shared.reload.notify_one();
                 self.say(tag, &Reply::RELOADING);
@@ -371,11 +383,5 @@ impl Session {
     /// Milliseconds since the session began.
     fn now(&self) -> u64 {
         self.started.elapsed().as_millis() as u64
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.edge.site.borrow().metrics.sessions_open.sub(1);
     }
 }

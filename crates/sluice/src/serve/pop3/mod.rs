@@ -21,6 +21,7 @@ use super::door::{Door, Ticket};
 use super::edge::Edge;
 use super::stream::Stream;
 use super::wire::Wire;
+use crate::serve::metrics::SessionOpen;
 use session::Session;
 use upstream::Upstream;
 
@@ -29,12 +30,10 @@ const TASKS_MAX: usize = 64;
 
 /// Runs a session from its first byte to its last.
 pub async fn run(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
-    let metrics = edge.site.borrow().metrics.clone();
-    metrics.sessions_open.add(1);
+    let _open = SessionOpen::new(&edge.site.borrow().metrics);
     if let Err(error) = converse(&edge, &door, client, stream).await {
         tracing::debug!(%client, %error, "session broken off");
     }
-    metrics.sessions_open.sub(1);
     drop(ticket);
 }
 
