@@ -13,6 +13,9 @@ cd "$(dirname "$0")/.."
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 
+# Pages have 4, 16 or 64 KiB there; the allocator is made for the largest, and works with all.
+export JEMALLOC_SYS_WITH_LG_PAGE=16
+
 [ $# -gt 0 ] || set -- test -p sluice-pattern
 command=$1
 shift

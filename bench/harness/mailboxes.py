@@ -122,7 +122,7 @@ def start_sluice(folder, listeners, head="", within=()):
     with open(configuration, "w") as file:
         file.write(f'hostname = "bench.test"\n[log]\nlevel = "warn"\n{head}[[tls.certificate]]\n'
                    f'chain = "{folder}/server.crt"\nkey = "{folder}/server.key"\n' + "".join(listeners))
-    program = Program("sluice", [*within, os.environ["SLUICE"], "serve", "--config", configuration], log)
+    program = Program("sluice", [*within, os.environ["SLUICE"], "serve", "--allow-root", "--config", configuration], log)
 
     def ready():
         with open(log, errors="replace") as lines:

@@ -152,7 +152,7 @@ def start_sluice(folder, address, forward, database=None, more="", within=()):
         file.write(SLUICE.format(address=address, protocol=protocol, builtin=builtin) + hop + more)
     log = f"{folder}/sluice.log"
     open(log, "w").close()
-    command = [*within, binary, "serve", "--config", configuration] + (["--database", database] if database else [])
+    command = [*within, binary, "serve", "--allow-root", "--config", configuration] + (["--database", database] if database else [])
     return Program("sluice", command, log).wait_until(lambda: _says_ready(log))
 
 

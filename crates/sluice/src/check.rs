@@ -4,19 +4,21 @@ use std::process::ExitCode;
 
 use crate::cli::Check;
 use crate::config::{Config, Listener, Parties};
-use crate::database::signed::Checker;
+use crate::confine::{Confined, Reach};
 use crate::serve::identity::Identities;
-use crate::{Failure, database};
+use crate::{Failure, database, privileges};
 
 /// Reads the configuration and the signatures, and says what stands there.
 pub fn run(args: &Check) -> Result<ExitCode, Failure> {
+    privileges::harden()?;
+    let confined = Reach::reading().connect().clone().confine(&[])?;
     let config = Config::read(&args.config)?;
     if args.from.is_some() || args.to.is_some() || args.client.is_some() {
         config.listeners.iter().for_each(|listener| explain(&config, listener, args));
         return Ok(ExitCode::SUCCESS);
     }
     let identities = Identities::load(&config.tls)?;
-    let checker = Checker::open(config.database.certificates.as_deref())?;
+    let checker = config.database.checker()?;
     let loaded = database::load(&config.database.paths, &config.database.choice(), &checker)?;
     for listener in &config.listeners {
         println!("{:?} on {} to {}", listener.protocol, listener.address, listener.forward);
@@ -29,6 +31,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     }
     println!("{loaded}");
     config.warnings().iter().for_each(|warning| eprintln!("sluice: warning: {warning}"));
+    println!("{}", landlock(confined, config.confine));
     if !config.serves() {
         return Err(format!(
             "{}: no [[listener]] and no address in [clamd], nothing would be served",
@@ -38,6 +41,15 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     }
     println!("{}: OK", args.config.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says whether `serve` would be confined on this machine.
+fn landlock(confined: Confined, wanted: bool) -> String {
+    match confined {
+        _ if !wanted => "serve would not be confined: confine = false".into(),
+        Confined::Not => "serve would not be confined: the kernel has no Landlock".into(),
+        Confined::Fully | Confined::Partly => format!("serve would be {confined} confined (Landlock)"),
+    }
 }
 
 /// Says which rule means a mail, and what holds then. What was not said of the mail is taken for empty.

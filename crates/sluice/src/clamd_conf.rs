@@ -106,6 +106,8 @@ fn take(config: &mut Config, gathered: &mut Gathered, key: &str, value: &str) ->
         "LocalSocketGroup" => clamd.socket_group = Some(value.into()),
         "LocalSocketMode" => clamd.socket_mode = value.parse()?,
         "DatabaseDirectory" => config.database.paths.push(value.into()),
+        "FailIfCvdOlderThan" => config.database.unready_days = number(value)?,
+        "User" => config.user = Some(value.into()),
         "DetectPUA" => config.database.detect_pua = truth(value)?,
         "IncludePUA" => config.database.include_pua.push(value.into()),
         "ExcludePUA" => config.database.exclude_pua.push(value.into()),
@@ -170,7 +172,7 @@ enum When {
 }
 
 /// Keys, when they can be passed over in silence, and what is to be said otherwise.
-const UNMAPPED: [(&str, When, &str); 14] = [
+const UNMAPPED: [(&str, When, &str); 13] = [
     (
         // Sizes and times do not bound what is inspected, nor is a thread bound to a client; sockets that were left
         // behind are always removed, and signatures always loaded beside those in force.
@@ -203,12 +205,11 @@ const UNMAPPED: [(&str, When, &str); 14] = [
         "there is no such alert",
     ),
     ("OfficialDatabaseOnly", When::No, "whatever is in the folder is loaded"),
-    ("FailIfCvdOlderThan", When::Never, "the age of the signatures is not looked at"),
     ("DisableCertCheck", When::Always, ""),
     ("LogFile LogSyslog PreludeEnable", When::No, "the log goes to the standard error"),
     ("GenerateMetadataJson", When::No, "`sluice explain --json` does that"),
     ("VirusEvent", When::Never, "nothing is run"),
-    ("User PidFile", When::Never, "whoever starts the program sees to that"),
+    ("PidFile", When::Never, "whoever starts the program sees to that"),
 ];
 
 /// Whether a value says yes.

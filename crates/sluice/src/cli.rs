@@ -32,7 +32,8 @@ pub enum Command {
     /// Run the gateway, in the foreground.
     ///
     /// SIGTERM and SIGINT end it after the sessions under way; SIGHUP reads the configuration and the signatures anew.
-    /// Without any configuration it takes mail on 127.0.0.1:2525 and puts it into the Maildir ./maildir.
+    /// Without any configuration it takes mail on 127.0.0.1:2525 and puts it into the Maildir ./maildir; started as root, it
+    /// becomes nobody for that.
     Serve(Serve),
     /// Look for signatures in files and folders.
     ///
@@ -109,6 +110,9 @@ pub struct Serve {
     /// Take clamd's place: addresses, databases and limits from this `clamd.conf`.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub clamd_conf: Option<PathBuf>,
+    /// Stay root when started as root. Without it, and without `user` in the configuration, that is refused.
+    #[arg(long)]
+    pub allow_root: bool,
     /// Signatures besides those of the configuration.
     #[command(flatten)]
     pub database: DatabaseArgs,

@@ -25,7 +25,9 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer};
 use stream::Limits;
 
+use crate::Failure;
 use crate::clamd_settings::ClamdSettings;
+use crate::database::signed::Checker;
 use crate::database::{self, Choice, Pua, Wanted};
 use crate::update_settings::UpdateSettings;
 
@@ -51,6 +53,12 @@ pub struct Config {
     pub hostname: String,
     /// Event loops; 0 means one for each core.
     pub threads: usize,
+    /// Who `serve` becomes when it is started as root and has opened what needs that.
+    pub user: Option<String>,
+    /// The group in place of that user's own.
+    pub group: Option<String>,
+    /// Whether `serve` gives up what it does not need of the file system, where the kernel knows how.
+    pub confine: bool,
     /// Signatures.
     pub database: Database,
     /// Bounds of each inspection.
@@ -96,6 +104,12 @@ pub struct Database {
     /// Certificates of those who vouch for who signs containers: a file, or a folder of them. None: signatures beside
     /// containers are not looked at.
     pub certificates: Option<PathBuf>,
+    /// Whether a container may be without a signature beside it.
+    pub signatures: Signing,
+    /// Days after which the log warns that the newest container is old; 0 means never.
+    pub warn_days: u32,
+    /// Days after which we are not ready any more for that; 0 means never.
+    pub unready_days: u32,
     /// Whether files that change are taken over by themselves.
     pub watch: bool,
     /// Whether signatures of potentially unwanted applications are loaded, too.
@@ -104,6 +118,17 @@ pub struct Database {
     pub include_pua: Vec<String>,
     /// Of these, none of these categories.
     pub exclude_pua: Vec<String>,
+}
+
+/// Whether containers need a signature in a file of its own, which a certificate of `certificates` vouches for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Signing {
+    /// Where there is one, it has to be right.
+    #[default]
+    Optional,
+    /// There has to be one.
+    Required,
 }
 
 /// `[limits]`: see `docs/limits.md`.
@@ -355,6 +380,9 @@ impl Default for Config {
         Config {
             hostname: host_name(),
             threads: 0,
+            user: None,
+            group: None,
+            confine: true,
             database: Database::default(),
             limits: LimitSettings::default(),
             archives: Archives::default(),
@@ -380,6 +408,9 @@ impl Default for Database {
             builtin: true,
             cache: None,
             certificates: None,
+            signatures: Signing::Optional,
+            warn_days: 3,
+            unready_days: 0,
             watch: true,
             detect_pua: false,
             include_pua: Vec::new(),
@@ -395,7 +426,26 @@ impl Database {
             Some(named) => database::named_cache(named),
             None => self.cache.clone().or_else(database::service_cache),
         };
-        Wanted { paths: self.paths.clone(), choice: self.choice(), cache, certificates: self.certificates.clone() }
+        Wanted {
+            paths: self.paths.clone(),
+            choice: self.choice(),
+            cache,
+            certificates: self.certificates.clone(),
+            signatures_required: self.are_signatures_required(),
+        }
+    }
+
+    /// Whether no container may be without a signature beside it.
+    pub fn are_signatures_required(&self) -> bool {
+        self.signatures == Signing::Required
+    }
+
+    /// Who verifies signatures beside containers.
+    ///
+    /// # Errors
+    /// When the certificates cannot be read.
+    pub fn checker(&self) -> Result<Checker, Failure> {
+        Ok(Checker::open(self.certificates.as_deref())?.requiring(self.are_signatures_required()))
     }
 
     /// Which signatures of the files are wanted, and which besides.
@@ -605,10 +655,16 @@ impl Config {
                 return Err(format!("{place}: on_late_tag is \"reject\" or \"pass\""));
             }
         }
+        if self.group.is_some() && self.user.is_none() {
+            return Err("a group without a user: user = \"NAME\"".into());
+        }
         self.tls.check_acme()?;
         self.intercept.check()?;
         if !self.database.include_pua.is_empty() && !self.database.exclude_pua.is_empty() {
             return Err("database: include_pua and exclude_pua exclude each other".into());
+        }
+        if self.database.are_signatures_required() && self.database.certificates.is_none() {
+            return Err("database: signatures = \"required\" needs certificates = \"PATH\"".into());
         }
         self.clamd.check()?;
         self.quarantine.train.check()?;

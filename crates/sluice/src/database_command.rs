@@ -29,7 +29,10 @@ pub fn run(args: &Database) -> Result<ExitCode, Failure> {
                 None => {
                     let cache = cache.clone().or_else(database::usual_cache);
                     let choice = Choice { builtin: true, ..Choice::default() };
-                    Wanted { paths: paths.clone(), choice, cache, certificates: certificates.clone() }
+                    {
+                        let certificates = certificates.clone();
+                        Wanted { paths: paths.clone(), choice, cache, certificates, signatures_required: false }
+                    }
                 }
             };
             wanted.choose(pua);

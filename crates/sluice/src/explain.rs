@@ -10,12 +10,15 @@ use inspect::{Engine, ObjectReport};
 use stream::{Class, Coding, Limits};
 
 use crate::cli::Explain;
+use crate::confine::Reach;
 use crate::examine::{self, Examined, Look};
-use crate::{Failure, database};
+use crate::{Failure, database, privileges};
 
 /// Prints the tree of objects, or one JSON object a line.
 pub fn run(args: &Explain) -> Result<ExitCode, Failure> {
     let loaded = database::open(&args.database)?;
+    privileges::harden()?;
+    Reach::reading().confine(&[])?;
     let engine = Arc::new(Engine { database: loaded.database, limits: Limits::default() });
     let source = examine::open(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
     let look = Look { explain: true, ..Look::default() };

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::clamd_conf::{Heed, lines, number, truth};
 use crate::config::Config;
+use crate::update_settings::needs_pin;
 
 /// Where ClamAV's own databases are if the file does not say.
 const OFFICIAL: &str = "database.clamav.net";
@@ -50,6 +51,7 @@ fn take(config: &mut Config, gathered: &mut Gathered, key: &str, value: &str) ->
     match key {
         "Example" => return Err("this is the example: edit it first, and remove this line".into()),
         "DatabaseDirectory" => update.folder = Some(value.into()),
+        "DatabaseOwner" => update.owner = Some(value.into()),
         "CVDCertsDirectory" => config.database.certificates = Some(value.into()),
         "DatabaseMirror" => gathered.mirrors.push(value.into()),
         "PrivateMirror" => gathered.private_mirrors.push(value.into()),
@@ -57,6 +59,11 @@ fn take(config: &mut Config, gathered: &mut Gathered, key: &str, value: &str) ->
         "ExcludeDatabase" => gathered.excluded.push(value.into()),
         "Bytecode" if truth(value)? => {}
         "Bytecode" => gathered.excluded.push("bytecode".into()),
+        "DatabaseCustomURL" if value.starts_with("http") && needs_pin(value).is_some() => {
+            return Ok(Heed::Undone(
+                "by https only, and lists that allow or ignore only with their digest: URL#sha256=HEX",
+            ));
+        }
         "DatabaseCustomURL" if value.starts_with("http") => update.urls.push(value.into()),
         "DatabaseCustomURL" => return Ok(Heed::Undone("only http and https; a file can be put into the folder")),
         "ReceiveTimeout" => match number(value)? {
@@ -75,7 +82,6 @@ fn take(config: &mut Config, gathered: &mut Gathered, key: &str, value: &str) ->
         "OnUpdateExecute" | "OnErrorExecute" | "OnOutdatedExecute" => {
             return Ok(Heed::Undone("nothing is run: the exit status tells"));
         }
-        "DatabaseOwner" => return Ok(Heed::Undone("whoever starts the program sees to that")),
         "LocalIPAddress" | "HTTPUserAgent" => return Ok(Heed::Undone("it is not chosen")),
         "LogFileMaxSize"
         | "LogTime"

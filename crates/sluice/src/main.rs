@@ -21,16 +21,19 @@ mod clamd_conf;
 mod clamd_settings;
 mod cli;
 mod config;
+mod confine;
 mod cpu;
 mod database;
 mod database_command;
 mod examine;
 mod explain;
 mod freshclam_conf;
+mod held;
 mod intercept;
 mod log_command;
 mod manual;
 mod memory;
+mod privileges;
 mod quarantine;
 mod scan_command;
 mod serve;
@@ -48,6 +51,7 @@ use cli::{Cli, Command};
 static ALLOCATOR: memory::Counting = memory::Counting;
 
 fn main() -> ExitCode {
+    name_thread(c"sluice");
     let cli = Cli::parse_from(scan_command::without_passed_over(std::env::args_os()));
     let outcome = match cli.command {
         Command::Serve(args) => serve::run(&args),
@@ -67,6 +71,11 @@ fn main() -> ExitCode {
         eprintln!("sluice: {error}");
         ExitCode::from(2)
     })
+}
+
+/// What ps and top call this thread, and pgrep the process if it is its first; whatever the file is called.
+fn name_thread(name: &std::ffi::CStr) {
+    let _ = rustix::thread::set_name(name);
 }
 
 /// What ends a command: shown after the program's name. Exit status 2.

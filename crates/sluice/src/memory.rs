@@ -6,48 +6,51 @@
 //! which is a temporary refusal; the others go on.
 #![allow(unsafe_code, reason = "an allocator is unsafe to implement")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use tikv_jemallocator::Jemalloc;
 
 thread_local! {
     /// Bytes that this thread has been given, less those that it gave back.
     static BALANCE: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts.
+/// The allocator, which counts. Memory that one event loop has freed serves the next, and the system gets back what nobody
+/// wants for a while.
 pub struct Counting;
 
 fn count(bytes: isize) {
     BALANCE.with(|balance| balance.set(balance.get().wrapping_add(bytes)));
 }
 
-// SAFETY: every call goes to the system's allocator with the caller's own arguments. Counting neither allocates nor panics:
+// SAFETY: every call goes to the allocator with the caller's own arguments. Counting neither allocates nor panics:
 // the counter needs no initialisation and is never destroyed. A size fits isize, as every `Layout` promises.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
         // SAFETY: the caller keeps this method's contract.
-        unsafe { System.alloc(layout) }
+        unsafe { Jemalloc.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
         // SAFETY: the caller keeps this method's contract.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { Jemalloc.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-layout.size().cast_signed());
         // SAFETY: the caller keeps this method's contract.
-        unsafe { System.dealloc(pointer, layout) }
+        unsafe { Jemalloc.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size.cast_signed() - layout.size().cast_signed());
         // SAFETY: the caller keeps this method's contract.
-        unsafe { System.realloc(pointer, layout, size) }
+        unsafe { Jemalloc.realloc(pointer, layout, size) }
     }
 }
 

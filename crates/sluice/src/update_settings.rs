@@ -1,8 +1,16 @@
 //! `[update]`: where signatures are fetched from, and where they are put.
+//!
+//! Containers are signed by ClamAV's makers; other files are what their server says they are. So these come by HTTPS, and
+//! those that can take signatures out of force, or that hold others unsigned, only if their digest is known before:
+//! `URL#sha256=HEX`. The same lets a file come by plain HTTP. What this machine serves itself may come without.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+
+/// Endings of files that can take signatures out of force, or hold files that can.
+const DISARMING: [&str; 9] = ["fp", "sfp", "ign", "ign2", "crb", "ftm", "cld", "cud", "cat"];
 
 /// `[update]`
 #[derive(Debug, Clone, Deserialize)]
@@ -10,6 +18,8 @@ use serde::Deserialize;
 pub struct UpdateSettings {
     /// The folder that signatures are put into; it should be among `[database] paths`. None: nothing is fetched.
     pub folder: Option<PathBuf>,
+    /// Who puts them there, if root is to: without one, whoever owns the folder.
+    pub owner: Option<String>,
     /// Where ClamAV's own databases are: `URL/daily.cvd` is fetched, and so on. None: they are not fetched.
     pub mirror: Option<String>,
     /// Which of them.
@@ -26,6 +36,7 @@ impl Default for UpdateSettings {
     fn default() -> UpdateSettings {
         UpdateSettings {
             folder: None,
+            owner: None,
             mirror: None,
             databases: ["main", "daily", "bytecode"].map(String::from).to_vec(),
             urls: Vec::new(),
@@ -42,6 +53,48 @@ pub struct Wanted {
     pub url: String,
     /// As what.
     pub name: String,
+    /// Its SHA-256 in hexadecimal, where that is known before.
+    pub sha256: Option<String>,
+}
+
+impl Wanted {
+    /// What tells it from others: another digest is another file.
+    pub fn identity(&self) -> String {
+        let pin = self.sha256.as_ref().map(|digest| format!("#sha256={digest}"));
+        format!("{}{}", self.url, pin.unwrap_or_default())
+    }
+}
+
+/// Why a file must not come from there without a digest, if so.
+pub fn needs_pin(url: &str) -> Option<&'static str> {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let is_disarming = path.rsplit_once('.').is_some_and(|(_, ending)| DISARMING.contains(&ending));
+    if pin(url).is_some() {
+        None
+    } else if is_disarming {
+        Some("it can take signatures out of force: name its digest, URL#sha256=HEX")
+    } else if url.starts_with("http://") && !is_local(url) {
+        Some("whoever is on the way can change it: https://, or its digest, URL#sha256=HEX")
+    } else {
+        None
+    }
+}
+
+/// The digest behind a URL.
+fn pin(url: &str) -> Option<&str> {
+    url.split_once("#sha256=").map(|(_, digest)| digest)
+}
+
+/// Whether a URL leads to this machine.
+fn is_local(url: &str) -> bool {
+    let authority =
+        url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let place = authority.rsplit('@').next().unwrap_or_default();
+    let host = match place.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => place.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 impl UpdateSettings {
@@ -54,6 +107,9 @@ impl UpdateSettings {
             let mirror = mirror.trim_end_matches('/');
             self.databases.iter().map(move |name| format!("{mirror}/{name}.cvd"))
         });
+        if let Some((url, reason)) = self.urls.iter().find_map(|url| Some((url, needs_pin(url)?))) {
+            return Err(format!("update: {url:?}: {reason}"));
+        }
         let mut all: Vec<Wanted> = Vec::new();
         for url in mirror.chain(self.urls.iter().cloned()) {
             let path = url.split(['?', '#']).next().unwrap_or_default();
@@ -68,7 +124,13 @@ impl UpdateSettings {
             if all.iter().any(|other| other.name == name) {
                 return Err(format!("update: {name} is to be fetched twice"));
             }
-            all.push(Wanted { url, name });
+            let sha256 = pin(&url).map(str::to_ascii_lowercase);
+            if sha256.as_ref().is_some_and(|hex| hex.len() != 64 || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()))
+            {
+                return Err(format!("update: {url:?}: a SHA-256 is 64 hexadecimal digits"));
+            }
+            let url = url.split('#').next().unwrap_or_default().to_owned();
+            all.push(Wanted { url, name, sha256 });
         }
         Ok(all)
     }
@@ -90,7 +152,7 @@ mod tests {
             }
             .wanted()
         };
-        let names: Vec<String> = wanted(&["http://a/b.ndb?c=d"]).unwrap().into_iter().map(|file| file.name).collect();
+        let names: Vec<String> = wanted(&["https://a/b.ndb?c=d"]).unwrap().into_iter().map(|file| file.name).collect();
         assert_eq!(names, ["daily.cvd", "b.ndb"]);
         assert_eq!(wanted(&[]).unwrap()[0].url, "https://m/x/daily.cvd");
         for wrong in
@@ -98,5 +160,29 @@ mod tests {
         {
             assert!(wanted(&[wrong]).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_could_disarm_or_be_changed_on_the_way_needs_its_digest() {
+        let digest = "0a".repeat(32);
+        for good in ["https://a/b.ndb", "http://127.0.0.1:80/b.ndb", "http://[::1]/b.ndb", "http://localhost/b.hdb"] {
+            assert_eq!(needs_pin(good), None, "{good}");
+        }
+        for bad in [
+            "http://a/b.ndb",
+            "https://a/b.fp",
+            "https://a/b.ign2?x",
+            "http://127.0.0.1/b.cud",
+            "http://127.0.0.1@a/b.ndb",
+            "http://127.0.0.1.a/b.ndb",
+        ] {
+            assert!(needs_pin(bad).is_some(), "{bad}");
+            assert_eq!(needs_pin(&format!("{bad}#sha256={digest}")), None, "{bad}");
+        }
+        let pinned =
+            |pin: &str| UpdateSettings { urls: vec![format!("http://a/b.fp#sha256={pin}")], ..Default::default() };
+        let wanted = pinned(&digest.to_uppercase()).wanted().unwrap().remove(0);
+        assert_eq!((wanted.url.as_str(), wanted.sha256), ("http://a/b.fp", Some(digest)));
+        assert!(pinned("00").wanted().is_err() && pinned("").wanted().is_err());
     }
 }

@@ -30,7 +30,11 @@ impl Manager {
         .unwrap();
         // The shell replaces itself, so that the watchdog is asked of the process that runs.
         let mut service = Command::new("sh");
-        service.args(["-c", "WATCHDOG_PID=$$ exec \"$0\" serve --config \"$1\"", env!("CARGO_BIN_EXE_sluice")]);
+        service.args([
+            "-c",
+            "WATCHDOG_PID=$$ exec \"$0\" serve --allow-root --config \"$1\"",
+            env!("CARGO_BIN_EXE_sluice"),
+        ]);
         let service = service
             .arg(&config)
             .env("NOTIFY_SOCKET", folder.path().join("notify"))
@@ -103,6 +107,30 @@ fn get(address: SocketAddr, path: &str) -> (String, String) {
     reader.read_line(&mut status).unwrap();
     reader.read_to_string(&mut rest).unwrap();
     (status.trim_end().into(), rest.split_once("\r\n\r\n").map(|(_, body)| body.to_string()).unwrap_or_default())
+}
+
+#[test]
+fn old_signatures_are_told_and_may_end_readiness() {
+    let Some(data) = std::env::var_os("SLUICE_DATA") else { return };
+    let old = std::path::Path::new(&data).join("av-clamav/clamav-scanfiles/freshclam_testfiles/test-3.cvd");
+    if !old.is_file() {
+        return eprintln!("skipped: there is no test-3.cvd below SLUICE_DATA");
+    }
+    for (days, status) in [(0, "HTTP/1.1 200 OK"), (30, "HTTP/1.1 503 Service Unavailable")] {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let head = format!(
+            "[database]\npaths = [\"{}\"]\nunready_days = {days}\n[metrics]\naddress = \"{address}\"",
+            old.display()
+        );
+        let gateway = Gateway::start_with(&head, "smtp", "discard:", "");
+        gateway.wait_for_log("old signatures");
+        assert_eq!(get(address, "/readyz").0, status);
+        assert_eq!(get(address, "/healthz").0, "HTTP/1.1 200 OK");
+        let numbers = get(address, "/metrics").1;
+        let built = numbers.lines().find_map(|line| line.strip_prefix("sluice_database_built_seconds ")).unwrap();
+        assert!(built.parse::<u64>().unwrap() > 1_000_000_000, "{built}");
+        assert!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n").starts_with("250 "), "mails are taken all the same");
+    }
 }
 
 #[test]

@@ -252,3 +252,57 @@ fn a_program_that_fails_or_does_not_end_has_learnt_nothing() {
     let output = quarantine(&none, &["train", "spam", &id]);
     assert!(output.status.code() == Some(1) && text(&output).contains("no learner is set"), "{}", text(&output));
 }
+
+/// Gives a gateway's quarantine, as it is now, to somebody else.
+fn give_away(gateway: &Gateway, owner: u32) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can give files away");
+        return false;
+    }
+    let folder = gateway.folder.path().join("quarantine");
+    gateway.files("quarantine").into_iter().chain([folder]).for_each(|path| {
+        std::os::unix::fs::chown(path, Some(owner), Some(owner)).unwrap();
+    });
+    true
+}
+
+#[test]
+fn root_learns_and_looks_as_the_owner_of_the_folder() {
+    const OWNER: u32 = 4_322;
+    let told = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(told.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let who = told.path().join("who");
+    let head = format!("[quarantine.train]\nspam = [\"/bin/sh\", \"-c\", \"id -u > {}\"]", who.display());
+    let gateway = Gateway::start_with(&head, "smtp", "discard:", KEEPS);
+    let id = keep(&gateway, "a@client.test", &["b@mx.test"]);
+    if !give_away(&gateway, OWNER) {
+        return;
+    }
+    let output = quarantine(&gateway, &["train", "spam", &id]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(std::fs::read_to_string(who).unwrap().trim(), OWNER.to_string());
+    let mail = gateway.folder.path().join(format!("quarantine/{id}.eml"));
+    assert_eq!(facts(&gateway, &id)["mail"], mail.display().to_string());
+    let json = std::fs::metadata(mail.with_extension("json")).unwrap();
+    assert_eq!(json.uid(), OWNER);
+    assert!(quarantine(&gateway, &["delete", &id]).status.success());
+    assert!(gateway.files("quarantine").is_empty());
+}
+
+#[test]
+fn a_mail_goes_to_hops_of_the_configuration_whatever_stands_beside_it() {
+    let gateway = Gateway::start("discard:", KEEPS);
+    let id = keep(&gateway, "a@client.test", &["b@mx.test"]);
+    let json = gateway.folder.path().join(format!("quarantine/{id}.json"));
+    let elsewhere = gateway.folder.path().join("elsewhere");
+    let facts = std::fs::read_to_string(&json).unwrap();
+    std::fs::write(&json, facts.replace("discard:", &format!("maildir:{}", elsewhere.display()))).unwrap();
+    let output = quarantine(&gateway, &["release", &id]);
+    assert!(
+        !output.status.success() && text(&output).contains("no next hop of the configuration"),
+        "{}",
+        text(&output)
+    );
+    assert!(!elsewhere.exists());
+    assert!(quarantine(&gateway, &["release", "--hop", "discard:", &id]).status.success());
+}

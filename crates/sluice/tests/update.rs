@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{MetadataExt as _, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -169,6 +170,76 @@ fn a_file_is_fetched_once_and_again_when_it_has_changed() {
     std::fs::remove_file(site.path("a.ndb")).unwrap();
     assert_eq!(site.update(&[]), (0, "a.ndb: new\n".into()));
     assert!(std::fs::read_dir(site.path(".coming")).unwrap().next().is_none());
+}
+
+/// A file that nobody but root may change, and who owns the signatures that root updates.
+fn victim(site: &Site) -> Option<PathBuf> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can be led astray");
+        return None;
+    }
+    let victim = site.folder.path().join("victim");
+    std::fs::write(&victim, "of root").unwrap();
+    std::fs::create_dir(site.path("")).unwrap();
+    chown(site.path(""), Some(OWNER), Some(OWNER)).unwrap();
+    Some(victim)
+}
+
+const OWNER: u32 = 4_321;
+
+#[test]
+fn root_is_not_led_astray_by_links_in_the_folder() {
+    let mirror = Mirror::start(None);
+    mirror.put("a.ndb", RULE);
+    for planted in [".lock", ".state.new", ".state.json", "a.ndb", ".coming/a.ndb", ".coming", ".previous"] {
+        let site = Site::of(&mirror, &[], &["a.ndb"]);
+        let Some(victim) = victim(&site) else { return };
+        let folder = site.folder.path().join("folder");
+        std::fs::create_dir(&folder).unwrap();
+        if planted.contains('/') {
+            std::fs::create_dir(site.path(".coming")).unwrap();
+            chown(site.path(".coming"), Some(OWNER), Some(OWNER)).unwrap();
+        }
+        let target = if planted.ends_with('g') || planted.ends_with("us") { &folder } else { &victim };
+        symlink(target, site.path(planted)).unwrap();
+        lchown(site.path(planted), Some(OWNER), Some(OWNER)).unwrap();
+        let (_, text) = site.update(&[]);
+        assert_eq!(std::fs::read(&victim).unwrap(), b"of root", "{planted}: {text}");
+        assert_eq!(std::fs::metadata(&victim).unwrap().uid(), 0, "{planted}: {text}");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "{planted}: {text}");
+    }
+}
+
+#[test]
+fn root_updates_as_the_owner_of_the_folder() {
+    let mirror = Mirror::start(None);
+    mirror.put("a.ndb", RULE);
+    let site = Site::of(&mirror, &[], &["a.ndb"]);
+    if victim(&site).is_none() {
+        return;
+    }
+    assert_eq!(site.update(&[]), (0, "a.ndb: new\n".into()));
+    mirror.put("a.ndb", OTHER_RULE);
+    assert_eq!(site.update(&[]), (0, "a.ndb: new\n".into()));
+    for name in ["a.ndb", ".state.json", ".lock", ".coming", ".previous", ".previous/a.ndb"] {
+        assert_eq!(std::fs::symlink_metadata(site.path(name)).unwrap().uid(), OWNER, "{name}");
+    }
+    assert_eq!(site.update(&["--rollback"]), (0, "a.ndb: as it was before\n".into()));
+    assert_eq!(site.read("a.ndb"), RULE.as_bytes());
+}
+
+#[test]
+fn a_file_with_a_digest_is_that_file_or_none() {
+    let mirror = Mirror::start(None);
+    mirror.put("a.fp", "44d88612fea8a8f36de82e1278abb02f:68:Test.Allowed\n");
+    let site = |digest: &str| Site::of(&mirror, &[], &[&format!("a.fp#sha256={digest}")]);
+    let right = "7e9b24e12c6bc5f9ad39ea6b6fa7a2c6f8d6a7d3e7a1d4d5a0aa3bb1cc2dd3ee";
+    let (code, text) = site(right).update(&[]);
+    let named = text.split("its SHA-256 is ").nth(1).unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(code, 2, "{text}");
+    assert_eq!(site(named.split(',').next().unwrap()).update(&[]), (0, "a.fp: new\n".into()));
+    let (code, text) = Site::of(&mirror, &[], &["a.fp"]).update(&[]);
+    assert!(code == 2 && text.contains("name its digest"), "{text}");
 }
 
 #[test]
@@ -490,6 +561,34 @@ fn a_signature_beside_a_database_comes_with_it_and_a_bad_one_is_refused() {
     assert_eq!(site.update(&["--rollback"]), (0, "test.cvd: as it was before\n".into()));
     mirror.put("test-4.cdiff.sign", office.sign(&cdiff));
     std::fs::remove_file(site.path(".state.json")).unwrap();
+    assert_eq!(site.update(&["--force"]), (0, "test.cld: new\n".into()));
+}
+
+#[test]
+fn a_signature_that_is_required_cannot_be_left_out() {
+    let (Some(third), Some(fourth), Some(cdiff)) = (signed("test-3.cvd"), signed("test-4.cvd"), signed("test-4.cdiff"))
+    else {
+        return;
+    };
+    let mirror = Mirror::start(None);
+    let site = site_with_certificates(&mirror);
+    let Some(office) = Office::open(&site) else { return };
+    let config = site.folder.path().join("sluice.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("[update]", "signatures = \"required\"\n[update]")).unwrap();
+    mirror.put("test.cvd", &third);
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("no signature beside it"), "{text}");
+    assert!(!site.path("test.cvd").exists());
+    mirror.put("test-3.cvd.sign", office.sign(&third));
+    assert_eq!(site.update(&["--force"]), (0, "test.cvd: new\n".into()));
+    // An update without one is not taken, and the whole has to have one, too.
+    mirror.put("test.cvd", &fourth);
+    mirror.put("test-4.cdiff", &cdiff);
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("update 4: no signature"), "{text}");
+    assert_eq!(site.read("test.cvd"), third);
+    mirror.put("test-4.cdiff.sign", office.sign(&cdiff));
     assert_eq!(site.update(&["--force"]), (0, "test.cld: new\n".into()));
 }
 

@@ -4,14 +4,17 @@
 //! set holds. A file is written as `NAME.part` and gets its name when it is whole, checked and on the disk; so what has
 //! the name was whole once, and what becomes of a compiler that dies is a `.part` that the next one overwrites.
 //!
-//! What lies there is trusted: the folder must belong to the user who runs the program, or to root, and nobody else may
-//! write to it.
+//! What lies there is trusted, once it is open: the folder and the file must belong to the user who runs the program, or
+//! to root, nobody else may write to either, and the file may be no link. That is looked at each time, of what was opened
+//! and not of what has its name later: who could change a file while it is mapped could do with us what he likes.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags, openat};
+use rustix::io::Errno;
 use scan::Database;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -76,7 +79,13 @@ pub struct Place {
 
 impl Place {
     /// Where the database of these paths lies in a folder.
-    pub fn new(folder: &Path, paths: &[PathBuf], choice: &Choice, certificates: Option<&Path>) -> Place {
+    pub fn new(
+        folder: &Path,
+        paths: &[PathBuf],
+        choice: &Choice,
+        certificates: Option<&Path>,
+        required: bool,
+    ) -> Place {
         let mut digest = Sha256::new();
         digest.update([u8::from(choice.builtin)]);
         for path in paths {
@@ -89,7 +98,7 @@ impl Place {
         }
         // What was compiled without them was not verified by them.
         if let Some(path) = certificates {
-            digest.update([1]);
+            digest.update([if required { 2 } else { 1 }]);
             digest.update(path.as_os_str().as_encoded_bytes());
         }
         let digest: [u8; 32] = digest.finalize().into();
@@ -107,9 +116,8 @@ impl Place {
 
     /// What lies there, if it can be used; why not goes to the log, or to who typed the command.
     pub fn find(&self) -> Option<Base> {
-        let file = File::open(self.file()).ok()?;
-        match Base::open(&file) {
-            Ok(base) => Some(base),
+        match self.open() {
+            Ok(base) => base,
             Err(error) => {
                 let file = self.file();
                 match tracing::enabled!(tracing::Level::WARN) {
@@ -119,6 +127,30 @@ impl Place {
                 None
             }
         }
+    }
+
+    /// Opens what lies there, if nobody else could have put it there or can change it; nothing if there is nothing.
+    fn open(&self) -> Result<Option<Base>, Failure> {
+        let folder = match OpenOptions::new().read(true).custom_flags(flags(OFlags::DIRECTORY)).open(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let path = self.file();
+        let name = path.file_name().unwrap_or_default();
+        let opened = openat(&folder, name, OFlags::RDONLY | OFlags::NOFOLLOW | SAFE, Mode::empty());
+        let file = match opened {
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => return Err("it is a link".into()),
+            opened => File::from(opened?),
+        };
+        let facts = file.metadata()?;
+        if !facts.is_file() {
+            return Err("it is no file".into());
+        }
+        if is_others(&facts) || is_others(&folder.metadata()?) {
+            return Err("it belongs to somebody else, or others may write to it".into());
+        }
+        Base::open(&file).map(Some)
     }
 
     /// Whether it is this that lies there.
@@ -134,8 +166,9 @@ impl Place {
         prepare(&self.folder)?;
         let path = self.with_ending("lock");
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-        let lock =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags(OFlags::NOFOLLOW));
+        let lock = options.open(&path).map_err(failed)?;
         rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
         Ok(lock)
     }
@@ -155,8 +188,10 @@ impl Place {
 
     fn write_and_check(&self, part: &Path, write: impl FnOnce(File) -> Result<(), Failure>) -> Result<Base, Failure> {
         let failed = |error: std::io::Error| format!("{}: {error}", part.display());
+        // What a compiler that died has left.
+        let _ = std::fs::remove_file(part);
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(part).map_err(failed)?;
+        let file = options.read(true).write(true).create_new(true).mode(0o600).open(part).map_err(failed)?;
         write(file.try_clone().map_err(failed)?)?;
         file.sync_all().map_err(failed)?;
         let base = Base::open(&file).map_err(|error| format!("{}: {error}", part.display()))?;
@@ -170,12 +205,28 @@ impl Place {
 fn prepare(folder: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-    let facts = std::fs::metadata(folder).map_err(failed)?;
-    let own = [0, rustix::process::geteuid().as_raw()].contains(&facts.uid());
-    if !own || facts.mode() & OTHERS != 0 {
+    if is_others(&std::fs::metadata(folder).map_err(failed)?) {
         return Err(format!("{}: others may write to the folder of compiled databases", folder.display()).into());
     }
     Ok(())
+}
+
+/// Whether somebody else than us and root has this, or may write to it.
+fn is_others(facts: &Metadata) -> bool {
+    let own = [0, rustix::process::geteuid().as_raw()].contains(&facts.uid());
+    !own || facts.mode() & OTHERS != 0
+}
+
+/// Whether a folder is as [`prepare`] wants it, or will be made so.
+pub fn is_ours(folder: &Path) -> bool {
+    std::fs::metadata(folder).map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |facts| !is_others(&facts))
+}
+
+/// What opening anything here goes with.
+const SAFE: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+fn flags(flags: OFlags) -> i32 {
+    flags.bits().cast_signed()
 }
 
 #[cfg(test)]
@@ -192,7 +243,7 @@ mod tests {
     #[test]
     fn a_good_file_is_only_replaced_by_another() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::new(folder.path(), &["/a".into()], &Choice::default(), None);
+        let place = Place::new(folder.path(), &["/a".into()], &Choice::default(), None, false);
         let note = Note::new(Choice::default(), Vec::new());
         assert!(place.find().is_none());
         place.replace(|file| write(file, &note)).expect("a compiled database");
@@ -215,9 +266,37 @@ mod tests {
     #[test]
     fn a_folder_that_others_may_write_to_is_not_trusted() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::new(folder.path(), &[], &Choice::default(), None);
+        let place = Place::new(folder.path(), &[], &Choice::default(), None, false);
         assert!(place.lock().is_ok());
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("permissions");
         assert!(place.lock().is_err());
+    }
+
+    #[test]
+    fn what_others_could_have_put_there_is_not_mapped() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = Place::new(folder.path(), &[], &Choice::default(), None, false);
+        place.replace(|file| write(file, &Note::new(Choice::default(), Vec::new()))).expect("a compiled database");
+        let file = place.file();
+        let allow = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permissions");
+        };
+        for (path, good) in [(folder.path(), 0o700), (&*file, 0o600)] {
+            for bad in [good | 0o020, good | 0o002] {
+                allow(path, bad);
+                assert!(place.find().is_none(), "{}: {bad:o}", path.display());
+            }
+            allow(path, good);
+            assert!(place.find().is_some());
+            if crate::privileges::is_root() {
+                std::os::unix::fs::chown(path, Some(1_234), None).expect("given away");
+                assert!(place.find().is_none(), "{}: another's", path.display());
+                std::os::unix::fs::chown(path, Some(0), None).expect("taken back");
+            }
+        }
+        let elsewhere = folder.path().join("elsewhere");
+        std::fs::rename(&file, &elsewhere).expect("renamed");
+        std::os::unix::fs::symlink(&elsewhere, &file).expect("a link");
+        assert!(place.find().is_none(), "a link");
     }
 }

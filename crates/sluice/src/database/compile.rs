@@ -21,9 +21,7 @@ use super::Choice;
 use super::signed::Checker;
 use super::source::{Reading, Source};
 use crate::Failure;
-
-/// The user and the group that a child of root's runs as: nobody.
-const NOBODY: u32 = 65534;
+use crate::privileges::NOBODY;
 
 /// The most that a child is listened to.
 const SAID_BYTES_MAX: u64 = 64 << 10;
@@ -83,7 +81,7 @@ pub fn compile(
     progress: &mut Progress<'_>,
 ) -> Result<Done, Failure> {
     let mut command = Command::new("/proc/self/exe");
-    command.args(["database", "worker"]).env_clear().current_dir("/");
+    command.arg0("sluice").args(["database", "worker"]).env_clear().current_dir("/");
     command.stdin(Stdio::piped()).stdout(sink).stderr(Stdio::piped());
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);

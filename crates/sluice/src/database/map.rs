@@ -14,8 +14,8 @@ use scan::Owner;
 /// If it cannot be mapped.
 pub fn map(file: &File) -> io::Result<Owner> {
     // SAFETY: nobody writes to the file while it is mapped. It is complete before it gets the name by which it is found, it
-    // is only ever replaced as a whole by another, and its folder is one that nobody else may write to (`cache::prepare`);
-    // or it is a file in memory that has no name, and whose writer has ended.
+    // is only ever replaced as a whole by another, and neither it nor its folder is one that somebody else than us and root
+    // has or may write to, which was looked at when it was opened or made (`cache::Place`); or it is a file in memory that has no name, and whose writer has ended.
     let map = unsafe { Mmap::map(file)? };
     Ok(Arc::new(map))
 }

@@ -30,9 +30,9 @@ use self::bar::Bar;
 use self::cache::{Base, Place};
 use self::changes::Changes;
 use self::compile::{Done, Progress};
-pub use self::files::{files, newest, version};
+pub use self::files::{files, newest};
 use self::signed::Checker;
-use self::source::{Reading, Source, known};
+use self::source::{Source, known};
 use crate::Failure;
 use crate::cli::DatabaseArgs;
 
@@ -50,6 +50,8 @@ pub struct Wanted {
     pub cache: Option<PathBuf>,
     /// Certificates of those who vouch for who signs containers; a file or a folder.
     pub certificates: Option<PathBuf>,
+    /// Whether containers without a signature beside them are refused.
+    pub signatures_required: bool,
 }
 
 /// Which signatures of the files are loaded, and which besides them.
@@ -157,30 +159,22 @@ impl Choice {
     }
 }
 
-/// Loads the files and folders at `paths`, here and now.
+/// Loads the files and folders at `paths` now: what parses them is a process that may do nothing else ([`compile`]).
 ///
 /// # Errors
 /// When a file cannot be read, a line in it not be understood, or a signature beside it is not its own: the message says
 /// which.
 pub fn load(paths: &[PathBuf], choice: &Choice, checker: &Checker) -> Result<Loaded, Failure> {
-    let mut builder = choice.builder();
-    let mut sources = Vec::new();
-    for file in files(paths)? {
-        let mut bytes = Vec::new();
-        let mut take = |piece: &[u8]| {
-            bytes.extend_from_slice(piece);
-            Ok(())
-        };
-        let source = Reading::open(&file).and_then(|reading| reading.copy(&mut take));
-        let source = source.map_err(|error| format!("{}: {error}", file.display()))?;
-        checker.check(&source)?;
-        builder.add(&source.path, &bytes)?;
-        sources.push(source);
+    let files = files(paths)?;
+    if files.is_empty() {
+        let mut builder = choice.builder();
+        if choice.builtin {
+            builder.add_builtin();
+        }
+        return Ok(Loaded::new(builder.build(), Vec::new()));
     }
-    if choice.builtin {
-        builder.add_builtin();
-    }
-    Ok(Loaded::new(builder.build(), sources))
+    let (database, sources) = compiled(&files, choice, checker)?;
+    Ok(Loaded::new(database, sources))
 }
 
 /// Opens what the command line names, with the built-in signatures.
@@ -191,11 +185,12 @@ pub fn open(args: &DatabaseArgs) -> Result<Loaded, Failure> {
     let paths = args.databases.clone();
     let cache = match &args.cache {
         Some(named) => named_cache(named),
-        None => usual_cache().filter(|_| is_worthwhile(&paths)),
+        None => usual_cache().filter(|folder| is_worthwhile(&paths) && cache::is_ours(folder)),
     };
     let bar = Bar::new();
     let choice = Choice { builtin: true, pua: args.pua.clone() };
-    let loaded = Wanted { paths, choice, cache, certificates: args.certificates.clone() }
+    let certificates = args.certificates.clone();
+    let loaded = Wanted { paths, choice, cache, certificates, signatures_required: false }
         .open(&mut |done, total| bar.set(done, total));
     bar.clear();
     loaded
@@ -282,11 +277,13 @@ impl Wanted {
 
     fn place(&self) -> Option<Place> {
         let certificates = self.certificates.as_deref();
-        self.cache.as_ref().map(|folder| Place::new(folder, &self.paths, &self.choice, certificates))
+        self.cache
+            .as_ref()
+            .map(|folder| Place::new(folder, &self.paths, &self.choice, certificates, self.signatures_required))
     }
 
     fn checker(&self) -> Result<Checker, Failure> {
-        Checker::open(self.certificates.as_deref())
+        Ok(Checker::open(self.certificates.as_deref())?.requiring(self.signatures_required))
     }
 
     fn load(&self) -> Result<Loaded, Failure> {
@@ -300,7 +297,8 @@ impl Wanted {
         if changes == Changes::default() {
             return Ok(Loaded::of(base.clone()));
         }
-        let (overlay, sources) = compiled(&changes.added, &self.choice.pua, &self.checker()?)?;
+        let choice = Choice { builtin: false, pua: self.choice.pua.clone() };
+        let (overlay, sources) = compiled(&changes.added, &choice, &self.checker()?)?;
         let database = base.database.with_overlay(overlay, &changes.replaced);
         let kept = base.note.sources.iter().filter(|source| !changes.replaced.contains(&&*source.path));
         let sources = kept.filter(|source| known(&sources, Path::new(&source.path)).is_none()).chain(&sources);
@@ -309,14 +307,13 @@ impl Wanted {
     }
 }
 
-/// A small database of these files, in memory.
-fn compiled(files: &[PathBuf], pua: &Pua, checker: &Checker) -> Result<(Database, Vec<Source>), Failure> {
+/// A database of these files, in memory.
+fn compiled(files: &[PathBuf], choice: &Choice, checker: &Checker) -> Result<(Database, Vec<Source>), Failure> {
     if files.is_empty() {
         return Ok((Builder::new().build(), Vec::new()));
     }
-    let memory = File::from(rustix::fs::memfd_create("overlay", rustix::fs::MemfdFlags::CLOEXEC)?);
-    let choice = Choice { builtin: false, pua: pua.clone() };
-    compile::compile(files, &choice, checker, memory.try_clone()?, &mut |_, _| ())?;
+    let memory = File::from(rustix::fs::memfd_create("signatures", rustix::fs::MemfdFlags::CLOEXEC)?);
+    compile::compile(files, choice, checker, memory.try_clone()?, &mut |_, _| ())?;
     let base = Base::open(&memory)?;
     Ok((base.database, base.note.sources))
 }

@@ -1,7 +1,9 @@
 //! Signatures of containers in files of their own, where certificates are configured.
 //!
 //! Of `daily.cvd`, version 27500, that is `daily-27500.cvd.sign`, as ClamAV names it, or `daily.cvd.sign`. A container that
-//! has none is judged by what is signed in it, as always; one with a bad one is refused.
+//! has none is judged by what is signed in it, as always, unless signatures are required: who serves the files could
+//! leave them out. One with a bad one is refused. What incremental updates have made, a `.cld`, has none: with signatures
+//! required each of the updates needs one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +22,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub struct Checker {
     authorities: Option<Authorities>,
+    required: bool,
 }
 
 impl Checker {
@@ -38,7 +41,17 @@ impl Checker {
         if authorities == Authorities::default() {
             return Err(format!("{}: no certificates", path.display()).into());
         }
-        Ok(Checker { authorities: Some(authorities) })
+        Ok(Checker { authorities: Some(authorities), required: false })
+    }
+
+    /// The same, for which a container without a signature is as one with a bad one.
+    pub fn requiring(self, required: bool) -> Checker {
+        Checker { required, ..self }
+    }
+
+    /// Whether what has no signature is refused.
+    pub fn is_required(&self) -> bool {
+        self.required
     }
 
     /// Whether there are certificates.
@@ -63,7 +76,13 @@ impl Checker {
     }
 
     fn check_digest(&self, path: &Path, sha256: impl Fn() -> Option<[u8; 32]>) -> Result<Option<String>, String> {
-        let Some(beside) = beside(path).filter(|_| self.is_wanted()) else { return Ok(None) };
+        let Some(beside) = beside(path).filter(|_| self.is_wanted()) else {
+            let is_container = path.extension().is_some_and(|ending| ending == "cvd");
+            return match self.required && is_container {
+                true => Err(format!("{}: no signature beside it, and signatures are required", path.display())),
+                false => Ok(None),
+            };
+        };
         let failed = |error: String| format!("{}: {error}", beside.display());
         let sign = read(&beside).map_err(|error| failed(error.to_string()))?;
         let sha256 = sha256().ok_or("no digest")?;

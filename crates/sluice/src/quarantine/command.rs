@@ -1,5 +1,9 @@
 //! `sluice quarantine`: what is kept, and what becomes of it.
 //!
+//! The folder belongs to the service, and root runs the commands: so root becomes the folder's owner before anything in it is
+//! looked at. What learns from a mail is run as the owner, too, and a mail goes to next hops of the configuration only,
+//! whatever stands beside it, unless `--hop` names another.
+//!
 //! Exit status: 0 done, 1 something could not be done or nothing was meant, 2 an error.
 
 use std::io::{self, Write as _};
@@ -7,20 +11,24 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use rustix::thread::CapabilitySet;
+
 use super::release::release;
 use super::train::{self, Kind};
 use super::{Kept, Release, Trained, read};
 use crate::Failure;
 use crate::cli::{Quarantine, QuarantineCommand, Selection};
 use crate::config::{Config, Forward, Listener};
+use crate::held::Held;
+use crate::privileges::{self, owner_on_the_way};
 use crate::serve::hop::Route;
 
 /// Runs one of the commands.
 pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {
     let place = Place::find(args)?;
     match &args.command {
-        QuarantineCommand::List { selection, json } => list(&place.meant(selection)?, *json),
-        QuarantineCommand::Show { id, json, raw } => show(&place.one(id)?, *json, *raw),
+        QuarantineCommand::List { selection, json } => list(&place, &place.meant(selection)?, *json),
+        QuarantineCommand::Show { id, json, raw } => show(&place, &place.one(id)?, *json, *raw),
         QuarantineCommand::Release { selection, hop, again } => {
             named(selection)?;
             let meant = place.meant(selection)?;
@@ -52,13 +60,40 @@ fn named(selection: &Selection) -> Result<(), Failure> {
 /// Where messages are kept.
 struct Place {
     config: Config,
-    folders: Vec<PathBuf>,
+    folders: Vec<Folder>,
+}
+
+/// A quarantine.
+struct Folder {
+    held: Held,
+    /// The path by which it is reached: the way to its own may be closed to its owner.
+    way: PathBuf,
+}
+
+/// Opens the quarantines; root becomes their owner.
+fn enter(paths: &[PathBuf]) -> Result<Vec<Folder>, Failure> {
+    let failed = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+    let mut all = Vec::new();
+    for path in paths {
+        let path = std::path::absolute(path)?;
+        let held = Held::open(&path).map_err(|error| failed(&path, error))?;
+        all.push((held, owner_on_the_way(&path)));
+    }
+    let mut owners = all.iter().map(|(_, owner)| owner);
+    let first = owners.next().cloned().flatten();
+    if privileges::is_root() {
+        if owners.any(|owner| *owner != first) {
+            return Err("the quarantines belong to different users: name one with --folder".into());
+        }
+        first.iter().try_for_each(|owner| owner.assume(CapabilitySet::empty()))?;
+    }
+    Ok(all.into_iter().map(|(held, _)| Folder { way: held.way(), held }).collect())
 }
 
 impl Place {
     fn find(args: &Quarantine) -> Result<Place, Failure> {
         if let Some(folder) = &args.folder {
-            return Ok(Place { config: Config::default(), folders: vec![folder.clone()] });
+            return Ok(Place { config: Config::default(), folders: enter(std::slice::from_ref(folder))? });
         }
         let config = Config::read(&args.config)?;
         let mut folders: Vec<PathBuf> = config.quarantines().map(Path::to_path_buf).collect();
@@ -67,6 +102,7 @@ impl Place {
         if folders.is_empty() {
             return Err(format!("{}: no listener has a quarantine", args.config.display()).into());
         }
+        let folders = enter(&folders)?;
         Ok(Place { config, folders })
     }
 
@@ -74,8 +110,9 @@ impl Place {
     fn meant(&self, selection: &Selection) -> Result<Vec<Kept>, Failure> {
         let mut all = Vec::new();
         for folder in &self.folders {
-            let kept = Kept::all(folder, |path, error| eprintln!("sluice: {}: {error}", path.display()));
-            all.extend(kept.map_err(|error| format!("{}: {error}", folder.display()))?);
+            let kept =
+                Kept::all(&folder.way, |path, error| eprintln!("sluice: {}: {error}", self.shown(path).display()));
+            all.extend(kept.map_err(|error| format!("{}: {error}", folder.held.path().display()))?);
         }
         let now = SystemTime::now();
         all.retain(|kept| selection.means(kept, now));
@@ -89,7 +126,7 @@ impl Place {
     fn one(&self, id: &str) -> Result<Kept, Failure> {
         let mut wrong = io::Error::from(io::ErrorKind::NotFound);
         for folder in &self.folders {
-            match Kept::open(folder, id) {
+            match Kept::open(&folder.way, id) {
                 Ok(kept) => return Ok(kept),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => wrong = error,
@@ -98,7 +135,14 @@ impl Place {
         Err(format!("{id}: {wrong}").into())
     }
 
-    /// The way to where a message would have gone, as its listener goes it, or to `to`.
+    /// A path in a quarantine, as people know it.
+    fn shown(&self, path: &Path) -> PathBuf {
+        let below = self.folders.iter().find_map(|folder| Some((folder, path.strip_prefix(&folder.way).ok()?)));
+        below.map_or_else(|| path.to_path_buf(), |(folder, below)| folder.held.path().join(below))
+    }
+
+    /// The way to where a message would have gone, as its listener goes it, or to `to`. What stands beside a message may be
+    /// written by whoever has taken over the service, so that is a next hop of the configuration.
     fn route(&self, kept: &Kept, to: Option<&Forward>) -> Result<Route, Failure> {
         let forward: Forward = match to {
             Some(forward) => forward.clone(),
@@ -109,16 +153,19 @@ impl Place {
         }
         let same = |listener: &&Listener| listener.forward == forward;
         let listener = self.config.listeners.iter().find(same).cloned();
+        if listener.is_none() && to.is_none() {
+            return Err(format!("{forward} is no next hop of the configuration: name it with --hop").into());
+        }
         Ok(Route::new(&listener.unwrap_or_else(|| Listener::towards(forward)), &self.config.tls)?)
     }
 }
 
-fn list(meant: &[Kept], json: bool) -> Result<ExitCode, Failure> {
+fn list(place: &Place, meant: &[Kept], json: bool) -> Result<ExitCode, Failure> {
     let mut out = io::stdout().lock();
     for kept in meant {
         let facts = &kept.facts;
         if json {
-            writeln!(out, "{}", object(kept)?)?;
+            writeln!(out, "{}", object(place, kept)?)?;
             continue;
         }
         let mailbox = facts.mailbox.iter().map(|mailbox| mailbox.user.as_str());
@@ -138,14 +185,14 @@ fn list(meant: &[Kept], json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(kept: &Kept, json: bool, raw: bool) -> Result<ExitCode, Failure> {
+fn show(place: &Place, kept: &Kept, json: bool, raw: bool) -> Result<ExitCode, Failure> {
     let mut out = io::stdout().lock();
     if raw {
         io::copy(&mut read(&kept.mail())?, &mut out)?;
         return Ok(ExitCode::SUCCESS);
     }
     if json {
-        writeln!(out, "{:#}", object(kept)?)?;
+        writeln!(out, "{:#}", object(place, kept)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let facts = &kept.facts;
@@ -159,7 +206,7 @@ fn show(kept: &Kept, json: bool, raw: bool) -> Result<ExitCode, Failure> {
     facts.mailbox.iter().try_for_each(|mailbox| line("mailbox", &format!("{}, {}", mailbox.user, mailbox.uid)))?;
     facts.found.iter().try_for_each(|found| line("found", found))?;
     line("next hop", &facts.hop)?;
-    line("mail", &format!("{} ({} bytes)", kept.mail().display(), kept.bytes))?;
+    line("mail", &format!("{} ({} bytes)", place.shown(&kept.mail()).display(), kept.bytes))?;
     for release in &facts.releases {
         let Release { date, hop, to, reply } = release;
         line("released", &format!("{date} to {hop} for {}: {reply}", to.join(" ")))?;
@@ -181,11 +228,11 @@ fn header(kept: &Kept) -> io::Result<Vec<String>> {
 }
 
 /// Everything that is known, and where the mail is.
-fn object(kept: &Kept) -> serde_json::Result<serde_json::Value> {
+fn object(place: &Place, kept: &Kept) -> serde_json::Result<serde_json::Value> {
     let mut object = serde_json::to_value(&kept.facts)?;
     object["state"] = kept.facts.state().name().into();
     object["bytes"] = kept.bytes.into();
-    object["mail"] = kept.mail().display().to_string().into();
+    object["mail"] = place.shown(&kept.mail()).display().to_string().into();
     Ok(object)
 }
 

@@ -29,8 +29,9 @@ use self::report::{Report, Text, line, shown};
 use self::tally::Tally;
 use self::walk::Step;
 use crate::cli::{Scan, ScanLook};
+use crate::confine::Reach;
 use crate::examine::{self, Examined, Look};
-use crate::{Failure, clamd_conf, database};
+use crate::{Failure, clamd_conf, database, privileges};
 
 /// What all threads share.
 struct Shared<'a> {
@@ -66,6 +67,7 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
         report: Report::new(&args.output).map_err(|error| format!("the log: {error}"))?,
         tally: Tally::default(),
     };
+    confine(args)?;
     let (work, queue) = mpsc::sync_channel::<(u64, PathBuf)>(256);
     let queue = Mutex::new(queue);
     std::thread::scope(|scope| {
@@ -82,6 +84,19 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
     let quiet = args.output.json || args.output.no_summary || args.output.quiet;
     shared.report.end(&if quiet { String::new() } else { shared.tally.summary(loaded.signatures, &started) });
     Ok(shared.tally.exit_code())
+}
+
+/// From here on files are read, and only those that the options name are written or taken away.
+fn confine(args: &Scan) -> Result<(), Failure> {
+    privileges::harden()?;
+    let mut reach = Reach::reading();
+    let keep = &args.keep;
+    keep.move_to.iter().chain(&keep.copy_to).for_each(|folder| _ = reach.write(folder));
+    if keep.move_to.is_some() || keep.remove == Some(true) {
+        reach.remove();
+    }
+    reach.confine(&[])?;
+    Ok(())
 }
 
 fn jobs(args: &Scan) -> usize {

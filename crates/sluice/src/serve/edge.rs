@@ -119,6 +119,7 @@ impl Edge {
             b"/metrics" => Some(Page::ok(self.numbers())),
             b"/healthz" => Some(Page::ok("ok\n".into())),
             b"/readyz" if self.control.borrow().stopping => Some(Page::unavailable("stopping\n".into())),
+            b"/readyz" if self.site.borrow().is_too_old() => Some(Page::unavailable("signatures too old\n".into())),
             b"/readyz" => Some(Page::ok("ready\n".into())),
             _ => None,
         }
@@ -131,6 +132,7 @@ impl Edge {
             (&metrics.head_pool_free_bytes, site.pool.free_bytes() as u64),
             (&metrics.inspection_pool_free_bytes, site.memory.free_bytes() as u64),
             (&metrics.signatures, site.signatures),
+            (&metrics.database_built_seconds, site.built.unwrap_or(0)),
             (&metrics.database_generation, site.generation),
             (&metrics.resident_bytes, resident_bytes()),
         ] {

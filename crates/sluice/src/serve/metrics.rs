@@ -84,6 +84,7 @@ numbers! {
     after_end_microseconds_total "counter" "Time from the end of a message to the reply to it.",
     resident_bytes "gauge" "Memory of the program that is in RAM.",
     signatures "gauge" "Signatures loaded.",
+    database_built_seconds "gauge" "When the newest of ClamAV's containers was built, in seconds since 1970; 0 if there is none.",
     database_generation "gauge" "How often the signatures have been loaded.",
 }
 

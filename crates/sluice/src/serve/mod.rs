@@ -36,6 +36,7 @@ mod quarantine;
 mod relay;
 mod reload;
 mod retrieval;
+mod rights;
 mod session;
 mod site;
 pub mod smtp_hop;
@@ -45,7 +46,6 @@ mod tls;
 mod watcher;
 mod wire;
 
-use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,9 +68,11 @@ pub struct Control {
     pub stopping: bool,
 }
 
+/// How often the log says that the signatures are old.
+const WARN_OF_AGE_EVERY: Duration = Duration::from_secs(24 * 3_600);
+
 /// Runs until a signal ends it.
 pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
-    share_one_arena();
     let site = Arc::new(Site::load(args, None)?);
     let threads = site.threads;
     let (control, watched) = watch::channel(Control { site, stopping: false });
@@ -99,20 +101,6 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the program over with one memory arena for all threads, where the C library's allocator would give each event
-/// loop its own: what one mail has freed then serves the next, whichever loop it is on. Measured with 200 slow clients:
-/// a quarter less memory, and no more processor time. The library reads the setting at the start only.
-fn share_one_arena() {
-    const SETTING: &str = "MALLOC_ARENA_MAX";
-    if std::env::var_os(SETTING).is_some() {
-        return;
-    }
-    let mut again = std::process::Command::new("/proc/self/exe");
-    // It returns only if it fails, and then everything works all the same.
-    let error = again.args(std::env::args_os().skip(1)).env(SETTING, "1").exec();
-    eprintln!("sluice: not restarted with one memory arena: {error}");
-}
-
 /// Waits for signals until one ends the program.
 async fn supervise(
     args: &Serve,
@@ -132,8 +120,10 @@ async fn supervise(
     let mut reload = Reload::new(args, &control, &manager);
     let mut sweeps = tokio::time::interval(quarantine::SWEEP_EVERY);
     sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut warnings = tokio::time::interval(WARN_OF_AGE_EVERY);
     loop {
         tokio::select! {
+            _ = warnings.tick() => control.borrow().site.warn_of_age(),
             _ = sweeps.tick() => drop(tokio::spawn(quarantine::sweep(control.borrow().site.clone()))),
             _ = hangup.recv() => {
                 reload.ask(Anew::Everything);

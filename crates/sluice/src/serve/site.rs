@@ -1,7 +1,6 @@
 //! Everything that is made from one reading of the configuration.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use inspect::Engine;
@@ -15,12 +14,12 @@ use super::log;
 use super::metrics::Metrics;
 use super::notice::Notices;
 use super::pool::Pool;
-use super::tls;
+use super::{rights, tls};
 use crate::cli::Serve;
-use crate::config::{Config, Forward};
+use crate::config::Config;
 use crate::database::{Loaded, Wanted};
 use crate::memory::Memory;
-use crate::{Failure, clamd_conf};
+use crate::{Failure, clamd_conf, database};
 
 /// What one run of the program serves, until the next reload.
 #[derive(Clone)]
@@ -55,6 +54,8 @@ pub struct Site {
     pub notices: Arc<Notices>,
     /// When the signatures were loaded.
     pub loaded: time::OffsetDateTime,
+    /// When the newest of ClamAV's containers was built, in seconds since 1970.
+    pub built: Option<u64>,
     /// The pool of head windows; one for the whole run.
     pub pool: Arc<Pool>,
     /// What inspections hold; one for the whole run.
@@ -108,11 +109,9 @@ impl Site {
         let mut wanted = config.database.wanted(args.database.cache.as_ref());
         wanted.certificates = args.database.certificates.clone().or(wanted.certificates);
         wanted.choose(&args.database.pua);
-        let database = match old.filter(|old| old.wanted == wanted) {
-            Some(old) => wanted.refresh(&old.database)?.map_or_else(|| old.database.clone(), Arc::new),
-            None => Arc::new(wanted.open(&mut |_, _| ())?),
-        };
-        database.warn();
+        if old.is_some() {
+            rights::check_reload(args, &config, &wanted)?;
+        }
         let (pool, memory) = match old {
             Some(old) => (old.pool.clone(), old.memory.clone()),
             None => (
@@ -122,7 +121,6 @@ impl Site {
         };
         let (metrics, known) = old.map(|old| (old.metrics.clone(), old.known.clone())).unwrap_or_default();
         let generation = old.map_or(1, |old| old.generation + 1);
-        let engine = Arc::new(Engine { database: database.database.clone(), limits: config.limits.limits() });
         // The event loops that run are those of the start.
         let threads = old.map_or_else(|| threads(&config), |old| old.threads);
         let metrics_socket = match (config.metrics.address, old) {
@@ -145,16 +143,22 @@ impl Site {
             }
         });
         let doors = doors.collect::<Result<Vec<_>, String>>()?;
-        for folder in doors.iter().filter_map(|door| prepared_folder(door)) {
-            super::maildir::prepare(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        }
-        for folder in doors.iter().filter_map(|door| door.listener.quarantine.clone()) {
-            std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        }
         let clamd = Arc::new(Clamd::load(&config.clamd, old.map(|old| &*old.clamd), threads)?);
+        match old {
+            Some(_) => rights::make_folders(&config, &wanted)?,
+            // What strangers have made is read after this.
+            None => rights::settle(args, &config, &wanted)?,
+        }
+        let database = match old.filter(|old| old.wanted == wanted) {
+            Some(old) => wanted.refresh(&old.database)?.map_or_else(|| old.database.clone(), Arc::new),
+            None => Arc::new(wanted.open(&mut |_, _| ())?),
+        };
+        database.warn();
+        let engine = Arc::new(Engine { database: database.database.clone(), limits: config.limits.limits() });
         let notices = Notices::load(&config.notices, &config.hostname, old.map(|old| &*old.notices))?;
         let signatures = database.signatures;
         let loaded = time::OffsetDateTime::now_utc();
+        let built = database::newest(&wanted.paths)?;
         let passwords = config.archives.passwords.iter().map(|word| word.as_bytes().into()).collect();
         Ok(Site {
             config,
@@ -172,6 +176,7 @@ impl Site {
             clamd,
             notices: Arc::new(notices),
             loaded,
+            built,
             pool,
             memory,
             known,
@@ -192,9 +197,28 @@ impl Site {
             signatures: database.signatures,
             generation: self.generation + 1,
             loaded: time::OffsetDateTime::now_utc(),
+            built: database::newest(&self.wanted.paths)?,
             database: Arc::new(database),
             ..self.clone()
         }))
+    }
+
+    /// How many days ago the newest of ClamAV's containers was built, if there is one.
+    pub fn age_days(&self) -> Option<u64> {
+        let now = u64::try_from(database::now()).unwrap_or(0);
+        self.built.map(|built| now.saturating_sub(built) / (24 * 3_600))
+    }
+
+    /// Whether the signatures are so old that nobody should rely on them.
+    pub fn is_too_old(&self) -> bool {
+        is_older(self.age_days(), self.config.database.unready_days)
+    }
+
+    /// Says in the log that the signatures are old, if they are.
+    pub fn warn_of_age(&self) {
+        if is_older(self.age_days(), self.config.database.warn_days) {
+            tracing::warn!(days = self.age_days(), "old signatures: the newest container has not changed for days");
+        }
     }
 
     /// What clients of clamd are told of us: they look for its name and the version whose protocol is spoken. What
@@ -217,9 +241,7 @@ fn threads(config: &Config) -> usize {
     }
 }
 
-fn prepared_folder(door: &Door) -> Option<PathBuf> {
-    match &door.listener.forward {
-        Forward::Maildir(path) => Some(path.clone()),
-        _ => None,
-    }
+/// Whether so many days are reached, where 0 means never.
+fn is_older(age: Option<u64>, days: u32) -> bool {
+    days > 0 && age.is_some_and(|age| age >= u64::from(days))
 }

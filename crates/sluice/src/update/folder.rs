@@ -9,6 +9,9 @@
 //!  FOLDER/.lock                 held while somebody updates
 //! ```
 //!
+//! The folder is held open, and nothing in it is read or written through a link: it may belong to somebody else than who
+//! runs this. Root becomes its owner first (`privileges::enter`).
+//!
 //! A file changes by a rename, so that who reads it reads the old one or the new one. After a stop in between, some files
 //! are new and some old, each whole; the next run goes on from there.
 
@@ -17,16 +20,19 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
-use scan::Builder;
 use sha2::{Digest, Sha256};
 
 use super::state::State;
+use crate::database::Choice;
 use crate::database::signed::{self, Checker};
-use crate::database::{Choice, version};
+use crate::held::Held;
 use crate::{Failure, database};
 
 /// The most incremental updates that are fetched in place of the whole.
 const STEPS_MAX: u32 = 32;
+
+/// The head of a container.
+const HEAD_BYTES: u64 = 512;
 
 /// Versions of a container, from the one in force on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +47,12 @@ pub struct Steps {
 
 /// The folder, while nobody else updates it.
 pub struct Folder {
-    path: PathBuf,
+    /// The folder itself.
+    pub held: Held,
+    coming: Held,
+    previous: Held,
+    /// The path by which whoever opens paths finds it.
+    way: PathBuf,
     /// Verifies the signatures beside containers.
     pub checker: Checker,
     _lock: File,
@@ -58,23 +69,22 @@ fn sibling(name: &str) -> Option<String> {
 }
 
 impl Folder {
-    /// Makes it if it is missing.
+    /// Takes a folder for an update, and makes what is missing in it.
     ///
     /// # Errors
-    /// When it cannot be written to, or somebody else updates it.
-    pub fn open(path: &Path, checker: Checker) -> io::Result<Folder> {
-        for folder in [path.to_path_buf(), path.join(".coming"), path.join(".previous")] {
-            fs::create_dir_all(folder)?;
-        }
-        let lock = File::create(path.join(".lock"))?;
+    /// When it cannot be written to, somebody has put links there, or somebody else updates it.
+    pub fn open(held: Held, checker: Checker) -> io::Result<Folder> {
+        let (coming, previous) = (held.make(Path::new(".coming"))?, held.make(Path::new(".previous"))?);
+        let lock = held.lock_file(".lock")?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| io::Error::other("another update is under way"))?;
-        Ok(Folder { path: path.into(), checker, _lock: lock })
+        let way = held.way();
+        Ok(Folder { held, coming, previous, way, checker, _lock: lock })
     }
 
     /// What is remembered; nothing if that cannot be read.
     pub fn state(&self) -> State {
-        let text = fs::read(self.path.join(".state.json")).unwrap_or_default();
+        let text = self.held.read(".state.json").unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
@@ -83,14 +93,13 @@ impl Folder {
     /// # Errors
     /// When it cannot be written.
     pub fn keep_state(&self, state: &State) -> io::Result<()> {
-        let text = serde_json::to_vec_pretty(state)?;
-        fs::write(self.path.join(".state.new"), text)?;
-        fs::rename(self.path.join(".state.new"), self.path.join(".state.json"))
+        self.held.create(".state.new")?.write_all(&serde_json::to_vec_pretty(state)?)?;
+        self.held.rename(".state.new", &self.held, ".state.json")
     }
 
     /// Whether there is a file of this name in force.
     pub fn holds(&self, name: &str) -> bool {
-        self.path.join(name).is_file() || sibling(name).is_some_and(|name| self.path.join(name).is_file())
+        self.held.has(name) || sibling(name).is_some_and(|name| self.held.has(&name))
     }
 
     /// How far a container that begins with `head` is ahead of the one in force; nothing if there is none, it is older, or
@@ -106,18 +115,18 @@ impl Folder {
     /// A container in force, under either of its names: as it was published, or with incremental updates.
     fn in_force(&self, name: &str) -> Option<(String, Vec<u8>)> {
         let mut names = sibling(name).into_iter().chain([name.to_owned()]);
-        names.find_map(|name| Some((fs::read(self.path.join(&name)).ok()?, name))).map(|(bytes, name)| (name, bytes))
+        names.find_map(|name| self.held.read(&name).ok().map(|bytes| (name, bytes)))
     }
 
     /// The version of a container that came.
     pub fn coming_version(&self, name: &str) -> Option<u32> {
-        version(&self.coming(name))
+        self.coming.file(name).ok().and_then(version_of)
     }
 
     /// The version of a container that is in force as it was published, if there is no signature beside it.
     pub fn unsigned_version(&self, name: &str) -> Option<u32> {
-        let path = self.path.join(name);
-        version(&path).filter(|_| name.ends_with(".cvd") && signed::beside(&path).is_none())
+        let version = self.held.file(name).ok().and_then(version_of);
+        version.filter(|_| name.ends_with(".cvd") && signed::beside(&self.way.join(name)).is_none())
     }
 
     /// Puts a signature that came beside the container that is in force, if it is its own.
@@ -125,18 +134,18 @@ impl Folder {
     /// # Errors
     /// When it is not, or cannot be put there.
     pub fn put_signature_in_force(&self, name: &str) -> Result<(), String> {
-        let path = self.path.join(name);
-        let Some(sign) = version(&path).map(|version| name.replace(".cvd", &format!("-{version}.cvd.sign"))) else {
+        let version = self.held.file(name).ok().and_then(version_of);
+        let Some(sign) = version.map(|version| name.replace(".cvd", &format!("-{version}.cvd.sign"))) else {
             return Ok(());
         };
-        let bytes = fs::read(&path).map_err(|error| error.to_string())?;
-        let text = fs::read(self.coming(&sign)).map_err(|error| error.to_string())?;
+        let bytes = self.held.read(name).map_err(|error| error.to_string())?;
+        let text = self.coming.read(&sign).map_err(|error| error.to_string())?;
         let verified = self.checker.verify(&text, &Sha256::digest(&bytes).into());
         if let Err(reason) = verified {
-            let _ = fs::remove_file(self.coming(&sign));
+            let _ = self.coming.remove(&sign);
             return Err(format!("{sign}: {reason}"));
         }
-        fs::rename(self.coming(&sign), self.path.join(&sign)).map_err(|error| error.to_string())
+        self.coming.move_to(&sign, &self.held).map_err(|error| error.to_string())
     }
 
     /// What is in force.
@@ -144,7 +153,7 @@ impl Folder {
     /// # Errors
     /// When it cannot be read.
     pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        fs::read(self.path.join(name))
+        self.held.read(name)
     }
 
     /// Takes a file that comes, and returns how long it is.
@@ -152,28 +161,33 @@ impl Folder {
     /// # Errors
     /// When it does not come whole, or cannot be written.
     pub fn receive(&self, name: &str, mut body: impl Read) -> io::Result<u64> {
-        let mut file = File::create(self.coming(name))?;
+        let mut file = self.coming.create(name)?;
         let count = io::copy(&mut body, &mut file)?;
         file.flush()?;
         file.sync_all()?;
         Ok(count)
     }
 
-    /// Reads what came. Whether it is newer than what is in force.
+    /// Reads what came, which has this SHA-256 if one is named. Whether it is newer than what is in force.
     ///
     /// # Errors
     /// When it is no database, is not as it was signed, or is older than what is in force; the message says so.
-    pub fn look_at(&self, name: &str) -> Result<bool, String> {
-        let looked = self.judge(name);
+    pub fn look_at(&self, name: &str, sha256: Option<&str>) -> Result<bool, String> {
+        let looked = self.judge(name, sha256);
         if looked != Ok(true) {
-            let files = signed::beside(&self.coming(name)).into_iter().chain([self.coming(name)]);
-            files.for_each(|file| _ = fs::remove_file(file));
+            let sign = signed::beside(&self.coming_path(name));
+            sign.into_iter().for_each(|sign| _ = fs::remove_file(sign));
+            let _ = self.coming.remove(name);
         }
         looked
     }
 
-    fn judge(&self, name: &str) -> Result<bool, String> {
-        let bytes = fs::read(self.coming(name)).map_err(|error| error.to_string())?;
+    fn judge(&self, name: &str, sha256: Option<&str>) -> Result<bool, String> {
+        let bytes = self.coming.read(name).map_err(|error| error.to_string())?;
+        let is = || Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        if sha256.is_some_and(|wanted| wanted != is()) {
+            return Err(format!("its SHA-256 is {}, and not the one that is named", is()));
+        }
         let current = self.in_force(name).map(|(_, bytes)| bytes);
         if current.as_ref() == Some(&bytes) {
             return Ok(false);
@@ -187,8 +201,10 @@ impl Folder {
         {
             return Err(format!("version {new} is older than {old}, which is in force"));
         }
-        self.checker.check_bytes(&self.coming(name), &bytes)?;
-        Builder::new().add(name, &bytes).map(|_| true).map_err(|error| error.to_string())
+        let path = self.coming_path(name);
+        self.checker.check_bytes(&path, &bytes)?;
+        let looked = database::load(&[path], &Choice::default(), &self.checker);
+        looked.map(|_| true).map_err(|error| self.shown(&error))
     }
 
     /// Puts these files, which came and were looked at, in force, if the whole folder can be read with them.
@@ -199,24 +215,21 @@ impl Folder {
         if names.is_empty() {
             return Ok(());
         }
-        let mut paths: Vec<PathBuf> = names.iter().map(|name| self.coming(name)).collect();
-        for entry in fs::read_dir(&self.path)? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
+        let mut paths: Vec<PathBuf> = names.iter().map(|name| self.coming_path(name)).collect();
+        for name in self.held.names()? {
             let is_replaced = names.contains(&name) || sibling(&name).is_some_and(|name| names.contains(&name));
             if scan::is_database(&name) && !is_replaced {
-                paths.push(entry.path());
+                paths.push(self.way.join(&name));
             }
         }
-        database::load(&paths, &Choice::default(), &self.checker)?;
+        database::load(&paths, &Choice::default(), &self.checker).map_err(|error| self.shown(&error))?;
         for name in names {
             self.keep_previous(name)?;
             self.keep_signature(name)?;
-            fs::rename(self.coming(name), self.path.join(name))?;
+            self.coming.move_to(name, &self.held)?;
             self.retire_sibling(name)?;
         }
-        File::open(&self.path)?.sync_all()?;
-        Ok(())
+        Ok(self.held.sync()?)
     }
 
     /// What is in force is what was in force before, and the other way round. Returns the names.
@@ -225,61 +238,64 @@ impl Folder {
     /// When a file cannot be renamed.
     pub fn roll_back(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(self.path.join(".previous"))?.collect::<io::Result<Vec<_>>>()? {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            fs::rename(self.previous(&name), self.coming(&name))?;
+        for name in self.previous.names()? {
+            self.previous.move_to(&name, &self.coming)?;
             self.keep_previous(&name)?;
-            fs::rename(self.coming(&name), self.path.join(&name))?;
+            self.coming.move_to(&name, &self.held)?;
             self.retire_sibling(&name)?;
             names.push(name);
         }
-        names.sort();
         Ok(names)
     }
 
     /// The file in force has a second name from here on.
     fn keep_previous(&self, name: &str) -> io::Result<()> {
-        let _ = fs::remove_file(self.previous(name));
-        match fs::hard_link(self.path.join(name), self.previous(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        self.previous.remove(name)?;
+        self.held.link(name, &self.previous).map(drop)
     }
 
     /// Puts the signature beside a container, before it is there itself; those of older versions than the one that is in
     /// force now go.
     fn keep_signature(&self, name: &str) -> io::Result<()> {
         let Some(stem) = name.strip_suffix(".cvd") else { return Ok(()) };
-        let current = version(&self.path.join(name));
-        for entry in fs::read_dir(&self.path)? {
-            let file = entry?.file_name().to_string_lossy().into_owned();
+        let current = self.held.file(name).ok().and_then(version_of);
+        for file in self.held.names()? {
             let number = file.strip_prefix(stem).and_then(|rest| rest.strip_prefix('-')?.strip_suffix(".cvd.sign"));
             let number = number.and_then(|number| number.parse::<u32>().ok());
             if number.is_some_and(|number| Some(number) < current) {
-                fs::remove_file(self.path.join(file))?;
+                self.held.remove(&file)?;
             }
         }
-        match signed::beside(&self.coming(name)) {
-            Some(sign) => fs::rename(&sign, self.path.join(sign.file_name().unwrap_or_default())),
+        let sign = signed::beside(&self.coming_path(name));
+        match sign.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()) {
+            Some(sign) => self.coming.move_to(sign, &self.held),
             None => Ok(()),
         }
     }
 
     /// A container is in force under one of its names.
     fn retire_sibling(&self, name: &str) -> io::Result<()> {
-        let Some(other) = sibling(name).filter(|other| self.path.join(other).is_file()) else {
+        let Some(other) = sibling(name).filter(|other| self.held.has(other)) else {
             return Ok(());
         };
         // What was before under this name is older still.
-        let _ = fs::remove_file(self.previous(name));
-        fs::rename(self.path.join(&other), self.previous(&other))
+        self.previous.remove(name)?;
+        self.held.move_to(&other, &self.previous)
     }
 
-    fn coming(&self, name: &str) -> PathBuf {
-        self.path.join(".coming").join(name)
+    fn coming_path(&self, name: &str) -> PathBuf {
+        self.way.join(".coming").join(name)
     }
 
-    fn previous(&self, name: &str) -> PathBuf {
-        self.path.join(".previous").join(name)
+    /// What is said of paths, with the folder's own.
+    fn shown(&self, error: &Failure) -> String {
+        error.to_string().replace(&*self.way.to_string_lossy(), &self.held.path().to_string_lossy())
     }
+}
+
+/// The version of a container, as it says itself.
+fn version_of(file: File) -> Option<u32> {
+    let mut head = Vec::new();
+    file.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    scan::container_version(&head)
 }

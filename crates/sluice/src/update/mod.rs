@@ -24,9 +24,10 @@ use self::folder::{Folder, Steps};
 use self::state::State;
 use crate::cli::Update;
 use crate::config::Config;
-use crate::database::signed::Checker;
+use crate::confine::Reach;
+use crate::privileges::Account;
 use crate::update_settings::Wanted;
-use crate::{Failure, freshclam_conf};
+use crate::{Failure, freshclam_conf, privileges};
 
 /// Fetches what has changed. Exit status: 0 what is in force is up to date, 2 something failed.
 pub fn run(args: &Update) -> Result<ExitCode, Failure> {
@@ -41,8 +42,12 @@ pub fn run(args: &Update) -> Result<ExitCode, Failure> {
     }
     let settings = &config.update;
     let path = settings.folder.as_ref().ok_or("no folder is set: [update] folder = \"PATH\"")?;
-    let checker = Checker::open(config.database.certificates.as_deref())?;
-    let folder = Folder::open(path, checker).map_err(|error| format!("{}: {error}", path.display()))?;
+    privileges::harden()?;
+    let checker = config.database.checker()?;
+    let owner = config.update.owner.as_deref().map(|name| Account::named(name, None)).transpose()?;
+    let held = privileges::enter(path, owner.as_ref())?;
+    let folder = Folder::open(held, checker).map_err(|error| format!("{}: {error}", path.display()))?;
+    confine(&config, &folder)?;
     if args.rollback {
         for name in folder.roll_back()? {
             println!("{name}: as it was before");
@@ -76,6 +81,15 @@ pub fn run(args: &Update) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(if failed { 2 } else { 0 }))
 }
 
+/// What is fetched and read from here on can reach the folder, and no other.
+fn confine(config: &Config, folder: &Folder) -> Result<(), Failure> {
+    let mut reach = Reach::default();
+    reach.connect().read(&config.tls.authorities);
+    config.database.certificates.iter().for_each(|path| _ = reach.read(path));
+    reach.confine(&[&folder.held])?;
+    Ok(())
+}
+
 enum Outcome {
     /// It has been fetched and read, as this file.
     Fresh(String),
@@ -94,8 +108,8 @@ fn update(
 ) -> Result<Outcome, String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let known = state.file(&wanted.name);
-    if known.url != wanted.url || !folder.holds(&wanted.name) {
-        known.begin(&wanted.url);
+    if known.url != wanted.identity() || !folder.holds(&wanted.name) {
+        known.begin(&wanted.identity());
     }
     if let Some(seconds) = known.not_before.checked_sub(now).filter(|&seconds| seconds > 0 && !force) {
         return Ok(Outcome::Waits(seconds));
@@ -124,7 +138,7 @@ fn update(
         Ok(Fetched::NotModified | Fetched::Ahead { .. }) => Ok(Outcome::UpToDate),
         Ok(Fetched::Body { etag, last_modified }) => {
             let _ = signature(wanted, client, folder, folder.coming_version(&wanted.name));
-            folder.look_at(&wanted.name).map(|newer| {
+            folder.look_at(&wanted.name, wanted.sha256.as_deref()).map(|newer| {
                 (known.etag, known.last_modified) = (etag, last_modified);
                 if newer { Outcome::Fresh(wanted.name.clone()) } else { Outcome::UpToDate }
             })
@@ -189,17 +203,21 @@ fn increments(
     for version in steps.from + 1..=steps.to {
         let url = format!("{stem}-{version}.cdiff");
         let cdiff = client.increment(&url).map_err(|error| Some(error).filter(|error| error.wants_rest))?;
-        if folder.checker.is_wanted()
-            && let Ok(sign) = client.increment(&format!("{url}.sign"))
-        {
-            let signed = folder.checker.verify(&sign, &Sha256::digest(&cdiff).into());
-            signed.map_err(|reason| failed(format!("update {version}: {reason}")))?;
+        if folder.checker.is_wanted() {
+            match client.increment(&format!("{url}.sign")) {
+                Ok(sign) => {
+                    let signed = folder.checker.verify(&sign, &Sha256::digest(&cdiff).into());
+                    signed.map_err(|reason| failed(format!("update {version}: {reason}")))?;
+                }
+                Err(_) if !folder.checker.is_required() => {}
+                Err(error) => return Err(failed(format!("update {version}: no signature: {}", error.reason))),
+            }
         }
         bytes = scan::patched(file, &bytes, &cdiff).map_err(|reason| failed(format!("update {version}: {reason}")))?;
         file = &name;
     }
     folder.receive(&name, &*bytes).map_err(|error| failed(error.to_string()))?;
-    match folder.look_at(&name).map_err(failed)? {
+    match folder.look_at(&name, None).map_err(failed)? {
         true => Ok(Outcome::Fresh(name)),
         false => Ok(Outcome::UpToDate),
     }

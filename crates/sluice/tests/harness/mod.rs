@@ -73,6 +73,8 @@ impl Gateway {
         std::fs::write(&config, text).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_sluice"))
             .arg("serve")
+            // Tests are run as root where everything is thrown away afterwards.
+            .arg("--allow-root")
             .arg(option)
             .arg(&config)
             .stdout(Stdio::piped())

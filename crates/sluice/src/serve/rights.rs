@@ -1,0 +1,186 @@
+//! Who `serve` is, and what it may reach: settled once, when what needs root is open and nothing of others has been read.
+//!
+//! ```text
+//!  configuration · keys of certificates · sockets      as whoever started it
+//!  ── no root any more, no core dumps, no new rights ──
+//!  folders for mails and compiled signatures, made if they are missing
+//!  ── nothing else of the file system ──
+//!  signatures · sessions · reloads
+//! ```
+//! Root is never kept by mistake: without a user to become, it is refused unless `--allow-root` says so. Of root's rights
+//! remains that of listening on ports below 1024, and for transparent listeners that of other hosts' addresses; a reload
+//! reads keys and configuration as the user, so they have to be readable for it by then.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, chownat, fstat, openat};
+use rustix::thread::CapabilitySet;
+
+use crate::Failure;
+use crate::cli::Serve;
+use crate::config::{Address, Certificate, Config, Forward};
+use crate::confine::{self, Confined, Reach};
+use crate::database::Wanted;
+use crate::held::Held;
+use crate::privileges::{self, Account};
+
+/// Why root is refused.
+const REFUSED: &str = "started as root, and nobody is named to become: set user = \"NAME\" in the configuration (User in \
+                       clamd.conf), have the service manager start it as somebody else (User= or DynamicUser=), or say \
+                       --allow-root";
+
+/// Gives up whatever is not needed from here on.
+///
+/// # Errors
+/// When we are root and may not stay it, cannot become somebody else, or cannot be confined.
+pub fn settle(args: &Serve, config: &Config, wanted: &Wanted) -> Result<(), Failure> {
+    let account = becomes(args, config)?;
+    if let Some(account) = &account {
+        give(args, config, account)?;
+        account.assume(kept(config))?;
+    }
+    privileges::harden()?;
+    make_folders(config, wanted)?;
+    let confined = if config.confine { reach(args, config, wanted).confine(&[])? } else { Confined::Not };
+    let user = account.map_or_else(|| rustix::process::geteuid().as_raw().to_string(), |account| account.name);
+    tracing::info!(user, confined = %confined, "privileges given up");
+    Ok(())
+}
+
+/// Whether a reload can have what it wants.
+///
+/// # Errors
+/// When it lies outside of what the process has confined itself to.
+pub fn check_reload(args: &Serve, config: &Config, wanted: &Wanted) -> Result<(), Failure> {
+    Ok(confine::granted(&reach(args, config, wanted))?)
+}
+
+/// Who we become; nobody else if that is right.
+fn becomes(args: &Serve, config: &Config) -> Result<Option<Account>, Failure> {
+    let named = config.user.as_deref().map(|user| Account::named(user, config.group.as_deref())).transpose()?;
+    if !privileges::is_root() {
+        if let Some(account) = named.filter(|account| !account.is_us()) {
+            tracing::warn!(user = account.name, "not started as root: the user stays who it is");
+        }
+        return Ok(None);
+    }
+    match named {
+        Some(account) if !account.is_root() => Ok(Some(account)),
+        _ if args.allow_root => Ok(None),
+        None if is_first_steps(args) => Ok(Some(Account::nobody())),
+        _ => Err(REFUSED.into()),
+    }
+}
+
+/// Whether there is no configuration at all.
+fn is_first_steps(args: &Serve) -> bool {
+    args.config.is_none() && args.clamd_conf.is_none()
+}
+
+/// What of root's rights remains.
+fn kept(config: &Config) -> CapabilitySet {
+    let is_transparent = config.listeners.iter().any(|listener| listener.transparent.is_some() || listener.keep_source);
+    let more = if is_transparent { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
+    CapabilitySet::NET_BIND_SERVICE | more
+}
+
+/// Gives the user the sockets that were made for it; and without a configuration the Maildir.
+fn give(args: &Serve, config: &Config, account: &Account) -> Result<(), Failure> {
+    for path in socket_paths(config) {
+        give_socket(path, account).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    if is_first_steps(args) {
+        let here = Held::open(Path::new("."))?;
+        let maildirs = config.listeners.iter().filter_map(|listener| match &listener.forward {
+            Forward::Maildir(path) => Some(path),
+            _ => None,
+        });
+        for path in maildirs {
+            give_maildir(&here, path, account).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Only what is a socket of ours with no other name: the folder may be the user's own.
+fn give_socket(path: &Path, account: &Account) -> std::io::Result<()> {
+    let socket = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let facts = std::fs::File::from(socket.try_clone()?).metadata()?;
+    if facts.file_type().is_socket() && facts.uid() == 0 && facts.nlink() == 1 {
+        let (uid, gid) = account.numbers();
+        // A group that was asked for is not root's.
+        let group = (facts.gid() == 0).then(|| rustix::fs::Gid::from_raw(gid));
+        chownat(&socket, "", Some(rustix::fs::Uid::from_raw(uid)), group, AtFlags::EMPTY_PATH)?;
+    }
+    Ok(())
+}
+
+fn give_maildir(here: &Held, path: &Path, account: &Account) -> std::io::Result<()> {
+    let maildir = here.make(path)?;
+    let parts = ["tmp", "new", "cur"].map(|part| maildir.make(Path::new(part)));
+    let (uid, gid) = account.numbers();
+    for folder in std::iter::once(Ok(maildir)).chain(parts) {
+        let folder = folder?;
+        if fstat(&folder)?.st_uid == 0 {
+            rustix::fs::fchown(&folder, Some(rustix::fs::Uid::from_raw(uid)), Some(rustix::fs::Gid::from_raw(gid)))?;
+        }
+    }
+    Ok(())
+}
+
+fn socket_paths(config: &Config) -> impl Iterator<Item = &Path> {
+    let listeners = config.listeners.iter().map(|listener| &listener.address);
+    listeners.chain(&config.clamd.addresses).filter_map(|address| match address {
+        Address::Unix(path) => Some(path.as_path()),
+        Address::Tcp(_) => None,
+    })
+}
+
+/// Makes what is written to later.
+///
+/// # Errors
+/// When mails could not be put where they are to go.
+pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
+    for listener in &config.listeners {
+        if let Forward::Maildir(path) = &listener.forward {
+            super::maildir::prepare(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        if let Some(folder) = &listener.quarantine {
+            std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+    }
+    let acme = config.tls.acme_names().next().map(|_| config.tls.acme.folder.as_path());
+    for folder in acme.into_iter().chain(wanted.cache.as_deref()) {
+        let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    }
+    Ok(())
+}
+
+/// What the configuration asks for.
+fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
+    let mut reach = Reach::default();
+    reach.connect();
+    let files = args.config.iter().chain(&args.clamd_conf).chain(&config.notices.templates);
+    let signatures = wanted.paths.iter().chain(&wanted.certificates);
+    let authorities = std::iter::once(&config.tls.authorities);
+    files.chain(signatures).chain(authorities).chain(&config.clamd.paths).for_each(|path| _ = reach.read(path));
+    for certificate in &config.tls.certificates {
+        if let Certificate::Files { chain, key } = certificate {
+            reach.read(chain).read(key);
+        }
+    }
+    if config.tls.acme_names().next().is_some() {
+        reach.write(&config.tls.acme.folder);
+    }
+    for listener in &config.listeners {
+        if let Forward::Maildir(path) = &listener.forward {
+            reach.write(path);
+        }
+        listener.quarantine.iter().for_each(|folder| _ = reach.write(folder));
+    }
+    wanted.cache.iter().for_each(|folder| _ = reach.write(folder));
+    socket_paths(config).for_each(|path| _ = reach.listen(path));
+    reach
+}
