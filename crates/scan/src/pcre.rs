@@ -23,11 +23,11 @@ use crate::signature::Reject;
 
 /// How much of an object is kept for them.
 pub(crate) const KEPT_BYTES: u64 = 1 << 20;
-/// The most steps back without a stop: about 3 ms.
-const BACKTRACKS_MAX: usize = 50_000;
+/// The most steps back without a stop: a millisecond or two.
+const BACKTRACKS_MAX: usize = 20_000;
 /// The places that are tried without a stop, and what they cost at the most in fuel and at the least in work.
-const PLACES: usize = 32;
-const PLACES_FUEL: u64 = 32 << 10;
+const PLACES: usize = 4;
+const PLACES_FUEL: u64 = 64 << 10;
 /// What a search costs that is cut off.
 const CUT_OFF_WORK: u64 = 256 << 10;
 /// The most bytes of one compiled expression.

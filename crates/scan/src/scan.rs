@@ -436,9 +436,12 @@ impl Stage for Scan {
         }
         fuel.burn(1);
         let mut ending = self.ending.take().unwrap_or_else(|| Box::new(Ending::new()));
-        while self.told.is_empty() && ending.phase != Phase::Over && !fuel.is_empty() {
+        while self.told.is_empty() && ending.phase != Phase::Over {
             let work = self.end(&mut ending, kept);
             fuel.burn(usize::try_from(work).unwrap_or(usize::MAX));
+            if fuel.is_empty() {
+                break;
+            }
         }
         let over = ending.phase == Phase::Over;
         self.ending = Some(ending);
