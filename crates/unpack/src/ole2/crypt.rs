@@ -5,6 +5,10 @@
 //! sent. Left out: extensible encryption, keys of certificates, XOR obfuscation, RC4 in Word and PowerPoint documents.
 //!
 //! Each way has a verifier that tells whether a password is right.
+//!
+//! Bounds: keys of the lengths that AES has, [`SPINS_MAX`] rounds; keys are made in slices.
+
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use md5::Md5;
 use sha1::Sha1;
@@ -12,7 +16,7 @@ use sha2::{Digest, Sha256, Sha384, Sha512};
 
 use crate::block_cipher::{Aes, BLOCK, Cbc};
 use crate::codec::{base64, le16, le32};
-use crate::keys::Derivation;
+use crate::keys::{Derivation, Derived};
 use crate::password::utf16;
 use crate::pdf::cipher::Rc4;
 
@@ -119,6 +123,10 @@ impl Agile {
         let data = element(xml, "keyData ")?;
         let key = element(xml, "encryptedKey ")?;
         let number = |element: &str, name| attribute(element, name)?.parse::<u32>().ok();
+        let spins = number(key, "spinCount")?;
+        if spins > SPINS_MAX {
+            return None;
+        }
         if attribute(data, "cipherChaining")? != "ChainingModeCBC" || attribute(key, "cipherAlgorithm")? != "AES" {
             return None;
         }
@@ -126,8 +134,8 @@ impl Agile {
             data_hash: Hash::named(attribute(data, "hashAlgorithm")?)?,
             data_salt: base64(attribute(data, "saltValue")?),
             hash: Hash::named(attribute(key, "hashAlgorithm")?)?,
-            key_bytes: number(key, "keyBits")? as usize / 8,
-            spins: number(key, "spinCount")?,
+            key_bytes: aes_key_bytes(number(key, "keyBits")?)?,
+            spins,
             salt: base64(attribute(key, "saltValue")?),
             verifier: base64(attribute(key, "encryptedVerifierHashInput")?),
             verifier_hash: base64(attribute(key, "encryptedVerifierHashValue")?),
@@ -135,13 +143,13 @@ impl Agile {
         })
     }
 
-    fn key(&self, password: &[u8]) -> Option<Key> {
+    /// The key, if the password is right of which this is the hash.
+    fn key(&self, digest: &[u8]) -> Option<Key> {
         const INPUT: [u8; 8] = [0xfe, 0xa7, 0xd2, 0x76, 0x3b, 0x4b, 0x9e, 0x79];
         const VALUE: [u8; 8] = [0xd7, 0xaa, 0x0f, 0x6d, 0x30, 0x61, 0x34, 0x4e];
         const KEY: [u8; 8] = [0x14, 0x6e, 0x0b, 0xe7, 0xab, 0xac, 0xd0, 0xd6];
-        let digest = self.hash.spin(&self.salt, password, self.spins);
         let decrypt = |purpose: [u8; 8], data: &[u8]| {
-            let mut key = self.hash.of(&[&digest, &purpose]);
+            let mut key = self.hash.of(&[digest, &purpose]);
             key.resize(self.key_bytes, 0x36);
             let mut data = data.to_vec();
             Cbc::new(Aes::new(&key)?, vector(&self.salt)).decrypt(&mut data);
@@ -173,11 +181,9 @@ impl Standard {
         Some(Standard { key_bytes: bits as usize / 8, verifier })
     }
 
-    /// MS-OFFCRYPTO 2.3.4.7 and 2.3.4.9.
-    fn aes(&self, password: &[u8]) -> Option<Key> {
-        const SPINS: u32 = 50_000;
-        let digest = Hash::Sha1.spin(&self.verifier.salt, password, SPINS);
-        let digest = Hash::Sha1.of(&[&digest, &[0; 4]]);
+    /// MS-OFFCRYPTO 2.3.4.7 and 2.3.4.9, with the hash of the password.
+    fn aes(&self, digest: &[u8]) -> Option<Key> {
+        let digest = Hash::Sha1.of(&[digest, &[0; 4]]);
         let half = |pad: u8| {
             let mut block = [pad; 64];
             block.iter_mut().zip(&digest).for_each(|(to, byte)| *to ^= byte);
@@ -228,26 +234,104 @@ impl Verifier<16> {
     }
 }
 
+/// The most rounds that the format has (MS-OFFCRYPTO 2.3.4.10).
+const SPINS_MAX: u32 = 10_000_000;
+/// Those of standard encryption.
+const SPINS_STANDARD: u32 = 50_000;
+
+/// Bytes of the keys that AES has.
+const fn aes_key_bytes(bits: u32) -> Option<usize> {
+    match bits {
+        128 => Some(16),
+        192 => Some(24),
+        256 => Some(32),
+        _ => None,
+    }
+}
+
+/// A key on its way: the password, in UTF-16, or the hash that is made of it.
+pub(super) enum Way {
+    Password(Vec<u8>),
+    Spin(Spin),
+}
+
 impl Derivation for Scheme {
     type Key = Key;
+    type Work = Way;
 
     fn cost(&self, password_bytes: usize) -> u64 {
-        const ROUND: u64 = 128;
+        let once = (password_bytes as u64).saturating_add(1024);
         match self {
-            Scheme::Agile(agile) => u64::from(agile.spins) * ROUND,
-            Scheme::Standard(_) => 50_000 * ROUND / 2,
-            Scheme::Rc4(_) | Scheme::Rc4Api(_) => 1024 + password_bytes as u64,
+            Scheme::Agile(agile) => {
+                u64::from(agile.spins).saturating_mul(agile.hash.round_bytes()).saturating_add(once)
+            }
+            Scheme::Standard(_) => {
+                u64::from(SPINS_STANDARD).saturating_mul(Hash::Sha1.round_bytes()).saturating_add(once)
+            }
+            Scheme::Rc4(_) | Scheme::Rc4Api(_) => once,
         }
     }
 
-    fn key(&self, password: &[u8]) -> Option<Key> {
+    fn begin(&self, password: &[u8]) -> Way {
         let password = utf16(password);
         match self {
-            Scheme::Agile(agile) => agile.key(&password),
-            Scheme::Standard(standard) => standard.aes(&password),
-            Scheme::Rc4(verifier) => verifier.rc4(&password),
-            Scheme::Rc4Api(standard) => standard.rc4(&password),
+            Scheme::Agile(agile) => Way::Spin(Spin::new(agile.hash, &agile.salt, &password, agile.spins)),
+            Scheme::Standard(standard) => {
+                Way::Spin(Spin::new(Hash::Sha1, &standard.verifier.salt, &password, SPINS_STANDARD))
+            }
+            Scheme::Rc4(_) | Scheme::Rc4Api(_) => Way::Password(password),
         }
+    }
+
+    fn go_on(&self, way: &mut Way, bytes: u64) -> Derived<Key> {
+        if let Way::Spin(spin) = way
+            && !spin.go_on(bytes)
+        {
+            return Derived::More;
+        }
+        Derived::Done(match (self, way) {
+            (Scheme::Agile(agile), Way::Spin(spin)) => agile.key(&spin.digest),
+            (Scheme::Standard(standard), Way::Spin(spin)) => standard.aes(&spin.digest),
+            (Scheme::Rc4(verifier), Way::Password(password)) => verifier.rc4(password),
+            (Scheme::Rc4Api(standard), Way::Password(password)) => standard.rc4(password),
+            _ => None,
+        })
+    }
+}
+
+/// The hash of salt and password, which is hashed many times more behind the number of the round.
+pub(super) struct Spin {
+    hash: Hash,
+    digest: Vec<u8>,
+    number: u32,
+    spins: u32,
+}
+
+impl Spin {
+    fn new(hash: Hash, salt: &[u8], password: &[u8], spins: u32) -> Spin {
+        Spin { hash, digest: hash.of(&[salt, password]), number: 0, spins }
+    }
+
+    /// Does rounds of so many bytes; whether all are done.
+    fn go_on(&mut self, bytes: u64) -> bool {
+        let rounds = bytes.checked_div(self.hash.round_bytes()).unwrap_or(0).max(1);
+        let end = self.number.saturating_add(u32::try_from(rounds).unwrap_or(u32::MAX)).min(self.spins);
+        let numbers = self.number..end;
+        match self.hash {
+            Hash::Sha1 => spin::<Sha1>(numbers, &mut self.digest),
+            Hash::Sha256 => spin::<Sha256>(numbers, &mut self.digest),
+            Hash::Sha384 => spin::<Sha384>(numbers, &mut self.digest),
+            Hash::Sha512 => spin::<Sha512>(numbers, &mut self.digest),
+        }
+        self.number = end;
+        end == self.spins
+    }
+}
+
+/// Rounds with these numbers.
+fn spin<D: Digest>(numbers: std::ops::Range<u32>, digest: &mut [u8]) {
+    for number in numbers {
+        digest.copy_from_slice(&D::new().chain_update(number.to_le_bytes()).chain_update(&*digest).finalize());
     }
 }
 
@@ -314,9 +398,12 @@ impl Hash {
         }
     }
 
-    /// The hash of salt and password, hashed so many times more.
-    fn spin(self, salt: &[u8], password: &[u8], spins: u32) -> Vec<u8> {
-        (0..spins).fold(self.of(&[salt, password]), |digest, number| self.of(&[&number.to_le_bytes(), &digest]))
+    /// Bytes hashed in a round of the spin: a block.
+    const fn round_bytes(self) -> u64 {
+        match self {
+            Hash::Sha1 | Hash::Sha256 => 64,
+            Hash::Sha384 | Hash::Sha512 => 128,
+        }
     }
 }
 
@@ -327,15 +414,15 @@ fn vector(bytes: &[u8]) -> [u8; BLOCK] {
 
 /// The attributes of the first element with this name.
 fn element<'a>(xml: &'a str, name: &str) -> Option<&'a str> {
-    let rest = &xml[xml.find(name)? + name.len() - 1..];
-    rest.split('>').next()
+    // From the space at the end of the name on.
+    let at = xml.find(name)?.checked_add(name.len())?.checked_sub(1)?;
+    xml.get(at..)?.split('>').next()
 }
 
 fn attribute<'a>(element: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = element;
     loop {
-        let at = rest.find(name)?;
-        let (before, behind) = (&rest[..at], &rest[at + name.len()..]);
+        let (before, behind) = rest.split_once(name)?;
         if before.ends_with([' ', '\t', '\r', '\n'])
             && let Some(value) = behind.strip_prefix("=\"")
         {
@@ -367,5 +454,33 @@ mod tests {
             let _ = Scheme::package(&standard);
             let _ = Scheme::workbook(&standard);
         }
+    }
+    fn agile(bits: &str, spins: &str) -> Option<Agile> {
+        Agile::read(&format!(
+            "<keyData cipherChaining=\"ChainingModeCBC\" hashAlgorithm=\"SHA512\" saltValue=\"\"/>\
+             <p:encryptedKey spinCount=\"{spins}\" keyBits=\"{bits}\" cipherAlgorithm=\"AES\" hashAlgorithm=\"SHA512\" \
+             saltValue=\"\" encryptedVerifierHashInput=\"\" encryptedVerifierHashValue=\"\" encryptedKeyValue=\"\"/>"
+        ))
+    }
+
+    #[test]
+    fn keys_have_the_lengths_of_aes_and_rounds_have_a_bound() {
+        assert!(agile("256", "100000").is_some() && agile("128", "10000000").is_some());
+        for (bits, spins) in [("4294967288", "000000"), ("0", "1"), ("512", "1"), ("256", "10000001")] {
+            assert!(agile(bits, spins).is_none(), "{bits} bits, {spins} rounds");
+        }
+    }
+
+    #[test]
+    fn rounds_are_done_in_slices() {
+        let agile = agile("256", "20000").expect("it makes sense");
+        let whole = (0..20_000u32)
+            .fold(agile.hash.of(&[b"", b"word"]), |digest, number| agile.hash.of(&[&number.to_le_bytes(), &digest]));
+        let mut spin = Spin::new(agile.hash, b"", b"word", agile.spins);
+        let mut slices = 1;
+        while !spin.go_on(crate::keys::SLICE_BYTES) {
+            slices += 1;
+        }
+        assert_eq!((spin.digest, slices), (whole, 5));
     }
 }

@@ -9,10 +9,13 @@ use md5::{Digest, Md5};
 use sha2::{Sha256, Sha384, Sha512};
 
 use super::cipher::rc4;
-use crate::keys::Derivation;
+use crate::keys::{Derivation, Derived};
 
 /// What stands for the missing characters of a password (algorithm 2, step a).
 const PADDING: [u8; 32] = *b"\x28\xbf\x4e\x5e\x4e\x75\x8a\x41\x64\x00\x4e\x56\xff\xfa\x01\x08\x2e\x2e\x00\xb6\xd0\x68\x3e\x80\x2f\x0c\xa9\xfe\x64\x53\x69\x7a";
+
+/// Bytes of a password that count in revisions 5 and 6.
+const PASSWORD_BYTES_MAX: usize = 127;
 
 /// Crypt filters that are remembered.
 const CRYPT_FILTERS_MAX: usize = 8;
@@ -46,20 +49,52 @@ pub(super) struct Locked {
 
 impl Derivation for Locked {
     type Key = FileKey;
+    type Work = Way;
 
     fn cost(&self, password_bytes: usize) -> u64 {
         const HARDENED_ROUNDS: usize = 80;
         let bytes = match self.security.revision {
-            6 => 2 * HARDENED_ROUNDS * 64 * (password_bytes + 64),
+            6 => 2 * HARDENED_ROUNDS * 64 * (password_bytes.min(PASSWORD_BYTES_MAX) + 64),
             _ => 50 * 64,
         };
         bytes as u64
     }
 
-    fn key(&self, password: &[u8]) -> Option<FileKey> {
-        self.security.key(&self.identifier, password)
+    fn begin(&self, password: &[u8]) -> Way {
+        let hardened = (self.security.revision == 6).then(|| self.security.hardened(password, CHECK_SALT)).flatten();
+        Way { password: password.to_vec(), hardened, is_right: false }
+    }
+
+    fn go_on(&self, way: &mut Way, bytes: u64) -> Derived<FileKey> {
+        let security = &self.security;
+        let Some(hardened) = &mut way.hardened else {
+            return Derived::Done(security.file_key(security.key(&self.identifier, &way.password)));
+        };
+        let Some(hash) = hardened.go_on(bytes) else { return Derived::More };
+        if way.is_right {
+            return Derived::Done(security.file_key(security.unwrapped(&hash)));
+        }
+        if security.user.get(..32) != Some(&hash[..]) {
+            return Derived::Done(None);
+        }
+        way.is_right = true;
+        way.hardened = security.hardened(&way.password, KEY_SALT);
+        Derived::More
     }
 }
+
+/// A key on its way.
+pub(super) struct Way {
+    password: Vec<u8>,
+    /// The hash under way, in revision 6.
+    hardened: Option<Hardened>,
+    /// Whether it is the second one: the first has told that the password is right.
+    is_right: bool,
+}
+
+/// Where in the user's string the salts are.
+const CHECK_SALT: std::ops::Range<usize> = 32..40;
+const KEY_SALT: std::ops::Range<usize> = 40..48;
 
 /// How something is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,15 +144,19 @@ impl Security {
         self.standard && self.revision > 0 && !self.owner.is_empty() && !self.user.is_empty()
     }
 
-    /// The key, if this password gives it.
-    fn key(&self, identifier: &[u8], password: &[u8]) -> Option<FileKey> {
-        let bytes = match self.revision {
-            2..=4 => self.old_key(identifier, password)?,
-            5 | 6 => self.new_key(password)?,
-            _ => return None,
-        };
+    /// The key, if this password gives it, of a revision that makes it at once.
+    fn key(&self, identifier: &[u8], password: &[u8]) -> Option<Vec<u8>> {
+        match self.revision {
+            2..=4 => self.old_key(identifier, password),
+            5 => self.new_key(password),
+            _ => None,
+        }
+    }
+
+    /// A key, and what it is for.
+    fn file_key(&self, bytes: Option<Vec<u8>>) -> Option<FileKey> {
         Some(FileKey {
-            bytes,
+            bytes: bytes?,
             streams: self.method_of(&self.streams),
             strings: self.method_of(&self.strings),
             metadata_is_plain: self.metadata_is_plain && self.version >= 4,
@@ -176,19 +215,26 @@ impl Security {
         self.user.get(..16) == Some(&user[..])
     }
 
-    /// Algorithm 2.A with a user password.
+    /// Algorithm 2.A with a user password, in revision 5.
     fn new_key(&self, password: &[u8]) -> Option<Vec<u8>> {
-        const PASSWORD_BYTES_MAX: usize = 127;
         let password = &password[..password.len().min(PASSWORD_BYTES_MAX)];
-        let user = self.user.get(..48)?;
-        let hash = |salt: &[u8]| match self.revision {
-            5 => Sha256::digest([password, salt].concat()).to_vec(),
-            _ => hardened(password, salt),
-        };
-        if hash(&user[32..40])[..] != user[..32] {
+        let hash = |salt| Some(Sha256::digest([password, self.user.get(salt)?].concat()));
+        if self.user.get(..32)? != &hash(CHECK_SALT)?[..] {
             return None;
         }
-        let cipher = Aes256::new_from_slice(&hash(&user[40..48])).ok()?;
+        self.unwrapped(&hash(KEY_SALT)?)
+    }
+
+    /// Algorithm 2.B without a user key, begun with the salt that stands there.
+    fn hardened(&self, password: &[u8], salt: std::ops::Range<usize>) -> Option<Hardened> {
+        let password = &password[..password.len().min(PASSWORD_BYTES_MAX)];
+        let key = Sha256::digest([password, self.user.get(salt)?].concat()).to_vec();
+        Some(Hardened { password: password.to_vec(), key, round: 0 })
+    }
+
+    /// The key of the document, unwrapped by this one.
+    fn unwrapped(&self, hash: &[u8]) -> Option<Vec<u8>> {
+        let cipher = Aes256::new_from_slice(hash).ok()?;
         let mut key = self.user_file_key.get(..32)?.to_vec();
         let mut previous = [0; 16];
         for block in key.chunks_exact_mut(16) {
@@ -202,25 +248,35 @@ impl Security {
     }
 }
 
-/// Algorithm 2.B without a user key.
-fn hardened(password: &[u8], salt: &[u8]) -> Vec<u8> {
-    let mut key = Sha256::digest([password, salt].concat()).to_vec();
-    let mut round = 0;
-    loop {
-        let mut block = [password, &key].concat().repeat(64);
-        encrypt(&key[..16], &key[16..32], &mut block);
-        let remainder = block[..16].iter().map(|&byte| u32::from(byte)).sum::<u32>() % 3;
-        key = match remainder {
-            0 => Sha256::digest(&block).to_vec(),
-            1 => Sha384::digest(&block).to_vec(),
-            _ => Sha512::digest(&block).to_vec(),
-        };
-        round += 1;
-        let last = block.last().copied().unwrap_or(0);
-        if round >= 64 && u32::from(last) <= round - 32 {
-            key.truncate(32);
-            return key;
+/// Rounds of algorithm 2.B.
+struct Hardened {
+    password: Vec<u8>,
+    key: Vec<u8>,
+    round: u32,
+}
+
+impl Hardened {
+    /// Does rounds of so many bytes; the hash, if it is complete.
+    fn go_on(&mut self, bytes: u64) -> Option<Vec<u8>> {
+        let mut left = bytes;
+        while left > 0 {
+            let mut block = [self.password.as_slice(), &self.key].concat().repeat(64);
+            left = left.saturating_sub(block.len() as u64);
+            encrypt(&self.key[..16], &self.key[16..32], &mut block);
+            let remainder = block[..16].iter().map(|&byte| u32::from(byte)).sum::<u32>() % 3;
+            self.key = match remainder {
+                0 => Sha256::digest(&block).to_vec(),
+                1 => Sha384::digest(&block).to_vec(),
+                _ => Sha512::digest(&block).to_vec(),
+            };
+            self.round = self.round.saturating_add(1);
+            let last = block.last().copied().unwrap_or(0);
+            if self.round >= 64 && u32::from(last) <= self.round - 32 {
+                self.key.truncate(32);
+                return Some(std::mem::take(&mut self.key));
+            }
         }
+        None
     }
 }
 

@@ -13,7 +13,7 @@ use sha2::Sha256;
 use super::lz::Unpack;
 use crate::block_cipher::{Aes, BLOCK, Cbc};
 use crate::codec::{Progress, Told};
-use crate::keys::Derivation;
+use crate::keys::{Derivation, Derived};
 use crate::password::utf16;
 
 /// How a key is made of a password.
@@ -38,60 +38,122 @@ const ROUNDS_THREE: u32 = 1 << 18;
 
 impl Derivation for Scheme {
     type Key = Key;
+    type Work = Way;
 
     fn cost(&self, password_bytes: usize) -> u64 {
         match self {
-            Scheme::Five { power, .. } => (1 << power) * 2 * 64,
-            Scheme::Three { .. } => u64::from(ROUNDS_THREE) * (2 * password_bytes + 8 + 3) as u64,
+            Scheme::Five { power, .. } => (1u64 << power).saturating_mul(FIVE_ROUND_BYTES),
+            Scheme::Three { .. } => u64::from(ROUNDS_THREE).saturating_mul(three_round_bytes(2 * password_bytes)),
         }
     }
 
-    fn key(&self, password: &[u8]) -> Option<Key> {
+    fn begin(&self, password: &[u8]) -> Way {
         match self {
-            Scheme::Five { power, salt, check } => {
-                let (key, told) = five(password, salt, 1 << power)?;
-                (*check == told).then(|| Key { key: key.to_vec(), start: None })
+            Scheme::Five { salt, .. } => {
+                Way::Five(Hmac::new_from_slice(password).ok().map(|keyed| Five::new(keyed, salt)))
             }
-            Scheme::Three { salt } => Some(three(&utf16(password), salt.as_ref().map_or(&[], |salt| salt))),
+            Scheme::Three { salt } => Way::Three(Three::new(&utf16(password), salt.as_ref().map_or(&[], |salt| salt))),
+        }
+    }
+
+    fn go_on(&self, way: &mut Way, bytes: u64) -> Derived<Key> {
+        match (self, way) {
+            (Scheme::Five { power, check, .. }, Way::Five(Some(five))) => {
+                five.go_on(1 << power, bytes / FIVE_ROUND_BYTES, check)
+            }
+            (Scheme::Three { .. }, Way::Three(three)) => three.go_on(bytes),
+            _ => Derived::Done(None),
         }
     }
 }
 
-/// The key after so many rounds, and what tells the password after 32 more.
-fn five(password: &[u8], salt: &[u8; 16], rounds: u32) -> Option<([u8; 32], [u8; 8])> {
-    const MORE: u32 = 32;
-    let keyed = Hmac::<Sha256>::new_from_slice(password).ok()?;
-    let round = |data: &[u8]| -> [u8; 32] { keyed.clone().chain_update(data).finalize().into_bytes().into() };
-    let mut last = round(&[salt.as_slice(), &[0, 0, 0, 1]].concat());
-    let (mut sum, mut key) = (last, last);
-    for number in 1..rounds + MORE {
-        last = round(&last);
-        sum.iter_mut().zip(last).for_each(|(sum, byte)| *sum ^= byte);
-        if number + 1 == rounds {
-            key = sum;
-        }
-    }
-    let mut told = [0; 8];
-    sum.iter().enumerate().for_each(|(index, byte)| told[index % 8] ^= byte);
-    Some((key, told))
+/// A key on its way; none where the hash does not take the password.
+pub(super) enum Way {
+    Five(Option<Five>),
+    Three(Three),
 }
 
-/// Every sixteenth of the rounds tells a byte of the vector; the digest's words are the key, turned round.
-fn three(password: &[u8], salt: &[u8]) -> Key {
-    let mut hash = Sha1::new();
-    let mut start = [0; BLOCK];
-    let mut piece = [password, salt, &[0; 3]].concat();
-    let number_at = piece.len() - 3;
-    for number in 0..ROUNDS_THREE {
-        piece[number_at..].copy_from_slice(&number.to_le_bytes()[..3]);
-        hash.update(&piece);
-        if number % (ROUNDS_THREE / 16) == 0 {
-            start[(number / (ROUNDS_THREE / 16)) as usize] = hash.clone().finalize()[19];
-        }
+/// Two blocks of the hash for each round.
+const FIVE_ROUND_BYTES: u64 = 2 * 64;
+
+/// PBKDF2, of which round by round is left to do.
+pub(super) struct Five {
+    keyed: Hmac<Sha256>,
+    last: [u8; 32],
+    sum: [u8; 32],
+    key: [u8; 32],
+    number: u32,
+}
+
+impl Five {
+    fn new(keyed: Hmac<Sha256>, salt: &[u8; 16]) -> Five {
+        let first = keyed.clone().chain_update(salt).chain_update([0, 0, 0, 1]).finalize().into_bytes().into();
+        Five { keyed, last: first, sum: first, key: first, number: 1 }
     }
-    let mut key = hash.finalize()[..16].to_vec();
-    key.as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
-    Key { key, start: Some(start) }
+
+    /// The key after so many rounds; 32 more tell whether the password is right.
+    fn go_on(&mut self, rounds: u32, at_once: u64, check: &[u8; 8]) -> Derived<Key> {
+        const MORE: u32 = 32;
+        let end = rounds.saturating_add(MORE);
+        for _ in 0..at_once.max(1) {
+            if self.number >= end {
+                let mut told = [0; 8];
+                self.sum.iter().enumerate().for_each(|(index, byte)| told[index % 8] ^= byte);
+                return Derived::Done((*check == told).then(|| Key { key: self.key.to_vec(), start: None }));
+            }
+            self.last = self.keyed.clone().chain_update(self.last).finalize().into_bytes().into();
+            self.sum.iter_mut().zip(self.last).for_each(|(sum, byte)| *sum ^= byte);
+            self.number = self.number.saturating_add(1);
+            if self.number == rounds {
+                self.key = self.sum;
+            }
+        }
+        Derived::More
+    }
+}
+
+/// Rounds of SHA-1 over a password, of which some are left to do.
+pub(super) struct Three {
+    hash: Sha1,
+    start: [u8; BLOCK],
+    /// Password, salt and the number of the round.
+    piece: Vec<u8>,
+    number: u32,
+}
+
+const NUMBER_BYTES: usize = 3;
+
+/// What is hashed for one round, with a password of so many bytes and a salt.
+const fn three_round_bytes(password_bytes: usize) -> u64 {
+    (password_bytes + 8 + NUMBER_BYTES) as u64
+}
+
+impl Three {
+    fn new(password: &[u8], salt: &[u8]) -> Three {
+        let piece = [password, salt, &[0; NUMBER_BYTES]].concat();
+        Three { hash: Sha1::new(), start: [0; BLOCK], piece, number: 0 }
+    }
+
+    /// Every sixteenth of the rounds tells a byte of the vector; the digest's words are the key, turned round.
+    fn go_on(&mut self, bytes: u64) -> Derived<Key> {
+        let rounds = u32::try_from(bytes / self.piece.len() as u64).unwrap_or(u32::MAX).max(1);
+        let end = self.number.saturating_add(rounds).min(ROUNDS_THREE);
+        let number_at = self.piece.len() - NUMBER_BYTES;
+        for number in self.number..end {
+            self.piece[number_at..].copy_from_slice(&number.to_le_bytes()[..NUMBER_BYTES]);
+            self.hash.update(&self.piece);
+            if number % (ROUNDS_THREE / 16) == 0 {
+                self.start[(number / (ROUNDS_THREE / 16)) as usize] = self.hash.clone().finalize()[19];
+            }
+        }
+        self.number = end;
+        if end < ROUNDS_THREE {
+            return Derived::More;
+        }
+        let mut key = self.hash.clone().finalize()[..16].to_vec();
+        key.as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
+        Derived::Done(Some(Key { key, start: Some(self.start) }))
+    }
 }
 
 impl Key {

@@ -7,7 +7,7 @@
 //! ```
 //! Nothing tells whether a key is right: the content must be decodable, agree with its checksum, or look like something.
 //!
-//! Bounds: [`SAMPLE_BYTES`] of content; one candidate a turn, whose hashing is asked for.
+//! Bounds: [`SAMPLE_BYTES`] of content; one candidate at a time, whose hashing is asked for and done in slices.
 
 use sha2::{Digest, Sha256};
 use stream::{FileType, Limits, ReadAt};
@@ -17,7 +17,7 @@ use super::header::Folder;
 use super::source::{Read, Source};
 use crate::block_cipher::{Aes, BLOCK, Cbc};
 use crate::codec::{Collected, Decoder, Fault, Progress};
-use crate::keys::{Derivation, Judgement};
+use crate::keys::{Derivation, Derived, Judgement};
 use crate::password::utf16;
 use crate::recognise;
 
@@ -92,24 +92,41 @@ pub(super) fn judge(folder: &Folder, key: &Key, limits: &Limits, kept: &dyn Read
 
 impl Derivation for Properties {
     type Key = Key;
+    type Work = Way;
 
     fn cost(&self, password_bytes: usize) -> u64 {
-        self.rounds() * (self.salt.len() + 2 * password_bytes + 8) as u64
+        self.rounds().saturating_mul((self.salt.len() + 2 * password_bytes + NUMBER_BYTES) as u64)
     }
 
-    fn key(&self, password: &[u8]) -> Option<Key> {
-        let mut round = [self.salt.as_slice(), &utf16(password), &[0; 8]].concat();
-        if self.power == POWER_PLAIN {
-            return Some(std::array::from_fn(|index| round.get(index).copied().unwrap_or(0)));
-        }
-        let number_at = round.len() - 8;
-        let mut hash = Sha256::new();
-        for number in 0..self.rounds() {
-            round[number_at..].copy_from_slice(&number.to_le_bytes());
-            hash.update(&round);
-        }
-        Some(hash.finalize().into())
+    fn begin(&self, password: &[u8]) -> Way {
+        let round = [self.salt.as_slice(), &utf16(password), &[0; NUMBER_BYTES]].concat();
+        Way { hash: Sha256::new(), round, number: 0 }
     }
+
+    fn go_on(&self, way: &mut Way, bytes: u64) -> Derived<Key> {
+        if self.power == POWER_PLAIN {
+            return Derived::Done(Some(std::array::from_fn(|index| way.round.get(index).copied().unwrap_or(0))));
+        }
+        let rounds = (bytes / way.round.len() as u64).max(1);
+        let end = way.number.saturating_add(rounds).min(self.rounds());
+        let number_at = way.round.len() - NUMBER_BYTES;
+        for number in way.number..end {
+            way.round[number_at..].copy_from_slice(&number.to_le_bytes());
+            way.hash.update(&way.round);
+        }
+        way.number = end;
+        if end < self.rounds() { Derived::More } else { Derived::Done(Some(way.hash.clone().finalize().into())) }
+    }
+}
+
+const NUMBER_BYTES: usize = 8;
+
+/// A key on its way.
+pub(super) struct Way {
+    hash: Sha256,
+    /// What each round hashes: salt, password, its number.
+    round: Vec<u8>,
+    number: u64,
 }
 
 /// The vector is of each folder alone.
@@ -168,6 +185,6 @@ mod tests {
     #[test]
     fn a_key_without_rounds_is_the_password() {
         let properties = Properties::read(&[0xbf, 0x00, 9]).expect("they make sense");
-        assert_eq!(properties.key(&[5, 6]).expect("a key")[..6], [9, 5, 0, 6, 0, 0]);
+        assert_eq!(crate::keys::derive(&properties, &[5, 6]).expect("a key")[..6], [9, 5, 0, 6, 0, 0]);
     }
 }
