@@ -1,5 +1,7 @@
 //! What a driver keeps for a stage's `finish`: ranges of its input, in bounded memory.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -48,15 +50,16 @@ impl Spool {
     /// Keeps what is wanted of `bytes`, which stand at `offset`, but not more than `allowed` of them. Returns whether
     /// something was refused for the first time; from then on nothing is kept any more.
     pub fn pass(&mut self, offset: u64, bytes: &[u8], allowed: u64) -> bool {
-        let end = offset + bytes.len() as u64;
+        let end = offset.saturating_add(bytes.len() as u64);
         let mut allowed = allowed;
         while let Some(range) = self.wanted.front().cloned() {
             let (from, to) = (range.start.max(offset), range.end.min(end));
             if from < to && !self.full {
-                let granted = (to - from).min(allowed);
-                self.keep(from, &bytes[(from - offset) as usize..][..granted as usize]);
-                allowed -= granted;
-                if granted < to - from {
+                let wanted = to.saturating_sub(from);
+                let granted = wanted.min(allowed);
+                self.keep(from, &bytes[from.saturating_sub(offset) as usize..][..granted as usize]);
+                allowed = allowed.saturating_sub(granted);
+                if granted < wanted {
                     self.full = true;
                     return true;
                 }
@@ -80,7 +83,7 @@ impl Spool {
     }
 
     fn keep(&mut self, mut offset: u64, mut bytes: &[u8]) {
-        self.bytes += bytes.len() as u64;
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         while !bytes.is_empty() {
             let fits = self.chunks.last().filter(|chunk| chunk.end() == offset).map_or(0, Chunk::room);
             if fits == 0 {
@@ -90,7 +93,7 @@ impl Spool {
             let count = bytes.len().min(fits);
             self.chunks.last_mut().expect("one with room is there").bytes.extend_from_slice(&bytes[..count]);
             bytes = &bytes[count..];
-            offset += count as u64;
+            offset = offset.saturating_add(count as u64);
         }
     }
 }
@@ -100,13 +103,13 @@ impl ReadAt for Spool {
         let mut copied = 0;
         let first = self.chunks.partition_point(|chunk| chunk.end() <= offset);
         for chunk in &self.chunks[first..] {
-            let at = offset + copied as u64;
+            let at = offset.saturating_add(copied as u64);
             let Some(kept) = at.checked_sub(chunk.start).and_then(|skip| chunk.bytes.get(skip as usize..)) else {
                 break;
             };
-            let count = kept.len().min(buffer.len() - copied);
-            buffer[copied..copied + count].copy_from_slice(&kept[..count]);
-            copied += count;
+            let count = kept.len().min(buffer.len().saturating_sub(copied));
+            buffer[copied..][..count].copy_from_slice(&kept[..count]);
+            copied = copied.saturating_add(count);
         }
         copied
     }
@@ -114,11 +117,11 @@ impl ReadAt for Spool {
 
 impl Chunk {
     fn end(&self) -> u64 {
-        self.start + self.bytes.len() as u64
+        self.start.saturating_add(self.bytes.len() as u64)
     }
 
     fn room(&self) -> usize {
-        CHUNK_BYTES - self.bytes.len()
+        CHUNK_BYTES.saturating_sub(self.bytes.len())
     }
 }
 

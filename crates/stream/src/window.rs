@@ -1,5 +1,7 @@
 //! A byte buffer of fixed capacity between a writer and a reader.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -24,12 +26,12 @@ impl Window {
 
     /// How many more bytes fit.
     pub fn room(&self) -> usize {
-        self.bytes.len() - self.len()
+        self.bytes.len().saturating_sub(self.len())
     }
 
     /// How many bytes wait to be taken.
     pub fn len(&self) -> usize {
-        self.end - self.start
+        self.end.saturating_sub(self.start)
     }
 
     /// Whether nothing waits to be taken.
@@ -53,15 +55,15 @@ impl Window {
     /// # Panics
     /// If more is announced than there was room for: a mistake of the caller.
     pub fn wrote(&mut self, count: usize) {
-        assert!(count <= self.bytes.len() - self.end, "wrote more than the window has room for");
-        self.end += count;
+        assert!(count <= self.bytes.len().saturating_sub(self.end), "wrote more than the window has room for");
+        self.end = self.end.saturating_add(count);
     }
 
     /// Copies as much of `bytes` as fits and returns how much that was.
     pub fn push(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room());
         self.spare()[..count].copy_from_slice(&bytes[..count]);
-        self.end += count;
+        self.end = self.end.saturating_add(count);
         count
     }
 
@@ -71,7 +73,7 @@ impl Window {
     /// If fewer are there: a mistake of the caller.
     pub fn take(&mut self, count: usize) {
         assert!(count <= self.len(), "took more than the window holds");
-        self.start += count;
+        self.start = self.start.saturating_add(count);
         if self.start == self.end {
             self.clear();
         }
@@ -89,7 +91,7 @@ impl Window {
             return;
         }
         self.bytes.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
+        self.end = self.end.saturating_sub(self.start);
         self.start = 0;
     }
 }

@@ -3,6 +3,8 @@
 //! Recognised and told raw: encrypted members, members compressed by its own variant of bzip2, archives of several volumes.
 //! Source: the description of the format by the author of unalz. Bounds: a header of 64 KiB.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::{Class, Limits, Object};
 
 use crate::archive::{Archive, Check, Content, Faults, Member, Record, Records};
@@ -51,9 +53,9 @@ impl Alz {
         }
         let descriptor = head[11];
         let width = usize::from(descriptor >> 4);
-        let sizes_at = FIXED + if width > 0 { 6 } else { 0 };
-        let name_at = sizes_at + 2 * width;
-        let length = name_at + usize::from(le16(head, 4));
+        let sizes_at = if width > 0 { FIXED + 6 } else { FIXED };
+        let name_at = sizes_at.saturating_add(width).saturating_add(width);
+        let length = name_at.saturating_add(le16(head, 4).into());
         if head.len() < length {
             return Record::Need(length);
         }
@@ -64,14 +66,14 @@ impl Alz {
             8 => Some(le64(head, at)),
             _ => None,
         };
-        let (Some(packed), Some(size)) = (size(sizes_at), size(sizes_at + width)) else {
+        let (Some(packed), Some(size)) = (size(sizes_at), size(sizes_at.saturating_add(width))) else {
             if width != 0 {
                 faults.push(HEADER);
                 return Record::Rest;
             }
-            return Record::Pass(length as u64);
+            return Record::pass(length, 0);
         };
-        let name_end = name_at + usize::from(le16(head, 4)).min(self.name_bytes_max);
+        let name_end = name_at.saturating_add(usize::from(le16(head, 4)).min(self.name_bytes_max));
         let name = Some(name::utf8_or_latin1(&head[name_at..name_end]));
         let object = Object { name, size: Some(size), ..Object::default() };
         let (content, check) = match (descriptor & IS_ENCRYPTED != 0, head[FIXED]) {
@@ -106,12 +108,12 @@ impl Records for Alz {
         }
         match head.first_chunk() {
             None => Record::Need(4),
-            Some(b"ALZ\x01") => Record::Pass(ARCHIVE_BYTES),
+            Some(b"ALZ\x01") => Record::pass_bytes(ARCHIVE_BYTES),
             Some(b"BLZ\x01") => self.member(head, faults),
-            Some(b"CLZ\x01") => Record::Pass(DIRECTORY_BYTES),
+            Some(b"CLZ\x01") => Record::pass_bytes(DIRECTORY_BYTES),
             Some(b"CLZ\x02") => {
                 self.ended = true;
-                Record::Pass(END_BYTES)
+                Record::pass_bytes(END_BYTES)
             }
             Some(_) => {
                 faults.push(HEADER);

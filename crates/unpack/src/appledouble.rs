@@ -4,6 +4,8 @@
 //! entries (comments, icons, dates) are passed over. Source: RFC 1740, appendices A and B. Bounds: a list of
 //! [`ENTRIES_MAX`].
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use std::collections::VecDeque;
 
 use stream::{Class, Limits, Object};
@@ -65,7 +67,7 @@ impl AppleDouble {
         }
         let told = usize::from(be16(head, 24));
         let count = told.min(ENTRIES_MAX);
-        let length = FIXED_BYTES + ENTRY_BYTES * count;
+        let length = ENTRY_BYTES.saturating_mul(count).saturating_add(FIXED_BYTES);
         if head.len() < length {
             return Record::Need(length);
         }
@@ -76,7 +78,7 @@ impl AppleDouble {
         entries.retain(|entry| entry.length > 0 || entry.id == id::DATA_FORK);
         entries.sort_by_key(|entry| (entry.start, entry.length));
         self.entries = Some(entries.into());
-        Record::Pass(length as u64)
+        Record::pass(length, 0)
     }
 
     fn entry(&mut self, entry: Entry, head: &[u8]) -> Record {
@@ -94,7 +96,7 @@ impl AppleDouble {
             (id::RESOURCE_FORK, None) => Some(RESOURCE_FORK_NAME.into()),
             _ => {
                 self.next();
-                return Record::Pass(entry.length);
+                return Record::pass_bytes(entry.length);
             }
         };
         self.next();
@@ -134,7 +136,7 @@ impl Records for AppleDouble {
                 faults.push(OVERLAP);
                 self.record(head, at, faults)
             }
-            Some(entry) if entry.start > at => Record::Pass(entry.start - at),
+            Some(entry) if entry.start > at => Record::pass_bytes(entry.start.saturating_sub(at)),
             Some(&entry) => self.entry(entry, head),
         }
     }

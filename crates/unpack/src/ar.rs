@@ -5,6 +5,8 @@
 //!
 //! Source: ar(5).
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::{Class, Entry, Limits, Object};
 
 use crate::archive::{Archive, Check, Content, Faults, Member, Record, Records};
@@ -53,22 +55,22 @@ impl Ar {
         let name = head[..16].trim_ascii_end();
         let size = number(&head[48..58]).filter(|_| &head[58..HEADER_BYTES] == b"`\n")?;
         if name == b"//" && size <= NAMES_BYTES_MAX {
-            let length = HEADER_BYTES + size as usize;
+            let length = HEADER_BYTES.saturating_add(size as usize);
             let Some(names) = head.get(HEADER_BYTES..length) else {
                 return Some(Record::Need(length));
             };
             self.names = names.to_vec();
             self.padding = size % 2 == 1;
-            return Some(Record::Pass(length as u64));
+            return Some(Record::pass(length, 0));
         }
         let in_front = name.strip_prefix(b"#1/").and_then(number);
         if let Some(length) = in_front.filter(|length| *length <= size.min(BSD_NAME_BYTES_MAX)) {
-            let end = HEADER_BYTES + length as usize;
+            let end = HEADER_BYTES.saturating_add(length as usize);
             let Some(name) = head.get(HEADER_BYTES..end) else {
                 return Some(Record::Need(end));
             };
             let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
-            return Some(self.member(end, name, size - length, size));
+            return Some(self.member(end, name, size.saturating_sub(length), size));
         }
         let long =
             name.strip_prefix(b"/").and_then(number).and_then(|at| long_name(&self.names, at)).map(<[u8]>::to_vec);
@@ -106,7 +108,7 @@ impl Records for Ar {
                 return Record::Need(MARK.len());
             }
             self.marked = head.starts_with(MARK);
-            return if self.marked { Record::Pass(MARK.len() as u64) } else { Record::Rest };
+            return if self.marked { Record::pass(MARK.len(), 0) } else { Record::Rest };
         }
         if self.padding {
             if head.is_empty() {
@@ -114,7 +116,7 @@ impl Records for Ar {
             }
             self.padding = false;
             // Some archives leave the filling out; it is a line end.
-            return if head[0] == b'\n' { Record::Pass(1) } else { Record::Need(HEADER_BYTES) };
+            return if head[0] == b'\n' { Record::pass_bytes(1) } else { Record::Need(HEADER_BYTES) };
         }
         if head.len() < HEADER_BYTES {
             return Record::Need(HEADER_BYTES);

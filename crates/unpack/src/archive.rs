@@ -4,7 +4,11 @@
 //! lengths, checks them, and sees to it that nothing is passed over. Where decoding breaks off the remaining packed bytes
 //! are told as a member without name; so is everything from where no record can be read any more.
 //!
-//! Bounds: a header of at most `spool_bytes_max`, what the format holds, and its decoder.
+//! Nothing stands still: a record takes bytes by its type ([`Record::Pass`]), every turn burns fuel, and records that come
+//! to no further place, like a decoder that neither takes nor writes, end in `Heuristics.Limits.Exceeded.Stall`.
+//!
+//! Bounds: a header of at most `spool_bytes_max`, what the format holds, and its decoder; [`STANDING_MAX`] records in a row
+//! and twice `directory_entries_max` that come to no further place.
 //!
 //! ```text
 //! Record ──▶ Opening ──▶ Raw ─────┬──▶ Record
@@ -13,15 +17,19 @@
 //! Skip┘
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod check;
 
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 
 use stream::{Class, Event, Finding, Fuel, Kind, Limits, Object, ReadAt, Stage, Step, Window};
 
 pub(crate) use check::{Check, crc16};
 
 use crate::codec::{Fault, Progress, Told};
+use crate::stall::{DECODER_TURNS_MAX, Patience, STALL};
 
 /// What an archive format adds to the stage: its records and its decoder.
 pub(crate) trait Records: Send {
@@ -63,12 +71,27 @@ pub(crate) enum Record {
     Need(usize),
     /// Much work has been done, and there is more: to be asked again.
     Again,
+    /// The format has come to its next table or member without a byte being read: to be asked again.
+    Next,
     /// A record of so many bytes, all or most of them in the head, that holds no member.
-    Pass(u64),
+    Pass(NonZeroU64),
     /// A header of so many bytes, and a member behind it.
     Member(usize, Member),
     /// No record: the rest is told as it stands.
     Rest,
+}
+
+impl Record {
+    /// A record of so many bytes that holds no member, and so many bytes behind it. What reaches beyond all streams passes
+    /// what there is, which is then truncated.
+    pub fn pass(header_bytes: usize, behind: u64) -> Record {
+        Record::pass_bytes(behind.saturating_add(header_bytes as u64))
+    }
+
+    /// As [`pass`](Self::pass), the record and what is behind it in one.
+    pub fn pass_bytes(bytes: u64) -> Record {
+        NonZeroU64::new(bytes).map_or(Record::Next, Record::Pass)
+    }
 }
 
 /// A member, as its header tells it.
@@ -111,7 +134,16 @@ pub(crate) struct Archive<F> {
     /// The beginning of a record.
     head: Vec<u8>,
     faults: Vec<Fault>,
+    /// Work done in this turn besides what is taken and told.
+    work: usize,
+    /// Bytes of content told.
+    wrote: u64,
+    records: Patience,
+    decoding: Patience,
 }
+
+/// Records in a row that may come to no further place: the folders that a cabinet may have, twice.
+const STANDING_MAX: u32 = 1 << 17;
 
 enum State {
     /// Reading a record, which needs so many bytes.
@@ -162,7 +194,23 @@ impl<F: Records> Archive<F> {
             held: Vec::new(),
             head: Vec::new(),
             faults: Vec::new(),
+            work: 0,
+            wrote: 0,
+            records: Patience::of(STANDING_MAX.saturating_add(limits.directory_entries_max.saturating_mul(2))),
+            decoding: Patience::of(DECODER_TURNS_MAX),
         }
+    }
+
+    /// A turn, and the fuel that it costs: at least one unit, whatever it comes to.
+    fn paid_turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Turn {
+        let room = output.room();
+        let turn = self.turn(input, output, fuel, last);
+        let taken = turn.as_ref().map_or(0, |step| step.taken);
+        let wrote = room.saturating_sub(output.room());
+        self.wrote = self.wrote.saturating_add(wrote as u64);
+        let work = std::mem::take(&mut self.work).saturating_add(self.format.take_work());
+        fuel.burn(taken.saturating_add(wrote).saturating_add(work).max(1));
+        turn
     }
 
     fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Turn {
@@ -176,6 +224,7 @@ impl<F: Records> Archive<F> {
         let offered = &held[..held.len().min(output.room())];
         let step = self.feed(offered, output, fuel, false).unwrap_or(Step::idle(0));
         // What was taken is not in the input any more.
+        self.work = self.work.saturating_add(step.taken);
         let event = match step.event {
             Event::Verbatim => {
                 output.push(&offered[..step.taken]);
@@ -201,31 +250,38 @@ impl<F: Records> Archive<F> {
         }
     }
 
+    /// Where the record begins that is being read.
+    const fn start(&self) -> u64 {
+        self.at.saturating_sub(self.head.len() as u64)
+    }
+
     fn note(&mut self, fault: Fault) {
-        let at = self.at - self.head.len() as u64;
+        let at = self.start();
         self.notes.push_back(Finding::new(fault.class, fault.name, at));
     }
 
     /// The last bytes read are to be read again.
     fn give_back(&mut self, bytes: &[u8]) {
-        self.at -= bytes.len() as u64;
+        self.at = self.at.saturating_sub(bytes.len() as u64);
         self.held.splice(..0, bytes.iter().copied());
     }
 
     fn record(&mut self, wanted: usize, input: &[u8], last: bool) -> Turn {
         self.state = State::Record(wanted);
-        if self.head.len() < wanted {
-            let count = input.len().min(wanted - self.head.len());
+        let missing = wanted.saturating_sub(self.head.len());
+        if missing > 0 {
+            let count = input.len().min(missing);
             if count == 0 && last {
                 self.ends_in_record();
                 return None;
             }
             self.head.extend_from_slice(&input[..count]);
-            self.at += count as u64;
+            self.moved(count);
             return (count > 0).then_some(Step::idle(count));
         }
         let mut faults = std::mem::take(&mut self.faults);
-        let record = self.format.record(&self.head, self.at - self.head.len() as u64, &mut faults);
+        let record = self.format.record(&self.head, self.start(), &mut faults);
+        self.work = self.work.saturating_add(self.head.len()).saturating_add(self.format.take_work());
         if matches!(record, Record::Again) {
             // What it found it will find again.
             faults.clear();
@@ -233,7 +289,14 @@ impl<F: Records> Archive<F> {
         faults.drain(..).for_each(|fault| self.note(fault));
         self.faults = faults;
         match record {
+            // Work that is granted comes to an end by itself.
+            Record::Again if self.work > self.head.len() => {}
+            Record::Again | Record::Next | Record::Pass(_) | Record::Member(..) if !self.gets_on() => {
+                self.note(STALL);
+                self.give_up();
+            }
             Record::Again => {}
+            Record::Next => self.begin(0, State::Record(0)),
             Record::Need(wanted) if wanted <= self.head.len() => self.give_up(),
             Record::Need(wanted) if wanted > self.head_bytes_max => {
                 self.note(Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.ArchiveHeader"));
@@ -241,8 +304,9 @@ impl<F: Records> Archive<F> {
             }
             Record::Need(wanted) => self.state = State::Record(wanted),
             Record::Pass(length) => {
-                let here = usize::try_from(length).map_or(self.head.len(), |length| length.min(self.head.len()));
-                self.begin(here, State::Skip(length - here as u64));
+                let length = length.get();
+                let here = most(Some(length)).min(self.head.len());
+                self.begin(here, State::Skip(length.saturating_sub(here as u64)));
             }
             Record::Member(length, member) => {
                 self.begin(length.min(self.head.len()), State::Opening(Box::new(member)));
@@ -250,6 +314,16 @@ impl<F: Records> Archive<F> {
             Record::Rest => self.give_up(),
         }
         None
+    }
+
+    /// Whether this record stands further on than any before, or not too many did not.
+    fn gets_on(&mut self) -> bool {
+        self.records.bears_at(self.start().saturating_add(self.wrote))
+    }
+
+    /// So many bytes more are read.
+    const fn moved(&mut self, count: usize) {
+        self.at = self.at.saturating_add(count as u64);
     }
 
     /// The first `length` bytes of the head are read; what follows them is not.
@@ -274,7 +348,7 @@ impl<F: Records> Archive<F> {
                 Event::Open(Object { kind: Kind::Member, raw_offset: Some(self.at), ..Object::default() }),
             ),
             (true, false) => {
-                self.at += input.len() as u64;
+                self.moved(input.len());
                 Step::tell(input.len(), Event::Verbatim)
             }
         }
@@ -304,7 +378,7 @@ impl<F: Records> Archive<F> {
     }
 
     fn raw(&mut self, left: u64, mut check: Check, input: &[u8], fuel: &Fuel, last: bool) -> Turn {
-        let count = fuel.allows(input.len()).min(usize::try_from(left).unwrap_or(usize::MAX));
+        let count = fuel.allows(input.len()).min(most(Some(left)));
         if left == 0 || last {
             if left > 0 {
                 self.note(F::FAULTS.truncated);
@@ -318,8 +392,8 @@ impl<F: Records> Archive<F> {
             return None;
         }
         check.update(&input[..count]);
-        self.at += count as u64;
-        self.state = State::Raw(left - count as u64, check);
+        self.moved(count);
+        self.state = State::Raw(left.saturating_sub(count as u64), check);
         (count > 0).then_some(Step::tell(count, Event::Verbatim))
     }
 
@@ -333,15 +407,15 @@ impl<F: Records> Archive<F> {
             self.complete(packed);
             return None;
         }
-        let most = |left: Option<u64>| left.and_then(|left| usize::try_from(left).ok()).unwrap_or(usize::MAX);
         let offered = &input[..fuel.allows(input.len()).min(most(packed.packed_left))];
         let room = fuel.allows(output.room()).min(most(packed.size_left));
         let progress = self.format.decode(offered, &mut output.spare()[..room]);
         packed.check.update(&output.spare()[..progress.wrote]);
         output.wrote(progress.wrote);
-        self.at += progress.taken as u64;
-        packed.packed_left = packed.packed_left.map(|left| left - progress.taken as u64);
-        packed.size_left = packed.size_left.map(|left| left - progress.wrote as u64);
+        self.moved(progress.taken);
+        packed.packed_left = packed.packed_left.map(|left| left.saturating_sub(progress.taken as u64));
+        packed.size_left = packed.size_left.map(|left| left.saturating_sub(progress.wrote as u64));
+        let bears = self.decoding.bears(progress.taken > 0 || progress.wrote > 0);
         if progress.wrote > 0 {
             packed.owing = progress.told;
             self.state = State::Packed(packed);
@@ -361,6 +435,10 @@ impl<F: Records> Archive<F> {
             self.decoder_told(packed, Told::Fault(Fault { fatal: true, ..missing }));
             return None;
         }
+        if !bears {
+            self.decoder_told(packed, Told::Fault(STALL));
+            return None;
+        }
         self.decoder_told(packed, progress.told);
         (progress.taken > 0).then_some(Step::idle(progress.taken))
     }
@@ -374,7 +452,7 @@ impl<F: Records> Archive<F> {
                 self.state = State::Closing(Then::Left(left));
             }
             Told::Fault(fault) => {
-                let at = self.at - self.format.surplus().len() as u64;
+                let at = self.at.saturating_sub(self.format.surplus().len() as u64);
                 self.notes.push_back(Finding::new(fault.class, fault.name, at));
                 self.state = State::Packed(packed);
             }
@@ -391,7 +469,7 @@ impl<F: Records> Archive<F> {
     fn take_surplus(&mut self, packed_left: Option<u64>) -> u64 {
         let surplus = self.format.surplus().to_vec();
         self.give_back(&surplus);
-        packed_left.map_or(0, |left| left + surplus.len() as u64)
+        packed_left.map_or(0, |left| left.saturating_add(surplus.len() as u64))
     }
 
     /// The content is complete.
@@ -417,9 +495,9 @@ impl<F: Records> Archive<F> {
     }
 
     fn skip(&mut self, left: u64, input: &[u8], last: bool) -> Turn {
-        let count = input.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        self.at += count as u64;
-        self.state = State::Skip(left - count as u64);
+        let count = input.len().min(most(Some(left)));
+        self.moved(count);
+        self.state = State::Skip(left.saturating_sub(count as u64));
         if left == 0 {
             self.state = State::Record(0);
         } else if last {
@@ -430,34 +508,92 @@ impl<F: Records> Archive<F> {
     }
 }
 
+/// What is left as a length in memory, or as much as there may be.
+fn most(left: Option<u64>) -> usize {
+    left.and_then(|left| usize::try_from(left).ok()).unwrap_or(usize::MAX)
+}
+
 impl<F: Records> Stage for Archive<F> {
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
-        let room = output.room();
         while !fuel.is_empty() && !input.is_empty() {
-            let turn = self.turn(&input[..fuel.allows(input.len())], output, fuel, false);
-            fuel.burn(self.format.take_work());
-            let Some(step) = turn else {
-                continue;
-            };
-            fuel.burn((step.taken + room - output.room()).max(1));
-            return step;
+            if let Some(step) = self.paid_turn(&input[..fuel.allows(input.len())], output, fuel, false) {
+                return step;
+            }
         }
         Step::idle(0)
     }
 
     fn finish(&mut self, _: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
-        let room = output.room();
         while !fuel.is_empty() {
-            let turn = self.turn(b"", output, fuel, true);
-            fuel.burn(self.format.take_work());
-            match turn {
-                Some(step) if step.event != Event::Idle => {
-                    fuel.burn((room - output.room()).max(1));
-                    return step.event;
-                }
+            match self.paid_turn(b"", output, fuel, true) {
+                Some(step) if step.event != Event::Idle => return step.event,
                 _ => {}
             }
         }
         Event::Idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stream::law;
+    use stream::law::Told as Event;
+
+    use super::{Archive, Content, Fault, Faults, Limits, Member, Progress, Record, Records, STALL};
+
+    /// More than is passed as slack.
+    const BYTES: usize = 100;
+
+    /// A format that comes to the same record again and again.
+    struct Standing(fn() -> Record);
+
+    impl Records for Standing {
+        const FAULTS: Faults = Faults { truncated: STALL, check: STALL, size: STALL };
+
+        fn record(&mut self, _: &[u8], _: u64, _: &mut Vec<Fault>) -> Record {
+            (self.0)()
+        }
+
+        fn decode(&mut self, _: &[u8], _: &mut [u8]) -> Progress {
+            Progress::took(0)
+        }
+    }
+
+    fn told(record: fn() -> Record) -> Vec<Event> {
+        let limits = Limits { directory_entries_max: 10, ..Limits::default() };
+        law::tell(Archive::new(Standing(record), &limits), &[7; BYTES])
+    }
+
+    fn is_stall(event: &Event) -> bool {
+        matches!(event, Event::Note(stream::Note::Finding(finding)) if finding.name == STALL.name)
+    }
+
+    #[test]
+    fn a_record_that_comes_to_nothing_ends_in_a_finding() {
+        assert!(matches!(Record::pass_bytes(0), Record::Next));
+        for record in [|| Record::Next, || Record::Again, || Record::pass(0, 0)] {
+            let told = told(record);
+            assert!(told.iter().any(is_stall), "{told:?}");
+            assert_eq!(law::content(&told), [7; BYTES], "the rest is told as it stands");
+        }
+        let told = told(|| Record::Member(0, Member::nameless(0)));
+        assert!(told.iter().any(is_stall));
+    }
+
+    #[test]
+    fn a_decoder_that_does_nothing_ends_in_a_finding() {
+        let told = told(|| {
+            let content = Content::Packed { packed: Some(BYTES as u64), size: None };
+            Record::Member(0, Member { content, ..Member::nameless(0) })
+        });
+        assert!(told.iter().any(is_stall));
+        assert_eq!(law::content(&told), [7; BYTES], "what could not be decoded is told as it stands");
+    }
+
+    #[test]
+    fn a_length_that_would_wrap_passes_what_there_is() {
+        let told = told(|| Record::pass(17, u64::MAX - 16));
+        assert_eq!(told.last(), Some(&Event::End(BYTES)));
+        assert!(matches!(Record::pass(17, u64::MAX - 16), Record::Pass(length) if length.get() == u64::MAX));
     }
 }

@@ -8,6 +8,8 @@
 //!
 //! Source: the technical information that comes with ARJ.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod fastest;
 
 use stream::{Class, Entry, Limits, Object};
@@ -64,8 +66,8 @@ impl Arj {
         const DIRECTORY: u8 = 3;
         let packed = u64::from(le32(header, 12));
         match header[6] {
-            MAIN => Record::Pass(length as u64),
-            DIRECTORY if packed == 0 => Record::Pass(length as u64),
+            MAIN => Record::pass(length, 0),
+            DIRECTORY if packed == 0 => Record::pass(length, 0),
             _ => Record::Member(length, self.member(header, packed, faults)),
         }
     }
@@ -107,14 +109,15 @@ impl Arj {
 
 /// The length of header and extended headers, as far as it is known; whether that is all.
 fn extent(head: &[u8], basic: usize) -> (usize, bool) {
-    let mut end = FRONT_BYTES + basic + CRC_BYTES;
+    let mut end = basic.saturating_add(FRONT_BYTES + CRC_BYTES);
     loop {
-        if head.len() < end + 2 {
-            return (end + 2, false);
+        let behind = end.saturating_add(2);
+        if head.len() < behind {
+            return (behind, false);
         }
         match usize::from(le16(head, end)) {
-            0 => return (end + 2, true),
-            extended => end += 2 + extended + CRC_BYTES,
+            0 => return (behind, true),
+            extended => end = behind.saturating_add(extended).saturating_add(CRC_BYTES),
         }
     }
 }
@@ -136,7 +139,7 @@ impl Records for Arj {
         let basic = usize::from(le16(head, 2));
         if head.starts_with(MARK) && basic == 0 {
             self.ended = true;
-            return Record::Pass(FRONT_BYTES as u64);
+            return Record::pass(FRONT_BYTES, 0);
         }
         if !head.starts_with(MARK) || !(FIXED_BYTES..=HEADER_BYTES_MAX).contains(&basic) {
             faults.push(HEADER);

@@ -10,6 +10,8 @@
 //!
 //! Source: Microsoft Cabinet Format [MS-CAB].
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod blocks;
 pub(crate) mod lzx;
 mod quantum;
@@ -129,7 +131,7 @@ impl Cab {
         const HAS_RESERVE: u16 = 4;
         let flags = le16(head, 30);
         let reserve = flags & HAS_RESERVE != 0;
-        let length = HEADER_BYTES + if reserve { 4 } else { 0 };
+        let length = if reserve { HEADER_BYTES + 4 } else { HEADER_BYTES };
         if head.len() < length {
             return Record::Need(length);
         }
@@ -145,19 +147,19 @@ impl Cab {
             data_reserve: if reserve { usize::from(head[39]) } else { 0 },
         };
         let reserved = if reserve { u64::from(le16(head, 36)) } else { 0 };
-        self.state = State::Names(2 * (flags & (HAS_PREVIOUS | HAS_NEXT)).count_ones());
-        Record::Pass(length as u64 + reserved)
+        self.state = State::Names((flags & (HAS_PREVIOUS | HAS_NEXT)).count_ones().saturating_mul(2));
+        Record::pass(length, reserved)
     }
 
     fn other_cabinet(&mut self, left: u32, head: &[u8], faults: &mut Vec<Fault>) -> Record {
         if left == 0 {
             self.state = State::Folders(self.header.folders);
-            return Record::Pass(0);
+            return Record::Next;
         }
         match name_end(head, 0) {
             NameEnd::At(end) => {
-                self.state = State::Names(left - 1);
-                Record::Pass(end as u64 + 1)
+                self.state = State::Names(left.saturating_sub(1));
+                Record::pass(end, 1)
             }
             NameEnd::Need(count) => Record::Need(count),
             NameEnd::Never => self.give_up(faults),
@@ -167,9 +169,9 @@ impl Cab {
     fn folder(&mut self, left: u16, head: &[u8]) -> Record {
         if left == 0 {
             self.state = State::Files(self.header.files, false);
-            return Record::Pass(0);
+            return Record::Next;
         }
-        let length = FOLDER_BYTES + self.header.folder_reserve;
+        let length = FOLDER_BYTES.saturating_add(self.header.folder_reserve);
         if head.len() < length {
             return Record::Need(length);
         }
@@ -181,8 +183,8 @@ impl Cab {
             to_next: false,
             files: Vec::new(),
         });
-        self.state = State::Folders(left - 1);
-        Record::Pass(length as u64)
+        self.state = State::Folders(left.saturating_sub(1));
+        Record::pass(length, 0)
     }
 
     /// Goes to the table of files, if it stands in front of all data.
@@ -192,11 +194,11 @@ impl Cab {
         if files_at < at || files_at > data_at {
             faults.push(HEADER);
             self.begin_data();
-            return Record::Pass(0);
+            return Record::Next;
         }
         self.state = State::Files(self.header.files, true);
-        match files_at - at {
-            0 => Record::Pass(0),
+        match files_at.saturating_sub(at) {
+            0 => Record::Next,
             gap => Record::Member(0, Member::nameless(gap)),
         }
     }
@@ -204,16 +206,16 @@ impl Cab {
     fn file(&mut self, left: u16, head: &[u8], faults: &mut Vec<Fault>) -> Record {
         if left == 0 {
             self.begin_data();
-            return Record::Pass(0);
+            return Record::Next;
         }
         let end = match name_end(head, FILE_BYTES) {
             NameEnd::At(end) => end,
             NameEnd::Need(count) => return Record::Need(count),
             NameEnd::Never => return self.give_up(faults),
         };
-        self.state = State::Files(left - 1, true);
+        self.state = State::Files(left.saturating_sub(1), true);
         self.keep_file(head, &head[FILE_BYTES..end], faults);
-        Record::Pass(end as u64 + 1)
+        Record::pass(end, 1)
     }
 
     fn keep_file(&mut self, head: &[u8], name: &[u8], faults: &mut Vec<Fault>) {
@@ -237,7 +239,7 @@ impl Cab {
             faults.push(FILES);
             return;
         }
-        self.files_left -= 1;
+        self.files_left = self.files_left.saturating_sub(1);
         let name = &name[..name.len().min(self.name_bytes_max)];
         let is_utf8 = le16(head, 14) & NAME_IS_UTF8 != 0;
         let name = if is_utf8 { name::utf8_lossy(name) } else { name::utf8_or_latin1(name) };
@@ -264,7 +266,7 @@ impl Cab {
     fn data(&mut self, at: u64, faults: &mut Vec<Fault>) -> Record {
         let Some(folder) = self.folders.pop_if(|folder| folder.at <= at) else {
             return match self.folders.last() {
-                Some(next) => Record::Member(0, Member::nameless(next.at - at)),
+                Some(next) => Record::Member(0, Member::nameless(next.at.saturating_sub(at))),
                 None => {
                     self.state = State::Over;
                     Record::Rest
@@ -273,7 +275,7 @@ impl Cab {
         };
         if folder.at < at {
             faults.push(OVERLAP);
-            return Record::Pass(0);
+            return Record::Next;
         }
         let end = self.folders.last().map_or(self.header.cabinet_bytes, |next| next.at);
         let method = Method::of(folder.method);
@@ -284,13 +286,13 @@ impl Cab {
         };
         self.blocks.begin(method, folder.blocks, self.header.data_reserve, folder.to_next);
         self.open = Some(Open { files: folder.files, told: 0, end });
-        Record::Pass(0)
+        Record::Next
     }
 
     /// What cannot be decoded, up to the next folder.
     fn raw(&mut self, at: u64, end: u64, name: Option<Box<str>>) -> Record {
         match end.checked_sub(at) {
-            Some(0) => Record::Pass(0),
+            Some(0) => Record::Next,
             Some(length) => {
                 let mut member = Member::nameless(length);
                 member.object.name = name;
@@ -313,16 +315,16 @@ impl Cab {
             Some(file) if file.start < open.told && file.size > 0 => {
                 faults.push(OVERLAP);
                 self.open = Some(open);
-                return Record::Pass(0);
+                return Record::Next;
             }
             Some(file) => (Some(file.name), Some(file.size)),
             None => match open.files.last() {
-                Some(next) => (None, Some(next.start - open.told)),
+                Some(next) => (None, Some(next.start.saturating_sub(open.told))),
                 None if has_more => (None, None),
-                None => return Record::Pass(0),
+                None => return Record::Next,
             },
         };
-        open.told += size.unwrap_or(0);
+        open.told = open.told.saturating_add(size.unwrap_or(0));
         self.open = Some(open);
         let entry = name.is_some().then_some(Entry { size, ..Entry::default() });
         let object = Object { name, size, entry, ..Object::default() };
@@ -340,9 +342,9 @@ enum NameEnd {
 fn name_end(head: &[u8], start: usize) -> NameEnd {
     let name = head.get(start..).unwrap_or_default();
     match memchr::memchr(0, name) {
-        Some(length) => NameEnd::At(start + length),
+        Some(length) => NameEnd::At(start.saturating_add(length)),
         None if name.len() >= NAME_BYTES_MAX => NameEnd::Never,
-        None => NameEnd::Need(start + name.len() + 1),
+        None => NameEnd::Need(start.saturating_add(name.len()).saturating_add(1)),
     }
 }
 

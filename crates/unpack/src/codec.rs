@@ -5,6 +5,8 @@
 
 use stream::{Class, Event, Finding};
 
+use crate::stall::{DECODER_TURNS_MAX, STALL};
+
 /// A push decoder of one compressed format.
 pub(crate) trait Decoder: Send {
     /// Takes a prefix of `input`, fills a prefix of `output`, tells at most one thing.
@@ -50,12 +52,18 @@ pub(crate) trait Framed: Send {
 
 impl<F: Framed> Decoder for F {
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        // Changes of state alone.
+        let mut turns: u32 = 0;
         let mut taken = 0;
         loop {
             let before = self.state();
             let mut progress = self.turn(&input[taken..], output);
             taken += progress.taken;
             let moved = progress.taken > 0 || before != self.state();
+            turns = if progress.taken > 0 { 0 } else { turns.saturating_add(1) };
+            if turns > DECODER_TURNS_MAX {
+                return Progress { taken, wrote: progress.wrote, told: Told::Fault(STALL) };
+            }
             let is_idle = !moved && progress.wrote == 0 && progress.told == Told::Nothing;
             if is_idle && input.is_empty() && self.cut_short() {
                 continue;

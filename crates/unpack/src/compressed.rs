@@ -9,9 +9,12 @@
 //!    └──fatal fault──▶ Broken ──┘
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::{Event, Fuel, Kind, Object, ReadAt, Stage, Step, Window};
 
 use crate::codec::{Decoder, Told};
+use crate::stall::{DECODER_TURNS_MAX, Patience, STALL};
 
 /// A stage around one [`Decoder`].
 pub(crate) struct Compressed<D> {
@@ -21,6 +24,7 @@ pub(crate) struct Compressed<D> {
     /// Whether an object is open.
     open: bool,
     state: State,
+    patience: Patience,
 }
 
 enum State {
@@ -36,7 +40,16 @@ enum State {
 
 impl<D: Decoder> Compressed<D> {
     pub fn new(decoder: D) -> Compressed<D> {
-        Compressed { decoder, at: 0, open: false, state: State::Reading }
+        Compressed { decoder, at: 0, open: false, state: State::Reading, patience: Patience::of(DECODER_TURNS_MAX) }
+    }
+
+    /// A turn, and the fuel that it costs: at least one unit, whatever it comes to.
+    fn paid_turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Option<Step> {
+        let room = output.room();
+        let step = self.turn(input, output, fuel, last);
+        let taken = step.as_ref().map_or(0, |step| step.taken);
+        fuel.burn(taken.saturating_add(room).saturating_sub(output.room()).max(1));
+        step
     }
 
     /// One turn of the machine; `None` when only the state changed. `last` says that no more input follows.
@@ -56,8 +69,12 @@ impl<D: Decoder> Compressed<D> {
         let offered = &input[..fuel.allows(input.len())];
         let room = fuel.allows(output.room());
         let progress = self.decoder.decode(offered, &mut output.spare()[..room]);
-        self.at += progress.taken as u64;
+        self.moved(progress.taken);
         output.wrote(progress.wrote);
+        if !self.patience.bears(progress.taken > 0 || progress.wrote > 0) {
+            self.state = State::Owing(Told::Fault(STALL));
+            return None;
+        }
         if progress.wrote > 0 {
             if progress.told != Told::Nothing {
                 self.state = State::Owing(progress.told);
@@ -84,7 +101,7 @@ impl<D: Decoder> Compressed<D> {
                 if fault.fatal {
                     self.state = State::Broken;
                 }
-                fault.event(self.at - self.decoder.surplus().len() as u64)
+                fault.event(self.at.saturating_sub(self.decoder.surplus().len() as u64))
             }
             Told::Over => {
                 self.state = State::Rest { surplus_told: 0 };
@@ -118,19 +135,23 @@ impl<D: Decoder> Compressed<D> {
                 0,
                 Event::Open(Object {
                     kind: Kind::Member,
-                    raw_offset: Some(self.at - surplus.len() as u64),
+                    raw_offset: Some(self.at.saturating_sub(surplus.len() as u64)),
                     ..Object::default()
                 }),
             ));
         }
         if !owed.is_empty() {
             let count = output.push(owed);
-            self.state = State::Rest { surplus_told: surplus_told + count };
+            self.state = State::Rest { surplus_told: surplus_told.saturating_add(count) };
             return Some(Step::tell(0, Event::Wrote));
         }
         let count = fuel.allows(input.len()).max(1);
-        self.at += count as u64;
+        self.moved(count);
         Some(Step::tell(count, Event::Verbatim))
+    }
+
+    const fn moved(&mut self, count: usize) {
+        self.at = self.at.saturating_add(count as u64);
     }
 
     fn close_or_end(&mut self) -> Step {
@@ -141,10 +162,8 @@ impl<D: Decoder> Compressed<D> {
 
 impl<D: Decoder> Stage for Compressed<D> {
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
-        let room = output.room();
         while !fuel.is_empty() && !input.is_empty() {
-            if let Some(step) = self.turn(input, output, fuel, false) {
-                fuel.burn((step.taken + room - output.room()).max(1));
+            if let Some(step) = self.paid_turn(input, output, fuel, false) {
                 return step;
             }
         }
@@ -152,15 +171,10 @@ impl<D: Decoder> Stage for Compressed<D> {
     }
 
     fn finish(&mut self, _: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
-        let room = output.room();
         while !fuel.is_empty() {
-            match self.turn(b"", output, fuel, true) {
-                Some(step) if step.event == Event::Idle => {}
-                Some(step) => {
-                    fuel.burn((room - output.room()).max(1));
-                    return step.event;
-                }
-                None => {}
+            match self.paid_turn(b"", output, fuel, true) {
+                Some(step) if step.event != Event::Idle => return step.event,
+                _ => {}
             }
         }
         Event::Idle

@@ -5,6 +5,8 @@
 //!
 //! Source: cpio(5).
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::{Class, Entry, Limits, Object};
 
 use crate::archive::{Archive, Check, Content, Faults, Member, Record, Records};
@@ -62,13 +64,13 @@ impl Cpio {
     fn member(&mut self, header: &Header, head: &[u8]) -> Record {
         const TYPE: u64 = 0o170_000;
         const DIRECTORY: u64 = 0o040_000;
-        let name = &head[header.name_at..header.name_at + header.name_bytes];
+        let name = &head[header.name_at..header.name_at.saturating_add(header.name_bytes)];
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
         self.ended = name == TRAILER;
         if header.size == 0 && (self.ended || header.mode & TYPE == DIRECTORY) {
-            return Record::Pass(header.length as u64);
+            return Record::pass(header.length, 0);
         }
-        self.padding = header.size.wrapping_neg() % header.align;
+        self.padding = header.size.wrapping_neg().checked_rem(header.align).unwrap_or(0);
         let name = name::utf8_lossy(&name[..name.len().min(self.name_bytes_max)]);
         let entry = Entry { packed: Some(header.size), size: Some(header.size), ..Entry::default() };
         let object = Object { name: Some(name), size: Some(header.size), entry: Some(entry), ..Object::default() };
@@ -95,7 +97,7 @@ impl Header {
     fn hexadecimal(head: &[u8]) -> Result<Header, Option<usize>> {
         const FIXED: usize = 110;
         let fixed = head.get(..FIXED).ok_or(Some(FIXED))?;
-        let field = |at: usize| number(&fixed[at..at + 8], 16);
+        let field = |at: usize| number(&fixed[at..at.saturating_add(8)], 16);
         let sum = (fixed[5] == b'2').then_some(field(102)?).map(|sum| sum as u32);
         Header { length: FIXED, name_at: FIXED, name_bytes: 0, mode: field(14)?, size: field(54)?, align: 4, sum }
             .named(field(94)?, head)
@@ -113,7 +115,7 @@ impl Header {
     fn binary(head: &[u8], word: fn([u8; 2]) -> u16) -> Result<Header, Option<usize>> {
         const FIXED: usize = 26;
         let fixed = head.get(..FIXED).ok_or(Some(FIXED))?;
-        let field = |at: usize| u64::from(word([fixed[at], fixed[at + 1]]));
+        let field = |at: usize| u64::from(word([fixed[at], fixed[at.saturating_add(1)]]));
         let size = field(22) << 16 | field(24);
         Header { length: FIXED, name_at: FIXED, name_bytes: 0, mode: field(6), size, align: 2, sum: None }
             .named(field(20), head)
@@ -122,7 +124,7 @@ impl Header {
     /// The header with its name, if that is here.
     fn named(mut self, name_bytes: u64, head: &[u8]) -> Result<Header, Option<usize>> {
         self.name_bytes = usize::try_from(name_bytes).ok().filter(|bytes| *bytes <= NAME_BYTES_MAX).ok_or(None)?;
-        self.length = (self.length + self.name_bytes).next_multiple_of(self.align as usize);
+        self.length = self.length.saturating_add(self.name_bytes).next_multiple_of(self.align as usize);
         if head.len() < self.length { Err(Some(self.length)) } else { Ok(self) }
     }
 }
@@ -141,11 +143,11 @@ impl Records for Cpio {
 
     fn record(&mut self, head: &[u8], _: u64, faults: &mut Vec<Fault>) -> Record {
         if self.padding > 0 {
-            return Record::Pass(std::mem::take(&mut self.padding));
+            return Record::pass_bytes(std::mem::take(&mut self.padding));
         }
         match head.first() {
             None if self.ended => return Record::Need(1),
-            Some(0) if self.ended => return Record::Pass(1),
+            Some(0) if self.ended => return Record::pass_bytes(1),
             Some(first) if self.ended && !matches!(first, b'0' | 0xc7 | 0x71) => return Record::Rest,
             _ => {}
         }

@@ -20,6 +20,9 @@ const CONTENT_BYTES_MAX: u64 = 4 << 20;
 /// A stream from which on its pieces grow with its length.
 const LONG_BYTES: usize = 64 << 10;
 
+/// Calls in a row that may neither take nor write: more than what stands still may do before it is ended.
+const STANDING_MAX: u32 = 200_000;
+
 /// The most that is kept for a stage.
 const SPOOL_BYTES_MAX: u64 = 4 << 20;
 
@@ -202,7 +205,7 @@ fn tell(stage: &mut dyn Stage, input: &[u8], piece: usize, window: usize) -> Vec
 fn read(stage: &mut dyn Stage, input: &[u8], piece: usize, window: usize, forks_left: &mut u32) -> Vec<Told> {
     let mut told = Vec::new();
     let mut spool = Spool::default();
-    let (mut at, mut depth) = (0, 0u32);
+    let (mut at, mut depth, mut standing) = (0, 0u32, 0u32);
     let mut output = Window::with_capacity(window);
     loop {
         output.clear();
@@ -217,6 +220,8 @@ fn read(stage: &mut dyn Stage, input: &[u8], piece: usize, window: usize, forks_
         };
         spool.pass(at as u64, &offered[..taken], SPOOL_BYTES_MAX.saturating_sub(spool.len()));
         at += taken;
+        standing = if taken > 0 || !output.is_empty() { 0 } else { standing + 1 };
+        assert!(standing <= STANDING_MAX, "stands still at {at}");
         let content = match event {
             Event::Verbatim => &offered[..taken],
             _ => output.filled(),

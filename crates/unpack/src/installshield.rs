@@ -8,6 +8,8 @@
 //! or garbled: these are told raw. A file of a whole number of chunks is told together with the next one. Source: the
 //! descriptions of the format by the authors of unshield. Bounds: names of [`LINE_MAX`] bytes, one state of zlib-rs.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod cabinet;
 
 use stream::{Class, Limits, Object};
@@ -73,7 +75,7 @@ impl<'a> Lines<'a> {
                 return Err(());
             }
             *line = &from[..end];
-            at += end + 1;
+            at = at.saturating_add(end).saturating_add(1);
         }
         let [name, path, version, size] = lines;
         let is_name = !name.is_empty() && path.ends_with(name) && name.iter().all(|byte| *byte >= b' ');
@@ -95,7 +97,7 @@ impl Records for InstallShield {
 
     fn record(&mut self, head: &[u8], _: u64, _: &mut Vec<Fault>) -> Record {
         match Lines::read(head) {
-            Ok(None) => Record::Need(head.len() + 1),
+            Ok(None) => Record::Need(head.len().saturating_add(1)),
             Ok(Some(lines)) => {
                 let name = name::utf8_or_latin1(&lines.name[..lines.name.len().min(self.name_bytes_max)]);
                 let object = Object { name: Some(name), size: Some(lines.size.into()), ..Object::default() };

@@ -7,6 +7,8 @@
 //!
 //! Source: the format as public readers describe it (LHa for UNIX, lhasa).
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod adaptive;
 mod decoder;
 mod header;
@@ -58,7 +60,7 @@ impl Lha {
             faults.push(HEADER);
         }
         if &header.method == b"-lhd-" {
-            return Record::Pass(header.length as u64 + header.packed);
+            return Record::pass(header.length, header.packed);
         }
         let stored = matches!(&header.method, b"-lh0-" | b"-lz4-" | b"-pm0-");
         if !stored {
@@ -97,7 +99,7 @@ impl Records for Lha {
             Found::Need(count) => Record::Need(count),
             Found::End => {
                 self.ended = true;
-                Record::Pass(1)
+                Record::pass_bytes(1)
             }
             Found::Nothing => {
                 faults.push(HEADER);

@@ -73,6 +73,7 @@ mod sevenz;
 mod shrink;
 mod sis;
 mod snappy;
+mod stall;
 mod stowaway;
 mod swf;
 mod szdd;

@@ -3,6 +3,8 @@
 //! Left out: MacBinary I, which nothing tells from other files; the comment behind the forks. Source: the MacBinary II and
 //! III standards. Bounds: the header.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::{Class, Limits, Object};
 
 use crate::archive::{Archive, Check, Content, Faults, Member, Record, Records};
@@ -77,11 +79,11 @@ impl MacBinary {
             return Record::Rest;
         }
         let name_bytes = usize::from(head[1]).min(self.name_bytes_max);
-        let name = name::utf8_or_latin1(&head[2..2 + name_bytes]);
+        let name = name::utf8_or_latin1(&head[2..][..name_bytes]);
         let (data, resources) = (be32(head, 83).into(), be32(head, 87).into());
         self.part = Part::Data { name, data, resources };
         let second_header = u64::from(be16(head, 120)).next_multiple_of(BLOCK);
-        Record::Pass(BLOCK + second_header)
+        Record::pass(BLOCK as usize, second_header)
     }
 
     fn fork(&self, name: Box<str>, length: u64) -> Record {
@@ -111,13 +113,13 @@ impl Records for MacBinary {
             Part::Resources { resources: 0, .. } => self.record(head, at, faults),
             Part::Resources { name, resources } if padding > 0 => {
                 self.part = Part::Resources { name, resources };
-                Record::Pass(padding)
+                Record::pass_bytes(padding)
             }
             Part::Resources { name, resources } => self.fork(name, resources),
             // Padding behind the last fork may be missing.
             Part::Rest if (head.len() as u64) < padding => Record::Need(padding as usize),
             Part::Rest if padding > 0 && head.iter().take(padding as usize).all(|&byte| byte == 0) => {
-                Record::Pass(padding)
+                Record::pass_bytes(padding)
             }
             Part::Rest if head.is_empty() => Record::Need(1),
             Part::Rest => Record::Rest,

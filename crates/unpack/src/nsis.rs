@@ -7,6 +7,8 @@
 //! Left out: methods of altered versions of NSIS. Source: the files that makensis makes. Bounds: a header of
 //! [`HEADER_BYTES_MAX`], a name for each of `directory_entries_max` files, one decoder.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod header;
 
 use stream::{Class, Kind, Limits, Object};
@@ -105,34 +107,35 @@ impl Nsis {
         if is_alone {
             let length = (size & !IS_PACKED) as usize;
             self.state = State::Header(length);
-            return Record::Need(FIRST_BYTES + SIZE_BYTES + length);
+            return Record::Need(length.saturating_add(FIRST_BYTES + SIZE_BYTES));
         }
         self.state = State::Rest;
         self.decoder = Some(Method::of(&head[FIRST_BYTES..], &self.limits));
         let object = Object { kind: Kind::Stream, media_type: Some(SOLID.into()), ..Object::default() };
-        let packed = u64::from(all_bytes) - FIRST_BYTES as u64;
+        let packed = u64::from(all_bytes).saturating_sub(FIRST_BYTES as u64);
         let content = Content::Packed { packed: Some(packed), size: None };
         Record::Member(FIRST_BYTES, Member { object, content, check: Check::None })
     }
 
     fn header(&mut self, length: usize, head: &[u8], at: u64, faults: &mut Vec<Fault>) -> Record {
         let start = FIRST_BYTES + SIZE_BYTES;
-        let Some(packed) = head.get(start..start + length) else {
-            return Record::Need(start + length);
+        let end = start.saturating_add(length);
+        let Some(packed) = head.get(start..end) else {
+            return Record::Need(end);
         };
         let (header_bytes, all_bytes) = (le32(head, 20) as usize, le32(head, 24));
         let header = match le32(head, FIRST_BYTES) & IS_PACKED {
             0 => packed.to_vec(),
             _ => unpack(packed, header_bytes.min(HEADER_BYTES_MAX), &self.limits),
         };
-        self.work += header.len() + length;
+        self.work = self.work.saturating_add(header.len()).saturating_add(length);
         if header.len() < header_bytes {
             faults.push(if header_bytes > HEADER_BYTES_MAX { HEADER_LIMIT } else { HEADER });
         }
         let names = Names::read(&header, &self.limits);
-        let start = at + (start + length) as u64;
-        self.state = State::Files(Files { start, end: Some(at + u64::from(all_bytes)), names });
-        Record::Pass(start - at)
+        let start = at.saturating_add(end as u64);
+        self.state = State::Files(Files { start, end: Some(at.saturating_add(all_bytes.into())), names });
+        Record::pass(end, 0)
     }
 
     fn file(&mut self, head: &[u8], at: u64) -> Record {
@@ -142,7 +145,7 @@ impl Nsis {
         // The last four bytes are a checksum.
         if left <= SIZE_BYTES as u64 {
             self.state = State::Rest;
-            return Record::Pass(left);
+            return Record::pass_bytes(left);
         }
         let wanted = WANTED.min(usize::try_from(left).unwrap_or(WANTED));
         if head.len() < SIZE_BYTES {
@@ -171,7 +174,7 @@ impl Files {
             Content::Raw(size) => Some(size),
             Content::Packed { size, .. } => size,
         };
-        let object = Object { name: self.names.take(at - self.start), size, ..Object::default() };
+        let object = Object { name: self.names.take(at.saturating_sub(self.start)), size, ..Object::default() };
         Record::Member(SIZE_BYTES, Member { object, content, check: Check::None })
     }
 }
@@ -205,7 +208,7 @@ impl Records for Nsis {
     }
 
     fn take_work(&mut self) -> usize {
-        std::mem::take(&mut self.work) + self.decoder.as_mut().map_or(0, Method::take_work)
+        std::mem::take(&mut self.work).saturating_add(self.decoder.as_mut().map_or(0, Method::take_work))
     }
 
     fn may_end(&self) -> bool {
@@ -237,7 +240,7 @@ impl Records for Solid {
         if let Some(files) = &mut self.files {
             return files.member(at, Content::Raw(size.into()));
         }
-        let wanted = SIZE_BYTES + (size as usize).min(HEADER_BYTES_MAX);
+        let wanted = SIZE_BYTES.saturating_add((size as usize).min(HEADER_BYTES_MAX));
         if head.len() < wanted {
             return Record::Need(wanted);
         }
@@ -245,10 +248,10 @@ impl Records for Solid {
             faults.push(HEADER_LIMIT);
         }
         let names = Names::read(&head[SIZE_BYTES..], &self.limits);
-        self.work += wanted;
-        let length = SIZE_BYTES as u64 + u64::from(size);
-        self.files = Some(Files { start: at + length, end: None, names });
-        Record::Pass(length)
+        self.work = self.work.saturating_add(wanted);
+        let length = u64::from(size).saturating_add(SIZE_BYTES as u64);
+        self.files = Some(Files { start: at.saturating_add(length), end: None, names });
+        Record::pass_bytes(length)
     }
 
     fn decode(&mut self, _: &[u8], _: &mut [u8]) -> Progress {
@@ -320,7 +323,7 @@ fn unpack(packed: &[u8], bytes_max: usize, limits: &Limits) -> Vec<u8> {
     let (mut content, mut taken, mut piece) = (Vec::new(), 0, [0; 4096]);
     while content.len() < bytes_max {
         let progress = method.decode(&packed[taken..], &mut piece);
-        taken += progress.taken;
+        taken = taken.saturating_add(progress.taken);
         content.extend_from_slice(&piece[..progress.wrote]);
         let is_stuck = progress.taken == 0 && progress.wrote == 0;
         if is_stuck || matches!(progress.told, Told::Over | Told::Fault(_)) {

@@ -5,6 +5,8 @@
 //!
 //! Bounds: one mark and its header. Left out: names of files, which stand elsewhere in the section.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod packaging;
 
 use memchr::memchr;
@@ -61,7 +63,7 @@ impl OneNote {
                 let count = rest.len().min(usize::try_from(left).unwrap_or(usize::MAX));
                 outbox.content(&rest[..count]);
                 rest = self.pass(rest, count);
-                self.left = Some(left - count as u64);
+                self.left = Some(left.saturating_sub(count as u64));
                 self.close_if_whole(outbox);
                 continue;
             }
@@ -92,7 +94,7 @@ impl OneNote {
 
     /// The first bytes are looked at no more.
     fn pass<'a>(&mut self, bytes: &'a [u8], count: usize) -> &'a [u8] {
-        self.at += count as u64;
+        self.at = self.at.saturating_add(count as u64);
         &bytes[count..]
     }
 }

@@ -122,14 +122,14 @@ impl Rar {
         }
         if head.starts_with(MARK_4) {
             self.version = Version::Four(v4::Headers::new(self.name_bytes_max));
-            return Record::Pass(MARK_4.len() as u64);
+            return Record::pass(MARK_4.len(), 0);
         }
         if head.len() < MARK_5.len() {
             return Record::Need(MARK_5.len());
         }
         if head.starts_with(MARK_5) {
             self.version = Version::Five(v5::Headers::new(self.name_bytes_max));
-            return Record::Pass(MARK_5.len() as u64);
+            return Record::pass(MARK_5.len(), 0);
         }
         Record::Rest
     }

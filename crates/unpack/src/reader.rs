@@ -5,12 +5,19 @@
 //! into the outbox; [`Reading`] hands that on, one thing a step. What a reader tells must not depend on the cut of its
 //! input, and content is told as a copy.
 //!
+//! Nothing stands still: every call of a reader burns fuel, and one that is called [`READER_TURNS_MAX`] times in a row
+//! without taking, telling content or working on a kilobyte is ended with `Heuristics.Limits.Exceeded.Stall`.
+//!
 //! Bounds: the content of one call, [`CONTENT_BYTES`] and what the reader adds to it at most.
+
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use stream::{Class, Event, Finding, Fuel, Object, ReadAt, Stage, Step, Window};
+
+use crate::stall::{Patience, READER_TURNS_MAX, STALL};
 
 /// The longest piece of input that a reader is given at once.
 const PIECE_BYTES: usize = 4096;
@@ -67,20 +74,21 @@ impl Outbox {
         }
         self.content.extend_from_slice(bytes);
         match self.words.back_mut() {
-            Some(Word::Content(count)) => *count += bytes.len(),
+            Some(Word::Content(count)) => *count = count.saturating_add(bytes.len()),
             _ => self.words.push_back(Word::Content(bytes.len())),
         }
     }
 
     /// An object begins.
     pub fn open(&mut self, object: Object) {
-        self.open += 1;
+        self.open = self.open.saturating_add(1);
         self.words.push_back(Word::Event(Event::Open(object)));
     }
 
     /// The innermost open object ends.
     pub fn close(&mut self) {
-        self.open -= 1;
+        debug_assert!(self.open > 0, "closed what was not open");
+        self.open = self.open.saturating_sub(1);
         self.words.push_back(Word::Event(Event::Close));
     }
 
@@ -111,12 +119,12 @@ impl Outbox {
 
     /// Content that waits to be told.
     pub fn content_bytes(&self) -> usize {
-        self.content.len() - self.told
+        self.content.len().saturating_sub(self.told)
     }
 
     /// The last `count` bytes of it.
     pub fn last_content(&self, count: usize) -> &[u8] {
-        &self.content[self.content.len() - count..]
+        &self.content[self.content.len().saturating_sub(count)..]
     }
 
     /// The next thing to tell, content copied to the window.
@@ -124,10 +132,10 @@ impl Outbox {
         match self.words.pop_front()? {
             Word::Event(event) => Some(event),
             Word::Content(count) => {
-                let wrote = output.push(&self.content[self.told..self.told + count]);
-                self.told += wrote;
+                let wrote = output.push(&self.content[self.told..self.told.saturating_add(count)]);
+                self.told = self.told.saturating_add(wrote);
                 if wrote < count {
-                    self.words.push_front(Word::Content(count - wrote));
+                    self.words.push_front(Word::Content(count.saturating_sub(wrote)));
                 }
                 if self.told == self.content.len() {
                     self.content.clear();
@@ -144,18 +152,46 @@ pub(crate) struct Reading<R> {
     reader: R,
     outbox: Outbox,
     ended: Ended,
+    /// Bytes of input taken so far.
+    at: u64,
+    patience: Patience,
+    /// Whether the reader stood still and was ended.
+    stalled: bool,
 }
+
+/// Work in one call that is not standing still.
+const WORK: usize = 1024;
 
 impl<R: Reader> Reading<R> {
     pub fn new(reader: R) -> Reading<R> {
-        Reading { reader, outbox: Outbox::default(), ended: Ended::More }
+        Reading {
+            reader,
+            outbox: Outbox::default(),
+            ended: Ended::More,
+            at: 0,
+            patience: Patience::of(READER_TURNS_MAX),
+            stalled: false,
+        }
     }
 
     fn tell(&mut self, taken: usize, output: &mut Window, fuel: &mut Fuel) -> Step {
         let room = output.room();
         let event = self.outbox.next(output).unwrap_or(Event::Idle);
-        fuel.burn((taken + room - output.room() + std::mem::take(&mut self.outbox.work)).max(1));
+        let moved = taken.saturating_add(room).saturating_sub(output.room());
+        fuel.burn(moved.max(1));
         Step::tell(taken, event)
+    }
+
+    /// Pays for a call of the reader that took so many bytes, and ends the reader if it has stood still for too long.
+    fn pay(&mut self, taken: usize, fuel: &mut Fuel) {
+        let work = std::mem::take(&mut self.outbox.work);
+        fuel.burn(work.max(1));
+        self.at = self.at.saturating_add(taken as u64);
+        if !self.patience.bears(taken > 0 || work >= WORK || self.outbox.content_bytes() > 0) {
+            self.stalled = true;
+            self.ended = Ended::Done;
+            self.outbox.finding(STALL.class, STALL.name, self.at);
+        }
     }
 }
 
@@ -164,14 +200,21 @@ impl<R: Reader> Stage for Reading<R> {
         if fuel.is_empty() || input.is_empty() {
             return Step::idle(0);
         }
-        if self.outbox.is_empty() && self.reader.is_over() {
-            fuel.burn(1);
-            return Step::tell(0, Event::End);
-        }
-        let piece = &input[..fuel.allows(input.len()).min(PIECE_BYTES)];
         let mut taken = 0;
         while self.outbox.is_empty() && taken == 0 {
-            taken = self.reader.read(piece, &mut self.outbox);
+            if fuel.is_empty() {
+                return Step::idle(0);
+            }
+            if self.stalled && self.outbox.is_open() {
+                self.outbox.close();
+            } else if self.stalled || self.reader.is_over() {
+                fuel.burn(1);
+                return Step::tell(0, Event::End);
+            } else {
+                let piece = &input[..fuel.allows(input.len()).min(PIECE_BYTES)];
+                taken = self.reader.read(piece, &mut self.outbox);
+                self.pay(taken, fuel);
+            }
         }
         self.tell(taken, output, fuel)
     }
@@ -183,7 +226,7 @@ impl<R: Reader> Stage for Reading<R> {
             }
             if self.ended == Ended::More {
                 self.ended = self.reader.end(kept, &mut self.outbox);
-                fuel.burn(std::mem::take(&mut self.outbox.work).max(1));
+                self.pay(0, fuel);
             } else if self.outbox.is_open() {
                 self.outbox.close();
             } else {
@@ -192,5 +235,41 @@ impl<R: Reader> Stage for Reading<R> {
             }
         }
         Event::Idle
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stream::law;
+
+    use super::*;
+
+    /// Takes nothing, tells nothing, and is never done.
+    struct Standing {
+        opens: bool,
+    }
+
+    impl Reader for Standing {
+        fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+            if self.opens && !outbox.is_open() {
+                outbox.open(Object::default());
+            }
+            if self.opens { 0 } else { input.len() }
+        }
+
+        fn end(&mut self, _: &dyn ReadAt, _: &mut Outbox) -> Ended {
+            Ended::More
+        }
+    }
+
+    #[test]
+    fn a_reader_that_stands_still_ends_in_a_finding() {
+        for opens in [false, true] {
+            let told = law::tell(Reading::new(Standing { opens }), b"some bytes");
+            let stalls = told.iter().filter(
+                |told| matches!(told, law::Told::Note(stream::Note::Finding(finding)) if finding.name == STALL.name),
+            );
+            assert_eq!(stalls.count(), 1, "{told:?}");
+        }
     }
 }

@@ -5,6 +5,8 @@
 //! description of the format in RPM's documentation. Bounds: 16 bytes of a header; its entries are passed over, as all is
 //! scanned raw.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::Class;
 
 use crate::archive::{Archive, Faults, Record, Records};
@@ -47,7 +49,7 @@ impl Rpm {
 
     fn pass(&mut self, length: u64, next: Part) -> Record {
         self.part = next;
-        Record::Pass(length)
+        Record::pass_bytes(length)
     }
 }
 
@@ -55,7 +57,8 @@ impl Rpm {
 fn header_bytes(head: &[u8]) -> Option<u64> {
     const FIXED: u64 = 16;
     const ENTRY: u64 = 16;
-    head.starts_with(b"\x8e\xad\xe8").then(|| FIXED + ENTRY * u64::from(be32(head, 8)) + u64::from(be32(head, 12)))
+    head.starts_with(b"\x8e\xad\xe8")
+        .then(|| ENTRY.saturating_mul(be32(head, 8).into()).saturating_add(be32(head, 12).into()).saturating_add(FIXED))
 }
 
 impl Records for Rpm {

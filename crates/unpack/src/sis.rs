@@ -4,6 +4,8 @@
 //! version 9 (another format), texts, conditions, signatures. Source: A. Thoukydides' description of the format. Bounds:
 //! what stands in front of the first file, up to `spool_bytes_max`; a name for each of `directory_entries_max` files.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use std::collections::VecDeque;
 
 use stream::{Class, Limits, Object};
@@ -83,7 +85,7 @@ impl Sis {
         }
         files.sort_by_key(|file| file.place);
         self.files = Some(files.into());
-        Record::Pass(HEADER_BYTES as u64)
+        Record::pass(HEADER_BYTES, 0)
     }
 
     fn file(&mut self, head: &[u8], at: u64) -> Record {
@@ -91,7 +93,7 @@ impl Sis {
             if file.place > at {
                 let place = file.place;
                 self.files.as_mut().expect("one was taken from them").push_front(file);
-                return Record::Pass(place - at);
+                return Record::pass_bytes(place.saturating_sub(at));
             }
             // Files with the same content share it.
             if file.place < at || file.packed == 0 {
@@ -144,7 +146,7 @@ impl Walk {
             let record = head.get(self.at..).unwrap_or_default();
             // Lengths, places and original lengths for each language; the length and place of a type.
             let each = if le32(record, 0) == LANGUAGE_FILES { self.languages } else { 1 };
-            let bytes = FIXED_BYTES + 12 * each + 8;
+            let bytes = each.saturating_mul(12).saturating_add(FIXED_BYTES + 8);
             if record.len() >= TYPE_BYTES && !matches!(le32(record, 0), FILE | LANGUAGE_FILES) {
                 // Conditions and the like, of other lengths.
                 self.is_broken = true;
@@ -158,7 +160,10 @@ impl Walk {
                 }
                 let name = self.name(&head[name_at..name_end], limits.name_bytes_max as usize);
                 for index in 0..each.min(max) {
-                    let field = |row: usize| le32(record, FIXED_BYTES + 4 * (row * each + index));
+                    let field = |row: usize| {
+                        let column = row.saturating_mul(each).saturating_add(index);
+                        le32(record, column.saturating_mul(4).saturating_add(FIXED_BYTES))
+                    };
                     self.files.push(File {
                         packed: field(0),
                         place: field(1).into(),
@@ -166,8 +171,8 @@ impl Walk {
                         name: name.clone(),
                     });
                 }
-                self.at += bytes;
-                self.left -= 1;
+                self.at = self.at.saturating_add(bytes);
+                self.left = self.left.saturating_sub(1);
             }
         }
         None

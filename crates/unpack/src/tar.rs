@@ -32,6 +32,7 @@ use stream::{Class, Event, Finding, Fuel, Kind, Limits, Object, ReadAt, Stage, S
 use crate::codec::{Collected, Fault};
 use crate::formats::{Format, Reads};
 use crate::name;
+use crate::stall::{Patience, READER_TURNS_MAX, STALL};
 use header::Header;
 pub(crate) use header::{BLOCK, looks_like_header};
 use listing::Listing;
@@ -72,6 +73,7 @@ pub(crate) struct Tar {
     /// What pax and GNU headers say of the next member, and of all.
     next: Pax,
     global: Pax,
+    patience: Patience,
 }
 
 enum State {
@@ -139,6 +141,7 @@ impl Tar {
             after_end_told: false,
             next: Pax::new(limits.name_bytes_max as usize, regions_max),
             global: Pax::new(limits.name_bytes_max as usize, 0),
+            patience: Patience::of(READER_TURNS_MAX),
         }
     }
 
@@ -162,6 +165,19 @@ impl Tar {
 
     fn note(&mut self, class: Class, name: &'static str, offset: u64) {
         self.notes.push_back(Finding::new(class, name, offset));
+    }
+
+    /// Counts a turn. Where too many came to nothing, the rest is told as it stands.
+    fn bear(&mut self, moved: bool) {
+        if self.patience.bears(moved) {
+            return;
+        }
+        self.fault(STALL);
+        self.state = State::Data { left: u64::MAX, padding: 0 };
+        if !self.open {
+            self.state =
+                State::Opening { entry: Entry { size: u64::MAX, ..Entry::default() }, block_is_content: false };
+        }
     }
 
     fn took(&mut self, count: usize) -> Turn {
@@ -548,10 +564,13 @@ fn gap_run(input: &[u8]) -> usize {
 
 impl Stage for Tar {
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
-        let room = output.room();
         while !fuel.is_empty() && !input.is_empty() {
-            if let Some(step) = self.turn(input, output, fuel) {
-                fuel.burn((step.taken + room - output.room()).max(1));
+            let room = output.room();
+            let turn = self.turn(input, output, fuel);
+            let moved = turn.as_ref().map_or(0, |step| step.taken) + room - output.room();
+            fuel.burn(moved.max(1));
+            self.bear(moved > 0);
+            if let Some(step) = turn {
                 return step;
             }
         }
@@ -559,10 +578,12 @@ impl Stage for Tar {
     }
 
     fn finish(&mut self, _: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
-        let room = output.room();
         while !fuel.is_empty() {
-            if let Some(event) = self.end(output, fuel) {
-                fuel.burn((room - output.room()).max(1));
+            let room = output.room();
+            let event = self.end(output, fuel);
+            fuel.burn((room - output.room()).max(1));
+            self.bear(room > output.room());
+            if let Some(event) = event {
                 return event;
             }
         }

@@ -15,6 +15,9 @@ pub(crate) struct Outcome {
 /// The most content that is looked at; bombs are the driver's business.
 const CONTENT_BYTES_MAX: usize = 4 << 20;
 
+/// Calls in a row that may neither take nor write.
+const STANDING_MAX: u32 = 10_000;
+
 /// Runs a decoder over `input` in pieces of so many bytes, into a window of so many.
 ///
 /// # Panics
@@ -22,6 +25,7 @@ const CONTENT_BYTES_MAX: usize = 4 << 20;
 pub(crate) fn run(decoder: &mut dyn Decoder, input: &[u8], piece: usize, window: usize) -> Outcome {
     let mut output = vec![0; window];
     let mut outcome = Outcome { content: Vec::new(), faults: Vec::new(), at: 0 };
+    let mut standing = 0;
     while outcome.content.len() < CONTENT_BYTES_MAX {
         let rest = &input[outcome.at..];
         let offered = &rest[..piece.min(rest.len())];
@@ -30,6 +34,8 @@ pub(crate) fn run(decoder: &mut dyn Decoder, input: &[u8], piece: usize, window:
         outcome.at += progress.taken;
         outcome.content.extend_from_slice(&output[..progress.wrote]);
         let idle = progress.taken == 0 && progress.wrote == 0;
+        standing = if idle { standing + 1 } else { 0 };
+        assert!(standing <= STANDING_MAX, "stands still at {}", outcome.at);
         let told = match progress.told {
             Told::Nothing if idle => {
                 assert!(offered.is_empty(), "no progress at {}", outcome.at);

@@ -5,6 +5,8 @@
 //! format in the xar project's wiki. Bounds: a packed table of `spool_bytes_max`, a table of [`TABLE_BYTES_MAX`],
 //! `directory_entries_max` members, one decoder.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 mod table;
 
 use std::collections::VecDeque;
@@ -80,7 +82,7 @@ impl Xar {
             return Record::Rest;
         }
         self.state = State::Table(be64(head, 8));
-        Record::Pass(length.into())
+        Record::pass_bytes(length.into())
     }
 
     fn table(&mut self, length: u64, head: &[u8], at: u64, faults: &mut Vec<Fault>) -> Record {
@@ -98,7 +100,7 @@ impl Xar {
         }
         entries.sort_by_key(|entry| (entry.offset, entry.length));
         self.state = State::Heap { start: at.saturating_add(length), entries: entries.into(), last: None };
-        Record::Pass(length)
+        Record::pass_bytes(length)
     }
 
     fn member(&mut self, at: u64, head: &[u8], faults: &mut Vec<Fault>) -> Record {
@@ -108,7 +110,7 @@ impl Xar {
         while let Some(entry) = entries.front() {
             let place = start.saturating_add(entry.offset);
             if place > at && entry.length > 0 {
-                return Record::Pass(place - at);
+                return Record::pass_bytes(place.saturating_sub(at));
             }
             let Some(entry) = entries.pop_front() else { break };
             let range = (entry.offset, entry.length);
@@ -156,7 +158,7 @@ fn inflate(packed: &[u8]) -> (Vec<u8>, Option<Fault>) {
     let mut piece = [0; 4096];
     loop {
         let progress = decoder.decode(&packed[taken..], &mut piece);
-        taken += progress.taken;
+        taken = taken.saturating_add(progress.taken);
         table.extend_from_slice(&piece[..progress.wrote]);
         match progress.told {
             Told::Over => return (table, None),

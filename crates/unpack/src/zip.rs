@@ -48,6 +48,7 @@ use stream::{Class, Event, Finding, Fuel, Limits, Object, ReadAt, Stage, Step, W
 use crate::codec::{Collected, le16, le32};
 use crate::formats::{Format, Reads};
 use crate::password::Passwords;
+use crate::stall::{Patience, READER_TURNS_MAX, STALL};
 use directory::{Directory, Entry, Size};
 use held::Held;
 use member::{Member, Turn};
@@ -106,6 +107,11 @@ pub(crate) struct Zip {
     /// Whether a second archive has been reported.
     second_told: bool,
     finder: memmem::Finder<'static>,
+    /// Bytes of content written.
+    wrote: u64,
+    patience: Patience,
+    stalled: bool,
+    stall_told: bool,
 }
 
 enum State {
@@ -137,12 +143,43 @@ impl Zip {
             ended: false,
             second_told: false,
             finder: memmem::Finder::new(b"PK"),
+            wrote: 0,
+            patience: Patience::of(READER_TURNS_MAX),
+            stalled: false,
+            stall_told: false,
         }
     }
 
     /// A reader that looks for zip archives in a stream that is something else.
     pub fn searching(limits: &Limits, passwords: &Passwords) -> Zip {
         Zip { searching: true, expected_at: NOWHERE, ..Zip::new(limits, passwords) }
+    }
+
+    /// A turn, and the fuel that it costs: at least one unit, whatever it comes to.
+    fn paid_turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Turn {
+        if self.stalled {
+            return self.cut_off(fuel);
+        }
+        let room = output.room();
+        let turn = self.turn(input, output, fuel, last);
+        let taken = if let Turn::Step(step) = &turn { step.taken } else { 0 };
+        let wrote = room.saturating_sub(output.room());
+        self.wrote = self.wrote.saturating_add(wrote as u64);
+        let work = std::mem::take(&mut self.work);
+        fuel.burn(taken.saturating_add(wrote).saturating_add(work).max(1));
+        self.stalled = !self.patience.bears_at(self.at.saturating_add(self.wrote));
+        turn
+    }
+
+    /// It stood still: what is open is closed, and the rest is none of its business.
+    fn cut_off(&mut self, fuel: &mut Fuel) -> Turn {
+        fuel.burn(1);
+        if !std::mem::replace(&mut self.stall_told, true) {
+            return Turn::Step(Step::tell(0, STALL.event(self.at)));
+        }
+        let is_open = std::mem::take(&mut self.gap) | matches!(&self.state, State::Member(member) if member.is_open());
+        self.state = State::Between;
+        Turn::Step(Step::tell(0, if is_open { Event::Close } else { Event::End }))
     }
 
     fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Turn {
@@ -162,6 +199,7 @@ impl Zip {
             }
         };
         // What was taken is not in the input any more.
+        self.work = self.work.saturating_add(step.taken);
         let event = match step.event {
             Event::Verbatim => {
                 output.push(&offered[..step.taken]);
@@ -467,12 +505,8 @@ impl Zip {
 
 impl Stage for Zip {
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
-        let room = output.room();
         while !fuel.is_empty() && !input.is_empty() {
-            let turn = self.turn(input, output, fuel, false);
-            fuel.burn(std::mem::take(&mut self.work));
-            if let Turn::Step(step) = turn {
-                fuel.burn((step.taken + room - output.room()).max(1));
+            if let Turn::Step(step) = self.paid_turn(input, output, fuel, false) {
                 return step;
             }
         }
@@ -480,16 +514,9 @@ impl Stage for Zip {
     }
 
     fn finish(&mut self, _: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
-        let room = output.room();
         while !fuel.is_empty() {
-            let turn = self.turn(b"", output, fuel, true);
-            fuel.burn(std::mem::take(&mut self.work));
-            match turn {
-                Turn::Step(step) if step.event == Event::Idle => {}
-                Turn::Step(step) => {
-                    fuel.burn((room - output.room()).max(1));
-                    return step.event;
-                }
+            match self.paid_turn(b"", output, fuel, true) {
+                Turn::Step(step) if step.event != Event::Idle => return step.event,
                 _ => {}
             }
         }

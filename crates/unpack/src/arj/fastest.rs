@@ -1,5 +1,8 @@
 //! ARJ's method 4: literals, and matches with a length and a distance in codes of growing width.
 
+// A bit machine: its sums are those of the code, and overflow checks are on.
+#![allow(clippy::arithmetic_side_effects)]
+
 use crate::bits::Bits;
 use crate::history::History;
 use crate::lha::{Method, Run};

@@ -124,20 +124,20 @@ impl Blocks {
         if !content.is_empty() {
             let wrote = content.len().min(output.len());
             output[..wrote].copy_from_slice(&content[..wrote]);
-            self.told += wrote;
+            self.told = self.told.saturating_add(wrote);
             return Progress { taken: 0, wrote, told: Told::Nothing };
         }
         if self.blocks_left == 0 {
             self.broken |= self.goes_on;
             return Progress::tells(0, if self.goes_on { Told::Fault(SPLIT) } else { Told::Over });
         }
-        let header = HEADER_BYTES + self.reserve;
+        let header = self.reserve.saturating_add(HEADER_BYTES);
         let mut taken = self.fill(input, header);
         if self.block.len() < header {
             return Progress::took(taken);
         }
-        let whole = header + usize::from(le16(&self.block, 4));
-        taken += self.fill(&input[taken..], whole);
+        let whole = header.saturating_add(le16(&self.block, 4).into());
+        taken = taken.saturating_add(self.fill(&input[taken..], whole));
         if self.block.len() < whole {
             return Progress::took(taken);
         }
@@ -168,7 +168,7 @@ impl Blocks {
         self.block = block;
         decoded?;
         self.block.clear();
-        self.blocks_left -= 1;
+        self.blocks_left = self.blocks_left.saturating_sub(1);
         self.told = 0;
         let right_size = self.content.len() == size;
         Ok((!agrees).then_some(CHECK).or((!right_size).then_some(SIZE)))
@@ -230,7 +230,7 @@ impl Blocks {
     }
 
     fn remember(&mut self) {
-        let more = (self.history.len() + self.content.len()).saturating_sub(HISTORY_BYTES);
+        let more = self.history.len().saturating_add(self.content.len()).saturating_sub(HISTORY_BYTES);
         self.history.drain(..more.min(self.history.len()));
         self.history.extend_from_slice(&self.content);
     }

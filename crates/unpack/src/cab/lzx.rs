@@ -6,6 +6,9 @@
 //!
 //! Source: [MS-PATCH] 2, without what is only of delta compression.
 
+// A bit machine: its sums are those of the code, and overflow checks are on.
+#![allow(clippy::arithmetic_side_effects)]
+
 use crate::bits::Bits;
 use crate::history::History;
 use crate::huffman::Huffman;

@@ -4,6 +4,9 @@
 //! halves and sorts its counts, is arbitrary and exact. Distances and lengths have further bits that are not modelled.
 //! Source: M. Russoto's description of Quantum archives. Bounds: the window, a kilobyte of models.
 
+// A bit machine: its sums are those of the code, and overflow checks are on.
+#![allow(clippy::arithmetic_side_effects)]
+
 use crate::lzma::Dictionary;
 
 /// Symbols of the selector: four kinds of literals, then matches of three, of four and of more bytes.

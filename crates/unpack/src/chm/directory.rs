@@ -1,5 +1,7 @@
 //! The directory: chunks of names, each with a section, a place and a length.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::{Limits, ReadAt};
 
 use super::read;
@@ -114,7 +116,7 @@ impl Directory {
         if length == 0 {
             return;
         }
-        if self.stored.len() + self.packed.len() == self.entries_max {
+        if self.stored.len().saturating_add(self.packed.len()) >= self.entries_max {
             self.is_full = true;
             return;
         }

@@ -5,6 +5,8 @@
 //! chunk := packing u32, comment u32, sector u64, sectors u64, place u64, length u64
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use super::{be32, be64};
 use crate::codec::base64;
 
@@ -58,7 +60,8 @@ pub(super) fn read(xml: &[u8], data_at: u64, max: usize) -> Tables {
         let ends = rows().map(|row| sector.saturating_add(be64(row, 8)).saturating_add(be64(row, 16)));
         read.sectors = ends.fold(read.sectors, u64::max);
         read.starts.push(sector);
-        read.chunks.extend(rows().filter_map(|row| chunk(row, sector, from)).take(max - read.chunks.len()));
+        read.chunks
+            .extend(rows().filter_map(|row| chunk(row, sector, from)).take(max.saturating_sub(read.chunks.len())));
     }
     read.chunks.sort_by_key(|chunk| chunk.sector);
     read

@@ -1,5 +1,7 @@
 //! A cabinet: a header, and files in chunks.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::Object;
 
 use super::{DATA, InstallShield, TRUNCATED};
@@ -67,7 +69,7 @@ impl Records for Cabinet {
             State::Header if !head.starts_with(MAGIC) => Record::Rest,
             State::Header => {
                 self.state = State::Files;
-                Record::Pass(u64::from(le32(head, CONTENT_AT)).max(HEADER_BYTES as u64))
+                Record::pass_bytes(u64::from(le32(head, CONTENT_AT)).max(HEADER_BYTES as u64))
             }
             State::Files if head.is_empty() => Record::Need(1),
             State::Files => {
@@ -97,22 +99,22 @@ impl Records for Cabinet {
         if self.content > CHUNK_BYTES {
             // What is left of the chunk has no meaning.
             let taken = input.len().min(self.packed_left);
-            self.packed_left -= taken;
+            self.packed_left = self.packed_left.saturating_sub(taken);
             return if self.packed_left == 0 { self.fault(taken, DATA) } else { Progress::took(taken) };
         }
         let offered = &input[..input.len().min(self.packed_left)];
-        let room = output.len().min(CHUNK_BYTES + 1 - self.content);
+        let room = output.len().min((CHUNK_BYTES + 1).saturating_sub(self.content));
         let progress = self.deflate.decode(offered, &mut output[..room]);
-        self.packed_left -= progress.taken;
-        self.content += progress.wrote;
+        self.packed_left = self.packed_left.saturating_sub(progress.taken);
+        self.content = self.content.saturating_add(progress.wrote);
         let (mut taken, wrote) = (progress.taken, progress.wrote);
         match progress.told {
             _ if self.content > CHUNK_BYTES => Progress { taken, wrote, told: Told::Nothing },
             Told::Over => {
                 // As above.
-                let left = self.packed_left.min(input.len() - taken);
-                taken += left;
-                self.packed_left -= left;
+                let left = self.packed_left.min(input.len().saturating_sub(taken));
+                taken = taken.saturating_add(left);
+                self.packed_left = self.packed_left.saturating_sub(left);
                 match self.packed_left {
                     0 => self.end_chunk(taken, wrote),
                     _ => Progress { taken, wrote, told: Told::Nothing },

@@ -7,6 +7,9 @@
 //!
 //! Source: LZHUF.C; for `lh2`, what public readers do (LHa for UNIX, XADMaster).
 
+// A bit machine: its sums are those of the code, and overflow checks are on.
+#![allow(clippy::arithmetic_side_effects)]
+
 use super::decoder::{Method, Run};
 use crate::bits::Bits;
 use crate::history::History;

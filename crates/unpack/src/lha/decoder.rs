@@ -1,5 +1,8 @@
 //! The decoder of one member, whatever its method.
 
+// A bit machine: its sums are those of the code, and overflow checks are on.
+#![allow(clippy::arithmetic_side_effects)]
+
 use super::DATA;
 use super::adaptive::{Lh1, Lh2};
 use super::larc::{Lz5, Lzs};

@@ -9,6 +9,8 @@
 //! extended: length of the next, [type u8, data]; a length of zero ends them
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use crate::archive::crc16;
 use crate::codec::{le16, le32, le64};
 
@@ -99,7 +101,7 @@ impl Header {
         if level == 0 {
             return Found::Header(Box::new(header));
         }
-        match header.read_extended(head, base - 2, 2) {
+        match header.read_extended(head, base.saturating_sub(2), 2) {
             Ok(end) => header.end_of_level_1(end, base),
             Err(found) => found,
         }
@@ -107,7 +109,7 @@ impl Header {
 
     /// The packed size of level 1 counts the extended headers.
     fn end_of_level_1(mut self, end: usize, base: usize) -> Found {
-        let Some(packed) = self.packed.checked_sub((end - base) as u64) else {
+        let Some(packed) = self.packed.checked_sub(end.saturating_sub(base) as u64) else {
             return Found::Nothing;
         };
         self.packed = packed;
@@ -117,13 +119,15 @@ impl Header {
 
     fn read_new(head: &[u8], level: u8) -> Found {
         let (first, width) = if level == 2 { (FIXED + 3, 2) } else { (FIXED + 7, 4) };
-        if head.len() < first + width {
-            return Found::Need(first + width);
+        let least = first.saturating_add(width);
+        if head.len() < least {
+            return Found::Need(least);
         }
         // OS-9/68k tells two bytes too few.
         let short = if head[23] == b'K' { 2 } else { 0 };
-        let length = if level == 2 { usize::from(le16(head, 0)) + short } else { le32(head, FIXED + 3) as usize };
-        if length < first + width || length > LENGTH_MAX {
+        let length =
+            if level == 2 { usize::from(le16(head, 0)).saturating_add(short) } else { le32(head, FIXED + 3) as usize };
+        if length < least || length > LENGTH_MAX {
             return Found::Nothing;
         }
         if head.len() < length {
@@ -142,31 +146,32 @@ impl Header {
     fn read_extended(&mut self, head: &[u8], mut at: usize, width: usize) -> Result<usize, Found> {
         let mut sum = None;
         loop {
-            let Some(field) = head.get(at..at + width) else {
-                return Err(Found::Need(at + width));
+            let Some(field) = head.get(at..at.saturating_add(width)) else {
+                return Err(Found::Need(at.saturating_add(width)));
             };
             let length = le32(field, 0) as usize;
-            at += width;
+            at = at.saturating_add(width);
             if length == 0 {
                 break;
             }
-            if length <= width || at + length > LENGTH_MAX {
+            let end = at.saturating_add(length);
+            if length <= width || end > LENGTH_MAX {
                 return Err(Found::Nothing);
             }
             // The length counts that of the next, which stands at its end.
-            let Some(body) = head.get(at..at + length - width) else {
-                return Err(Found::Need(at + length));
+            let Some(body) = head.get(at..end.saturating_sub(width)) else {
+                return Err(Found::Need(end));
             };
             if body[0] == extended::SUM && body.len() >= 3 {
-                sum = Some((at + 1, le16(body, 1)));
+                sum = Some((at.saturating_add(1), le16(body, 1)));
             }
             self.extend(body);
-            at += length - width;
+            at = end.saturating_sub(width);
         }
         if let Some((sum_at, told)) = sum {
             let end = if self.length > at { self.length } else { at };
             let mut bytes = head[..end.min(head.len())].to_vec();
-            bytes[sum_at..sum_at + 2].fill(0);
+            bytes[sum_at..].iter_mut().take(2).for_each(|byte| *byte = 0);
             self.sum_is_right &= crc16(0, &bytes) == told;
         }
         Ok(at)

@@ -1,5 +1,8 @@
 //! LArc's methods `lzs` and `lz5`: matches tell a place in a ring, not a distance.
 
+// A bit machine: its sums are those of the code, and overflow checks are on.
+#![allow(clippy::arithmetic_side_effects)]
+
 use super::decoder::{Method, Run};
 use crate::bits::Bits;
 use crate::history::History;

@@ -7,6 +7,9 @@
 //!
 //! Source: what public readers do (LHa for UNIX, XADMaster).
 
+// A bit machine: its sums are those of the code, and overflow checks are on.
+#![allow(clippy::arithmetic_side_effects)]
+
 use super::decoder::{Method, Run, lacks_input};
 use crate::bits::Bits;
 use crate::history::History;

@@ -4,6 +4,9 @@
 //! block := symbols u16, code of code lengths, code of literals and lengths, code of distances, symbols
 //! ```
 
+// A bit machine: its sums are those of the code, and overflow checks are on.
+#![allow(clippy::arithmetic_side_effects)]
+
 use super::decoder::{Method, Run, lacks_input};
 use crate::bits::Bits;
 use crate::history::History;

@@ -5,6 +5,9 @@
 //!
 //! Source: the formats as lhasa's comments describe them.
 
+// A bit machine: its sums are those of the code, and overflow checks are on.
+#![allow(clippy::arithmetic_side_effects)]
+
 use super::decoder::{Method, Run};
 use crate::bits::Bits;
 use crate::history::History;

@@ -1,5 +1,7 @@
 //! The header of an installer: its script, of which the instructions that extract files tell their names.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use std::collections::BTreeMap;
 
 use stream::Limits;
@@ -77,10 +79,10 @@ impl<'a> Strings<'a> {
     fn literal(&self, units: impl Iterator<Item = u16>) -> Vec<u16> {
         let codes = if self.codes_are_low { 1..=3 } else { 0xfd..=0xff };
         let operands = if self.is_wide { 1 } else { 2 };
-        let (mut name, mut skip) = (Vec::new(), 0);
+        let (mut name, mut skip) = (Vec::new(), 0u32);
         for unit in units {
             if skip > 0 {
-                skip -= 1;
+                skip = skip.saturating_sub(1);
             } else if codes.contains(&unit) {
                 skip = operands;
             } else if unit == u16::from(b'\\') {

@@ -4,6 +4,8 @@
 //!
 //! Bounds: `directory_entries_max` entries of 104 bytes and their names.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use super::installer;
 use crate::codec::{le16, le32, le64};
 
@@ -45,7 +47,7 @@ impl Directory {
     /// Adds the next entry.
     pub fn push(&mut self, bytes: &[u8; ENTRY_BYTES]) {
         // The length that is told plays no role: the name ends with a NUL.
-        let name: Vec<u16> = (0..32).map(|index| le16(bytes, 2 * index)).take_while(|&unit| unit != 0).collect();
+        let name: Vec<u16> = (0..64).step_by(2).map(|at| le16(bytes, at)).take_while(|&unit| unit != 0).collect();
         let kind = match bytes[66] {
             1 => Kind::Storage,
             2 => Kind::Stream,

@@ -1,6 +1,6 @@
 //! Blobs in the packaging of the web: a header of a stream object, and a length with the bytes behind it.
 
-use crate::codec::{le32, le64};
+use crate::codec::le64;
 
 /// What headers of blobs begin with: 32 bits, of which two tell the form, one that nothing is nested, 14 the type.
 pub(super) const MARK: &[u8] = b"\x12\0";
@@ -30,11 +30,11 @@ pub(super) fn front(bytes: &[u8]) -> Front {
     let mut length = u64::from(u32::from_le_bytes(*header) >> LENGTH_AT);
     if length == IS_LONG {
         let Some((long, width)) = compact(&bytes[header_bytes..]) else { return Front::Later };
-        (length, header_bytes) = (long, header_bytes + width);
+        (length, header_bytes) = (long, header_bytes.saturating_add(width));
     }
     let Some((size, width)) = compact(&bytes[header_bytes..]) else { return Front::Later };
     match size.checked_add(width as u64) {
-        Some(sum) if sum == length => Front::Blob { header_bytes: header_bytes + width, size },
+        Some(sum) if sum == length => Front::Blob { header_bytes: header_bytes.saturating_add(width), size },
         _ => Front::Nothing,
     }
 }
@@ -46,14 +46,15 @@ fn compact(bytes: &[u8]) -> Option<(u64, usize)> {
     let width = match first.trailing_zeros() as usize {
         8 => 1,
         7 => WIDEST,
-        zeros => zeros + 1,
+        zeros => zeros.saturating_add(1),
     };
     if bytes.len() < width {
         return None;
     }
     let value = match width {
         WIDEST => le64(bytes, 1),
-        _ => (u64::from(le32(bytes, 0)) | u64::from(le32(bytes, 4)) << 32) << (64 - 8 * width) >> (64 - 7 * width),
+        // The lowest bits, one for each byte, have told the width.
+        _ => bytes[..width].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)) >> width,
     };
     Some((value, width))
 }

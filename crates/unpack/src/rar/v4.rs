@@ -6,6 +6,8 @@
 //! A wrong checksum is a finding; the header is read all the same, as long as its length makes sense. Where headers are
 //! encrypted each has a salt in front of it, and is padded.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::{Entry, FileType, Object};
 use zlib_rs::crc32::crc32;
 
@@ -84,7 +86,7 @@ impl Headers {
     fn locked(&mut self, head: &[u8], solid: &mut Solid, faults: &mut Vec<Fault>) -> Record {
         const FIRST: usize = SALT_BYTES + CIPHER_BLOCK;
         let Some((&salt, encrypted)) = head.split_first_chunk::<SALT_BYTES>() else { return Record::Need(FIRST) };
-        let encrypted = &encrypted[..encrypted.len() / CIPHER_BLOCK * CIPHER_BLOCK];
+        let encrypted = encrypted.as_chunks::<CIPHER_BLOCK>().0.as_flattened();
         if encrypted.is_empty() {
             return Record::Need(FIRST);
         }
@@ -96,7 +98,7 @@ impl Headers {
         let mut plain = encrypted.to_vec();
         decrypt(&key, &mut plain);
         match self.plain(&plain, Some(head), solid, faults) {
-            Record::Need(wanted) => Record::Need(SALT_BYTES + wanted.next_multiple_of(CIPHER_BLOCK)),
+            Record::Need(wanted) => Record::Need(wanted.next_multiple_of(CIPHER_BLOCK).saturating_add(SALT_BYTES)),
             record => record,
         }
     }
@@ -115,7 +117,7 @@ impl Headers {
             return Record::Need(length);
         }
         let header = &head[..length];
-        let whole = locked.map_or(length, |_| SALT_BYTES + length.next_multiple_of(CIPHER_BLOCK));
+        let whole = locked.map_or(length, |_| length.next_multiple_of(CIPHER_BLOCK).saturating_add(SALT_BYTES));
         if crc32(0, &header[2..]) as u16 != le16(header, 0) && !checksum_covers_less(kind) {
             faults.push(HEADER);
         }
@@ -132,7 +134,7 @@ impl Headers {
             kind::END => self.ended = true,
             _ => {}
         }
-        Record::Pass(whole as u64 + data)
+        Record::pass(whole, data)
     }
 
     /// Reads the header of a file, which takes `whole` bytes of the archive; `behind` it stand its first packed bytes.
@@ -151,7 +153,7 @@ impl Headers {
         };
         let name = file.name(self.name_bytes_max);
         if file.flags & DICTIONARY == DIRECTORY || kind == kind::SERVICE && matches!(&*name, "RR" | "AV") {
-            return Record::Pass(whole as u64 + file.packed);
+            return Record::pass(whole, file.packed);
         }
         if file.compression() == Some(Compression::V15) {
             // The archive says it, not the file.
@@ -162,7 +164,7 @@ impl Headers {
         if file.flags & FILE_ENCRYPTED != 0 {
             let sample = file.packed.min(SAMPLE_BYTES as u64) as usize;
             if file.scheme().is_some() && behind.len() < sample {
-                return Record::Need(whole + sample);
+                return Record::Need(whole.saturating_add(sample));
             }
             match file.unlock(&behind[..sample.min(behind.len())], solid, faults) {
                 Lock::Busy => return Record::Again,
@@ -227,7 +229,7 @@ impl<'a> File<'a> {
             return None;
         }
         let high = |at: usize| if flags & LARGE != 0 { u64::from(le32(header, at)) << 32 } else { 0 };
-        let name_length = usize::from(le16(header, 26));
+        let name_end = fixed.saturating_add(le16(header, 26).into());
         Some(File {
             flags,
             packed: u64::from(le32(header, 7)) | high(FIXED),
@@ -235,10 +237,10 @@ impl<'a> File<'a> {
             crc: le32(header, 16),
             version: header[24],
             method: header[25],
-            name: header.get(fixed..fixed + name_length)?,
+            name: header.get(fixed..name_end)?,
             salt: match flags & SALTED {
                 0 => None,
-                _ => Some(*header.get(fixed + name_length..)?.first_chunk()?),
+                _ => Some(*header.get(name_end..)?.first_chunk()?),
             },
         })
     }
@@ -250,7 +252,7 @@ impl<'a> File<'a> {
         match zero.filter(|_| self.flags & UNICODE != 0) {
             None => name::utf8_or_cp437(cut(self.name)),
             Some(zero) => {
-                let units = unicode(&self.name[..zero], &self.name[zero + 1..]);
+                let units = unicode(&self.name[..zero], self.name[zero..].get(1..).unwrap_or_default());
                 let units = &units[..units.len().min(name_bytes_max / 3)];
                 String::from_utf16_lossy(units).into()
             }
@@ -283,13 +285,13 @@ impl<'a> File<'a> {
             return Lock::Closed;
         };
         let codec_bytes_max = solid.codec_bytes_max;
-        solid.work += sample.len() + CONTENT_BYTES;
+        solid.work = solid.work.saturating_add(sample.len()).saturating_add(CONTENT_BYTES);
         solid.unlock(&scheme, faults, |key| self.judge(key, sample, codec_bytes_max))
     }
 
     /// What the content looks like that comes out with this key. A solid member cannot be read alone.
     fn judge(&self, key: &Key, sample: &[u8], codec_bytes_max: usize) -> Judgement {
-        let mut plain = sample[..sample.len() / CIPHER_BLOCK * CIPHER_BLOCK].to_vec();
+        let mut plain = sample.as_chunks::<CIPHER_BLOCK>().0.as_flattened().to_vec();
         decrypt(key, &mut plain);
         let size = usize::try_from(self.size).unwrap_or(usize::MAX);
         if self.method != STORED {
@@ -339,7 +341,7 @@ fn unpacked(unpack: &mut Unpack, packed: &[u8], is_all: bool, size: usize) -> Op
     let (mut content, mut length, mut at) = (vec![0; size.min(CONTENT_BYTES)], 0, 0);
     while length < content.len() && (at < packed.len() || is_all) {
         let progress = unpack.decode(&packed[at..], &mut content[length..]);
-        (at, length) = (at + progress.taken, length + progress.wrote);
+        (at, length) = (at.saturating_add(progress.taken), length.saturating_add(progress.wrote));
         match progress.told {
             Told::Fault(_) if length < content.len() => return None,
             Told::Fault(_) | Told::Over => break,
@@ -364,7 +366,7 @@ fn unicode(machine: &[u8], coded: &[u8]) -> Vec<u16> {
     };
     let upper = u16::from(upper) << 8;
     let (mut coded, mut units) = (coded.iter().map(|&byte| u16::from(byte)), Vec::new());
-    let (mut choices, mut left) = (0, 0);
+    let (mut choices, mut left) = (0, 0u32);
     loop {
         if left == 0 {
             let Some(next) = coded.next() else {
@@ -372,8 +374,10 @@ fn unicode(machine: &[u8], coded: &[u8]) -> Vec<u16> {
             };
             (choices, left) = (next, 4);
         }
-        left -= 1;
-        let choice = choices >> (2 * left) & 3;
+        // Two bits for each, the highest first.
+        left = left.saturating_sub(1);
+        let choice = choices >> 6 & 3;
+        choices <<= 2;
         let Some(first) = coded.next() else {
             return units;
         };

@@ -6,6 +6,8 @@
 //! `v` is a number in groups of seven bits, the lowest first. A wrong CRC is a finding; the header is read all the same.
 //! Behind the header that tells of encrypted headers each has a vector in front of it, and is padded.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::{Entry, Object};
 use zlib_rs::crc32::crc32;
 
@@ -100,10 +102,10 @@ impl Headers {
             Headlock::Open(key) => {
                 let Some((&start, encrypted)) = head.split_first_chunk() else { return Record::Need(2 * BLOCK) };
                 let Some(mut cbc) = key.cipher(start) else { return Record::Rest };
-                let mut plain = encrypted[..encrypted.len() / BLOCK * BLOCK].to_vec();
+                let mut plain = encrypted.as_chunks::<BLOCK>().0.as_flattened().to_vec();
                 cbc.decrypt(&mut plain);
                 match self.plain(&plain, Some(BLOCK), solid, faults) {
-                    Record::Need(wanted) => Record::Need(BLOCK + wanted.next_multiple_of(BLOCK)),
+                    Record::Need(wanted) => Record::Need(wanted.next_multiple_of(BLOCK).saturating_add(BLOCK)),
                     record => record,
                 }
             }
@@ -120,15 +122,16 @@ impl Headers {
             faults.push(HEADER);
             return Record::Rest;
         };
-        let length = head.len() - rest.len() + length as usize;
+        let fields_at = head.len().saturating_sub(rest.len());
+        let length = fields_at.saturating_add(length as usize);
         if head.len() < length {
             return Record::Need(length);
         }
         if crc32(0, &head[4..length]) != le32(head, 0) {
             faults.push(HEADER);
         }
-        let fields = &head[head.len() - rest.len()..length];
-        let length = vector.map_or(length, |vector| vector + length.next_multiple_of(BLOCK));
+        let fields = &head[fields_at..length];
+        let length = vector.map_or(length, |vector| length.next_multiple_of(BLOCK).saturating_add(vector));
         match self.block(fields, length, solid, faults) {
             Some(record) => record,
             None => {
@@ -159,14 +162,14 @@ impl Headers {
             kind::END => self.ended = true,
             _ => {}
         }
-        Some(Record::Pass(length as u64 + data))
+        Some(Record::pass(length, data))
     }
 
     fn file(&self, block: &Block, service: bool, solid: &mut Solid, faults: &mut Vec<Fault>) -> Option<Record> {
         let file = File::read(block.fields)?;
         let quiet = service && matches!(file.name, b"RR" | b"QO" | b"ACL");
         if quiet || file.flags & DIRECTORY != 0 && block.data == 0 {
-            return Some(Record::Pass(block.length as u64 + block.data));
+            return Some(Record::pass(block.length, block.data));
         }
         let is_split = block.flags & (SPLIT_BEFORE | SPLIT_AFTER) != 0;
         solid.decrypting = None;
@@ -257,8 +260,8 @@ impl<'a> File<'a> {
     const fn dictionary_bytes(&self, compression: Compression) -> u64 {
         match compression {
             Compression::V70 => {
-                let base = 0x2_0000 << (self.compression >> 10 & 31);
-                base + base / 32 * (self.compression >> 15 & 31)
+                let base = 0x2_0000u64 << (self.compression >> 10 & 31);
+                base.saturating_add((base / 32).saturating_mul(self.compression >> 15 & 31))
             }
             _ => 0x2_0000 << (self.compression >> 10 & 15),
         }
@@ -315,7 +318,7 @@ fn record(mut extra: &[u8], wanted: u64) -> Option<&[u8]> {
 /// Reads a number off the front.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     const BYTES_MAX: usize = 10;
-    let length = 1 + bytes.iter().take(BYTES_MAX).position(|byte| byte & 0x80 == 0)?;
+    let length = bytes.iter().take(BYTES_MAX).position(|byte| byte & 0x80 == 0)?.saturating_add(1);
     let (groups, rest) = bytes.split_at(length);
     *bytes = rest;
     Some(groups.iter().rev().fold(0, |value, group| value << 7 | u64::from(group & 0x7f)))

@@ -2,6 +2,8 @@
 //!
 //! Source: 7zFormat.txt of the LZMA SDK. Every count is bounded by the bytes that are there.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use super::aes::Properties;
 use super::source;
 use crate::codec::{le16, le32};
@@ -126,7 +128,7 @@ impl<'a> Input<'a> {
         let first = self.byte()?;
         let more = first.leading_ones();
         let low = self.take(u64::from(more))?.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-        let high = if more < 7 { u64::from(first & (0x7f >> more)) << (8 * more) } else { 0 };
+        let high = if more < 7 { u64::from(first & (0x7f >> more)) << more.saturating_mul(8) } else { 0 };
         Some(low | high)
     }
 
@@ -145,7 +147,8 @@ impl<'a> Input<'a> {
 
     fn bits(&mut self, count: usize) -> Option<Vec<bool>> {
         let bytes = self.take(count.div_ceil(8) as u64)?;
-        Some((0..count).map(|bit| bytes[bit / 8] >> (7 - bit % 8) & 1 == 1).collect())
+        let bits = bytes.iter().flat_map(|byte| (0..8u32).rev().map(move |bit| byte >> bit & 1 == 1));
+        Some(bits.take(count).collect())
     }
 
     /// Bits, in front of which stands whether all are set.
@@ -268,7 +271,7 @@ impl<'a> Input<'a> {
         for _ in 1..count {
             binds.push((usize::try_from(self.number()?).ok()?, usize::try_from(self.number()?).ok()?));
         }
-        let packed_count = (inputs + 1).checked_sub(count).filter(|count| *count > 0)?;
+        let packed_count = inputs.saturating_add(1).checked_sub(count).filter(|count| *count > 0)?;
         let unbound = (0..inputs).filter(|input| binds.iter().all(|(bound, _)| bound != input));
         let packed_inputs = match packed_count {
             1 => unbound.take(1).collect(),

@@ -1,5 +1,7 @@
 //! One header block: POSIX.1-1988 ustar, and what v7, GNU and star make of it.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 /// The size of a block.
 pub(crate) const BLOCK: usize = 512;
 
@@ -32,7 +34,7 @@ impl Header {
         let mut name = Vec::new();
         if is_ustar && !is_gnu {
             let prefix_length = if is_star { 131 } else { 155 };
-            name.extend_from_slice(text(&block[345..345 + prefix_length]));
+            name.extend_from_slice(text(&block[345..][..prefix_length]));
         }
         if !name.is_empty() {
             name.push(b'/');
@@ -46,7 +48,7 @@ impl Header {
             is_ustar,
             is_gnu,
             checksum_is_right: checksum_is_right(block),
-            sparse_entries: std::array::from_fn(|at| block[386 + at]),
+            sparse_entries: *block[386..].first_chunk().expect("the block is longer"),
             sparse_goes_on: block[482] != 0,
             sparse_size: number(&block[483..495]),
         }
@@ -69,8 +71,8 @@ fn checksum_is_right(block: &[u8; BLOCK]) -> bool {
     };
     let others = || block[..148].iter().chain(&block[156..]);
     const SPACES: u64 = 8 * 32;
-    let unsigned = SPACES + others().map(|&byte| u64::from(byte)).sum::<u64>();
-    let signed = SPACES as i64 + others().map(|&byte| i64::from(byte as i8)).sum::<i64>();
+    let unsigned = others().map(|&byte| u64::from(byte)).fold(SPACES, u64::saturating_add);
+    let signed = others().map(|&byte| i64::from(byte as i8)).fold(SPACES as i64, i64::saturating_add);
     told == unsigned || i64::try_from(told) == Ok(signed)
 }
 
@@ -94,7 +96,7 @@ fn octal(field: &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for &byte in digits {
         match byte {
-            b'0'..=b'7' => value = value.checked_mul(8)?.checked_add(u64::from(byte - b'0'))?,
+            b'0'..=b'7' => value = value.checked_mul(8)?.checked_add(u64::from(byte & 7))?,
             b' ' | 0 => break,
             _ => return None,
         }

@@ -1,6 +1,8 @@
 //! The map of pax 1.0, which stands in front of the stored bytes: lines of decimal numbers, first how many regions there
 //! are, then the offset and the length of each; NULs up to the end of the block. Lines that begin with `#` are comments.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use super::header::BLOCK;
 use super::sparse::{Content, MALFORMED, Map, TOO_LONG};
 use crate::codec::Fault;
@@ -29,7 +31,7 @@ impl Listing {
             stored,
             size,
             text: Vec::new(),
-            text_bytes_max: BLOCK + regions_max * REGION_BYTES,
+            text_bytes_max: regions_max.saturating_mul(REGION_BYTES).saturating_add(BLOCK),
             numbers_left: None,
             in_comment: false,
         }
@@ -40,7 +42,7 @@ impl Listing {
         let mut taken = 0;
         while taken < input.len() && !self.is_over() {
             self.take(input[taken]);
-            taken += 1;
+            taken = taken.saturating_add(1);
         }
         taken
     }
@@ -96,7 +98,7 @@ impl Listing {
                 self.map.fail(MALFORMED)
             };
         };
-        self.numbers_left = Some(left - 1);
+        self.numbers_left = Some(left.saturating_sub(1));
         self.map.add_number(number);
     }
 }

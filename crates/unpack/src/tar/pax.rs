@@ -3,6 +3,8 @@
 //! Of all keys only the name, the size and what makes a member sparse are kept; names are cut at `name_bytes_max`, maps
 //! end at `regions_max` regions.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use super::sparse::Map;
 
 /// What extended headers say of a member.
@@ -158,10 +160,10 @@ impl Pax {
         if key == Key::SparseMap {
             self.map().add_list(&input[..count]);
         } else if key != Key::Other {
-            let keep = (self.name_bytes_max + 1).saturating_sub(value.len()).min(count);
+            let keep = self.name_bytes_max.saturating_add(1).saturating_sub(value.len()).min(count);
             value.extend_from_slice(&input[..keep]);
         }
-        let left = left - count as u64;
+        let left = left.saturating_sub(count as u64);
         if left > 0 {
             self.record = Record::Value { key, value, left };
             return count;
@@ -193,11 +195,14 @@ impl Pax {
 fn length(value: u64, read: u64, byte: u8) -> Record {
     const DIGITS_MAX: u64 = 18;
     match byte {
-        b'0'..=b'9' if read < DIGITS_MAX => {
-            Record::Length { value: value * 10 + u64::from(byte - b'0'), read: read + 1 }
-        }
+        b'0'..=b'9' if read < DIGITS_MAX => Record::Length {
+            value: value.saturating_mul(10).saturating_add((byte & 15).into()),
+            read: read.saturating_add(1),
+        },
         // A key, an equals sign and a newline must fit.
-        b' ' if read > 0 && value > read + 3 => Record::Key { key: Vec::new(), left: value - read - 1 },
+        b' ' if read > 0 && value > read.saturating_add(3) => {
+            Record::Key { key: Vec::new(), left: value.saturating_sub(read).saturating_sub(1) }
+        }
         // Some writers pad the body with NULs.
         0 if read == 0 => START,
         _ => Record::Broken,
@@ -205,7 +210,7 @@ fn length(value: u64, read: u64, byte: u8) -> Record {
 }
 
 fn read_key(mut key: Vec<u8>, left: u64, byte: u8) -> Record {
-    let left = left - 1;
+    let left = left.saturating_sub(1);
     if left == 0 {
         return Record::Broken;
     }

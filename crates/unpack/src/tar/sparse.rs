@@ -7,6 +7,8 @@
 //! Any other is a fault: such a member is told as it is stored. Where a region in front of another does not fill its last
 //! block, GNU tar looks for the next one behind the block, and others (bsdtar, Go) behind the region: we do as those.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use std::collections::VecDeque;
 
 use stream::Class;
@@ -131,7 +133,7 @@ impl Map {
             return self.fail(MALFORMED);
         };
         self.is_uneven |= length > 0 && !self.stored.is_multiple_of(BLOCK as u64);
-        self.stored += length;
+        self.stored = self.stored.saturating_add(length);
         self.end = end;
         let is_full = self.regions.len() >= self.regions_max;
         match self.regions.back_mut() {
@@ -182,16 +184,16 @@ pub(super) enum Next {
 impl Content {
     pub fn next(&self) -> Next {
         match self.regions.front() {
-            Some(region) if self.told < region.start => Next::Hole(region.start - self.told),
-            Some(region) => Next::Stored(region.end - self.told),
-            None if self.told < self.size => Next::Hole(self.size - self.told),
+            Some(region) if self.told < region.start => Next::Hole(region.start.saturating_sub(self.told)),
+            Some(region) => Next::Stored(region.end.saturating_sub(self.told)),
+            None if self.told < self.size => Next::Hole(self.size.saturating_sub(self.told)),
             None => Next::Over,
         }
     }
 
     /// So many bytes of what comes next have been told.
     pub fn advance(&mut self, count: usize) {
-        self.told += count as u64;
+        self.told = self.told.saturating_add(count as u64);
         if self.regions.front().is_some_and(|region| region.end <= self.told) {
             self.regions.pop_front();
         }

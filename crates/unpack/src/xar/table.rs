@@ -5,6 +5,8 @@
 //!          <file> … </file> … </file>
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use crate::name;
 
 /// A member; one without content has no place.
@@ -47,12 +49,12 @@ pub(super) fn read(xml: &[u8], max: usize, name_bytes_max: usize) -> Vec<Entry> 
     for (tag, text) in tags(&xml) {
         let element = tag.split([' ', '\t', '\n', '\r', '/']).find(|part| !part.is_empty()).unwrap_or("");
         match (tag.starts_with('/'), element) {
-            (false, "file") if files.len() == DEPTH_MAX => deeper += 1,
+            (false, "file") if files.len() == DEPTH_MAX => deeper = deeper.saturating_add(1),
             (false, "file") => {
                 let path = files.last().map(|file| file.path.clone()).unwrap_or_default();
                 files.push(File { path, ..File::default() });
             }
-            (true, "file") if deeper > 0 => deeper -= 1,
+            (true, "file") if deeper > 0 => deeper = deeper.saturating_sub(1),
             (true, "file") => {
                 let Some(File { path, data, is_plain, .. }) = files.pop() else { continue };
                 if let Some(data) = data.or(is_plain.then(Data::default)) {

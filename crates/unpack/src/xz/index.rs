@@ -2,6 +2,8 @@
 //!
 //! Nothing is kept of the blocks but their number and a running checksum of their sizes.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use zlib_rs::crc32::crc32;
 
 use super::check::Crc64;
@@ -22,7 +24,7 @@ impl Seen {
 
     /// A block of these sizes: with its header and check but without padding, and of its content.
     pub fn block(&mut self, unpadded: u64, uncompressed: u64) {
-        self.blocks += 1;
+        self.blocks = self.blocks.saturating_add(1);
         self.sizes.update(&unpadded.to_le_bytes());
         self.sizes.update(&uncompressed.to_le_bytes());
     }
@@ -73,15 +75,15 @@ impl Index {
         for (at, &byte) in input.iter().enumerate() {
             match self.push(byte) {
                 Ok(None) => {}
-                Ok(Some(agrees)) => return (at + 1, Some(Ok(agrees))),
-                Err(broken) => return (at + 1, Some(Err(broken))),
+                Ok(Some(agrees)) => return (at.saturating_add(1), Some(Ok(agrees))),
+                Err(broken) => return (at.saturating_add(1), Some(Err(broken))),
             }
         }
         (input.len(), None)
     }
 
     fn push(&mut self, byte: u8) -> Result<Option<bool>, Broken> {
-        self.bytes += 1;
+        self.bytes = self.bytes.saturating_add(1);
         if let Field::Crc(bytes) = &mut self.field {
             bytes.fill(&[byte], 4);
             let told = bytes.whole().map(|whole| le32(whole, 0));
@@ -100,7 +102,7 @@ impl Index {
             Field::Uncompressed { mut number, left, unpadded } => match number.push(byte)? {
                 Some(uncompressed) => {
                     self.told.block(unpadded, uncompressed);
-                    Field::record(left - 1)
+                    Field::record(left.saturating_sub(1))
                 }
                 None => Field::Uncompressed { number, left, unpadded },
             },

@@ -1,5 +1,7 @@
 //! Data descriptors: what follows a member whose sizes were not known in front, in all the forms that are met.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use crate::codec::{le32, le64};
 
 /// What follows a member whose sizes were not known in front.
@@ -31,7 +33,7 @@ impl Form {
     }
 
     pub const fn len(self) -> usize {
-        4 + if self.signed { 4 } else { 0 } + if self.wide { 16 } else { 8 }
+        (if self.signed { 8usize } else { 4 }).saturating_add(if self.wide { 16 } else { 8 })
     }
 
     /// The descriptor of this form at the front of `bytes`, if they are enough and signed as they should be.

@@ -6,6 +6,8 @@
 //! Offsets in the directory may be short by the length of what was put in front of the archive. The shift is taken from
 //! the first entry and must then hold for all, and for the directory itself.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use stream::Class::{self, Ambiguous, Limit, Malformed};
 
 use super::record::{End, Header};
@@ -102,7 +104,7 @@ impl Directory {
 
     /// A member has been seen.
     pub fn member(&mut self, entry: Entry) {
-        self.members += 1;
+        self.members = self.members.saturating_add(1);
         if self.entries.len() < self.entries_max {
             self.entries.push(entry);
         } else {
@@ -112,7 +114,7 @@ impl Directory {
 
     /// A central header stands at `at` and ends at `end`.
     pub fn central(&mut self, header: &Header, name: NameDigest, at: u64, end: u64) {
-        self.listed += 1;
+        self.listed = self.listed.saturating_add(1);
         self.span = Some((self.span.map_or(at, |(start, _)| start), end));
         let shift = match self.shift {
             Some(shift) => shift,

@@ -19,6 +19,9 @@ use crate::recognise;
 /// Data that a candidate is judged by.
 const SAMPLE_BYTES: usize = 1024;
 
+/// What an attempt costs at the least, however cheap its cipher is.
+const ATTEMPT_MIN: usize = 64;
+
 /// Content that is looked at.
 const CONTENT_BYTES: usize = 4096;
 
@@ -83,10 +86,10 @@ impl Lock {
         if matches!(self.scheme, Scheme::Aes { .. }) && !passwords.grants(self.scheme.cost()) {
             return Tried::Refused;
         }
-        *work += self.scheme.cost() as usize;
+        *work = work.saturating_add((self.scheme.cost() as usize).max(ATTEMPT_MIN));
         let Some((head, data)) = self.sample.split_at_checked(self.scheme.head_bytes()) else { return Tried::Done };
         if let Some(cipher) = self.scheme.open(password, head) {
-            *work += data.len() + CONTENT_BYTES;
+            *work = work.saturating_add(data.len()).saturating_add(CONTENT_BYTES);
             if let Some(likelihood) = self.judge(cipher.clone(), data, limits)
                 && self.best.as_ref().is_none_or(|(best, ..)| likelihood > *best)
             {

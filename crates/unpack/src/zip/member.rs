@@ -122,6 +122,11 @@ impl Member {
         self.entry
     }
 
+    /// Whether the member has been told and not closed.
+    pub const fn is_open(&self) -> bool {
+        !matches!(self.state, State::Locked(_) | State::Opening(_))
+    }
+
     pub fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, place: &mut Place) -> Turn {
         match std::mem::replace(&mut self.state, State::Closed) {
             State::Locked(lock) => self.unlock(lock, input, place),

@@ -1,5 +1,7 @@
 //! Where a member stands in the stream, where its findings go, and where it gives back what it read too much.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use std::collections::VecDeque;
 
 use stream::{Class, Finding, Limits};
@@ -26,7 +28,7 @@ pub(super) struct Place<'a> {
 impl Place<'_> {
     /// The last bytes read are none of the reader's: they will be read again.
     pub fn give_back(&mut self, bytes: &[u8]) {
-        self.at -= bytes.len() as u64;
+        self.at = self.at.saturating_sub(bytes.len() as u64);
         self.held.give_back(bytes);
     }
 

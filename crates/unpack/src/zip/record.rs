@@ -1,5 +1,7 @@
 //! The fixed parts of zip's records: APPNOTE 6.3.10, section 4.3.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use crate::codec::{le16, le32, le64};
 
 /// The records that a signature tells.
@@ -116,11 +118,12 @@ impl Header {
 
     /// Takes the 64-bit numbers of the zip64 extra field for those that did not fit.
     pub fn widen(&mut self, zip64: &[u8]) {
-        let mut at = 0;
+        let mut at = 0usize;
         for number in [&mut self.uncompressed, &mut self.compressed, &mut self.offset] {
-            if *number == UNKNOWN_32 && zip64.len() >= at + 8 {
+            let end = at.saturating_add(8);
+            if *number == UNKNOWN_32 && zip64.len() >= end {
                 *number = le64(zip64, at);
-                at += 8;
+                at = end;
             }
         }
     }

@@ -3,6 +3,8 @@
 //! Bounds: `name_bytes_max` of the name and of a Unicode name; of other extra fields 32 bytes of zip64, 7 of AES. A search keeps
 //! the whole header up to the end of its name, 4 KiB at most.
 
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
+
 use sha2::{Digest, Sha256};
 use zlib_rs::crc32::crc32;
 
@@ -97,7 +99,7 @@ impl Tail {
         if self.is_complete() {
             self.header.widen(&self.extra.zip64);
         }
-        input.len() - rest.len()
+        input.len().saturating_sub(rest.len())
     }
 
     fn read_name(&mut self, bytes: &[u8]) {
@@ -141,7 +143,7 @@ impl Tail {
 
 fn split<'a>(input: &'a [u8], left: &mut u16) -> (&'a [u8], &'a [u8]) {
     let (taken, rest) = input.split_at(input.len().min(usize::from(*left)));
-    *left -= taken.len() as u16;
+    *left = left.saturating_sub(taken.len() as u16);
     (taken, rest)
 }
 
@@ -180,11 +182,11 @@ impl Extra {
                 Field::Header(bytes) => bytes.fill(input, 4),
                 Field::Body { id, left, kept } => {
                     let taken = input.len().min(usize::from(*left));
-                    *left -= taken as u16;
+                    *left = left.saturating_sub(taken as u16);
                     let keep = match *id {
                         Extra::ZIP64 => Extra::ZIP64_BYTES_MAX,
                         Extra::AES => Extra::AES_BYTES,
-                        Extra::UNICODE_PATH => Extra::UNICODE_HEAD + name_bytes_max,
+                        Extra::UNICODE_PATH => name_bytes_max.saturating_add(Extra::UNICODE_HEAD),
                         _ => 0,
                     };
                     let keep = keep.saturating_sub(kept.len()).min(taken);
