@@ -33,4 +33,22 @@ for crate in stream mime unpack scan proto inspect; do
     grep -q 'forbid(unsafe_code)' "crates/$crate/src/lib.rs" || fail "$crate does not forbid unsafe code"
 done
 
+# Where lengths from the wire are framed a sum cannot wrap; docs/limits.md speaks of the others.
+for module in spool window; do
+    grep -q 'deny(clippy::arithmetic_side_effects)' "crates/stream/src/$module.rs" ||
+        fail "crates/stream/src/$module.rs does not deny arithmetic that wraps"
+done
+for module in \
+    alz appledouble ar archive arj cab chm/directory compressed cpio dmg/tables installshield installshield/cabinet \
+    lha lha/header macbinary nsis nsis/header ole2/crypt ole2/directory onenote rar/v4 rar/v5 reader rpm sevenz/header \
+    sis tar/header tar/listing tar/pax tar/sparse xar xar/table xz/index zip/descriptor zip/directory zip/place \
+    zip/record zip/tail; do
+    grep -q 'deny(clippy::arithmetic_side_effects)' "crates/unpack/src/$module.rs" ||
+        fail "crates/unpack/src/$module.rs does not deny arithmetic that wraps"
+done
+for crate in stream mime unpack scan proto inspect; do
+    grep -A1 "^\[profile.release.package.sluice-$crate\]" Cargo.toml | grep -q 'overflow-checks = true' ||
+        fail "$crate is built without overflow checks"
+done
+
 exit $status
