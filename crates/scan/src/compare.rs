@@ -3,7 +3,8 @@
 //! So many bytes, at a distance from where the last match of another subsignature starts, are read as a number and
 //! compared. The grammar is that of the ClamAV manual, "Byte Compare Subsignatures"; tried out with clamscan 1.4: it is
 //! the last match that counts, no number is read across the end of the stream, text that is no number is 0, and eight raw
-//! bytes have a sign. Of hexadecimal text in little-endian order the pairs of digits up to the first that is none count.
+//! bytes have a sign. Of hexadecimal text in little-endian order the pairs of digits up to the first that is none count, and
+//! the first of an odd number of digits is a pair by itself.
 
 use crate::body::number;
 use crate::expression::Comparison;
@@ -114,7 +115,11 @@ impl Compare {
         }
         if radix == 16 && self.little {
             let digits = if prefixed { &text[2..] } else { text };
-            return (!self.exact || (!prefixed && digits.len() % 2 == 0)).then(|| reversed(digits));
+            let whole = match digits {
+                [one] => one.is_ascii_hexdigit(),
+                _ => digits.len() % 2 == 0,
+            };
+            return (!self.exact || (!prefixed && whole)).then(|| reversed(digits));
         }
         let (value, used) = leading(text, radix);
         (!self.exact || used == text.len()).then_some(value)
@@ -188,12 +193,13 @@ fn leading(rest: &[u8], radix: u32) -> (i128, usize) {
     (if negative { -value } else { value }, sign + prefix + count)
 }
 
-/// The hexadecimal digits of a text, in pairs, the last pair first; of half a pair the lower digit is 0.
+/// The hexadecimal digits of a text, in pairs, the last pair first; the first of an odd number of digits is one by itself.
 fn reversed(text: &[u8]) -> i128 {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(i128::from);
-    let pairs = text.chunks(2).map_while(|pair| match *pair {
+    let (single, rest) = text.split_at(text.len() % 2);
+    let pairs = single.chunks(1).chain(rest.chunks(2)).map_while(|pair| match *pair {
         [high, low] => Some(digit(high)? << 4 | digit(low)?),
-        [high] => Some(digit(high)? << 4),
+        [low] => digit(low),
         _ => None,
     });
     let pairs: Vec<i128> = pairs.collect();
@@ -282,13 +288,25 @@ mod tests {
             ("il2", "12", "0x3231"),
             ("ib2", "12", "0x3132"),
             ("ab8", " 12zzzzz", "12"),
-            ("hl3", "123", "0x3012"),
+            ("hl1", "7", "7"),
+            ("hle1", "a", "10"),
+            ("hl1", "x", "0"),
+            ("al3", "0x7", "7"),
+            ("hl3", "123", "0x2301"),
             ("hl6", "12zz34", "0x12"),
-            ("al5", "0x123", "0x3012"),
+            ("al5", "0x123", "0x2301"),
         ] {
             assert!(holds(&format!("0(>>0#{options}#={value})"), bytes.as_bytes()), "{options} {bytes}");
         }
-        for (options, bytes) in [("hbe4", "12  "), ("hbe4", "  12"), ("hle3", "123"), ("al4", "1234"), ("ab2", "12")] {
+        for (options, bytes) in [
+            ("hbe4", "12  "),
+            ("hbe4", "  12"),
+            ("hle3", "123"),
+            ("hle1", "x"),
+            ("ale3", "0x7"),
+            ("al4", "1234"),
+            ("ab2", "12"),
+        ] {
             assert!(!holds(&format!("0(>>0#{options}#<0xfffff)"), bytes.as_bytes()), "{options} {bytes}");
         }
         assert!(!holds("0(>>0#ib8#>0)", &[0xff; 8]) && !holds("0(>>0#i1#=1)", &[1]));
