@@ -171,6 +171,9 @@ impl Pcre {
     fn matched(&self, search: &mut Search, start: usize, end: usize) -> Turn {
         search.count += 1;
         search.from = end.max(start + 1);
+        if self.flags.anchored {
+            search.last = search.from;
+        }
         if self.flags.global && search.count < MATCHES_MAX { Turn::More } else { Turn::Over }
     }
 }
@@ -357,6 +360,9 @@ mod tests {
             ("0/[]a]+\\x3B\\//", "]a;/", 1),
             ("0/\\xff\\x00/", "", 0),
             ("0/a/A", "ba", 0),
+            ("0/a.c/Ag", "abcabcxabc", 2),
+            ("0/a.c/Ag", "xabcabc", 0),
+            ("3:0/a.c/Ag", "abcabcabc", 2),
             ("0/a\\hb\\H/", "a\tbc", 1),
             ("0/a[\\h]b/", "aab", 0),
             ("0/a\\v+b\\V/", "a\r\x0bbc", 1),
