@@ -60,7 +60,7 @@ mod verify;
 pub use builder::{Builder, PartId, Refusal};
 pub use fuzz::fuzz_pattern;
 pub use naive::find_all;
-pub use patterns::{Match, Patterns};
+pub use patterns::{Found, Match, Patterns};
 pub use piece::{ByteSet, Edge, Piece};
 pub use state::{PENDING_MAX, State};
 pub use stored::BadState;

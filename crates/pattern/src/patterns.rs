@@ -16,6 +16,9 @@ use crate::verify::{View, Work};
 /// The longest piece that is swept at once: it stays in the first-level cache from filter to verification.
 pub(crate) const CHUNK: usize = 8192;
 
+/// So much of a run of one value is looked at to know all of it.
+const RUN_LOOKED_AT: u64 = 4 * HISTORY as u64;
+
 /// An occurrence of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Match {
@@ -27,6 +30,28 @@ pub struct Match {
     pub start: u64,
     /// The offset behind its last byte.
     pub end: u64,
+}
+
+impl Match {
+    /// The same, so much further on.
+    #[must_use]
+    pub const fn shifted(self, by: u64) -> Match {
+        Match { known: self.known + by, part: self.part, start: self.start + by, end: self.end + by }
+    }
+}
+
+/// What a scan tells.
+#[derive(Debug, Clone, Copy)]
+pub enum Found<'m> {
+    /// A part occurs.
+    One(Match),
+    /// Parts occur behind each of many bytes.
+    Repeated {
+        /// The first occurrence of each, all known behind the same byte, in order.
+        first: &'m [Match],
+        /// How often they occur, each time one byte further on.
+        times: u64,
+    },
 }
 
 /// A part that is tried at an offset.
@@ -143,13 +168,65 @@ impl Patterns {
 
     /// Scans the next segment of a stream and calls `hit` for each match, in the order of [`Match`].
     pub fn scan(&self, state: &mut State, segment: &[u8], hit: &mut impl FnMut(Match)) {
+        self.scan_runs(state, segment, &mut |found| match found {
+            Found::One(found) => hit(found),
+            Found::Repeated { first, times } => {
+                for shift in 0..times {
+                    first.iter().for_each(|found| hit(found.shifted(shift)));
+                }
+            }
+        });
+    }
+
+    /// As [`Patterns::scan`], but what matches behind every byte of a long run of one value (a part of zeros in a run of
+    /// zeros) is told at once, and such a run costs next to nothing.
+    pub fn scan_runs(&self, state: &mut State, segment: &[u8], hit: &mut impl FnMut(Found<'_>)) {
         if self.is_empty() {
             state.position += segment.len() as u64;
             return;
         }
         let mut scratch = Scratch::default();
+        let mut rest = segment;
+        while !rest.is_empty() {
+            rest = &rest[self.pass_over(state, rest, hit)..];
+            rest = &rest[self.pass_through(state, rest, &mut scratch, hit)..];
+        }
+    }
+
+    /// Passes over the bytes that go on with a run of which all is known; how many they are.
+    fn pass_over(&self, state: &mut State, bytes: &[u8], hit: &mut impl FnMut(Found<'_>)) -> usize {
+        let (Some(first), Some(&last)) = (state.steady.take(), state.tail[..state.kept].last()) else {
+            return 0;
+        };
+        let pinned = self.pinned.partition_point(|pinned| pinned.offset < state.position);
+        let room = self.pinned.get(pinned).map_or(u64::MAX, |pinned| pinned.offset - state.position);
+        let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+        let count = run_of(last, &bytes[..room]);
+        let times = count as u64;
+        if count > 0 && !first.is_empty() {
+            hit(Found::Repeated { first: &first, times });
+        }
+        let budget = Budget::new(state.work_left);
+        budget.earn(count);
+        state.work_left = budget.left();
+        state.position += times;
+        state.same += times;
+        state.parked.iter_mut().for_each(|thread| thread.start += times);
+        state.steady = Some(first.iter().map(|found| found.shifted(times)).collect());
+        count
+    }
+
+    /// Matches the next bytes, all of them or up to where a run is found to be steady; how many they are.
+    fn pass_through(
+        &self,
+        state: &mut State,
+        segment: &[u8],
+        scratch: &mut Scratch,
+        hit: &mut impl FnMut(Found<'_>),
+    ) -> usize {
         let (head, rest) = segment.split_at(segment.len().min(HISTORY));
         if !head.is_empty() {
+            let before = state.tail[..state.kept].last().copied();
             state.append(head);
             let tail = state.tail;
             let view = View {
@@ -157,26 +234,58 @@ impl Patterns {
                 base: state.position + head.len() as u64 - state.kept as u64,
                 last: false,
             };
-            self.pass(state, view, view.bytes.len() - head.len(), &mut scratch, hit);
+            state.note_same(head, before);
+            self.pass(state, view, view.bytes.len() - head.len(), scratch, hit);
         }
         if rest.is_empty() {
-            return;
+            return head.len();
         }
         let base = state.position - head.len() as u64;
-        for start in (HISTORY..segment.len()).step_by(CHUNK) {
-            let end = segment.len().min(start + CHUNK);
+        let mut end = HISTORY;
+        while end < segment.len() {
+            let start = end;
+            end = segment.len().min(start + CHUNK);
+            end = start + piece_of(state.same, segment[start - 1], &segment[start..end]);
             let view =
                 View { bytes: &segment[start - HISTORY..end], base: base + (start - HISTORY) as u64, last: false };
-            self.pass(state, view, HISTORY, &mut scratch, hit);
+            state.note_same(&view.bytes[HISTORY..], view.bytes[..HISTORY].last().copied());
+            self.pass(state, view, HISTORY, scratch, hit);
+            if state.steady.is_some() {
+                state.replace(&segment[..end]);
+                return end;
+            }
         }
         state.replace(segment);
+        segment.len()
+    }
+
+    /// What was found behind the last byte, if it will be found behind every further byte of its value: whatever began
+    /// before the run is over, and so is what began in it with less of it behind.
+    ///
+    /// A verification began where the bytes around it were all of the run; what comes of one such comes of each. So if the
+    /// oldest that is still open began well within the run, they are the same behind each byte from here on.
+    fn steady(&self, state: &State, matches: &[Match]) -> Option<Box<[Match]>> {
+        let long_ago = state.same.checked_sub(2 * HISTORY as u64)?;
+        let within = |start: u64| {
+            let is_pinned = self.pinned.binary_search_by_key(&start, |pinned| pinned.offset).is_ok();
+            state.position - start < long_ago && !is_pinned
+        };
+        let last = matches.iter().filter(|found| found.known == state.position);
+        let settled =
+            state.parked.iter().all(|thread| within(thread.start)) && last.clone().all(|found| within(found.start));
+        settled.then(|| last.map(|found| found.shifted(1)).collect())
     }
 
     /// Ends a stream: parts that look past their end are decided.
     pub fn finish(&self, state: &mut State, hit: &mut impl FnMut(Match)) {
         let tail = state.tail;
         let view = View { bytes: &tail[..state.kept], base: state.position - state.kept as u64, last: true };
-        self.pass(state, view, view.bytes.len(), &mut Scratch::default(), hit);
+        state.steady = None;
+        self.pass(state, view, view.bytes.len(), &mut Scratch::default(), &mut |found| {
+            if let Found::One(found) = found {
+                hit(found);
+            }
+        });
     }
 
     /// Looks at what `view` has from the place `fresh` on; what is before it has been looked at.
@@ -186,10 +295,10 @@ impl Patterns {
         view: View<'_>,
         fresh: usize,
         scratch: &mut Scratch,
-        hit: &mut impl FnMut(Match),
+        hit: &mut impl FnMut(Found<'_>),
     ) {
         let Scratch { probes, work } = scratch;
-        let before = state.position;
+        let (before, lost) = (state.position, state.lost);
         let budget = &Budget::new(state.work_left);
         budget.earn(view.bytes.len() - fresh);
         let earned = budget.left();
@@ -211,6 +320,10 @@ impl Patterns {
         state.work_left = budget.left();
         state.work = state.work.saturating_add(earned - budget.left());
         state.position = view.end();
+        work.matches.sort_unstable();
+        work.matches.dedup();
+        let whole = state.lost == lost && !view.last && state.same > 2 * HISTORY as u64;
+        state.steady = if whole { self.steady(state, &work.matches) } else { None };
         tell(work, before, view.last, hit);
     }
 
@@ -263,15 +376,31 @@ impl Patterns {
 }
 
 /// Tells what was found, each match once and in order. What was known before this pass has been told already.
-fn tell(work: &mut Work, before: u64, last: bool, hit: &mut impl FnMut(Match)) {
-    if work.matches.is_empty() {
-        return;
-    }
-    work.matches.sort_unstable();
-    work.matches.dedup();
+fn tell(work: &mut Work, before: u64, last: bool, hit: &mut impl FnMut(Found<'_>)) {
     for found in work.matches.drain(..) {
         if found.known > before || last {
-            hit(found);
+            hit(Found::One(found));
         }
     }
+}
+
+/// How much of the next bytes, behind a run of `same` times `last`, is looked at before anything else: no more than the
+/// beginning of a long run at their end, since all of it need not be looked at.
+fn piece_of(same: u64, last: u8, fresh: &[u8]) -> usize {
+    let value = fresh.last().copied().unwrap_or_default();
+    let run = fresh.iter().rev().take_while(|&&byte| byte == value).count();
+    let before = if run == fresh.len() && last == value { same } else { 0 };
+    let wanted = RUN_LOOKED_AT.saturating_sub(before);
+    match usize::try_from(wanted) {
+        Ok(wanted) if wanted > 0 && wanted < run => fresh.len() - run + wanted,
+        _ => fresh.len(),
+    }
+}
+
+/// How many of the first bytes are `byte`.
+fn run_of(byte: u8, bytes: &[u8]) -> usize {
+    let wide = [byte; 64];
+    let blocks = bytes.chunks_exact(wide.len()).take_while(|block| **block == wide).count();
+    let rest = &bytes[blocks * wide.len()..];
+    blocks * wide.len() + rest.iter().take_while(|&&one| one == byte).count()
 }

@@ -1,6 +1,7 @@
 //! The state of one scan: a plain value that can be cloned and kept.
 
 use crate::budget::STORE_MAX;
+use crate::patterns::Match;
 use crate::verify::Thread;
 
 /// The most verifications that are parked at the end of a segment: 12 kB.
@@ -24,6 +25,10 @@ pub struct State {
     pub(crate) work_left: u64,
     /// Work done.
     pub(crate) work: u64,
+    /// How many times the last byte stands at the end of what has passed.
+    pub(crate) same: u64,
+    /// What is found behind each further byte of that value, if that is known.
+    pub(crate) steady: Option<Box<[Match]>>,
 }
 
 impl State {
@@ -40,6 +45,8 @@ impl State {
             lost: 0,
             work_left: STORE_MAX,
             work: 0,
+            same: 0,
+            steady: None,
         }
     }
 
@@ -57,6 +64,19 @@ impl State {
     /// The work that was done beside sweeping, in units of about as long as it takes to sweep ten bytes.
     pub fn work(&self) -> u64 {
         self.work
+    }
+
+    /// Notes which byte the stream ends with, and how often; `fresh` is what has just passed.
+    pub(crate) fn note_same(&mut self, fresh: &[u8], before: Option<u8>) {
+        let Some(&last) = fresh.last() else {
+            return;
+        };
+        let count = fresh.iter().rev().take_while(|&&byte| byte == last).count();
+        let goes_on = count == fresh.len() && before == Some(last);
+        self.same = count as u64 + if goes_on { self.same } else { 0 };
+        if !goes_on {
+            self.steady = None;
+        }
     }
 
     /// Appends to the tail, forgetting what is older than the history. No more than [`HISTORY`] bytes at once.

@@ -1,6 +1,6 @@
 //! Every form of part, at every offset modulo 8, cut everywhere, against the naive matcher.
 
-use pattern::{Builder, ByteSet, Edge, Match, Path, Patterns, Piece, State, find_all};
+use pattern::{Builder, ByteSet, Edge, Found, Match, Path, Patterns, Piece, State, find_all};
 use proptest::prelude::*;
 
 fn alnum() -> ByteSet {
@@ -173,6 +173,61 @@ fn a_pinned_part_is_found_at_its_offsets_only() {
         let starts: Vec<u64> = told.iter().map(|found| found.start).collect();
         assert_eq!((starts, told[0].part), (vec![5, 6, 7], part));
     }
+}
+
+#[test]
+fn runs_of_one_value_are_passed_over_and_nothing_is_missed() {
+    let zeros = |count: usize| Piece::bytes(&vec![0; count]);
+    let alternatives = Piece::OneOf(vec![zeros(3), zeros(4), Piece::bytes(b"zq")]);
+    let forms = vec![
+        zeros(10),
+        [zeros(6), bytes("MZ")].concat(),
+        [bytes("ab"), zeros(40)].concat(),
+        [zeros(5), vec![alternatives], zeros(4)].concat(),
+        [zeros(4), vec![Piece::Gap { min: 2, max: 9 }], zeros(3)].concat(),
+        [zeros(9), vec![Piece::Ahead(Edge::Byte { set: ByteSet::of(|byte| byte == 0), at_border: false })]].concat(),
+        [vec![Piece::Behind(Edge::Line)], zeros(8)].concat(),
+        vec![vec![Piece::Skip(100)], zeros(30), vec![Piece::Skip(100)]].concat(),
+        bytes("aaaa"),
+    ];
+    let forms: Vec<_> = forms.into_iter().map(|form| (form, "")).collect();
+    let mut stream = b"ab".to_vec();
+    for (length, value) in [(3000, 0), (700, b'a'), (12_000, 0), (1, b'z'), (1, b'q'), (2000, 0), (600, b'a')] {
+        stream.resize(stream.len() + length, value);
+        stream.extend_from_slice(b"ab\nMZ");
+    }
+    let wanted = expected(&forms, &stream);
+    for patterns in on_every_path(&forms) {
+        let whole = collect(&patterns, &[&stream]);
+        assert_eq!(flat(&whole), wanted);
+        for size in [7, 100, 256, 257, 1000, 8191, 8193] {
+            let segments: Vec<&[u8]> = stream.chunks(size).collect();
+            assert_eq!(collect(&patterns, &segments), whole, "segments of {size}");
+        }
+    }
+}
+
+#[test]
+fn a_long_run_costs_no_work() {
+    let mut builder = Builder::new();
+    for count in 8..48 {
+        builder.add(&Piece::bytes(&vec![0; count])).expect("a part");
+    }
+    let patterns = builder.build();
+    let (mut state, mut told, mut calls) = (State::new(), 0, 0);
+    let zeros = vec![0; 32 << 10];
+    for _ in 0..1000 {
+        patterns.scan_runs(&mut state, &zeros, &mut |found| {
+            calls += 1;
+            told += match found {
+                Found::One(_) => 1,
+                Found::Repeated { first, times } => first.len() as u64 * times,
+            };
+        });
+    }
+    let wanted: u64 = (8..48).map(|count| (1000 * (32 << 10)) - count + 1).sum();
+    assert_eq!((told, state.lost()), (wanted, 0));
+    assert!(calls < 1_000_000 && state.work() < 1 << 20, "{calls} {}", state.work());
 }
 
 #[test]

@@ -10,13 +10,13 @@ use std::hash::{BuildHasherDefault, Hasher};
 use pattern::Match;
 use stream::FileType;
 
-use crate::ends::{Ends, RUNS_MAX};
+use crate::ends::{Ends, Line, RUNS_MAX, Stretch};
 use crate::layout::Layout;
 use crate::location::Location;
 use crate::rule::{Content, Ending, RuleState};
 use crate::rules::Rule;
 use crate::signature::Logic;
-use crate::table::{Asks, Chain, Links, Table, User};
+use crate::table::{Asks, Chain, Link, Links, Table, User};
 
 /// The most chains, and the most logical signatures, that are followed at a time in one stream.
 const FOLLOWED_MAX: usize = 32_768;
@@ -25,6 +25,12 @@ const FOLLOWED_MAX: usize = 32_768;
 /// no more than the second number beyond what each may have.
 const PLACED_RUNS_OF_ONE_MAX: usize = 1024;
 const PLACED_RUNS_MAX: usize = 32_768;
+
+/// The most runs of ends at one gap of a chain whose place is only known later.
+const LATE_RUNS_MAX: usize = 256;
+
+/// So many matches of a body in a run of equal bytes are counted one by one, to know behind which a signature holds.
+const COUNTED_SINGLY: u64 = 1024;
 
 /// The most starts of one chain before the end of a stream that are counted.
 const PLACED_MAX: usize = 65_536;
@@ -79,6 +85,8 @@ pub(crate) struct Follower {
     ending: VecDeque<(u32, u64, Box<Ending>)>,
     /// Runs of starts beyond what each chain may have.
     placed_runs: usize,
+    /// Room for the starts that a match goes on with.
+    spans: Vec<(u64, u64)>,
     lost: u64,
 }
 
@@ -107,79 +115,212 @@ impl Follower {
     /// A part matched.
     pub(crate) fn on_match(&mut self, context: Context<'_>, found: Match, hits: &mut Vec<Hit>) {
         for user in context.table.users(found.part) {
-            let chain = &context.table.chains[user.chain as usize];
-            if self.told.contains(&chain.signature) {
-                continue;
-            }
-            let links = context.table.links(chain);
-            if user.link == 0 {
-                if context.table.location(chain).admits(found.start, context.layout) {
-                    self.reached(context, (chain, links), user, found.start, found, hits);
-                }
-                continue;
-            }
-            for start in self.predecessors(context, (chain, links), user, found) {
-                self.reached(context, (chain, links), user, start, found, hits);
-            }
+            self.on_user(context, user, found, hits);
         }
     }
 
-    /// The starts of the chains that this match goes on with.
+    /// A part matched that is that link of a chain.
+    fn on_user(&mut self, context: Context<'_>, user: User, found: Match, hits: &mut Vec<Hit>) {
+        let chain = &context.table.chains[user.chain as usize];
+        if self.told.contains(&chain.signature) {
+            return;
+        }
+        let links = context.table.links(chain);
+        if user.link == 0 {
+            if context.table.location(chain).admits(found.start, context.layout) {
+                self.reached(context, (chain, links), user, (found.start, found.start), found, hits);
+            }
+            return;
+        }
+        let mut spans = std::mem::take(&mut self.spans);
+        self.predecessors(context, (chain, links), user, found, &mut spans);
+        for span in spans.drain(..) {
+            self.reached(context, (chain, links), user, span, found, hits);
+        }
+        self.spans = spans;
+    }
+
+    /// The starts of the chains that this match goes on with: one, or all if it matters which.
     fn predecessors(
         &self,
         context: Context<'_>,
         (chain, links): (&Chain, Links<'_>),
         user: User,
         found: Match,
-    ) -> Vec<u64> {
+        spans: &mut Vec<(u64, u64)>,
+    ) {
         let before = usize::from(user.link) - 1;
         let ends = self.chains.get(&user.chain).and_then(|state| state.ends.get(before));
         let (Some(ends), Some(link)) = (ends, links.get(usize::from(user.link))) else {
-            return Vec::new();
+            return;
         };
         let Some(high) = found.start.checked_sub(u64::from(link.gap.min)) else {
-            return Vec::new();
+            return;
         };
         let low = if link.gap.is_open() { 0 } else { found.start.saturating_sub(u64::from(link.gap.max)) };
-        let every = context.table.location(chain).is_late(context.layout);
-        ends.between(low, high).take(if every { RUNS_MAX } else { 1 }).collect()
+        if context.table.location(chain).is_late(context.layout) {
+            spans.extend(ends.spans(low, high));
+        } else {
+            spans.extend(ends.between(low, high).next().map(|start| (start, start)));
+        }
     }
 
-    /// A chain that starts at `start` has got to this link.
+    /// Parts matched behind each of many bytes: as if [`Follower::on_match`] were called for each.
+    pub(crate) fn on_repeated(&mut self, context: Context<'_>, first: &[Match], times: u64, hits: &mut Vec<Hit>) {
+        let users = first.iter().flat_map(|&found| context.table.users(found.part).map(move |user| (user, found)));
+        let mut users: Vec<(User, Match)> = users.collect();
+        users.sort_by_key(|(user, _)| user.chain);
+        for of_chain in users.chunk_by(|(one, _), (other, _)| one.chain == other.chain) {
+            self.chain_repeated(context, of_chain, times, hits);
+        }
+    }
+
+    /// Links of one chain matched behind each of many bytes.
+    fn chain_repeated(&mut self, context: Context<'_>, users: &[(User, Match)], times: u64, hits: &mut Vec<Hit>) {
+        let Some((User { chain: number, .. }, _)) = users.first() else {
+            return;
+        };
+        let chain = &context.table.chains[*number as usize];
+        let location = context.table.location(chain);
+        let is_plain = location == Location::Anywhere
+            && match context.table.asks(chain.signature) {
+                Asks::Rule(Rule { logic, .. }) => logic.compares.is_empty() && logic.macros.is_empty(),
+                _ => true,
+            };
+        if is_plain {
+            let mut users = users.to_vec();
+            users.sort_by_key(|(user, _)| user.link);
+            return users.into_iter().for_each(|user| self.plain_repeated(context, user, times, hits));
+        }
+        // Of a body that is placed from the end only the last starts matter.
+        let last = |found: &Match| found.known.saturating_add(times - 1);
+        let from = users.iter().map(|(_, found)| oldest(location, last(found)).saturating_sub(found.start)).min();
+        for shift in from.unwrap_or(0)..times {
+            if self.told.contains(&chain.signature) {
+                return;
+            }
+            users.iter().for_each(|&(user, found)| self.on_user(context, user, found.shifted(shift), hits));
+        }
+    }
+
+    /// A link of a chain that may be anywhere matched behind each of many bytes.
+    fn plain_repeated(&mut self, context: Context<'_>, (user, found): (User, Match), times: u64, hits: &mut Vec<Hit>) {
+        let chain = &context.table.chains[user.chain as usize];
+        let links = context.table.links(chain);
+        let last = found.start.saturating_add(times - 1);
+        let before = usize::from(user.link).checked_sub(1);
+        let Some(before) = before else {
+            let start = Line { at: found.start, moves: true };
+            let stretch = Stretch { first: found.start, last, start };
+            return self.stretch_reached(context, (chain, links), user, (stretch, found), hits);
+        };
+        let ends = self.chains.get(&user.chain).and_then(|state| state.ends.get(before));
+        let (Some(ends), Some(link)) = (ends, links.get(usize::from(user.link))) else {
+            return;
+        };
+        let max = if link.gap.is_open() { u64::MAX } else { link.gap.max.into() };
+        for stretch in ends.followed((link.gap.min.into(), max), found.start, last) {
+            self.stretch_reached(context, (chain, links), user, (stretch, found), hits);
+        }
+    }
+
+    /// Chains have got to this link, with parts that begin one byte after the other; `found` is one such part.
+    fn stretch_reached(
+        &mut self,
+        context: Context<'_>,
+        (chain, links): (&Chain, Links<'_>),
+        user: User,
+        (stretch, found): (Stretch, Match),
+        hits: &mut Vec<Hit>,
+    ) {
+        if self.told.contains(&chain.signature) {
+            return;
+        }
+        let found = found.shifted(stretch.first - found.start);
+        let number = usize::from(user.link);
+        let Some(next) = links.get(number + 1) else {
+            return self.complete_stretch(context, chain, (stretch, found), hits);
+        };
+        let Some(ends) = self.ends_of((user.chain, number), links) else {
+            return;
+        };
+        if next.gap.is_open() {
+            return ends.keep_earliest(found.end, stretch.start.at);
+        }
+        ends.forget(found.known.saturating_sub(reach(next)));
+        let last = found.end + (stretch.last - stretch.first);
+        let lost = ends.push_stretch(found.end, last, stretch.start);
+        self.lost += u64::from(lost);
+    }
+
+    /// A body matched many times.
+    fn complete_stretch(
+        &mut self,
+        context: Context<'_>,
+        chain: &Chain,
+        (stretch, found): (Stretch, Match),
+        hits: &mut Vec<Hit>,
+    ) {
+        let Chain { signature, sub, .. } = *chain;
+        // Equal starts one after the other count once.
+        let times = if stretch.start.moves { stretch.last - stretch.first + 1 } else { 1 };
+        for shift in 0..times.min(COUNTED_SINGLY) {
+            let start = stretch.start.beyond(shift);
+            self.count(context, Counted { signature, sub, start, known: found.known + shift }, hits);
+            if self.told.contains(&signature) {
+                return;
+            }
+        }
+        let Some(more) = times.checked_sub(COUNTED_SINGLY + 1) else {
+            return;
+        };
+        let (start, known) = (stretch.start.beyond(times - 1), found.known + times - 1);
+        if let Some(state) = self.rules.get_mut(&signature) {
+            state.count_more(sub, more);
+        }
+        self.count(context, Counted { signature, sub, start, known }, hits);
+    }
+
+    /// The ends of one link of a chain.
+    fn ends_of(&mut self, (chain, link): (u32, usize), links: Links<'_>) -> Option<&mut Ends> {
+        let state = chain_state(&mut self.chains, chain, &mut self.lost)?;
+        if state.ends.len() <= link {
+            state.ends.resize_with(links.len() - 1, Ends::default);
+        }
+        state.ends.get_mut(link)
+    }
+
+    /// A chain that starts in `span` has got to this link; of which starts there is more than one only if all matter.
     fn reached(
         &mut self,
         context: Context<'_>,
         (chain, links): (&Chain, Links<'_>),
         user: User,
-        start: u64,
+        span: (u64, u64),
         found: Match,
         hits: &mut Vec<Hit>,
     ) {
         let number = usize::from(user.link);
         let Some(next) = links.get(number + 1) else {
-            return self.complete(context, chain, user.chain, start, found, hits);
+            return self.complete(context, chain, user.chain, span, found, hits);
         };
-        let Some(state) = chain_state(&mut self.chains, user.chain, &mut self.lost) else {
+        let location = context.table.location(chain);
+        let Some(ends) = self.ends_of((user.chain, number), links) else {
             return;
         };
-        if state.ends.len() <= number {
-            state.ends.resize_with(links.len() - 1, Ends::default);
+        if !next.gap.is_open() {
+            ends.forget(found.known.saturating_sub(reach(next)));
         }
-        let ends = &mut state.ends[number];
-        match next.gap.is_open() {
-            _ if context.table.location(chain).is_late(context.layout) => {
-                // Which start will be in place is only known at the end, so each is kept.
-                ends.forget_starts(oldest(context.table.location(chain), found.known));
-                self.lost += u64::from(ends.push_alone(found.end, start));
-            }
-            true => {
-                ends.keep_earliest(found.end, start);
-            }
-            false => {
-                let reach = u64::from(next.gap.max) + u64::from(next.bytes_max) + 2;
-                ends.forget(found.known.saturating_sub(reach));
-                self.lost += u64::from(ends.push(found.end, start));
-            }
+        if location.is_late(context.layout) {
+            // Which start will be in place is only known at the end, so each is kept.
+            ends.forget_starts(oldest(location, found.known));
+            let lost = ends.push_span(LATE_RUNS_MAX, found.end, span);
+            self.lost += u64::from(lost);
+        } else if next.gap.is_open() {
+            ends.keep_earliest(found.end, span.0);
+        } else {
+            let lost = ends.push(found.end, span.0);
+            self.lost += u64::from(lost);
         }
     }
 
@@ -188,7 +329,7 @@ impl Follower {
         context: Context<'_>,
         chain: &Chain,
         number: u32,
-        start: u64,
+        span: (u64, u64),
         found: Match,
         hits: &mut Vec<Hit>,
     ) {
@@ -199,10 +340,11 @@ impl Follower {
             state.complete.forget(oldest(context.table.location(chain), found.known));
             let runs_max = if self.placed_runs < PLACED_RUNS_MAX { PLACED_RUNS_OF_ONE_MAX } else { RUNS_MAX };
             let before = state.complete.runs();
-            self.lost += u64::from(state.complete.push_among(runs_max, start, start));
+            self.lost += u64::from(state.complete.push_places(runs_max, span));
             self.placed_runs += usize::from(state.complete.runs() > before.max(RUNS_MAX));
             return;
         }
+        let (start, _) = span;
         if let Location::Group(group) = context.table.location(chain) {
             return self.in_group(context, group, start, found.known, hits);
         }
@@ -311,6 +453,11 @@ impl Follower {
             let chain = &context.table.chains[number as usize];
             // What was placed mid-stream has nothing here.
             for places in context.table.location(chain).at_end(context.layout, size) {
+                if matches!(context.table.asks(chain.signature), Asks::Nothing) {
+                    let first = state.complete.first_within(*places.start(), *places.end());
+                    placed.extend(first.map(|start| (number, start)));
+                    continue;
+                }
                 let mut starts = state.complete.within(*places.start(), *places.end());
                 placed.extend(starts.by_ref().take(PLACED_MAX).map(|start| (number, start)));
                 self.lost += u64::from(starts.next().is_some());
@@ -381,6 +528,11 @@ struct Counted {
     start: u64,
     /// Behind how many bytes of the stream it was known.
     known: u64,
+}
+
+/// How far behind the end of a part what comes next may be known.
+fn reach(next: &Link) -> u64 {
+    u64::from(next.gap.max) + u64::from(next.bytes_max) + 2
 }
 
 /// The oldest start that still matters of a body whose place is known too late.

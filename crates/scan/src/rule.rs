@@ -63,6 +63,13 @@ impl RuleState {
         true
     }
 
+    /// Counts so many further matches.
+    pub(crate) fn count_more(&mut self, sub: u8, more: u64) {
+        if let Some(count) = self.counts.get_mut(usize::from(sub)) {
+            count.count = count.count.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        }
+    }
+
     /// Begins to read the number of a comparison beside a match that was known behind `known` bytes; whether its bytes
     /// can still be had.
     pub(crate) fn read(&mut self, index: usize, compare: &Compare, start: u64, known: u64) -> bool {

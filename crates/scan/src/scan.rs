@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
-use pattern::State;
+use pattern::{Found, State};
 use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
 
 use crate::allowance::Allowance;
@@ -214,7 +214,10 @@ impl Scan {
             let Side { state, follower, hits } = side;
             let patterns = &context.table.patterns;
             let offset = state.position();
-            patterns.scan(state, bytes, &mut |found| follower.on_match(context, found, hits));
+            patterns.scan_runs(state, bytes, &mut |found| match found {
+                Found::One(found) => follower.on_match(context, found, hits),
+                Found::Repeated { first, times } => follower.on_repeated(context, first, times, hits),
+            });
             if let Some(recent) = recent.as_ref().filter(|_| follower.is_reading()) {
                 let (before, passed) = recent.view();
                 follower.supply(before, passed);

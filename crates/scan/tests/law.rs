@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use scan::{Builder, Database, Scan, View};
 use stream::law::{self, Told};
-use stream::{FileType, Note};
+use stream::{Event, FileType, Note, Stage};
 
 fn names(told: &[Told]) -> Vec<(String, u64)> {
     let findings = told.iter().filter_map(|told| match told {
@@ -108,6 +108,64 @@ fn the_law_holds_over_every_form_of_signature() {
     let told: Vec<String> = names(&told).into_iter().map(|(name, _)| name).collect();
     for name in ["Html", "HtmlOnly", "Word", "Sized", "None", "End"] {
         assert!(told.iter().any(|told| told == name), "{name} in {told:?}");
+    }
+}
+
+/// What is told of a stream, in pieces of a size.
+fn in_pieces(database: &Arc<Database>, content: &[u8], size: usize) -> Vec<(String, u64)> {
+    let mut scan = Scan::new(database.clone(), FileType::Binary, None);
+    let (mut told, mut window) = (Vec::new(), stream::Window::with_capacity(16));
+    for mut piece in content.chunks(size) {
+        while !piece.is_empty() {
+            let step = scan.step(piece, &mut window, &mut stream::Fuel::new(u64::MAX));
+            piece = &piece[step.taken..];
+            told.extend(finding(step.event));
+        }
+    }
+    loop {
+        match scan.finish(&stream::Nothing, &mut window, &mut stream::Fuel::new(u64::MAX)) {
+            Event::End => return told,
+            event => told.extend(finding(event)),
+        }
+    }
+}
+
+fn finding(event: Event) -> Option<(String, u64)> {
+    match event {
+        Event::Note(Note::Finding(finding)) => Some((finding.name.to_string(), finding.offset)),
+        _ => None,
+    }
+}
+
+#[test]
+fn bodies_of_zeros_in_runs_of_zeros_are_found_and_exceed_no_limit() {
+    let zeros = |count: usize| "00".repeat(count);
+    let ndb = format!(
+        "Follows:0:*:{a}{{2-10}}4d5a9000\nFar:0:*:{a}{{5-600}}{b}{{2-200}}{b}{{-30}}deadbeef\nNever:0:*:{a}{{5-600}}{b}{{2-200}}cafe\n\
+         End:0:EOF-131,20:{b}{{2-10}}000000{{1-5}}0102\nLate:0:EOF-600,90:{b}{{-40}}000000{{1-5}}0102\nAll:0:*:{a}{{2-10}}{a}*{b}\n\
+         Wide:0:*:{b}(00|0000|000000){{3-90}}0102\n",
+        a = zeros(10),
+        b = zeros(6),
+    );
+    let ldb = format!("Many;Target:0;0>70000;{a}\nFew;Target:0;0<2;{a}\n", a = zeros(9));
+    let database = database(&ndb, &ldb);
+    let mut stream = vec![b'.'; 700];
+    stream.resize(200_000, 0);
+    stream.extend(b"\x4d\x5a\x90\0");
+    stream.resize(260_000, 0);
+    stream.extend(b"\xde\xad\xbe\xef");
+    stream.resize(300_000, 0);
+    stream.extend(b"\x01\x02");
+    stream.resize(stream.len() + 100, b'.');
+    let told = in_pieces(&database, &stream, 4096);
+    let names: BTreeSet<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, BTreeSet::from(["All", "End", "Far", "Follows", "Many", "Wide"]));
+    for size in [100, 1000, 30_000, 400_000] {
+        let mut other = in_pieces(&database, &stream, size);
+        let mut told = told.clone();
+        other.sort();
+        told.sort();
+        assert_eq!(other, told, "pieces of {size}");
     }
 }
 
