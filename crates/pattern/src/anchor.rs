@@ -3,6 +3,7 @@
 //! Of each shape the window is taken whose q-grams are rarest together, and which does not share them with many other
 //! parts. Which shape it will be is decided for all parts together ([`shapes`](crate::shapes)).
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
@@ -37,8 +38,8 @@ pub(crate) struct Anchor {
 impl Anchor {
     /// The anchor of a shorter shape within this one: that whose grams are rarest.
     pub(crate) fn shorter(&self, shape: Shape) -> Choice {
-        let costs = rarity::grams(&self.window, shape.q());
-        let passes = costs.windows(shape.s()).map(|phases| passes(shape, phases)).enumerate();
+        let shares = rarity::shares(&self.window, shape.q());
+        let passes = shares.windows(shape.s()).map(|phases| passes(shape, phases)).enumerate();
         let (at, passes) = passes.min_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or_default();
         let anchor = Anchor {
             shape,
@@ -58,9 +59,9 @@ pub(crate) struct Choice {
     pub(crate) passes: f32,
 }
 
-/// How many sampled offsets in a kilobyte have one of the grams, whose costs these are.
-fn passes(shape: Shape, costs: &[u32]) -> f32 {
-    shape.looks() * costs.iter().map(|&cost| (cost as f32 / -8.0).exp2()).sum::<f32>()
+/// How many sampled offsets in a kilobyte have one of the grams, whose shares these are.
+fn passes(shape: Shape, shares: &[f32]) -> f32 {
+    shape.looks() * shares.iter().sum::<f32>()
 }
 
 /// A run of fixed bytes in a part.
@@ -69,6 +70,14 @@ struct Run {
     caseless: Vec<bool>,
     /// At which distances from the start of the part it may begin.
     distances: Vec<u16>,
+    /// The shares of its grams, by their length over two, once they are asked for.
+    shares: [OnceCell<Vec<f32>>; 5],
+}
+
+impl Run {
+    fn shares(&self, q: usize) -> &[f32] {
+        self.shares[q / 2].get_or_init(|| rarity::shares(&self.bytes, q))
+    }
 }
 
 /// Chooses windows and remembers which q-grams are in use.
@@ -112,11 +121,11 @@ impl Chooser {
     fn best_of(&self, runs: &[Run], shape: Shape) -> Option<Choice> {
         let mut candidates = Vec::new();
         for (index, run) in runs.iter().enumerate() {
-            let costs = rarity::grams(&run.bytes, shape.q());
+            let shares = run.shares(shape.q());
             let farthest = usize::from(run.distances.iter().copied().max().unwrap_or(0));
             let places = (REACH_MAX + 1).saturating_sub(farthest + shape.window());
-            let phases = costs.windows(shape.s()).enumerate().take(places);
-            candidates.extend(phases.map(|(at, costs)| Candidate { passes: passes(shape, costs), run: index, at }));
+            let phases = shares.windows(shape.s()).enumerate().take(places);
+            candidates.extend(phases.map(|(at, shares)| Candidate { passes: passes(shape, shares), run: index, at }));
         }
         let rarest_first = |one: &Candidate, other: &Candidate| one.passes.total_cmp(&other.passes);
         if candidates.len() > TRIED_MAX {
@@ -163,6 +172,7 @@ fn runs(pieces: &[Piece]) -> Vec<Run> {
                 bytes: Vec::new(),
                 caseless: Vec::new(),
                 distances: distances.clone(),
+                shares: Default::default(),
             });
             run.bytes.push(byte);
             run.caseless.push(caseless);

@@ -6,6 +6,8 @@
 
 mod common;
 
+use std::sync::LazyLock;
+
 /// 256 costs of a byte, then 65,536 costs of a byte after another, in eighths of a bit.
 static TABLE: &[u8; 256 + 65536] = include_bytes!("../data/rarity.bin");
 
@@ -17,6 +19,19 @@ pub(crate) fn alone(byte: u8) -> u32 {
 /// The cost of `byte` after `before`, in eighths of a bit.
 pub(crate) fn after(before: u8, byte: u8) -> u32 {
     u32::from(TABLE[256 + (usize::from(before) << 8 | usize::from(byte))])
+}
+
+/// How often a gram of each cost stands at an offset, by the model.
+static SHARES: LazyLock<[f32; COST_MAX + 1]> =
+    LazyLock::new(|| std::array::from_fn(|cost| (cost as f32 / -8.0).exp2()));
+
+/// The highest cost of eight bytes.
+const COST_MAX: usize = 8 * 255;
+
+/// How often each gram of `q` bytes in `run` stands at an offset, by the model.
+pub(crate) fn shares(run: &[u8], q: usize) -> Vec<f32> {
+    let shares = &*SHARES;
+    grams(run, q).into_iter().map(|cost| shares[(cost as usize).min(COST_MAX)]).collect()
 }
 
 /// The cost of each gram of `q` bytes in `run`.

@@ -16,16 +16,34 @@ const SLOTS: usize = 1 << 18;
 
 /// The cost of a gram of `q` bytes if it is one of them, in eighths of a bit.
 pub fn cost(gram: &[u8], q: usize) -> Option<u32> {
-    static SLOTTED: OnceLock<Vec<(u32, u8)>> = OnceLock::new();
-    let slots = SLOTTED.get_or_init(slotted);
+    static SLOTTED: OnceLock<Slotted> = OnceLock::new();
+    let Slotted { slots, seen } = SLOTTED.get_or_init(slotted);
     let key = key(number(gram), q);
+    if !seen[seen_at(key)] {
+        return None;
+    }
     let (before, from) = slots.split_at(home(key));
     let mut all = from.iter().chain(before).take_while(|slot| slot.0 != 0);
     all.find(|slot| slot.0 == key).map(|slot| u32::from(slot.1))
 }
 
-fn slotted() -> Vec<(u32, u8)> {
+/// The table by keys.
+struct Slotted {
+    slots: Vec<(u32, u8)>,
+    /// Whether some key is there that has its place here: most that are asked for are not, and this is in the cache.
+    seen: Vec<bool>,
+}
+
+/// Places of [`Slotted::seen`].
+const SEEN: usize = 1 << 19;
+
+fn seen_at(key: u32) -> usize {
+    (key >> (u32::BITS - SEEN.ilog2())) as usize
+}
+
+fn slotted() -> Slotted {
     let mut slots = vec![(0, 0); SLOTS];
+    let mut seen = vec![false; SEEN];
     for entry in TABLE.as_chunks::<5>().0 {
         let [a, b, c, d, cost] = *entry;
         let key = u32::from_le_bytes([a, b, c, d]);
@@ -34,8 +52,9 @@ fn slotted() -> Vec<(u32, u8)> {
             at = (at + 1) % SLOTS;
         }
         slots[at] = (key, cost);
+        seen[seen_at(key)] = true;
     }
-    slots
+    Slotted { slots, seen }
 }
 
 fn home(key: u32) -> usize {
