@@ -104,7 +104,9 @@ impl Executable {
                 let wanted = self.asked.imports || database.layers().any(|layer| !layer.imports.is_empty());
                 self.imports = wanted.then(|| Caught::new(&layout)).flatten();
                 self.exports = self.asked.exports.then(|| Exports::new(&layout)).flatten();
-                self.signed = Passing::new(database, &layout).map(Box::new);
+                self.signed = Passing::new(database, &layout, self.asked.signers).map(Box::new);
+                let is_signed = layout.pe.as_ref().is_some_and(|pe| pe.signed.signature.is_some());
+                self.tables.signers = (!is_signed).then(Vec::new);
                 let wanted = self.asked.version || database.wants_version();
                 self.resources = wanted.then(|| Resources::new(&layout)).flatten();
             }
@@ -165,6 +167,9 @@ impl Executable {
             let md5 = sums.ok().and_then(|sums| sums.md5);
             self.tables.import_hash = md5.map(|md5| md5.iter().map(|byte| format!("{byte:02x}")).collect());
             self.tables.imports = imports.names();
+        }
+        if let Some(signed) = self.signed.as_ref().filter(|_| self.asked.signers) {
+            self.tables.signers = signed.signers();
         }
         if let Some(exports) = self.exports.take().map(|exports| exports.read()) {
             self.tables.cut |= exports == Err(true);

@@ -2,7 +2,7 @@
 //!
 //! [`der`] walks over elements, [`certificate`] and [`message`] take certificates and signed messages apart, [`rsa`] checks
 //! signatures. Whom to trust is for others to say: [`detached`], signatures beside containers; [`trust`], which follows
-//! the rules ([`rule`]) on those who sign programs ([`program`]) and catalogues of them ([`catalogue`]).
+//! the rules ([`rule`]) on those who sign programs ([`program`]) and catalogues of them ([`catalogue`]). [`signers`] says who signed, whoever trusts them.
 //!
 //! Left out: elliptic curves and RSA-PSS, which neither uses, lists of revoked certificates, and constraints of names: a
 //! certificate with a critical extension that is not known vouches for nothing.
@@ -15,6 +15,7 @@ mod message;
 pub(crate) mod program;
 mod rsa;
 pub(crate) mod rule;
+pub(crate) mod signers;
 mod trust;
 
 /// Bytes of base 64, in one line or several.

@@ -14,6 +14,7 @@ use super::catalogue::{INDIRECT_DATA, signed_digest};
 use super::message::Message;
 use super::rsa::Algorithm;
 use super::rule::Rule;
+use super::signers::{SignedBy, signers};
 use super::trust::{told, vouched};
 use crate::database::{Database, Name};
 use crate::hashes::{HashTable, Sums};
@@ -68,15 +69,15 @@ pub(crate) fn is_asked_for(database: &Database) -> bool {
 }
 
 impl Passing {
-    /// If somebody asks.
-    pub(crate) fn new(database: &Database, layout: &Layout) -> Option<Passing> {
+    /// If somebody asks; `told` is whether rules ask who signed.
+    pub(crate) fn new(database: &Database, layout: &Layout, told: bool) -> Option<Passing> {
         let places = layout.pe.as_ref()?.signed.clone();
         let trusts = database.layers().any(|layer| layer.certificates.iter().any(|rule| rule.trusts));
         let is_signed = places.signature.is_some();
         let listed = |of: fn(&HashTable) -> bool| database.layers().any(|layer| of(&layer.catalogued));
         let sha1 = (is_signed && trusts) || listed(|table| table.sha1.largest().is_some());
         let sha256 = (is_signed && trusts) || listed(|table| table.sha256.largest().is_some());
-        (sha1 || sha256 || (is_signed && has_rules(database))).then(|| Passing {
+        (sha1 || sha256 || (is_signed && (told || has_rules(database)))).then(|| Passing {
             places,
             sha1: sha1.then(Sha1::new),
             sha256: sha256.then(Sha256::new),
@@ -103,6 +104,15 @@ impl Passing {
         let (from, to) = (table.max(start), table.saturating_add(SIGNATURE_BYTES_MAX).min(end));
         if from < to {
             self.signature.extend_from_slice(&bytes[(from - start) as usize..(to - start) as usize]);
+        }
+    }
+
+    /// Who signed it, now that it has passed; nothing if that cannot be read.
+    pub(crate) fn signers(&self) -> Option<Vec<SignedBy>> {
+        match self.places.signature {
+            Some((at, length)) if at.checked_add(length).is_none_or(|end| end > self.position) => Some(Vec::new()),
+            Some(_) => signers(&self.signature),
+            None => Some(Vec::new()),
         }
     }
 

@@ -4,7 +4,7 @@
 //! name: modules beyond a part of `pe`, external variables beyond those of `fact`, texts that are not compared with one
 //! that stands there, sets of rules.
 
-use super::fact::{Comparison, Field, Head, How, OfSection, Text, constant};
+use super::fact::{Comparison, Field, Head, How, OfSection, OfSigner, Text, constant};
 use super::lexer::{Lexer, Token};
 use super::node::{Arena, CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, TextId, Where, Width};
 use super::regex;
@@ -224,7 +224,9 @@ impl<'a, 's> Reader<'a, 's> {
         };
         let is_asked = |name: &str| Reject::Unsupported(format!("pe.{name}"));
         Ok(match name {
-            "entry_point" => Node::EntryPoint,
+            "entry_point" => Node::Head(Head::EntryPoint),
+            "number_of_signatures" => Node::Head(Head::Signatures),
+            "signatures" => return self.of_signer(),
             "number_of_sections" => Node::Sections,
             "number_of_exports" => Node::Head(Head::Exports),
             "is_pe" => Node::Head(Head::IsPe),
@@ -290,6 +292,23 @@ impl<'a, 's> Reader<'a, 's> {
             _ => return Err(Reject::Malformed("a section without a field".to_owned())),
         };
         Ok(Node::Section(of, index))
+    }
+
+    fn of_signer(&mut self) -> Result<Node, Reject> {
+        if !self.takes(&Token::Symbol("["))? {
+            return Err(Reject::Unsupported("loops over what modules have".to_owned()));
+        }
+        let index = self.expression(5)?;
+        self.expect("]")?;
+        self.expect(".")?;
+        let of = match self.lexer.next()? {
+            Token::Word("issuer") => OfSigner::Issuer,
+            Token::Word("subject") => OfSigner::Subject,
+            Token::Word("serial") => OfSigner::Serial,
+            Token::Word(name) => return Err(Reject::Unsupported(format!("pe.signatures[].{name}"))),
+            _ => return Err(Reject::Malformed("a signature without a field".to_owned())),
+        };
+        self.compare(Field::Signer(of, index))
     }
 
     /// The text that something is asked for.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use super::fact::{Called, Field, Head, OfSection, Tables, Text};
+use super::fact::{Called, Field, Head, OfSection, OfSigner, Tables, Text};
 use super::follow::{Map, Matches};
 use super::node::{CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, TextId, Where, Width};
 use super::table::Table;
@@ -204,6 +204,15 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
                 let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
                 return Some(name[..end].to_vec().into());
             }
+            Field::Signer(of, index) => {
+                let index = usize::try_from(self.value(index, loops)?).ok()?;
+                let signer = tables.signers.as_ref()?.get(index)?;
+                match of {
+                    OfSigner::Issuer => signer.issuer.as_bytes(),
+                    OfSigner::Subject => signer.subject.as_bytes(),
+                    OfSigner::Serial => signer.serial.as_bytes(),
+                }
+            }
             Field::Version(name) => {
                 let name = self.plain(name)?;
                 let text = tables.version.iter().find(|text| text.name.as_bytes() == name)?;
@@ -253,7 +262,9 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
             Head::Subsystem => pe.subsystem.into(),
             Head::Checksum => pe.checksum.into(),
             Head::ImageBase => pe.image_base.cast_signed(),
+            Head::EntryPoint => i64::try_from(self.facts.layout?.entry?).ok()?,
             Head::Exports => self.exported()?.count.into(),
+            Head::Signatures => self.facts.tables.signers.as_ref()?.len() as i64,
         })
     }
 

@@ -9,6 +9,7 @@
 use super::node::{NodeId, TextId};
 use super::regex::Expression;
 use crate::exports::Exported;
+use crate::signed::signers::SignedBy;
 use crate::version;
 
 /// A text that is known of an object.
@@ -21,6 +22,8 @@ pub(crate) enum Field {
     /// The digest of what a PE file imports.
     ImportHash,
     SectionName(NodeId),
+    /// What is said of who signed a PE file, with that number.
+    Signer(OfSigner, NodeId),
     /// What the version information has under this name.
     Version(TextId),
 }
@@ -38,8 +41,20 @@ pub(crate) enum Head {
     Subsystem,
     Checksum,
     ImageBase,
+    /// The offset of its entry point.
+    EntryPoint,
     /// How many functions it exports.
     Exports,
+    /// How many signatures it has.
+    Signatures,
+}
+
+/// What is said of who signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OfSigner {
+    Issuer,
+    Subject,
+    Serial,
 }
 
 /// A number in the head of a section.
@@ -160,6 +175,8 @@ pub(crate) struct Tables {
     /// Libraries and functions, in lower case.
     pub(crate) imports: Vec<(Box<str>, Box<str>)>,
     pub(crate) exports: Option<Exported>,
+    /// Who signed it, if that can be read.
+    pub(crate) signers: Option<Vec<SignedBy>>,
     pub(crate) version: Vec<version::Text>,
     /// Whether something could not be read because of a bound.
     pub(crate) cut: bool,
@@ -171,6 +188,7 @@ pub(crate) struct Asked {
     pub(crate) imports: bool,
     pub(crate) exports: bool,
     pub(crate) version: bool,
+    pub(crate) signers: bool,
 }
 
 impl Asked {
@@ -179,6 +197,7 @@ impl Asked {
             imports: self.imports || other.imports,
             exports: self.exports || other.exports,
             version: self.version || other.version,
+            signers: self.signers || other.signers,
         }
     }
 }

@@ -185,7 +185,7 @@ impl Arena {
                 | Node::Section(..)
                 | Node::Imports(..)
                 | Node::Exports(_)
-                | Node::Compare(Field::ImportHash | Field::SectionName(_) | Field::Version(_), ..)
+                | Node::Compare(Field::ImportHash | Field::SectionName(_) | Field::Signer(..) | Field::Version(_), ..)
         )
     }
 

@@ -330,6 +330,7 @@ fn asked(node: &Node) -> Asked {
         imports: matches!(node, Node::Imports(..) | Node::Compare(Field::ImportHash, ..)),
         exports: matches!(node, Node::Exports(_) | Node::Head(Head::Exports)),
         version: matches!(node, Node::Compare(Field::Version(_), ..)),
+        signers: matches!(node, Node::Head(Head::Signatures) | Node::Compare(Field::Signer(..), ..)),
     }
 }
 
