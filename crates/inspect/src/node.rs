@@ -170,6 +170,11 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
+    /// Whether it looks for signatures.
+    pub const fn is_scan(&self) -> bool {
+        matches!(self.work, Work::Scan(_))
+    }
+
     /// The slot of the node that its content goes to.
     pub fn target(&self) -> Option<usize> {
         match self.open.last() {

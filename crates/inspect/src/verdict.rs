@@ -46,6 +46,8 @@ pub struct Policy {
     pub on_encrypted: Action,
     /// Content that has its reader fetch more from elsewhere.
     pub on_external: Action,
+    /// All was inspected, but for what asks for more of one object than is kept.
+    pub on_partial: Action,
     /// Broken or cut-off content.
     pub on_malformed: Action,
 }
@@ -59,6 +61,7 @@ impl Default for Policy {
             on_ambiguous: Action::Reject,
             on_encrypted: Action::Pass,
             on_external: Action::Pass,
+            on_partial: Action::Pass,
             on_malformed: Action::Pass,
         }
     }
@@ -76,7 +79,7 @@ impl Policy {
     }
 
     /// All that can be asked for.
-    pub const fn actions(&self) -> [Action; 7] {
+    pub const fn actions(&self) -> [Action; 8] {
         [
             self.on_infected,
             self.on_forbidden,
@@ -84,6 +87,7 @@ impl Policy {
             self.on_ambiguous,
             self.on_encrypted,
             self.on_external,
+            self.on_partial,
             self.on_malformed,
         ]
     }
@@ -97,6 +101,7 @@ impl Policy {
             Class::Ambiguous => self.on_ambiguous,
             Class::Encrypted => self.on_encrypted,
             Class::External => self.on_external,
+            Class::Partial => self.on_partial,
             Class::Malformed | Class::Truncated => self.on_malformed,
             // Nothing was left out: it is told, and asks for nothing.
             Class::TwoReadings => Action::Pass,

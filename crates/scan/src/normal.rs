@@ -208,7 +208,7 @@ impl Normaliser {
     }
 }
 
-const SCRIPT_CUT: Finding = Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Script", 0);
+const SCRIPT_CUT: Finding = Finding::new(Class::Partial, "Heuristics.Limits.Exceeded.Script", 0);
 
 impl Stage for Normaliser {
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {

@@ -22,7 +22,7 @@ use crate::location::Location;
 use crate::signature::Reject;
 
 /// How much of an object is kept for them.
-pub(crate) const KEPT_BYTES: u64 = 1 << 20;
+pub(crate) const KEPT_BYTES: u64 = 4 << 20;
 /// The most steps back without a stop: a millisecond or two.
 const BACKTRACKS_MAX: usize = 20_000;
 /// The places that are tried without a stop, and what they cost at the most in fuel and at the least in work.

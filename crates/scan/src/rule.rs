@@ -208,6 +208,8 @@ impl<'a> Content<'a> {
             let (decoded, work) = picture::decoded(&bytes, self.allowance);
             self.searched += work;
             self.known.decoded = decoded.map(Box::new);
+        } else {
+            self.lost = true;
         }
     }
 

@@ -402,7 +402,7 @@ fn digests_of(database: &Database) -> impl Iterator<Item = &HashTable> + Clone {
     database.layers().flat_map(|layer| [&layer.hashes, &layer.allowed])
 }
 
-const UNSEARCHED: Finding = Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Pcre", 0);
+const UNSEARCHED: Finding = Finding::new(Class::Partial, "Heuristics.Limits.Exceeded.Pcre", 0);
 const LOST: Finding = Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Signatures", 0);
 
 impl Stage for Scan {

@@ -183,7 +183,7 @@ fn scan(line: &str, file: &[u8]) -> Vec<String> {
 fn what_an_expression_cannot_see_is_said() {
     let line = "P;Engine:81-255,Target:0;0&1;616263;0/xyz/\n";
     let mut file = b"abc".to_vec();
-    file.resize((1 << 20) + 10, b'.');
+    file.resize((4 << 20) + 10, b'.');
     assert_eq!(scan(line, &file), ["Heuristics.Limits.Exceeded.Pcre"]);
     file[..3].copy_from_slice(b"abd");
     assert!(scan(line, &file).is_empty());

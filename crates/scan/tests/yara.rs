@@ -365,7 +365,7 @@ fn what_is_not_kept_is_a_limit_where_it_matters() {
         "rule Late { strings: $a = /needle.*hay/ condition: $a }\n\
          rule Far { condition: uint32(filesize \\ 2) == 0 and uint8(0) == 0x78 }",
     );
-    let mut bytes = vec![b'x'; 3 << 20];
+    let mut bytes = vec![b'x'; 9 << 20];
     let names = |bytes: &[u8]| {
         peer::names(&law::tell(Scan::new(database.clone(), FileType::Binary, None), bytes))
             .into_iter()

@@ -64,8 +64,16 @@ fn explain(config: &Config, listener: &Listener, args: &Check) {
     let rule = rule.map_or("no rule".to_string(), |index| format!("rule {}", index + 1));
     println!("{:?} on {}: {rule}", listener.protocol, listener.address);
     let policy = listener.policy();
-    let names =
-        ["on_infected", "on_forbidden", "on_limit", "on_ambiguous", "on_encrypted", "on_external", "on_malformed"];
+    let names = [
+        "on_infected",
+        "on_forbidden",
+        "on_limit",
+        "on_ambiguous",
+        "on_encrypted",
+        "on_external",
+        "on_partial",
+        "on_malformed",
+    ];
     for (name, action) in names.into_iter().zip(policy.actions()) {
         println!("  {name} = {:?}", action.name());
     }

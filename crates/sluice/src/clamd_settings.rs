@@ -71,6 +71,8 @@ pub struct ClamdSettings {
     pub on_ambiguous: Said,
     /// When content needs a key.
     pub on_encrypted: Said,
+    /// When all was inspected, but for signatures that ask for more of one object than is kept.
+    pub on_partial: Said,
     /// When content is broken.
     pub on_malformed: Said,
 }
@@ -105,6 +107,7 @@ impl Default for ClamdSettings {
             on_limit: Said::Found,
             on_ambiguous: Said::Found,
             on_encrypted: Said::Ok,
+            on_partial: Said::Ok,
             on_malformed: Said::Ok,
         }
     }
@@ -120,6 +123,7 @@ impl ClamdSettings {
             on_ambiguous: self.on_ambiguous.action(),
             on_encrypted: self.on_encrypted.action(),
             on_external: Action::Pass,
+            on_partial: self.on_partial.action(),
             on_malformed: self.on_malformed.action(),
         }
     }

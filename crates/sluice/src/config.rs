@@ -273,6 +273,9 @@ pub struct Listener {
     /// Content that has its reader fetch more from elsewhere.
     #[serde(default, deserialize_with = "action")]
     pub on_external: Action,
+    /// All was inspected, but for signatures that ask for more of one object than is kept.
+    #[serde(default, deserialize_with = "action")]
+    pub on_partial: Action,
     /// Broken content.
     #[serde(default, deserialize_with = "action")]
     pub on_malformed: Action,
@@ -510,6 +513,7 @@ impl Listener {
             on_ambiguous: self.on_ambiguous.unwrap_or(usual),
             on_encrypted: self.on_encrypted,
             on_external: self.on_external,
+            on_partial: self.on_partial,
             on_malformed: self.on_malformed,
         }
     }

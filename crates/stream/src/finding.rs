@@ -24,6 +24,8 @@ pub enum Class {
     Malformed,
     /// Two readers could disagree about the content, and both readings were inspected.
     TwoReadings,
+    /// All content was inspected; what asks for more of one object at a time than is kept was asked of a part of it.
+    Partial,
     /// Opening the content has its reader fetch more from elsewhere, which is not inspected.
     External,
     /// The content cannot be read without a key.
@@ -45,6 +47,7 @@ impl Class {
             Class::Truncated => "truncated",
             Class::Malformed => "malformed",
             Class::TwoReadings => "two-readings",
+            Class::Partial => "partial",
             Class::External => "external",
             Class::Encrypted => "encrypted",
             Class::Ambiguous => "ambiguous",

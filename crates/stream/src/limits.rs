@@ -54,7 +54,7 @@ impl Default for Limits {
             name_bytes_max: 1_024,
             field_bytes_max: 8_192,
             window_bytes: 4_096,
-            spool_bytes_max: 32 << 20,
+            spool_bytes_max: 64 << 20,
             codec_bytes_max: 64 << 20,
             directory_entries_max: 10_000,
             key_bytes_max: 512 << 20,

@@ -30,7 +30,7 @@ impl Inspection {
             Event::Keep(range) => {
                 let reader = &mut node.readers[index];
                 let at = reader.at - reader.began;
-                if !reader.spool.ask(range, at) {
+                if !reader.spool.ask(range, at) && !reader.is_scan() {
                     self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), at_end);
                 }
             }

@@ -174,7 +174,8 @@ impl Inspection {
         if stalled || lost {
             return self.stall(node, slot, index, false);
         }
-        if overfull {
+        // A scan tells by itself where it would have needed what is not kept.
+        if overfull && !node.readers[index].is_scan() {
             self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), false);
         }
         self.heed(node, slot, index, event, told, false);

@@ -72,6 +72,9 @@ pub struct MailRule {
     pub on_external: Option<Action>,
     /// In place of the listener's.
     #[serde(default, deserialize_with = "some_action")]
+    pub on_partial: Option<Action>,
+    /// In place of the listener's.
+    #[serde(default, deserialize_with = "some_action")]
     pub on_malformed: Option<Action>,
     /// In place of the listener's, where that is larger.
     pub message_bytes_max: Option<u64>,
@@ -123,6 +126,7 @@ impl Listener {
         }
         listener.on_encrypted = rule.on_encrypted.unwrap_or(self.on_encrypted);
         listener.on_external = rule.on_external.unwrap_or(self.on_external);
+        listener.on_partial = rule.on_partial.unwrap_or(self.on_partial);
         listener.on_malformed = rule.on_malformed.unwrap_or(self.on_malformed);
         listener.message_bytes_max = match (rule.message_bytes_max.unwrap_or(0), self.message_bytes_max) {
             (0, own) => own,

@@ -130,6 +130,7 @@ fn policy(look: &ScanLook) -> Policy {
         on_ambiguous: when(look.strict),
         on_encrypted: when(look.strict || look.alert_encrypted),
         on_external: Action::Pass,
+        on_partial: when(look.strict || look.alert_exceeds_max),
         on_malformed: Action::Pass,
     }
 }
