@@ -209,7 +209,7 @@ impl<'a> Content<'a> {
             self.searched += work;
             self.known.decoded = decoded.map(Box::new);
         } else {
-            self.lost = true;
+            self.known.lost = true;
         }
     }
 
