@@ -23,6 +23,8 @@ if [ "${1:-}" != run ]; then
     need miltertest miltertest
     need amavisd amavisd-new
     perl -MNet::SSLeay -e 1 2>/dev/null || missing+=(libnet-ssleay-perl)
+    perl -MMIME::Parser -e 1 2>/dev/null || missing+=(libmime-tools-perl)
+    perl -MEmail::MIME -e 1 2>/dev/null || missing+=(libemail-mime-perl)
     need clamscan clamav
     need osslsigncode osslsigncode
     need zip zip

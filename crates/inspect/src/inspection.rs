@@ -24,7 +24,7 @@ use unpack::Passwords;
 use self::budget::Budget;
 use crate::ledger::Ledger;
 use crate::node::{Node, Seed, Task};
-use crate::words::Words;
+use crate::words::{COMMON, Words};
 use crate::{Action, Context, In, Out, Spotted};
 
 /// What all inspections share: the signatures and the bounds.
@@ -110,7 +110,8 @@ impl Inspection {
             let of_database = engine.database.passwords().map(Box::from);
             context.passwords = context.passwords.iter().cloned().chain(of_database).collect();
         }
-        let passwords = Passwords::new(context.passwords.iter().cloned(), &engine.limits);
+        let common = COMMON.iter().map(|word| Box::from(word.as_bytes()));
+        let passwords = Passwords::new(context.passwords.iter().cloned().chain(common), &engine.limits);
         let budget = Budget::new(&engine.limits);
         let allowance = Arc::new(Allowance::new(engine.limits.pixels_max, engine.limits.search_work_max));
         let mut inspection = Inspection {
@@ -193,7 +194,7 @@ impl Inspection {
         // What has not been looked at is no part that could be overwritten: it is the whole.
         self.ledger.unblankable |= action == Action::Blank;
         let spotted = Spotted { finding, path: root.path.clone(), object: root.id };
-        if self.ledger.note(&spotted, action) {
+        if self.ledger.note(&spotted, &self.context.policy) {
             self.out.push_back(Out::Finding(spotted));
         }
         self.ledger.bytes += root.bytes;
@@ -277,9 +278,7 @@ impl Inspection {
 
     /// The heaviest action that the findings so far ask for.
     pub fn action(&self) -> Action {
-        let policy = &self.context.policy;
-        let asked = self.ledger.findings.iter().map(|spotted| policy.action(spotted.finding.class));
-        asked.max().unwrap_or_default().max(self.ledger.more_action)
+        self.ledger.action(&self.context.policy)
     }
 
     fn next_task(&self) -> Option<(usize, Task)> {

@@ -6,7 +6,11 @@
 //! Most mails have nothing that a password opens, so texts are kept as they come, and their words are only looked for
 //! when something begins that may be encrypted.
 //!
-//! Left out: what comes after the archive, passwords in pictures, subjects in encoded words, passwords with blanks in them.
+//! A page is read twice: with a word ending at each tag, and with tags as if they were not there. Of a word in which
+//! other letters stand beside ASCII, as where Chinese is written without blanks, the ASCII is a candidate by itself. What
+//! stands in quotes, or on a line behind a keyword with a colon, is one with its blanks. At the end come [`COMMON`] ones.
+//!
+//! Left out: what comes after the archive, passwords in pictures.
 //!
 //! Bounds: [`NEAR_MAX`] and [`OTHERS_MAX`] words of at most [`WORD_BYTES_MAX`], of the first [`TEXT_BYTES_MAX`] of each
 //! text and of [`TEXTS_BYTES_MAX`] that wait to be read.
@@ -17,6 +21,8 @@ const NEAR_MAX: usize = 64;
 const OTHERS_MAX: usize = 192;
 /// The longest word.
 const WORD_BYTES_MAX: usize = 64;
+/// The longest word in which letters are written as entities.
+const ENCODED_BYTES_MAX: usize = 8 * WORD_BYTES_MAX;
 /// The shortest word that is not near a keyword.
 const OTHER_BYTES_MIN: usize = 3;
 /// How much of each text is looked at.
@@ -54,6 +60,15 @@ const KEYWORDS: &[&str] = &[
 /// Whole words that mean "password", in lower case.
 const SHORT_KEYWORDS: &[&str] = &["pw", "pin", "code", "key"];
 
+/// Passwords that those use who send each other what is dangerous.
+pub(crate) const COMMON: [&str; 8] =
+    ["infected", "virus", "malware", "password", "1234", "12345", "123456", "infected666"];
+
+/// What may stand between a keyword and a password in one word.
+const SIGNS: [char; 8] = [':', '=', '/', '|', '(', '[', '：', '＝'];
+/// What a password may stand between.
+const QUOTES: [(char, char); 5] = [('"', '"'), ('\'', '\''), ('“', '”'), ('„', '“'), ('«', '»')];
+
 /// The beginning of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
@@ -86,6 +101,8 @@ pub(crate) struct Words {
 struct WordReader<'w> {
     words: &'w mut Words,
     is_html: bool,
+    /// A tag ends a word.
+    tags_end: bool,
     in_tag: bool,
     /// The word that is coming; longer than may be when it is too long.
     word: Vec<u8>,
@@ -104,8 +121,10 @@ impl Words {
 
     /// Adds those of the name of a file.
     pub fn name(&mut self, name: &str) {
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        let words = name.replace(|letter: char| !letter.is_alphanumeric(), " ");
         let mut text = Text::new(false);
-        text.read(name.replace(|letter: char| !letter.is_alphanumeric(), " ").as_bytes());
+        text.read(format!("{stem} {} {words}", stem.replace('_', " ")).as_bytes());
         self.add(text);
     }
 
@@ -115,10 +134,16 @@ impl Words {
             return None;
         }
         for text in std::mem::take(&mut self.unread) {
-            WordReader::new(self, text.is_html).read(&text.bytes);
+            WordReader::new(self, text.is_html, true).read(&text.bytes);
+            if text.is_html {
+                WordReader::new(self, true, false).read(&text.bytes);
+            } else {
+                self.phrases(&String::from_utf8_lossy(&text.bytes));
+            }
         }
         let mut all = self.near.clone();
-        for word in configured.iter().chain(&self.others) {
+        let common = COMMON.map(|word| Box::from(word.as_bytes()));
+        for word in configured.iter().chain(&self.others).chain(&common) {
             if !all.contains(word) {
                 all.push(word.clone());
             }
@@ -127,28 +152,49 @@ impl Words {
     }
 }
 
+impl Words {
+    /// Adds what has blanks in it: what stands in quotes, and on a line behind a keyword and a sign.
+    fn phrases(&mut self, text: &str) {
+        for line in text.lines() {
+            let said = line.split_once([':', '=', '：']).filter(|(before, _)| is_keyword(before.as_bytes()));
+            let behind = said.map(|(_, behind)| behind.trim());
+            let quoted = QUOTES.iter().filter_map(|&(open, close)| {
+                let (_, behind) = line.split_once(open)?;
+                behind.split_once(close).map(|(phrase, _)| phrase)
+            });
+            for phrase in behind.into_iter().chain(quoted) {
+                if phrase.contains(' ') && phrase.len() <= WORD_BYTES_MAX {
+                    remember(&mut self.near, NEAR_MAX, phrase.as_bytes());
+                }
+            }
+        }
+    }
+}
+
 fn remember(words: &mut Vec<Box<[u8]>>, most: usize, word: &[u8]) {
-    if words.len() < most && !words.iter().any(|known| **known == *word) {
+    if word.len() <= WORD_BYTES_MAX && words.len() < most && !words.iter().any(|known| **known == *word) {
         words.push(word.into());
     }
 }
 
 impl<'w> WordReader<'w> {
-    fn new(words: &'w mut Words, is_html: bool) -> WordReader<'w> {
-        WordReader { words, is_html, in_tag: false, word: Vec::new(), behind: None }
+    fn new(words: &'w mut Words, is_html: bool, tags_end: bool) -> WordReader<'w> {
+        WordReader { words, is_html, tags_end, in_tag: false, word: Vec::new(), behind: None }
     }
 
     fn read(mut self, text: &[u8]) {
         for &byte in text {
             match byte {
                 b'<' if self.is_html => {
-                    self.finish();
+                    if self.tags_end {
+                        self.finish();
+                    }
                     self.in_tag = true;
                 }
                 b'>' if self.in_tag => self.in_tag = false,
                 _ if self.in_tag => {}
                 0..=b' ' => self.finish(),
-                _ if self.word.len() <= WORD_BYTES_MAX => self.word.push(byte),
+                _ if self.word.len() <= ENCODED_BYTES_MAX => self.word.push(byte),
                 _ => {}
             }
         }
@@ -158,16 +204,14 @@ impl<'w> WordReader<'w> {
     /// The word that was coming is complete.
     fn finish(&mut self) {
         let word = std::mem::take(&mut self.word);
-        if word.is_empty() || word.len() > WORD_BYTES_MAX {
+        if word.is_empty() || word.len() > ENCODED_BYTES_MAX {
             return;
         }
         if !self.is_html || !word.contains(&b'&') {
             return self.finish_word(&word);
         }
-        let text = String::from_utf8_lossy(&word);
-        for piece in text.split("&nbsp;") {
-            let piece = piece.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'");
-            self.finish_word(piece.replace("&amp;", "&").as_bytes());
+        for piece in without_entities(&String::from_utf8_lossy(&word)).split([' ', '\u{a0}']) {
+            self.finish_word(piece.as_bytes());
         }
     }
 
@@ -175,15 +219,31 @@ impl<'w> WordReader<'w> {
         if word.is_empty() {
             return;
         }
+        if let Some(secret) = behind_keyword(word) {
+            self.behind = Some(0);
+            return self.candidates(secret.as_bytes());
+        }
         let behind_sign = word.iter().rposition(|byte| matches!(byte, b':' | b'=')).map(|at| &word[at + 1..]);
         if is_keyword(word) {
             self.behind = Some(0);
             // "password:secret" is both.
+            self.ascii_within(word);
             return behind_sign.into_iter().for_each(|word| self.candidates(word));
         }
         self.candidates(word);
+        self.ascii_within(word);
         behind_sign.into_iter().for_each(|word| self.candidates(word));
         self.behind = self.behind.map(|behind| behind + 1).filter(|behind| *behind < REACH);
+    }
+
+    /// The ASCII in a word that has other letters, too.
+    fn ascii_within(&mut self, word: &[u8]) {
+        if word.is_ascii() {
+            return;
+        }
+        for run in word.split(|byte| !byte.is_ascii()).filter(|run| !run.is_empty()) {
+            self.candidates(run);
+        }
     }
 
     /// The word as it stands, and without the punctuation around it.
@@ -200,6 +260,59 @@ impl<'w> WordReader<'w> {
             }
         }
     }
+}
+
+/// What stands in a word behind a keyword and a sign.
+fn behind_keyword(word: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(word);
+    let (keyword, secret) = text.split_once(SIGNS)?;
+    (!secret.is_empty() && is_keyword(keyword.as_bytes())).then(|| secret.to_string())
+}
+
+/// A text of HTML with its entities, numbers and the usual names, taken for what they mean.
+fn without_entities(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, entity)) = rest.split_once('&') {
+        plain += before;
+        let (name, behind) = entity.split_once(';').unwrap_or((entity, ""));
+        match letter_of(name) {
+            Some(letter) => {
+                plain.push(letter);
+                rest = behind;
+            }
+            None => {
+                plain.push('&');
+                rest = entity;
+            }
+        }
+    }
+    plain + rest
+}
+
+fn letter_of(entity: &str) -> Option<char> {
+    let code = match entity.strip_prefix('#') {
+        Some(hex) if hex.starts_with(['x', 'X']) => u32::from_str_radix(&hex[1..], 16).ok()?,
+        Some(digits) => digits.parse().ok()?,
+        None => {
+            return Some(match entity {
+                "nbsp" => '\u{a0}',
+                "lt" => '<',
+                "gt" => '>',
+                "quot" => '"',
+                "amp" => '&',
+                "apos" => '\'',
+                "excl" => '!',
+                "dollar" => '$',
+                "num" => '#',
+                "commat" => '@',
+                "lowbar" => '_',
+                "hyphen" | "dash" => '-',
+                _ => return None,
+            });
+        }
+    };
+    char::from_u32(code)
 }
 
 fn is_keyword(word: &[u8]) -> bool {
@@ -229,6 +342,13 @@ mod tests {
             ("pass=1", false, "1"),
             ("Das Kennwort lautet:\r\n\r\n   x9#y", false, "x9#y"),
             ("Пароль 777", false, "777"),
+            ("密码是Geheim-42。", false, "Geheim-42"),
+            ("打开附件，解压密码：x9y8", false, "x9y8"),
+            ("pw/x/", false, "x"),
+            ("The password: two words\r\nRegards", false, "two words"),
+            ("password 'with a blank'.", false, "with a blank"),
+            ("<p>Password: G<b>eh</b>eim<wbr>-42</p>", true, "Geheim-42"),
+            ("Password: &#71;eheim&#x2d;4&#50;", true, "Geheim-42"),
             ("<p>Password:&nbsp;<b>a&amp;b</b></p>", true, "a&b"),
         ] {
             for piece in [1, 3, 1000] {
@@ -250,14 +370,17 @@ mod tests {
         let mut words = Words::default();
         words.name("invoice_pass_4711.zip");
         words.candidates(&[]);
-        assert_eq!(*words.near[0], b"4711"[..]);
+        assert!(words.near.iter().any(|word| **word == b"4711"[..]));
+        words.name("Geheim-42.zip");
+        words.candidates(&[]);
+        assert!(words.near.iter().chain(&words.others).any(|word| **word == b"Geheim-42"[..]));
     }
 
     #[test]
     fn no_text_makes_it_hold_more_than_its_bounds() {
         let text: String = (0..50_000).map(|number| format!("{number:05} ")).collect();
-        assert_eq!(candidates(&text, false, 4096).len(), OTHERS_MAX + 1);
-        assert!(candidates(&"x".repeat(500), false, 7).len() == 1);
+        assert_eq!(candidates(&text, false, 4096).len(), OTHERS_MAX + 1 + COMMON.len());
+        assert!(candidates(&"x".repeat(500), false, 7).len() == 1 + COMMON.len());
         let mut words = Words::default();
         (0..100).for_each(|_| words.name(&"x".repeat(5_000)));
         assert!(words.unread.iter().map(|text| text.bytes.len()).sum::<usize>() <= TEXTS_BYTES_MAX);

@@ -44,6 +44,10 @@ fn the_password_is_found_in_text_subject_and_name() {
             ("hello", "<p>The password is <b>Geheim-42</b>.</p>", "a.zip"),
             ("hello", "<p>Geheim-42</p>", "a.zip"),
             ("archive (pass Geheim-42)", "see subject", "a.zip"),
+            ("=?utf-8?B?cGFzcyBHZWhlaW0tNDI=?=", "see subject", "a.zip"),
+            ("hello", "解压密码是Geheim-42。", "a.zip"),
+            ("hello", "<p>Password: Geh<b>ei</b>m-&#52;2</p>", "a.zip"),
+            ("hello", "see the name", "Geheim-42.zip"),
         ] {
             let mail = mail(subject, text, name, archive);
             let seen = inspect(&engine(), Policy::default(), &mail);

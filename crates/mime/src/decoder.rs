@@ -32,7 +32,15 @@ pub struct Decoder {
     offset: u64,
     spill: Spill,
     remark: Option<Remark>,
-    forked: bool,
+    /// The second reading that the last event offered.
+    alternative: Option<Other>,
+}
+
+/// Another reading of what follows.
+#[derive(Debug, Clone)]
+enum Other {
+    Ended,
+    Joining(QuotedPrintable),
 }
 
 #[derive(Debug, Clone)]
@@ -52,6 +60,8 @@ enum Remark {
     Junk,
     /// It follows padding.
     DataAfterPadding,
+    /// It ends a soft break within an escape.
+    BrokenEscape,
 }
 
 impl Decoder {
@@ -69,7 +79,7 @@ impl Decoder {
             offset: 0,
             spill: Spill::default(),
             remark: None,
-            forked: false,
+            alternative: None,
         }
     }
 
@@ -83,7 +93,11 @@ impl Decoder {
                 self.remark = remark;
                 taken
             }
-            Inner::QuotedPrintable(quoted) => quoted.decode(input, &mut sink),
+            Inner::QuotedPrintable(quoted) => {
+                let (taken, remark) = quoted.decode(input, &mut sink);
+                self.remark = remark;
+                taken
+            }
             Inner::Uuencode(uuencode) => uuencode.decode(input, &mut sink),
             Inner::BinHex(binhex) => binhex.decode(input, &mut sink),
             Inner::Yenc(yenc) => yenc.decode(input, &mut sink),
@@ -106,8 +120,15 @@ impl Decoder {
                 Note::Finding(Finding::new(Class::Malformed, "Heuristics.Malformed.Base64.Junk", self.offset - 1))
             }
             Remark::DataAfterPadding => {
-                self.forked = true;
+                self.alternative = Some(Other::Ended);
                 Note::Fork(Finding::new(Class::Ambiguous, "Heuristics.Ambiguous.Base64.Padding", self.offset))
+            }
+            Remark::BrokenEscape => {
+                if let Inner::QuotedPrintable(quoted) = &self.inner {
+                    self.alternative = Some(Other::Joining(quoted.joining()));
+                }
+                let name = "Heuristics.Ambiguous.QuotedPrintable.SoftBreak";
+                Note::Fork(Finding::new(Class::Ambiguous, name, self.offset))
             }
         }))
     }
@@ -126,7 +147,7 @@ impl Stage for Decoder {
         if fuel.is_empty() {
             return Step::idle(0);
         }
-        self.forked = false;
+        self.alternative = None;
         if let Some(event) = self.pending(output) {
             fuel.burn(output.len().max(1));
             return Step::tell(0, event);
@@ -151,7 +172,7 @@ impl Stage for Decoder {
         if fuel.is_empty() {
             return Event::Idle;
         }
-        self.forked = false;
+        self.alternative = None;
         fuel.burn(1);
         if self.spill.is_empty() && self.remark.is_none() {
             self.decode_end(output);
@@ -163,7 +184,12 @@ impl Stage for Decoder {
     }
 
     fn alternative(&mut self) -> Option<Box<dyn Stage>> {
-        core::mem::take(&mut self.forked).then(|| Box::new(Ended) as Box<dyn Stage>)
+        Some(match self.alternative.take()? {
+            Other::Ended => Box::new(Ended),
+            Other::Joining(quoted) => {
+                Box::new(Decoder { inner: Inner::QuotedPrintable(quoted), ..Decoder::new(Coding::QuotedPrintable) })
+            }
+        })
     }
 }
 
@@ -288,6 +314,7 @@ mod tests {
             (b"=41=4a=4A", b"AJJ"),
             (b"soft=\r\nbreak=\nand=  \t\r\nmore=\rx", b"softbreakandmorex"),
             (b"bad=ZZ=4=Z=", b"bad=ZZ=4=Z"),
+            (b"soft=\r\r\nbreak", b"softbreak"),
             (b"==41= =  x", b"=A= =  x"),
             (b"=4", b"=4"),
             (b"a=  ", b"a"),
@@ -299,6 +326,27 @@ mod tests {
         }
         let spaces = [b"=".as_slice(), &[b' '; 300], b"x"].concat();
         assert_eq!(decode(Coding::QuotedPrintable, &spaces), spaces);
+    }
+
+    #[test]
+    fn a_soft_break_within_an_escape_is_read_in_both_ways() {
+        for (input, first, second) in [
+            (&b"a=5=\r\n8b"[..], "a=58b", "aXb"),
+            (b"==  \n58", "=58", "X"),
+            (b"=5= \t\r8=5=\n8", "=58=58", "XX"),
+            (b"=5==\n\n8", "=5=\n8", "=58"),
+        ] {
+            assert_eq!(decode(Coding::QuotedPrintable, input).escape_ascii().to_string().replace("\\n", "\n"), first);
+            let told = tell(Decoder::new(Coding::QuotedPrintable), input);
+            let other = told.iter().find_map(|told| match told {
+                Told::Alternative(other) => Some(content(other)),
+                _ => None,
+            });
+            let before = told.iter().take_while(|told| !matches!(told, Told::Note(_))).cloned().collect::<Vec<_>>();
+            let whole = [content(&before), other.expect("it is offered")].concat();
+            assert_eq!(whole.escape_ascii().to_string().replace("\\n", "\n"), second);
+        }
+        assert_eq!(notes(Coding::QuotedPrintable, b"=5=41 == =Z= a=\r\nb"), []);
     }
 
     #[test]

@@ -13,11 +13,12 @@ use alloc::vec::Vec;
 
 pub(crate) use coding::{TransferCoding, transfer_coding};
 use cursor::Cursor;
+pub(crate) use cursor::without_comments;
 use parameter::Parameters;
-pub(crate) use word::text;
+pub use word::text;
 
 /// How many readings of one boundary parameter are kept.
-const BOUNDARIES_MAX: usize = 3;
+pub(crate) const BOUNDARIES_MAX: usize = 3;
 
 /// What a `Content-Type` field says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -28,6 +29,8 @@ pub(crate) struct ContentType {
     pub boundaries: Vec<Box<[u8]>>,
     /// The boundary is longer than what is kept of it.
     pub boundary_cut: bool,
+    /// There are more readings of the boundary than are kept, or more parameters than are read.
+    pub more: bool,
     pub charset: Option<Box<str>>,
     pub name: Option<Box<str>>,
 }
@@ -39,6 +42,7 @@ pub(crate) fn content_type(value: &[u8], bytes_max: usize) -> ContentType {
     let parameters = Parameters::parse(cursor.rest());
     let mut boundaries: Vec<Box<[u8]>> = Vec::new();
     let mut boundary_cut = false;
+    let mut more = parameters.cut;
     // RFC 2046 forbids white space at the end; readers that compare it nevertheless are another reading.
     for boundary in
         parameters.candidates(b"boundary").flat_map(|boundary| [boundary.trim_ascii_end().to_vec(), boundary.to_vec()])
@@ -46,14 +50,17 @@ pub(crate) fn content_type(value: &[u8], bytes_max: usize) -> ContentType {
         boundary_cut |= boundary.len() > bytes_max;
         let boundary = &boundary[..boundary.len().min(bytes_max)];
         let known = boundaries.iter().any(|known| **known == *boundary);
-        if boundaries.len() < BOUNDARIES_MAX && !known {
-            boundaries.push(boundary.into());
+        match boundaries.len() < BOUNDARIES_MAX {
+            _ if known => {}
+            true => boundaries.push(boundary.into()),
+            false => more = true,
         }
     }
     ContentType {
         media_type,
         boundaries,
         boundary_cut,
+        more,
         charset: parameters.text(b"charset", bytes_max).map(|charset| charset.trim().to_lowercase().into()),
         name: parameters.text(b"name", bytes_max),
     }

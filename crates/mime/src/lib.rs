@@ -5,6 +5,7 @@
 //! * [`Decoder`] undoes a transfer coding.
 //! * [`Embedded`] finds files written into text (uuencode, BinHex, yEnc).
 //! * [`Utf16`] turns UTF-16 into UTF-8.
+//! * [`header_text`] reads the text of a header field.
 //! * [`looks_like_mail`] recognises a message by its head.
 //!
 //! This crate knows nothing of SMTP, of mail stores, of what is done with a part, and of the meaning of any field but
@@ -25,6 +26,7 @@ mod utf16;
 
 pub use decoder::Decoder;
 pub use embedded::Embedded;
+pub use field::text as header_text;
 pub use fuzz::{fuzz_decoder, fuzz_embedded, fuzz_parser};
 pub use parser::Parser;
 pub use recognise::looks_like_mail;

@@ -54,7 +54,11 @@ pub fn looks_like_mail(head: &[u8]) -> bool {
     let head = &head[..head.len().min(HEAD_MAX)];
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let mut lines = head.split(|&byte| byte == b'\n' || byte == b'\r').filter(|line| !line.is_empty()).peekable();
-    lines.next_if(|line| line.starts_with(b"From ") || line.starts_with(b">From "));
+    let divider = lines.next_if(|line| line.starts_with(b"From ") || line.starts_with(b">From "));
+    // Behind such a line with a time in it, as mbox files have, any field will do.
+    if divider.is_some_and(has_time) && lines.peek().is_some_and(|line| field_name(line).is_some()) {
+        return true;
+    }
     let mut weak = 0_u32;
     for (index, line) in lines.take_while(|line| !line.is_empty()).enumerate() {
         if index > 0 && matches!(line.first(), Some(b' ' | b'\t')) {
@@ -76,6 +80,11 @@ pub fn looks_like_mail(head: &[u8]) -> bool {
         }
     }
     false
+}
+
+/// Whether two digits stand on both sides of a colon.
+fn has_time(line: &[u8]) -> bool {
+    line.windows(5).any(|at| at[2] == b':' && [0, 1, 3, 4].iter().all(|&digit| at[digit].is_ascii_digit()))
 }
 
 fn field_name(line: &[u8]) -> Option<&[u8]> {
@@ -105,6 +114,7 @@ mod tests {
             b"to: x\rsubject: y\r\rbody",
             b"\xef\xbb\xbfMIME-Version: 1.0\n",
             b"Content-type : Multipart/mixed; boundary=B\r\n",
+            b"From a@b  Fri Feb 22 17:06:23 2008\nSubject: only this\nX-A: b\n\nbody\n",
         ] {
             assert!(looks_like_mail(head), "{}", head.escape_ascii());
         }
@@ -119,6 +129,7 @@ mod tests {
             b"Subject: only this\n\n",
             b"key: value\nother: value\n",
             b"From here on: things\nare different\n",
+            b"From 10:30 on it rains.\nTake a coat.\n",
             b"MZ\x90\0",
             b"name\x00: x\nFrom: y\nTo: z\n",
         ] {

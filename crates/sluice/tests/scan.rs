@@ -231,8 +231,9 @@ fn limits_are_told_whatever_they_count_as() {
 #[test]
 fn the_time_for_a_file_holds_behind_its_last_byte_too() {
     let tree = Tree::new();
-    let made = Command::new("sh").args(["-c", "head -c 1G /dev/zero | gzip -1 | gzip > zeros.gz.gz"]);
-    assert!(made.current_dir(tree.folder.path()).status().unwrap().success());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "head -c 1G /dev/zero | gzip -1 | gzip > zeros.gz.gz"]);
+    assert!(shell.current_dir(tree.folder.path()).status().unwrap().success());
     assert!(std::fs::metadata(tree.path("zeros.gz.gz")).unwrap().len() < 64 << 10, "read at once");
     let started = Instant::now();
     let run = tree.scan(&["-i", "--no-summary", "--max-scantime=50", "--alert-exceeds-max", "zeros.gz.gz"]);

@@ -19,7 +19,7 @@ impl Inspection {
             self.ledger.unblankable = true;
         }
         let spotted = Spotted { finding, path: node.path.clone(), object: node.id };
-        if self.ledger.note(&spotted, action) {
+        if self.ledger.note(&spotted, &self.context.policy) {
             self.out.push_back(Out::Finding(spotted));
         }
     }

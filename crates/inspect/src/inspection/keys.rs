@@ -12,12 +12,8 @@ use crate::words::Text;
 const FIELD_BYTES_MAX: usize = 1024;
 
 impl Inspection {
-    /// Keeps what may tell a password of what begins: its name, and its text.
+    /// Keeps what may tell a password of what begins: its text. Its name was read before its readers began.
     pub(super) fn keep_words(&mut self, node: &mut Node, file_type: FileType) {
-        let is_part = matches!(node.object.kind, Kind::Part | Kind::Embedded);
-        if let Some(name) = node.object.name.as_deref().filter(|_| is_part) {
-            self.words.name(name);
-        }
         if matches!(file_type, FileType::Text | FileType::Html) {
             let is_declared = node.object.media_type.as_deref() == Some("text/html");
             let text = Text::new(file_type == FileType::Html || is_declared);
@@ -38,15 +34,19 @@ impl Inspection {
         let Some((name, subject)) = field.split_at_checked(SUBJECT.len()) else { return };
         if name.eq_ignore_ascii_case(SUBJECT) {
             let mut text = Text::new(false);
-            text.read(subject);
+            text.read(mime::header_text(subject, FIELD_BYTES_MAX).as_bytes());
             self.words.add(text);
         }
     }
 
     /// Looks for candidates in what has come so far, where something begins that may be encrypted. A text is not; an
     /// archive within one is tried with those that are known already.
-    pub(super) fn renew_passwords(&mut self, file_type: FileType) {
+    pub(super) fn renew_passwords(&mut self, node: &Node, file_type: FileType) {
         use FileType::{Empty, Html, Mail, Text, Xml};
+        let is_part = matches!(node.object.kind, Kind::Part | Kind::Embedded);
+        if let Some(name) = node.object.name.as_deref().filter(|_| is_part) {
+            self.words.name(name);
+        }
         if matches!(file_type, Empty | Html | Mail | Text | Xml) {
             return;
         }

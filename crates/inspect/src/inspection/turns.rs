@@ -37,7 +37,7 @@ impl Inspection {
         let rule = self.rule(node, file_type).map(|index| &self.context.rules[index]);
         let way = rule.map_or(Way::Open, |rule| rule.way);
         let forbidden = rule.filter(|rule| rule.way == Way::Forbid).map(|rule| rule.label.clone());
-        self.renew_passwords(file_type);
+        self.renew_passwords(node, file_type);
         let limits = self.remaining_limits();
         let openers = match way {
             Way::Open | Way::Forbid => {

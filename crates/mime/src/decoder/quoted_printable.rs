@@ -2,12 +2,13 @@
 //!
 //! Digits in either case; a bad escape stays as it stands; white space between the `=` and the line end of a soft break
 //! is dropped with it, up to [`SPACE_MAX`] bytes of it. White space at the end of other lines is kept, as most readers
-//! do.
+//! do. A soft break within an escape (`=5=` at the end of a line, then `8`) leaves two bad escapes; readers that take soft
+//! breaks out first see `=58`, which is another reading.
 
 use memchr::memchr;
 
-use super::hex_pair;
 use super::sink::Sink;
+use super::{Remark, hex_pair};
 
 /// How much white space may stand between `=` and its line end.
 const SPACE_MAX: usize = 64;
@@ -15,6 +16,9 @@ const SPACE_MAX: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub(super) struct QuotedPrintable {
     at: At,
+    /// An escape goes on behind a soft break within it.
+    joins: bool,
+    told: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -27,27 +31,47 @@ enum At {
     Digit(u8),
     /// Behind `=` and so much of white space.
     Space { space: [u8; SPACE_MAX], len: usize },
-    /// Behind `=` and CR.
-    Cr,
+    /// Behind the `=` and the CRs of a soft break.
+    Cr { within: Option<Escape> },
+    /// Behind what may be a soft break within an escape: a second `=`, and so much white space.
+    Broken { escape: Escape, space: [u8; SPACE_MAX], len: usize },
+}
+
+/// An escape that has begun.
+#[derive(Debug, Clone, Copy)]
+enum Escape {
+    Equals,
+    Digit(u8),
 }
 
 impl QuotedPrintable {
-    /// Decodes a prefix of `input`; how long it was.
-    pub(super) fn decode(&mut self, input: &[u8], sink: &mut Sink) -> usize {
+    /// Decodes a prefix of `input`; how long it was. After a remark nothing more is decoded.
+    pub(super) fn decode(&mut self, input: &[u8], sink: &mut Sink) -> (usize, Option<Remark>) {
         let mut taken = 0;
         while taken < input.len() && !sink.is_full() {
             let rest = &input[taken..];
-            taken += match self.at {
+            taken += match &self.at {
                 At::Text => self.text(rest, sink),
+                At::Broken { .. } if matches!(rest[0], b'\r' | b'\n') && !self.joins && !self.told => {
+                    self.told = true;
+                    return (taken, Some(Remark::BrokenEscape));
+                }
                 _ => self.escape(rest[0], sink),
             };
         }
-        taken
+        (taken, None)
+    }
+
+    /// The other reading from the last remark on.
+    pub(super) fn joining(&self) -> QuotedPrintable {
+        QuotedPrintable { joins: true, ..self.clone() }
     }
 
     pub(super) fn finish(&mut self, sink: &mut Sink) {
-        if let At::Digit(digit) = self.at {
-            sink.push(&[b'=', digit]);
+        match self.at {
+            At::Digit(digit) => sink.push(&[b'=', digit]),
+            At::Broken { escape, .. } => escape.push(sink),
+            _ => {}
         }
         self.at = At::Text;
     }
@@ -90,6 +114,7 @@ impl QuotedPrintable {
     /// Reads one byte of an escape; 0 when it is not part of it.
     fn escape(&mut self, byte: u8, sink: &mut Sink) -> usize {
         match (&mut self.at, byte) {
+            (At::Digit(high), b'=') => self.at = At::broken(Escape::Digit(*high)),
             (At::Digit(high), _) => {
                 let high = *high;
                 self.at = At::Text;
@@ -101,19 +126,34 @@ impl QuotedPrintable {
                     }
                 }
             }
-            (At::Cr, _) => {
-                self.at = At::Text;
+            (At::Cr { .. }, b'\r') => {}
+            (At::Cr { within }, _) => {
+                self.at = within.map_or(At::Text, Escape::resume);
                 return usize::from(byte == b'\n');
             }
+            (At::Broken { escape, .. }, b'\r' | b'\n') => {
+                let escape = *escape;
+                let within = self.joins.then_some(escape);
+                if !self.joins {
+                    escape.push(sink);
+                }
+                self.at = if byte == b'\r' { At::Cr { within } } else { within.map_or(At::Text, Escape::resume) };
+            }
+            (At::Broken { escape, len: 0, .. }, _) if !matches!(byte, b' ' | b'\t') => {
+                escape.push(sink);
+                self.at = At::Equals;
+                return 0;
+            }
             (_, b'\n') => self.at = At::Text,
-            (_, b'\r') => self.at = At::Cr,
+            (_, b'\r') => self.at = At::Cr { within: None },
+            (At::Equals, b'=') => self.at = At::broken(Escape::Equals),
             (At::Equals, _) if byte.is_ascii_hexdigit() => self.at = At::Digit(byte),
             (At::Equals, b' ' | b'\t') => {
                 let mut space = [0; SPACE_MAX];
                 space[0] = byte;
                 self.at = At::Space { space, len: 1 };
             }
-            (At::Space { space, len }, b' ' | b'\t') if *len < SPACE_MAX => {
+            (At::Space { space, len } | At::Broken { space, len, .. }, b' ' | b'\t') if *len < SPACE_MAX => {
                 space[*len] = byte;
                 *len += 1;
             }
@@ -126,10 +166,36 @@ impl QuotedPrintable {
     }
 
     fn not_an_escape(&mut self, sink: &mut Sink) {
+        if let At::Broken { escape, .. } = &self.at {
+            escape.push(sink);
+        }
         sink.push(b"=");
-        if let At::Space { space, len } = &self.at {
+        if let At::Space { space, len } | At::Broken { space, len, .. } = &self.at {
             sink.push(&space[..*len]);
         }
         self.at = At::Text;
+    }
+}
+
+impl At {
+    const fn broken(escape: Escape) -> At {
+        At::Broken { escape, space: [0; SPACE_MAX], len: 0 }
+    }
+}
+
+impl Escape {
+    /// It is none: it stays as it stands.
+    fn push(self, sink: &mut Sink) {
+        match self {
+            Escape::Equals => sink.push(b"="),
+            Escape::Digit(digit) => sink.push(&[b'=', digit]),
+        }
+    }
+
+    const fn resume(self) -> At {
+        match self {
+            Escape::Equals => At::Equals,
+            Escape::Digit(digit) => At::Digit(digit),
+        }
     }
 }

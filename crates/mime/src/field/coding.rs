@@ -1,40 +1,47 @@
 //! The value of `Content-Transfer-Encoding` as it is met: in any case, quoted, commented, misspelt.
 
+use alloc::vec::Vec;
+
 use stream::Coding;
 
 use super::cursor::Cursor;
 
 /// What a `Content-Transfer-Encoding` field says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TransferCoding {
     /// What most readers take it for.
     pub coding: Coding,
-    /// What a lenient reader could take it for, if that differs.
-    pub other: Option<Coding>,
+    /// What other readers could take it for, where that differs.
+    pub others: Vec<Coding>,
 }
 
 /// Reads the value of a `Content-Transfer-Encoding` field.
 pub(crate) fn transfer_coding(value: &[u8]) -> TransferCoding {
     let mut cursor = Cursor::new(value);
-    let mut first: Option<Option<Coding>> = None;
-    let mut other = None;
+    let mut tokens = Vec::new();
     while cursor.peek().is_some() {
         let token = cursor.token();
         if token.is_empty() {
             cursor.advance(1);
-            continue;
-        }
-        let token = token.to_ascii_lowercase();
-        let coding = exact(&token);
-        if first.is_none() {
-            first = Some(coding);
-            other = coding.is_none().then(|| guess(&token));
-        } else if first == Some(None) || Some(coding) != first {
-            other = coding.or(other);
+        } else {
+            tokens.push(token.to_ascii_lowercase());
         }
     }
+    let first = tokens.first().map(|token| exact(token));
     let coding = first.flatten().unwrap_or(Coding::Identity);
-    TransferCoding { coding, other: other.filter(|other| *other != coding) }
+    let mut others = Vec::new();
+    let mut add = |other: Coding| {
+        if other != coding && !others.contains(&other) {
+            others.push(other);
+        }
+    };
+    tokens.iter().skip(1).filter_map(|token| exact(token)).for_each(&mut add);
+    if let (Some(None), Some(token)) = (first, tokens.first())
+        && !tokens.iter().any(|token| exact(token).is_some())
+    {
+        add(guess(token));
+    }
+    TransferCoding { coding, others }
 }
 
 fn exact(token: &[u8]) -> Option<Coding> {
@@ -92,8 +99,16 @@ mod tests {
     use super::*;
 
     fn read(value: &[u8]) -> (Coding, Option<Coding>) {
-        let TransferCoding { coding, other } = transfer_coding(value);
-        (coding, other)
+        let TransferCoding { coding, others } = transfer_coding(value);
+        assert!(others.len() < 2, "{others:?}");
+        (coding, others.first().copied())
+    }
+
+    #[test]
+    fn no_coding_of_several_is_left_out() {
+        use Coding::{Base64, Identity, QuotedPrintable, Uuencode};
+        let TransferCoding { coding, others } = transfer_coding(b"7bit, quoted-printable, base64; x-uuencode 8bit");
+        assert_eq!((coding, others), (Identity, [QuotedPrintable, Base64, Uuencode].to_vec()));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Nothing here fails; what does not fit the grammar is left for the caller to skip.
 
+use alloc::vec::Vec;
+
 /// A place in a field value.
 #[derive(Debug, Clone)]
 pub(super) struct Cursor<'a> {
@@ -76,9 +78,42 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// `value` with its comments taken out, nested and unclosed ones too; those in quotes are none. `None` if there are none.
+pub(crate) fn without_comments(value: &[u8]) -> Option<Vec<u8>> {
+    if !value.contains(&b'(') {
+        return None;
+    }
+    let mut bare = Vec::with_capacity(value.len());
+    let mut cursor = Cursor::new(value);
+    let mut is_quoted = false;
+    while let Some(byte) = cursor.peek() {
+        if byte == b'(' && !is_quoted {
+            cursor.skip_comment();
+            continue;
+        }
+        is_quoted ^= byte == b'"';
+        let count = if byte == b'\\' { 2 } else { 1 };
+        bare.extend(cursor.rest().iter().take(count));
+        cursor.advance(count);
+    }
+    (bare != value).then_some(bare)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comments_are_taken_out_but_for_quoted_ones() {
+        for (value, bare) in
+            [(&b"Content-(a (b) c)Type (x"[..], &b"Content-Type "[..]), (b"a=\"(b)\" (\\) c)d", b"a=\"(b)\" d")]
+        {
+            assert_eq!(without_comments(value).as_deref(), Some(bare), "{}", value.escape_ascii());
+        }
+        for value in [&b"plain"[..], b"\"(quoted)\""] {
+            assert_eq!(without_comments(value), None);
+        }
+    }
 
     #[test]
     fn comments_nest_and_may_not_end() {

@@ -9,12 +9,16 @@ use alloc::vec::Vec;
 use super::cursor::Cursor;
 use super::word;
 
-/// How many parameters of one field are read; the rest has no effect.
+/// How many parameters of one field are read.
 const PARAMETERS_MAX: usize = 128;
 
 /// The parameters of one field, in order.
 #[derive(Debug, Default)]
-pub(super) struct Parameters(Vec<Parameter>);
+pub(super) struct Parameters {
+    all: Vec<Parameter>,
+    /// There are more than are read.
+    pub cut: bool,
+}
 
 #[derive(Debug)]
 struct Parameter {
@@ -45,7 +49,7 @@ impl Parameters {
                 cursor.advance(1);
             }
         }
-        Parameters(all)
+        Parameters { all, cut: cursor.peek().is_some() }
     }
 
     /// All values that a reader may take for the parameter `name`, in order: each plain one, then the continued one.
@@ -75,7 +79,7 @@ impl Parameters {
     }
 
     fn named<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a Parameter> {
-        self.0.iter().filter(move |parameter| parameter.name == name)
+        self.all.iter().filter(move |parameter| parameter.name == name)
     }
 
     /// The sections of `name` in their order, joined, and the charset that the first declares.

@@ -12,7 +12,7 @@ use encoding_rs::{Encoding, WINDOWS_1252};
 use crate::decoder::{base64_word, hex_pair};
 
 /// The text of `raw` with encoded words decoded, cut to `bytes_max`.
-pub(crate) fn text(raw: &[u8], bytes_max: usize) -> Box<str> {
+pub fn text(raw: &[u8], bytes_max: usize) -> Box<str> {
     if !raw.windows(2).any(|pair| pair == b"=?") {
         return cut(&decode(b"", raw), bytes_max);
     }

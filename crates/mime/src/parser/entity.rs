@@ -3,20 +3,25 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use stream::{Coding, Kind, Object};
+use stream::{Class, Coding, Kind, Object};
 
 use super::reader::Multipart;
 use crate::field::{ContentType, TransferCoding};
 
-/// How many different fields of one name are kept.
+/// How many different types are kept; more are told as more readings than are followed.
 const DIFFERENT_MAX: usize = 4;
 
 /// The fields of a header that matter.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
     types: Vec<ContentType>,
-    codings: Vec<TransferCoding>,
+    /// The codings that are declared, in order.
+    codings: Vec<Coding>,
+    /// Those that only some readers take for declared.
+    possible_codings: Vec<Coding>,
     name: Option<Box<str>>,
+    /// There were more different types, or more readings of one, than are kept.
+    more: bool,
 }
 
 /// A body about to be read in one way.
@@ -51,18 +56,35 @@ pub(super) struct Readings {
     pub first: Entity,
     /// The others, each with the name of the ambiguity.
     pub others: Vec<(&'static str, Entity)>,
+    /// There are more than these.
+    pub more: bool,
 }
 
 impl Found {
     pub(super) fn note_type(&mut self, content_type: ContentType) {
-        if self.types.len() < DIFFERENT_MAX && !self.types.contains(&content_type) {
-            self.types.push(content_type);
+        self.more |= content_type.more;
+        if self.types.contains(&content_type) {
+            return;
+        }
+        match self.types.len() < DIFFERENT_MAX {
+            true => self.types.push(content_type),
+            false => self.more = true,
         }
     }
 
-    pub(super) fn note_coding(&mut self, coding: TransferCoding) {
-        if self.codings.len() < DIFFERENT_MAX && !self.codings.contains(&coding) {
-            self.codings.push(coding);
+    pub(super) fn note_coding(&mut self, TransferCoding { coding, others }: TransferCoding) {
+        note(&mut self.codings, coding);
+        others.into_iter().for_each(|other| note(&mut self.possible_codings, other));
+    }
+
+    /// The field that comes next is one for some readers only: for the others the body has no type, or no coding, if
+    /// none was declared before.
+    pub(super) fn doubt(&mut self, is_type: bool, is_coding: bool) {
+        if is_type && self.types.is_empty() {
+            self.types.push(ContentType::default());
+        }
+        if is_coding && self.codings.is_empty() {
+            self.codings.push(Coding::Identity);
         }
     }
 
@@ -72,78 +94,84 @@ impl Found {
         }
     }
 
-    /// All readings of the body. In a digest the default type is a message.
+    /// All readings of the body: of each type with each coding. In a digest the default type is a message.
     pub(super) fn readings(&self, default_message: bool) -> Readings {
-        let default = ContentType::default();
-        let first_type = self.types.first().unwrap_or(&default);
+        let default = [ContentType::default()];
+        let types = if self.types.is_empty() { &default[..] } else { &self.types };
         let codings = self.codings_in_order();
-        let coding = codings.first().copied().unwrap_or_default();
-        let multipart = is_multipart(first_type);
-        let message = is_message(first_type, default_message);
-        let first_boundary = first_type.boundaries.first().map(AsRef::as_ref);
-        let first = if multipart && first_boundary.is_some() {
-            self.multipart(first_type, first_boundary)
-        } else if message && coding == Coding::Identity {
-            self.message(first_type, certainty(first_type))
-        } else {
-            self.leaf(first_type, coding)
-        };
-        let mut readings = Readings { first, others: Vec::new() };
-        for other in self.types.iter().skip(1) {
-            let other = if is_multipart(other) {
-                self.multipart(other, other.boundaries.first().map(AsRef::as_ref))
-            } else if is_message(other, default_message) && coding == Coding::Identity {
-                self.message(other, certainty(other))
-            } else {
-                self.leaf(other, coding)
-            };
-            readings.add("Heuristics.Ambiguous.Mime.ContentType", other);
+        let mut all = Vec::new();
+        for (index, content_type) in types.iter().enumerate() {
+            for (place, &coding) in codings.iter().enumerate() {
+                for (name, entity) in self.entities(content_type, coding, default_message) {
+                    let name = match (index, place) {
+                        (0, 0) => name,
+                        (0, _) if matches!(entity.structure, Structure::Leaf) => coding_name(content_type),
+                        (0, _) => name,
+                        _ => "Heuristics.Ambiguous.Mime.ContentType",
+                    };
+                    all.push((name, entity));
+                }
+            }
         }
-        if multipart {
-            self.add_multiparts(first_type, &mut readings);
-        }
-        self.add_codings(first_type, &codings, &mut readings);
-        if message && coding != Coding::Identity {
-            let other = self.message(first_type, Certainty::Possible);
-            readings.add("Heuristics.Ambiguous.Mime.MessageCoding", other);
-        }
+        let mut all = all.into_iter();
+        let first = all.next().map_or_else(|| self.leaf(&default[0], Coding::Identity), |(_, first)| first);
+        let mut readings = Readings { first, others: Vec::new(), more: self.more };
+        all.for_each(|(name, entity)| readings.add(name, entity));
         readings
     }
 
-    fn add_multiparts(&self, content_type: &ContentType, readings: &mut Readings) {
-        if content_type.boundaries.iter().all(|boundary| boundary.is_empty()) {
-            let guessed = self.multipart(content_type, None);
-            readings.add("Heuristics.Ambiguous.Mime.BoundaryMissing", guessed);
+    /// The ways to read a body of one type and coding, likeliest first, each with the name of what makes it doubtful.
+    fn entities(
+        &self,
+        content_type: &ContentType,
+        coding: Coding,
+        default_message: bool,
+    ) -> Vec<(&'static str, Entity)> {
+        let leaf = || self.leaf(content_type, coding);
+        let boundaries = content_type.boundaries.iter().map(|boundary| self.multipart(content_type, Some(boundary)));
+        let mut entities: Vec<(&'static str, Entity)> = Vec::new();
+        if is_multipart(content_type) {
+            entities.extend(boundaries.map(|multipart| ("Heuristics.Ambiguous.Mime.Boundary", multipart)));
+            if entities.is_empty() || coding != Coding::Identity {
+                entities.push(("Heuristics.Ambiguous.Mime.ContainerCoding", leaf()));
+            }
+            if content_type.boundaries.iter().all(|boundary| boundary.is_empty()) {
+                entities.push(("Heuristics.Ambiguous.Mime.BoundaryMissing", self.multipart(content_type, None)));
+            }
+            return entities;
         }
-        for boundary in content_type.boundaries.iter().skip(1) {
-            let other = self.multipart(content_type, Some(boundary));
-            readings.add("Heuristics.Ambiguous.Mime.Boundary", other);
+        let likelihood = message_likelihood(content_type, default_message);
+        match likelihood {
+            Likelihood::Certain if coding == Coding::Identity => {
+                entities.push(("", self.message(content_type, certainty(content_type))));
+            }
+            Likelihood::Certain | Likelihood::Possible => {
+                entities.push(("", leaf()));
+                let message = self.message(content_type, Certainty::Possible);
+                entities.push(("Heuristics.Ambiguous.Mime.MessageCoding", message));
+            }
+            Likelihood::No => entities.push(("", leaf())),
         }
+        entities.extend(boundaries.map(|multipart| ("Heuristics.Ambiguous.Mime.MultipartType", multipart)));
+        entities
     }
 
-    fn add_codings(&self, content_type: &ContentType, codings: &[Coding], readings: &mut Readings) {
-        let container = !matches!(readings.first.structure, Structure::Leaf);
-        let name = if container {
-            "Heuristics.Ambiguous.Mime.ContainerCoding"
-        } else {
-            "Heuristics.Ambiguous.Mime.TransferEncoding"
-        };
-        for &coding in codings {
-            if !container || coding != Coding::Identity {
-                readings.add(name, self.leaf(content_type, coding));
-            }
-        }
+    /// The types of which a part holds no more than a piece of the content, or none of it.
+    pub(super) fn incomplete(&self) -> impl Iterator<Item = (Class, &'static str)> {
+        self.types.iter().filter_map(|content_type| match content_type.media_type.as_deref()? {
+            "message/partial" => Some((Class::Ambiguous, "Heuristics.Ambiguous.Mime.Partial")),
+            "message/external-body" => Some((Class::External, "Heuristics.External.Mime.Body")),
+            _ => None,
+        })
     }
 
     /// The codings that readers may take to be declared, likeliest first.
     fn codings_in_order(&self) -> Vec<Coding> {
-        let declared = self.codings.iter().map(|declared| declared.coding);
-        let others = self.codings.iter().filter_map(|declared| declared.other);
-        let mut codings = Vec::new();
-        for coding in declared.chain(others) {
-            if !codings.contains(&coding) {
-                codings.push(coding);
-            }
+        let mut codings = self.codings.clone();
+        let possible = self.possible_codings.iter().filter(|coding| !self.codings.contains(coding));
+        codings.extend(possible);
+        if codings.is_empty() {
+            codings.push(Coding::Identity);
         }
         codings
     }
@@ -163,7 +191,7 @@ impl Found {
                 boundary.map(Box::from),
                 content_type.boundary_cut,
                 digest,
-                content_type.boundaries.len() > 1,
+                content_type.boundaries.iter().filter(|other| Some(&***other) != boundary).cloned().collect(),
             )),
             object: self.object(content_type, Coding::Identity),
         }
@@ -191,9 +219,17 @@ impl Readings {
 }
 
 impl Entity {
-    /// Whether the body falls into the same parts with the same bytes, whatever they are called.
+    /// Whether the body falls into the same parts with the same bytes, whatever they are called. What is a container
+    /// beneath its coding is opened as one.
     fn reads_as(&self, other: &Entity) -> bool {
-        self.structure == other.structure && self.object.coding == other.object.coding
+        let beneath = |entity: &Entity| {
+            let main = entity.object.media_type.as_deref().and_then(|media| media.split('/').next());
+            let is_coded = entity.object.coding != Coding::Identity;
+            is_coded.then(|| (main == Some("multipart"), main == Some("message")))
+        };
+        self.structure == other.structure
+            && self.object.coding == other.object.coding
+            && beneath(self) == beneath(other)
     }
 
     /// Whether `line` begins like a delimiter of the body.
@@ -246,9 +282,18 @@ fn certainty(content_type: &ContentType) -> Certainty {
     }
 }
 
-fn is_message(content_type: &ContentType, default_message: bool) -> bool {
+/// How likely it is that readers take a body for a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Likelihood {
+    Certain,
+    /// Some take every type that begins with `message/` for one.
+    Possible,
+    No,
+}
+
+fn message_likelihood(content_type: &ContentType, default_message: bool) -> Likelihood {
     match content_type.media_type.as_deref() {
-        None => default_message,
+        None if default_message => Likelihood::Certain,
         Some(
             "message"
             | "message/rfc822"
@@ -257,7 +302,22 @@ fn is_message(content_type: &ContentType, default_message: bool) -> bool {
             | "message/news"
             | "message/partial"
             | "message/external-body",
-        ) => true,
-        Some(_) => false,
+        ) => Likelihood::Certain,
+        Some(other) if other.starts_with("message/") => Likelihood::Possible,
+        _ => Likelihood::No,
+    }
+}
+
+fn note(codings: &mut Vec<Coding>, coding: Coding) {
+    if !codings.contains(&coding) {
+        codings.push(coding);
+    }
+}
+
+fn coding_name(content_type: &ContentType) -> &'static str {
+    let message = message_likelihood(content_type, false) == Likelihood::Certain;
+    match message || is_multipart(content_type) && !content_type.boundaries.is_empty() {
+        true => "Heuristics.Ambiguous.Mime.ContainerCoding",
+        false => "Heuristics.Ambiguous.Mime.TransferEncoding",
     }
 }

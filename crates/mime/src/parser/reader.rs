@@ -13,7 +13,8 @@ use stream::{Class, Finding, Limits, Object, Window};
 
 use super::boundary::LEVELS_MAX;
 use super::{FORKS_MAX, Parser, State};
-pub(super) use levels::{Level, Multipart};
+use crate::field::BOUNDARIES_MAX;
+pub(super) use levels::{Guess, Level, Multipart};
 
 /// What is told before more input is read.
 #[derive(Debug, Clone)]
@@ -97,7 +98,7 @@ impl Reader {
 
     pub(super) fn worst_case_bytes(limits: &Limits) -> usize {
         let bounds = Bounds::new(limits);
-        let level = size_of::<Level>() + bounds.name_bytes_max;
+        let level = size_of::<Level>() + BOUNDARIES_MAX * bounds.name_bytes_max;
         let object = size_of::<Tell>() + 3 * bounds.name_bytes_max;
         let held = 2 * (bounds.name_bytes_max + 1024);
         // Growing vectors hold up to twice what is in them; a header end may offer several readings at once.

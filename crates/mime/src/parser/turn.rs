@@ -9,7 +9,7 @@ use super::body::{Body, Leaf};
 use super::boundary::Delimiter;
 use super::entity::{Certainty, Entity, Readings, Structure};
 use super::header::Header;
-use super::reader::{Level, LineEnds, Multipart, Tell};
+use super::reader::{Guess, Level, LineEnds, Multipart, Tell};
 use super::{Advance, HeaderEnd, Parser, READINGS_MAX, State};
 
 impl Parser {
@@ -35,7 +35,11 @@ impl Parser {
             return self.close_all();
         }
         let default_message = self.reader.in_digest();
-        let Readings { mut first, others } = header.found.readings(default_message);
+        let Readings { mut first, others, more } = header.found.readings(default_message);
+        for (class, name) in header.found.incomplete() {
+            let finding = self.reader.finding(class, name);
+            self.reader.tell(Tell::Finding(finding));
+        }
         let utf16 = header.is_empty() && self.reader.is_at_start() && first.note_utf16(self.reader.held());
         // Where the blank line before the first delimiter is missing, both readings come to the same parts.
         if end == HeaderEnd::NotField && !utf16 && !first.delimits(self.reader.held()) {
@@ -49,17 +53,16 @@ impl Parser {
             self.open(first);
             return self.delimiter(delimiter);
         }
-        self.offer_readings(others);
+        self.offer_readings(others, more);
         self.open(first);
     }
 
-    fn offer_readings(&mut self, others: Vec<(&'static str, Entity)>) {
-        for (index, (name, other)) in others.into_iter().enumerate() {
-            if index == READINGS_MAX {
-                let name = "Heuristics.Ambiguous.Mime.Forks";
-                let finding = self.reader.finding(Class::Ambiguous, name);
-                return self.reader.tell(Tell::Finding(finding));
-            }
+    fn offer_readings(&mut self, others: Vec<(&'static str, Entity)>, more: bool) {
+        if more || others.len() > READINGS_MAX {
+            let finding = self.reader.finding(Class::Ambiguous, "Heuristics.Ambiguous.Mime.Forks");
+            self.reader.tell(Tell::Finding(finding));
+        }
+        for (name, other) in others.into_iter().take(READINGS_MAX) {
             self.reader.offer(name, |reader| {
                 let mut branch = reader.branch(State::Done);
                 branch.open(other);
@@ -157,11 +160,15 @@ impl Parser {
         let Some(boundary) = body.guessed_boundary(&self.reader) else {
             return body.take_for_content(&mut self.reader);
         };
-        if self.reader.takes_guess(&boundary) {
+        let guess = self.reader.takes_guess(&boundary);
+        if guess == Guess::Taken {
             let level = self.reader.depth().saturating_sub(1);
             self.reader.drop_held();
             self.close_leaf();
             return self.delimit(Delimiter { level, close: false, junk: false });
+        }
+        if guess == Guess::Known {
+            return body.take_for_content(&mut self.reader);
         }
         self.reader.offer("Heuristics.Ambiguous.Mime.Boundary", |reader| {
             let mut other = reader.branch(State::Done);

@@ -23,8 +23,9 @@ impl Reader {
     pub(in crate::parser) fn begin_field(&mut self, header: &mut Header) {
         self.end_field(header);
         self.open_field(header);
-        let colon = self.held().iter().position(|&byte| byte == b':');
-        header.meaning = colon.and_then(|colon| meaning(&self.held()[..colon]));
+        // Where there is no colon it may follow on a line that continues this one.
+        let colon = self.held().iter().position(|&byte| byte == b':').unwrap_or(self.held().len());
+        header.meaning = meaning(&self.held()[..colon]);
         header.note_value(self.held(), self.bounds.field_bytes_max);
         self.tell_held();
         header.at = At::Value { blank: false };
@@ -99,17 +100,42 @@ impl Reader {
             let finding = self.finding(Class::Limit, name);
             self.tell(Tell::Finding(finding));
         }
-        let colon = header.value.iter().position(|&byte| byte == b':');
-        let value = &header.value[colon.map_or(0, |colon| colon + 1)..];
+        let value = core::mem::take(&mut header.value);
+        let colon = value.iter().position(|&byte| byte == b':').unwrap_or(value.len());
+        let (name, behind) = value.split_at(colon);
+        let doubt = field::without_comments(name);
+        if let Some(value) = behind.get(1..) {
+            self.read_value(header, meaning, value, doubt.is_some());
+        }
+        // A colon within a comment is none for who knows comments there.
+        let whole = field::without_comments(&value).filter(|_| doubt.is_some());
+        if let Some(colon) = whole.as_deref().and_then(|whole| whole.iter().position(|&byte| byte == b':')) {
+            self.read_value(header, meaning, &whole.unwrap_or_default()[colon + 1..], true);
+        }
+        header.value = value;
+        header.value.clear();
+        header.value_cut = false;
+    }
+
+    /// Reads the value of a field. Readers that know no comments in the name, where there is one, do not see the field:
+    /// then it is in doubt.
+    fn read_value(&self, header: &mut Header, meaning: Meaning, value: &[u8], doubt: bool) {
         let bytes_max = self.bounds.name_bytes_max;
         let found = &mut header.found;
+        if doubt {
+            found.doubt(meaning == Meaning::Type, meaning == Meaning::TransferEncoding);
+        }
         match meaning {
-            Meaning::Type => found.note_type(field::content_type(value, bytes_max)),
+            Meaning::Type => {
+                found.note_type(field::content_type(value, bytes_max));
+                // ClamAV takes comments out wherever they stand.
+                if let Some(bare) = field::without_comments(value) {
+                    found.note_type(field::content_type(&bare, bytes_max));
+                }
+            }
             Meaning::TransferEncoding => found.note_coding(field::transfer_coding(value)),
             Meaning::Disposition => found.note_name(field::disposition_name(value, bytes_max)),
         }
-        header.value.clear();
-        header.value_cut = false;
     }
 
     pub(super) fn value(&mut self, header: &mut Header, input: &[u8], blank: bool) -> Advance {
@@ -214,7 +240,8 @@ impl Reader {
 
 pub(super) fn meaning(name: &[u8]) -> Option<Meaning> {
     pub(super) const PREFIX: &[u8] = b"content-";
-    let name = name.trim_ascii();
+    let bare = field::without_comments(name);
+    let name = bare.as_deref().unwrap_or(name).trim_ascii();
     let (prefix, rest) = name.split_at_checked(PREFIX.len())?;
     if !prefix.eq_ignore_ascii_case(PREFIX) {
         return None;

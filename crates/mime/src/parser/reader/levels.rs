@@ -1,6 +1,9 @@
 //! The containers that are open, and what a delimiter line does to them.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use stream::Class;
 
 use super::{Reader, Tell};
 use crate::parser::boundary::{Boundary, Delimiter, Verdict};
@@ -23,22 +26,60 @@ pub(in crate::parser) struct Multipart {
     digest: bool,
     /// Its closing delimiter was seen.
     closed: bool,
-    /// A delimiter of it was seen, or readings with other boundaries have been offered.
+    /// A delimiter of it was seen.
     settled: bool,
+    /// Boundaries of other readings: those that are declared too, or the first line that looks like a delimiter.
+    others: Vec<Box<[u8]>>,
+    /// A delimiter of another one that is declared was seen.
+    other_seen: bool,
+    /// They are guessed, not declared.
+    guessed: bool,
+    /// A line looks like a delimiter, and is one of no reading.
+    stray: bool,
+}
+
+/// What a line that looks like a delimiter is to a multipart of which none was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::parser) enum Guess {
+    /// Its boundary, for it declares none.
+    Taken,
+    /// The boundary of another reading, which is to be offered.
+    New,
+    /// Content, in this reading.
+    Known,
 }
 
 impl Multipart {
-    pub(in crate::parser) const fn new(
+    pub(in crate::parser) fn new(
         boundary: Option<Box<[u8]>>,
         cut: bool,
         digest: bool,
-        settled: bool,
+        others: Vec<Box<[u8]>>,
     ) -> Multipart {
-        Multipart { boundary, cut, digest, closed: false, settled }
+        Multipart { boundary, cut, digest, others, ..Multipart::default() }
     }
 
     pub(in crate::parser) fn guessed(boundary: Box<[u8]>) -> Multipart {
         Multipart { boundary: Some(boundary), settled: true, ..Multipart::default() }
+    }
+
+    fn take_guess(&mut self, boundary: &[u8]) -> Guess {
+        if self.boundary.is_none() {
+            self.settled = true;
+            self.boundary = Some(boundary.into());
+            return Guess::Taken;
+        }
+        if self.others.iter().any(|other| !other.is_empty() && boundary.starts_with(other)) {
+            self.other_seen |= !self.guessed;
+            return Guess::Known;
+        }
+        if self.others.is_empty() {
+            self.guessed = true;
+            self.others.push(boundary.into());
+            return Guess::New;
+        }
+        self.stray = true;
+        Guess::Known
     }
 }
 
@@ -107,17 +148,20 @@ impl Reader {
         matches!(self.levels.last(), Some(Level::Multipart(multipart)) if !multipart.settled)
     }
 
-    /// A line looks like a delimiter; whether the innermost multipart declares none and so takes this boundary.
-    pub(in crate::parser) fn takes_guess(&mut self, boundary: &[u8]) -> bool {
+    /// A line looks like a delimiter: what it is to the innermost multipart.
+    pub(in crate::parser) fn takes_guess(&mut self, boundary: &[u8]) -> Guess {
         let Some(Level::Multipart(multipart)) = self.levels.last_mut() else {
-            return false;
+            return Guess::Known;
         };
-        multipart.settled = true;
-        let takes = multipart.boundary.is_none();
-        if takes {
-            multipart.boundary = Some(boundary.into());
+        multipart.take_guess(boundary)
+    }
+
+    /// Tells of lines that look like delimiters in a multipart whose own never came, where no reading knew them.
+    fn tell_stray(&mut self, multipart: &Multipart) {
+        if multipart.stray && !multipart.settled && !multipart.other_seen {
+            let finding = self.finding(Class::Ambiguous, "Heuristics.Ambiguous.Mime.BoundaryUnseen");
+            self.tell(Tell::Finding(finding));
         }
-        takes
     }
 
     /// Closes the levels within `level`, a delimiter of which was met.
@@ -138,8 +182,11 @@ impl Reader {
     }
 
     fn close_last(&mut self) {
-        self.levels.pop();
+        let level = self.levels.pop();
         if self.levels.len() >= self.silent {
+            if let Some(Level::Multipart(multipart)) = level {
+                self.tell_stray(&multipart);
+            }
             self.tell(Tell::Close);
         } else {
             self.silent = self.levels.len();

@@ -1,0 +1,147 @@
+//! Mails that some reader opens and others do not: what is in them is found, or they are refused.
+
+#[allow(dead_code, reason = "each test program uses its own part")]
+#[path = "pipeline/build.rs"]
+mod build;
+mod pipeline;
+
+use std::sync::Arc;
+
+use build::{base64, eicar};
+use inspect::{Action, Engine, Policy};
+use pipeline::{Drive, Seen, drive};
+use scan::Database;
+use stream::{Class, Limits};
+
+const EICAR: &str = "Eicar-Test-Signature";
+
+fn inspect(mail: &str) -> Seen {
+    let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
+    drive(&engine, Policy::default(), mail.as_bytes(), Drive { piece: 64 << 10, fuel: u64::MAX, mail: true })
+}
+
+/// A part that is the test virus, with these fields before those of its type and coding.
+fn part(fields: &str) -> String {
+    format!(
+        "{fields}Content-Type: application/octet-stream; name=e.com\r\nContent-Transfer-Encoding: base64\r\n\r\n{}",
+        base64(&eicar())
+    )
+}
+
+/// A multipart of this boundary around a part.
+fn mixed(fields: &str, boundary: &str, part: &str) -> String {
+    format!(
+        "{fields}\r\n--{boundary}\r\nContent-Type: text/plain\r\n\r\nhello\r\n--{boundary}\r\n{part}--{boundary}--\r\n"
+    )
+}
+
+fn mail(rest: &str) -> String {
+    format!("From: a@example.org\r\nSubject: x\r\nMIME-Version: 1.0\r\n{rest}")
+}
+
+fn is_seen_through(name: &str, mail: &str) {
+    let Seen { verdict, .. } = inspect(mail);
+    assert!(verdict.action == Action::Reject, "{name}: {:?}", verdict.findings);
+}
+
+#[test]
+fn one_ambiguity_within_another_of_its_name_is_no_echo() {
+    let odd = "no field at all\r\n";
+    let of = |value: &str| format!("Content-Type: {value}\r\n");
+    let twice = |head: &dyn Fn(&str) -> String| {
+        mail(&mixed(&head("BOUND"), "BOUND", &mixed(&head("INNER"), "INNER", &part(""))))
+    };
+    is_seen_through(
+        "a line that is no field",
+        &mail(&mixed(&(odd.to_string() + &of("multipart/mixed; boundary=B")), "B", &part(odd))),
+    );
+    let heads: [(&str, &dyn Fn(&str) -> String); 5] = [
+        ("two boundaries", &|bound| of(&format!("multipart/mixed; boundary=NO{bound}; boundary={bound}"))),
+        ("extended boundary", &|bound| of(&format!("multipart/mixed; boundary=NO{bound}; boundary*=''{bound}"))),
+        ("two types", &|bound| of("text/plain") + &of(&format!("multipart/mixed; boundary={bound}"))),
+        ("no boundary", &|_| of("multipart/mixed")),
+        ("no field", &|bound| format!("X: y\r\n{odd}{}", of(&format!("multipart/mixed; boundary={bound}")))),
+    ];
+    for (name, head) in heads {
+        is_seen_through(name, &twice(head));
+    }
+}
+
+#[test]
+fn the_fifth_type_and_coding_is_not_silent() {
+    for count in 1..8 {
+        let types: String = (0..count).map(|number| format!("Content-Type: text/x{number}\r\n")).collect();
+        let head = types + "Content-Type: multipart/mixed; boundary=B\r\n";
+        is_seen_through("types", &mail(&mixed(&head, "B", &part(""))));
+    }
+    let codings = ["7bit", "8bit", "binary", "quoted-printable", "x-uuencode"];
+    for count in 1..=codings.len() {
+        let fields: String =
+            codings[..count].iter().map(|coding| format!("Content-Transfer-Encoding: {coding}\r\n")).collect();
+        is_seen_through("codings", &mail(&mixed("Content-Type: multipart/mixed; boundary=B\r\n", "B", &part(&fields))));
+        let list =
+            format!("Content-Transfer-Encoding: {}, base64\r\n\r\n{}", codings[..count].join(", "), base64(&eicar()));
+        is_seen_through("codings in one field", &mail(&list));
+    }
+    let boundaries: String = (0..5).map(|number| format!("; boundary=NO{number}")).collect();
+    let head = format!("Content-Type: multipart/mixed{boundaries}; boundary=B\r\n");
+    is_seen_through("boundaries", &mail(&mixed(&head, "B", &part(""))));
+    let parameters = "; x=y".repeat(200);
+    let head = format!("Content-Type: multipart/mixed{parameters}; boundary=B\r\n");
+    is_seen_through("parameters", &mail(&mixed(&head, "B", &part(""))));
+}
+
+#[test]
+fn comments_in_names_and_values_are_read_and_not_read() {
+    for name in ["Content-Type(x)", "(x)Content-Type", "Content-(x (y))Type", "Content-Type (x y)", "Content-Type(a:b)"]
+    {
+        let head = format!("{name}: multipart/mixed; boundary=B\r\n");
+        is_seen_through(name, &mail(&mixed(&head, "B", &part(""))));
+    }
+    for field in ["Content-Transfer-Encoding(x): base64", "(x (y) z)Content-Transfer-Encoding: ba(x)se64"] {
+        is_seen_through(field, &mail(&format!("{field}\r\n\r\n{}", base64(&eicar()))));
+    }
+    for value in
+        ["multi(x)part/mixed; boundary=B", "multipart/mixed; bound(x(y))ary=B", "multipart/mixed; boundary=(x)B(y)"]
+    {
+        is_seen_through(value, &mail(&mixed(&format!("Content-Type: {value}\r\n"), "B", &part(""))));
+    }
+}
+
+#[test]
+fn what_few_readers_take_for_a_multipart_is_read_as_one() {
+    for head in [
+        "Content-Type: text/plain; boundary=B",
+        "Content-Type: x-multipart/mixed; boundary=B",
+        "Content-Type: multipart/mixed; boundary=never",
+        "no field\r\nContent-Type\r\n : multipart/mixed; boundary=B",
+    ] {
+        let seen = inspect(&mail(&mixed(&format!("{head}\r\n"), "B", &part(""))));
+        assert!(seen.names().contains(&EICAR), "{head}: {:?}", seen.names());
+    }
+    let decoy = mixed("Content-Type: multipart/mixed; boundary=never\r\n\r\n--decoy\r\n", "B", &part(""));
+    is_seen_through("two boundaries that are not declared", &mail(&decoy));
+}
+
+#[test]
+fn pieces_of_messages_are_refused_and_those_elsewhere_are_told() {
+    let seen =
+        inspect(&mail("Content-Type: message/partial; id=x; number=1; total=2\r\n\r\nSubject: y\r\n\r\nhello\r\n"));
+    assert_eq!((seen.names(), seen.verdict.action), (vec!["Heuristics.Ambiguous.Mime.Partial"], Action::Reject));
+    let body = "Content-Type: message/external-body; access-type=URL\r\n\r\nContent-Type: text/plain\r\n\r\n";
+    let seen = inspect(&mail(body));
+    assert_eq!((seen.names(), seen.verdict.action), (vec!["Heuristics.External.Mime.Body"], Action::Pass));
+}
+
+#[test]
+fn a_clean_mail_with_two_readings_passes() {
+    for rest in [
+        "Content-Type: text/plain; boundary=B\r\n\r\nhello\r\n",
+        "Content-Type: multipart/mixed; boundary=never\r\n\r\nhello\r\n-- \r\nme\r\n-----Original Message-----\r\n",
+        "X-Odd(x): y\r\nContent-Type: text/plain; name=a (1).txt\r\n\r\nhello\r\n",
+    ] {
+        let seen = inspect(&mail(rest));
+        assert_eq!(seen.verdict.action, Action::Pass, "{rest}: {:?}", seen.names());
+        assert!(seen.verdict.findings.iter().all(|spotted| spotted.finding.class <= Class::TwoReadings));
+    }
+}
