@@ -2,6 +2,9 @@
 //!
 //! Behind the last byte it reads zeros, so that damage cannot stop it in the middle of a symbol; whoever drives it looks
 //! at [`Range::is_finished`].
+//!
+//! Its sums wrap on purpose: probabilities stay between 31 and 2017, so that a bound is below its range, and no length of the
+//! input is among them. A check at each bit of what cannot happen cost 7 % of all instructions.
 
 use std::hint::select_unpredictable;
 
@@ -86,7 +89,7 @@ impl Range<'_> {
             let byte = self.input.get(state.at).copied().unwrap_or(0);
             state.range <<= 8;
             state.code = state.code << 8 | u32::from(byte);
-            state.at += 1;
+            state.at = state.at.wrapping_add(1);
         }
     }
 
@@ -96,15 +99,15 @@ impl Range<'_> {
         self.normalise();
         let state = &mut self.registers;
         let odds = u32::from(*probability);
-        let bound = (state.range >> BITS) * odds;
+        let bound = (state.range >> BITS).wrapping_mul(odds);
         if state.code < bound {
             state.range = bound;
-            *probability += ((1 << BITS) - *probability) >> SHIFT;
+            *probability = probability.wrapping_add((1u16 << BITS).wrapping_sub(*probability) >> SHIFT);
             false
         } else {
-            state.range -= bound;
-            state.code -= bound;
-            *probability -= *probability >> SHIFT;
+            state.range = state.range.wrapping_sub(bound);
+            state.code = state.code.wrapping_sub(bound);
+            *probability = probability.wrapping_sub(*probability >> SHIFT);
             true
         }
     }
@@ -115,13 +118,13 @@ impl Range<'_> {
         self.normalise();
         let state = &mut self.registers;
         let odds = i32::from(*probability);
-        let bound = (state.range >> BITS) * odds as u32;
+        let bound = (state.range >> BITS).wrapping_mul(odds as u32);
         let is_zero = state.code < bound;
         state.range = select_unpredictable(is_zero, bound, state.range.wrapping_sub(bound));
         state.code = select_unpredictable(is_zero, state.code, state.code.wrapping_sub(bound));
         // Both adaptations of `bit` in one formula: a shift of a negative number rounds down.
         let towards = select_unpredictable(is_zero, (1 << SHIFT) - 1 - (1 << BITS), 0);
-        *probability = (odds - ((odds + towards) >> SHIFT)) as Probability;
+        *probability = odds.wrapping_sub(odds.wrapping_add(towards) >> SHIFT) as Probability;
         usize::from(!is_zero)
     }
 
@@ -132,7 +135,7 @@ impl Range<'_> {
         while symbol < N {
             symbol = symbol << 1 | self.noise(&mut probabilities[symbol]);
         }
-        symbol - N
+        symbol.wrapping_sub(N)
     }
 
     /// A symbol of `bits` bits, the lowest first.
@@ -159,7 +162,7 @@ impl Range<'_> {
             let state = &mut self.registers;
             state.range >>= 1;
             let is_one = state.code >= state.range;
-            state.code -= if is_one { state.range } else { 0 };
+            state.code = state.code.wrapping_sub(if is_one { state.range } else { 0 });
             value = value << 1 | u32::from(is_one);
         }
         value
