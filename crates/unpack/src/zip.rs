@@ -13,7 +13,10 @@
 //! The searching reader looks for archives inside of other files. It tells members only, and no malformedness, for what
 //! it finds may not be an archive at all.
 //!
-//! Bounds: a name, what is held, 56 bytes for each of `directory_entries_max` members, one decoder; for the trial of
+//! Members of which the directory says something else than their local headers are told in both readings: the second behind
+//! the end record, from what was kept (`listed`).
+//!
+//! Bounds: an eighth of `spool_bytes_max` that is kept, a name, what is held, 56 bytes for each of `directory_entries_max` members, one decoder; for the trial of
 //! passwords a kilobyte and another decoder.
 //!
 //! Not read: members of split archives that lie in other files, a few methods (told raw, with
@@ -30,6 +33,8 @@ mod cipher;
 mod descriptor;
 mod directory;
 mod held;
+mod kept;
+mod listed;
 mod lock;
 mod member;
 mod methods;
@@ -51,6 +56,8 @@ use crate::password::Passwords;
 use crate::stall::{Patience, READER_TURNS_MAX, STALL};
 use directory::{Directory, Entry, Size};
 use held::Held;
+use kept::Kept;
+use listed::{ByDirectory, Listed, Whole};
 use member::{Member, Turn};
 use place::Place;
 use record::{End, Header, Kind};
@@ -63,7 +70,7 @@ pub(crate) const FORMAT: Format = Format {
     methods: "stored, shrink (1), reduce (2-5), implode (6), deflate (8), deflate64 (9), bzip2 (12), lzma (14), zstd (93), xz (95), ppmd (98); zip64, descriptors, prefix, several archives; AES (AE-1, AE-2) and the traditional cipher with candidates for the password",
     not_read: "other encryption, members of split archives in other files",
     reads: Reads::Stream,
-    memory: "56 bytes for each of `directory_entries_max` members, one decoder (two while passwords are tried)",
+    memory: "an eighth of `spool_bytes_max` kept for the reading by the directory, 56 bytes for each of `directory_entries_max` members, one decoder (two while passwords are tried)",
     decoder: "own; methods as their streams; aes, hmac, pbkdf2, sha1",
     fuzz: "unpack_zip",
     compared_with: "bsdtar, over the public archives",
@@ -100,6 +107,8 @@ pub(crate) struct Zip {
     /// The central header that is quietly passed.
     listing: Option<Box<Tail>>,
     directory: Directory,
+    /// What was read from the first member on, for the reading by the directory.
+    kept: Kept,
     /// Sees what the members swallow, until an end record speaks of them.
     watch: Watch,
     /// Whether an end record has been seen, so that what follows is a second archive.
@@ -118,6 +127,12 @@ enum State {
     Between,
     Header(Box<Tail>),
     Member(Box<Member>),
+    ByDirectory(Box<ByDirectory>),
+}
+
+/// Bytes of one archive that are kept.
+fn kept_bytes_max(limits: &Limits) -> usize {
+    limits.spool_bytes_max as usize / 8
 }
 
 impl Zip {
@@ -139,6 +154,7 @@ impl Zip {
             quiet_until: 0,
             listing: None,
             directory: Directory::new(limits.directory_entries_max as usize),
+            kept: Kept::new(kept_bytes_max(limits)),
             watch: Watch::default(),
             ended: false,
             second_told: false,
@@ -213,11 +229,34 @@ impl Zip {
 
     /// Reads a piece of the stream, be it held or new.
     fn feed(&mut self, input: &[u8], output: &mut Window, fuel: &Fuel, last: bool) -> Turn {
-        match std::mem::replace(&mut self.state, State::Between) {
+        let at = self.at;
+        let turn = match std::mem::replace(&mut self.state, State::Between) {
             State::Between => self.between(input, fuel, last),
             State::Header(tail) => self.header(tail, input, last),
             State::Member(member) => self.member(member, input, output, fuel, last),
+            State::ByDirectory(listed) => self.by_directory(listed, output, fuel),
+        };
+        if let Turn::Step(Step { taken, .. }) = &turn {
+            self.kept.pass(at, &input[..*taken]);
         }
+        turn
+    }
+
+    /// Tells the members that the directory has otherwise.
+    fn by_directory(&mut self, mut listed: Box<ByDirectory>, output: &mut Window, fuel: &Fuel) -> Turn {
+        let mut whole = Whole {
+            kept: &self.kept,
+            limits: &self.limits,
+            passwords: &mut self.passwords,
+            work: &mut self.work,
+            notes: &mut self.notes,
+        };
+        let turn = listed.turn(output, fuel, &mut whole);
+        if matches!(turn, Turn::Done) {
+            return Turn::Again;
+        }
+        self.state = State::ByDirectory(listed);
+        turn
     }
 
     /// The last bytes read are to be read again, by whoever comes next.
@@ -263,6 +302,9 @@ impl Zip {
             return turn;
         }
         self.expected_at = if member.ended_well() { self.at } else { NOWHERE };
+        if member.is_true() {
+            self.kept.proved_true();
+        }
         self.directory.member(member.into_entry(self.at));
         Turn::Step(Step::tell(0, Event::Close))
     }
@@ -289,7 +331,13 @@ impl Zip {
         if let Some(kind) = kind.filter(|kind| bytes.len() >= kind.fixed_bytes() && self.accepts(*kind)) {
             return self.accept(kind);
         }
+        let start = self.start();
         let head = std::mem::replace(&mut self.head, Collected::new());
+        if kind == Some(Kind::Local) {
+            // A search does not believe it. The directory may.
+            self.kept.begin(start);
+            self.kept.pass(start, head.bytes());
+        }
         self.refuse(head.bytes())
     }
 
@@ -318,10 +366,13 @@ impl Zip {
 
     /// Bytes that are passed quietly are those of the central header, if there is one.
     fn list(&mut self, bytes: &[u8]) {
+        if self.listing.is_some() {
+            self.watch.pass(self.at, bytes);
+        }
         let taken = self.listing.as_mut().map_or(0, |tail| tail.read(bytes));
         if let Some(tail) = self.listing.take_if(|tail| tail.is_complete()) {
             let end = self.at + taken as u64;
-            self.directory.central(&tail.header, tail.name_digest(), tail.at, end);
+            self.directory.central(tail, end);
         }
     }
 
@@ -392,6 +443,8 @@ impl Zip {
         }
         let start = self.start();
         let head = std::mem::replace(&mut self.head, Collected::new());
+        self.kept.begin(start);
+        self.kept.pass(start, head.bytes());
         let tail = Tail::local(Header::local(head.bytes()), start, self.limits.name_bytes_max as usize);
         let tail = if self.searching { tail.keep(head.bytes()) } else { tail };
         self.state = State::Header(Box::new(tail));
@@ -439,14 +492,38 @@ impl Zip {
         if std::mem::replace(&mut self.ended, true) {
             self.second_archive();
             if nothing_new {
-                return;
+                let listed = self.elsewhere(None, &end);
+                return self.read_listed(listed);
             }
         }
-        if end.disk > 0 && end.disk != 0xffff {
-            return self.note(Class::Truncated, "Heuristics.Truncated.ZipSplit");
+        let is_split = end.disk > 0 && end.disk != 0xffff;
+        if is_split {
+            // The last volume begins in the middle of a member, so it is found by a search: it is told there too.
+            let at = self.start();
+            self.notes.push_back(Finding::new(Class::Truncated, "Heuristics.Truncated.ZipSplit", at));
         }
-        for (class, name) in directory.end(end) {
+        let summary = directory.end(end);
+        // What is missing lies in other volumes. Readers that know of none go by the directory all the same.
+        for (class, name) in summary.remarks.into_iter().filter(|_| !is_split) {
             self.note(class, name);
+        }
+        let mut listed = summary.listed;
+        listed.append(&mut self.elsewhere(summary.began, &summary.end));
+        self.read_listed(listed);
+    }
+
+    /// The members of the directory that readers find by the end record, unless it is the one that was seen.
+    fn elsewhere(&self, seen: Option<u64>, end: &End) -> Vec<Listed> {
+        let places = [self.start().checked_sub(end.directory_bytes), Some(end.directory_offset)];
+        let places = places.into_iter().flatten().filter(|&place| Some(place) != seen);
+        places
+            .flat_map(|place| listed::directory(&self.kept, place, end, self.limits.name_bytes_max as usize))
+            .collect()
+    }
+
+    fn read_listed(&mut self, listed: Vec<Listed>) {
+        if !listed.is_empty() {
+            self.state = State::ByDirectory(Box::new(ByDirectory::new(listed)));
         }
     }
 

@@ -172,6 +172,27 @@ fn an_archive_that_a_header_or_a_member_swallows_is_reported() {
 }
 
 #[test]
+fn a_directory_that_a_central_header_swallows_is_reported() {
+    let mut bytes = [b"MZ", &archive(CONTENT, b"")[..]].concat();
+    let at = bytes.windows(4).position(|four| four == b"PK\x01\x02").expect("it has a directory");
+    // A central header whose comment is said to go on for longer than the archive, and a name that no search believes.
+    let mut decoy = bytes[at..at + 47].to_vec();
+    decoy[32..34].fill(0xff);
+    bytes.splice(at..at, decoy);
+    bytes[2 + 30] = 1;
+    assert!(findings(FileType::Binary, &bytes).iter().any(|name| name == HIDDEN));
+}
+
+#[test]
+fn the_last_volume_of_a_split_archive_is_told() {
+    let whole = archive(CONTENT, b"");
+    let at = whole.windows(4).position(|four| four == b"PK\x05\x06").expect("it has an end");
+    let mut last = whole[40..].to_vec();
+    (last[at - 40 + 4], last[at - 40 + 6]) = (3, 3);
+    assert_eq!(findings(FileType::Binary, &last), ["Heuristics.Truncated.ZipSplit"]);
+}
+
+#[test]
 fn an_archive_within_a_whole_archive_is_not_hidden() {
     let outer = archive(&archive(CONTENT, b""), b"");
     assert_eq!(findings(FileType::Zip, &outer), Vec::<String>::new());
@@ -187,6 +208,43 @@ fn a_directory_without_a_member_that_is_believed_is_reported() {
         let findings = findings(FileType::Binary, &bytes);
         assert!(findings.contains(&"Heuristics.Ambiguous.Zip.CentralOnly".into()), "{odd} {findings:?}");
     }
+}
+
+#[test]
+fn what_the_directory_says_of_a_member_is_read_too() {
+    // Places in the local header: flags, method.
+    let lies: [(&str, usize, &[u8]); 4] =
+        [("encrypted", 6, &[1, 0]), ("stored", 8, &[0, 0]), ("no such method", 8, &[99, 0]), ("bzip2", 8, &[12, 0])];
+    for (lie, at, bytes) in lies {
+        for (file_type, junk) in [(FileType::Zip, &b""[..]), (FileType::Binary, b"MZ")] {
+            let mut archive = [junk, &archive(CONTENT, b"")].concat();
+            archive[junk.len() + at..][..bytes.len()].copy_from_slice(bytes);
+            assert!(reaches(file_type, &archive), "{lie} {file_type:?}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_stands_elsewhere_is_read_too() {
+    // The member of the directory that the end record means is hidden in another's content.
+    let hidden = local(CONTENT);
+    let (common, _) = member(CONTENT);
+    let listed = [b"PK\x01\x02\x14\0", &common[..], &[0; 16], b"m"].concat();
+    let mut stored = [b"PK\x03\x04\x14\0\0\0\0\0", &[0; 16][..], b"\x01\0\0\0m", &hidden, &listed].concat();
+    let length = (hidden.len() + listed.len()) as u32;
+    let crc = crc32(0, &stored[31..]).to_le_bytes();
+    stored[14..18].copy_from_slice(&crc);
+    stored[18..22].copy_from_slice(&length.to_le_bytes());
+    stored[22..26].copy_from_slice(&length.to_le_bytes());
+    let mut central = [b"PK\x01\x02\x14\0", &stored[4..30], &[0; 14], b"m"].concat();
+    central[30..34].fill(0);
+    let (bytes, offset) = (listed.len() as u32, (31 + hidden.len()) as u32);
+    let mut whole = [&stored[..], &central].concat();
+    let end = [b"PK\x05\x06\0\0\0\0\x01\0\x01\0", &bytes.to_le_bytes()[..], &offset.to_le_bytes(), &[0; 2]].concat();
+    whole.extend_from_slice(&end);
+    let at = 31 + hidden.len() + 42;
+    whole[at..at + 4].copy_from_slice(&31u32.to_le_bytes());
+    assert!(reaches(FileType::Zip, &whole));
 }
 
 #[test]

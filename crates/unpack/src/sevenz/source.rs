@@ -144,7 +144,8 @@ impl Means<'_> {
                 let mut lzma2 = Lzma2::new();
                 lzma2.start(property, self.claim(declared)).then(|| Box::new(Lzma2Coder(lzma2)) as Box<dyn Decoder>)
             }),
-            id::PPMD if properties.len() == 5 => {
+            // Order and memory; some writers put reserved bytes behind them.
+            id::PPMD if properties.len() >= 5 => {
                 let memory = le32(properties, 1);
                 let model = ModelH::new(u32::from(properties[0]), memory, self.claim(2 * u64::from(memory)));
                 model.map(|model| {

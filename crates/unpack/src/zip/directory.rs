@@ -10,8 +10,9 @@
 
 use stream::Class::{self, Ambiguous, Limit, Malformed};
 
+use super::listed::{LISTED_MAX, Listed};
 use super::record::{End, Header};
-use super::tail::NameDigest;
+use super::tail::{NameDigest, Tail};
 
 /// A member as it was seen.
 #[derive(Debug, Clone)]
@@ -66,6 +67,20 @@ pub(super) struct Directory {
     span: Option<(u64, u64)>,
     zip64: Option<End>,
     remarks: Vec<Remark>,
+    /// What the directory has otherwise, each with the place where it is by now.
+    otherwise: Vec<(Box<Tail>, u64)>,
+}
+
+/// What an end record sums up.
+pub(super) struct Summary {
+    /// What is to be told, each sort once.
+    pub remarks: Vec<Remark>,
+    /// What the directory has otherwise.
+    pub listed: Vec<Listed>,
+    /// What both end records say.
+    pub end: End,
+    /// Where the directory that was seen begins.
+    pub began: Option<u64>,
 }
 
 const OVERLAP: Remark = (Limit, "Heuristics.Limits.Exceeded.ZipOverlap");
@@ -94,6 +109,7 @@ impl Directory {
             span: None,
             zip64: None,
             remarks: Vec::new(),
+            otherwise: Vec::new(),
         }
     }
 
@@ -112,8 +128,9 @@ impl Directory {
         }
     }
 
-    /// A central header stands at `at` and ends at `end`.
-    pub fn central(&mut self, header: &Header, name: NameDigest, at: u64, end: u64) {
+    /// A central header ends at `end`.
+    pub fn central(&mut self, tail: Box<Tail>, end: u64) {
+        let (header, name, at) = (&tail.header, tail.name_digest(), tail.at);
         self.listed = self.listed.saturating_add(1);
         self.span = Some((self.span.map_or(at, |(start, _)| start), end));
         let shift = match self.shift {
@@ -122,14 +139,18 @@ impl Directory {
         };
         let target = header.offset.wrapping_add(shift);
         let found = self.entries.binary_search_by_key(&target, |entry| entry.offset);
-        match found {
+        let is_otherwise = match found {
             Ok(index) => self.compare(index, header, name),
-            Err(_) if self.overflow => {}
+            Err(_) if self.overflow => false,
             Err(index) => {
                 let within = index.checked_sub(1).and_then(|before| self.entries.get(before));
                 let overlaps = within.is_some_and(|entry| target < entry.end);
                 self.remark(if overlaps { OVERLAP } else { CENTRAL_ONLY });
+                true
             }
+        };
+        if is_otherwise && self.otherwise.len() < LISTED_MAX {
+            self.otherwise.push((tail, target));
         }
     }
 
@@ -143,7 +164,8 @@ impl Directory {
         named.map_or(0, |entry| entry.offset.wrapping_sub(offset))
     }
 
-    fn compare(&mut self, index: usize, header: &Header, name: NameDigest) {
+    /// Compares a member with what the directory says of it; whether that is another reading.
+    fn compare(&mut self, index: usize, header: &Header, name: NameDigest) -> bool {
         let entry = &mut self.entries[index];
         let again = std::mem::replace(&mut entry.listed, true);
         let entry = &self.entries[index];
@@ -161,6 +183,7 @@ impl Directory {
         for (_, remark) in remarks.into_iter().filter(|(holds, _)| *holds) {
             self.remark(remark);
         }
+        remarks.iter().any(|&(holds, remark)| holds && [NAME, METHOD, ENCRYPTION, SIZE].contains(&remark))
     }
 
     /// The zip64 end record.
@@ -168,8 +191,8 @@ impl Directory {
         self.zip64 = Some(end);
     }
 
-    /// The end record: all is known, and what was found is returned, each sort once.
-    pub fn end(mut self, end: End) -> Vec<Remark> {
+    /// The end record: all is known, and summed up.
+    pub fn end(mut self, end: End) -> Summary {
         let (end, consistent) = match self.zip64 {
             Some(wide) => end.with_zip64(wide),
             None => (end, true),
@@ -197,7 +220,12 @@ impl Directory {
         if self.entries.iter().any(|entry| !entry.listed) {
             self.remark(LOCAL_ONLY);
         }
-        self.remarks
+        let shift = self.span.map_or(0, |(start, _)| start.wrapping_sub(end.directory_offset));
+        let listed = self.otherwise.into_iter().map(|(tail, target)| {
+            let offset = tail.header.offset;
+            Listed { tail, places: [target, offset.wrapping_add(shift), offset] }
+        });
+        Summary { remarks: self.remarks, listed: listed.collect(), end, began: self.span.map(|(start, _)| start) }
     }
 
     fn remark(&mut self, remark: Remark) {

@@ -32,6 +32,8 @@ pub(super) struct Member {
     has_crc: bool,
     /// Whether decoding broke off.
     broken: bool,
+    /// Whether length and checksum were known, and right.
+    is_true: bool,
 }
 
 enum State {
@@ -108,12 +110,18 @@ impl Member {
             understood: !header.is_encrypted(),
             has_crc: aes.is_none_or(|aes| aes.version == 1),
             broken: false,
+            is_true: false,
         }
     }
 
     /// Whether the member ended as it should, so that a record is to be expected at once.
     pub const fn ended_well(&self) -> bool {
         !self.broken
+    }
+
+    /// Whether it was packed, and its content agrees with all that its header says.
+    pub const fn is_true(&self) -> bool {
+        self.is_true && self.header.method != 0
     }
 
     /// What the directory will be compared with; the member ends at `end`.
@@ -398,6 +406,10 @@ impl Member {
                 place.note(Class::Malformed, "Heuristics.Malformed.Zip.Size");
             }
         }
+        self.is_true = !self.broken
+            && known
+            && self.understood
+            && (promised.crc, promised.compressed, promised.uncompressed) == (self.crc, self.taken, self.wrote);
         self.remember(promised, known);
         self.state = State::Closed;
         Turn::Again

@@ -1,0 +1,137 @@
+//! The bytes of an archive as far as they may be read again: from its first member on, for the reading by its directory.
+//!
+//! Bounds: a number of bytes. When it is reached, members whose header proved true are let go, the oldest first; when that
+//! is not enough, nothing more is kept.
+
+use std::collections::VecDeque;
+
+/// Bytes of a stream in order, in runs of which one begins with each member.
+#[derive(Default)]
+pub(super) struct Kept {
+    runs: VecDeque<Run>,
+    bytes: usize,
+    bytes_max: usize,
+    /// Where the next byte is expected.
+    end: u64,
+}
+
+struct Run {
+    at: u64,
+    bytes: Vec<u8>,
+    /// Whether its member was as its header says.
+    is_true: bool,
+}
+
+impl Kept {
+    pub fn new(bytes_max: usize) -> Kept {
+        Kept { bytes_max, ..Kept::default() }
+    }
+
+    /// A member begins at `at`.
+    pub fn begin(&mut self, at: u64) {
+        if self.runs.is_empty() {
+            self.end = at;
+        }
+        if self.bytes < self.bytes_max {
+            self.runs.push_back(Run { at: at.max(self.end), bytes: Vec::new(), is_true: false });
+        }
+    }
+
+    /// The member that began last was as its header says.
+    pub fn proved_true(&mut self) {
+        if let Some(run) = self.runs.back_mut() {
+            run.is_true = true;
+        }
+    }
+
+    /// These bytes stand at `at`. What was passed before is not kept twice.
+    pub fn pass(&mut self, at: u64, bytes: &[u8]) {
+        let again = usize::try_from(self.end.saturating_sub(at)).unwrap_or(usize::MAX);
+        let Some(fresh) = bytes.get(again..).filter(|fresh| !fresh.is_empty() && !self.runs.is_empty()) else { return };
+        if self.bytes + fresh.len() > self.bytes_max {
+            self.let_go();
+        }
+        let (start, room) = (self.end, self.bytes_max - self.bytes);
+        self.end += fresh.len() as u64;
+        let Some(run) = self.runs.back_mut().filter(|_| fresh.len() <= room) else {
+            // What follows a hole could not be told from what was kept before it.
+            self.bytes_max = self.bytes;
+            return;
+        };
+        if run.bytes.is_empty() {
+            run.at = start;
+        }
+        if run.at + run.bytes.len() as u64 == start {
+            run.bytes.extend_from_slice(fresh);
+            self.bytes += fresh.len();
+        }
+    }
+
+    fn let_go(&mut self) {
+        let last = self.runs.len().saturating_sub(1);
+        for run in self.runs.iter_mut().take(last).filter(|run| run.is_true) {
+            self.bytes -= std::mem::take(&mut run.bytes).len();
+        }
+    }
+
+    /// Copies what is kept from `at` on, without a hole; how much that is.
+    pub fn read_at(&self, at: u64, buffer: &mut [u8]) -> usize {
+        let first = self.runs.partition_point(|run| run.at + run.bytes.len() as u64 <= at);
+        let mut copied = 0;
+        for run in self.runs.range(first..) {
+            let place = at + copied as u64;
+            let Some(here) = place.checked_sub(run.at).and_then(|skip| run.bytes.get(usize::try_from(skip).ok()?..))
+            else {
+                break;
+            };
+            let count = here.len().min(buffer.len() - copied);
+            buffer[copied..copied + count].copy_from_slice(&here[..count]);
+            copied += count;
+        }
+        copied
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(kept: &Kept, at: u64) -> Vec<u8> {
+        let mut buffer = [0; 16];
+        let count = kept.read_at(at, &mut buffer);
+        buffer[..count].to_vec()
+    }
+
+    #[test]
+    fn bytes_are_read_over_the_seams_of_members_and_kept_once() {
+        let mut kept = Kept::new(100);
+        kept.pass(0, b"in front");
+        kept.begin(8);
+        kept.pass(8, b"abc");
+        kept.pass(9, b"bcd");
+        kept.begin(12);
+        kept.pass(12, b"ef");
+        assert_eq!(read(&kept, 8), b"abcdef");
+        assert_eq!(read(&kept, 11), b"def");
+        assert_eq!(read(&kept, 14), b"");
+        assert_eq!(read(&kept, 0), b"");
+    }
+
+    #[test]
+    fn true_members_make_room_for_later_ones() {
+        let mut kept = Kept::new(8);
+        kept.begin(0);
+        kept.pass(0, b"true");
+        kept.proved_true();
+        kept.begin(4);
+        kept.pass(4, b"lies");
+        kept.begin(8);
+        kept.pass(8, b"last");
+        assert_eq!((read(&kept, 0), read(&kept, 4)), (b"".to_vec(), b"lieslast".to_vec()));
+        kept.pass(12, b"!");
+        kept.begin(13);
+        kept.pass(13, b"x");
+        assert_eq!(read(&kept, 4), b"lieslast");
+        assert_eq!(read(&kept, 13), b"");
+    }
+}
