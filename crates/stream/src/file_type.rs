@@ -127,4 +127,6 @@ file_types! {
     ActiveMime "activemime",
     /// An ISO 9660 or UDF image.
     Iso "iso",
+    /// An image of a disk: a volume, a table of partitions, VHD or VHDX.
+    Disk "disk",
 }

@@ -4,7 +4,7 @@
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
 use crate::{
-    activemime, alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, dmg, executable, gzip, hfs, html,
+    activemime, alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, disk, dmg, executable, gzip, hfs, html,
     installshield, iso, lha, lnk, lz4, lzip, lzma_alone, lzop, lzw, macbinary, mbox, nsis, ole2, onenote, packed, pdf,
     rar, relationships, rpm, rtf, sevenz, sis, snappy, swf, szdd, tar, tnef, xar, xz, zip, zlib, zstd,
 };
@@ -70,6 +70,7 @@ pub const ARCHIVES: &[Format] = &[
     cpio::FORMAT,
     ar::FORMAT,
     iso::FORMAT,
+    disk::FORMAT,
     dmg::FORMAT,
     hfs::FORMAT,
     rpm::FORMAT,

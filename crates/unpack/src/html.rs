@@ -2,24 +2,29 @@
 //! pages put together to files in the browser.
 //!
 //! A string in quotes of [`RUN_MIN`] characters of the Base64 alphabet and more is told decoded, whatever a script does
-//! with it; strings joined by `+` are one. In URIs `%` escapes are undone first.
+//! with it, digests in hexadecimal left out; strings joined by `+` or `&` are one, over line ends too. In URIs `%` escapes and
+//! references to characters are undone first.
 //!
 //! Bounds: what was read last, [`RECENT_BYTES`], and a run that is not yet long enough.
 //!
-//! Left out: strings that scripts put together otherwise, encrypt, or keep in arrays of numbers.
+//! Left out: strings that scripts put together otherwise (see `script`), encodings outside of quotes (see `runs`).
 
 use stream::{Kind, Object, ReadAt};
 
 use crate::formats::{Format, Reads};
 use crate::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
+use crate::relationships::{character, unescaped};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "HTML, SVG, XML, scripts",
-    methods: "`data:` URIs (Base64, percent), Base64 strings of 64 characters and more, joined by `+` or not",
+    methods: "`data:` URIs (Base64, percent, with references to characters), Base64 strings of 64 characters and more, joined \
+              by `+` and `&` or as an array, reversed, escaped (`\\x`, `\\u`, `%`), hexadecimal strings; Base64 in the text of \
+              elements (Word 2003 XML, Flat OPC, flat ODF, text areas), in lines (iCalendar, vCard, LDIF, PEM blocks); arrays of \
+              bytes as numbers",
     not_read: "",
     reads: Reads::Stream,
-    memory: "200 bytes",
+    memory: "a string of 1 MiB that a script puts together",
     decoder: "own",
     fuzz: "unpack_html",
     compared_with: "pages made for it",
@@ -27,8 +32,12 @@ pub(crate) const FORMAT: Format = Format {
 
 /// Base64 characters from which on a string counts.
 const RUN_MIN: usize = 64;
-/// Enough for `data:`, a media type, a parameter and `;base64`.
-const RECENT_BYTES: usize = 96;
+/// Base64 characters from which on a string may go on in another line.
+const LINE_MIN: usize = 40;
+/// Enough for `data:`, a media type, a parameter and `;base64`, a part of it as references to characters.
+const RECENT_BYTES: usize = 160;
+/// The longest reference to a character, without its `&`.
+const REFERENCE_BYTES: usize = 8;
 
 /// A reader of text.
 pub(crate) struct Html {
@@ -68,6 +77,8 @@ enum Escape {
     None,
     Percent,
     High(u8),
+    /// Behind an `&`.
+    Reference([u8; REFERENCE_BYTES], usize),
 }
 
 impl Html {
@@ -90,12 +101,18 @@ impl Html {
 
     fn remember(&mut self, bytes: &[u8]) {
         self.recent.extend_from_slice(&bytes[bytes.len().saturating_sub(RECENT_BYTES)..]);
-        self.recent.drain(..self.recent.len().saturating_sub(RECENT_BYTES));
+        // Now and then, for moving them costs more than keeping them.
+        if self.recent.len() > 4 * RECENT_BYTES {
+            self.recent.drain(..self.recent.len() - RECENT_BYTES);
+        }
     }
 
     /// What a comma begins, if it ends the head of a URI.
     fn uri(&mut self) -> Option<State> {
-        let (before, media) = self.recent.split_at(memchr::memrchr(b':', &self.recent)?);
+        let recent = &self.recent[self.recent.len().saturating_sub(RECENT_BYTES)..];
+        let unescaped = memchr::memchr(b'&', recent).map(|_| unescaped(&String::from_utf8_lossy(recent)).into_bytes());
+        let recent = unescaped.as_deref().unwrap_or(recent);
+        let (before, media) = recent.split_at(memchr::memrchr(b':', recent)?);
         if !before.last_chunk().is_some_and(|name: &[u8; 4]| name.eq_ignore_ascii_case(b"data")) {
             return None;
         }
@@ -122,7 +139,7 @@ impl Html {
     }
 
     fn decode(&mut self, byte: u8, outbox: &mut Outbox) {
-        let Some(value) = value(byte) else { return };
+        let Some(value) = base64_value(byte) else { return };
         self.bits = self.bits << 6 | u32::from(value);
         self.bit_count += 6;
         if self.bit_count >= 8 {
@@ -137,7 +154,12 @@ impl Html {
             self.state = State::Joint { plus: false, held };
             return true;
         }
-        if value(byte).is_none() && byte != b'=' {
+        // Line ends, escaped or not, within what is otherwise Base64.
+        if held.len() >= LINE_MIN && matches!(byte, b'\\' | b'\r' | b'\n') {
+            self.state = State::Run { quote, held };
+            return true;
+        }
+        if base64_value(byte).is_none() && byte != b'=' {
             // A string that does not qualify, and what follows it, can hold a URI.
             self.remember(&held);
             self.state = State::Outside;
@@ -146,6 +168,10 @@ impl Html {
         held.push(byte);
         if held.len() < RUN_MIN {
             self.state = State::Run { quote, held };
+            return true;
+        }
+        if held.iter().all(u8::is_ascii_hexdigit) {
+            self.remember(&held);
             return true;
         }
         self.open(outbox);
@@ -160,7 +186,7 @@ impl Html {
             return true;
         }
         // Escaped line ends join lines.
-        if value(byte).is_some() || matches!(byte, b'=' | b'\\' | b'\r' | b'\n' | b' ' | b'\t') {
+        if base64_value(byte).is_some() || matches!(byte, b'=' | b'\\' | b'\r' | b'\n' | b' ' | b'\t') {
             self.decode(byte, outbox);
             self.state = State::Long { quote };
             return true;
@@ -171,7 +197,9 @@ impl Html {
 
     fn joint(&mut self, plus: bool, held: Vec<u8>, byte: u8, outbox: &mut Outbox) -> bool {
         self.state = match byte {
-            b'+' if !plus => State::Joint { plus: true, held },
+            b'+' | b'&' if !plus => State::Joint { plus: true, held },
+            // A line of Visual Basic goes on.
+            b'_' if plus => State::Joint { plus, held },
             b'"' | b'\'' | b'`' if plus && self.opened => State::Long { quote: byte },
             b'"' | b'\'' | b'`' if plus => State::Run { quote: byte, held },
             b' ' | b'\t' | b'\r' | b'\n' => State::Joint { plus, held },
@@ -185,6 +213,9 @@ impl Html {
     }
 
     fn uri_byte(&mut self, base64: bool, escape: Escape, byte: u8, outbox: &mut Outbox) -> bool {
+        if let Escape::Reference(name, length) = escape {
+            return self.reference(base64, (name, length), byte, outbox);
+        }
         let digit = char::from(byte).to_digit(16).map(|digit| digit as u8);
         let (plain, escape) = match (escape, digit) {
             (Escape::Percent, Some(high)) => (None, Escape::High(high)),
@@ -194,6 +225,7 @@ impl Html {
                 return false;
             }
             _ if byte == b'%' => (None, Escape::Percent),
+            _ if byte == b'&' => (None, Escape::Reference([0; REFERENCE_BYTES], 0)),
             _ => (Some(byte), Escape::None),
         };
         if let Some(plain) = plain {
@@ -206,7 +238,7 @@ impl Html {
 }
 
 /// The value of a Base64 character, of the URL alphabet too.
-fn value(byte: u8) -> Option<u8> {
+pub(crate) const fn base64_value(byte: u8) -> Option<u8> {
     Some(match byte {
         b'A'..=b'Z' => byte - b'A',
         b'a'..=b'z' => byte - b'a' + 26,
@@ -215,6 +247,33 @@ fn value(byte: u8) -> Option<u8> {
         b'/' | b'_' => 63,
         _ => return None,
     })
+}
+
+impl Html {
+    /// Reads a byte of a reference to a character in a URI. What is none is content.
+    fn reference(
+        &mut self,
+        base64: bool,
+        (mut name, length): ([u8; REFERENCE_BYTES], usize),
+        byte: u8,
+        outbox: &mut Outbox,
+    ) -> bool {
+        if length < REFERENCE_BYTES && (byte.is_ascii_alphanumeric() || byte == b'#') {
+            name[length] = byte;
+            self.state = State::Uri { base64, escape: Escape::Reference(name, length + 1) };
+            return true;
+        }
+        self.open(outbox);
+        let character = (byte == b';').then(|| character(&String::from_utf8_lossy(&name[..length]))).flatten();
+        match character {
+            Some(character) if base64 => self.decode(u8::try_from(character).unwrap_or(b' '), outbox),
+            Some(character) => outbox.content(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            None if base64 => name[..length].iter().for_each(|&byte| self.decode(byte, outbox)),
+            None => outbox.content(&[b"&", &name[..length]].concat()),
+        }
+        self.state = State::Uri { base64, escape: Escape::None };
+        character.is_some()
+    }
 }
 
 impl Reader for Html {

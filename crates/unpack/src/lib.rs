@@ -28,6 +28,7 @@ mod cpio;
 mod crc;
 mod deflate;
 mod deflate64;
+mod disk;
 mod dmg;
 mod executable;
 pub mod formats;
@@ -69,6 +70,8 @@ mod reduce;
 mod relationships;
 mod rpm;
 mod rtf;
+mod runs;
+mod script;
 mod sevenz;
 mod shrink;
 mod sis;
@@ -97,6 +100,7 @@ pub use arj::fuzz_arj;
 pub use cab::fuzz_cab;
 pub use chm::fuzz_chm;
 pub use cpio::fuzz_cpio;
+pub use disk::fuzz_disk;
 pub use dmg::fuzz_dmg;
 pub use executable::fuzz_executable;
 pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
@@ -118,6 +122,7 @@ pub use rar::fuzz_rar;
 pub use recognise::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};
 pub use relationships::fuzz_relationships;
 pub use rpm::fuzz_rpm;
+pub use runs::fuzz_runs;
 pub use sevenz::fuzz_7z;
 pub use sis::fuzz_sis;
 pub use stowaway::fuzz_stowaway;
@@ -173,6 +178,7 @@ pub fn keyed_opener(file_type: FileType, limits: &Limits, passwords: &Passwords)
         FileType::Chm => Box::new(Reading::new(chm::Chm::new(limits))),
         FileType::Lnk => Box::new(Reading::new(lnk::Lnk::new())),
         FileType::Hfs => Box::new(Reading::new(hfs::Hfs::new(limits))),
+        FileType::Disk => Box::new(Reading::new(disk::DiskImage::new(limits))),
         FileType::Iso => Box::new(Reading::new(iso::Iso::new(limits))),
         FileType::Zip => Box::new(zip::Zip::new(limits, passwords)),
         FileType::Ole2 => Box::new(Reading::new(ole2::Ole2::new(limits, passwords))),
@@ -261,22 +267,36 @@ pub fn relationships(name: &str, file_type: FileType) -> Option<Box<dyn Stage>> 
         .then(|| Box::new(Reading::new(relationships::Relationships::new())) as Box<dyn Stage>)
 }
 
-/// The stage that searches for other archives than zip where they are carried: in executables, and behind pictures.
+/// The stage that searches for other archives than zip where they are carried: in executables, and behind pictures; RAR
+/// and ARJ archives in anything that has no members of its own.
 pub fn stowaway_searcher(file_type: FileType) -> Option<Box<dyn Stage>> {
-    use FileType::{Elf, Image, MachO, Pe};
-    matches!(file_type, Pe | Elf | MachO | Image)
-        .then(|| Box::new(Reading::new(stowaway::Stowaway::new())) as Box<dyn Stage>)
+    use FileType::{
+        Binary, Chm, Cms, Elf, Flash, Html, Image, JavaClass, Lnk, MachO, Ole2, OneNote, Pdf, Pe, Rtf, Text, Tnef, Xml,
+    };
+    Some(match file_type {
+        Pe | Elf | MachO | Image => Box::new(Reading::new(stowaway::Stowaway::new())),
+        Binary | Text | Html | Xml | Pdf | Rtf | Ole2 | Tnef | OneNote | Cms | Flash | JavaClass | Lnk | Chm => {
+            Box::new(Reading::new(stowaway::Stowaway::anywhere()))
+        }
+        _ => return None,
+    })
 }
 
-/// The stage that unpacks an executable, where its head says that it may be packed.
+/// The stage that unpacks an executable, where its head says that it may be packed, or puts strings of a script together.
 pub fn unpacker(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
-    matches!(file_type, FileType::Pe | FileType::Elf)
-        .then(|| Box::new(Reading::new(packed::Packed::new(limits))) as Box<dyn Stage>)
+    Some(match file_type {
+        FileType::Pe | FileType::Elf => Box::new(Reading::new(packed::Packed::new(limits))),
+        FileType::Text | FileType::Html | FileType::Xml => Box::new(Reading::new(script::Script::new())),
+        _ => return None,
+    })
 }
 
-/// The stage that searches for executables that others carry, as they are.
+/// The stage that searches for what others carry: executables as they are, encoded files in text.
 pub fn carried_searcher(file_type: FileType) -> Option<Box<dyn Stage>> {
-    use FileType::{Binary, Elf, Image, MachO, Pe};
-    matches!(file_type, Binary | Pe | Elf | MachO | Image)
-        .then(|| Box::new(Reading::new(carried::Carried::default())) as Box<dyn Stage>)
+    use FileType::{Binary, Elf, Html, Image, MachO, Pe, Text, Xml};
+    Some(match file_type {
+        Binary | Pe | Elf | MachO | Image => Box::new(Reading::new(carried::Carried::default())),
+        Text | Html | Xml => Box::new(Reading::new(runs::Runs::new())),
+        _ => return None,
+    })
 }

@@ -22,7 +22,8 @@ pub const HEAD_BYTES_MAX: usize = iso::AREA_BYTES as usize + 6;
 /// How many bytes of a stream that begins with `head` [`recognise`] wants to see.
 pub fn head_bytes(head: &[u8]) -> usize {
     const BOOT_SECTOR: std::ops::Range<usize> = 510..512;
-    let is_boot_sector = || head.get(BOOT_SECTOR) == Some(b"\x55\xaa") && recognise(head) == FileType::Binary;
+    let is_boot_sector =
+        || head.get(BOOT_SECTOR) == Some(b"\x55\xaa") && matches!(recognise(head), FileType::Binary | FileType::Disk);
     let is_unused = || head.iter().all(|&byte| byte == 0);
     let has_more = head.len() >= HEAD_BYTES && (is_unused() || is_boot_sector());
     if has_more { HEAD_BYTES_MAX } else { HEAD_BYTES }
@@ -82,9 +83,13 @@ fn is_pdf(head: &[u8]) -> bool {
     })
 }
 
-/// What a stream that begins with `head` is besides what [`recognise`] says: a PDF may stand behind anything.
+/// What a stream that begins with `head` is besides what [`recognise`] says: a PDF may stand behind anything, and a disk
+/// begins with a program.
 pub fn recognise_second(head: &[u8], first: FileType) -> Option<FileType> {
-    (first != FileType::Pdf && is_pdf(head)).then_some(FileType::Pdf)
+    if first != FileType::Pdf && is_pdf(head) {
+        return Some(FileType::Pdf);
+    }
+    (first != FileType::Disk && crate::disk::is_image(head)).then_some(FileType::Disk)
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ fn attribute<'a>(tag: &'a str, wanted: &str) -> Option<&'a str> {
 }
 
 /// The text that an attribute's value stands for.
-fn unescaped(value: &str) -> String {
+pub(crate) fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut rest = value;
     while let Some((before, reference)) = rest.split_once('&') {
@@ -162,16 +162,23 @@ fn unescaped(value: &str) -> String {
     text + rest
 }
 
-fn character(name: &str) -> Option<char> {
+/// The character that a reference names: those of XML, by number, and the marks of a `data:` URI.
+pub(crate) fn character(name: &str) -> Option<char> {
     let number = match name {
         "amp" => return Some('&'),
         "lt" => return Some('<'),
         "gt" => return Some('>'),
         "quot" => return Some('"'),
         "apos" => return Some('\''),
+        "colon" => return Some(':'),
+        "semi" => return Some(';'),
+        "comma" => return Some(','),
+        "sol" => return Some('/'),
+        "plus" => return Some('+'),
+        "equals" => return Some('='),
         _ => name.strip_prefix('#')?,
     };
-    let code = match number.strip_prefix('x') {
+    let code = match number.strip_prefix(['x', 'X']) {
         Some(digits) => u32::from_str_radix(digits, 16),
         None => number.parse(),
     };

@@ -4,6 +4,9 @@
 //! header: its checksum has to be right where there is one. The first that is found is told to the end of the file, for its
 //! reader to read. Zip archives have a search of their own, which follows them from record to record.
 //!
+//! RAR and ARJ archives are looked for in the first [`REACH`] bytes of anything, as their readers do, who take what stands in
+//! front for a program that extracts.
+//!
 //! Bounds: a header of [`LOOK`] bytes.
 
 use std::sync::LazyLock;
@@ -33,6 +36,13 @@ const SIGNATURES: [(&[u8], usize, Makes); 6] = [
     (nsis::MAGIC, 4, is_nsis),
 ];
 
+/// How far the readers of archives look for them.
+const REACH: u64 = 4 << 20;
+
+/// What is looked for in anything: signatures whose headers have checksums, and whose readers take what stands in front for a
+/// program.
+const ANYWHERE: [usize; 2] = [1, 4];
+
 /// The longest signature, with what stands in front of it.
 const SIGNATURE_BYTES_MAX: usize = 20;
 
@@ -41,26 +51,46 @@ static SEARCHER: LazyLock<Searcher> = LazyLock::new(|| {
     Searcher::new(SIGNATURES.map(|(signature, ..)| signature)).expect("a few patterns, none of them empty")
 });
 
+/// Looks for what may stand in anything.
+static ANYWHERE_SEARCHER: LazyLock<Searcher> = LazyLock::new(|| {
+    Searcher::new(ANYWHERE.map(|which| SIGNATURES[which].0)).expect("two patterns, neither of them empty")
+});
+
 /// A reader that looks for archives.
 pub(crate) struct Stowaway {
     /// Where the bytes held stand.
     at: u64,
     held: Vec<u8>,
     found: bool,
+    /// Whether it looks at a file of any type, for what is found there only.
+    anywhere: bool,
 }
 
 impl Stowaway {
     pub fn new() -> Stowaway {
-        Stowaway { at: 0, held: Vec::new(), found: false }
+        Stowaway { at: 0, held: Vec::new(), found: false, anywhere: false }
+    }
+
+    /// A reader that looks for archives that are opened behind anything, as far as their readers look.
+    pub fn anywhere() -> Stowaway {
+        Stowaway { anywhere: true, ..Stowaway::new() }
+    }
+
+    /// Where a signature stands in what is held, from `from` on, and which.
+    fn signature(&self, from: usize) -> Option<(usize, usize)> {
+        let searcher = if self.anywhere { &ANYWHERE_SEARCHER } else { &SEARCHER };
+        let found = searcher.find_in(&self.held, (from..self.held.len()).into())?;
+        let which = found.pattern().as_usize();
+        Some((found.start(), if self.anywhere { ANYWHERE[which] } else { which }))
     }
 
     /// Looks at what is held; `last` says that no more will come.
     fn search(&mut self, last: bool, outbox: &mut Outbox) {
         let mut from = 0;
-        while let Some(found) = SEARCHER.find_in(&self.held, (from..self.held.len()).into()) {
-            let (_, behind, makes) = SIGNATURES[found.pattern().as_usize()];
-            from = found.start() + 1;
-            let Some(start) = found.start().checked_sub(behind) else { continue };
+        while let Some((place, which)) = self.signature(from) {
+            let (_, behind, makes) = SIGNATURES[which];
+            from = place + 1;
+            let Some(start) = place.checked_sub(behind) else { continue };
             let head = &self.held[start..];
             if head.len() < LOOK && !last {
                 return self.pass(start);
@@ -92,9 +122,13 @@ impl Reader for Stowaway {
             return input.len();
         }
         self.held.extend_from_slice(input);
-        outbox.worked(input.len() / 2);
+        outbox.worked(if self.anywhere { 0 } else { input.len() / 2 });
         self.search(false, outbox);
         input.len()
+    }
+
+    fn is_over(&self) -> bool {
+        self.anywhere && !self.found && self.at >= REACH
     }
 
     fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
@@ -168,4 +202,5 @@ fn is_nsis(head: &[u8]) -> bool {
 pub fn fuzz_stowaway(data: &[u8]) {
     fuzz::compare(data, |_| Box::new(Reading::new(Carried::default())));
     fuzz::compare(data, |_| Box::new(Reading::new(Stowaway::new())));
+    fuzz::compare(data, |_| Box::new(Reading::new(Stowaway::anywhere())));
 }

@@ -49,6 +49,8 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_activemime", unpack::fuzz_activemime),
     ("unpack_dmg", unpack::fuzz_dmg),
     ("unpack_hfs", unpack::fuzz_hfs),
+    ("unpack_disk", unpack::fuzz_disk),
+    ("unpack_runs", unpack::fuzz_runs),
     ("unpack_relationships", unpack::fuzz_relationships),
 ];
 

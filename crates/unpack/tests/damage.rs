@@ -16,6 +16,8 @@ const FORMATS: &[(&str, Fuzz)] = &[
     ("cpio", unpack::fuzz_cpio),
     ("dmg", unpack::fuzz_dmg),
     ("hfs", unpack::fuzz_hfs),
+    ("disk", unpack::fuzz_disk),
+    ("runs", unpack::fuzz_runs),
     ("executable", unpack::fuzz_executable),
     ("gzip", unpack::fuzz_gzip),
     ("lha", unpack::fuzz_lha),

@@ -94,6 +94,8 @@ fn it_holds_for_every_seed() {
         "activemime",
         "dmg",
         "hfs",
+        "disk",
+        "runs",
         "relationships",
     ] {
         let folder = corpus.join(format!("unpack_{format}"));

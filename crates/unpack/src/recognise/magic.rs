@@ -80,6 +80,7 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
     (is_old_cpio, Cpio),
     (crate::macbinary::is_header, MacBinary),
     (crate::sis::is_header, Sis),
+    (crate::disk::is_image, Disk),
     (is_installshield_cab, InstallShieldCab),
     (crate::installshield::is_plausible, InstallShield),
     (lzma_alone::is_plausible, Lzma),

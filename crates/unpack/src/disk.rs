@@ -1,0 +1,301 @@
+//! Images of disks: raw ones, with or without a table of partitions, VHD (fixed and dynamic) and VHDX; and in them the files
+//! of FAT and exFAT volumes, told at the end.
+//!
+//! A fixed VHD is a raw image with a footer, which nothing is read of. Tables are MBR with its chain of logical partitions, and
+//! GPT. What a system mounts by a double click is what counts: deleted files, other copies of the allocation table, and
+//! differencing images without their parents are left out.
+//!
+//! Bounds: the image, up to `spool_bytes_max` (a quarter where the image is a disc's, too); `directory_entries_max` entries
+//! of a name; [`PARTITIONS_MAX`] partitions; one cluster of a directory. What lies beyond is a finding, as is a volume of
+//! NTFS, whose files are only scanned as they lie in the image.
+//!
+//! Sources: Microsoft's descriptions of FAT (1.03), exFAT, VHD (1.0) and VHDX (MS-VHDX), UEFI 2.10 section 5.
+
+mod fat;
+mod image;
+
+use std::collections::VecDeque;
+
+use stream::{Class, Limits, ReadAt};
+
+use crate::codec::{Fault, le32, le64};
+use crate::formats::{Format, Reads};
+use crate::fuzz;
+use crate::reader::{Ended, Outbox, Reader, Reading};
+use fat::Volume;
+use image::Image;
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "disk images",
+    methods: "raw, VHD (fixed, dynamic), VHDX; MBR and GPT; FAT12, FAT16, FAT32, exFAT",
+    not_read: "NTFS, differencing images",
+    reads: Reads::Spool("the image, up to `spool_bytes_max`"),
+    memory: "a name and 40 bytes for each of `directory_entries_max` entries",
+    decoder: "own",
+    fuzz: "unpack_disk",
+    compared_with: "mtools, over images made by mkfs.fat, mkfs.exfat and qemu-img",
+};
+
+const SYSTEM: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.DiskSystem");
+const ENTRIES: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.DiskEntries");
+const BEYOND: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.Disk");
+const TRUNCATED: Fault = Fault::passing(Class::Truncated, "Heuristics.Truncated.Disk");
+
+const SECTOR: usize = 512;
+/// Partitions that are looked at.
+const PARTITIONS_MAX: usize = 128;
+/// Where a disc image says what it is.
+const DISC_AT: u64 = 32769;
+
+/// Whether an image of a disk begins with this head.
+pub(crate) fn is_image(head: &[u8]) -> bool {
+    head.starts_with(image::VHD) || head.starts_with(image::VHDX) || fat::is_boot_sector(head) || has_partitions(head)
+}
+
+/// Whether a sector holds a table of partitions that makes sense.
+fn has_partitions(sector: &[u8]) -> bool {
+    let is_one = |entry: &[u8]| {
+        let is_known = matches!(
+            entry[4],
+            0x01 | 0x04
+                ..=0x07 | 0x0b | 0x0c | 0x0e | 0x0f | 0x11 | 0x14 | 0x16 | 0x17 | 0x1b | 0x1c | 0x1e | 0xee | 0xef
+        );
+        is_known && le32(entry, 8) > 0 && le32(entry, 12) > 0
+    };
+    let Some(table) = sector.get(446..510) else { return false };
+    let is_sound = table.chunks_exact(16).all(|entry| matches!(entry[0], 0 | 0x80));
+    is_sound && sector.get(510..512) == Some(b"\x55\xaa") && table.chunks_exact(16).any(is_one)
+}
+
+/// What is kept of an image, as the disk that it is of.
+struct Disk<'a> {
+    image: &'a Image,
+    kept: &'a dyn ReadAt,
+}
+
+impl Disk<'_> {
+    /// What there is of so many bytes.
+    fn read(&self, at: u64, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        let mut there = 0;
+        while there < count {
+            match self.image.read_at(self.kept, at.saturating_add(there as u64), &mut bytes[there..]) {
+                0 => break,
+                read => there += read,
+            }
+        }
+        bytes.truncate(there);
+        bytes
+    }
+}
+
+/// A reader of an image.
+pub(crate) struct DiskImage {
+    limits: Limits,
+    at: u64,
+    asked: u64,
+    /// Bytes where a disc image would say what it is.
+    disc: Vec<u8>,
+    plan: Option<Plan>,
+}
+
+/// What is to be read of the disk.
+struct Plan {
+    image: Image,
+    /// Sectors where volumes begin.
+    volumes: VecDeque<u64>,
+    volume: Option<Volume>,
+    entries_left: u32,
+    told: Vec<&'static str>,
+}
+
+impl DiskImage {
+    pub fn new(limits: &Limits) -> DiskImage {
+        DiskImage { limits: limits.clone(), at: 0, asked: 0, disc: Vec::new(), plan: None }
+    }
+
+    fn is_disc(&self) -> bool {
+        matches!(&self.disc[..], b"CD001" | b"BEA01")
+    }
+
+    fn plan(&self, kept: &dyn ReadAt) -> Plan {
+        let image = Image::of(kept);
+        let disk = Disk { image: &image, kept };
+        let volumes = volumes(&disk);
+        Plan { volumes, volume: None, entries_left: self.limits.directory_entries_max, told: Vec::new(), image }
+    }
+}
+
+/// Where volumes may begin, in sectors.
+fn volumes(disk: &Disk) -> VecDeque<u64> {
+    let mut found = VecDeque::new();
+    let first = disk.read(0, SECTOR);
+    if fat::is_boot_sector(&first) {
+        found.push_back(0);
+    }
+    if !has_partitions(&first) {
+        return found;
+    }
+    let mut extended = Vec::new();
+    for entry in first[446..510].chunks_exact(16) {
+        match entry[4] {
+            0 => {}
+            0x05 | 0x0f => extended.push(u64::from(le32(entry, 8))),
+            0xee => found.extend(guid_table(disk)),
+            _ => found.push_back(le32(entry, 8).into()),
+        }
+    }
+    for base in extended {
+        found.extend(logical(disk, base));
+    }
+    found.truncate(PARTITIONS_MAX);
+    found
+}
+
+/// The partitions of a GUID partition table.
+fn guid_table(disk: &Disk) -> Vec<u64> {
+    let header = disk.read(SECTOR as u64, SECTOR);
+    let (at, count, bytes) = (le64(&header, 72), le32(&header, 80), le32(&header, 84));
+    if !header.starts_with(b"EFI PART") || !(128..=4096).contains(&bytes) {
+        return Vec::new();
+    }
+    let entries = (0..u64::from(count).min(PARTITIONS_MAX as u64)).map(|index| {
+        let place = at.saturating_mul(SECTOR as u64).saturating_add(index * u64::from(bytes));
+        disk.read(place, 48)
+    });
+    entries.filter(|entry| entry.iter().take(16).any(|&byte| byte != 0)).map(|entry| le64(&entry, 32)).collect()
+}
+
+/// The partitions in an extended one: a chain of tables of one partition and the next table.
+fn logical(disk: &Disk, base: u64) -> Vec<u64> {
+    let (mut found, mut at) = (Vec::new(), base);
+    while found.len() < PARTITIONS_MAX {
+        let table = disk.read(at.saturating_mul(SECTOR as u64), SECTOR);
+        if table.get(510..512) != Some(b"\x55\xaa") {
+            break;
+        }
+        found.push(at.saturating_add(le32(&table, 454).into()));
+        let next = u64::from(le32(&table, 470));
+        // A chain that goes back would never end.
+        if next == 0 || base.saturating_add(next) <= at {
+            break;
+        }
+        at = base.saturating_add(next);
+    }
+    found
+}
+
+impl Plan {
+    /// Goes on; whether all is told.
+    fn turn(&mut self, kept: &dyn ReadAt, is_cut: bool, name_bytes_max: usize, outbox: &mut Outbox) -> bool {
+        outbox.worked(64);
+        let disk = Disk { image: &self.image, kept };
+        if let Some(mut volume) = self.volume.take() {
+            let fault = match volume.turn(&disk, &mut self.entries_left, outbox) {
+                fat::Turn::Over => return false,
+                fat::Turn::More => None,
+                fat::Turn::Fault(fault) => Some(fault),
+            };
+            self.volume = Some(volume);
+            if let Some(fault) = fault {
+                self.fault(if is_cut && fault.class == Class::Truncated { BEYOND } else { fault }, outbox);
+            }
+            return false;
+        }
+        let Some(sector) = self.volumes.pop_front() else { return true };
+        let start = sector.saturating_mul(SECTOR as u64);
+        let boot = disk.read(start, SECTOR);
+        self.volume = Volume::find(&boot, start, name_bytes_max);
+        if self.volume.is_none() && boot.get(3..11) == Some(b"NTFS    ") {
+            self.fault(SYSTEM, outbox);
+        }
+        false
+    }
+
+    fn fault(&mut self, fault: Fault, outbox: &mut Outbox) {
+        if !self.told.contains(&fault.name) {
+            self.told.push(fault.name);
+            outbox.finding(fault.class, fault.name, 0);
+        }
+    }
+}
+
+impl Reader for DiskImage {
+    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+        let bytes_max = u64::from(self.limits.spool_bytes_max);
+        if self.asked == 0 {
+            self.asked = bytes_max / 4;
+            outbox.keep(0..self.asked);
+            return 0;
+        }
+        let end = DISC_AT + 5;
+        if self.at < end {
+            // What it is has to be known before more is asked for.
+            let count = input.len().min(usize::try_from(end - self.at).unwrap_or(usize::MAX));
+            let skip = usize::try_from(DISC_AT.saturating_sub(self.at)).unwrap_or(usize::MAX);
+            self.disc.extend_from_slice(input[..count].get(skip..).unwrap_or_default());
+            self.at += count as u64;
+            return count;
+        }
+        if self.asked < bytes_max && !self.is_disc() {
+            outbox.keep(self.asked.max(self.at)..bytes_max.max(self.at));
+            self.asked = bytes_max;
+            return 0;
+        }
+        self.at += input.len() as u64;
+        input.len()
+    }
+
+    fn end(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
+        let is_cut = self.at > self.asked;
+        let is_disc = self.is_disc();
+        let mut plan = match self.plan.take() {
+            Some(plan) => plan,
+            None => self.plan(kept),
+        };
+        if is_disc && plan.told.is_empty() {
+            // The disc is what counts; what lies too far for a look at its other side is no finding.
+            plan.told = vec![SYSTEM.name, BEYOND.name, TRUNCATED.name];
+        }
+        let is_over = plan.turn(kept, is_cut, self.limits.name_bytes_max as usize, outbox);
+        self.plan = Some(plan);
+        if is_over { Ended::Done } else { Ended::More }
+    }
+}
+
+/// Fuzz body: reads an image, in the coding of [`fuzz::blocks`].
+pub fn fuzz_disk(data: &[u8]) {
+    fuzz::compare(&fuzz::blocks(data), |limits| Box::new(Reading::new(DiskImage::new(limits))));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_partitions_has_to_make_sense() {
+        let mut sector = vec![0; SECTOR];
+        sector[510..].copy_from_slice(b"\x55\xaa");
+        assert!(!is_image(&sector), "no partition");
+        (sector[446], sector[450], sector[454], sector[458]) = (0x80, 6, 1, 9);
+        assert!(is_image(&sector));
+        sector[462] = 7;
+        assert!(!is_image(&sector), "no mark is 7");
+    }
+
+    #[test]
+    fn a_chain_of_tables_that_goes_in_circles_ends() {
+        let mut image = vec![0; 8 * SECTOR];
+        for at in [1, 2] {
+            let table = &mut image[at * SECTOR..][..SECTOR];
+            table[510..].copy_from_slice(b"\x55\xaa");
+            (table[454], table[470]) = (1, 1);
+        }
+        let mut kept = stream::Spool::default();
+        kept.ask(0..u64::MAX, 0);
+        kept.pass(0, &image, u64::MAX);
+        let found = logical(&Disk { image: &Image::Flat, kept: &kept }, 1);
+        assert_eq!(found, [2, 3]);
+    }
+}
