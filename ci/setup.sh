@@ -28,6 +28,10 @@ if [ "${1:-}" != run ]; then
     need clamscan clamav
     need osslsigncode osslsigncode
     need zip zip
+    need unzip unzip
+    need bsdtar libarchive-tools
+    need 7z p7zip-full
+    need unar unar
     need xz xz-utils
     need zstd zstd
     need strace strace
