@@ -44,6 +44,9 @@ fn is_seen_through(name: &str, mail: &str) {
     assert!(verdict.action == Action::Reject, "{name}: {:?}", verdict.findings);
 }
 
+/// A header with this transfer coding.
+type Head<'a> = &'a dyn Fn(&str) -> String;
+
 #[test]
 fn one_ambiguity_within_another_of_its_name_is_no_echo() {
     let odd = "no field at all\r\n";
@@ -55,7 +58,7 @@ fn one_ambiguity_within_another_of_its_name_is_no_echo() {
         "a line that is no field",
         &mail(&mixed(&(odd.to_string() + &of("multipart/mixed; boundary=B")), "B", &part(odd))),
     );
-    let heads: [(&str, &dyn Fn(&str) -> String); 5] = [
+    let heads: [(&str, Head<'_>); 5] = [
         ("two boundaries", &|bound| of(&format!("multipart/mixed; boundary=NO{bound}; boundary={bound}"))),
         ("extended boundary", &|bound| of(&format!("multipart/mixed; boundary=NO{bound}; boundary*=''{bound}"))),
         ("two types", &|bound| of("text/plain") + &of(&format!("multipart/mixed; boundary={bound}"))),
