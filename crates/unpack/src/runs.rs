@@ -88,10 +88,10 @@ struct Numbers {
     /// Whether a number is complete, so that a comma comes next.
     complete: bool,
     opened: bool,
-    /// Whether it begins within a number or a word, which is passed.
+    /// Whether the rest of a word is passed, which is no number.
     skip: bool,
-    /// Whether any byte has been read.
-    began: bool,
+    /// Letters and digits since the last other character.
+    word: usize,
 }
 
 /// What a byte may belong to.
@@ -170,19 +170,19 @@ impl Runs {
                 State::Numbers(mut run) => {
                     let goes_on = loop {
                         let Some(&byte) = held.get(at) else { break true };
-                        if !run.byte(byte, outbox) {
+                        if CLASSES[usize::from(byte)] & NUMBER == 0 || run.word == LINE_MIN {
                             break false;
                         }
-                        run.began = true;
+                        run.byte(byte, outbox);
                         at += 1;
                     };
                     if goes_on {
                         self.state = State::Numbers(run);
                         break;
                     }
-                    // What cannot begin one is passed, or it would be looked at for ever.
-                    at += usize::from(!run.began);
                     run.end(outbox);
+                    // The last word may begin something else.
+                    at -= run.word;
                 }
             }
         }
@@ -363,33 +363,34 @@ fn is_known(run: &[u8]) -> bool {
 }
 
 impl Numbers {
-    fn byte(&mut self, byte: u8, outbox: &mut Outbox) -> bool {
-        self.skip &= byte.is_ascii_alphanumeric();
+    /// Reads a byte of the class. What is no number between commas begins the search anew, without a second look at it.
+    fn byte(&mut self, byte: u8, outbox: &mut Outbox) {
+        let in_word = byte.is_ascii_alphanumeric();
+        self.word = if in_word { self.word + 1 } else { 0 };
+        self.skip &= in_word;
         match byte {
-            _ if self.skip => true,
-            b' ' | b'\t' | b'\r' | b'\n' => {
-                self.complete = self.number.is_some();
-                true
-            }
+            _ if self.skip => {}
             b',' => {
                 let number = self.number.take();
                 (self.hex, self.complete) = (false, false);
                 if let Some(number) = number {
                     self.take(number as u8, outbox);
                 }
-                true
             }
-            b'x' | b'X' if self.number == Some(0) && !self.hex && !self.complete => {
-                self.hex = true;
-                true
-            }
-            _ if self.complete => false,
+            _ if !in_word => self.complete = self.number.is_some(),
+            b'x' | b'X' if self.number == Some(0) && !self.hex && !self.complete => self.hex = true,
             _ => {
                 let base = if self.hex { 16 } else { 10 };
-                let Some(digit) = char::from(byte).to_digit(base) else { return false };
-                let number = self.number.unwrap_or(0).saturating_mul(base).saturating_add(digit);
-                self.number = Some(number);
-                number <= 255
+                let digit = char::from(byte).to_digit(base).filter(|_| !self.complete);
+                let number = digit.map(|digit| self.number.unwrap_or(0) * base + digit);
+                match number.filter(|&number| number <= 255) {
+                    Some(number) => self.number = Some(number),
+                    None => {
+                        self.number = None;
+                        self.end(outbox);
+                        *self = Numbers { skip: true, word: self.word, ..Numbers::default() };
+                    }
+                }
             }
         }
     }
