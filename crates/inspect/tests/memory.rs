@@ -63,9 +63,9 @@ fn an_inspection_holds_little_and_no_more_for_a_larger_mail() {
     let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
     let mut figures = Vec::new();
     for (what, most_bytes, make) in [
-        ("a text", 26 << 10, (|bytes| bytes) as fn(Vec<u8>) -> Vec<u8>),
-        ("a gzipped attachment", 96 << 10, |bytes| build::gzip(&bytes)),
-        ("a zip in a zip", 106 << 10, |bytes| build::zip("b.zip", &build::zip("b", &bytes, true), false)),
+        ("a text", 36 << 10, (|bytes| bytes) as fn(Vec<u8>) -> Vec<u8>),
+        ("a gzipped attachment", 112 << 10, |bytes| build::gzip(&bytes)),
+        ("a zip in a zip", 122 << 10, |bytes| build::zip("b.zip", &build::zip("b", &bytes, true), false)),
     ] {
         let small = most_held(&engine, &build::mail("a", &make(noise(300_000)), 0));
         let large = most_held(&engine, &build::mail("a", &make(noise(6_000_000)), 0));

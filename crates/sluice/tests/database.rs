@@ -312,6 +312,6 @@ fn replace_under_load(flight: Duration, every: Duration) {
     wait_for(|| (mapped(&door).0 == 1 && mapped(&door).1 <= 1).then_some(()), "old databases to be unmapped");
     let after = own_kb(&door);
     println!("{STREAMS} streams, {reloads} reloads: {before} kB of its own before, {after} kB after");
-    // What an allocator keeps of the streams; an old database would be more.
-    assert!(after < before + (16 << 10), "{before} kB before, {after} kB after");
+    // What an allocator keeps for a time of what each reload took; what is never given back would be far more.
+    assert!(after < before + (64 << 10), "{before} kB before, {after} kB after");
 }

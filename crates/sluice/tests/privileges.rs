@@ -208,6 +208,7 @@ fn what_lies_outside_is_not_read_and_not_written_even_by_root() {
         return;
     }
     symlink(&signature, folder.join("c.ndb")).unwrap();
+    gateway.signal("HUP");
     gateway.wait_for_log("c.ndb: Permission denied");
     fs::remove_file(folder.join("c.ndb")).unwrap();
     // A folder that takes the place of the other is another matter.
