@@ -1,6 +1,7 @@
 //! InstallShield: the files behind a self-extracting installer, and the cabinets (`ISc(`) among them.
 //!
-//! Behind the executable each file stands behind its name, its path, its version and its length, as text. In a cabinet the
+//! Behind the executable each file stands behind its name, its path, its version and its length, as text; or, with an MSI in
+//! it, as `setup` has it. In a cabinet the
 //! files stand one behind the other, in chunks that are packed each for itself; where a file ends is told by the first chunk
 //! that is shorter than the others. The directory, which stands in another file (`data1.hdr`), is not needed for that.
 //!
@@ -11,6 +12,7 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 mod cabinet;
+mod setup;
 
 use stream::{Class, Limits, Object};
 
@@ -19,11 +21,12 @@ use crate::codec::{Fault, Progress};
 use crate::formats::{Format, Reads};
 use crate::{fuzz, name};
 pub(crate) use cabinet::{Cabinet, MAGIC};
+use setup::Setup;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "InstallShield",
-    methods: "files behind self-extracting installers; cabinets from version 6 on, without names",
+    methods: "files behind self-extracting installers, of both kinds (with a list of lines, and mixed with their names, compressed or not); cabinets from version 6 on, without names",
     not_read: "older cabinets, stored and garbled files in cabinets",
     reads: Reads::Stream,
     memory: "names of 1 KiB, 57 KiB",
@@ -42,17 +45,18 @@ const LINE_MAX: usize = 256;
 /// A reader of what stands behind an installer.
 pub(crate) struct InstallShield {
     name_bytes_max: usize,
+    setup: Option<Setup>,
 }
 
 impl InstallShield {
     pub fn new(limits: &Limits) -> InstallShield {
-        InstallShield { name_bytes_max: limits.name_bytes_max as usize }
+        InstallShield { name_bytes_max: limits.name_bytes_max as usize, setup: None }
     }
 }
 
 /// Whether such files begin here.
 pub(crate) fn is_plausible(head: &[u8]) -> bool {
-    matches!(Lines::read(head), Ok(Some(_)))
+    setup::begins(head) == Some(true) || matches!(Lines::read(head), Ok(Some(_)))
 }
 
 /// What stands in front of a file.
@@ -95,7 +99,21 @@ impl Records for InstallShield {
         size: Fault::passing(Class::Malformed, "Heuristics.Malformed.InstallShield.Size"),
     };
 
-    fn record(&mut self, head: &[u8], _: u64, _: &mut Vec<Fault>) -> Record {
+    fn record(&mut self, head: &[u8], at: u64, _: &mut Vec<Fault>) -> Record {
+        if let Some(setup) = &mut self.setup {
+            return setup.record(head, self.name_bytes_max);
+        }
+        match setup::begins(head) {
+            Some(true) if at == 0 => {
+                self.setup = Setup::read(head);
+                return match self.setup {
+                    Some(_) => Record::Pass(setup::HEADER_BYTES as u64),
+                    None => Record::Need(setup::HEADER_BYTES),
+                };
+            }
+            None if at == 0 => return Record::Need(head.len() + 1),
+            _ => {}
+        }
         match Lines::read(head) {
             Ok(None) => Record::Need(head.len().saturating_add(1)),
             Ok(Some(lines)) => {
@@ -108,8 +126,11 @@ impl Records for InstallShield {
         }
     }
 
-    fn decode(&mut self, _: &[u8], _: &mut [u8]) -> Progress {
-        Progress::fault(0, DATA)
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        match &mut self.setup {
+            Some(setup) => setup.decode(input, output),
+            None => Progress::fault(0, DATA),
+        }
     }
 }
 
