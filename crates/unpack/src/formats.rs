@@ -4,9 +4,9 @@
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
 use crate::{
-    activemime, alz, appledouble, ar, arj, brotli, bzip2, cab, chm, cms, cpio, disk, dmg, executable, gzip, hfs, html,
-    installshield, iso, lha, lnk, lz4, lzip, lzma_alone, lzop, lzw, macbinary, mbox, nsis, ole2, onenote, packed, pdf,
-    rar, relationships, rpm, rtf, sevenz, sis, snappy, swf, szdd, tar, tnef, xar, xz, zip, zlib, zstd,
+    activemime, alz, appledouble, ar, arj, autoit, brotli, bzip2, cab, chm, cms, cpio, disk, dmg, executable, gzip,
+    hfs, html, installshield, iso, lha, lnk, lz4, lzip, lzma_alone, lzop, lzw, macbinary, mbox, nsis, ole2, onenote,
+    packed, pdf, rar, relationships, rpm, rtf, sevenz, sis, snappy, swf, szdd, tar, tnef, xar, xz, zip, zlib, zstd,
 };
 
 /// One format that is opened: a row of `docs/formats.md`.
@@ -99,6 +99,7 @@ pub const DOCUMENTS: &[Format] = &[
     executable::FORMAT,
     packed::UPX,
     packed::OTHERS,
+    autoit::FORMAT,
 ];
 
 impl Reads {

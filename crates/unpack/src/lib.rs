@@ -14,6 +14,7 @@ mod appledouble;
 mod ar;
 mod archive;
 mod arj;
+mod autoit;
 mod bits;
 mod block_cipher;
 mod brotli;
@@ -97,6 +98,7 @@ pub use alz::fuzz_alz;
 pub use appledouble::fuzz_appledouble;
 pub use ar::fuzz_ar;
 pub use arj::fuzz_arj;
+pub use autoit::fuzz_autoit;
 pub use cab::fuzz_cab;
 pub use chm::fuzz_chm;
 pub use cpio::fuzz_cpio;
@@ -200,6 +202,7 @@ pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> 
         brotli::MEDIA_TYPE => Some(Box::new(Compressed::new(brotli::Brotli::new(limits)))),
         pdf::OBJECTS => Some(Box::new(Reading::new(pdf::Pdf::objects(limits)))),
         nsis::SOLID => Some(Box::new(Archive::new(nsis::Solid::new(limits), limits))),
+        autoit::SCRIPT => Some(Box::new(Reading::new(autoit::AutoIt::new()))),
         rtf::OLE1 => Some(Box::new(Reading::new(rtf::ole1::Ole1::new(limits)))),
         _ => None,
     }
@@ -282,10 +285,11 @@ pub fn stowaway_searcher(file_type: FileType) -> Option<Box<dyn Stage>> {
     })
 }
 
-/// The stage that unpacks an executable, where its head says that it may be packed, or puts strings of a script together.
+/// The stage that unpacks an executable, where its head says that it may be packed, and finds the compiled script that is in
+/// it or that a file is; or puts strings of a script together.
 pub fn unpacker(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
     Some(match file_type {
-        FileType::Pe | FileType::Elf => Box::new(Reading::new(packed::Packed::new(limits))),
+        FileType::Pe | FileType::Elf | FileType::Binary => Box::new(Reading::new(packed::Packed::new(limits))),
         FileType::Text | FileType::Html | FileType::Xml => Box::new(Reading::new(script::Script::new())),
         _ => return None,
     })

@@ -22,6 +22,7 @@ mod yc;
 
 use stream::{Class, Kind, Limits, Object, ReadAt};
 
+use crate::autoit;
 use crate::executable::head::Head;
 use crate::formats::{Format, Reads};
 use crate::fuzz;
@@ -91,7 +92,40 @@ pub(crate) struct Packed {
     at: u64,
     head: Vec<u8>,
     is_over: bool,
+    scripts: Scripts,
     state: State,
+}
+
+/// A search for a compiled script, which is told from behind its mark on: with it, it would be found in itself again.
+#[derive(Default)]
+struct Scripts {
+    is_over: bool,
+    /// As much of what has passed as the mark may have begun in.
+    tail: Vec<u8>,
+    is_found: bool,
+}
+
+impl Scripts {
+    /// Looks through bytes that end at `end` in the file.
+    fn pass(&mut self, bytes: &[u8], end: u64, outbox: &mut Outbox) {
+        if self.is_found {
+            return outbox.content(bytes);
+        }
+        if self.is_over {
+            return;
+        }
+        self.tail.extend_from_slice(bytes);
+        let Some(at) = autoit::find(&self.tail) else {
+            self.tail.drain(..self.tail.len().saturating_sub(autoit::MARK_BYTES - 1));
+            return;
+        };
+        let script = self.tail.split_off(at);
+        let raw_offset = Some(end.saturating_sub(script.len() as u64));
+        let media_type = Some(autoit::SCRIPT.into());
+        outbox.open(Object { kind: Kind::Member, media_type, raw_offset, ..Object::default() });
+        outbox.content(&script);
+        (self.tail, self.is_found) = (Vec::new(), true);
+    }
 }
 
 enum State {
@@ -104,7 +138,7 @@ enum State {
 impl Packed {
     pub fn new(limits: &Limits) -> Packed {
         let bytes_max = limits.spool_bytes_max as usize;
-        Packed { bytes_max, at: 0, head: Vec::new(), is_over: false, state: State::Begin }
+        Packed { bytes_max, at: 0, head: Vec::new(), is_over: false, scripts: Scripts::default(), state: State::Begin }
     }
 
     fn begin(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> State {
@@ -168,6 +202,7 @@ impl Reader for Packed {
             left => input.len().min(left),
         };
         self.at += taken as u64;
+        self.scripts.pass(&input[..taken], self.at, outbox);
         if self.head.len() < HEAD_BYTES {
             self.head.extend_from_slice(&input[..taken]);
             if self.head.len() == HEAD_BYTES {
@@ -176,16 +211,22 @@ impl Reader for Packed {
                     Some(_) => {}
                     None => self.is_over = true,
                 }
+                // A file of its own begins with the script; behind an interpreter it may stand anywhere.
+                self.scripts.is_over = !self.scripts.is_found && !self.head.starts_with(b"MZ");
             }
         }
         taken
     }
 
     fn is_over(&self) -> bool {
-        self.is_over
+        self.is_over && self.scripts.is_over
     }
 
     fn end(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
+        if std::mem::take(&mut self.scripts.is_found) {
+            outbox.close();
+            return Ended::More;
+        }
         self.state = match std::mem::replace(&mut self.state, State::Over) {
             State::Begin if self.is_over => State::Over,
             State::Begin => self.begin(kept, outbox),

@@ -41,6 +41,7 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_installshield", unpack::fuzz_installshield),
     ("unpack_sis", unpack::fuzz_sis),
     ("unpack_packed", unpack::fuzz_packed),
+    ("unpack_autoit", unpack::fuzz_autoit),
     ("unpack_appledouble", unpack::fuzz_appledouble),
     ("unpack_macbinary", unpack::fuzz_macbinary),
     ("unpack_mbox", unpack::fuzz_mbox),

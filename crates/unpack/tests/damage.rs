@@ -26,6 +26,7 @@ const FORMATS: &[(&str, Fuzz)] = &[
     ("installshield", unpack::fuzz_installshield),
     ("nsis", unpack::fuzz_nsis),
     ("sis", unpack::fuzz_sis),
+    ("autoit", unpack::fuzz_autoit),
     ("packed", unpack::fuzz_packed),
     ("rar", unpack::fuzz_rar),
     ("relationships", unpack::fuzz_relationships),
