@@ -99,6 +99,7 @@ pub const DOCUMENTS: &[Format] = &[
     executable::FORMAT,
     packed::UPX,
     packed::OTHERS,
+    packed::EMULATED,
     autoit::FORMAT,
 ];
 

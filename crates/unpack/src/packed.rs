@@ -2,7 +2,7 @@
 //!
 //! A packed executable begins with a stub, away from its first section, that unpacks the rest. The file is kept, and
 //! unpacked at its end, by what its stub says; the unpacked file is told as a member, and read for what is in it, which may
-//! be packed again. Nothing is run.
+//! be packed again. Nothing is run on the machine.
 //!
 //! Bounds: `spool_bytes_max` of the file, as much for what it is unpacked to, and as much again for LZMA's window or while the
 //! file is put together.
@@ -10,6 +10,7 @@
 mod aplib;
 mod calls;
 mod elf;
+mod emulator;
 mod mew;
 mod nrv;
 mod pe;
@@ -45,12 +46,24 @@ pub(crate) const UPX: Format = Format {
 pub(crate) const OTHERS: Format = Format {
     name: "MEW, WWPack32, yoda's Crypter, PESpin",
     methods: "MEW 11 with aPLib, WWPack32 1.x, yoda's Crypter 1.3, PESpin 1.1",
-    not_read: "MEW with LZMA, PESpin with a password; tables of imports, and what the stubs of crypters took of the code, are not put back",
+    not_read: "PESpin with a password; tables of imports, and what the stubs of crypters took of the code, are not put back",
     reads: Reads::Spool("kept, up to `spool_bytes_max`"),
     memory: "what it is unpacked to, up to `spool_bytes_max`, twice",
     decoder: "own",
     fuzz: "unpack_packed",
     compared_with: "the scan inputs of ClamAV",
+};
+
+/// What is read of executables packed by anything else.
+pub(crate) const EMULATED: Format = Format {
+    name: "other packed PE",
+    methods: "Windows executables of 32 bits whose stub runs in an emulated processor: ASPack, FSG, MEW with LZMA, NsPack, PEtite, Upack and what behaves like them",
+    not_read: "stubs that want floating point, vectors, threads or functions of the system besides memory and imports; 64 bits; tables of imports are not put back",
+    reads: Reads::Spool("kept, up to `spool_bytes_max`"),
+    memory: "the image and its heap, up to `spool_bytes_max`, and the image once more",
+    decoder: "own",
+    fuzz: "unpack_packed",
+    compared_with: "the executables that were packed, over public collections of packed files",
 };
 
 const DATA: &str = "Heuristics.Malformed.Packed.Data";
@@ -64,6 +77,11 @@ const TURN_BYTES: usize = 64 << 10;
 /// What makes a file of a packed one, turn by turn.
 trait Unpacker: Send {
     fn turn(&mut self, file: &Whole, unpacked: &mut Unpacked) -> Turn;
+
+    /// Whether nothing else is to be tried behind it.
+    fn is_last(&self) -> bool {
+        false
+    }
 }
 
 /// What came of a turn.
@@ -143,14 +161,19 @@ impl Packed {
 
     fn begin(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> State {
         let file = Whole { head: &self.head, kept };
-        let unpacker = pe::unpacker(&file).or_else(|| elf::unpacker(&file));
+        let unpacker = pe::unpacker(&file, self.bytes_max).or_else(|| elf::unpacker(&file));
         outbox.worked(HEAD_BYTES);
-        match unpacker {
-            Some(unpacker) => {
-                State::Unpacking(unpacker, Unpacked { bytes: Vec::new(), bytes_max: self.bytes_max, work: 0 })
-            }
-            None => State::Over,
-        }
+        unpacker.map_or(State::Over, |unpacker| self.unpacking(unpacker))
+    }
+
+    /// What no unpacker knows, its own stub may unpack.
+    fn emulate(&self, kept: &dyn ReadAt) -> State {
+        let emulator = pe::emulated(&Whole { head: &self.head, kept }, self.bytes_max);
+        emulator.map_or(State::Over, |emulator| self.unpacking(emulator))
+    }
+
+    fn unpacking(&self, unpacker: Box<dyn Unpacker>) -> State {
+        State::Unpacking(unpacker, Unpacked { bytes: Vec::new(), bytes_max: self.bytes_max, work: 0 })
     }
 
     fn unpack(
@@ -166,7 +189,8 @@ impl Packed {
         outbox.worked(work.max(1024));
         match turn {
             Turn::More => return State::Unpacking(unpacker, unpacked),
-            Turn::Not => return State::Over,
+            Turn::Not if unpacker.is_last() => return State::Over,
+            Turn::Not => return self.emulate(kept),
             Turn::Done => {}
             Turn::Broken => outbox.finding(Class::Malformed, DATA, self.at),
             Turn::TooLarge => outbox.finding(Class::Limit, LIMIT, self.at),
@@ -186,13 +210,15 @@ fn wanted(head: &[u8], bytes_max: usize) -> Option<u64> {
     if elf::is_candidate(head) {
         return Some(u64::MAX);
     }
+    let emulated = emulator::is_candidate(head);
     let has_mark = memchr::memmem::find(head, upx::MARK).is_some();
     let head = Head::read(head)?;
     let (first, last) = (head.sections.first()?, head.sections.last()?);
     let is_away = head.entry.wrapping_sub(first.address) >= first.memory_bytes;
     let is_odd = first.file.is_empty() || head.entry >= last.address;
     let end = head.image_end()?;
-    (is_away && is_odd && (has_mark || end <= bytes_max as u64)).then_some(end)
+    let is_stub = is_away && is_odd || emulated;
+    (is_stub && (has_mark || end <= bytes_max as u64)).then_some(end)
 }
 
 impl Reader for Packed {

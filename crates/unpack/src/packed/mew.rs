@@ -1,5 +1,6 @@
 //! Executables packed by MEW 11: blocks of aPLib, each for a place in the image.
 //!
+//! With LZMA the blocks hold what unpacks the program, which the emulator runs.
 //! The stub stands in the headers; it begins with the address of a table: a routine, the original entry, the first place.
 
 use super::aplib::Aplib;
@@ -43,11 +44,22 @@ impl Mew {
         Some(Mew { entry, first, base: head.base, start, aplib: Aplib::new(table + TABLE_BYTES) })
     }
 
+    /// Whether nothing stands at the entry: what was unpacked unpacks the program from LZMA.
+    fn is_unfinished(&self, unpacked: &Unpacked) -> bool {
+        const ENTRY_BYTES: usize = 16;
+        let entry = self.entry.wrapping_sub(self.first) as usize;
+        let code = unpacked.bytes.get(entry..).unwrap_or_default();
+        code.iter().take(ENTRY_BYTES).all(|byte| *byte == 0)
+    }
+
     /// The next block, behind the address of its place.
     fn next(&mut self, file: &Whole, unpacked: &mut Unpacked) -> Turn {
         let at = self.aplib.at();
         let place = u32::from_le_bytes(file.bytes(at));
         if place == 0 {
+            if self.is_unfinished(unpacked) {
+                return Turn::Not;
+            }
             if let Some(made) = image_as_executable(file, self.entry, self.first, unpacked) {
                 unpacked.bytes = made;
             }

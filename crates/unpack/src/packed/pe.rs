@@ -5,6 +5,7 @@
 
 use memchr::memmem;
 
+use super::emulator::Emulator;
 use super::mew::Mew;
 use super::nrv::Run;
 use super::pespin::Pespin;
@@ -24,9 +25,9 @@ const STUB_BYTES: usize = 1024;
 const OPTIONAL_AT: usize = 24;
 
 /// The unpacker of an executable, if it is packed.
-pub(super) fn unpacker(file: &Whole) -> Option<Box<dyn Unpacker>> {
+pub(super) fn unpacker(file: &Whole, bytes_max: usize) -> Option<Box<dyn Unpacker>> {
     let head = Head::read(file.head)?;
-    let entry = head.file_at(head.entry)?;
+    let Some(entry) = head.file_at(head.entry) else { return emulated(file, bytes_max) };
     let stub = file.run(entry, STUB_BYTES);
     if let Some(mew) = Mew::find(&head, file, &stub) {
         return Some(Box::new(mew));
@@ -40,7 +41,13 @@ pub(super) fn unpacker(file: &Whole) -> Option<Box<dyn Unpacker>> {
     if let Some(spun) = Pespin::find(&head, file) {
         return Some(Box::new(spun));
     }
-    upx(&head, file, &stub)
+    upx(&head, file, &stub).or_else(|| emulated(file, bytes_max))
+}
+
+/// The emulator of an executable, if it looks packed: for what no other unpacker knows.
+pub(super) fn emulated(file: &Whole, bytes_max: usize) -> Option<Box<dyn Unpacker>> {
+    let head = Head::read(file.head)?;
+    Some(Box::new(Emulator::find(&head, file, bytes_max)?))
 }
 
 fn upx(head: &Head, file: &Whole, stub: &[u8]) -> Option<Box<dyn Unpacker>> {
