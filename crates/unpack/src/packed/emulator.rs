@@ -9,7 +9,7 @@
 //! The image is emitted as an executable whose sections are those of the image. Nothing of it runs on the machine: there are no
 //! files, no network and no other threads in the emulated one, and time stands still.
 //!
-//! Bounds: the image and the heap together, `spool_bytes_max`; instructions as many as go with that and with the image, of which
+//! Bounds: the image and the heap together, `spool_bytes_max`; instructions as go with that, the image and the file, of which
 //! [`TURN_STEPS`] a turn, and far fewer while nothing is written. A run that ends at a bound is judged as any other.
 //!
 //! Left out: what the processor and the system leave out (see there), libraries that are walked by hand, 64-bit programs, tables
@@ -29,9 +29,10 @@ use memory::{HEAP_AT, Memory, STACK_AT, STACK_BYTES, SYSTEM_AT};
 use processor::{EAX, EBX, ESP, Fault, Processor};
 use system::{HANDLED, System, THREAD};
 
-/// Instructions of a run: for each byte that may be kept, and for each byte of the image beyond [`IDLE_MAX`].
-const STEPS_FOR_KEPT: u64 = 8;
+/// Instructions of a run: for each byte that may be kept, and beyond [`IDLE_MAX`] for each byte of the image and of the file.
+const STEPS_FOR_KEPT: u64 = 4;
 const STEPS_FOR_IMAGE: u64 = 256;
+const STEPS_FOR_FILE: u64 = 1024;
 /// Instructions of a turn, about a millisecond.
 const TURN_STEPS: u32 = 64 << 10;
 /// What a call of the system and a fault cost, in instructions.
@@ -62,6 +63,8 @@ pub(super) struct Emulator {
     next_section: usize,
     /// How much of the section has been loaded.
     loaded: usize,
+    /// How much of the file has been seen.
+    file_bytes: u64,
     steps_max: u64,
     idle_max: u64,
     /// The section, and how much of it has been put into the executable that is made, once one is.
@@ -165,6 +168,7 @@ impl Emulator {
             base: head.base,
             next_section: 0,
             loaded: 0,
+            file_bytes: 0,
             steps_max: (bytes_max as u64 * STEPS_FOR_KEPT).min(IDLE_MAX + end as u64 * STEPS_FOR_IMAGE),
             idle_max: (bytes_max as u64 / IDLE_FOR_KEPT).min(IDLE_MAX),
             making: None,
@@ -186,6 +190,9 @@ impl Emulator {
         let read = file.read(section.file.start.saturating_add(self.loaded as u64), &mut target[..count]);
         unpacked.work += read;
         self.loaded += read;
+        if read > 0 {
+            self.file_bytes = self.file_bytes.max(section.file.start.saturating_add(self.loaded as u64));
+        }
         if read == PIECE_BYTES {
             return true;
         }
@@ -244,7 +251,8 @@ impl Emulator {
         }
         let idle_for = machine.steps - machine.idle.0;
         let reached = machine.entry.map(|(_, at)| machine.steps.saturating_sub(at).min(idle_for));
-        let is_over = machine.steps > self.steps_max || idle_for > self.idle_max;
+        let steps_max = self.steps_max.min(IDLE_MAX + self.file_bytes.saturating_mul(STEPS_FOR_FILE));
+        let is_over = machine.steps > steps_max || idle_for > self.idle_max;
         if is_over || reached.is_some_and(|steps| steps > IDLE_BEHIND_ENTRY) { Ran::Stopped } else { Ran::On }
     }
 
