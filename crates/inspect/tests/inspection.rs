@@ -111,7 +111,9 @@ fn what_is_told_does_not_depend_on_how_the_inspection_is_driven() {
 fn a_second_reading_finds_what_the_first_does_not() {
     let twice = "From: a\r\nContent-Transfer-Encoding: 7bit\r\nContent-Transfer-Encoding: base64\r\n\r\n";
     let seen = inspect(&engine(), Policy::default(), format!("{twice}{}", base64(&eicar())).as_bytes());
-    assert_eq!(seen.names(), ["Heuristics.Ambiguous.Mime.TransferEncoding", "Eicar-Test-Signature"]);
+    // Once in the second reading, once because the first finds Base64 in the lines of a text.
+    let expected = ["Heuristics.Ambiguous.Mime.TransferEncoding", "Eicar-Test-Signature", "Eicar-Test-Signature"];
+    assert_eq!(seen.names(), expected);
     assert_eq!(seen.verdict.findings[0].finding.class, Class::TwoReadings);
     assert!(seen.objects.iter().any(|object| object.second_reading && !object.findings.is_empty()));
 }

@@ -372,6 +372,6 @@ fn what_is_not_kept_is_a_limit_where_it_matters() {
             .collect::<Vec<_>>()
     };
     assert_eq!(names(&bytes), ["Heuristics.Limits.Exceeded.Signatures"]);
-    bytes[2 << 20..][..12].copy_from_slice(b"needle1hay!!");
+    bytes[5 << 20..][..12].copy_from_slice(b"needle1hay!!");
     assert_eq!(names(&bytes), ["Heuristics.Limits.Exceeded.Pcre", "Heuristics.Limits.Exceeded.Signatures"]);
 }

@@ -107,7 +107,7 @@ impl Records for InstallShield {
             Some(true) if at == 0 => {
                 self.setup = Setup::read(head);
                 return match self.setup {
-                    Some(_) => Record::Pass(setup::HEADER_BYTES as u64),
+                    Some(_) => Record::pass_bytes(setup::HEADER_BYTES as u64),
                     None => Record::Need(setup::HEADER_BYTES),
                 };
             }

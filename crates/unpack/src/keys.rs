@@ -64,7 +64,8 @@ pub(crate) enum Tried<K> {
 pub(crate) struct Keys<D: Derivation> {
     passwords: Passwords,
     known: Option<(D, D::Key)>,
-    known_tried: bool,
+    /// What the search under way is for.
+    searched: Option<D>,
     turn: usize,
     /// The candidate of this turn, and what of its cost has not been worked off.
     under_way: Option<(D::Work, u64)>,
@@ -74,27 +75,29 @@ pub(crate) struct Keys<D: Derivation> {
 impl<D: Derivation> Keys<D> {
     pub fn new(passwords: &Passwords) -> Keys<D> {
         let passwords = passwords.clone();
-        Keys { passwords, known: None, known_tried: false, turn: 0, under_way: None, possible: None }
+        Keys { passwords, known: None, searched: None, turn: 0, under_way: None, possible: None }
     }
 
     /// Works on the next candidate; what that cost is added to `work`. After anything but [`Tried::More`] the next search
-    /// begins.
+    /// begins. Asked for what is known meanwhile, it goes on with the search afterwards.
     pub fn attempt(&mut self, derivation: &D, work: &mut usize, judge: impl Fn(&D::Key) -> Judgement) -> Tried<D::Key> {
-        let tried = self.turn(derivation, work, judge);
-        if !matches!(tried, Tried::More) {
-            (self.known_tried, self.turn, self.under_way, self.possible) = (false, 0, None, None);
-        }
-        tried
-    }
-
-    fn turn(&mut self, derivation: &D, work: &mut usize, judge: impl Fn(&D::Key) -> Judgement) -> Tried<D::Key> {
-        if !std::mem::replace(&mut self.known_tried, true)
-            && let Some((known, key)) = &self.known
+        if let Some((known, key)) = &self.known
             && known == derivation
             && judge(key) != Judgement::Wrong
         {
             return Tried::Found(key.clone());
         }
+        if self.searched.as_ref() != Some(derivation) {
+            (self.searched, self.turn, self.under_way, self.possible) = (Some(derivation.clone()), 0, None, None);
+        }
+        let tried = self.turn(derivation, work, judge);
+        if !matches!(tried, Tried::More) {
+            self.searched = None;
+        }
+        tried
+    }
+
+    fn turn(&mut self, derivation: &D, work: &mut usize, judge: impl Fn(&D::Key) -> Judgement) -> Tried<D::Key> {
         let (mut way, left) = match self.under_way.take() {
             Some(under_way) => under_way,
             None => {

@@ -16,7 +16,7 @@
 //! Members of which the directory says something else than their local headers are told in both readings: the second behind
 //! the end record, from what was kept (`listed`).
 //!
-//! Bounds: an eighth of `spool_bytes_max` that is kept, a name, what is held, 56 bytes for each of `directory_entries_max` members, one decoder; for the trial of
+//! Bounds: a thirty-second part of `spool_bytes_max` that is kept, a name, what is held, 56 bytes for each of `directory_entries_max` members, one decoder; for the trial of
 //! passwords a kilobyte and another decoder.
 //!
 //! Not read: members of split archives that lie in other files, a few methods (told raw, with
@@ -70,7 +70,7 @@ pub(crate) const FORMAT: Format = Format {
     methods: "stored, shrink (1), reduce (2-5), implode (6), deflate (8), deflate64 (9), bzip2 (12), lzma (14), zstd (93), xz (95), ppmd (98); zip64, descriptors, prefix, several archives; AES (AE-1, AE-2) and the traditional cipher with candidates for the password",
     not_read: "other encryption, members of split archives in other files",
     reads: Reads::Stream,
-    memory: "an eighth of `spool_bytes_max` kept for the reading by the directory, 56 bytes for each of `directory_entries_max` members, one decoder (two while passwords are tried)",
+    memory: "a thirty-second part of `spool_bytes_max` kept for the reading by the directory, 56 bytes for each of `directory_entries_max` members, one decoder (two while passwords are tried)",
     decoder: "own; methods as their streams; aes, hmac, pbkdf2, sha1",
     fuzz: "unpack_zip",
     compared_with: "bsdtar, over the public archives",
@@ -132,7 +132,7 @@ enum State {
 
 /// Bytes of one archive that are kept.
 fn kept_bytes_max(limits: &Limits) -> usize {
-    limits.spool_bytes_max as usize / 8
+    limits.spool_bytes_max as usize / 32
 }
 
 impl Zip {
