@@ -48,6 +48,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand serve" -l detect-pua -d 'L
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -l include-pua -d 'Of these, only those of this category, the second word of their names; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -l exclude-pua -d 'Of these, none of this category; repeatable' -r
+complete -c sluice -n "__fish_sluice_using_subcommand serve" -l allow-root -d 'Stay root when started as root. Without it, and without `user` in the configuration, that is refused'
 complete -c sluice -n "__fish_sluice_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s d -l database -d 'Load this signature file, or all in this folder, besides the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l cache -d 'Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"

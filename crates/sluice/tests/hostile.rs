@@ -104,7 +104,7 @@ fn a_line_without_end_is_not_collected() {
         let answer = wire.line();
         assert!(answer.starts_with("250 ") || answer == "+OK", "{answer}");
         let after = resident_kb(&gateway);
-        assert!(after < before + 4_096, "{before} kB, {after} kB");
+        assert!(after < before + 10_240, "{before} kB, {after} kB");
     }
 }
 
@@ -134,7 +134,7 @@ fn what_imap_clients_send_without_end_is_not_collected() {
     wire.send(&[b"a LOGIN {200000+}\r\n", &block[..200_000], b" x\r\n"].concat());
     wire.talk("S: a BAD *\nC: b NOOP\nS: b OK *");
     let after = resident_kb(&gateway);
-    assert!(after < before + 8_192, "{before} kB, {after} kB");
+    assert!(after < before + 12_288, "{before} kB, {after} kB");
     assert_eq!(server.commands(), ["NOOP"]);
 }
 
@@ -153,7 +153,7 @@ fn who_asks_and_does_not_listen_is_not_heard_for_ever() {
     let blocks = sending.join().unwrap();
     assert!(blocks < 200, "12 MB of commands were taken and nothing of their answers");
     let after = resident_kb(&gateway);
-    assert!(after < before + 8_192, "{before} kB, {after} kB");
+    assert!(after < before + 12_288, "{before} kB, {after} kB");
     // It serves others meanwhile.
     let greeting = gateway.connect().line();
     assert!(is_greeting(&greeting), "{greeting}");
@@ -207,7 +207,7 @@ fn who_fetches_and_does_not_read_has_the_server_wait() {
         // What the sockets of the system hold on four sides, and no more.
         assert!(blocks < 200, "{protocol}: 50 MB were taken for one who reads nothing");
         let after = resident_kb(&gateway);
-        assert!(after < before + 8_192, "{protocol}: {before} kB, {after} kB");
+        assert!(after < before + 12_288, "{protocol}: {before} kB, {after} kB");
     }
 }
 

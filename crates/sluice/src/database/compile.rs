@@ -120,7 +120,13 @@ fn feed(
     say(&mut input, &Line::Begin(choice.clone()))?;
     for file in files {
         let failed = |error: io::Error| format!("{}: {error}", file.display());
-        let reading = Reading::open(file).map_err(failed)?;
+        let reading = match Reading::open(file).map_err(failed) {
+            Ok(reading) => reading,
+            Err(reason) => {
+                say(&mut input, &Line::Refused(reason.clone()))?;
+                return Err(reason.into());
+            }
+        };
         say(&mut input, &Line::File { path: file.display().to_string(), bytes: reading.stamp.bytes })
             .map_err(failed)?;
         let source = reading.copy(&mut |piece| {

@@ -39,7 +39,8 @@ fn work(input: &mut impl BufRead, output: impl io::Write) -> Result<Done, Failur
         let (path, bytes) = match line(input)? {
             Line::File { path, bytes } => (path, bytes),
             Line::End => break,
-            Line::Begin(_) | Line::Read(_) | Line::Refused(_) => return Err("a file without a beginning".into()),
+            Line::Refused(reason) => return Err(reason.into()),
+            Line::Begin(_) | Line::Read(_) => return Err("a file without a beginning".into()),
         };
         let mut content = Vec::new();
         input.take(bytes).read_to_end(&mut content)?;
