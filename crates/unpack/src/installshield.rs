@@ -111,7 +111,7 @@ impl Records for InstallShield {
                     None => Record::Need(setup::HEADER_BYTES),
                 };
             }
-            None if at == 0 => return Record::Need(head.len() + 1),
+            None if at == 0 => return Record::Need(head.len().saturating_add(1)),
             _ => {}
         }
         match Lines::read(head) {

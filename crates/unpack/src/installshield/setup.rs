@@ -126,12 +126,12 @@ impl Setup {
         if name.is_empty() {
             return Record::Rest;
         }
-        self.files_left -= 1;
+        self.files_left = self.files_left.saturating_sub(1);
         let is_mixed = flags & IS_MIXED != 0;
         self.key = if is_mixed { Key::new(name.as_bytes(), flags & IN_RUNS != 0) } else { Key::default() };
         self.state = State::Begin;
         let name = name.chars().scan(0, |bytes, character| {
-            *bytes += character.len_utf8();
+            *bytes = bytes.saturating_add(character.len_utf8());
             (*bytes <= name_bytes_max).then_some(character)
         });
         let object = Object { name: Some(name.collect()), ..Object::default() };
@@ -152,13 +152,13 @@ impl Setup {
         match (&self.state, piece.first()) {
             (State::Begin, Some(first)) => {
                 self.state = State::First(*first);
-                self.key.at += 1;
+                self.key.at = self.key.at.wrapping_add(1);
                 return Progress::took(1);
             }
             (State::First(first), Some(second)) if zlib::is_header([*first, *second]) => {
                 self.state = State::Compressed;
                 self.deflate.reset();
-                self.key.at += 1;
+                self.key.at = self.key.at.wrapping_add(1);
                 return Progress::took(1);
             }
             (State::First(first), _) => {
@@ -171,7 +171,7 @@ impl Setup {
         match self.state {
             State::Compressed => {
                 let progress = self.deflate.decode(piece, output);
-                self.key.at += progress.taken;
+                self.key.at = self.key.at.wrapping_add(progress.taken);
                 if progress.told == Told::Over {
                     self.state = State::Over;
                     return Progress { told: Told::Nothing, ..progress };
@@ -182,7 +182,7 @@ impl Setup {
             State::Over => Progress::took(input.len()),
             _ => {
                 output[..count].copy_from_slice(piece);
-                self.key.at += count;
+                self.key.at = self.key.at.wrapping_add(count);
                 Progress { taken: count, wrote: count, told: Told::Nothing }
             }
         }
@@ -202,9 +202,9 @@ impl Key {
             return;
         }
         for (index, byte) in bytes.iter_mut().enumerate() {
-            let at = self.at + index;
+            let at = self.at.wrapping_add(index);
             let at = if self.in_runs { at % RUN_BYTES } else { at };
-            *byte = !(self.bytes[at % self.bytes.len()] ^ byte.rotate_left(4));
+            *byte = !(self.bytes[at.checked_rem(self.bytes.len()).unwrap_or_default()] ^ byte.rotate_left(4));
         }
     }
 }
