@@ -187,7 +187,7 @@ fn runs_of_one_value_are_passed_over_and_nothing_is_missed() {
         [zeros(4), vec![Piece::Gap { min: 2, max: 9 }], zeros(3)].concat(),
         [zeros(9), vec![Piece::Ahead(Edge::Byte { set: ByteSet::of(|byte| byte == 0), at_border: false })]].concat(),
         [vec![Piece::Behind(Edge::Line)], zeros(8)].concat(),
-        vec![vec![Piece::Skip(100)], zeros(30), vec![Piece::Skip(100)]].concat(),
+        [vec![Piece::Skip(100)], zeros(30), vec![Piece::Skip(100)]].concat(),
         bytes("aaaa"),
     ];
     let forms: Vec<_> = forms.into_iter().map(|form| (form, "")).collect();

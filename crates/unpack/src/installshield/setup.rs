@@ -131,7 +131,7 @@ impl Setup {
         self.key = if is_mixed { Key::new(name.as_bytes(), flags & IN_RUNS != 0) } else { Key::default() };
         self.state = State::Begin;
         let name = name.chars().scan(0, |bytes, character| {
-            *bytes = bytes.saturating_add(character.len_utf8());
+            *bytes = usize::saturating_add(*bytes, character.len_utf8());
             (*bytes <= name_bytes_max).then_some(character)
         });
         let object = Object { name: Some(name.collect()), ..Object::default() };
