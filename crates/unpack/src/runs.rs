@@ -19,6 +19,8 @@ use crate::html::base64_value;
 use crate::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use crate::recognise::recognise;
 
+/// Bytes that are looked at together, and held that long.
+const PIECE_BYTES: usize = 512;
 /// Characters that a line needs to begin a run.
 const LINE_MIN: usize = 40;
 /// Characters that a run needs to be told.
@@ -67,6 +69,7 @@ struct Base64 {
     reference: Option<u8>,
     padded: bool,
     decided: Decided,
+    looks: Looks,
     bits: u32,
     bit_count: u32,
 }
@@ -142,9 +145,10 @@ impl Runs {
     fn work(&mut self, outbox: &mut Outbox) {
         let held = std::mem::take(&mut self.held);
         let mut at = self.done;
+        let mut ahead = [None; 2];
         loop {
             match std::mem::replace(&mut self.state, State::Outside) {
-                State::Outside => match self.seek(&held, at) {
+                State::Outside => match seek(&held, at, &mut ahead) {
                     Ok((state, behind)) => (self.state, at) = (state, behind),
                     Err(wait) => {
                         at = wait;
@@ -188,35 +192,42 @@ impl Runs {
         }
         let back = at.saturating_sub(BACK_BYTES);
         self.done = at - back;
-        self.held.extend_from_slice(&held[back..]);
+        self.held = held;
+        self.held.drain(..back);
     }
+}
 
-    /// The next run from `from` on, and where its bytes begin; or up to where there is none.
-    fn seek(&self, held: &[u8], from: usize) -> Result<(State, usize), usize> {
-        let base64 = stretch(held, from, BASE64, LINE_MIN);
-        let numbers = stretch(held, from, NUMBER, LINE_MIN);
-        match (base64, numbers) {
-            (base64, Ok(at)) if base64.is_ok_and(|base64| base64 > at) || base64.is_err() => {
-                // Within a number it is read from its end on.
-                let skip = at > 0 && held[at - 1].is_ascii_alphanumeric();
-                Ok((State::Numbers(Numbers { skip, ..Numbers::default() }), at))
-            }
-            (Ok(at), _) => {
-                let mut run = Base64::default();
-                match beginning(&held[..at]) {
-                    Some(before) => {
-                        run.held.extend_from_slice(before);
-                        run.folded = Some(true);
-                    }
-                    None if at > 0 && matches!(held[at - 1], b'"' | b'\'' | b'`' | b',' | b'%') => {
-                        run.decided = Decided::Dropped
-                    }
-                    None => {}
-                }
-                Ok((State::Base64(Box::new(run)), at))
-            }
-            (Err(base64), Err(numbers) | Ok(numbers)) => Err(base64.min(numbers)),
+/// The next run from `from` on, and where its bytes begin; or up to where there is none. What lies ahead is looked for once.
+fn seek(held: &[u8], from: usize, ahead: &mut [Option<Result<usize, usize>>; 2]) -> Result<(State, usize), usize> {
+    let [base64, numbers] = [BASE64, NUMBER].map(|class| {
+        let known = &mut ahead[usize::from(class == NUMBER)];
+        let is_ahead = known.is_some_and(|found| found.unwrap_or_else(|wait| wait) >= from);
+        match *known {
+            Some(found) if is_ahead => found,
+            _ => *known.insert(stretch(held, from, class, LINE_MIN)),
         }
+    });
+    match (base64, numbers) {
+        (base64, Ok(at)) if base64.is_ok_and(|base64| base64 > at) || base64.is_err() => {
+            // Within a number it is read from its end on.
+            let skip = at > 0 && held[at - 1].is_ascii_alphanumeric();
+            Ok((State::Numbers(Numbers { skip, ..Numbers::default() }), at))
+        }
+        (Ok(at), _) => {
+            let mut run = Base64::default();
+            match beginning(&held[..at]) {
+                Some(before) => {
+                    run.held.extend_from_slice(before);
+                    run.folded = Some(true);
+                }
+                None if at > 0 && matches!(held[at - 1], b'"' | b'\'' | b'`' | b',' | b'%') => {
+                    run.decided = Decided::Dropped
+                }
+                None => {}
+            }
+            Ok((State::Base64(Box::new(run)), at))
+        }
+        (Err(base64), Err(numbers) | Ok(numbers)) => Err(base64.min(numbers)),
     }
 }
 
@@ -303,7 +314,8 @@ impl Base64 {
             Decided::Told => self.decode(byte, outbox),
             Decided::Open => {
                 self.held.push(byte);
-                if self.held.len() >= RUN_MIN && (self.held.len() >= RUN_SURE || is_telling(&self.held)) {
+                self.looks.note(byte);
+                if self.held.len() >= RUN_MIN && (self.held.len() >= RUN_SURE || self.looks.are_telling()) {
                     self.decide(runs, outbox);
                 }
             }
@@ -345,11 +357,25 @@ impl Base64 {
     }
 }
 
-/// Whether Base64 reads like no word and no digest: letters of both cases, and no hexadecimal.
-fn is_telling(run: &[u8]) -> bool {
-    let upper = run.iter().filter(|byte| byte.is_ascii_uppercase()).count();
-    let lower = run.iter().filter(|byte| byte.is_ascii_lowercase()).count();
-    upper >= 4 && lower >= 1 && !run.iter().all(u8::is_ascii_hexdigit)
+/// What a run looks like.
+#[derive(Default)]
+struct Looks {
+    upper: usize,
+    lower: usize,
+    beyond_hex: bool,
+}
+
+impl Looks {
+    fn note(&mut self, byte: u8) {
+        self.upper += usize::from(byte.is_ascii_uppercase());
+        self.lower += usize::from(byte.is_ascii_lowercase());
+        self.beyond_hex |= !byte.is_ascii_hexdigit();
+    }
+
+    /// Whether it reads like no word and no digest: letters of both cases, and no hexadecimal.
+    const fn are_telling(&self) -> bool {
+        self.upper >= 4 && self.lower >= 1 && self.beyond_hex
+    }
 }
 
 /// Whether the first bytes say what they are.
@@ -422,9 +448,11 @@ const _: () = assert!(CONTENT_BYTES >= 4096, "a piece of input makes fewer bytes
 
 impl Reader for Runs {
     fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        self.held.extend_from_slice(input);
         outbox.worked(input.len() / 4);
-        self.work(outbox);
+        for piece in input.chunks(PIECE_BYTES) {
+            self.held.extend_from_slice(piece);
+            self.work(outbox);
+        }
         input.len()
     }
 

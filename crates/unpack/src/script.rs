@@ -15,6 +15,8 @@ use crate::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
 
 /// The longest string that is held.
 const STRING_BYTES_MAX: usize = 1 << 20;
+/// What is kept of its memory for the next one.
+const STRING_BYTES_KEPT: usize = 1 << 10;
 /// Characters of a string that is told; more than a digest in hexadecimal has.
 const BASE64_MIN: usize = 64;
 const HEX_MIN: usize = 132;
@@ -94,7 +96,11 @@ impl Script {
             self.last = last;
         }
         let Some(&quote) = input.get(passed) else { return passed };
-        self.value = Value { array: matches!(self.last, b'[' | b'('), pieces: 1, ..Value::default() };
+        // What the last string took serves the next one, as long as it is little.
+        let mut bytes = std::mem::take(&mut self.value.bytes);
+        bytes.clear();
+        bytes.shrink_to(STRING_BYTES_KEPT);
+        self.value = Value { bytes, array: matches!(self.last, b'[' | b'('), pieces: 1, ..Value::default() };
         self.state = State::In { quote, escape: Escape::None };
         passed + 1
     }
@@ -107,6 +113,15 @@ impl Script {
             if end > 0 {
                 self.state = State::In { quote, escape };
                 return end;
+            }
+        }
+        if matches!(escape, Escape::None) {
+            let plain = memchr::memchr3(quote, b'\\', b'\n', input).unwrap_or(input.len());
+            let plain = memchr::memchr2(b'%', b'\r', &input[..plain]).unwrap_or(plain);
+            if plain > 0 {
+                self.push_plain(&input[..plain]);
+                self.state = State::In { quote, escape };
+                return plain;
             }
         }
         let byte = input[0];
@@ -210,13 +225,22 @@ impl Script {
         }
     }
 
+    fn push_plain(&mut self, bytes: &[u8]) {
+        let value = &mut self.value;
+        value.others += bytes.iter().filter(|&&byte| byte != b'=' && base64_value(byte).is_none()).count();
+        if value.is_hopeless() {
+            return value.bytes.clear();
+        }
+        let room = STRING_BYTES_MAX - value.bytes.len();
+        value.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
     fn push(&mut self, byte: u8, escaped: bool) {
         let value = &mut self.value;
         value.escapes += usize::from(escaped);
         value.others += usize::from(!escaped && byte != b'=' && base64_value(byte).is_none());
         if value.is_hopeless() {
-            value.bytes = Vec::new();
-            return;
+            return value.bytes.clear();
         }
         if value.bytes.len() < STRING_BYTES_MAX {
             value.bytes.push(byte);
@@ -225,6 +249,10 @@ impl Script {
 
     /// Reads a byte behind a string; whether it was read.
     fn behind(&mut self, mut tail: Vec<u8>, byte: u8) -> bool {
+        let goes_on = matches!(byte, b'+' | b'&' | b'_' | b'.' | b']' | b')') || byte.is_ascii_whitespace();
+        if tail.is_empty() && !goes_on && !(byte == b',' && self.value.array) {
+            return self.finish(&[]);
+        }
         let joint: Vec<u8> = tail.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
         let is_quote = matches!(byte, b'"' | b'\'' | b'`');
         if is_quote && !matches!(joint.first(), Some(b'.' | b']' | b')')) {
@@ -255,6 +283,9 @@ impl Script {
     fn finish(&mut self, tail: &[u8]) -> bool {
         self.state = State::Outside;
         self.last = tail.last().copied().unwrap_or(self.last);
+        if self.value.bytes.len() < BASE64_MIN {
+            return false;
+        }
         let value = std::mem::take(&mut self.value);
         let has = |word: &[u8]| memchr::memmem::find(tail, word).is_some();
         let is_joined = value.pieces > 1 && value.array && tail.first() == Some(&b']') && has(b".join");

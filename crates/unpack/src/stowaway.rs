@@ -20,6 +20,8 @@ use crate::codec::{le16, le32};
 use crate::reader::{Ended, Outbox, Reader, Reading};
 use crate::{fuzz, nsis};
 
+/// Bytes that are looked at together, and held that long.
+const PIECE_BYTES: usize = 512;
 /// Bytes that a header is judged by.
 const LOOK: usize = 128;
 
@@ -121,9 +123,15 @@ impl Reader for Stowaway {
             outbox.content(input);
             return input.len();
         }
-        self.held.extend_from_slice(input);
         outbox.worked(if self.anywhere { 0 } else { input.len() / 2 });
-        self.search(false, outbox);
+        for piece in input.chunks(PIECE_BYTES) {
+            if self.found {
+                outbox.content(piece);
+            } else {
+                self.held.extend_from_slice(piece);
+                self.search(false, outbox);
+            }
+        }
         input.len()
     }
 
