@@ -18,4 +18,4 @@ while [ $# -gt 0 ]; do
 done
 
 SLUICE_DIFFERENTIAL_MAILS=$mails SLUICE_DIFFERENTIAL_SEED=$seed \
-    cargo test -p sluice-inspect --test differential --locked -- --nocapture
+    cargo test -p sluice-inspect --test all differential:: --locked -- --nocapture

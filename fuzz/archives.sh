@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 failed=0
 for batch in $(seq "${1:-10}"); do
     seed="$(date +%s)$batch"
-    SLUICE_ARCHIVES="$seed 2000" cargo test -q -p sluice-inspect --test archives || failed=$((failed + 1))
+    SLUICE_ARCHIVES="$seed 2000" cargo test -q -p sluice-inspect --test all archives:: || failed=$((failed + 1))
 done
 echo "$failed batches with archives that pass"
 exit $((failed > 0))

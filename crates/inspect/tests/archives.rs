@@ -4,8 +4,6 @@
 //! to the marker, the default verdict is not to pass. The gate takes a few with a fixed seed; `fuzz/archives.sh` takes as many
 //! as wanted. `SLUICE_ARCHIVES="SEED COUNT"` names others.
 
-mod pipeline;
-
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -55,7 +53,7 @@ fn no_archive_that_a_reader_opens_passes() {
             continue;
         }
         opened += 1;
-        let seen = pipeline::inspect(&engine, Policy::default(), &std::fs::read(path).unwrap());
+        let seen = crate::pipeline::inspect(&engine, Policy::default(), &std::fs::read(path).unwrap());
         if seen.verdict.action == Action::Pass {
             passed.push(format!("{seed} ({odd}), opened by {readers}: {:?}", seen.names()));
         }

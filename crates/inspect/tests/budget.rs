@@ -1,13 +1,10 @@
 //! The budget of processor time, with a clock that runs a millisecond whenever it is read.
 
 #[allow(dead_code, reason = "each test program uses its own part")]
-#[path = "pipeline/build.rs"]
-mod build;
-
 use std::cell::Cell;
 use std::sync::Arc;
 
-use build::{eicar, gzip, mail, tar};
+use crate::build::{eicar, gzip, mail, tar};
 use inspect::{Action, Context, Engine, In, Inspection, Out, Policy, Progress, Verdict};
 use scan::Database;
 use stream::{Fuel, Limits, Object};

@@ -1,7 +1,5 @@
 //! ClamAV's own scan inputs, where they are present: what clamscan finds in them by its test signature is found here too.
 
-mod pipeline;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +24,7 @@ fn what_clamscan_finds_is_found() {
     let (mut found, mut missed) = (0, Vec::new());
     for line in expected.lines().skip(1).filter(|line| line.ends_with("FOUND")) {
         let path = Path::new(line.split('\t').next().unwrap());
-        let seen = pipeline::inspect(&engine, Policy::default(), &std::fs::read(folder.join(path)).unwrap());
+        let seen = crate::pipeline::inspect(&engine, Policy::default(), &std::fs::read(folder.join(path)).unwrap());
         if seen.names().contains(&"ClamAV-Test-File.UNOFFICIAL") {
             found += 1;
         } else {

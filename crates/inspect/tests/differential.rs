@@ -7,17 +7,15 @@
 //! `SLUICE_DIFFERENTIAL_MAILS` and `SLUICE_DIFFERENTIAL_SEED` say how many mails, from which number on; `NODE_MODULES`
 //! names a folder with the parsers of npm, which are left out otherwise. `ci/differential.sh` sets them.
 
-#[path = "differential/grammar.rs"]
 mod grammar;
-mod pipeline;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::pipeline::{Drive, Seen, drive};
 use grammar::MARKS;
 use inspect::{Action, Engine, Policy};
-use pipeline::{Drive, Seen, drive};
 use scan::Builder;
 use stream::Limits;
 

@@ -1,10 +1,5 @@
 //! Whole mails with a document attached: what is inside of it is found.
 
-#[path = "pipeline/build.rs"]
-#[allow(dead_code, reason = "each test program uses its own part")]
-mod build;
-mod pipeline;
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -60,7 +55,7 @@ fn the_text_in_every_document_is_found() {
         let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");
         let content = &bytes[1..];
         assert!(!content.windows(LINE.len()).any(|window| window == LINE), "{seed} has it in the clear");
-        let seen = pipeline::inspect(&engine, Policy::default(), &build::mail(seed, content, 0));
+        let seen = crate::pipeline::inspect(&engine, Policy::default(), &crate::build::mail(seed, content, 0));
         assert!(seen.names().contains(&"Line.UNOFFICIAL"), "{seed}: {:?}", seen.names());
     }
 }

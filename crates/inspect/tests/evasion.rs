@@ -1,7 +1,5 @@
 //! The evasion pack, where it is present: each file is detected, refused for a limit, or named below with the reason.
 
-mod pipeline;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,7 +28,7 @@ fn every_evasion_is_seen_through_or_refused() {
     let mut missed = Vec::new();
     for line in expected.lines().skip(1) {
         let name = line.split('\t').next().unwrap();
-        let seen = pipeline::inspect(&engine, Policy::default(), &std::fs::read(folder.join(name)).unwrap());
+        let seen = crate::pipeline::inspect(&engine, Policy::default(), &std::fs::read(folder.join(name)).unwrap());
         let classes: Vec<Class> = seen.verdict.findings.iter().map(|spotted| spotted.finding.class).collect();
         let caught = classes.iter().any(|class| *class >= Class::Ambiguous);
         println!("{name}: {:?}", seen.names());

@@ -1,21 +1,17 @@
 //! Bytes that a zip reader held for a record that was none are read by the member that follows them.
 
 #[allow(dead_code, reason = "each test program uses its own part")]
-#[path = "pipeline/build.rs"]
-mod build;
-mod pipeline;
-
 use std::sync::Arc;
 
+use crate::pipeline::{Drive, drive};
 use inspect::{Engine, Policy};
-use pipeline::{Drive, drive};
 use scan::Database;
 use stream::Limits;
 
 #[test]
 fn a_record_that_is_none_hides_nothing_behind_it() {
     let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
-    let zip = build::zip("e.com", &build::eicar(), true);
+    let zip = crate::build::zip("e.com", &crate::build::eicar(), true);
     for prefix in [&b"PK\x01\x02"[..], b"PK\x05\x06", b"PK\x06\x06", b"PK\x07\x08", b"junkPK\x01\x02", b"PKPK\x01\x02P"]
     {
         // The prefix straddles a window border, and every other place around it.
@@ -31,7 +27,8 @@ fn a_record_that_is_none_hides_nothing_behind_it() {
 #[test]
 fn nor_behind_an_archive_that_has_been_read() {
     let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
-    let (clean, zip) = (build::zip("a", b"clean", false), build::zip("e.com", &build::eicar(), true));
+    let (clean, zip) =
+        (crate::build::zip("a", b"clean", false), crate::build::zip("e.com", &crate::build::eicar(), true));
     for prefix in [&b"junkPK\x01\x02"[..], b"junkPK\x05\x06", b"PKPK\x01\x02P"] {
         for piece in 1..64 {
             let bytes = [&clean, prefix, &zip].concat();
@@ -49,8 +46,8 @@ fn nor_behind_an_archive_that_has_been_read() {
 #[test]
 fn an_archive_in_the_header_of_a_compressed_stream_is_found() {
     let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
-    let zip = build::zip("e.com", &build::eicar(), true);
-    let mut bytes = build::gzip(b"clean");
+    let zip = crate::build::zip("e.com", &crate::build::eicar(), true);
+    let mut bytes = crate::build::gzip(b"clean");
     let extra = [&(zip.len() as u16).to_le_bytes()[..], &zip].concat();
     bytes[3] |= 4;
     bytes.splice(10..10, extra);

@@ -1,14 +1,10 @@
 //! The whole inspection: what it finds, what it bounds, and that it does not depend on how it is driven.
 
-#[path = "pipeline/build.rs"]
-mod build;
-mod pipeline;
-
 use std::sync::Arc;
 
-use build::{base64, eicar, gzip, mail, tar, zip};
+use crate::build::{base64, eicar, gzip, mail, tar, zip};
+use crate::pipeline::{Drive, Seen, drive, inspect};
 use inspect::{Action, Engine, Policy};
-use pipeline::{Drive, Seen, drive, inspect};
 use scan::{Builder, Database};
 use stream::{Class, Coding, FileType, Limits};
 

@@ -1,11 +1,9 @@
 //! Magic of file types in a database: it adds to what an object is opened as, and takes nothing away.
 
-mod pipeline;
-
 use std::sync::Arc;
 
+use crate::pipeline::inspect;
 use inspect::{Engine, Policy};
-use pipeline::inspect;
 use scan::Builder;
 use stream::Limits;
 

@@ -5,10 +5,6 @@
 //! positions there, which it counts from 0.
 
 #[allow(dead_code, reason = "uses its own part")]
-#[path = "pipeline/build.rs"]
-mod build;
-mod pipeline;
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -30,8 +26,8 @@ fn engine(cdb: &str) -> Arc<Engine> {
 fn ours(cdb: &str, bytes: &[u8]) -> BTreeSet<String> {
     let engine = engine(cdb);
     let names = |piece| {
-        let how = pipeline::Drive { piece, fuel: u64::MAX, mail: bytes.starts_with(b"From:") };
-        let seen = pipeline::drive(&engine, Policy::default(), bytes, how);
+        let how = crate::pipeline::Drive { piece, fuel: u64::MAX, mail: bytes.starts_with(b"From:") };
+        let seen = crate::pipeline::drive(&engine, Policy::default(), bytes, how);
         let names = seen.names().into_iter().filter_map(|name| name.strip_suffix(".UNOFFICIAL"));
         names.map(str::to_owned).collect::<BTreeSet<String>>()
     };
@@ -63,9 +59,9 @@ fn containers(folder: &Path) -> Vec<PathBuf> {
         fs::write(folder.join(name), bytes).unwrap();
     }
     let members: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
-    fs::write(folder.join("c.tar"), build::tar(&members)).unwrap();
-    fs::write(folder.join("c.eml"), build::mail("Two.EXE", &files[2].1, 500)).unwrap();
-    fs::write(folder.join("inner.tar"), build::tar(&[("c.tar", &build::tar(&members))])).unwrap();
+    fs::write(folder.join("c.tar"), crate::build::tar(&members)).unwrap();
+    fs::write(folder.join("c.eml"), crate::build::mail("Two.EXE", &files[2].1, 500)).unwrap();
+    fs::write(folder.join("inner.tar"), crate::build::tar(&[("c.tar", &crate::build::tar(&members))])).unwrap();
     for command in [
         "zip -q -r c.zip one.txt Two.EXE three.bin docs",
         "zip -q -P pw secret.zip Two.EXE three.bin",
@@ -152,7 +148,7 @@ fn the_names_are_those_of_clamscan() {
 
 #[test]
 fn what_is_not_said_before_a_member_is_waited_for_or_does_not_match() {
-    let mut zip = build::zip("a.exe", b"abcdefgh", true);
+    let mut zip = crate::build::zip("a.exe", b"abcdefgh", true);
     let crc = format!("{:08x}", u32::from_le_bytes(zip[14..18].try_into().unwrap()));
     let cdb = format!(
         "Size:CL_TYPE_ZIP:*:*:*:8:*:*:*:*\nPacked:CL_TYPE_ZIP:*:*:1-99:*:*:*:*:*\nCrc:CL_TYPE_ZIP:*:*:*:*:*:*:{crc}:*\n\
@@ -182,6 +178,6 @@ fn too_many_members_that_wait_are_a_limit() {
         text
     });
     let engine = engine(&cdb);
-    let seen = pipeline::inspect(&engine, Policy::default(), &build::tar(&[("a", b"a"), ("b", b"b")]));
+    let seen = crate::pipeline::inspect(&engine, Policy::default(), &crate::build::tar(&[("a", b"a"), ("b", b"b")]));
     assert!(seen.names().contains(&"Heuristics.Limits.Exceeded.Members"), "{:?}", seen.names());
 }

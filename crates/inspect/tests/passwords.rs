@@ -1,11 +1,9 @@
 //! Encrypted archives whose password is in the mail, or configured.
 
-mod pipeline;
-
 use std::sync::Arc;
 
+use crate::pipeline::{Drive, drive_in, inspect};
 use inspect::{Context, Engine, Policy};
-use pipeline::{Drive, drive_in, inspect};
 use scan::Database;
 use stream::Limits;
 

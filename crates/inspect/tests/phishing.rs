@@ -1,13 +1,11 @@
 //! Links of mails that show one address and lead to another, against clamscan where it is installed.
 
-mod pipeline;
-
 use std::fs;
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::pipeline::{Drive, drive, inspect};
 use inspect::{Engine, Policy};
-use pipeline::{Drive, drive, inspect};
 use scan::Builder;
 use sha2::{Digest as _, Sha256};
 use stream::Limits;

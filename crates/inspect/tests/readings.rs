@@ -1,15 +1,11 @@
 //! Mails that some reader opens and others do not: what is in them is found, or they are refused.
 
 #[allow(dead_code, reason = "each test program uses its own part")]
-#[path = "pipeline/build.rs"]
-mod build;
-mod pipeline;
-
 use std::sync::Arc;
 
-use build::{base64, eicar};
+use crate::build::{base64, eicar};
+use crate::pipeline::{Drive, Seen, drive};
 use inspect::{Action, Engine, Policy};
-use pipeline::{Drive, Seen, drive};
 use scan::Database;
 use stream::{Class, Limits};
 

@@ -5,14 +5,11 @@
 //! several runs counts: interrupts and cold caches are no fault of a stage.
 
 #[allow(dead_code, reason = "each test program uses its own part")]
-#[path = "pipeline/build.rs"]
-mod build;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use build::{gzip, tar, zip};
+use crate::build::{gzip, tar, zip};
 use inspect::{Context, Engine, In, Inspection, Progress};
 use rustix::time::{ClockId, clock_gettime};
 use scan::Builder;

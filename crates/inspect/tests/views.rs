@@ -2,18 +2,14 @@
 //! is installed, that it finds the same.
 
 #[allow(dead_code, reason = "each test program uses its own part")]
-#[path = "pipeline/build.rs"]
-mod build;
-mod pipeline;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::pipeline::Drive;
 use inspect::{Action, Engine, Policy};
-use pipeline::Drive;
 use scan::Builder;
 use stream::Limits;
 
@@ -53,7 +49,7 @@ fn views_of_the_parts_of_a_mail_are_scanned_and_what_is_found_is_in_the_part() {
     );
     let engine = engine(&ndb, &ldb);
     let policy = Policy { on_infected: Action::Blank, ..Policy::default() };
-    let seen = pipeline::inspect(&engine, policy, MAIL.as_bytes());
+    let seen = crate::pipeline::inspect(&engine, policy, MAIL.as_bytes());
     let found: BTreeSet<&str> = seen.names().into_iter().collect();
     assert_eq!(found, BTreeSet::from(["Html", "InMail", "Mail", "NoTags", "Script", "Start", "Text", "Two"]));
     assert!(!seen.blanks.is_empty(), "what is in a view is in its part");
@@ -61,13 +57,13 @@ fn views_of_the_parts_of_a_mail_are_scanned_and_what_is_found_is_in_the_part() {
     assert_ne!(plain, object_of(&seen, "Html"));
     assert_eq!(seen.objects.iter().filter(|object| object.id == plain).count(), 1, "a view is no object");
     for (piece, fuel) in [(1, u64::MAX), (7, 11), (4096, 100)] {
-        let cut = pipeline::drive(&engine, policy, MAIL.as_bytes(), Drive { piece, fuel, mail: true });
+        let cut = crate::pipeline::drive(&engine, policy, MAIL.as_bytes(), Drive { piece, fuel, mail: true });
         assert_eq!(cut.names().into_iter().collect::<BTreeSet<_>>(), found, "pieces of {piece}, fuel of {fuel}");
     }
 }
 
 /// The number of the object in which something was found.
-fn object_of(seen: &pipeline::Seen, name: &str) -> u32 {
+fn object_of(seen: &crate::pipeline::Seen, name: &str) -> u32 {
     seen.verdict.findings.iter().find(|spotted| spotted.finding.name == name).expect("it was found").object
 }
 
@@ -78,9 +74,9 @@ fn html_that_begins_late_and_html_in_an_archive_have_views() {
         &format!("InZip;Engine:81-255,Target:3,Container:CL_TYPE_ZIP;0;{}\n", hex("hello world")),
     );
     let late = "words ".repeat(3000) + "<Table> Hello\n World";
-    assert_eq!(pipeline::inspect(&engine, Policy::default(), late.as_bytes()).names(), ["Text", "Html"]);
-    let zip = build::zip("a.html", b"<html><table> Hello World</table></html>", true);
-    let seen = pipeline::inspect(&engine, Policy::default(), &zip);
+    assert_eq!(crate::pipeline::inspect(&engine, Policy::default(), late.as_bytes()).names(), ["Text", "Html"]);
+    let zip = crate::build::zip("a.html", b"<html><table> Hello World</table></html>", true);
+    let seen = crate::pipeline::inspect(&engine, Policy::default(), &zip);
     assert_eq!(seen.names().into_iter().collect::<BTreeSet<_>>(), BTreeSet::from(["Html", "InZip"]));
 }
 
@@ -149,7 +145,7 @@ fn the_names_are_those_of_clamscan() {
         let file: PathBuf = folder.join("file");
         fs::write(&file, &page).expect("a file");
         let theirs = clamscan(&folder, &file);
-        let seen = pipeline::inspect(&engine, Policy::default(), page.as_bytes());
+        let seen = crate::pipeline::inspect(&engine, Policy::default(), page.as_bytes());
         let ours: BTreeSet<String> = seen.names().into_iter().map(str::to_owned).collect();
         assert_eq!(ours, theirs, "{page:?}");
         matches += theirs.len();

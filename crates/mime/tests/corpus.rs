@@ -2,8 +2,6 @@
 //!
 //! A new case is a new `.eml`; `BLESS=1` writes what is told of it, to be read before it is committed.
 
-mod packs;
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +22,7 @@ fn limits() -> Limits {
 fn what_is_told_of_each_mail_is_what_is_expected() {
     let bless = std::env::var_os("BLESS").is_some();
     let mut compared = 0;
-    for (path, mail) in packs::files(&here("corpus")) {
+    for (path, mail) in crate::packs::files(&here("corpus")) {
         if path.extension().is_none_or(|extension| extension != "eml") {
             continue;
         }
@@ -91,7 +89,7 @@ fn the_fuzz_seeds_hold() {
         [("mime_parser", fuzz_parser as fn(&[u8])), ("mime_decoder", fuzz_decoder), ("mime_embedded", fuzz_embedded)]
     {
         let folder = here("../../fuzz/corpus").join(name);
-        let seeds = packs::files(&folder);
+        let seeds = crate::packs::files(&folder);
         assert!(!seeds.is_empty(), "{name} has seeds");
         for (path, seed) in seeds {
             println!("{}", path.display());

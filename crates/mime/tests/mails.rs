@@ -1,8 +1,6 @@
 //! The evasion mails and all public mails, when the packs are unpacked: every payload comes out, nothing panics, the law
 //! holds, and real mail is hardly ever ambiguous.
 
-mod packs;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -52,10 +50,10 @@ fn has_limit_finding(told: &[Told]) -> bool {
 
 #[test]
 fn every_evasion_mail_yields_its_payload() {
-    let Some(folder) = packs::folder("av-evasion/evasion/mime") else {
+    let Some(folder) = crate::packs::folder("av-evasion/evasion/mime") else {
         return;
     };
-    for (path, mail) in packs::files(&folder) {
+    for (path, mail) in crate::packs::files(&folder) {
         let name = path.file_name().expect("a file").to_string_lossy().into_owned();
         let mut all = Vec::new();
         let told = told(&mail);
@@ -73,10 +71,10 @@ fn is_payload(content: &[u8]) -> bool {
 
 #[test]
 fn the_law_holds_over_every_public_mail() {
-    let Some(folder) = packs::folder("mail-mime") else {
+    let Some(folder) = crate::packs::folder("mail-mime") else {
         return;
     };
-    for (path, mail) in packs::files(&folder) {
+    for (path, mail) in crate::packs::files(&folder) {
         println!("{}", path.display());
         // Long mails cost patience, not insight: their structure is in the beginning.
         let mail = &mail[..mail.len().min(20_000)];
@@ -87,10 +85,10 @@ fn the_law_holds_over_every_public_mail() {
 
 #[test]
 fn real_mail_is_hardly_ever_ambiguous() {
-    let Some(folder) = packs::folder("mail-spamassassin/spamassassin-corpus") else {
+    let Some(folder) = crate::packs::folder("mail-spamassassin/spamassassin-corpus") else {
         return;
     };
-    let mails = packs::files(&folder);
+    let mails = crate::packs::files(&folder);
     let mut forks: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut forked = 0;
     for (path, mail) in &mails {
@@ -118,7 +116,7 @@ fn note_forks(path: &Path, told: &[Told], forks: &mut BTreeMap<String, Vec<Strin
 
 #[test]
 fn files_written_into_public_mails_are_whole() {
-    let Some(folder) = packs::folder("mail-mime") else {
+    let Some(folder) = crate::packs::folder("mail-mime") else {
         return;
     };
     for (mail, len, start) in [

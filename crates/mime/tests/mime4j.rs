@@ -1,7 +1,5 @@
 //! Fields and decoded parts are those that Apache Mime4J expects for its test messages, when they are unpacked.
 
-mod packs;
-
 use std::path::{Path, PathBuf};
 
 use mime::{Decoder, Parser};
@@ -24,12 +22,12 @@ const SPACE: &str = "Mime4J compares the white space at the end of a boundary; h
 
 #[test]
 fn fields_and_parts_are_those_of_mime4j() {
-    let Some(folder) = packs::folder("mail-mime/mime4j/core/src/test/resources") else {
+    let Some(folder) = crate::packs::folder("mail-mime/mime4j/core/src/test/resources") else {
         return;
     };
     let mut compared = 0;
     let mut differing = Vec::new();
-    for (path, mail) in packs::files(&folder) {
+    for (path, mail) in crate::packs::files(&folder) {
         if path.extension().is_none_or(|extension| extension != "msg") {
             continue;
         }

@@ -1,12 +1,10 @@
 //! Signatures of programs: rules on certificates, catalogues. Against clamscan where it is installed.
 
-mod peer;
-
 use std::fs;
 use std::process::Command;
 use std::sync::Arc;
 
-use peer::office::{Office, SIGNER, algorithm_of, der, digest, object, sequence};
+use crate::peer::office::{Office, SIGNER, algorithm_of, der, digest, object, sequence};
 use scan::{Builder, Database, Scan};
 use stream::law;
 use stream::{Event, FileType, Fuel, Note, Nothing, Stage, Window};
@@ -44,7 +42,7 @@ fn with_signature(program: &[u8], message: &[u8]) -> Vec<u8> {
 
 impl Signs for Office {
     fn signed(&self, signers: &[&str], algorithm: &str, certificates: &[&str]) -> Vec<u8> {
-        let program = peer::pe::made_up();
+        let program = crate::peer::pe::made_up();
         let content = indirect(PE_IMAGE, algorithm, digest(algorithm, &covered(&program)));
         with_signature(&program, &self.message(signers, algorithm, INDIRECT_DATA, &content, certificates))
     }
@@ -82,7 +80,7 @@ fn now() -> i64 {
 
 /// A body that the program has, and a digest that none of them has.
 fn body() -> (&'static str, Vec<u8>) {
-    ("b.ndb", format!("Body:1:0:{}*{}\n", peer::hex(b"MZ\0\0"), peer::hex(b"PE\0\0")).into_bytes())
+    ("b.ndb", format!("Body:1:0:{}*{}\n", crate::peer::hex(b"MZ\0\0"), crate::peer::hex(b"PE\0\0")).into_bytes())
 }
 
 fn database(files: &[(&str, Vec<u8>)], now: i64) -> Database {
@@ -141,7 +139,7 @@ fn clamscan(office: &Office, files: &[(&str, Vec<u8>)], file: &[u8]) -> Vec<Stri
 /// Compares with clamscan, if it is there; says what is told.
 fn both(office: &Office, files: &[(&str, Vec<u8>)], file: &[u8], what: &str) -> Vec<String> {
     let ours = told(&database(files, now()), file, 1000);
-    if !peer::is_missing() {
+    if !crate::peer::is_missing() {
         assert_eq!(ours, clamscan(office, files, file), "{what}");
     }
     ours
@@ -182,7 +180,7 @@ fn a_program_is_trusted_by_rules_on_who_signed_it() {
         ("signed by an authority", office.signed(&["middle"], "sha256", &ALL), &NOTHING),
         ("more behind it", [&file[..], b"more"].concat(), &BODY),
         ("cut off", file[..file.len() - 8].to_vec(), &BODY),
-        ("unsigned", peer::pe::made_up(), &BODY),
+        ("unsigned", crate::peer::pe::made_up(), &BODY),
     ] {
         assert_eq!(both(&office, &[body(), root()], &file, what), told, "{what}");
     }
@@ -233,7 +231,7 @@ fn a_program_is_told_by_rules_on_its_certificates() {
         office.rule("R", 1, "root", [1, 1, 1], false) + &office.rule("Bad.Signer", 0, "signer", [1, 1, 1], true);
     let files = [body(), ("c.crb", rules.into_bytes())];
     assert_eq!(told_of(&database(&files, now()), &file), ["Bad.Signer", "Body.UNOFFICIAL"]);
-    if !peer::is_missing() {
+    if !crate::peer::is_missing() {
         assert!(clamscan(&office, &files, &file).contains(&"Bad.Signer".to_owned()));
     }
 }
@@ -242,7 +240,7 @@ fn a_program_is_told_by_rules_on_its_certificates() {
 fn a_signature_does_not_count_for_another_digest() {
     let Some(office) = Office::open("another") else { return };
     let rule = || ("c.crb", office.rule("R", 1, "root", [1, 1, 1], false).into_bytes());
-    let program = peer::pe::made_up();
+    let program = crate::peer::pe::made_up();
     let (right, wrong) = (digest("sha256", &covered(&program)), vec![7; 32]);
     // What was signed for another program gets the digest of this one.
     let message =
@@ -262,7 +260,7 @@ fn every_byte_of_a_signed_program_counts() {
     let Some(office) = Office::open("bytes") else { return };
     let file = office.signed(&["signer"], "sha256", &ALL);
     let database = database(&[body(), ("c.crb", office.rule("R", 1, "root", [1, 1, 1], false).into_bytes())], now());
-    let mut random = peer::Random(5);
+    let mut random = crate::peer::Random(5);
     for at in (0..60).map(|_| random.below(0x3000)).chain([CHECKSUM - 1, CHECKSUM + 4, ENTRY - 1, ENTRY + 8]) {
         let mut changed = file.clone();
         changed[at] ^= 1;
@@ -310,7 +308,7 @@ fn a_countersignature_outlives_the_certificate() {
 #[test]
 fn a_catalogue_that_somebody_vouches_for_is_a_list_of_programs() {
     let Some(office) = Office::open("catalogue") else { return };
-    let program = peer::pe::made_up();
+    let program = crate::peer::pe::made_up();
     let of = |what, algorithm| indirect(what, algorithm, digest(algorithm, &covered(&program)));
     let rule = || ("c.crb", office.rule("R", 1, "root", [1, 1, 1], false).into_bytes());
     let mut other = program.clone();
@@ -340,7 +338,7 @@ fn a_catalogue_that_somebody_vouches_for_is_a_list_of_programs() {
 #[test]
 fn a_signature_that_is_too_long_is_told_as_a_limit() {
     let Some(office) = Office::open("long") else { return };
-    let program = peer::pe::made_up();
+    let program = crate::peer::pe::made_up();
     let content = indirect(PE_IMAGE, "sha256", digest("sha256", &covered(&program)));
     let message = office.message(&["signer"], "sha256", INDIRECT_DATA, &content, &ALL);
     let database = database(&[body(), ("c.crb", office.rule("R", 1, "root", [1, 1, 1], false).into_bytes())], now());
@@ -359,7 +357,7 @@ fn what_osslsigncode_signs_is_trusted() {
         eprintln!("skipped: osslsigncode is not installed");
         return;
     }
-    fs::write(office.path("in.exe"), peer::pe::made_up()).expect("written");
+    fs::write(office.path("in.exe"), crate::peer::pe::made_up()).expect("written");
     fs::write(
         office.path("chain.pem"),
         ["signer.crt", "middle.crt", "root.crt"].map(|name| office.read(name)).concat(),

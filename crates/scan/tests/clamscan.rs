@@ -3,13 +3,11 @@
 //! Left out of the generator, because clamscan and the manual part ways there: classes at the border of a file (1.4
 //! crashes), negated classes, and parts without two fixed bytes in a row.
 
-mod peer;
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use peer::{Random, hex};
+use crate::peer::{Random, hex};
 use stream::FileType;
 
 /// A part: fixed bytes, and something else in the middle or at the end.
@@ -170,10 +168,10 @@ fn file(random: &mut Random) -> Vec<u8> {
 
 #[test]
 fn the_names_are_those_of_clamscan() {
-    if peer::is_missing() {
+    if crate::peer::is_missing() {
         return;
     }
-    let folder = peer::scratch("bodies");
+    let folder = crate::peer::scratch("bodies");
     let rounds = std::env::var("SLUICE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(12);
     let (mut matches, mut wrong) = (0, String::new());
     for round in 0..rounds {
@@ -193,7 +191,7 @@ fn the_names_are_those_of_clamscan() {
             fs::write(path, bytes).expect("a file");
         }
         let before = wrong.len();
-        matches += peer::compare(&folder, &databases, &paths, &[], &mut wrong);
+        matches += crate::peer::compare(&folder, &databases, &paths, &[], &mut wrong);
         if wrong.len() > before {
             let _ = writeln!(wrong, "   in round {round}");
         }

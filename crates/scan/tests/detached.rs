@@ -1,11 +1,9 @@
 //! Detached signatures of databases: made by OpenSSL, and the makers' own where they are at hand.
 
-mod peer;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use peer::office::{Office, SIGNER};
+use crate::peer::office::{Office, SIGNER};
 use scan::Authorities;
 use sha2::{Digest, Sha256};
 

@@ -1,20 +1,18 @@
 //! Executables, against clamscan where it is installed: places, digests of sections, digests of imports, version
 //! information.
 
-mod peer;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use peer::{Random, hex};
+use crate::peer::{Random, hex};
 use stream::FileType;
 
 /// An executable of this machine, one made up, and those that `SLUICE_EXECUTABLES` names (colons between them). They
 /// must not be packed: clamscan unpacks what it can, and looks at that too.
 fn executables(folder: &Path) -> Vec<(FileType, u8, PathBuf)> {
     let (made, apple) = (folder.join("made.exe"), folder.join("made.macho"));
-    fs::write(&made, peer::pe::made_up()).expect("an executable");
+    fs::write(&made, crate::peer::pe::made_up()).expect("an executable");
     fs::write(&apple, made_up_for_apple()).expect("an executable");
     let mut all =
         vec![(FileType::Elf, 6, PathBuf::from("/bin/true")), (FileType::Pe, 1, made), (FileType::MachO, 9, apple)];
@@ -74,16 +72,16 @@ fn placed(random: &mut Random, target: u8, file: &[u8], number: usize) -> String
 
 #[test]
 fn places_in_executables_are_those_of_clamscan() {
-    if peer::is_missing() {
+    if crate::peer::is_missing() {
         return;
     }
-    let folder = peer::scratch("places");
+    let folder = crate::peer::scratch("places");
     let (mut matches, mut wrong) = (0, String::new());
     for (seed, (file_type, target, path)) in executables(&folder).into_iter().enumerate() {
         let mut random = Random(seed as u64);
         let bytes = fs::read(&path).expect("an executable");
         let ndb: String = (0..3000).map(|number| placed(&mut random, target, &bytes, number)).collect();
-        let found = peer::compare(&folder, &[("p.ndb", ndb)], &[(file_type, path.clone())], &[], &mut wrong);
+        let found = crate::peer::compare(&folder, &[("p.ndb", ndb)], &[(file_type, path.clone())], &[], &mut wrong);
         assert!(found > 10, "{} hits too little: {found}", path.display());
         matches += found;
     }
@@ -94,18 +92,18 @@ fn places_in_executables_are_those_of_clamscan() {
 
 #[test]
 fn a_section_reaches_to_right_behind_it() {
-    if peer::is_missing() {
+    if crate::peer::is_missing() {
         return;
     }
-    let folder = peer::scratch("border");
-    let (path, bytes) = (folder.join("made.exe"), peer::pe::made_up());
+    let folder = crate::peer::scratch("border");
+    let (path, bytes) = (folder.join("made.exe"), crate::peer::pe::made_up());
     fs::write(&path, &bytes).expect("an executable");
     // The first section.
     let (start, end) = (0x400, 0xc00);
     let signature = |at: usize| format!("S{at}:1:SE0:{}\n", hex(&bytes[at..at + 8]));
     let ndb: String = [start - 1, start, end - 1, end, end + 1].into_iter().map(signature).collect();
     let mut wrong = String::new();
-    let count = peer::compare(&folder, &[("s.ndb", ndb)], &[(FileType::Pe, path)], &[], &mut wrong);
+    let count = crate::peer::compare(&folder, &[("s.ndb", ndb)], &[(FileType::Pe, path)], &[], &mut wrong);
     fs::remove_dir_all(&folder).expect("the scratch folder goes");
     assert!(wrong.is_empty(), "{wrong}");
     assert_eq!(count, 3);
@@ -122,10 +120,10 @@ fn sigtool(argument: &str, path: &Path, word: &str) -> Vec<String> {
 
 #[test]
 fn digests_of_sections_and_imports_are_those_of_sigtool() {
-    if peer::is_missing() {
+    if crate::peer::is_missing() {
         return;
     }
-    let folder = peer::scratch("digests");
+    let folder = crate::peer::scratch("digests");
     let mut wrong = String::new();
     let mut count = 0;
     for (file_type, _, path) in executables(&folder) {
@@ -152,7 +150,7 @@ fn digests_of_sections_and_imports_are_those_of_sigtool() {
         assert!(!mdb.is_empty() && !imp.is_empty(), "{}", path.display());
         let msb = format!("2048:{}:First\n", sha256(&bytes));
         let databases = [("s.mdb", mdb), ("s.msb", msb), ("s.imp", imp), ("s.ldb", ldb)];
-        count += peer::compare(&folder, &databases, &[(file_type, path.clone())], &[], &mut wrong);
+        count += crate::peer::compare(&folder, &databases, &[(file_type, path.clone())], &[], &mut wrong);
     }
     fs::remove_dir_all(&folder).expect("the scratch folder goes");
     assert!(wrong.is_empty(), "{wrong}");
@@ -167,15 +165,15 @@ fn sha256(file: &[u8]) -> String {
 
 #[test]
 fn places_in_version_information_are_those_of_clamscan() {
-    if peer::is_missing() {
+    if crate::peer::is_missing() {
         return;
     }
-    let folder = peer::scratch("version");
+    let folder = crate::peer::scratch("version");
     let path = folder.join("made.exe");
-    fs::write(&path, peer::pe::made_up()).expect("an executable");
+    fs::write(&path, crate::peer::pe::made_up()).expect("an executable");
     let wide = |text: &str| hex(&text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
     let mut ndb = String::new();
-    for (number, (name, value)) in peer::pe::VERSION.into_iter().enumerate() {
+    for (number, (name, value)) in crate::peer::pe::VERSION.into_iter().enumerate() {
         let (name, value) = (wide(name), wide(value));
         let padding = if (6 + name.len() / 2 + 2) % 4 == 0 { "" } else { "0000" };
         // The whole; the name; something that does not start there; a value; anywhere.
@@ -192,12 +190,12 @@ fn places_in_version_information_are_those_of_clamscan() {
     );
     let mut wrong = String::new();
     let files = [(FileType::Pe, path)];
-    let count = peer::compare(&folder, &[("v.ndb", ndb), ("v.ldb", ldb)], &files, &[], &mut wrong);
+    let count = crate::peer::compare(&folder, &[("v.ndb", ndb), ("v.ldb", ldb)], &files, &[], &mut wrong);
     // clamscan does not find bodies of several parts there.
     let parts = format!("P:1:VI:{}*{}\n", wide("CompanyName"), wide("Makers"));
-    let ours = peer::ours(&[("p.ndb", parts)], FileType::Pe, &peer::pe::made_up());
+    let ours = crate::peer::ours(&[("p.ndb", parts)], FileType::Pe, &crate::peer::pe::made_up());
     assert_eq!(ours.into_iter().collect::<Vec<_>>(), ["P.UNOFFICIAL"]);
     fs::remove_dir_all(&folder).expect("the scratch folder goes");
     assert!(wrong.is_empty(), "{wrong}");
-    assert_eq!(count, 3 * peer::pe::VERSION.len() + 1);
+    assert_eq!(count, 3 * crate::peer::pe::VERSION.len() + 1);
 }

@@ -1,12 +1,10 @@
 //! Generated magic of file types over generated files, against clamscan where it is installed: the same signatures of
 //! target types for each file.
 
-mod peer;
-
 use std::fmt::Write as _;
 use std::fs;
 
-use peer::{Random, hex};
+use crate::peer::{Random, hex};
 use scan::Builder;
 use stream::FileType;
 
@@ -36,10 +34,10 @@ fn magic(random: &mut Random) -> String {
 
 #[test]
 fn the_types_are_those_of_clamscan() {
-    if peer::is_missing() {
+    if crate::peer::is_missing() {
         return;
     }
-    let folder = peer::scratch("magic");
+    let folder = crate::peer::scratch("magic");
     let targets = [("A", 0), ("G", 5), ("P", 10), ("F", 11), ("J", 12)];
     let ldb = targets.iter().fold(String::new(), |mut text, (name, target)| {
         let _ = writeln!(text, "{name};Engine:81-255,Target:{target};0;6e6565646c65");
@@ -66,7 +64,7 @@ fn the_types_are_those_of_clamscan() {
         }
         files += paths.len();
         let before = wrong.len();
-        matches += peer::compare(&folder, &databases, &paths, &[], &mut wrong);
+        matches += crate::peer::compare(&folder, &databases, &paths, &[], &mut wrong);
         if wrong.len() > before {
             let _ = writeln!(wrong, "   in round {round}: {}", databases[0].1);
         }

@@ -1,13 +1,11 @@
 //! Pictures that signatures know by what they show, against sigtool and clamscan where they are installed.
 
-mod peer;
-
 use std::io::Cursor;
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::peer::Random;
 use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
-use peer::Random;
 use scan::{Builder, Scan};
 use stream::FileType;
 use stream::law::{self, Told};
@@ -72,10 +70,10 @@ fn sigtool(path: &std::path::Path) -> Option<String> {
 
 #[test]
 fn hashes_are_those_of_sigtool() {
-    if peer::is_missing() {
+    if crate::peer::is_missing() {
         return;
     }
-    let folder = peer::scratch("pictures");
+    let folder = crate::peer::scratch("pictures");
     let (mut wrong, mut count) = (Vec::new(), 0);
     for seed in 0..25 {
         let picture = picture(seed);
@@ -86,7 +84,7 @@ fn hashes_are_those_of_sigtool() {
             let Some(hash) = sigtool(&path) else { continue };
             count += 1;
             let ldb = format!("Known;Engine:150-255,Target:0;0;fuzzy_img#{hash}#0\n");
-            if peer::names(&told(&ldb, &bytes)).len() != 1 {
+            if crate::peer::names(&told(&ldb, &bytes)).len() != 1 {
                 wrong.push(format!("{seed}.{ending}: {hash}"));
             }
         }
@@ -98,10 +96,10 @@ fn hashes_are_those_of_sigtool() {
 
 #[test]
 fn signatures_of_pictures_hold_as_with_clamscan() {
-    if peer::is_missing() {
+    if crate::peer::is_missing() {
         return;
     }
-    let folder = peer::scratch("known");
+    let folder = crate::peer::scratch("known");
     let path = folder.join("p.png");
     std::fs::write(&path, encoded(&picture(3), ImageFormat::Png, 0)).expect("written");
     let hash = sigtool(&path).expect("a hash");
@@ -115,7 +113,7 @@ fn signatures_of_pictures_hold_as_with_clamscan() {
     );
     let mut wrong = String::new();
     let files = [(FileType::Image, path)];
-    let count = peer::compare(&folder, &[("p.ldb", ldb)], &files, &[], &mut wrong);
+    let count = crate::peer::compare(&folder, &[("p.ldb", ldb)], &files, &[], &mut wrong);
     std::fs::remove_dir_all(&folder).expect("the scratch folder goes");
     assert!(wrong.is_empty(), "{wrong}");
     assert!(count >= 5, "{count}");
@@ -137,7 +135,7 @@ fn the_law_holds_and_what_is_too_large_is_not_looked_at() {
     for file in [&bytes, &plain] {
         law::holds(|| Scan::new(database.clone(), FileType::Image, None), file);
     }
-    assert_eq!(peer::names(&told(ldb, &plain)).len(), 1);
+    assert_eq!(crate::peer::names(&told(ldb, &plain)).len(), 1);
     assert_eq!(told(ldb, &bytes), [Told::Keep(0..4 << 20), Told::End(bytes.len())]);
     let behind = [&plain[..], &vec![0; 4 << 20]].concat();
     assert_eq!(told(ldb, &behind), [Told::Keep(0..4 << 20), Told::End(behind.len())]);

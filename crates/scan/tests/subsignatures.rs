@@ -1,14 +1,12 @@
 //! Subsignatures that are no bodies, against clamscan where it is installed: macros, byte comparisons, regular
 //! expressions.
 
-mod peer;
-
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use peer::{Random, hex};
+use crate::peer::{Random, hex};
 use scan::{Builder, Scan};
 use stream::{FileType, law};
 
@@ -74,7 +72,7 @@ fn regex(random: &mut Random, subs: usize) -> String {
 }
 
 /// Databases in which every third signature has each kind.
-fn databases(random: &mut Random) -> Vec<peer::Text> {
+fn databases(random: &mut Random) -> Vec<crate::peer::Text> {
     let mut ldb = String::new();
     for number in 0..90 {
         let word = hex(&random.word(2, 4));
@@ -102,10 +100,10 @@ fn databases(random: &mut Random) -> Vec<peer::Text> {
 
 #[test]
 fn the_names_are_those_of_clamscan() {
-    if peer::is_missing() {
+    if crate::peer::is_missing() {
         return;
     }
-    let folder = peer::scratch("subsignatures");
+    let folder = crate::peer::scratch("subsignatures");
     let rounds = std::env::var("SLUICE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(10);
     let (mut matches, mut wrong) = (0, String::new());
     for round in 0..rounds {
@@ -117,7 +115,7 @@ fn the_names_are_those_of_clamscan() {
             fs::write(&path, file(&mut random)).expect("a file");
             paths.push((FileType::Binary, path));
         }
-        matches += peer::compare(&folder, &databases, &paths, &[], &mut wrong);
+        matches += crate::peer::compare(&folder, &databases, &paths, &[], &mut wrong);
     }
     // Of a macro group clamscan looks at the last match alone; what we find besides is tested below.
     let wrong: Vec<&str> = wrong.lines().filter(|line| !line.contains("only ours: Some(\"M")).collect();
@@ -148,8 +146,9 @@ fn a_macro_is_a_gap_and_alternatives() {
     let mut matches = 0;
     for _ in 0..20 {
         let file = file(&mut random);
-        let by_macro = peer::ours(&[("m.ldb", macros.clone()), ("m.ndb", groups.clone())], FileType::Binary, &file);
-        assert_eq!(by_macro, peer::ours(&[("b.ndb", bodies.clone())], FileType::Binary, &file));
+        let by_macro =
+            crate::peer::ours(&[("m.ldb", macros.clone()), ("m.ndb", groups.clone())], FileType::Binary, &file);
+        assert_eq!(by_macro, crate::peer::ours(&[("b.ndb", bodies.clone())], FileType::Binary, &file));
         matches += by_macro.len();
     }
     assert!(matches > 100, "too little is found: {matches}");
@@ -176,7 +175,7 @@ fn scan(line: &str, file: &[u8]) -> Vec<String> {
     let mut builder = Builder::new();
     builder.add_official("t.ldb", line.as_bytes()).expect("a database");
     let database = Arc::new(builder.build());
-    peer::names(&law::tell(Scan::new(database, FileType::Binary, None), file)).into_iter().collect()
+    crate::peer::names(&law::tell(Scan::new(database, FileType::Binary, None), file)).into_iter().collect()
 }
 
 #[test]

@@ -1,13 +1,11 @@
 //! Normalised views: the law, what they are for pages and texts made here, and the comparison with sigtool where it is
 //! installed.
 
-mod peer;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use peer::Random;
+use crate::peer::Random;
 use scan::{Builder, Normaliser, View, views};
 use stream::FileType;
 use stream::law;
@@ -63,7 +61,7 @@ fn a_script_that_is_too_long_is_normalised_in_pieces_and_told() {
     );
     assert_eq!(shown.matches("a;").count(), 150_000);
     assert_eq!(shown.matches("<script>").count(), 2);
-    assert_eq!(peer::names(&told).into_iter().collect::<Vec<_>>(), ["Heuristics.Limits.Exceeded.Script"]);
+    assert_eq!(crate::peer::names(&told).into_iter().collect::<Vec<_>>(), ["Heuristics.Limits.Exceeded.Script"]);
     law::holds(|| Normaliser::new(View::Scripts), page.as_bytes());
 }
 
@@ -143,7 +141,7 @@ fn the_views_are_those_of_sigtool() {
         eprintln!("skipped: sigtool is not installed");
         return;
     }
-    let folder = peer::scratch("views");
+    let folder = crate::peer::scratch("views");
     let rounds = std::env::var("SLUICE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(60);
     let mut compared = 0;
     for round in 0..rounds {

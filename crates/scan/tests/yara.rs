@@ -1,8 +1,6 @@
 //! Rules of YARA, generated, over generated files: the same names as YARA where it is installed, and clamscan for what it
 //! knows of them.
 
-mod peer;
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use peer::{Random, hex};
+use crate::peer::{Random, hex};
 use scan::{Aligned, Builder, Database, Scan};
 use stream::FileType;
 use stream::law;
@@ -24,7 +22,7 @@ fn database(rules: &str) -> Arc<Database> {
 }
 
 fn ours(database: &Arc<Database>, bytes: &[u8]) -> BTreeSet<String> {
-    let told = peer::names(&law::tell(Scan::new(database.clone(), file_type(bytes), None), bytes));
+    let told = crate::peer::names(&law::tell(Scan::new(database.clone(), file_type(bytes), None), bytes));
     told.iter().map(|name| name.trim_start_matches("YARA.").trim_end_matches(".UNOFFICIAL").to_owned()).collect()
 }
 
@@ -152,7 +150,7 @@ fn file(random: &mut Random) -> Vec<u8> {
 
 #[test]
 fn the_names_are_those_of_yara() {
-    let folder = peer::scratch("yara");
+    let folder = crate::peer::scratch("yara");
     let rounds = std::env::var("SLUICE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(12);
     let (mut matches, mut wrong) = (0, String::new());
     for round in 0..rounds {
@@ -226,10 +224,10 @@ const IMPORTS: &str = "8f5f4b9e00558c18ec3bcf26533c2e18";
 
 #[test]
 fn what_is_said_of_names_and_heads_is_what_yara_says() {
-    let folder = peer::scratch("yara-heads");
+    let folder = crate::peer::scratch("yara-heads");
     let (rules, path) = (folder.join("t.yar"), folder.join("made.exe"));
     let (mut matches, mut wrong) = (0, String::new());
-    for (round, bytes) in [peer::pe::made_up(), b"abc made EXE".to_vec()].into_iter().enumerate() {
+    for (round, bytes) in [crate::peer::pe::made_up(), b"abc made EXE".to_vec()].into_iter().enumerate() {
         let mut random = Random(round as u64);
         let mut text = "import \"pe\"\n".to_owned();
         for number in 0..400 {
@@ -253,7 +251,7 @@ fn what_is_said_of_names_and_heads_is_what_yara_says() {
         let theirs = String::from_utf8_lossy(&output.stdout).into_owned();
         let theirs: BTreeSet<&str> = theirs.lines().filter_map(|line| line.split(' ').next()).collect();
         let scan = Scan::new(database(&text), file_type(&bytes), None).named(&["a"], "folder/sub/Made.exe");
-        let told = peer::names(&law::tell(scan, &bytes));
+        let told = crate::peer::names(&law::tell(scan, &bytes));
         let ours: BTreeSet<&str> =
             told.iter().map(|name| name.trim_start_matches("YARA.").trim_end_matches(".UNOFFICIAL")).collect();
         matches += theirs.len();
@@ -295,10 +293,10 @@ fn the_law_holds() {
 /// Clamscan reads rules by a parser of YARA 2 and keeps some of its bounds; what it takes says the same.
 #[test]
 fn the_names_are_those_of_clamscan() {
-    if peer::is_missing() {
+    if crate::peer::is_missing() {
         return;
     }
-    let folder = peer::scratch("yara-clamscan");
+    let folder = crate::peer::scratch("yara-clamscan");
     let mut text = String::new();
     for (number, (strings, condition)) in [
         ("$a = \"abcabc\"", "$a"),
@@ -327,7 +325,7 @@ fn the_names_are_those_of_clamscan() {
     });
     let paths: Vec<_> = paths.collect();
     let mut wrong = String::new();
-    let matches = peer::compare(&folder, &[("t.yar", text)], &paths, &[], &mut wrong);
+    let matches = crate::peer::compare(&folder, &[("t.yar", text)], &paths, &[], &mut wrong);
     fs::remove_dir_all(&folder).expect("the scratch folder goes");
     assert!(wrong.is_empty(), "{wrong}");
     assert!(matches > 10, "{matches}");
@@ -367,7 +365,7 @@ fn what_is_not_kept_is_a_limit_where_it_matters() {
     );
     let mut bytes = vec![b'x'; 9 << 20];
     let names = |bytes: &[u8]| {
-        peer::names(&law::tell(Scan::new(database.clone(), FileType::Binary, None), bytes))
+        crate::peer::names(&law::tell(Scan::new(database.clone(), FileType::Binary, None), bytes))
             .into_iter()
             .collect::<Vec<_>>()
     };

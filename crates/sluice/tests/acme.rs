@@ -1,15 +1,13 @@
 //! Certificates by ACME: got, shown, kept, renewed, and what is shown when there are none.
 
-mod harness;
-
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use harness::acme::Authority;
-use harness::tls::Certificate;
-use harness::{Gateway, Wire, free_port, wait_for};
+use crate::harness::acme::Authority;
+use crate::harness::tls::Certificate;
+use crate::harness::{Gateway, Wire, free_port, wait_for};
 use tempfile::TempDir;
 use tokio_rustls::rustls;
 
@@ -139,7 +137,7 @@ fn a_certificate_is_got_shown_at_once_and_found_again_at_the_next_start() {
     scene.wait_for_certificate(&gateway);
     let mut wire = gateway.connect().secure(scene.authority.root.client(NAME));
     assert_eq!(wire.deliver(b"From: a\r\n\r\nHello\r\n"), "250 2.0.0 Discarded");
-    let account = harness::files(&scene.path("acme"));
+    let account = crate::harness::files(&scene.path("acme"));
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(account.len(), 2, "{account:?}");
     assert!(account.iter().all(|path| mode(path) == 0o600) && mode(&scene.path("acme")) == 0o700);

@@ -1,7 +1,5 @@
 //! The clamd door: conversations on the wire, hostile ones among them, and a real clamd beside it where there is one.
 
-mod harness;
-
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -10,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{Gateway, PATIENCE, eicar, wait_for};
+use crate::harness::{Gateway, PATIENCE, eicar, wait_for};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 /// What the signatures of the tests match.

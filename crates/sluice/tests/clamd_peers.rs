@@ -1,8 +1,6 @@
 //! The clamd door beside a real clamd with the same signatures, and under clamd's own clients. Each test that lacks its
 //! peer says so.
 
-mod harness;
-
 use std::fs::Permissions;
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
@@ -13,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use harness::exim::Exim;
-use harness::{Behaviour, Gateway, PATIENCE, Sink, Wire, base64, eicar, free_port, mail_with, wait_for};
+use crate::harness::exim::Exim;
+use crate::harness::{Behaviour, Gateway, PATIENCE, Sink, Wire, base64, eicar, free_port, mail_with, wait_for};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 const BAD: &[u8] = b"x clamd-test-marker y";

@@ -1,7 +1,5 @@
 //! Compiled signatures: made by a process of its own, mapped, swapped while everything goes on.
 
-mod harness;
-
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,7 +8,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use harness::{Gateway, PATIENCE, wait_for};
+use crate::harness::{Gateway, PATIENCE, wait_for};
 
 const BAD: &[u8] = b"x compiled-test-marker y";
 
@@ -249,7 +247,7 @@ fn no_stream_is_stopped_and_no_verdict_lost_while_signatures_are_replaced() {
 }
 
 #[test]
-#[ignore = "a minute: cargo test -p sluice --test database -- --ignored --nocapture a_minute"]
+#[ignore = "a minute: cargo test -p sluice --test all -- --ignored --nocapture a_minute"]
 fn nor_is_any_in_a_minute_of_replacing_them_every_second() {
     replace_under_load(Duration::from_secs(60), Duration::from_secs(1));
 }

@@ -1,12 +1,10 @@
 //! The same mails through SMTP, POP3 and IMAP: each door comes to the same verdict.
 
-mod harness;
-
 use std::path::{Path, PathBuf};
 
-use harness::imap::{Imap, ask};
-use harness::mailbox::Pop3;
-use harness::{Gateway, Wire, base64, files, mail_with};
+use crate::harness::imap::{Imap, ask};
+use crate::harness::mailbox::Pop3;
+use crate::harness::{Gateway, Wire, base64, files, mail_with};
 
 /// The folder of a pack, if it is there: unpacked below `SLUICE_DATA`.
 fn pack(name: &str) -> Option<PathBuf> {

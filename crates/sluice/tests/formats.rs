@@ -4,13 +4,11 @@
 //! stores what it holds as it stands, something else stands in front of it, so that it is found by opening the file and
 //! not in its raw bytes, where only the first kilobyte counts.
 
-mod harness;
-
 use std::io::Read;
 
-use harness::imap::{Imap, ask};
-use harness::mailbox::Pop3;
-use harness::{Behaviour, Gateway, Sink, base64, mail_with};
+use crate::harness::imap::{Imap, ask};
+use crate::harness::mailbox::Pop3;
+use crate::harness::{Behaviour, Gateway, Sink, base64, mail_with};
 
 /// Formats in whose first kilobyte the test virus stands as it is.
 const STANDS_IN_THE_OPEN: [&str; 1] = ["S/MIME (CMS)"];
@@ -94,7 +92,7 @@ fn the_same_mails_are_refused_by_pop3_and_imap() {
 fn each_is_a_format_that_is_claimed_and_has_to_be_opened() {
     const IN_REACH: usize = 1024 + 68;
     let claimed = include_str!("../../../docs/formats.md");
-    let eicar = harness::eicar();
+    let eicar = crate::harness::eicar();
     for Sample { format, bytes, .. } in samples() {
         assert!(claimed.contains(&format!("\n| {format} |")), "{format} is not in docs/formats.md");
         let front = &bytes[..bytes.len().min(IN_REACH)];

@@ -1,16 +1,14 @@
 //! Clients and servers that mean ill: what they send is refused, and what it costs is bounded.
 
-mod harness;
-
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
-use harness::imap::{Imap, ask};
-use harness::mailbox::Pop3;
-use harness::tls::Certificate;
-use harness::{Behaviour, Gateway, Sink, Wire, mail_with};
+use crate::harness::imap::{Imap, ask};
+use crate::harness::mailbox::Pop3;
+use crate::harness::tls::Certificate;
+use crate::harness::{Behaviour, Gateway, Sink, Wire, mail_with};
 
 fn resident_kb(gateway: &Gateway) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid())).unwrap();

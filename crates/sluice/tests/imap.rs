@@ -1,12 +1,10 @@
 //! IMAP through the gateway, with a server that may misbehave.
 
-mod harness;
-
 use std::sync::Arc;
 
-use harness::imap::{Imap, answer, ask};
-use harness::tls::Certificate;
-use harness::{Gateway, SinkTls, Wire, base64, eicar, found_at_its_end, mail_with};
+use crate::harness::imap::{Imap, answer, ask};
+use crate::harness::tls::Certificate;
+use crate::harness::{Gateway, SinkTls, Wire, base64, eicar, found_at_its_end, mail_with};
 
 const CLEAN: &[u8] = b"From: a\r\nSubject: clean\r\n\r\n.\r\nHello)\r\nt1 OK\r\n";
 

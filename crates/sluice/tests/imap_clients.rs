@@ -1,15 +1,13 @@
 //! IMAP through the gateway between real clients and Dovecot.
 
-mod harness;
-
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use harness::dovecot::Dovecot;
-use harness::imap::{Answer, ask};
-use harness::{Gateway, Wire, base64, eicar, mail_with};
+use crate::harness::dovecot::Dovecot;
+use crate::harness::imap::{Answer, ask};
+use crate::harness::{Gateway, Wire, base64, eicar, mail_with};
 
 const CLEAN: &[u8] = b"From: a\r\nTo: b\r\nSubject: clean\r\nMessage-ID: <clean@a>\r\n\r\n.\r\nHello )\r\n..\r\n";
 
@@ -224,7 +222,7 @@ fn mbsync_fetchmail_mutt_and_offlineimap_get_their_mail() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display().to_string();
     let clean = || {
-        let all: Vec<Vec<u8>> = harness::files(folder.path())
+        let all: Vec<Vec<u8>> = crate::harness::files(folder.path())
             .iter()
             .filter(|path| !path.ends_with("rc"))
             .map(|path| std::fs::read(path).unwrap())
@@ -243,7 +241,7 @@ fn mbsync_fetchmail_mutt_and_offlineimap_get_their_mail() {
         ),
     );
     if let Some(text) = run("mbsync", &["-c", &format!("{at}/rc"), "-a"], "") {
-        assert_eq!(harness::files(&folder.path().join("mbsync")).len(), 4 + 1, "{text} {}", gateway.log());
+        assert_eq!(crate::harness::files(&folder.path().join("mbsync")).len(), 4 + 1, "{text} {}", gateway.log());
         assert!(clean(), "mbsync {text}");
         // What it puts into the mailbox is inspected too.
         std::fs::write(folder.path().join("mbsync/cur/1700000009.9.x:2,"), infected()).unwrap();
@@ -287,7 +285,7 @@ fn mbsync_fetchmail_mutt_and_offlineimap_get_their_mail() {
         ),
     );
     if let Some(text) = run("offlineimap", &["-c", &format!("{at}/rc"), "-o"], "") {
-        assert!(harness::files(&folder.path().join("offlineimap")).len() >= 4 && clean(), "offlineimap {text}");
+        assert!(crate::harness::files(&folder.path().join("offlineimap")).len() >= 4 && clean(), "offlineimap {text}");
     }
 }
 

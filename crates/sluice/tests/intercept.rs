@@ -1,15 +1,13 @@
 //! Connections that were meant for servers, taken on their way: three machines in network namespaces.
 
-mod harness;
-
 use std::net::SocketAddr;
 use std::process::Command;
 
-use harness::imap::{Imap, ask};
-use harness::mailbox::Pop3;
-use harness::namespaces::Machines;
-use harness::tls::Certificate;
-use harness::{Behaviour, Gateway, Sink, SinkTls, Wire, base64, eicar, mail_with};
+use crate::harness::imap::{Imap, ask};
+use crate::harness::mailbox::Pop3;
+use crate::harness::namespaces::Machines;
+use crate::harness::tls::Certificate;
+use crate::harness::{Behaviour, Gateway, Sink, SinkTls, Wire, base64, eicar, mail_with};
 
 fn infected() -> Vec<u8> {
     mail_with("base64", "eicar.com", &base64(&eicar()))

@@ -1,12 +1,10 @@
 //! What inspections may hold together.
 
-mod harness;
-
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 
-use harness::{Gateway, base64, free_port, mail_with, wait_for};
+use crate::harness::{Gateway, base64, free_port, mail_with, wait_for};
 
 /// Of which one inspection may hold a quarter.
 const POOL_BYTES: usize = 8 << 20;

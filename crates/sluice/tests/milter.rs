@@ -1,13 +1,11 @@
 //! The milter door, asked by a mail server of our own, by miltertest, and by Postfix.
 
-mod harness;
-
 use std::path::Path;
 use std::process::Command;
 
-use harness::postfix::Postfix;
-use harness::sendmail::Sendmail;
-use harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, mail_with};
+use crate::harness::postfix::Postfix;
+use crate::harness::sendmail::Sendmail;
+use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, mail_with};
 
 fn gateway(settings: &str) -> Gateway {
     Gateway::with(&format!(
@@ -258,7 +256,7 @@ fn a_real_postfix_asks_and_does_as_it_is_told() {
     let postfix = Postfix::start(&with(&blanking));
     let reply = deliver(&postfix, &infected());
     assert!(reply.starts_with("250 2.0.0 Ok"), "{reply}");
-    let mail = harness::wait_for(|| postfix.mail(), "delivery");
+    let mail = crate::harness::wait_for(|| postfix.mail(), "delivery");
     let text = String::from_utf8(mail).unwrap();
     assert!(text.contains("X-Sluice-Status: found;\n\tEicar-Test-Signature (match)"), "{text}");
     assert!(text.contains("AAAAAAAAAAAA") && !text.contains(&base64(&eicar())[..40]), "{text}");
@@ -278,16 +276,16 @@ fn a_real_sendmail_asks_and_does_as_it_is_told() {
         let deliver = |mail: &[u8]| Wire::connect(([127, 0, 0, 1], sendmail.port).into()).deliver(mail);
         let clean = deliver(&mail_with("7bit", "a.txt", "Hello"));
         assert!(clean.starts_with("250 2.0.0"), "{action}: {clean}");
-        harness::wait_for(|| sink.take(), "the clean mail");
+        crate::harness::wait_for(|| sink.take(), "the clean mail");
         let reply = deliver(&infected());
         assert!(reply.starts_with(replied), "{action}: {reply}\n{}", gateway.log());
         match action {
             "blank" | "tag" => {
-                let text = harness::wait_for(|| sink.take(), "delivery").text();
+                let text = crate::harness::wait_for(|| sink.take(), "delivery").text();
                 assert!(text.contains("X-Sluice-Status: found;"), "{text}");
                 assert_eq!(text.contains("AAAAAAAAAAAA"), action == "blank", "{text}");
             }
-            "quarantine" => harness::wait_for(|| (sendmail.held() == 1).then_some(()), "the mail to be held"),
+            "quarantine" => crate::harness::wait_for(|| (sendmail.held() == 1).then_some(()), "the mail to be held"),
             _ => {}
         }
     }
@@ -361,5 +359,5 @@ fn a_real_postfix_asks_over_a_unix_socket() {
     }
     assert!(deliver(&mail_with("7bit", "a.txt", "Hello")).starts_with("250 2.0.0 Ok"));
     gateway.signal("TERM");
-    harness::wait_for(|| (!path.exists()).then_some(()), "the socket to be removed");
+    crate::harness::wait_for(|| (!path.exists()).then_some(()), "the socket to be removed");
 }

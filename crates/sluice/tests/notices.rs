@@ -1,8 +1,6 @@
 //! Notices, through the built program: who is told what, in which language, and who is not.
 
-mod harness;
-
-use harness::{Arrived, Behaviour, Gateway, Sink, base64, eicar, mail_with, stuffed, wait_for};
+use crate::harness::{Arrived, Behaviour, Gateway, Sink, base64, eicar, mail_with, stuffed, wait_for};
 
 fn infected() -> Vec<u8> {
     mail_with("base64", "eicar.com", &base64(&eicar()))

@@ -1,14 +1,12 @@
 //! What the service manager and the load balancer are told, and the dashboard.
 
-mod harness;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 
-use harness::{Gateway, PATIENCE, wait_for};
+use crate::harness::{Gateway, PATIENCE, wait_for};
 
 /// A service manager: a socket that notices come to, and the service.
 struct Manager {
@@ -160,7 +158,7 @@ fn asked_by_the_dashboard() -> Vec<String> {
 /// A gateway that has a certificate, and shows its numbers there.
 fn with_all_numbers() -> (Gateway, SocketAddr) {
     let folder = tempfile::tempdir().unwrap();
-    harness::tls::Certificate::of("mx.test").store(folder.path(), "mx");
+    crate::harness::tls::Certificate::of("mx.test").store(folder.path(), "mx");
     let at = folder.path().display();
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let head = format!(
@@ -282,7 +280,7 @@ fn top_shows_what_a_gateway_does_and_nothing_to_obey_in_a_pipe() {
 #[test]
 fn log_finds_decisions_in_what_the_gateway_wrote() {
     let gateway = Gateway::start_with("[log]\nformat = \"json\"", "smtp", "discard:", "");
-    let mail = harness::mail_with("base64", "eicar.com", &harness::base64(&harness::eicar()));
+    let mail = crate::harness::mail_with("base64", "eicar.com", &crate::harness::base64(&crate::harness::eicar()));
     assert!(gateway.connect().deliver(&mail).starts_with("554 "));
     assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n"), "250 2.0.0 Discarded");
     gateway.wait_for_log("\"pass\"");

@@ -1,12 +1,10 @@
 //! The gateway between real peers, and under the corpora, where they are present. Each test that lacks its peer says so.
 
-mod harness;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use harness::postfix::Postfix;
-use harness::{Behaviour, Gateway, Sink, base64, eicar, files, mail_with, wait_for};
+use crate::harness::postfix::Postfix;
+use crate::harness::{Behaviour, Gateway, Sink, base64, eicar, files, mail_with, wait_for};
 
 /// Whether a program is there.
 fn has(program: &str) -> bool {

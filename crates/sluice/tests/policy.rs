@@ -1,10 +1,8 @@
 //! Rules by client, sender and recipient, and the ways of attachments, through the built program.
 
-mod harness;
-
 use std::process::Command;
 
-use harness::{Behaviour, Gateway, Sink, base64, eicar, mail_with, stuffed};
+use crate::harness::{Behaviour, Gateway, Sink, base64, eicar, mail_with, stuffed};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0";
 

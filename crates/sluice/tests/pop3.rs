@@ -1,15 +1,13 @@
 //! POP3 through the gateway.
 
-mod harness;
-
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use harness::dovecot::Dovecot;
-use harness::mailbox::Pop3;
-use harness::tls::Certificate;
-use harness::{Gateway, SinkTls, Wire, base64, eicar, found_at_its_end, mail_with};
+use crate::harness::dovecot::Dovecot;
+use crate::harness::mailbox::Pop3;
+use crate::harness::tls::Certificate;
+use crate::harness::{Gateway, SinkTls, Wire, base64, eicar, found_at_its_end, mail_with};
 
 const CLEAN: &[u8] = b"From: a\r\nSubject: clean\r\n\r\n.\r\nHello\r\n..\r\n";
 

@@ -1,7 +1,5 @@
 //! What `sluice serve` gives up before it looks at anything of others: root, core dumps, the rest of the file system.
 
-mod harness;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
@@ -9,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use harness::{Gateway, Wire, mail_with, wait_for};
+use crate::harness::{Gateway, Wire, mail_with, wait_for};
 
 const NOBODY: u32 = 65_534;
 
@@ -129,7 +127,7 @@ fn root_is_given_up_for_good_and_a_reload_has_low_ports_still() {
 
     let address = ready.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
     assert!(Wire::connect(address).deliver(&mail_with("7bit", "a.txt", "clean")).starts_with("250 "));
-    assert_eq!(fs::metadata(&harness::files(&maildir.join("new"))[0]).unwrap().uid(), NOBODY);
+    assert_eq!(fs::metadata(&crate::harness::files(&maildir.join("new"))[0]).unwrap().uid(), NOBODY);
 
     let low = (1..1_024).rev().find(|&port| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok()).unwrap();
     fs::write(&config, format!("{text}{}", listener(&format!("127.0.0.1:{low}"), "discard:"))).unwrap();
@@ -168,7 +166,7 @@ fn the_first_steps_are_nobody_s() {
     let mail = "import smtplib; smtplib.SMTP('127.0.0.1', 2525).sendmail('a@b', 'c@d', 'Subject: x\\n\\nx')";
     let said = Command::new("nsenter").args(["--net", "--target", &pid, "python3", "-c", mail]).output().unwrap();
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    wait_for(|| (harness::files(&folder.join("maildir/new")).len() == 1).then_some(()), &said);
+    wait_for(|| (crate::harness::files(&folder.join("maildir/new")).len() == 1).then_some(()), &said);
 }
 
 #[test]

@@ -1,13 +1,11 @@
 //! The quarantine, through the built program: what is kept, listed, released, deleted, and what expires.
 
-mod harness;
-
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
-use harness::{Behaviour, Gateway, Sink, base64, eicar, mail_with, stuffed, wait_for};
+use crate::harness::{Behaviour, Gateway, Sink, base64, eicar, mail_with, stuffed, wait_for};
 
 const KEEPS: &str = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/quarantine\"";
 

@@ -1,12 +1,10 @@
 //! The recipes of docs/recipes.md, each with the real mail server.
 
-mod harness;
-
 use std::net::SocketAddr;
 
-use harness::exim::Exim;
-use harness::postfix::Postfix;
-use harness::{Gateway, Wire, base64, eicar, free_port, mail_with, wait_for};
+use crate::harness::exim::Exim;
+use crate::harness::postfix::Postfix;
+use crate::harness::{Gateway, Wire, base64, eicar, free_port, mail_with, wait_for};
 
 fn infected() -> Vec<u8> {
     mail_with("base64", "eicar.com", &base64(&eicar()))
@@ -74,7 +72,7 @@ fn behind_the_queue_of_postfix() {
     assert!(deliver(postfix.port, &clean()).starts_with("250 2.0.0 Ok"));
     let mail = String::from_utf8(wait_for(|| postfix.mail(), "delivery")).unwrap();
     assert!(mail.contains("Hello") && mail.contains("(Sluice) with ESMTP"), "{mail}");
-    assert_eq!(harness::files(&postfix.folder.path().join("mail/box/new")).len(), 1);
+    assert_eq!(crate::harness::files(&postfix.folder.path().join("mail/box/new")).len(), 1);
 }
 
 #[test]

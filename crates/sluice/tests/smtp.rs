@@ -1,12 +1,10 @@
 //! Whole conversations through the gateway.
 
-mod harness;
-
 use std::io::Write;
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-use harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, mail_with, stuffed, wait_for};
+use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, mail_with, stuffed, wait_for};
 
 /// A mail of about `bytes` bytes in one Base64 attachment that compresses badly.
 fn large_mail(bytes: usize) -> Vec<u8> {
@@ -411,7 +409,7 @@ fn a_second_gateway_does_not_get_the_address() {
 
 #[test]
 fn one_gateway_may_have_an_address_twice_and_keeps_it_over_a_reload() {
-    let port = harness::free_port();
+    let port = crate::harness::free_port();
     let listener = |address: &str| {
         format!("[[listener]]\nprotocol = \"smtp\"\naddress = \"{address}:{port}\"\nforward = \"discard:\"\n")
     };

@@ -1,11 +1,9 @@
 //! Who the client is, told from relay to relay: XCLIENT and the PROXY protocol, on both sides.
 
-mod harness;
-
 use std::process::Command;
 
-use harness::postfix::Postfix;
-use harness::{Behaviour, Gateway, Sink, mail_with, wait_for};
+use crate::harness::postfix::Postfix;
+use crate::harness::{Behaviour, Gateway, Sink, mail_with, wait_for};
 
 const TRUSTED: &str = "xclient_from = [\"127.0.0.0/8\"]\n";
 

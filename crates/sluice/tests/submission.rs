@@ -1,13 +1,11 @@
 //! Logging in through the gateway: what passes, what does not, and over whose connection mails go.
 
-mod harness;
-
 use std::process::Command;
 
-use harness::dovecot::Dovecot;
-use harness::postfix::Postfix;
-use harness::tls::Certificate;
-use harness::{Behaviour, Gateway, LOGIN, PLAIN, Sink, Wire, base64, eicar, mail_with, wait_for};
+use crate::harness::dovecot::Dovecot;
+use crate::harness::postfix::Postfix;
+use crate::harness::tls::Certificate;
+use crate::harness::{Behaviour, Gateway, LOGIN, PLAIN, Sink, Wire, base64, eicar, mail_with, wait_for};
 
 const MAIL: &[u8] = b"From: a\r\n\r\nHello\r\n";
 const NO_PASSWORD: [&str; 4] = [PLAIN, "c2VjcmV0", "secret", "AHRpbQ"];
@@ -199,7 +197,7 @@ fn postfix_takes_mail_from_those_whom_dovecot_vouches_for() {
         &format!("[tls]\nauthorities = \"{at}/hop.crt\"\n"),
         "auth = \"tls\"\nforward_tls = \"require\"\nforward_verify = \"name:hop.test\"",
     );
-    let delivered = || harness::files(&postfix.folder.path().join("mail/box/new")).len();
+    let delivered = || crate::harness::files(&postfix.folder.path().join("mail/box/new")).len();
     let log = || std::fs::read_to_string(postfix.folder.path().join("log")).unwrap_or_default();
     for (count, mechanism) in ["PLAIN", "LOGIN", "CRAM-MD5"].into_iter().enumerate() {
         let said = swaks(&gateway, mechanism, "secret", "b@mx.test");

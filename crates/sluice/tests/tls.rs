@@ -1,13 +1,11 @@
 //! TLS with clients and with next hops, and what stands against it.
 
-mod harness;
-
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness::tls::Certificate;
-use harness::{Behaviour, Gateway, Sink, SinkTls, base64, eicar, mail_with, wait_for};
+use crate::harness::tls::Certificate;
+use crate::harness::{Behaviour, Gateway, Sink, SinkTls, base64, eicar, mail_with, wait_for};
 use tokio_rustls::rustls;
 
 const MAIL: &[u8] = b"From: a\r\n\r\nHello\r\n";

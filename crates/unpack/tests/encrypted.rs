@@ -1,10 +1,8 @@
 //! The public archives that are encrypted, opened with their passwords: what comes out agrees with its checksums.
 
-mod driver;
-
 use std::path::Path;
 
-use driver::Node;
+use crate::driver::Node;
 use stream::Limits;
 use unpack::Passwords;
 

@@ -1,8 +1,6 @@
 //! The evasion pack: whatever the disguise, the payload is reached or a finding says why not.
 
-mod driver;
-
-use driver::Node;
+use crate::driver::Node;
 use sha2::{Digest, Sha256};
 
 /// What has to come of each file: the payload, or a finding of this name.
@@ -38,7 +36,7 @@ const FILES: &[(&str, Wanted)] = &[
 
 #[test]
 fn the_payload_is_reached_in_every_disguise() {
-    let Some(folder) = driver::data("av-evasion/evasion") else {
+    let Some(folder) = crate::driver::data("av-evasion/evasion") else {
         return;
     };
     let signature = std::fs::read_to_string(folder.join("clamav.hdb")).expect("the pack has a signature");
@@ -46,7 +44,7 @@ fn the_payload_is_reached_in_every_disguise() {
     for (file, wanted) in FILES {
         let bytes = std::fs::read(folder.join(file)).expect("the pack is whole");
         let root = Node::open(Default::default(), bytes, 24);
-        let reached = root.all().iter().any(|node| driver::hex(&Sha256::digest(&node.content)) == payload);
+        let reached = root.all().iter().any(|node| crate::driver::hex(&Sha256::digest(&node.content)) == payload);
         let findings = root.finding_names();
         eprintln!("{file}: reached {reached}, {findings:?}");
         match wanted {

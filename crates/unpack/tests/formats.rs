@@ -1,6 +1,6 @@
 //! `docs/formats.md` says what the table in the code says, and the tests that it names are there.
 //!
-//! Write the page anew with `SLUICE_WRITE_PAGES=1 cargo test -p sluice-unpack --test formats`.
+//! Write the page anew with `SLUICE_WRITE_PAGES=1 cargo test -p sluice-unpack --test all formats::`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

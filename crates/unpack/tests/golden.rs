@@ -4,12 +4,10 @@
 //! `differences.tsv` names every archive about which we differ, with what we find and the reason; all others must agree
 //! in sizes and digests of all members, and give no finding. `streams.tsv` lists the streams that hold no archive.
 
-mod driver;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use driver::Node;
+use crate::driver::Node;
 use sha2::{Digest, Sha256};
 use stream::FileType::{Arj, Bzip2, Cab, Gzip, Lha, Lz4, Rar, SevenZip, Szdd, Tar, Xz, Zip};
 use stream::Kind;
@@ -55,7 +53,7 @@ fn archive_of(node: &Node) -> &Node {
 }
 
 fn digest(node: &Node) -> Member {
-    let digest = driver::hex(&Sha256::digest(&node.content));
+    let digest = crate::driver::hex(&Sha256::digest(&node.content));
     (node.content.len().to_string(), digest[..32].to_string())
 }
 
@@ -83,7 +81,7 @@ fn open(folder: &Path, path: &str) -> Option<Node> {
 
 #[test]
 fn members_are_those_that_bsdtar_sees_or_the_table_says_why_not() {
-    let Some(folder) = driver::data("archives") else {
+    let Some(folder) = crate::driver::data("archives") else {
         return;
     };
     let differences = table(include_str!("differences.tsv"));
@@ -116,7 +114,7 @@ fn members_are_those_that_bsdtar_sees_or_the_table_says_why_not() {
 
 #[test]
 fn streams_hold_what_the_tools_of_their_formats_see() {
-    let Some(folder) = driver::data("archives") else {
+    let Some(folder) = crate::driver::data("archives") else {
         return;
     };
     for (path, row) in table(include_str!("streams.tsv")) {

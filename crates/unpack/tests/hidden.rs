@@ -1,8 +1,6 @@
 //! What looks like a zip record hides no member behind it or in it, and the law holds at every cut.
 
-mod driver;
-
-use driver::Node;
+use crate::driver::Node;
 use stream::{Event, FileType, Fuel, Limits, ReadAt, Stage, Step, Window, law};
 use zlib_rs::crc32::crc32;
 

@@ -1,7 +1,5 @@
 //! The law: however the input is cut, whatever the fuel and the window, the same is told.
 
-mod driver;
-
 use std::path::Path;
 
 use stream::{Event, FileType, Fuel, Limits, ReadAt, Stage, Step, Window, law};
@@ -11,7 +9,10 @@ struct Reader(Box<dyn Stage>);
 
 impl Reader {
     fn of(file_type: FileType) -> Reader {
-        Reader(unpack::keyed_opener(file_type, &Limits::default(), &driver::passwords()).expect("there is a reader"))
+        Reader(
+            unpack::keyed_opener(file_type, &Limits::default(), &crate::driver::passwords())
+                .expect("there is a reader"),
+        )
     }
 }
 
@@ -101,7 +102,7 @@ fn it_holds_for_every_seed() {
         let folder = corpus.join(format!("unpack_{format}"));
         for file in std::fs::read_dir(folder).expect("the corpus is there") {
             let bytes = std::fs::read(file.expect("it can be listed").path()).expect("it can be read");
-            let input = &driver::stream_of(format, &bytes)[..];
+            let input = &crate::driver::stream_of(format, &bytes)[..];
             if let Some(make) = unseen(format) {
                 law::holds(|| Reader(make(input).expect("there is a reader")), input);
             }
@@ -152,7 +153,7 @@ fn it_holds_at_every_cut_of_the_small_seeds() {
 #[test]
 fn it_holds_for_public_archives() {
     const SMALL: u64 = 3 << 9;
-    let Some(folder) = driver::data("archives") else {
+    let Some(folder) = crate::driver::data("archives") else {
         return;
     };
     let mut files = Vec::new();

@@ -4,12 +4,10 @@
 //! in, and all that is found wrong. The seeds were made by makensis 3.08 (the installer without its executable) and UPX 4.2.2,
 //! or by hand after the files that these make.
 
-mod driver;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use driver::Node;
+use crate::driver::Node;
 use sha2::{Digest, Sha256};
 use stream::Object;
 
@@ -34,7 +32,7 @@ fn what_was_packed_comes_out() {
         let root = Node::open(Object::default(), bytes[1..].to_vec(), DEPTH);
         let members = |node: &Node| {
             let name = node.object.name.as_deref().unwrap_or_default();
-            let digest = driver::hex(&Sha256::digest(&node.content));
+            let digest = crate::driver::hex(&Sha256::digest(&node.content));
             format!("{}\t{}\t{name}", node.content.len(), &digest[..32])
         };
         let all = root.all();

@@ -2,12 +2,10 @@
 //!
 //! `seeds.tsv` lists their members as they were put in. The first byte of a seed is the fuzz body's.
 
-mod driver;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use driver::Node;
+use crate::driver::Node;
 use sha2::{Digest, Sha256};
 use stream::Object;
 
@@ -36,7 +34,7 @@ fn expected() -> BTreeMap<&'static str, Expected> {
 
 fn stream(corpus: &Path, seed: &str) -> Vec<u8> {
     let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");
-    driver::stream_of(seed.split('/').next().unwrap_or_default(), &bytes)
+    crate::driver::stream_of(seed.split('/').next().unwrap_or_default(), &bytes)
 }
 
 #[test]
@@ -49,7 +47,7 @@ fn each_seed_holds_what_was_put_in() {
             .children
             .iter()
             .map(|child| {
-                let digest = driver::hex(&Sha256::digest(&child.content));
+                let digest = crate::driver::hex(&Sha256::digest(&child.content));
                 let name = child.object.name.as_deref().unwrap_or("").to_string();
                 (name, child.content.len().to_string(), digest[..32].to_string())
             })

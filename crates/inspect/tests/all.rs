@@ -1,0 +1,20 @@
+//! Most tests of the crate in one program, which is linked once; those that count every allocation have their own.
+
+mod archives;
+mod budget;
+#[path = "pipeline/build.rs"]
+mod build;
+mod clamav;
+mod differential;
+mod documents;
+mod evasion;
+mod held;
+mod inspection;
+mod magic;
+mod metadata;
+mod passwords;
+mod phishing;
+mod pipeline;
+mod readings;
+mod turns;
+mod views;

@@ -1,0 +1,8 @@
+//! All tests of the crate in one program, which is linked once.
+
+mod clamd;
+mod corpus;
+mod imap;
+mod milter;
+mod pop3;
+mod smtp;

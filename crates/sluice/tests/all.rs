@@ -1,0 +1,29 @@
+//! All tests of the crate in one program, which is linked once.
+
+mod acme;
+mod clamd;
+mod clamd_peers;
+mod database;
+mod doors;
+mod formats;
+mod harness;
+mod hostile;
+mod imap;
+mod imap_clients;
+mod intercept;
+mod memory;
+mod milter;
+mod notices;
+mod operations;
+mod peers;
+mod policy;
+mod pop3;
+mod privileges;
+mod quarantine;
+mod recipes;
+mod scan;
+mod smtp;
+mod stand_in;
+mod submission;
+mod tls;
+mod update;

@@ -1,0 +1,14 @@
+//! Most tests of the crate in one program, which is linked once; those that count every allocation have their own.
+
+mod corpus;
+mod damage;
+mod driver;
+mod encrypted;
+mod evasion;
+mod formats;
+mod golden;
+mod hidden;
+mod law;
+mod limits;
+mod packed;
+mod seeds;
