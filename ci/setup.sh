@@ -26,6 +26,12 @@ if [ "${1:-}" != run ]; then
     perl -MMIME::Parser -e 1 2>/dev/null || missing+=(libmime-tools-perl)
     perl -MEmail::MIME -e 1 2>/dev/null || missing+=(libemail-mime-perl)
     need clamscan clamav
+    need clamdscan clamdscan
+    need clamd clamav-daemon
+    need yara yara
+    need nft nftables
+    perl -MClamAV::Client -e 1 2>/dev/null || missing+=(libclamav-client-perl)
+    python3 -c 'import pyclamd' 2>/dev/null || missing+=(python3-pyclamd)
     need osslsigncode osslsigncode
     need zip zip
     need unzip unzip
