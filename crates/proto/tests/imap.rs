@@ -40,7 +40,7 @@ fn told(responses: &[u8]) -> String {
         match event {
             ClientEvent::Idle if taken == 0 => return text,
             ClientEvent::Idle => {}
-            ClientEvent::Pass => text += &run,
+            ClientEvent::Pass | ClientEvent::PassText => text += &run,
             ClientEvent::Content => text += &format!("<{run}>"),
             ClientEvent::Quoted(bytes) => text += &format!("<{}>", String::from_utf8_lossy(&bytes)),
             ClientEvent::Data(start) => text += &String::from_utf8_lossy(&start),
@@ -253,6 +253,30 @@ fn a_hostile_server_is_not_believed() {
 }
 
 #[test]
+fn a_literal_is_text_on_one_line_where_it_is_no_content() {
+    for responses in [
+        &b"* 1 FETCH (FLAGS {4}\r\na\r\nb)\r\n"[..],
+        b"* 1 FETCH (INTERNALDATE {4}\r\na\r\nb)\r\n",
+        b"* 1 FETCH (RFC822.SIZE {4}\r\na\r\nb)\r\n",
+        b"* 1 FETCH (EMAILID ({4}\r\na\r\nb))\r\n",
+    ] {
+        assert!(told(responses).contains("BROKEN a literal where none can be"), "{}", told(responses));
+    }
+    let responses = b"* 1 FETCH (ENVELOPE (NIL {4}\r\na\r\nb NIL) PREVIEW {3}\r\nc\nd X {3}\r\ne\nf)\r\n* LIST () \"/\" {3}\r\ng\nh\r\n";
+    let mut client = Client::new();
+    let (mut input, mut text) = (&responses[..], String::new());
+    while !input.is_empty() {
+        let (taken, event) = client.step(input);
+        if event == ClientEvent::PassText {
+            text += &format!("<{}>", String::from_utf8_lossy(&input[..taken]));
+        }
+        assert!(taken > 0 || event != ClientEvent::Idle, "it waits, and there is more: {input:?}");
+        input = &input[taken..];
+    }
+    assert_eq!(text, "<a\r\nb><c\nd><g\nh>");
+}
+
+#[test]
 fn a_response_may_be_long_but_not_endless() {
     let mut client = Client::new();
     let mut start = &b"* SEARCH "[..];
@@ -263,7 +287,7 @@ fn a_response_may_be_long_but_not_endless() {
     let mut told = 0;
     loop {
         match client.step(&numbers) {
-            (taken, ClientEvent::Pass) => told += taken,
+            (taken, ClientEvent::Pass | ClientEvent::PassText) => told += taken,
             (_, ClientEvent::Broken(reason)) => {
                 assert_eq!(reason, "a response is too long");
                 break;

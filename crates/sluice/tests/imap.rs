@@ -105,7 +105,7 @@ fn a_part_of_a_message_that_is_not_clean_comes_from_the_message_itself() {
     let server = Imap { other: b"not what was inspected", ..Imap::with(&[CLEAN, &infected()]) };
     let gateway = gateway(&server, "");
     let mut wire = select(&gateway);
-    let text = ask(&mut wire, "FETCH 2 (FLAGS BODY[1])");
+    let text = ask(&mut wire, "FETCH 2 (ENVELOPE BODY[1])");
     assert_eq!(text.literals.last().unwrap(), b"Hello.", "{text:?}");
     let part = ask(&mut wire, "FETCH 2 BODY.PEEK[2]");
     assert_eq!(

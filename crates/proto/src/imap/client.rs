@@ -84,6 +84,9 @@ const KNOWN_ITEMS: [&str; 15] = [
     "X-GM-THRID",
 ];
 
+/// Those of them that hold strings, which may come as literals.
+const STRING_ITEMS: [&str; 6] = ["BODY", "BODYSTRUCTURE", "ENVELOPE", "PREVIEW", "SNIPPET", "X-GM-LABELS"];
+
 /// The half towards a server.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -416,20 +419,29 @@ impl Client {
     }
 
     fn data(&mut self, passes: bool, input: &[u8]) -> Result<(usize, ClientEvent), &'static str> {
+        let pass = if self.run.is_in_literal() { ClientEvent::PassText } else { ClientEvent::Pass };
         let (taken, stop) = self.run.take(input, false)?;
         self.state =
             if stop == Stop::LineEnd { State::LineEnd { passes, after_cr: false } } else { State::Data(passes) };
-        Ok((taken, if passes && taken > 0 { ClientEvent::Pass } else { ClientEvent::Idle }))
+        // To take nothing would say that there is nothing to do until more comes.
+        if taken == 0 && stop != Stop::Input {
+            return self.take(input);
+        }
+        Ok((taken, if passes && taken > 0 { pass } else { ClientEvent::Idle }))
     }
 
     fn value(&mut self, passes: bool, input: &[u8]) -> Result<(usize, ClientEvent), &'static str> {
+        let pass = if self.run.is_in_literal() { ClientEvent::PassText } else { ClientEvent::Pass };
         let (taken, stop) = self.run.take(input, true)?;
         self.state = match stop {
             Stop::ItemEnd => State::Between,
             Stop::LineEnd if taken == 0 => return Err("a FETCH without an end"),
             Stop::Input | Stop::LineEnd => State::Value(passes),
         };
-        Ok((taken, if passes && taken > 0 { ClientEvent::Pass } else { ClientEvent::Idle }))
+        if taken == 0 && stop == Stop::ItemEnd {
+            return self.take(input);
+        }
+        Ok((taken, if passes && taken > 0 { pass } else { ClientEvent::Idle }))
     }
 
     /// The name of an item is there.
@@ -442,8 +454,12 @@ impl Client {
         if upper == b"UID" {
             return self.go(State::Uid);
         }
-        self.run = Run::default();
+        let has_strings = STRING_ITEMS.iter().any(|known| known.as_bytes() == upper);
+        self.run = if has_strings { Run::default() } else { Run::without_literals() };
         let passes = KNOWN_ITEMS.iter().any(|known| known.as_bytes() == upper) || is_size(&upper);
+        if !passes {
+            self.run = Run::default();
+        }
         self.state = State::Value(passes);
         Ok(if passes { ClientEvent::Item(name) } else { ClientEvent::Idle })
     }

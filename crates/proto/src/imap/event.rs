@@ -28,6 +28,8 @@ pub enum ClientEvent {
     Section(Section, Option<Message>),
     /// The bytes taken pass as they stand.
     Pass,
+    /// The bytes taken pass with blanks for line ends: they are in a literal that is no content.
+    PassText,
     /// The bytes taken are content.
     Content,
     /// Content that came in quotes, all of it.

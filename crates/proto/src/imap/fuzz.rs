@@ -111,7 +111,7 @@ fn ask(data: &[u8], piece: usize) -> (Vec<ClientEvent>, Vec<u8>) {
             match &event {
                 ClientEvent::Idle if at == piece.len() => break,
                 ClientEvent::Idle => {}
-                ClientEvent::Pass | ClientEvent::Content => runs.extend_from_slice(run),
+                ClientEvent::Pass | ClientEvent::PassText | ClientEvent::Content => runs.extend_from_slice(run),
                 ClientEvent::Broken(_) => {
                     events.push(event);
                     return (events, runs);

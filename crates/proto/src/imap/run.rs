@@ -1,5 +1,8 @@
 //! Runs of a response that stay as they stand: text, quoted strings and literals, up to the end of a value or of a line.
 //!
+//! A literal is told apart from what stands around it: here it is a name or a short text, and line ends in it have no
+//! meaning but to make it look like a message.
+//!
 //! Nothing is kept. A quoted string without an end, a literal that is none, a NUL and parentheses that do not match are
 //! faults: readers could disagree about where such a response ends.
 
@@ -11,6 +14,8 @@ const DEPTH_MAX: u32 = 1_000;
 pub(super) struct Run {
     depth: u32,
     mode: Mode,
+    /// Whether its value has no strings, by the grammar of its item.
+    plain: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,13 +49,26 @@ pub(super) enum Stop {
 }
 
 impl Run {
-    /// Takes text and literals up to a stop.
+    /// A value without strings: numbers, flags, dates.
+    pub(super) fn without_literals() -> Run {
+        Run { plain: true, ..Run::default() }
+    }
+
+    /// Whether what is taken next stands in a literal.
+    pub(super) fn is_in_literal(&self) -> bool {
+        matches!(self.mode, Mode::Literal(_))
+    }
+
+    /// Takes text, or what is in a literal, up to a stop.
     ///
     /// # Errors
     /// What is wrong with it.
     pub(super) fn take(&mut self, input: &[u8], items: bool) -> Result<(usize, Stop), &'static str> {
-        let mut at = 0;
+        let (mut at, in_literal) = (0, self.is_in_literal());
         while let Some(&byte) = input.get(at) {
+            if self.is_in_literal() != in_literal {
+                break;
+            }
             if let Mode::Literal(left) = self.mode {
                 let count = usize::try_from(left).unwrap_or(usize::MAX).min(input.len() - at);
                 at += count;
@@ -75,6 +93,7 @@ impl Run {
             (Mode::Plain, b'\r' | b'\n') => return Ok(Stop::LineEnd),
             (Mode::Plain, b' ' | b')') if items && self.depth == 0 => return Ok(Stop::ItemEnd),
             (Mode::Plain, b'"') => Mode::Quoted,
+            (Mode::Plain, b'{') if self.plain => return Err("a literal where none can be"),
             (Mode::Plain, b'{') => Mode::Digits { value: 0, count: 0 },
             (Mode::Plain, b'(') => {
                 self.depth += 1;

@@ -21,12 +21,18 @@ impl Session {
         match event {
             ClientEvent::Idle if taken == 0 => return Ok(Next::Wait),
             ClientEvent::Pass => self.hears.bytes(&self.server.input()[..taken]),
+            // A name or a short text, whatever the server says: on one line it is no message.
+            ClientEvent::PassText => {
+                let text = self.server.input()[..taken].iter();
+                let text: Vec<u8> = text.map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect();
+                self.hears.bytes(&text);
+            }
             ClientEvent::Content => self.content(taken).await?,
             _ => {}
         }
         self.server.take(taken);
         match event {
-            ClientEvent::Idle | ClientEvent::Pass => {}
+            ClientEvent::Idle | ClientEvent::Pass | ClientEvent::PassText => {}
             ClientEvent::Content => self.content_ends().await?,
             ClientEvent::Continue(text) => self.go_on(&text),
             ClientEvent::Status(status) if status.tagged => self.answered(status),
