@@ -16,6 +16,7 @@ use socket2::{Domain, Protocol, Type};
 use super::occupant;
 use super::stream::{Stream, set_transparent};
 use crate::config::{Address, SocketMode};
+use crate::privileges;
 
 /// The sockets of one address: one for each event loop, until it takes it.
 pub struct Sockets {
@@ -143,25 +144,11 @@ fn bind_unix(path: &Path, owner: &Owner<'_>) -> io::Result<UnixListener> {
     }
     let socket = UnixListener::bind(path)?;
     if let Some(group) = owner.group {
-        std::os::unix::fs::chown(path, None, Some(group_id(group)?))?;
+        std::os::unix::fs::chown(path, None, Some(privileges::group(group)?))?;
     }
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(owner.mode.0))?;
     socket.set_nonblocking(true)?;
     Ok(socket)
-}
-
-/// The number of a group, by its name in `/etc/group` or as a number.
-fn group_id(name: &str) -> io::Result<u32> {
-    if let Ok(number) = name.parse() {
-        return Ok(number);
-    }
-    let text = std::fs::read_to_string("/etc/group")?;
-    let line = text.lines().map(|line| line.split(':')).find_map(|mut fields| {
-        let known = fields.next() == Some(name);
-        fields.nth(1).filter(|_| known)
-    });
-    let number = line.and_then(|number| number.parse().ok());
-    number.ok_or_else(|| io::Error::other(format!("there is no group {name:?}")))
 }
 
 /// A socket of an event loop.
