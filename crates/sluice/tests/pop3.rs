@@ -65,7 +65,7 @@ fn a_session_passes_and_an_infected_message_is_blanked_in_place() {
     let gateway = gateway(server.start(), "");
     let mut wire = login(&gateway);
     wire.talk("C: STAT\nS: +OK\nC: NOOP\nS: +OK");
-    assert_eq!(retrieve(&mut wire, "LIST"), b"1 100\r\n.\r\n");
+    assert_eq!(retrieve(&mut wire, "LIST"), b"1 100\r\n");
     assert_eq!(retrieve(&mut wire, "RETR 1"), CLEAN);
     let received = retrieve(&mut wire, "RETR 2");
     assert_eq!(String::from_utf8_lossy(&received), String::from_utf8_lossy(&blanked(&virus)));
@@ -242,6 +242,34 @@ fn a_hostile_server_is_not_believed() {
     let all = wire.rest();
     assert!(!all.windows(3).any(|three| three == b"\n.\n"), "{}", String::from_utf8_lossy(&all));
     assert!(all.windows(7).any(|seven| seven == b"\r\n...\r\n"), "the server had doubled it, and so do we");
+}
+
+#[test]
+fn no_content_comes_by_as_a_listing() {
+    let evil = "From: evil\nContent-Type: text/html\n\n<p>\n";
+    let listing: &'static str = format!("+OK\n1 100 and more\n{evil}..\n2 200\n.\n").leak();
+    let names: &'static str = format!("+OK\n1 name-1 and more\n{evil}2 name-2\n.\n").leak();
+    let languages: &'static str = format!("+OK\nen English\n{evil}.\n").leak();
+    let instead = vec![
+        ("LIST", listing),
+        ("UIDL", names),
+        ("LANG", languages),
+        ("AUTH", languages),
+        ("LIST 1", "+OK 1 100 From: evil\n"),
+        ("UIDL 1", "+OK 1 name-1 From: evil\n"),
+        ("STAT", "+OK 2 300 From: evil\n"),
+    ];
+    let server = Pop3 { instead, ..Pop3::with(&[CLEAN]) };
+    let odd = gateway(server.start(), "");
+    let mut wire = login(&odd);
+    for (command, shown) in
+        [("LIST", "1 100\r\n2 200\r\n"), ("UIDL", "1 name-1\r\n2 name-2\r\n"), ("LANG", "en English\r\n"), ("AUTH", "")]
+    {
+        assert_eq!(String::from_utf8(retrieve(&mut wire, command)).unwrap(), shown, "{command}");
+    }
+    wire.talk("C: LIST 1\nS: +OK 1 100\nC: UIDL 1\nS: +OK 1 name-1\nC: STAT\nS: +OK 2 300");
+    assert_eq!(retrieve(&mut wire, "RETR 1"), CLEAN);
+    assert_eq!(odd.wait_for_log("a listing holds more").matches("a listing holds more").count(), 1);
 }
 
 #[test]

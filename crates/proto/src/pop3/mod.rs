@@ -12,10 +12,12 @@ mod capability;
 mod client;
 mod command;
 mod fuzz;
+mod listing;
 mod server;
 
-pub use capability::{offers, offers_to_client};
+pub use capability::offers;
 pub use client::{Client, ClientEvent};
 pub use command::{Command, Shape, Verb};
 pub use fuzz::{fuzz_client, fuzz_server};
+pub use listing::{answer_to_client, listed_to_client};
 pub use server::{Config, Server, ServerEvent};

@@ -14,6 +14,8 @@ pub struct Pop3 {
     pub capabilities: &'static [&'static str],
     /// What it says besides the reply to a command that begins like this.
     pub injected: Option<(&'static str, &'static [u8])>,
+    /// What it says in place of the reply to a command that is this.
+    pub instead: Vec<(&'static str, &'static str)>,
     /// Has a certificate.
     pub tls: Option<SinkTls>,
     /// All commands that were given.
@@ -66,7 +68,9 @@ impl Pop3 {
             let verb = words.next().unwrap();
             let number: usize = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
             let message = number.checked_sub(1).and_then(|at| self.messages.get(at));
+            let instead = self.instead.iter().find(|(command, _)| *command == line);
             let mut reply = match (verb, message) {
+                _ if instead.is_some() => instead.unwrap().1.replace('\n', "\r\n").into_bytes(),
                 ("CAPA", _) => format!("+OK\r\n{}\r\n.\r\n", self.capabilities.join("\r\n")).into_bytes(),
                 ("UIDL", Some(_)) => format!("+OK {number} name-{number}\r\n").into_bytes(),
                 ("RETR" | "TOP", Some(message)) => {
@@ -74,7 +78,7 @@ impl Pop3 {
                         .concat()
                 }
                 ("RETR" | "TOP" | "UIDL", None) => b"-ERR no such message\r\n".to_vec(),
-                ("LIST", _) => b"+OK\r\n1 100\r\n..\r\n.\r\n".to_vec(),
+                ("LIST", _) => b"+OK\r\n1 100\r\n.\r\n".to_vec(),
                 ("STLS", _) => b"+OK go\r\n".to_vec(),
                 ("AUTH", _) => {
                     wire.send(b"+ \r\n");

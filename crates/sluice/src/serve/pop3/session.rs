@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proto::pop3::{Client, ClientEvent, Command, Config, Server, ServerEvent, Verb, offers_to_client};
+use proto::pop3::{
+    Client, ClientEvent, Command, Config, Server, ServerEvent, Verb, answer_to_client, listed_to_client,
+};
 use proto::smtp::LineReader;
 use stream::Window;
 
@@ -50,6 +52,10 @@ pub struct Session {
     uid: Option<(u32, Vec<u8>)>,
     /// Messages in the mailbox, where the client has asked for that.
     count: Option<u32>,
+    /// Lines of the listing under way.
+    lines: u32,
+    /// A listing held what is none, which was told in the log.
+    has_strayed: bool,
     /// The message under way, and what the server said before it, until the client has heard that.
     retrieval: Option<(Box<Retrieval>, Option<Vec<u8>>)>,
     content: Window,
@@ -99,6 +105,8 @@ impl Session {
             named: None,
             uid: None,
             count: None,
+            lines: 0,
+            has_strayed: false,
             retrieval: None,
             content: Window::with_capacity(LineReader::ROOM_MIN),
             started: Instant::now(),
@@ -305,6 +313,7 @@ impl Session {
     }
 
     fn status(&mut self, ok: bool, text: Vec<u8>, more: bool) {
+        self.lines = 0;
         match self.tasks.front() {
             Some(&Task::Name(message)) => {
                 // "+OK 7 NAME"
@@ -325,7 +334,10 @@ impl Session {
                 if verb == Verb::Stat && ok {
                     self.count = first_number(&text);
                 }
-                self.hears.say(ok, &text);
+                match verb {
+                    Verb::List | Verb::Uidl | Verb::Stat if ok && !more => self.answer(verb, &text),
+                    _ => self.hears.say(ok, &text),
+                }
                 if !more {
                     self.tasks.pop_front();
                 }
@@ -354,14 +366,32 @@ impl Session {
     }
 
     fn listed(&mut self, line: Vec<u8>) {
-        let line = match self.tasks.front() {
-            Some(Task::Pass(Verb::Capa)) => offers_to_client(&line),
-            _ => Some(line),
+        let verb = match self.tasks.front() {
+            Some(Task::Pass(verb)) => *verb,
+            // AUTH without an argument.
+            _ => Verb::Auth,
         };
-        if let Some(mut line) = line {
-            line.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
-            line.extend_from_slice(b"\r\n");
-            self.hears.content(&line);
+        let told = listed_to_client(verb, self.lines, &line);
+        self.lines = self.lines.saturating_add(1);
+        self.compare(verb, &line, told.as_deref());
+        if let Some(line) = told {
+            self.hears.content(&[line.as_slice(), b"\r\n"].concat());
+        }
+    }
+
+    /// An answer of one line that is a listing of one message, or of the mailbox.
+    fn answer(&mut self, verb: Verb, text: &[u8]) {
+        let told = answer_to_client(verb, text);
+        self.compare(verb, text, told.as_deref());
+        self.hears.say(true, &told.unwrap_or_default());
+    }
+
+    /// What a listing holds beside numbers and names is left out, and that is told once.
+    fn compare(&mut self, verb: Verb, line: &[u8], told: Option<&[u8]>) {
+        if told != Some(line) && matches!(verb, Verb::List | Verb::Uidl | Verb::Lang) && !self.has_strayed {
+            self.has_strayed = true;
+            let (server, user) = (&self.door.route.forward, self.shown_user());
+            tracing::warn!(%server, user, command = ?verb, "a listing holds more than it should, which is left out");
         }
     }
 
