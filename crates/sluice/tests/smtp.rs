@@ -575,6 +575,24 @@ fn an_lmtp_hop_gets_one_recipient_a_message_from_an_smtp_client() {
 }
 
 #[test]
+fn the_reply_for_one_recipient_does_not_wait_for_that_of_another() {
+    let silence = Duration::from_secs(4);
+    let sink = Sink::start(Behaviour { lmtp: true, replies: Some((2, silence)), ..Behaviour::default() });
+    let gateway = Gateway::start_with("", "lmtp", &format!("lmtp://{}", sink.address), "");
+    let mut wire = gateway.connect();
+    wire.talk("S: 220 *\nC: LHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *");
+    wire.talk("C: RCPT TO:<c@d>\nS: 250 *\nC: RCPT TO:<e@d>\nS: 250 *\nC: RCPT TO:<f@d>\nS: 250 *\nC: RCPT TO:<g@d>\nS: 250 *");
+    wire.talk("C: DATA\nS: 354 *\nC: From: a\nC:\nC: x");
+    let started = Instant::now();
+    wire.talk("C: .\nS: 250 2.0.0 Taken\nS: 250 2.0.0 Taken");
+    assert!(started.elapsed() < silence, "they waited for the rest: {:?}", started.elapsed());
+    wire.talk("S: 451 4.4.2 *\nS: 451 4.4.2 *");
+    assert!(started.elapsed() >= silence);
+    assert!(gateway.wait_for_log("reply=\"250 2.0.0 Taken; 250 2.0.0 Taken; 451").contains("to=\"c@d,e@d,f@d,g@d\""));
+    wire.talk("C: NOOP\nS: 250 *");
+}
+
+#[test]
 fn a_maildir_gets_whole_mails_with_the_systems_line_ends() {
     let gateway = Gateway::start("maildir:FOLDER/box", "");
     assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\n.dot\r\n"), "250 2.0.0 Delivered");

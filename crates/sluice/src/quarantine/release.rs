@@ -98,7 +98,13 @@ async fn send(
         return Ok(fates);
     }
     let replies = match content(&mut hop, facts.trace.as_bytes(), mail).await? {
-        Ok(()) => hop.commit().await,
+        Ok(()) => {
+            let mut replies = vec![hop.commit().await];
+            while let Some(reply) = hop.another().await {
+                replies.push(reply);
+            }
+            replies
+        }
         Err(reply) => vec![reply],
     };
     let taken = fates.iter_mut().filter(|(_, reply)| reply.is_positive());

@@ -142,20 +142,33 @@ impl Hop {
         }
     }
 
-    /// Ends the content; from here on the message may be delivered. Returns a reply for each recipient where the hop
-    /// gives one, or one for all.
-    pub async fn commit(&mut self) -> Vec<Reply> {
+    /// Ends the content; from here on the message may be delivered. Returns the hop's reply: for all recipients, or for the
+    /// first where there is [`another`](Hop::another).
+    pub async fn commit(&mut self) -> Reply {
         match self {
             Hop::Smtp(hop) => hop.commit().await,
             Hop::Maildir(maildir) => {
                 let delivery = maildir.delivery.take().expect("the content has begun");
-                vec![match delivery.commit().await {
+                match delivery.commit().await {
                     Ok(()) => Reply::new(250, (2, 0, 0), "Delivered"),
                     Err(error) => disk(&error),
-                }]
+                }
             }
-            Hop::Discard { .. } => vec![Reply::new(250, (2, 0, 0), "Discarded")],
+            Hop::Discard { .. } => Reply::new(250, (2, 0, 0), "Discarded"),
         }
+    }
+
+    /// The hop's reply for the next recipient, where it gives one for each.
+    pub async fn another(&mut self) -> Option<Reply> {
+        match self {
+            Hop::Smtp(hop) => hop.another().await,
+            Hop::Maildir(_) | Hop::Discard { .. } => None,
+        }
+    }
+
+    /// Whether it will have to be waited for.
+    pub fn is_late(&self) -> bool {
+        matches!(self, Hop::Smtp(hop) if hop.is_late())
     }
 
     /// Drops the message before its end, so that nothing of it is delivered, and gives back the lease if it can be

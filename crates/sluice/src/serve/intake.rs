@@ -180,13 +180,13 @@ impl Intake {
         }
     }
 
-    /// The content is complete. Returns the replies for the client: one, or one for each recipient.
+    /// The content is complete. What follows from that is done, up to the hop's first reply.
     pub async fn conclude(
         mut self,
         session: &Session,
         transaction: &mut Transaction,
         bare_line_ends: bool,
-    ) -> Vec<Reply> {
+    ) -> Concluded {
         let last_dot = Instant::now();
         let verdict = self.content.finish().await.unwrap_or_else(|unfinished| {
             self.fail(unfinished.reply());
@@ -204,15 +204,8 @@ impl Intake {
             _ => Nature::default(),
         };
         let mut replies = self.act(session, transaction, &verdict, action).await;
-        if action == Action::Reject || replies.iter().any(Reply::is_positive) {
-            self.notify(session, transaction, &verdict, action, nature);
-        }
         replies.iter_mut().for_each(|reply| message::sign(reply, &self.id));
-        self.record(session, transaction, &verdict, action, &replies, last_dot);
-        if action != Action::Pass {
-            self.count_infected(session, &verdict);
-        }
-        replies
+        Concluded { intake: self, verdict, action, nature, replies, last_dot }
     }
 
     /// An infected mail counts against who has sent it.
@@ -262,11 +255,7 @@ impl Intake {
             return vec![refusal];
         }
         match self.deliver(transaction, verdict, action).await {
-            Ok(replies) => {
-                let hop = transaction.hop.take().expect("a message with recipients has a hop");
-                hop.release(leases);
-                replies
-            }
+            Ok(replies) => replies,
             Err(reply) => {
                 let hop = transaction.hop.take().expect("a message with recipients has a hop");
                 hop.abandon(leases).await;
@@ -293,7 +282,7 @@ impl Intake {
         }
         let count = self.content.held.len();
         send(&mut self.content.held, count, hop).await?;
-        Ok(hop.commit().await)
+        Ok(vec![hop.commit().await])
     }
 
     fn refusal(&self, verdict: &Verdict) -> Reply {
@@ -418,6 +407,47 @@ impl Intake {
     }
 }
 
+/// A message whose content has ended, while its hop answers.
+pub struct Concluded {
+    intake: Intake,
+    verdict: Verdict,
+    action: Action,
+    nature: Nature,
+    replies: Vec<Reply>,
+    last_dot: Instant,
+}
+
+impl Concluded {
+    /// The replies for the client that are here: one for all, or one for each recipient in their order.
+    pub fn replies(&self) -> &[Reply] {
+        &self.replies
+    }
+
+    /// Waits for the hop's next reply; whether there was one to come.
+    pub async fn another(&mut self, transaction: &mut Transaction) -> bool {
+        let Some(hop) = &mut transaction.hop else { return false };
+        let Some(mut reply) = hop.another().await else { return false };
+        message::sign(&mut reply, &self.intake.id);
+        self.replies.push(reply);
+        true
+    }
+
+    /// All replies are here: gives back the hop, and tells whoever is to be told.
+    pub fn settle(self, session: &Session, transaction: &mut Transaction) {
+        let Concluded { intake, verdict, action, nature, replies, last_dot } = self;
+        if let Some(hop) = transaction.hop.take() {
+            hop.release(&session.leases);
+        }
+        if action == Action::Reject || replies.iter().any(Reply::is_positive) {
+            intake.notify(session, transaction, &verdict, action, nature);
+        }
+        intake.record(session, transaction, &verdict, action, &replies, last_dot);
+        if action != Action::Pass {
+            intake.count_infected(session, &verdict);
+        }
+    }
+}
+
 /// Sends the first `count` bytes held, with what was marked overwritten.
 async fn send(held: &mut Held, mut count: usize, hop: &mut Hop) -> Result<(), Reply> {
     while count > 0 {
@@ -444,7 +474,7 @@ async fn send_notice(leased: (Option<Hop>, Reply), text: &str, leases: &super::h
         hop.abandon(leases).await;
         return reply;
     }
-    let replies = hop.commit().await;
+    let reply = hop.commit().await;
     hop.release(leases);
-    replies.into_iter().next().unwrap_or(reply)
+    reply
 }

@@ -246,7 +246,7 @@ impl Session {
                 ServerEvent::End { bare_line_ends } => {
                     self.flush(&mut stream).await?;
                     content = Window::with_capacity(smtp::LineReader::ROOM_MIN);
-                    self.end(bare_line_ends).await;
+                    self.end(bare_line_ends, &mut stream).await?;
                 }
                 ServerEvent::StartTls => {
                     self.flush(&mut stream).await?;
@@ -393,22 +393,39 @@ impl Session {
     }
 
     /// The content is complete: the verdict, what follows from it, and the reply.
-    async fn end(&mut self, bare_line_ends: bool) {
+    async fn end(&mut self, bare_line_ends: bool, stream: &mut Stream) -> std::io::Result<()> {
         let mut transaction = self.transaction.take().expect("content belongs to a message");
         let intake = self.intake.take().expect("content comes after its beginning");
-        let replies = intake.conclude(self, &mut transaction, bare_line_ends).await;
+        let mut concluded = intake.conclude(self, &mut transaction, bare_line_ends).await;
         let count = match self.door.listener.protocol {
             Protocol::Lmtp => self.server.recipients() as usize,
             _ => 1,
         };
-        // A hop that gave one reply gave it for all.
-        for index in 0..count {
-            self.server.reply(replies.get(index).unwrap_or(&replies[0]));
+        let (mut said, mut told) = (0, Ok(()));
+        loop {
+            for reply in concluded.replies().iter().take(count).skip(said) {
+                self.server.reply(reply);
+                said += 1;
+            }
+            // The first recipient's reply does not wait for that of the last. A client that has gone changes nothing.
+            let late = transaction.hop.as_ref().is_some_and(Hop::is_late);
+            if late && told.is_ok() {
+                told = self.flush(stream).await;
+            }
+            if !concluded.another(&mut transaction).await {
+                break;
+            }
         }
+        // A hop that gave one reply gave it for all.
+        for _ in said..count {
+            self.server.reply(&concluded.replies()[0]);
+        }
+        concluded.settle(self, &mut transaction);
         // What follows on this connection may be what the line ends were to hide.
         if bare_line_ends && self.door.listener.bare_line_ends == BareLineEnds::Refuse {
             self.server.hang_up();
         }
+        told
     }
 
     async fn reset(&mut self) {

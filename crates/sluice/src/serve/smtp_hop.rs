@@ -55,6 +55,8 @@ pub struct SmtpHop {
     client: Client,
     protocol: Protocol,
     recipients: u32,
+    /// Replies to the content that are to come.
+    due: u32,
     /// Whether a message may have several recipients.
     many_recipients: bool,
     /// Whether it is told by XCLIENT who the client is; and as what it has been told last.
@@ -193,6 +195,7 @@ impl SmtpHop {
             client: Client::new(hostname, protocol),
             protocol,
             recipients: 0,
+            due: 0,
             many_recipients: true,
             xclient: route.xclient,
             told: String::new(),
@@ -338,24 +341,35 @@ impl SmtpHop {
         self.flush(CONTENT_WAIT).await.map_err(|lost| lost.reply())
     }
 
-    /// Ends the content.
-    pub async fn commit(&mut self) -> Vec<Reply> {
+    /// Ends the content. Returns the first reply; by LMTP there is [`another`](SmtpHop::another) for each further recipient.
+    pub async fn commit(&mut self) -> Reply {
         match self.chunk.take() {
             Some(rest) => self.client.chunk(&rest, Some(self.recipients)),
             None => self.client.end(self.recipients),
         }
-        let count = if self.protocol == Protocol::Lmtp { self.recipients } else { 1 };
-        let mut replies = Vec::new();
-        for _ in 0..count {
-            match self.reply(Asked::Done, DONE_WAIT).await {
-                Ok(reply) => replies.push(reply),
-                // Whether it was delivered is not known: the client has to try again, and may deliver twice.
-                Err(lost) => replies.push(lost.reply()),
-            }
+        self.due = if self.protocol == Protocol::Lmtp { self.recipients } else { 1 };
+        self.done().await
+    }
+
+    /// The next reply to the content, unless that was all.
+    pub async fn another(&mut self) -> Option<Reply> {
+        if self.due == 0 { None } else { Some(self.done().await) }
+    }
+
+    /// Whether there is another reply to come that is not here yet.
+    pub fn is_late(&self) -> bool {
+        self.due > 0 && self.input.is_empty() && !self.broken
+    }
+
+    async fn done(&mut self) -> Reply {
+        // Where it is lost, whether it was delivered is not known: the client has to try again, and may deliver twice.
+        let reply = self.reply(Asked::Done, DONE_WAIT).await.unwrap_or_else(|lost| lost.reply());
+        self.due = self.due.saturating_sub(1);
+        if self.due == 0 {
+            self.in_data = false;
+            self.recipients = 0;
         }
-        self.in_data = false;
-        self.recipients = 0;
-        replies
+        reply
     }
 
     /// Drops the message.

@@ -425,6 +425,8 @@ pub struct Behaviour {
     pub close_after_bytes: Option<usize>,
     /// Stops reading content after this many bytes.
     pub stall_after_bytes: Option<usize>,
+    /// Gives so many replies to the end of the content, says nothing for so long, and closes the connection.
+    pub replies: Option<(usize, Duration)>,
     /// The reply to the end of the content.
     pub final_reply: Option<&'static str>,
     /// Has a certificate.
@@ -599,6 +601,10 @@ impl Sink {
             if wire.writer.write_all(reply.as_bytes()).is_err() {
                 break;
             }
+            if let Some((_, silence)) = behaviour.replies.filter(|_| reply.contains("Taken")) {
+                std::thread::sleep(silence);
+                break;
+            }
         }
         if !mail.content.is_empty() {
             self.state.lock().unwrap().unfinished.push(mail);
@@ -633,7 +639,7 @@ impl Sink {
         }
         mail.content.clear();
         let count = if behaviour.lmtp { mail.to.len() } else { 1 };
-        format!("{reply}\r\n").repeat(count)
+        format!("{reply}\r\n").repeat(behaviour.replies.map_or(count, |(replies, _)| replies))
     }
 }
 
