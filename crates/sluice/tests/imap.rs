@@ -87,7 +87,8 @@ fn ranges_are_cut_out_of_what_was_inspected_as_a_whole() {
     }
     assert_eq!(String::from_utf8(all).unwrap(), String::from_utf8(blanked(&virus)).unwrap());
     let commands = server.commands();
-    let wholes = commands.iter().filter(|command| *command == "FETCH 2 (UID BODY.PEEK[])").count();
+    let wholes =
+        commands.iter().filter(|command| *command == "FETCH 2 (UID RFC822.SIZE INTERNALDATE BODY.PEEK[])").count();
     // Once to inspect it, and once to find its parts.
     assert_eq!(wholes, 2, "{commands:?}");
     // A clean one is fetched whole once, and then passes as it is.
@@ -95,7 +96,11 @@ fn ranges_are_cut_out_of_what_was_inspected_as_a_whole() {
         let answer = ask(&mut wire, "FETCH 1 BODY[]<6.5>");
         assert_eq!(answer.literals, [&CLEAN[6..11]]);
     }
-    let wholes = server.commands().iter().filter(|command| *command == "FETCH 1 (UID BODY.PEEK[])").count();
+    let wholes = server
+        .commands()
+        .iter()
+        .filter(|command| *command == "FETCH 1 (UID RFC822.SIZE INTERNALDATE BODY.PEEK[])")
+        .count();
     assert_eq!(wholes, 1);
 }
 
@@ -137,6 +142,61 @@ fn reject_and_quarantine_do_what_they_say() {
     let answer = ask(&mut select(&keeping), "FETCH 1 BODY[]");
     assert_eq!(answer.literals[0].len(), infected().len());
     assert_eq!(std::fs::read(&keeping.files("q")[0]).unwrap(), infected());
+}
+
+#[test]
+fn a_uid_that_has_become_another_messages_shows_nothing_that_was_not_inspected() {
+    for dates in [true, false] {
+        // As large as the other.
+        let mut clean = CLEAN.to_vec();
+        clean.resize(infected().len(), b'x');
+        let server = Imap { other: b"not what was inspected", dates, ..Imap::with(&[&clean]) };
+        let gateway = gateway(&server, "");
+        let wholes =
+            || server.commands().iter().filter(|command| command.ends_with("INTERNALDATE BODY.PEEK[])")).count();
+        let mut wire = select(&gateway);
+        assert_eq!(ask(&mut wire, "FETCH 1 BODY[]").literals, [clean.clone()]);
+        for _ in 0..2 {
+            assert_eq!(ask(&mut wire, "FETCH 1 BODY[1]").literals, [b"not what was inspected"]);
+        }
+        // A reader that comes again has it without another inspection, if it is told when it came.
+        let before = wholes();
+        let mut wire = select(&gateway);
+        assert_eq!(ask(&mut wire, "FETCH 1 BODY[1]").lines[0], "* 1 FETCH (UID 101 BODY[1] {22}");
+        assert_eq!(ask(&mut wire, "FETCH 1 BODY[1]").literals, [b"not what was inspected"]);
+        assert_eq!((before, wholes() - before), if dates { (0, 0) } else { (1, 1) });
+        server.swap(&[&infected()]);
+        let shown = blanked(&infected());
+        for command in ["FETCH 1 BODY[2]", "FETCH 1 BODY.PEEK[]<0.10000>", "FETCH 1 (BODY[] BODY[2])"] {
+            let answer = ask(&mut select(&gateway), command);
+            for literal in answer.literals {
+                let end = &literal[literal.len().saturating_sub(50)..];
+                let inspected = shown.windows(end.len()).any(|run| run == end);
+                assert!(inspected, "{command}: {}", String::from_utf8_lossy(end));
+            }
+            assert!(answer.status.starts_with("OK"), "{command}: {}", answer.status);
+        }
+    }
+}
+
+#[test]
+fn size_and_date_are_shown_to_who_has_asked_for_them() {
+    let server = Imap::with(&[CLEAN]);
+    let gateway = gateway(&server, "");
+    let mut wire = select(&gateway);
+    let size = CLEAN.len();
+    for (items, shown) in [
+        ("BODY[]".to_string(), format!("UID 101 BODY[] {{{size}}}")),
+        ("(RFC822.SIZE BODY[])".into(), format!("UID 101 RFC822.SIZE {size} BODY[] {{{size}}}")),
+        (
+            "(INTERNALDATE BODY[]<0.4>)".into(),
+            "UID 101 INTERNALDATE \"22-Nov-2026 10:00:00 +0000\" BODY[]<0> {4}".into(),
+        ),
+    ] {
+        assert_eq!(ask(&mut wire, &format!("FETCH 1 {items}")).lines[0], format!("* 1 FETCH ({shown}"));
+    }
+    let told = ask(&mut wire, "FETCH 1 RFC822.SIZE").lines;
+    assert_eq!(told, [format!("* 1 FETCH (RFC822.SIZE {size})")]);
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Of a FETCH each item is told by its name, so that content is never mistaken for anything else. Nothing is collected
-//! but lines of a status and names: the rest is told as runs of the input. One command is in flight at a time, under a tag
+//! but lines of a status, names, sizes and dates: the rest is told as runs of the input. One command is in flight at a time, under a tag
 //! of our own, and a tagged response to anything else is a fault.
 //!
 //! Bounds: a line of [`LINE_BYTES_MAX`], a name of [`NAME_BYTES_MAX`], content in quotes of [`QUOTED_BYTES_MAX`], the rest
@@ -18,7 +18,7 @@
 use alloc::vec::Vec;
 
 use super::command::{Command, word};
-use super::event::{ClientEvent, Kind, Status};
+use super::event::{ClientEvent, Fact, Kind, Status};
 use super::fetch::is_size;
 use super::request::Request;
 use super::run::{Run, Stop};
@@ -34,6 +34,9 @@ const WORD_BYTES_MAX: usize = 128;
 
 /// Bytes of the name of a FETCH item, which may list the fields that were asked for.
 const NAME_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes of a size or a date.
+const FACT_BYTES_MAX: usize = 64;
 
 /// Bytes of content in quotes; more comes as a literal.
 const QUOTED_BYTES_MAX: usize = 64 << 10;
@@ -66,16 +69,14 @@ const KNOWN: [&str; 20] = [
 ];
 
 /// Items of a FETCH response that pass as they stand.
-const KNOWN_ITEMS: [&str; 15] = [
+const KNOWN_ITEMS: [&str; 13] = [
     "BODY",
     "BODYSTRUCTURE",
     "EMAILID",
     "ENVELOPE",
     "FLAGS",
-    "INTERNALDATE",
     "MODSEQ",
     "PREVIEW",
-    "RFC822.SIZE",
     "SAVEDATE",
     "SNIPPET",
     "THREADID",
@@ -122,6 +123,8 @@ enum State {
     Value(bool),
     /// The value of UID.
     Uid,
+    /// A size or a date; whether in quotes.
+    Fact { fact: Fact, quoted: bool },
     /// The value of an item with content, up to where the content begins.
     Announce(Section),
     /// Content in quotes.
@@ -289,6 +292,20 @@ impl Client {
                 self.collect(byte, 10)?;
                 self.go(State::Uid)
             }
+            (State::Fact { fact, quoted: false }, b' ' | b')') => {
+                if self.word.is_empty() {
+                    return Err("not a size or a date");
+                }
+                self.between(byte)?;
+                Ok(ClientEvent::Fact(fact, core::mem::take(&mut self.word)))
+            }
+            (State::Fact { fact, quoted }, byte) => {
+                if !matches!(byte, b' '..=b'~') || matches!(byte, b'(' | b'{' | b'\\') {
+                    return Err("not a size or a date");
+                }
+                self.collect(byte, FACT_BYTES_MAX)?;
+                self.go(State::Fact { fact, quoted: quoted != (byte == b'"') })
+            }
             (State::Announce(section), byte) => self.announced(section, byte),
             (State::Quoted { section, escaped }, byte) => self.quoted(section, escaped, byte),
             (State::Between, byte) => {
@@ -453,6 +470,9 @@ impl Client {
         let upper = name.to_ascii_uppercase();
         if upper == b"UID" {
             return self.go(State::Uid);
+        }
+        if let Some(fact) = Fact::parse(&name) {
+            return self.go(State::Fact { fact, quoted: false });
         }
         let has_strings = STRING_ITEMS.iter().any(|known| known.as_bytes() == upper);
         self.run = if has_strings { Run::default() } else { Run::without_literals() };

@@ -24,6 +24,8 @@ pub enum ClientEvent {
     Item(Vec<u8>),
     /// The message's UID.
     Uid(u32),
+    /// An item of it that passes, its value, which is what it is told by beside its UID.
+    Fact(Fact, Vec<u8>),
     /// An item with content: its name, and its size unless it is NIL.
     Section(Section, Option<Message>),
     /// The bytes taken pass as they stand.
@@ -38,6 +40,29 @@ pub enum ClientEvent {
     End,
     /// It speaks no IMAP, or out of turn: the connection is of no more use.
     Broken(&'static str),
+}
+
+/// What a message is told by beside its UID: neither changes while it is there (RFC 9051, section 2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fact {
+    /// Its size in bytes.
+    Size,
+    /// When it came.
+    Date,
+}
+
+impl Fact {
+    /// The name of the item.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fact::Size => "RFC822.SIZE",
+            Fact::Date => "INTERNALDATE",
+        }
+    }
+
+    pub(super) fn parse(name: &[u8]) -> Option<Fact> {
+        [Fact::Size, Fact::Date].into_iter().find(|fact| name.eq_ignore_ascii_case(fact.name().as_bytes()))
+    }
 }
 
 /// A status.

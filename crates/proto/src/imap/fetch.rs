@@ -5,6 +5,7 @@
 use alloc::vec::Vec;
 
 use super::command::{Command, Verb};
+use super::event::Fact;
 use super::section::Section;
 
 /// Items that carry no content. What is in parentheses behind an item is known too: `PREVIEW (LAZY)`.
@@ -99,6 +100,24 @@ impl Fetch {
         if self.plain.is_empty() && self.sections.is_empty() { Err("Nothing to fetch") } else { Ok(()) }
     }
 
+    /// Whether the message itself is asked for, or a part of it: more than its header.
+    pub fn asks_for_content(&self) -> bool {
+        self.sections.iter().any(|section| !section.is_header())
+    }
+
+    /// Whether the client wants to hear of this.
+    pub fn asks_for(&self, fact: Fact) -> bool {
+        self.plain
+            .iter()
+            .any(|item| matches!(item.as_slice(), b"ALL" | b"FAST" | b"FULL") || *item == fact.name().as_bytes())
+    }
+
+    /// The UID of this message, and what it is told by beside that; no content.
+    pub fn of_names(&self, number: u32) -> Fetch {
+        let names = ["UID", Fact::Size.name(), Fact::Date.name()];
+        Fetch { plain: names.map(|name| name.as_bytes().to_vec()).to_vec(), ..self.of_one(number, Vec::new()) }
+    }
+
     /// One message, if only one is named, by its number.
     pub fn single(&self) -> Option<u32> {
         core::str::from_utf8(&self.set).ok()?.parse().ok().filter(|&number| number > 0)
@@ -120,11 +139,17 @@ impl Fetch {
         }
     }
 
-    /// The arguments of the command; the UID is asked for in front of content.
+    /// The arguments of the command; the UID is asked for in front of content, and in front of more than a header what the
+    /// message is told by beside it.
     pub fn arguments(&self) -> Vec<u8> {
         let mut items: Vec<Vec<u8>> = Vec::new();
         if !self.sections.is_empty() {
             items.push(b"UID".to_vec());
+        }
+        for fact in [Fact::Size, Fact::Date] {
+            if self.asks_for_content() && !self.asks_for(fact) {
+                items.push(fact.name().as_bytes().to_vec());
+            }
         }
         items.extend(self.plain.iter().filter(|item| self.sections.is_empty() || item.as_slice() != b"UID").cloned());
         items.extend(self.sections.iter().map(|section| {
@@ -188,7 +213,8 @@ mod tests {
             ("a FETCH 1:* FLAGS", "1:* FLAGS"),
             ("a FETCH 1:* (FLAGS UID)", "1:* (FLAGS UID)"),
             ("a FETCH 1 FULL", "1 FULL"),
-            ("a FETCH 2,4:7 body.peek[]", "2,4:7 (UID BODY.PEEK[])"),
+            ("a FETCH 2,4:7 body.peek[]", "2,4:7 (UID RFC822.SIZE INTERNALDATE BODY.PEEK[])"),
+            ("a FETCH 2 (rfc822.size BODY[1])", "2 (UID INTERNALDATE RFC822.SIZE BODY[1])"),
             (
                 "a UID FETCH 3 (BODY[HEADER.FIELDS (DATE FROM)] UID FLAGS) (CHANGEDSINCE 12 VANISHED)",
                 "3 (UID FLAGS BODY[HEADER.FIELDS (DATE FROM)]) (CHANGEDSINCE 12 VANISHED)",

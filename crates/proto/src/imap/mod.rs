@@ -23,7 +23,7 @@ mod server;
 pub use capability::{Terms, offers, offers_to_client};
 pub use client::Client;
 pub use command::{Command, Piece, Verb, user_in_response};
-pub use event::{ClientEvent, Kind, Status};
+pub use event::{ClientEvent, Fact, Kind, Status};
 pub use fetch::Fetch;
 pub use fuzz::{fuzz_client, fuzz_server};
 pub use section::{Item, Part, Section};

@@ -13,7 +13,7 @@ use inspect::{Action, Policy, Verdict};
 
 use super::content::Content;
 use super::door::Door;
-use super::known::{Fate, Key};
+use super::known::{Fate, Named};
 use super::message::{self, new_id};
 use super::pool::Held;
 use super::quarantine;
@@ -25,7 +25,7 @@ use crate::quarantine::{Envelope, Facts, Mailbox};
 pub struct Retrieval {
     site: Arc<Site>,
     reader: Reader,
-    key: Option<Key>,
+    named: Option<Named>,
     id: String,
     policy: Policy,
     content: Content,
@@ -72,11 +72,11 @@ pub enum Outcome {
 
 impl Retrieval {
     /// A message that begins, as far as it is known already. The server has announced so many bytes, or nothing.
-    pub fn new(site: Arc<Site>, reader: Reader, key: Option<Key>, announced: Option<u64>) -> Retrieval {
+    pub fn new(site: Arc<Site>, reader: Reader, named: Option<Named>, announced: Option<u64>) -> Retrieval {
         let policy = reader.door.listener.policy();
         let rules = site.config.ways(&reader.door.listener.attachments);
         let head_window = site.config.resources.head_window_bytes;
-        let fate = key.and_then(|key| site.known.fate(&key));
+        let fate = named.and_then(|named| site.known.fate(&named));
         let refused = fate.as_ref().and_then(|fate| fate.refusal.clone());
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
         let large = announced.is_some_and(|bytes| bytes > head_window as u64);
@@ -91,7 +91,7 @@ impl Retrieval {
             content.blank_known(&fate.blanks);
         }
         let started = Instant::now();
-        Retrieval { site, reader, key, id: new_id(), policy, content, streaming, refused, started }
+        Retrieval { site, reader, named, id: new_id(), policy, content, streaming, refused, started }
     }
 
     /// Takes more of it.
@@ -152,9 +152,9 @@ impl Retrieval {
             return outcome;
         }
         let (action, outcome) = self.decide(&verdict).await;
-        if let Some(key) = self.key {
+        if let Some(Named { key, identity }) = self.named {
             let refusal = (action == Action::Reject).then(|| self.refusal(&verdict));
-            self.site.known.remember(key, Fate { blanks: self.content.blanks().to_vec(), refusal });
+            self.site.known.remember(key, Fate { blanks: self.content.blanks().to_vec(), refusal, identity });
         }
         self.record(&verdict, action, &outcome);
         outcome

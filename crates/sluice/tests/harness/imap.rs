@@ -53,12 +53,16 @@ pub struct Imap {
     pub capabilities: &'static str,
     /// What it says before the reply to a command that begins like this.
     pub injected: Option<(&'static str, &'static [u8])>,
+    /// Tells when messages came: each at another time.
+    pub dates: bool,
     /// What a FETCH of another item than all of a message or a range of it brings.
     pub other: &'static [u8],
     /// Has a certificate.
     pub tls: Option<SinkTls>,
     /// All commands that were given.
     pub given: Arc<Mutex<Vec<String>>>,
+    /// What has taken the place of its messages.
+    pub swapped: Arc<Mutex<Option<Vec<Vec<u8>>>>>,
     /// All messages that were appended.
     pub appended: Arc<Mutex<Vec<Vec<u8>>>>,
 }
@@ -69,6 +73,7 @@ impl Imap {
         Imap {
             messages,
             capabilities: "IMAP4rev1 IDLE COMPRESS=DEFLATE LITERAL+ NOTIFY AUTH=PLAIN AUTH=GSSAPI X-ODD",
+            dates: true,
             ..Imap::default()
         }
     }
@@ -90,6 +95,22 @@ impl Imap {
             }
         });
         address
+    }
+
+    /// Puts messages in the place of those that were there; these get the UIDs of those.
+    pub fn swap(&self, messages: &[&[u8]]) {
+        *self.swapped.lock().unwrap() = Some(messages.iter().map(|message| message.to_vec()).collect());
+    }
+
+    fn message(&self, number: usize) -> Option<Vec<u8>> {
+        let swapped = self.swapped.lock().unwrap();
+        swapped.as_ref().unwrap_or(&self.messages).get(number - 1).cloned()
+    }
+
+    /// When a message came.
+    fn date(&self, message: &[u8]) -> &'static str {
+        let is_new = self.swapped.lock().unwrap().as_ref().is_some_and(|all| all.iter().any(|one| one == message));
+        if is_new { "23-Nov-2026 10:00:01 +0000" } else { "22-Nov-2026 10:00:00 +0000" }
     }
 
     /// All commands that were given, without their tags.
@@ -139,15 +160,22 @@ impl Imap {
     /// The message with this number; the items are sent in the order of the command.
     fn fetch(&self, number: &str, items: &str, reply: &mut Vec<u8>) {
         let number: usize = number.parse().unwrap();
-        let Some(message) = self.messages.get(number - 1) else { return };
+        let Some(message) = &self.message(number) else { return };
         let mut told = Vec::new();
         for item in items.trim_matches(|c| c == '(' || c == ')').split(' ') {
             let range = item.split_once('<').map(|(_, range)| range.trim_end_matches('>'));
+            let fact = match item {
+                "UID" => Some(format!("UID {}", number + 100)),
+                "RFC822.SIZE" => Some(format!("RFC822.SIZE {}", message.len())),
+                "INTERNALDATE" => self.dates.then(|| format!("INTERNALDATE \"{}\"", self.date(message))),
+                _ => None,
+            };
+            if let Some(fact) = fact {
+                told.push(fact.into_bytes());
+                continue;
+            }
             let content = match (item, range) {
-                ("UID", _) => {
-                    told.push(format!("UID {}", number + 100).into_bytes());
-                    continue;
-                }
+                ("INTERNALDATE", _) => continue,
                 (_, Some(range)) => {
                     let (start, len) = range.split_once('.').unwrap();
                     let start: usize = start.parse::<usize>().unwrap().min(message.len());

@@ -5,10 +5,14 @@
 //! is gone through on its own:
 //!
 //! ```text
-//!  Name ─► Inspect ─► clean: Deliver, as it was asked for
-//!  (UID)   (whole)    not clean: Find ─► Deliver, as ranges of the whole
-//!                                (parts)
+//!  Name ─────────► Inspect ─► clean: Deliver, as it was asked for
+//!  (UID,           (whole)    not clean: Find ─► Deliver, as ranges of the whole
+//!   size, date)                          (parts)
 //! ```
+//!
+//! What is known of a message from an earlier session is known of its size and date as well: some servers give a UID to
+//! another message, after they were put back to an older state. Where they are not told, it is known only as long as the
+//! mailbox is selected.
 //!
 //! A FETCH of parts of one message begins there. Each step is a FETCH of our own, by number or by UID as the client's was:
 //! the server may take messages away only during the latter.
@@ -16,13 +20,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use proto::imap::{Command, Fetch, Item, Kind, Section, Status};
+use proto::imap::{Command, Fact, Fetch, Item, Kind, Section, Status};
 
 use super::OWED_MAX;
 use super::overwrite::Overwriter;
 use super::parts::Parts;
 use super::session::{Session, Work};
-use crate::serve::known::Fate;
+use crate::serve::known::{Fate, Identity};
+use crate::serve::message::new_id;
 use crate::serve::retrieval::Sees;
 
 /// A FETCH of the client's.
@@ -45,6 +50,8 @@ struct One {
     /// Its number, or its UID where the client names messages so.
     number: u32,
     uid: Option<u32>,
+    /// The server was asked which message it is, and has told of it.
+    named: bool,
     inspected: bool,
     /// It was there when it was inspected.
     seen: bool,
@@ -57,7 +64,7 @@ struct One {
 enum Step {
     /// The client's command.
     AsAsked,
-    /// The UID of the one message.
+    /// The UID of the one message, and which message that is.
     Name,
     /// All of it, to be inspected.
     Inspect,
@@ -107,12 +114,19 @@ impl Fetching {
         }
     }
 
+    /// Whether the client wants to hear of this.
+    pub fn asks_for(&self, fact: Fact) -> bool {
+        let fetch = self.one.as_ref().map_or(&self.fetch, |one| &one.fetch);
+        !self.is_ours() && fetch.asks_for(fact)
+    }
+
     /// The message with this sequence number has this UID.
     pub fn named(&mut self, number: u32, uid: u32) {
         if let (Step::Name, Some(one)) = (&self.step, &mut self.one)
-            && one.number == number
+            && one.number == (if self.fetch.by_uid { uid } else { number })
         {
             one.uid = Some(uid);
+            one.named = true;
         }
     }
 
@@ -138,7 +152,7 @@ impl Fetching {
             }
             (Step::Name, one) => {
                 // A message that is gone has no parts.
-                self.one = one.filter(|one| ok && one.uid.is_some());
+                self.one = one.filter(|one| ok && one.named);
                 self.answer_without_one(status);
             }
             (Step::Inspect, one) => {
@@ -161,7 +175,7 @@ impl Fetching {
 
 impl One {
     fn new(number: u32, uid: Option<u32>, fetch: Fetch) -> One {
-        One { number, uid, inspected: false, seen: false, searched: false, fetch }
+        One { number, uid, named: false, inspected: false, seen: false, searched: false, fetch }
     }
 }
 
@@ -211,18 +225,26 @@ impl Session {
     /// What is to be asked next about a message; none if there is nothing more.
     fn next_step(&mut self, one: &One, fetching: &mut Fetching) -> Option<(Step, Fetch)> {
         let ours = |section| one.fetch.of_one(one.number, section);
-        let Some(uid) = one.uid else {
-            let name = Fetch { plain: vec![b"UID".to_vec()], ..ours(Vec::new()) };
-            return Some((Step::Name, name));
+        let name = || Some((Step::Name, one.fetch.of_names(one.number)));
+        let Some(uid) = one.uid else { return name() };
+        let identity = match self.folder.identity(uid) {
+            Some(identity) => identity,
+            None if !one.named => return name(),
+            // It is not told: what is found of it holds no longer than it is sure to be the same.
+            None => {
+                let identity = Identity::new(&[new_id().as_bytes()]);
+                self.folder.identify(uid, identity);
+                identity
+            }
         };
-        let Some(fate) = self.fate(uid) else {
+        let Some(fate) = self.fate(uid, identity) else {
             if one.inspected {
                 fetching.refuse("[CANNOT] The message cannot be had in parts".into());
                 return None;
             }
             return Some((Step::Inspect, ours(vec![Section::whole()])));
         };
-        if fate.blanks.is_empty() && fate.refusal.is_none() {
+        if fate.is_clean() {
             return Some((Step::Deliver(Vec::new(), None), one.fetch.clone()));
         }
         if let Some(refusal) = &fate.refusal {
@@ -245,7 +267,7 @@ impl Session {
     }
 
     /// What is done with an item that the server sends of a message.
-    pub fn way(&mut self, section: &Section, number: u32, uid: Option<u32>) -> Way {
+    pub fn way(&mut self, section: &Section, number: u32, uid: Option<u32>, identity: Option<Identity>) -> Way {
         if let Work::Fetch(fetching) = &mut self.work
             && let Some(one) = &mut fetching.one
             && uid.is_some()
@@ -273,9 +295,8 @@ impl Session {
         if section.is_header() {
             return Way::Show(Sees::Header);
         }
-        let clean =
-            uid.and_then(|uid| self.fate(uid)).is_some_and(|fate| fate.blanks.is_empty() && fate.refusal.is_none());
-        if clean {
+        let fate = uid.zip(identity).and_then(|(uid, identity)| self.fate(uid, identity));
+        if fate.is_some_and(|fate| fate.is_clean()) {
             return Way::Pass;
         }
         if let Work::Fetch(fetching) = &mut self.work {

@@ -5,12 +5,13 @@
 
 use std::io;
 
-use proto::imap::{Message, Section, Server};
+use proto::imap::{Fact, Message, Section, Server};
 
 use super::fetch::Way;
 use super::overwrite::Overwriter;
 use super::parts::Finder;
 use super::session::{OUTBOX_BYTES, Session, Work};
+use crate::serve::known::{Identity, Named};
 use crate::serve::retrieval::{Outcome, Reader, Retrieval, Sees};
 use crate::serve::wire::Wire;
 
@@ -18,6 +19,9 @@ use crate::serve::wire::Wire;
 pub struct Told {
     pub number: u32,
     pub uid: Option<u32>,
+    /// What it is told by beside that.
+    size: Option<Vec<u8>>,
+    date: Option<Vec<u8>>,
     /// The UID that content was taken for before it was told.
     presumed: Option<u32>,
     /// Whether the client has heard of it.
@@ -52,6 +56,8 @@ impl Told {
         Told {
             number,
             uid: None,
+            size: None,
+            date: None,
             presumed: None,
             begun: false,
             uid_said: false,
@@ -59,6 +65,11 @@ impl Told {
             under: Under::Dropped,
             left: 0,
         }
+    }
+
+    /// Which message it is, where the server has told all of that.
+    fn identity(&self) -> Option<Identity> {
+        Some(Identity::new(&[self.size.as_ref()?, self.date.as_ref()?]))
     }
 
     /// Says an item's name, and what stands in front of it.
@@ -160,6 +171,33 @@ impl Session {
         if let Work::Fetch(fetching) = &mut self.work {
             fetching.named(told.number, uid);
         }
+        self.identify();
+    }
+
+    /// A size or a date; the client hears of it if it has asked.
+    pub fn fact(&mut self, fact: Fact, value: Vec<u8>) {
+        let wanted = match &self.work {
+            Work::Fetch(fetching) => fetching.asks_for(fact),
+            _ => true,
+        };
+        if wanted {
+            self.item(fact.name().as_bytes());
+            self.hears.bytes(&value);
+        }
+        let Some(told) = &mut self.told else { return };
+        match fact {
+            Fact::Size => told.size = Some(value),
+            Fact::Date => told.date = Some(value),
+        }
+        self.identify();
+    }
+
+    /// Remembers which message has the UID, once it is known.
+    fn identify(&mut self) {
+        let Some(told) = &self.told else { return };
+        if let (Some(uid), Some(identity)) = (told.uid, told.identity()) {
+            self.folder.identify(uid, identity);
+        }
     }
 
     /// An item with content begins.
@@ -169,7 +207,8 @@ impl Session {
             told.presumed = fetching.only();
         }
         let uid = told.uid.or(told.presumed);
-        let way = self.way(section, told.number, uid);
+        let identity = told.identity().or_else(|| uid.and_then(|uid| self.folder.identity(uid)));
+        let way = self.way(section, told.number, uid, identity);
         let mut name = Vec::new();
         match &way {
             Way::Range(asked, _) => asked.name(&mut name),
@@ -191,8 +230,10 @@ impl Session {
                 told.under = match way {
                     Way::Drop => Under::Dropped,
                     Way::Pass => Under::Passing,
-                    Way::Show(sees) => Under::Shown(self.retrieval(uid, sees, message.len), name, Some(message)),
-                    Way::Inspect => Under::Inspected(self.retrieval(uid, Sees::Nothing, message.len)),
+                    Way::Show(sees) => {
+                        Under::Shown(self.retrieval(uid, identity, sees, message.len), name, Some(message))
+                    }
+                    Way::Inspect => Under::Inspected(self.retrieval(uid, identity, Sees::Nothing, message.len)),
                     Way::Find => Under::Searched(Box::default()),
                     Way::Range(_, overwriter) => Under::Overwritten(overwriter),
                 };
@@ -207,9 +248,10 @@ impl Session {
         if message.is_some_and(|message| message.len == 0) { self.content_ends().await } else { Ok(()) }
     }
 
-    fn retrieval(&mut self, uid: Option<u32>, sees: Sees, len: u64) -> Box<Retrieval> {
+    fn retrieval(&mut self, uid: Option<u32>, identity: Option<Identity>, sees: Sees, len: u64) -> Box<Retrieval> {
         let site = self.edge.site.borrow().clone();
         let key = uid.and_then(|uid| self.key(uid)).filter(|_| sees != Sees::Header);
+        let named = key.map(|key| Named { key, identity });
         let reader = Reader {
             door: self.door.clone(),
             address: self.address.ip(),
@@ -217,7 +259,7 @@ impl Session {
             uid: self.shown_message(uid),
             sees,
         };
-        Box::new(Retrieval::new(site, reader, key, Some(len)))
+        Box::new(Retrieval::new(site, reader, named, Some(len)))
     }
 
     /// The first bytes of what the server has sent are content.

@@ -49,7 +49,7 @@ mod tests {
     fn only_what_is_dangerous_is_overwritten_wherever_a_range_begins() {
         let mail = b"head\r\nQUJD\r\nREVG\r\ntail";
         let blank = Blank { part: 6, end: 16, coding: Coding::Base64, late: true };
-        let fate = Arc::new(Fate { blanks: vec![blank], refusal: None });
+        let fate = Arc::new(Fate { blanks: vec![blank], ..Fate::default() });
         for start in 0..mail.len() {
             for cut in start..mail.len() {
                 let mut overwriter = Overwriter::new(fate.clone(), start as u64);

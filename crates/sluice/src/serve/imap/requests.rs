@@ -73,7 +73,8 @@ impl Session {
     /// Hands a command on as it is.
     fn pass(&mut self, command: Command) {
         if command.verb == Verb::Select {
-            self.folder = Folder { name: command.mailbox(), validity: None };
+            self.folder = Folder { name: command.mailbox(), ..Folder::default() };
+            self.found = None;
         }
         self.asks.command(&command);
         self.work = Work::Command {

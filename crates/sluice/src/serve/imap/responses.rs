@@ -45,6 +45,7 @@ impl Session {
             ClientEvent::Fetch(number) => self.told = Some(Box::new(Told::new(number))),
             ClientEvent::Item(name) => self.item(&name),
             ClientEvent::Uid(uid) => self.uid(uid),
+            ClientEvent::Fact(fact, value) => self.fact(fact, value),
             ClientEvent::Section(section, message) => self.section(&section, message).await?,
             ClientEvent::Quoted(bytes) => {
                 self.quoted_content(&bytes).await?;

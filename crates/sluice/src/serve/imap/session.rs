@@ -1,5 +1,6 @@
 //! A session between a client and its mailboxes.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -16,7 +17,7 @@ use super::upstream::{Upstream, capabilities_in};
 use crate::config::ListenerTls;
 use crate::serve::door::Door;
 use crate::serve::edge::Edge;
-use crate::serve::known::{Fate, Key};
+use crate::serve::known::{Fate, Identity, Key, Named};
 use crate::serve::message::{new_id, printable};
 use crate::serve::wire::Wire;
 
@@ -56,6 +57,31 @@ pub struct Session {
 pub struct Folder {
     pub name: Option<Vec<u8>>,
     pub validity: Option<u32>,
+    /// Which messages have these UIDs: those that were told of last. While the mailbox is selected no UID becomes
+    /// another message's.
+    pub told: VecDeque<(u32, Identity)>,
+}
+
+impl Folder {
+    /// Messages that are remembered.
+    const TOLD_MAX: usize = 64;
+
+    /// Which message has this UID, where that was told.
+    pub fn identity(&self, uid: u32) -> Option<Identity> {
+        self.told.iter().find(|(told, _)| *told == uid).map(|(_, identity)| *identity)
+    }
+
+    /// A message was told of.
+    pub fn identify(&mut self, uid: u32, identity: Identity) {
+        if let Some((_, known)) = self.told.iter_mut().find(|(told, _)| *told == uid) {
+            *known = identity;
+            return;
+        }
+        if self.told.len() == Folder::TOLD_MAX {
+            self.told.pop_front();
+        }
+        self.told.push_back((uid, identity));
+    }
 }
 
 /// What is in flight.
@@ -248,9 +274,12 @@ impl Session {
         Some(Key::new(generation, &[b"imap", door.as_bytes(), route, user.as_bytes(), name, &validity, &uid]))
     }
 
-    /// What is known of a message.
-    pub fn fate(&mut self, uid: u32) -> Option<Arc<Fate>> {
-        let key = self.key(uid)?;
-        self.edge.site.borrow().known.fate(&key)
+    /// What is known of this message, by its UID and what else it was told by: a UID alone may have become another's
+    /// since.
+    pub fn fate(&mut self, uid: u32, identity: Identity) -> Option<Arc<Fate>> {
+        let identity = Some(identity);
+        let named = Named { key: self.key(uid)?, identity };
+        let fate = self.edge.site.borrow().known.fate(&named);
+        fate.filter(|fate| fate.identity == identity)
     }
 }

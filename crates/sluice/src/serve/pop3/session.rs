@@ -18,7 +18,7 @@ use super::upstream::Upstream;
 use crate::config::ListenerTls;
 use crate::serve::door::Door;
 use crate::serve::edge::Edge;
-use crate::serve::known::Key;
+use crate::serve::known::{Key, Named};
 use crate::serve::message::printable;
 use crate::serve::retrieval::{Outcome, Reader, Retrieval, Sees};
 use crate::serve::wire::Wire;
@@ -398,9 +398,10 @@ impl Session {
     fn retrieve(&mut self, message: Option<u32>, status: Vec<u8>) {
         let site = self.edge.site.borrow().clone();
         let uid = self.uid.as_ref().filter(|(named, _)| Some(*named) == message).map(|(_, name)| name.clone());
-        let key = self.user.as_ref().zip(uid.as_ref()).map(|(user, uid)| {
+        let named = self.user.as_ref().zip(uid.as_ref()).map(|(user, uid)| {
             let (door, route) = (self.door.address.to_string(), self.door.route.key.as_bytes());
-            Key::new(site.generation, &[b"pop3", door.as_bytes(), route, user.as_bytes(), uid])
+            let key = Key::new(site.generation, &[b"pop3", door.as_bytes(), route, user.as_bytes(), uid]);
+            Named { key, identity: None }
         });
         let reader = Reader {
             door: self.door.clone(),
@@ -411,7 +412,7 @@ impl Session {
         };
         // "+OK 1234 octets": a hint, for what is done at once does not depend on its truth.
         let announced = first_number(&status);
-        self.retrieval = Some((Box::new(Retrieval::new(site, reader, key, announced)), Some(status)));
+        self.retrieval = Some((Box::new(Retrieval::new(site, reader, named, announced)), Some(status)));
         self.content = Window::with_capacity(CONTENT_BYTES);
     }
 
