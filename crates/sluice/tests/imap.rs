@@ -145,6 +145,46 @@ fn reject_and_quarantine_do_what_they_say() {
 }
 
 #[test]
+fn a_message_of_any_size_is_kept_fetched_or_appended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (late, head) = found_at_its_end(folder.path());
+    let clean = [CLEAN, "Much of it.\r\n".repeat(10_000).as_bytes()].concat();
+    let server = Imap::with(&[&late, &clean]);
+    let forward = format!("imap://localhost:{}", server.start().port());
+    let settings = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/q\"";
+    let start = || Gateway::start_with(&head, "imap", &forward, settings);
+    let kept = |gateway: &Gateway| gateway.files("q").first().map(|path| std::fs::read(path).unwrap());
+
+    let whole = start();
+    let mut wire = select(&whole);
+    wire.send(b"t1 FETCH 1 BODY[]\r\n");
+    assert!(wire.rest().len() < late.len(), "not cut off");
+    assert!(kept(&whole).as_ref() == Some(&late));
+    let again = ask(&mut select(&whole), "FETCH 1 BODY[]");
+    assert!(again.literals[0].len() == late.len() && !again.literals[0].ends_with(b"--\r\n"), "it is there");
+    assert_eq!(whole.files("q").len(), 2, "kept again");
+
+    let parts = start();
+    let part = ask(&mut select(&parts), "FETCH 1 BODY[2]");
+    assert!(part.literals[0].iter().all(|byte| b"\0 \r\n".contains(byte)), "{}", part.status);
+    assert!(kept(&parts).as_ref() == Some(&late));
+    assert!(ask(&mut select(&parts), "FETCH 2 BODY[]").literals == [clean.clone()]);
+
+    for (mail, gateway) in [(late, start()), (infected(), start())] {
+        let mut wire = login(&gateway);
+        wire.send(&append(&[&mail]));
+        assert!(wire.line().starts_with("a NO Message refused"));
+        assert!(kept(&gateway) == Some(mail));
+        let facts = std::fs::read_to_string(&gateway.files("q")[1]).unwrap();
+        assert!(facts.contains("\"user\": \"tim\"") && facts.contains("\"uid\": \"INBOX\""), "{facts}");
+        login(&gateway).send(&append(&[&clean]));
+        gateway.wait_for_log("action=\"pass\"");
+        assert_eq!(gateway.files("q").len(), 2);
+    }
+    assert_eq!(*server.appended.lock().unwrap(), [clean.clone(), clean]);
+}
+
+#[test]
 fn a_uid_that_has_become_another_messages_shows_nothing_that_was_not_inspected() {
     for dates in [true, false] {
         // As large as the other.

@@ -208,6 +208,35 @@ fn reject_and_quarantine_do_what_they_say() {
 }
 
 #[test]
+fn a_message_of_any_size_is_kept_and_comes_without_its_body_the_next_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (late, head) = found_at_its_end(folder.path());
+    let more = "Much of it, behind the end.\r\n".repeat(10_000);
+    let early = [infected(), more.clone().into_bytes()].concat();
+    let clean = [CLEAN, more.as_bytes()].concat();
+    let address = Pop3::with(&[&late, &early, &clean]).start();
+    let forward = format!("pop3://localhost:{}", address.port());
+    let settings = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/q\"";
+    let gateway = Gateway::start_with(&head, "pop3", &forward, settings);
+    for (number, mail) in [(1, &late), (2, &early)] {
+        let mut wire = login(&gateway);
+        wire.send(format!("RETR {number}\r\n").as_bytes());
+        let cut = wire.rest();
+        assert!(!cut.ends_with(b"\r\n.\r\n"), "not cut off: {} bytes", cut.len());
+        let kept = gateway.files("q").into_iter().filter(|path| path.extension().is_some_and(|name| name == "eml"));
+        assert!(kept.map(|path| std::fs::read(path).unwrap()).any(|kept| kept == *mail), "message {number}");
+        // It comes, overwritten, and is not kept again.
+        let again = retrieve(&mut login(&gateway), &format!("RETR {number}"));
+        let body = mail.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+        assert!(again.len() == mail.len() && again[..body] == mail[..body]);
+        assert!(again[body + 60..].iter().all(|byte| b"\0 \r\n".contains(byte)), "message {number}");
+        assert_eq!(gateway.files("q").len(), 2 * number, "{:?}", gateway.files("q"));
+    }
+    assert!(retrieve(&mut login(&gateway), "RETR 3") == clean);
+    assert_eq!(gateway.files("q").len(), 4);
+}
+
+#[test]
 fn tagging_is_refused_in_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("sluice.toml");

@@ -104,7 +104,7 @@ impl Intake {
             return self.content.pass_over(content.len());
         }
         if !self.content.grow(content.len()) && matches!(self.state, State::Holding) {
-            self.draft().await;
+            self.draft = Draft::of(&self.listener, &self.id, &self.content.held).await;
             self.stream(transaction).await;
             self.content.grow(content.len());
         }
@@ -121,19 +121,6 @@ impl Intake {
             self.fail(Unfinished::Starved.reply());
         }
         self.hand_on(transaction, Held::TAIL_BYTES).await;
-    }
-
-    /// Begins to write the message for the quarantine, if it may have to go there, with what is held.
-    async fn draft(&mut self) {
-        if !self.listener.asks_for(Action::Quarantine) {
-            return;
-        }
-        let Some(folder) = &self.listener.quarantine else { return };
-        let mut draft = Draft::begin(folder, &self.id).await;
-        for piece in self.content.held.pieces() {
-            draft.write(piece).await;
-        }
-        self.draft = Some(draft);
     }
 
     /// The head window is used up: what is cleared goes out from here on.

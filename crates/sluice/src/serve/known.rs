@@ -23,6 +23,8 @@ pub struct Fate {
     pub blanks: Vec<Blank>,
     /// Why it is not handed out at all.
     pub refusal: Option<String>,
+    /// It is in the quarantine.
+    pub kept: bool,
     /// Which message it was that had the name, where that is known.
     pub identity: Option<Identity>,
 }

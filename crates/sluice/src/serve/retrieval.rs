@@ -4,6 +4,7 @@
 //! place. Ordinary messages fit the head window and are decided before a byte is sent. A larger one streams, at once if
 //! its size says so and nothing is ever refused or kept; if it turns out too late that something sent was dangerous, it is
 //! cut off before its end, and what was learned is remembered: the next time it is overwritten from the start.
+//! One that has to be kept is cut off as well, read to its end, and kept once as long as that is remembered.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use super::door::Door;
 use super::known::{Fate, Named};
 use super::message::{self, new_id};
 use super::pool::Held;
-use super::quarantine;
+use super::quarantine::{self, Draft};
 use super::site::Site;
 use crate::config::Protocol;
-use crate::quarantine::{Envelope, Facts, Mailbox};
+use crate::quarantine::Mailbox;
 
 /// A message under way.
 pub struct Retrieval {
@@ -30,6 +31,13 @@ pub struct Retrieval {
     policy: Policy,
     content: Content,
     streaming: bool,
+    /// What goes into the quarantine, where the message is larger than the head window and may have to.
+    draft: Option<Draft>,
+    /// Nothing more goes to the reader: it is inspected and written to its end.
+    aside: bool,
+    /// It was inspected before, and is overwritten from its start.
+    known: bool,
+    kept: bool,
     refused: Option<String>,
     started: Instant,
 }
@@ -77,6 +85,7 @@ impl Retrieval {
         let rules = site.config.ways(&reader.door.listener.attachments);
         let head_window = site.config.resources.head_window_bytes;
         let fate = named.and_then(|named| site.known.fate(&named));
+        let (known, kept) = fate.as_ref().map_or((false, false), |fate| (!fate.is_clean(), fate.kept));
         let refused = fate.as_ref().and_then(|fate| fate.refusal.clone());
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
         let large = announced.is_some_and(|bytes| bytes > head_window as u64);
@@ -91,7 +100,8 @@ impl Retrieval {
             content.blank_known(&fate.blanks);
         }
         let started = Instant::now();
-        Retrieval { site, reader, named, id: new_id(), policy, content, streaming, refused, started }
+        let (id, draft, aside) = (new_id(), None, false);
+        Retrieval { site, reader, named, id, policy, content, streaming, draft, aside, known, kept, refused, started }
     }
 
     /// Takes more of it.
@@ -102,12 +112,29 @@ impl Retrieval {
                 self.content.pass_over(piece.len());
                 continue;
             }
-            if !self.content.grow(piece.len()) {
-                self.streaming = true;
-                self.content.grow(piece.len());
+            self.take_piece(piece).await;
+        }
+    }
+
+    async fn take_piece(&mut self, piece: &[u8]) {
+        if !self.aside && !self.content.grow(piece.len()) {
+            if !self.streaming && !self.kept {
+                self.draft = Draft::of(&self.reader.door.listener, &self.id, &self.content.held).await;
             }
+            self.streaming = true;
+            self.content.grow(piece.len());
+        }
+        if let Some(draft) = &mut self.draft {
+            draft.write(piece).await;
+        }
+        if self.aside {
+            self.content.pass_over(piece.len());
+            self.content.inspect(piece).await;
+        } else {
             self.content.push(piece).await;
         }
+        // It is cut off for the reader, and goes on for the quarantine.
+        self.aside |= self.draft.is_some() && self.is_hopeless() && !self.content.is_starved();
     }
 
     /// Whether something of it may go to the reader before its end; then more than the tail is not held.
@@ -117,13 +144,17 @@ impl Retrieval {
 
     /// Whether it will be cut off for sure.
     pub fn is_hopeless(&self) -> bool {
-        self.streaming && self.reader.sees != Sees::Nothing && self.content.is_hopeless(Action::Blank)
+        // What is known is overwritten already.
+        let heaviest = if self.known { Action::Quarantine } else { Action::Blank };
+        let hopeless = if self.aside { self.content.is_starved() } else { self.content.is_hopeless(heaviest) };
+        self.streaming && self.reader.sees != Sees::Nothing && hopeless
     }
 
     /// The next bytes for the reader, overwritten where they have to be; empty if there are none now. They are to be
     /// sent, and then [`Retrieval::sent`] to be said.
     pub fn ready(&mut self, at_end: bool) -> &[u8] {
         let count = match (at_end, self.streaming) {
+            _ if self.aside => 0,
             (true, _) => self.content.held.len(),
             (false, true) => self.content.sendable(Held::TAIL_BYTES),
             (false, false) => 0,
@@ -154,7 +185,8 @@ impl Retrieval {
         let (action, outcome) = self.decide(&verdict).await;
         if let Some(Named { key, identity }) = self.named {
             let refusal = (action == Action::Reject).then(|| self.refusal(&verdict));
-            self.site.known.remember(key, Fate { blanks: self.content.blanks().to_vec(), refusal, identity });
+            let fate = Fate { blanks: self.content.blanks().to_vec(), refusal, kept: self.kept, identity };
+            self.site.known.remember(key, fate);
         }
         self.record(&verdict, action, &outcome);
         outcome
@@ -168,7 +200,9 @@ impl Retrieval {
             }
             Action::Reject => (Action::Reject, self.withhold(self.refusal(verdict))),
             Action::Quarantine => {
-                self.keep(verdict).await;
+                if !self.kept {
+                    self.kept = self.keep(verdict).await;
+                }
                 (Action::Quarantine, self.blank(verdict))
             }
             Action::Blank => (Action::Blank, self.blank(verdict)),
@@ -180,7 +214,7 @@ impl Retrieval {
         if !verdict.blankable || verdict.action == Action::Quarantine {
             self.content.blank_whole(verdict);
         }
-        let late = self.streaming && (self.content.is_late() || !verdict.blankable);
+        let late = self.aside || self.streaming && (self.content.is_late() || !verdict.blankable && !self.known);
         if late && self.reader.sees != Sees::Nothing { Outcome::Cut } else { Outcome::Send }
     }
 
@@ -193,30 +227,24 @@ impl Retrieval {
         self.reader.door.listener.refusal().words(&found, &self.id)
     }
 
-    /// Puts a copy aside, if all of it is still here.
-    async fn keep(&self, verdict: &Verdict) {
-        let folder = self.reader.door.listener.quarantine.as_ref().expect("checked with the configuration");
-        if self.content.held.sent() > 0 {
-            return tracing::warn!(id = self.id, "too large for the quarantine");
+    /// Puts a copy aside; whether that is done.
+    async fn keep(&mut self, verdict: &Verdict) -> bool {
+        let listener = &self.reader.door.listener;
+        let folder = listener.quarantine.as_ref().expect("checked with the configuration");
+        if self.draft.is_none() && self.content.held.sent() > 0 {
+            tracing::warn!(id = self.id, "not all of it is here for the quarantine");
+            return false;
         }
-        let facts = Facts {
-            format: crate::quarantine::FORMAT,
-            id: self.id.clone(),
-            date: crate::quarantine::now(),
-            client: self.reader.address,
-            hello: String::new(),
-            listener: self.reader.door.listener.address.to_string(),
-            hop: self.reader.door.listener.forward.to_string(),
-            mailbox: Some(Mailbox { user: self.reader.user.clone(), uid: self.reader.uid.clone() }),
-            envelope: Envelope::default(),
-            trace: String::new(),
-            found: verdict.findings.iter().map(message::describe).collect(),
-            releases: Vec::new(),
-            trained: Vec::new(),
+        let mailbox = Mailbox { user: self.reader.user.clone(), uid: self.reader.uid.clone() };
+        let facts = quarantine::facts_of(&self.id, self.reader.address, listener, mailbox, verdict);
+        let kept = match self.draft.take() {
+            Some(draft) => draft.keep(&facts).await,
+            None => quarantine::keep(folder, &facts, self.content.held.pieces()).await,
         };
-        if let Err(error) = quarantine::keep(folder, &facts, self.content.held.pieces()).await {
+        if let Err(error) = &kept {
             tracing::error!(id = self.id, folder = %folder.display(), %error, "cannot write to the quarantine");
         }
+        kept.is_ok()
     }
 
     fn record(&self, verdict: &Verdict, action: Action, outcome: &Outcome) {

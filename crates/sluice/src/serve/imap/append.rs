@@ -2,7 +2,8 @@
 //!
 //! Each is inspected as it comes. One that fits the head window is decided before the server hears of it; a larger one
 //! streams, all but its tail. If something is found after the server has been told of the command, the connection is
-//! closed in the middle of it, so that nothing is appended; the client hears NO and then BYE.
+//! closed in the middle of it, so that nothing is appended; the client hears NO and then BYE. What is to be kept is read
+//! to its end before.
 
 use std::io;
 use std::time::Instant;
@@ -12,9 +13,11 @@ use proto::imap::{Command, Message, Status};
 use tokio::time::timeout;
 
 use super::session::{Next, SERVER_WAIT, Session, Work};
+use crate::quarantine::Mailbox;
 use crate::serve::content::Content;
-use crate::serve::message::{self, new_id};
+use crate::serve::message::{self, new_id, printable};
 use crate::serve::pool::Held;
+use crate::serve::quarantine::{self, Draft};
 
 /// An APPEND under way.
 pub struct Appending {
@@ -27,6 +30,10 @@ pub struct Appending {
     message: Message,
     left: u64,
     streaming: bool,
+    /// What goes into the quarantine, where the message is larger than the head window and may have to.
+    draft: Option<Draft>,
+    /// Nothing more goes to the server: it is inspected and written to its end.
+    aside: bool,
     /// Why nothing is appended.
     refusal: Option<String>,
     id: String,
@@ -67,6 +74,8 @@ impl Session {
             message,
             left: message.len,
             streaming: false,
+            draft: None,
+            aside: false,
             refusal: None,
             id: new_id(),
             started: Instant::now(),
@@ -84,6 +93,7 @@ impl Session {
         appending.message = message;
         appending.left = message.len;
         appending.streaming = false;
+        appending.draft = None;
         if let Flow::Open = appending.flow {
             appending.flow = Flow::Between;
         }
@@ -120,16 +130,31 @@ impl Session {
             let Work::Append(appending) = &mut self.work else { return Ok(()) };
             appending.left = appending.left.saturating_sub(piece.len() as u64);
             let Some(content) = &mut appending.content else { continue };
-            if !content.grow(piece.len()) {
+            if !appending.aside && !content.grow(piece.len()) {
+                if !appending.streaming {
+                    appending.draft = Draft::of(&self.door.listener, &appending.id, &content.held).await;
+                }
                 appending.streaming = true;
                 content.grow(piece.len());
             }
+            if let Some(draft) = &mut appending.draft {
+                draft.write(piece).await;
+            }
+            if appending.aside {
+                content.pass_over(piece.len());
+                content.inspect(piece).await;
+                continue;
+            }
             content.push(piece).await;
-            if appending.streaming {
-                if content.is_hopeless(Action::Tag) {
-                    return self.message_ends().await;
-                }
+            if !appending.streaming {
+                continue;
+            }
+            if !content.is_hopeless(Action::Tag) {
                 self.send_message(false).await?;
+            } else if appending.draft.is_some() && !content.is_starved() {
+                appending.aside = true;
+            } else {
+                return self.message_ends().await;
             }
         }
         match &self.work {
@@ -152,7 +177,11 @@ impl Session {
             }
             Ok(_) => None,
         };
-        self.record_append(&verdict.unwrap_or_default(), refusal.is_some());
+        let verdict = verdict.unwrap_or_default();
+        if verdict.action == Action::Quarantine {
+            self.keep_appended(&verdict).await;
+        }
+        self.record_append(&verdict, refusal.is_some());
         let Work::Append(appending) = &mut self.work else { return Ok(()) };
         let Some(refusal) = refusal else { return self.send_message(true).await };
         appending.content = None;
@@ -165,6 +194,24 @@ impl Session {
         self.answer(&tag, "NO", &refusal);
         self.bye("[UNAVAILABLE] The command was broken off");
         Ok(())
+    }
+
+    /// Puts a copy of the message aside.
+    async fn keep_appended(&mut self, verdict: &Verdict) {
+        let (user, address, listener) = (self.shown_user(), self.address.ip(), &self.door.listener);
+        let Work::Append(appending) = &mut self.work else { return };
+        let Some(content) = &appending.content else { return };
+        let folder = listener.quarantine.as_ref().expect("checked with the configuration");
+        let name = appending.command.mailbox().unwrap_or_default();
+        let mailbox = Mailbox { user, uid: printable(&String::from_utf8_lossy(&name)) };
+        let facts = quarantine::facts_of(&appending.id, address, listener, mailbox, verdict);
+        let kept = match appending.draft.take() {
+            Some(draft) => draft.keep(&facts).await,
+            None => quarantine::keep(folder, &facts, content.held.pieces()).await,
+        };
+        if let Err(error) = kept {
+            tracing::error!(id = appending.id, folder = %folder.display(), %error, "cannot write to the quarantine");
+        }
     }
 
     /// Sends what may be sent of the message.
@@ -264,7 +311,11 @@ impl Session {
         metrics.content_bytes_total.add(content.received());
         metrics.inspect_microseconds_total.add(content.inspecting().as_micros() as u64);
         metrics.messages_streamed_total.add(u64::from(appending.streaming));
-        let counted = if refused { &metrics.messages_rejected_total } else { &metrics.messages_passed_total };
+        let (action, counted) = match (refused, verdict.action) {
+            (_, Action::Quarantine) => (Action::Quarantine, &metrics.messages_quarantined_total),
+            (true, _) => (Action::Reject, &metrics.messages_rejected_total),
+            (false, action) => (action, &metrics.messages_passed_total),
+        };
         counted.add(1);
         let found: Vec<String> = verdict.findings.iter().map(message::describe).collect();
         tracing::info!(
@@ -273,7 +324,7 @@ impl Session {
             user = self.shown_user(),
             bytes = content.received(),
             objects = verdict.objects,
-            action = if refused { Action::Reject.name() } else { verdict.action.name() },
+            action = action.name(),
             found = found.join("; "),
             streamed = appending.streaming,
             inspect_us = content.inspecting().as_micros() as u64,
