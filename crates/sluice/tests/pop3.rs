@@ -173,6 +173,8 @@ fn what_is_found_too_late_is_cut_off_and_blanked_the_next_time() {
     assert!(cut.len() > 100_000 && !cut.ends_with(b"\r\n.\r\n"), "not cut off: {} bytes", cut.len());
     gateway.wait_for_log("cut=true");
     let mut wire = login(&gateway);
+    // A clean top is no word about the rest.
+    assert!(retrieve(&mut wire, "TOP 1 0").starts_with(b"From: "));
     let again = retrieve(&mut wire, "RETR 1");
     assert_eq!(again.len(), mail.len());
     assert!(!String::from_utf8_lossy(&again).contains("repeated very often"), "the part is still there");

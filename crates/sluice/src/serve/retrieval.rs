@@ -61,6 +61,8 @@ pub struct Reader {
 pub enum Sees {
     /// All of it.
     Message,
+    /// The header and some lines, with what is known of the message. What is found there says nothing about the rest.
+    Top,
     /// A header or fields of one: counted and logged only if something is done about it.
     Header,
     /// Nothing yet: it is inspected for what its reader will ask for next.
@@ -183,7 +185,7 @@ impl Retrieval {
             return outcome;
         }
         let (action, outcome) = self.decide(&verdict).await;
-        if let Some(Named { key, identity }) = self.named {
+        if let Some(Named { key, identity }) = self.named.filter(|_| self.reader.sees != Sees::Top) {
             let refusal = (action == Action::Reject).then(|| self.refusal(&verdict));
             let fate = Fate { blanks: self.content.blanks().to_vec(), refusal, kept: self.kept, identity };
             self.site.known.remember(key, fate);

@@ -73,7 +73,11 @@ impl Pop3 {
                 _ if instead.is_some() => instead.unwrap().1.replace('\n', "\r\n").into_bytes(),
                 ("CAPA", _) => format!("+OK\r\n{}\r\n.\r\n", self.capabilities.join("\r\n")).into_bytes(),
                 ("UIDL", Some(_)) => format!("+OK {number} name-{number}\r\n").into_bytes(),
-                ("RETR" | "TOP", Some(message)) => {
+                ("TOP", Some(message)) => {
+                    let lines = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+                    [b"+OK\r\n".to_vec(), stuffed(top(message, lines)), b".\r\n".to_vec()].concat()
+                }
+                ("RETR", Some(message)) => {
                     [format!("+OK {} octets\r\n", message.len()).into_bytes(), stuffed(message), b".\r\n".to_vec()]
                         .concat()
                 }
@@ -102,4 +106,11 @@ impl Pop3 {
             }
         }
     }
+}
+
+/// The header of a message, and so many lines behind it.
+fn top(message: &[u8], lines: usize) -> &[u8] {
+    let body = message.windows(4).position(|four| four == b"\r\n\r\n").map_or(message.len(), |at| at + 4);
+    let rest: usize = message[body..].split_inclusive(|&byte| byte == b'\n').take(lines).map(<[u8]>::len).sum();
+    &message[..body + rest]
 }

@@ -67,7 +67,7 @@ enum Task {
     /// The server's reply goes to the client.
     Pass(Verb),
     /// The same, and it is a message, or the top of one: that with this number.
-    Message(Option<u32>),
+    Message(Option<u32>, Sees),
     /// The server's reply says whether the client is let in.
     Login,
     /// We asked for the name of this message.
@@ -229,7 +229,8 @@ impl Session {
             Verb::Retr | Verb::Top => {
                 let message = command.message();
                 message.into_iter().for_each(|message| self.name(message));
-                self.ask(command, Task::Message(message));
+                let sees = if verb == Verb::Top { Sees::Top } else { Sees::Message };
+                self.ask(command, Task::Message(message, sees));
                 // Who reads one mostly reads the next: its name comes behind this message, and is not waited for.
                 let next = message.and_then(|message| message.checked_add(1));
                 let next = next.filter(|next| self.count.is_none_or(|count| *next <= count));
@@ -324,8 +325,8 @@ impl Session {
                 }
                 self.tasks.pop_front();
             }
-            Some(&Task::Message(message)) if more => self.retrieve(message, text),
-            Some(Task::Message(_)) => {
+            Some(&Task::Message(message, sees)) if more => self.retrieve(message, sees, text),
+            Some(Task::Message(..)) => {
                 self.hears.say(ok, &text);
                 self.tasks.pop_front();
             }
@@ -395,7 +396,7 @@ impl Session {
         }
     }
 
-    fn retrieve(&mut self, message: Option<u32>, status: Vec<u8>) {
+    fn retrieve(&mut self, message: Option<u32>, sees: Sees, status: Vec<u8>) {
         let site = self.edge.site.borrow().clone();
         let uid = self.uid.as_ref().filter(|(named, _)| Some(*named) == message).map(|(_, name)| name.clone());
         let named = self.user.as_ref().zip(uid.as_ref()).map(|(user, uid)| {
@@ -408,7 +409,7 @@ impl Session {
             address: self.address.ip(),
             user: self.shown_user(),
             uid: printable(&String::from_utf8_lossy(&uid.unwrap_or_default())),
-            sees: Sees::Message,
+            sees,
         };
         // "+OK 1234 octets": a hint, for what is done at once does not depend on its truth.
         let announced = first_number(&status);
