@@ -205,9 +205,20 @@ fn a_uid_that_has_become_another_messages_shows_nothing_that_was_not_inspected()
         assert_eq!(ask(&mut wire, "FETCH 1 BODY[1]").lines[0], "* 1 FETCH (UID 101 BODY[1] {22}");
         assert_eq!(ask(&mut wire, "FETCH 1 BODY[1]").literals, [b"not what was inspected"]);
         assert_eq!((before, wholes() - before), if dates { (0, 0) } else { (1, 1) });
+        // By its UID it takes one command.
+        let mut wire = select(&gateway);
+        let before = server.commands().len();
+        assert_eq!(ask(&mut wire, "UID FETCH 101 BODY[1]").literals, [b"not what was inspected"]);
+        assert_eq!(server.commands().len() - before, if dates { 1 } else { 4 });
         server.swap(&[&infected()]);
         let shown = blanked(&infected());
-        for command in ["FETCH 1 BODY[2]", "FETCH 1 BODY.PEEK[]<0.10000>", "FETCH 1 (BODY[] BODY[2])"] {
+        for command in [
+            "UID FETCH 101 BODY[2]",
+            "FETCH 1 BODY[2]",
+            "FETCH 1 BODY.PEEK[]<0.10000>",
+            "FETCH 1 (BODY[] BODY[2])",
+            "UID FETCH 101 (BODY[] BODY[2])",
+        ] {
             let answer = ask(&mut select(&gateway), command);
             for literal in answer.literals {
                 let end = &literal[literal.len().saturating_sub(50)..];

@@ -138,6 +138,10 @@ impl Imap {
                 "CAPABILITY" => reply.extend(format!("* CAPABILITY {}\r\n", self.capabilities).bytes()),
                 "SELECT" => reply.extend(b"* 2 EXISTS\r\n* OK [UIDVALIDITY 7] fine\r\n"),
                 "FETCH" => self.fetch(words[1], words[2], &mut reply),
+                "UID" if words[1] == "FETCH" => {
+                    let (uid, items) = words[2].split_once(' ').unwrap();
+                    self.fetch(&(uid.parse::<usize>().unwrap() - 100).to_string(), items, &mut reply);
+                }
                 "AUTHENTICATE" | "IDLE" => {
                     wire.send(b"+ \r\n");
                     self.given.lock().unwrap().push(wire.line());

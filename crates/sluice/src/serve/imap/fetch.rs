@@ -14,7 +14,7 @@
 //! another message, after they were put back to an older state. Where they are not told, it is known only as long as the
 //! mailbox is selected.
 //!
-//! A FETCH of parts of one message begins there. Each step is a FETCH of our own, by number or by UID as the client's was:
+//! A FETCH of parts of one message begins there, unless a message with its UID was clean. Each step is a FETCH of our own, by number or by UID as the client's was:
 //! the server may take messages away only during the latter.
 
 use std::collections::VecDeque;
@@ -184,9 +184,12 @@ impl Session {
     pub fn fetch(&mut self, mut fetching: Fetching) {
         if let Some(number) = fetching.fetch.single().filter(|_| fetching.fetch.asks_for_parts()) {
             let uid = fetching.fetch.by_uid.then_some(number);
-            let fetch = fetching.fetch.clone();
-            fetching.owed.push_back(One::new(number, uid, fetch));
-            return self.next_fetch(Box::new(fetching));
+            // What comes shows whether it is still that message; if not, it is owed.
+            if !uid.is_some_and(|uid| self.seems_clean(uid)) {
+                let fetch = fetching.fetch.clone();
+                fetching.owed.push_back(One::new(number, uid, fetch));
+                return self.next_fetch(Box::new(fetching));
+            }
         }
         self.asks.command(&Command::fetch(&fetching.fetch));
         self.work = Work::Fetch(Box::new(fetching));

@@ -274,6 +274,14 @@ impl Session {
         Some(Key::new(generation, &[b"imap", door.as_bytes(), route, user.as_bytes(), name, &validity, &uid]))
     }
 
+    /// Whether the message was clean that had this UID when it was inspected.
+    pub fn seems_clean(&mut self, uid: u32) -> bool {
+        let Some(key) = self.key(uid) else { return false };
+        let named = Named { key, identity: self.folder.identity(uid) };
+        let fate = self.edge.site.borrow().known.fate(&named);
+        fate.is_some_and(|fate| fate.is_clean() && fate.identity.is_some())
+    }
+
     /// What is known of this message, by its UID and what else it was told by: a UID alone may have become another's
     /// since.
     pub fn fate(&mut self, uid: u32, identity: Identity) -> Option<Arc<Fate>> {
