@@ -22,6 +22,7 @@ use stream::{Class, Coding, Finding, Fuel, Limits, Window};
 use unpack::Passwords;
 
 use self::budget::Budget;
+pub use self::budget::Clocks;
 use crate::ledger::Ledger;
 use crate::node::{Node, Seed, Task};
 use crate::words::{COMMON, Words};
@@ -151,10 +152,9 @@ impl Inspection {
         self
     }
 
-    /// Bounds its processor time by [`Limits::cpu_ms_max`]: `clock` counts the nanoseconds that the thread in which it is
-    /// called has worked. Without one the time has no bound.
-    pub fn with_cpu_clock(mut self, clock: fn() -> u64) -> Inspection {
-        self.budget.measure_by(clock);
+    /// Bounds its processor time by [`Limits::cpu_ms_max`]. Without clocks the time has no bound.
+    pub fn with_clocks(mut self, clocks: Clocks) -> Inspection {
+        self.budget.measure_by(clocks);
         self
     }
 
@@ -251,7 +251,7 @@ impl Inspection {
         Progress::Hungry
     }
 
-    fn is_spent(&self) -> bool {
+    fn is_spent(&mut self) -> bool {
         let fed = self.nodes.first().and_then(Option::as_ref).map(|root| root.bytes);
         fed.is_some_and(|fed| self.budget.is_spent(fed))
     }

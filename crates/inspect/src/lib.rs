@@ -21,7 +21,7 @@ mod verdict;
 mod words;
 
 pub use boundary::{Blank, Context, In, ObjectReport, Out, Spotted, StageTime, Verdict};
-pub use inspection::{Engine, Inspection, Progress};
+pub use inspection::{Clocks, Engine, Inspection, Progress};
 pub use redact::{Filler, NOTICE};
 pub use rule::{Glob, Rule, Way};
 pub use verdict::{Action, Policy};

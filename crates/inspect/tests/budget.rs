@@ -1,11 +1,10 @@
 //! The budget of processor time, with a clock that runs a millisecond whenever it is read.
 
-#[allow(dead_code, reason = "each test program uses its own part")]
 use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::build::{eicar, gzip, mail, tar};
-use inspect::{Action, Context, Engine, In, Inspection, Out, Policy, Progress, Verdict};
+use inspect::{Action, Clocks, Context, Engine, In, Inspection, Out, Policy, Progress, Verdict};
 use scan::Database;
 use stream::{Fuel, Limits, Object};
 
@@ -24,7 +23,8 @@ fn inspection(cpu_ms_max: u64, policy: Policy) -> Inspection {
     let limits = Limits { cpu_ms_max, ..Limits::default() };
     let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits });
     let object = Object { media_type: Some("message/rfc822".into()), ..Object::default() };
-    Inspection::new(engine, Context { policy, object, ..Context::default() }).with_cpu_clock(clock)
+    Inspection::new(engine, Context { policy, object, ..Context::default() })
+        .with_clocks(Clocks { passed: clock, worked: clock })
 }
 
 /// Many small members, the last of which is the test file.
@@ -102,4 +102,19 @@ fn one_call_with_much_fuel_is_bounded_too() {
         assert!(NOW.get() - before < 200_000_000, "in the middle of a call");
     }
     assert!(inspection.is_stopped());
+}
+
+#[test]
+fn a_thread_that_waits_is_not_charged() {
+    let content = many();
+    let clocks = Clocks { passed: hours, worked: || 0 };
+    let engine = inspection(20, Policy::default()).with_clocks(clocks);
+    let (verdict, ..) = drive(engine, &content, u64::MAX);
+    assert!(verdict.findings.iter().all(|spotted| spotted.finding.name != TIME), "{:?}", verdict.findings);
+}
+
+/// A clock that runs an hour whenever it is read.
+fn hours() -> u64 {
+    NOW.set(NOW.get() + 3_600_000_000_000);
+    NOW.get()
 }

@@ -1,6 +1,5 @@
 //! Bytes that a zip reader held for a record that was none are read by the member that follows them.
 
-#[allow(dead_code, reason = "each test program uses its own part")]
 use std::sync::Arc;
 
 use crate::pipeline::{Drive, drive};

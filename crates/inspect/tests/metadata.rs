@@ -4,7 +4,6 @@
 //! Left out of the generator: checksums, which clamscan 1.4 does not compare; packed sizes in 7z, where it has none, and
 //! positions there, which it counts from 0.
 
-#[allow(dead_code, reason = "uses its own part")]
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;

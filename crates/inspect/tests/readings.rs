@@ -1,6 +1,5 @@
 //! Mails that some reader opens and others do not: what is in them is found, or they are refused.
 
-#[allow(dead_code, reason = "each test program uses its own part")]
 use std::sync::Arc;
 
 use crate::build::{base64, eicar};

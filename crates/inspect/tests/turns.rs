@@ -4,13 +4,12 @@
 //! packs below `SLUICE_DATA`, where there are any. The worst ten are printed. What is above the bound is run again, and the least of
 //! several runs counts: interrupts and cold caches are no fault of a stage.
 
-#[allow(dead_code, reason = "each test program uses its own part")]
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::build::{gzip, tar, zip};
-use inspect::{Context, Engine, In, Inspection, Progress};
+use inspect::{Clocks, Context, Engine, In, Inspection, Progress};
 use rustix::time::{ClockId, clock_gettime};
 use scan::Builder;
 use stream::{Fuel, Limits, Object};
@@ -45,7 +44,8 @@ fn nanoseconds() -> u64 {
 fn longest(engine: &Arc<Engine>, mail: bool, bytes: &[u8]) -> (Duration, Duration) {
     let object = Object { media_type: mail.then(|| "message/rfc822".into()), ..Object::default() };
     let context = Context { object, ..Context::default() };
-    let mut inspection = Inspection::new(engine.clone(), context).with_cpu_clock(nanoseconds);
+    let mut inspection =
+        Inspection::new(engine.clone(), context).with_clocks(Clocks { passed: nanoseconds, worked: nanoseconds });
     let (mut most, mut all) = (Duration::ZERO, Duration::ZERO);
     let mut work = |inspection: &mut Inspection| {
         loop {
@@ -100,14 +100,14 @@ fn files(folder: &Path, into: &mut Vec<PathBuf>) {
 
 /// Bombs, by name.
 fn made() -> Vec<(String, Vec<u8>)> {
-    let picture = png(2048);
+    let picture = png(1448);
     let names: Vec<String> = (0..12).map(|number| format!("{number}.png")).collect();
     let pictures: Vec<(&str, &[u8])> = names.iter().map(|name| (&**name, &picture[..])).collect();
     let squares = [b"ABCD", &[b"X", &[b'a'; 900][..], b"b"].concat().repeat(256)[..]].concat();
     let doubling = [b"ABCD", &[&[b'a'; 3000][..], b"\n"].concat().repeat(20)[..]].concat();
     let zeros = vec![0; 100 << 20];
     [
-        ("a picture of 4 million pixels", picture.clone()),
+        ("a picture of 2 million pixels", picture.clone()),
         ("twelve of them", gzip(&tar(&pictures))),
         ("256 matches with 405,000 steps back each", squares),
         ("steps back that double", doubling),

@@ -1,7 +1,6 @@
 //! Signatures of HTML and text, looked for in normalised views: what is found, where it is said to be, and, where clamscan
 //! is installed, that it finds the same.
 
-#[allow(dead_code, reason = "each test program uses its own part")]
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -23,7 +23,7 @@ use crate::signature::Reject;
 /// The longest file.
 pub(crate) const PICTURE_BYTES_MAX: u64 = 4 << 20;
 /// The most pixels.
-const PIXELS_MAX: u64 = 4 << 20;
+const PIXELS_MAX: u64 = 2 << 20;
 /// The most pixels in a row or a column.
 const SIDE_PIXELS_MAX: u32 = 1 << 16;
 /// The most that a decoder may allocate beside the picture.

@@ -129,7 +129,7 @@ impl Examination {
     /// One that begins.
     pub fn new(engine: &Arc<Engine>, look: &Look) -> Examination {
         let context = Context { policy: look.policy, explain: look.explain, ..Context::default() };
-        let mut inspection = Inspection::new(engine.clone(), context).with_cpu_clock(cpu::nanoseconds);
+        let mut inspection = Inspection::new(engine.clone(), context).with_clocks(cpu::CLOCKS);
         if look.explain {
             inspection = inspection.with_clock(nanoseconds);
         }

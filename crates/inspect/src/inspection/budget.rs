@@ -1,10 +1,22 @@
 //! The processor time that an inspection may use.
 //!
 //! What the thread worked during a work call is charged when the call ends, and looked at every few turns within it, so that a
-//! call with much fuel is bounded, too. Reading the clock is a system call, and so not done at every turn. One turn may
-//! overrun the budget by what is indivisible in it.
+//! call with much fuel is bounded, too. One turn may overrun the budget by what is indivisible in it.
+//!
+//! The clock of a thread's work is a system call, and a mail has a thousand looks. So the first part of the budget, a
+//! [`CHEAP`]th, is charged by the time of day, which is never less; few inspections use more. After that the thread's clock
+//! is read, each millisecond.
 
 use stream::{Fuel, Limits};
+
+/// The clocks of a host, in nanoseconds from any moment.
+#[derive(Debug, Clone, Copy)]
+pub struct Clocks {
+    /// The time that has passed; read often.
+    pub passed: fn() -> u64,
+    /// The time that the calling thread has worked.
+    pub worked: fn() -> u64,
+}
 
 /// What is added to the budget for each MiB fed: who sends more may have more looked at.
 const CPU_MS_PER_MIB: u64 = 20;
@@ -13,16 +25,26 @@ const CPU_MS_PER_MIB: u64 = 20;
 const TURNS: u32 = 64;
 const FUEL: u64 = 64 << 10;
 
+/// The part of the budget that is charged by the time that has passed.
+const CHEAP: u64 = 64;
+
+/// The nanoseconds that have to pass before the thread's clock is read again within a call.
+const APART: u64 = 1_000_000;
+
 /// The processor time of one inspection.
 #[derive(Debug)]
 pub(super) struct Budget {
-    clock: Option<fn() -> u64>,
+    clocks: Option<Clocks>,
     nanos_max: u64,
     /// Used in the calls before this one.
     used: u64,
-    /// When this call began.
+    /// Whether the thread's clock counts.
+    exact: bool,
+    /// When this call began, by the clock that counts.
     began: u64,
-    /// Turns since the clock was read, and the fuel that was left then.
+    /// When the thread's clock was read, by the other one.
+    read: u64,
+    /// Turns since a clock was read, and the fuel that was left then.
     turns: u32,
     fuel: u64,
 }
@@ -30,25 +52,29 @@ pub(super) struct Budget {
 impl Budget {
     pub(super) fn new(limits: &Limits) -> Budget {
         let nanos_max = limits.cpu_ms_max.saturating_mul(1_000_000);
-        Budget { clock: None, nanos_max, used: 0, began: 0, turns: 0, fuel: 0 }
+        Budget { clocks: None, nanos_max, used: 0, exact: false, began: 0, read: 0, turns: 0, fuel: 0 }
     }
 
-    pub(super) fn measure_by(&mut self, clock: fn() -> u64) {
-        self.clock = Some(clock);
+    pub(super) fn measure_by(&mut self, clocks: Clocks) {
+        self.clocks = Some(clocks);
     }
 
     /// A work call begins.
     pub(super) fn begin(&mut self, fuel: &Fuel) {
-        self.began = self.clock.map_or(0, |clock| clock());
+        self.began = self.now();
         (self.turns, self.fuel) = (0, fuel.left());
     }
 
     /// The call ends; the next one may come in another thread.
     pub(super) fn end(&mut self) {
         self.used = self.used_now();
+        let cheap = self.nanos_max / CHEAP;
+        if !self.exact && self.used >= cheap {
+            (self.used, self.exact) = (cheap, true);
+        }
     }
 
-    /// Whether the clock is to be read again, after a turn.
+    /// Whether a clock is to be read again, after a turn.
     pub(super) fn is_due(&mut self, fuel: &Fuel) -> bool {
         self.turns += 1;
         let due = self.turns >= TURNS || self.fuel - fuel.left() >= FUEL;
@@ -59,12 +85,30 @@ impl Budget {
     }
 
     /// Whether all of it is used, within a call, `fed` bytes having come.
-    pub(super) fn is_spent(&self, fed: u64) -> bool {
+    pub(super) fn is_spent(&mut self, fed: u64) -> bool {
+        let Some(clocks) = self.clocks else { return false };
         let more = (fed >> 20).saturating_mul(CPU_MS_PER_MIB * 1_000_000);
-        self.clock.is_some() && self.used_now() >= self.nanos_max.saturating_add(more)
+        let max = self.nanos_max.saturating_add(more);
+        if self.exact {
+            let passed = (clocks.passed)();
+            if passed.saturating_sub(self.read) < APART {
+                return false;
+            }
+            self.read = passed;
+            return self.used_now() >= max;
+        }
+        // A thread that waited for a processor meanwhile is not charged for what is beyond.
+        self.end();
+        self.began = self.now();
+        self.used >= max
     }
 
     fn used_now(&self) -> u64 {
-        self.clock.map_or(0, |clock| self.used.saturating_add(clock().saturating_sub(self.began)))
+        self.used.saturating_add(self.now().saturating_sub(self.began))
+    }
+
+    /// By the clock that counts; always the same moment without clocks.
+    fn now(&self) -> u64 {
+        self.clocks.map_or(0, |clocks| if self.exact { (clocks.worked)() } else { (clocks.passed)() })
     }
 }

@@ -54,7 +54,7 @@ impl Content {
         Content {
             held: Held::new(site.pool.clone()),
             window_bytes,
-            inspection: loan.work(|| Inspection::new(site.engine.clone(), context).with_cpu_clock(cpu::nanoseconds)),
+            inspection: loan.work(|| Inspection::new(site.engine.clone(), context).with_clocks(cpu::CLOCKS)),
             loan,
             cleared: 0,
             received: 0,
