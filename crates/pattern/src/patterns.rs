@@ -16,7 +16,7 @@ use crate::verify::{View, Work};
 /// The longest piece that is swept at once: it stays in the first-level cache from filter to verification.
 pub(crate) const CHUNK: usize = 8192;
 
-/// So much of a run of one value is looked at to know all of it.
+/// So much of a run of one value is looked at to know all of it; again as much where a part is longer.
 const RUN_LOOKED_AT: u64 = 4 * HISTORY as u64;
 
 /// An occurrence of a part.
@@ -266,13 +266,14 @@ impl Patterns {
     /// oldest that is still open began well within the run, they are the same behind each byte from here on.
     fn steady(&self, state: &State, matches: &[Match]) -> Option<Box<[Match]>> {
         let long_ago = state.same.checked_sub(2 * HISTORY as u64)?;
-        let within = |start: u64| {
-            let is_pinned = self.pinned.binary_search_by_key(&start, |pinned| pinned.offset).is_ok();
+        let within = |start: u64, count: u16| {
+            let first = self.pinned.partition_point(|pinned| pinned.offset < start);
+            let is_pinned = self.pinned.get(first).is_some_and(|pinned| pinned.offset - start < u64::from(count));
             state.position - start < long_ago && !is_pinned
         };
         let last = matches.iter().filter(|found| found.known == state.position);
-        let settled =
-            state.parked.iter().all(|thread| within(thread.start)) && last.clone().all(|found| within(found.start));
+        let settled = state.parked.iter().all(|thread| within(thread.start, thread.count))
+            && last.clone().all(|found| within(found.start, 1));
         settled.then(|| last.map(|found| found.shifted(1)).collect())
     }
 
@@ -333,12 +334,15 @@ impl Patterns {
         }
         let waiting = std::mem::take(&mut state.parked);
         for thread in &waiting {
-            let offset = state.position - u64::from(thread.lag);
-            match thread.literal().map(|part| (part, self.entries[part as usize].start(&self.distances))) {
-                Some((part, Start::Literal { at, length })) => {
-                    self.programs.compare(view, thread.start, (at, length), part, budget, work);
+            let literal = thread.literal().map(|part| (part, self.entries[part as usize].start(&self.distances)));
+            for (start, lag) in thread.each() {
+                let offset = state.position - lag;
+                match literal {
+                    Some((part, Start::Literal { at, length })) => {
+                        self.programs.compare(view, start, (at, length), part, budget, work);
+                    }
+                    _ => self.programs.run(view, start, thread.op, offset, budget, work),
                 }
-                _ => self.programs.run(view, thread.start, thread.op, offset, budget, work),
             }
         }
         state.parked = waiting;
@@ -384,15 +388,15 @@ fn tell(work: &mut Work, before: u64, last: bool, hit: &mut impl FnMut(Found<'_>
     }
 }
 
-/// How much of the next bytes, behind a run of `same` times `last`, is looked at before anything else: no more than the
-/// beginning of a long run at their end, since all of it need not be looked at.
+/// How much of the next bytes, behind a run of `same` times `last`, is looked at before anything else: no more than a step
+/// into a long run at their end, since all of it need not be looked at.
 fn piece_of(same: u64, last: u8, fresh: &[u8]) -> usize {
     let value = fresh.last().copied().unwrap_or_default();
     let run = fresh.iter().rev().take_while(|&&byte| byte == value).count();
     let before = if run == fresh.len() && last == value { same } else { 0 };
-    let wanted = RUN_LOOKED_AT.saturating_sub(before);
+    let wanted = RUN_LOOKED_AT - before % RUN_LOOKED_AT;
     match usize::try_from(wanted) {
-        Ok(wanted) if wanted > 0 && wanted < run => fresh.len() - run + wanted,
+        Ok(wanted) if wanted < run => fresh.len() - run + wanted,
         _ => fresh.len(),
     }
 }

@@ -4,7 +4,8 @@ use crate::budget::STORE_MAX;
 use crate::patterns::Match;
 use crate::verify::Thread;
 
-/// The most verifications that are parked at the end of a segment: 12 kB.
+/// The most verifications that are parked at the end of a segment, 12 kB; those that began one byte after the other and wait
+/// for the same count as one.
 pub const PENDING_MAX: usize = 768;
 
 /// How many bytes back the stream can be looked at: the farthest start of a part from its anchor, and an op's stride.
@@ -98,8 +99,11 @@ impl State {
         self.tail[..self.kept].copy_from_slice(&bytes[from..]);
     }
 
-    /// Parks a verification, or counts it as lost.
+    /// Parks a verification, or counts it as lost. They come in order.
     pub(crate) fn park(&mut self, thread: Thread) {
+        if self.parked.last_mut().is_some_and(|last| last.takes(thread)) {
+            return;
+        }
         if self.parked.len() < PENDING_MAX {
             self.parked.push(thread);
         } else {

@@ -2,7 +2,7 @@
 //!
 //! Little endian, in this order: the version, the digest of the patterns, the position, work left, work done, what was
 //! lost, the number of parked verifications; the last bytes of the stream, as many as the position says but at most
-//! the history; the parked verifications, each its start, its op and its lag. Loading accepts nothing that a scan
+//! the history; the parked verifications, each its start, its op, its lag and how many follow each other. Loading accepts nothing that a scan
 //! could not have stored, so that going on from it can at worst find what is not there.
 
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::program::STRIDE;
 use crate::state::{HISTORY, PENDING_MAX, State};
 use crate::verify::Thread;
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The farthest that a stream is taken to go: half of what can be counted.
 const POSITION_MAX: u64 = u64::MAX / 2;
 /// What stands before the last bytes of the stream.
@@ -65,6 +65,7 @@ impl State {
             bytes.extend(thread.start.to_le_bytes());
             bytes.extend(thread.op.to_le_bytes());
             bytes.extend(thread.lag.to_le_bytes());
+            bytes.extend(thread.count.to_le_bytes());
         }
         bytes
     }
@@ -99,7 +100,8 @@ impl State {
         }
         state.append(reader.take(kept)?);
         for _ in 0..parked {
-            let thread = Thread { start: reader.u64()?, op: reader.u32()?, lag: reader.u32()? };
+            let (start, op) = (reader.u64()?, reader.u32()?);
+            let thread = Thread { op, start, lag: reader.u16()?, count: reader.u16()? };
             state.parked.push(check(thread, &state, patterns)?);
         }
         if reader.0.is_empty() { Ok(state) } else { Err(BadState::Malformed) }
@@ -107,14 +109,16 @@ impl State {
 }
 
 fn check(thread: Thread, state: &State, patterns: &Patterns) -> Result<Thread, BadState> {
-    let lag = thread.lag as usize;
+    let lag = usize::from(thread.lag);
     let is_literal = |part: u32| {
         let entry = patterns.entries.get(part as usize);
         let start = entry.map(|entry| entry.start(&patterns.distances));
         matches!(start, Some(Start::Literal { length, .. }) if lag < length.into())
     };
     let known_op = thread.literal().map_or((thread.op as usize) < patterns.programs.ops.len(), is_literal);
-    let within = lag <= STRIDE && lag <= state.kept && thread.start <= state.position - lag as u64;
+    // The last of them begins no later than its op.
+    let counted = thread.count > 0 && thread.count - 1 <= thread.lag;
+    let within = counted && lag <= STRIDE && lag <= state.kept && thread.start <= state.position - lag as u64;
     if known_op && within { Ok(thread) } else { Err(BadState::Malformed) }
 }
 
@@ -130,6 +134,10 @@ impl<'a> Reader<'a> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], BadState> {
         self.take(N)?.try_into().map_err(|_| BadState::Malformed)
+    }
+
+    fn u16(&mut self) -> Result<u16, BadState> {
+        self.array().map(u16::from_le_bytes)
     }
 
     fn u32(&mut self) -> Result<u32, BadState> {

@@ -7,7 +7,7 @@ use crate::budget::Budget;
 use crate::code::Programs;
 use crate::patterns::Match;
 use crate::piece::Edge;
-use crate::program::Op;
+use crate::program::{Op, STRIDE};
 
 /// A contiguous piece of the stream.
 #[derive(Debug, Clone, Copy)]
@@ -39,21 +39,47 @@ impl<'a> View<'a> {
     }
 }
 
-/// A verification under way.
+/// A verification under way, or several that began one byte after the other and wait for the same: in a run of zeros a part
+/// of zeros is open at every place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Thread {
-    /// Where the part starts in the stream.
-    pub(crate) start: u64,
     /// The op that comes next, or [`LITERAL`] and a part that is but a literal.
     pub(crate) op: u32,
-    /// How many bytes before the end of what has arrived that op begins. Only valid while parked.
-    pub(crate) lag: u32,
+    /// Where the part starts in the stream, for the first of them.
+    pub(crate) start: u64,
+    /// How many bytes before the end of what has arrived that op begins, for the first of them: a byte less for each that
+    /// follows. Only valid while parked.
+    pub(crate) lag: u16,
+    /// How many they are.
+    pub(crate) count: u16,
 }
 
 /// Says that a thread compares a literal from its start on.
 const LITERAL: u32 = 1 << 31;
 
 impl Thread {
+    /// One verification.
+    fn one(start: u64, op: u32, lag: usize) -> Thread {
+        debug_assert!(lag <= STRIDE);
+        Thread { op, start, lag: lag as u16, count: 1 }
+    }
+
+    /// Each of them: where the part starts, and how many bytes before the end its op begins.
+    pub(crate) fn each(self) -> impl Iterator<Item = (u64, u64)> {
+        (0..u64::from(self.count)).map(move |by| (self.start + by, u64::from(self.lag).saturating_sub(by)))
+    }
+
+    /// Whether `next` is what follows, and now is one of them. Both were parked at the same place of the stream.
+    pub(crate) fn takes(&mut self, next: Thread) -> bool {
+        let by = u64::from(self.count);
+        let follows = self.op == next.op
+            && self.start.checked_add(by) == Some(next.start)
+            && u64::from(self.lag) == u64::from(next.lag) + by;
+        let count = self.count.checked_add(next.count).filter(|_| follows);
+        self.count = count.unwrap_or(self.count);
+        count.is_some()
+    }
+
     /// The part whose literal it compares, if it does.
     pub(crate) fn literal(&self) -> Option<u32> {
         (self.op & LITERAL != 0).then_some(self.op & !LITERAL)
@@ -124,8 +150,8 @@ impl Programs {
                         break;
                     }
                     Outcome::Wait => {
-                        let lag = (view.end() - offset) as u32;
-                        work.parked.push(Thread { start, op, lag });
+                        let lag = (view.end() - offset) as usize;
+                        work.parked.push(Thread::one(start, op, lag));
                         break;
                     }
                     Outcome::Dead => break,
@@ -159,7 +185,7 @@ impl Programs {
         if there == wanted.len() {
             work.matches.push(Match { part, start, end, known: end });
         } else if !view.last {
-            work.parked.push(Thread { start, op: LITERAL | part, lag: there as u32 });
+            work.parked.push(Thread::one(start, LITERAL | part, there));
         }
     }
 

@@ -170,6 +170,22 @@ fn bodies_of_zeros_in_runs_of_zeros_are_found_and_exceed_no_limit() {
 }
 
 #[test]
+fn bodies_of_long_runs_of_zeros_exceed_no_limit() {
+    let body = |number: usize| format!("Z{number}:0:*:{}{{2-9}}4d5a{number:02x}\n", "00".repeat(300 + number));
+    let ndb: String = (0..40).map(body).collect();
+    let database = database(&ndb, "");
+    let mut stream = vec![b'.'; 100];
+    stream.resize(stream.len() + 50_000, 0);
+    stream.extend(b"..\x4d\x5a\x07");
+    stream.resize(stream.len() + 305, 0);
+    stream.extend(b"..\x4d\x5a\x08");
+    for size in [100, 4096, 100_000] {
+        let told: Vec<String> = in_pieces(&database, &stream, size).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(told, ["Z7"], "pieces of {size}");
+    }
+}
+
+#[test]
 fn gaps_are_measured_from_every_end_that_may_matter() {
     let (a, b, c) = (hex("alpha"), hex("bravo"), hex("charl"));
     let ndb = format!(
