@@ -65,13 +65,35 @@ fn containers(folder: &Path) -> Vec<PathBuf> {
         "zip -q -r c.zip one.txt Two.EXE three.bin docs",
         "zip -q -P pw secret.zip Two.EXE three.bin",
         "7z a -bd c.7z one.txt Two.EXE three.bin docs/four.js",
-        "ls one.txt Two.EXE three.bin | cpio --quiet -o -H newc > c.cpio",
+        "ls -d one.txt docs Two.EXE three.bin | cpio --quiet -o -H newc > c.cpio",
         "arj a -y c.arj one.txt Two.EXE three.bin",
         "lha -aq c.lha one.txt Two.EXE three.bin",
     ] {
         let _ = Command::new("sh").args(["-c", command]).current_dir(folder).output();
     }
-    let names = ["c.tar", "c.eml", "inner.tar", "c.zip", "secret.zip", "c.7z", "c.cpio", "c.arj"];
+    // Archives behind something else: a picture, and a program.
+    let png = b"\x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x00\x08\x00\x00\x00\x08\x08\x00\x00\x00\x00\xe1\x64\xe1\x57\x00\x00\x00\x0c\x49\x44\x41\x54\x78\x9c\x63\x60\xa0\x0e\x00\x00\x00\x48\x00\x01\x2e\xb8\x3c\x7e\x00\x00\x00\x00\x49\x45\x4e\x44\xae\x42\x60\x82";
+    let elf = [b"\x7fELF\x02\x01\x01".as_slice(), &[0; 600]].concat();
+    for (from, front, to) in
+        [("c.zip", png.as_slice(), "behind.png"), ("c.zip", &elf, "behind.elf"), ("c.7z", png, "7z.png")]
+    {
+        if let Ok(bytes) = fs::read(folder.join(from)) {
+            fs::write(folder.join(to), [front, &bytes].concat()).unwrap();
+        }
+    }
+    let names = [
+        "c.tar",
+        "c.eml",
+        "inner.tar",
+        "c.zip",
+        "secret.zip",
+        "c.7z",
+        "c.cpio",
+        "c.arj",
+        "behind.png",
+        "behind.elf",
+        "7z.png",
+    ];
     names
         .iter()
         .map(|name| folder.join(name))
@@ -92,7 +114,16 @@ fn signatures(sizes: &[u64]) -> String {
         sizes.iter().flat_map(|size| [size.to_string(), format!("{}-{}", size / 2, size + 1)]).collect();
     let sizes: Vec<&str> = sizes.iter().map(String::as_str).chain(["1-9"]).collect();
     let names = [r"^one\.txt$", r"\.(exe|EXE)$", r"(?i)two\.exe", r"two\.exe", r"^docs/", r"\d", "r[a-m]{2}"];
-    for container in ["*", "CL_TYPE_ZIP", "CL_TYPE_POSIX_TAR", "CL_TYPE_MAIL", "CL_TYPE_7Z", "CL_TYPE_ARJ"] {
+    for container in [
+        "*",
+        "CL_TYPE_ZIP",
+        "CL_TYPE_POSIX_TAR",
+        "CL_TYPE_MAIL",
+        "CL_TYPE_7Z",
+        "CL_TYPE_ARJ",
+        "CL_TYPE_GRAPHICS",
+        "CL_TYPE_ELF",
+    ] {
         add(container, any);
         for name in names {
             add(container, ["*", name, "*", "*", "*", "*"]);
@@ -110,9 +141,11 @@ fn signatures(sizes: &[u64]) -> String {
         for encrypted in ["0", "1"] {
             add(container, ["*", "*", "*", "*", encrypted, "*"]);
         }
-        for position in ["0", "1", "2", "2-3", "9"] {
+        for position in ["0", "1", "2", "2-3", "4", "5", "9"] {
             if container != "CL_TYPE_7Z" && container != "*" {
                 add(container, ["*", names[1], "*", "*", "*", position]);
+                // The folder itself, which clamscan tells as a member, is none here.
+                add(container, ["*", "^docs/four", "*", "*", "*", position]);
             }
         }
     }

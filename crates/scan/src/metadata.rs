@@ -3,8 +3,10 @@
 //! `name:container:size:file name:packed size:real size:encrypted:position:crc:reserved[:min[:max]]`, as in the ClamAV
 //! manual, "Signatures based on container metadata". A field that is `*` is not looked at; sizes and positions may be
 //! ranges. What the manual leaves open was learnt by trying it out with clamscan 1.4: file names are whole paths and
-//! case counts; members are counted from 1, parts of mails have position 0 and their decoded size in both fields. File
-//! names are POSIX expressions: `\d` is a letter.
+//! case counts; members are counted from 1 and folders count in ZIP and cpio, parts of mails have position 0 and their
+//! decoded size in both fields. Members of a ZIP archive behind something else, a picture say, are of a ZIP that
+//! begins with their own record, and have position 0. File names are POSIX expressions: `\d` is a
+//! letter.
 //!
 //! Bounds: a field of which the container's record says nothing where it stands does not match, but for the real size,
 //! which is the size of the content then. Members that wait for a size, theirs or the container's, are at most
@@ -66,6 +68,8 @@ struct FileName {
 /// What is known of a member.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
+    /// Whether it is a part of a mail, whose decoded size is both sizes.
+    is_part: bool,
     packed: Option<u64>,
     size: Option<u64>,
     encrypted: bool,
@@ -124,18 +128,17 @@ impl Metadata {
 
     /// Whether a member can still be one that it means, with what is known of it when it begins.
     fn may_mean(&self, file_name: Option<&str>, known: &Known) -> bool {
-        let is_mail = known.position == 0;
         self.encrypted.is_none_or(|wanted| wanted == known.encrypted)
             && within(self.position, Some(known.position))
             && (known.size.is_none() || within(self.size, known.size))
-            && (is_mail || within(self.packed, known.packed))
+            && (known.is_part || within(self.packed, known.packed))
             && self.crc32.is_none_or(|wanted| known.crc32 == Some(wanted))
             && self.file_name.as_ref().is_none_or(|wanted| file_name.is_some_and(|name| wanted.matches(name)))
     }
 
     /// Whether it asks for a size that is only known when the member has passed.
     const fn awaits_size(&self, known: &Known) -> bool {
-        known.size.is_none() && (self.size.is_some() || (known.position == 0 && self.packed.is_some()))
+        known.size.is_none() && (self.size.is_some() || (known.is_part && self.packed.is_some()))
     }
 
     /// Whether the member, of which this has been waiting for the size, is one that it means.
@@ -241,7 +244,7 @@ pub struct Roll {
     container: FileType,
     /// How many members and parts there were; the last is the ticket of the newest.
     opened: u64,
-    /// How many members there were.
+    /// How many members and folders there were.
     members: u64,
     waiting: Vec<Waiting>,
     told: Vec<u32>,
@@ -249,19 +252,20 @@ pub struct Roll {
 }
 
 /// A signature that means a member if a size fits.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Waiting {
     /// The ticket of the member whose size is waited for; 0 waits for the container's alone.
     ticket: u64,
     signature: u32,
     packed_too: bool,
+    /// Where the container begins in the object.
+    from: u64,
 }
 
 impl Roll {
-    /// For a container of that type, if some signature may mean its members.
+    /// For an object of that type, if there are signatures by what containers say. It may be one, or have one in it.
     pub fn new(database: Arc<Database>, container: FileType) -> Option<Roll> {
-        let speaks = |metadata: &Metadata| metadata.container.is_none_or(|wanted| wanted == container);
-        let is_meant = database.metadata().any(|(_, metadata)| speaks(metadata));
+        let is_meant = database.metadata().next().is_some();
         is_meant.then(|| Roll {
             database,
             container,
@@ -273,14 +277,20 @@ impl Roll {
         })
     }
 
-    /// A member begins. A ticket is told if its size is waited for.
-    pub fn open(&mut self, object: &Object, tell: &mut dyn FnMut(Finding)) -> Option<u64> {
+    /// A member begins, and its reader stands `at` that byte of the container. A ticket is told if its size is waited for.
+    pub fn open(&mut self, object: &Object, at: u64, tell: &mut dyn FnMut(Finding)) -> Option<u64> {
+        let (mut container, mut from) = (self.container, 0);
         let known = match (object.kind, object.entry) {
-            (Kind::Part, _) if self.container == FileType::Mail => Known::default(),
+            (Kind::Part, _) if self.container == FileType::Mail => Known { is_part: true, ..Known::default() },
             (Kind::Member, Some(entry)) => {
-                self.members += 1;
-                let stream::Entry { packed, size, encrypted, crc32 } = entry;
-                Known { packed, size, encrypted, position: self.members, crc32 }
+                let stream::Entry { packed, size, encrypted, crc32, record_bytes, empty_before } = entry;
+                self.members = self.members.saturating_add(u64::from(empty_before) + 1);
+                let mut position = self.members;
+                // Only members of ZIP archives are found one by one.
+                if record_bytes > 0 && self.container != FileType::Zip {
+                    (container, position, from) = (FileType::Zip, 0, at.saturating_sub(record_bytes.into()));
+                }
+                Known { is_part: false, packed, size, encrypted, position, crc32 }
             }
             _ => return None,
         };
@@ -289,15 +299,15 @@ impl Roll {
         let mut waits = false;
         let database = self.database.clone();
         for ((_, metadata), signature) in database.metadata().zip(0u32..) {
-            let speaks = metadata.container.is_none_or(|wanted| wanted == self.container);
+            let speaks = metadata.container.is_none_or(|wanted| wanted == container);
             if !speaks || self.told.contains(&signature) || !metadata.may_mean(object.name.as_deref(), &known) {
                 continue;
             }
             let awaits_size = metadata.awaits_size(&known);
             waits |= awaits_size;
             match (awaits_size, metadata.is_late()) {
-                (true, _) => self.wait(Waiting { ticket, signature, packed_too: known.position == 0 }),
-                (false, true) => self.wait(Waiting { ticket: 0, signature, packed_too: false }),
+                (true, _) => self.wait(Waiting { ticket, signature, packed_too: known.is_part, from }),
+                (false, true) => self.wait(Waiting { ticket: 0, signature, packed_too: false, from }),
                 (false, false) => self.tell(signature, tell),
             }
         }
@@ -310,13 +320,13 @@ impl Roll {
         self.waiting = waiting;
         let database = self.database.clone();
         let done: Vec<Waiting> = done;
-        for Waiting { signature, packed_too, .. } in done {
+        for Waiting { signature, packed_too, from, .. } in done {
             let Some((_, metadata)) = database.metadata().nth(signature as usize) else { continue };
             if !metadata.means(size, packed_too) {
                 continue;
             }
             match metadata.is_late() {
-                true => self.wait(Waiting { ticket: 0, signature, packed_too: false }),
+                true => self.wait(Waiting { ticket: 0, signature, packed_too: false, from }),
                 false => self.tell(signature, tell),
             }
         }
@@ -325,8 +335,9 @@ impl Roll {
     /// The container has passed, and was of so many bytes.
     pub fn finish(mut self, size: u64, tell: &mut dyn FnMut(Finding)) {
         let database = self.database.clone();
-        for Waiting { signature, .. } in std::mem::take(&mut self.waiting).iter().filter(|one| one.ticket == 0) {
+        for Waiting { signature, from, .. } in std::mem::take(&mut self.waiting).iter().filter(|one| one.ticket == 0) {
             let metadata = database.metadata().nth(*signature as usize);
+            let size = size.saturating_sub(*from);
             if metadata.is_some_and(|(_, metadata)| within(metadata.container_size, Some(size))) {
                 self.tell(*signature, tell);
             }
@@ -337,7 +348,7 @@ impl Roll {
     }
 
     fn wait(&mut self, one: Waiting) {
-        let known = self.waiting.iter().any(|other| (other.ticket, other.signature) == (one.ticket, one.signature));
+        let known = self.waiting.contains(&one);
         if self.waiting.len() < WAITING_MAX && !known {
             self.waiting.push(one);
         } else {

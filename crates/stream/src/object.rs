@@ -41,6 +41,11 @@ pub struct Entry {
     pub encrypted: bool,
     /// The CRC-32 of its content.
     pub crc32: Option<u32>,
+    /// How many bytes before the place where the stage stands the record begins, of formats whose members are found one by
+    /// one; 0 of others.
+    pub record_bytes: u16,
+    /// How many records before it, behind the last member, are of what has no content: folders, links.
+    pub empty_before: u32,
 }
 
 /// The role of an object in its container.

@@ -102,7 +102,13 @@ impl Arj {
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
         let name = name::utf8_or_cp437(&name[..name.len().min(self.name_bytes_max)]);
         let (size_told, crc32) = (Some(u64::from(le32(header, 16))), Some(le32(header, 20)));
-        let entry = Some(Entry { packed: Some(packed), size: size_told, encrypted: flags & GARBLED != 0, crc32 });
+        let entry = Some(Entry {
+            packed: Some(packed),
+            size: size_told,
+            encrypted: flags & GARBLED != 0,
+            crc32,
+            ..Entry::default()
+        });
         Member { object: Object { name: Some(name), size, entry, ..Object::default() }, content, check }
     }
 }

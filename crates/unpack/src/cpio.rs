@@ -38,6 +38,8 @@ pub(crate) struct Cpio {
     name_bytes_max: usize,
     /// Bytes that fill up the last content.
     padding: u64,
+    /// Records of folders since the last member.
+    passed: u32,
     /// Whether the trailer has been read.
     ended: bool,
 }
@@ -58,7 +60,7 @@ struct Header {
 
 impl Cpio {
     pub fn new(limits: &Limits) -> Cpio {
-        Cpio { name_bytes_max: limits.name_bytes_max as usize, padding: 0, ended: false }
+        Cpio { name_bytes_max: limits.name_bytes_max as usize, padding: 0, passed: 0, ended: false }
     }
 
     fn member(&mut self, header: &Header, head: &[u8]) -> Record {
@@ -68,11 +70,14 @@ impl Cpio {
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
         self.ended = name == TRAILER;
         if header.size == 0 && (self.ended || header.mode & TYPE == DIRECTORY) {
+            self.passed = self.passed.saturating_add(1);
             return Record::pass(header.length, 0);
         }
         self.padding = header.size.wrapping_neg().checked_rem(header.align).unwrap_or(0);
         let name = name::utf8_lossy(&name[..name.len().min(self.name_bytes_max)]);
-        let entry = Entry { packed: Some(header.size), size: Some(header.size), ..Entry::default() };
+        let empty_before = std::mem::take(&mut self.passed);
+        let size = Some(header.size);
+        let entry = Entry { packed: size, size, empty_before, ..Entry::default() };
         let object = Object { name: Some(name), size: Some(header.size), entry: Some(entry), ..Object::default() };
         let check = header.sum.map_or(Check::None, Check::sum);
         Record::Member(header.length, Member { object, content: Content::Raw(header.size), check })

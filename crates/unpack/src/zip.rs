@@ -107,6 +107,8 @@ pub(crate) struct Zip {
     /// The central header that is quietly passed.
     listing: Option<Box<Tail>>,
     directory: Directory,
+    /// Records of folders since the last member.
+    folders: u32,
     /// What was read from the first member on, for the reading by the directory.
     kept: Kept,
     /// Sees what the members swallow, until an end record speaks of them.
@@ -154,6 +156,7 @@ impl Zip {
             quiet_until: 0,
             listing: None,
             directory: Directory::new(limits.directory_entries_max as usize),
+            folders: 0,
             kept: Kept::new(kept_bytes_max(limits)),
             watch: Watch::default(),
             ended: false,
@@ -549,11 +552,12 @@ impl Zip {
         if !tail.is_complete() {
             self.no_end_record();
         } else if tail.is_directory() {
-            let member = Member::new(&tail, self.at);
+            let member = Member::new(&tail, self.at, 0);
+            self.folders = self.folders.saturating_add(1);
             self.directory.member(Entry { compressed: Size::of(0), ..member.into_entry(self.at) });
             self.expected_at = self.at;
         } else {
-            self.state = State::Member(Box::new(Member::new(&tail, self.at)));
+            self.state = State::Member(Box::new(Member::new(&tail, self.at, std::mem::take(&mut self.folders))));
         }
         Turn::step_or_again(taken)
     }

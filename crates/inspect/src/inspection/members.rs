@@ -15,7 +15,7 @@ impl Inspection {
         }
         let mut roll = node.roll.take()?;
         let mut findings = Vec::new();
-        let ticket = roll.open(object, &mut |finding| findings.push(finding));
+        let ticket = roll.open(object, node.readers[index].at, &mut |finding| findings.push(finding));
         node.roll = Some(roll);
         self.spotted_all(node, slot, findings, false);
         ticket

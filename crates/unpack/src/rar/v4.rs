@@ -190,6 +190,7 @@ impl Headers {
             size: Some(file.size),
             encrypted: file.flags & FILE_ENCRYPTED != 0,
             crc32: Some(file.crc),
+            ..Entry::default()
         };
         let object = Object { name: Some(name), size, entry: Some(entry), ..Object::default() };
         let check = if understood { Check::crc32(file.crc) } else { Check::None };

@@ -208,6 +208,7 @@ impl Headers {
             size: (file.flags & SIZE_UNKNOWN == 0).then_some(file.size),
             encrypted: encryption.is_some(),
             crc32: (file.flags & HAS_CRC != 0).then_some(file.crc),
+            ..Entry::default()
         };
         let object = Object { name: Some(name), size, entry: Some(entry), ..Object::default() };
         let check = if has_check { Check::crc32(file.crc) } else { Check::None };

@@ -128,7 +128,7 @@ fn find(listed: Listed, kept: &Kept) -> Option<Reading> {
     // Sizes stand in the directory, whatever may follow the content.
     tail.header.flags &= !Header::DESCRIPTOR;
     let end = content_at.saturating_add(tail.header.compressed);
-    let member = Box::new(Member::new(&tail, content_at));
+    let member = Box::new(Member::new(&tail, content_at, 0));
     Some(Reading { member, at: content_at, end })
 }
 

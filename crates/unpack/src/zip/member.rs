@@ -19,6 +19,8 @@ use crate::password::TOO_COSTLY;
 pub(super) struct Member {
     header: Header,
     name: Option<Box<str>>,
+    /// Records of folders before it.
+    folders_before: u32,
     entry: Entry,
     state: State,
     /// Bytes of the member's content taken and told.
@@ -78,7 +80,8 @@ impl Turn {
 }
 
 impl Member {
-    pub fn new(tail: &Tail, content_at: u64) -> Member {
+    /// A member whose header has passed, behind so many records of folders.
+    pub fn new(tail: &Tail, content_at: u64, folders_before: u32) -> Member {
         let header = tail.header;
         let name = tail.name();
         let aes = tail.aes().filter(|_| header.method == Header::METHOD_AES);
@@ -88,6 +91,7 @@ impl Member {
         Member {
             header,
             name: (!name.is_empty()).then_some(name),
+            folders_before,
             entry: Entry {
                 offset: tail.at,
                 end: content_at,
@@ -208,6 +212,8 @@ impl Member {
                     size: length_is_known.then_some(self.header.uncompressed),
                     encrypted: self.header.is_encrypted(),
                     crc32: length_is_known.then_some(self.header.crc),
+                    record_bytes: u16::try_from(place.at.saturating_sub(self.entry.offset)).unwrap_or(u16::MAX),
+                    empty_before: self.folders_before,
                 }),
                 ..Object::default()
             }),
