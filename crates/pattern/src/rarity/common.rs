@@ -19,7 +19,7 @@ pub fn cost(gram: &[u8], q: usize) -> Option<u32> {
     static SLOTTED: OnceLock<Slotted> = OnceLock::new();
     let Slotted { slots, seen } = SLOTTED.get_or_init(slotted);
     let key = key(number(gram), q);
-    if !seen[seen_at(key)] {
+    if !seen_at(key).into_iter().all(|(word, bit)| seen[word] & bit != 0) {
         return None;
     }
     let (before, from) = slots.split_at(home(key));
@@ -30,20 +30,25 @@ pub fn cost(gram: &[u8], q: usize) -> Option<u32> {
 /// The table by keys.
 struct Slotted {
     slots: Vec<(u32, u8)>,
-    /// Whether some key is there that has its place here: most that are asked for are not, and this is in the cache.
-    seen: Vec<bool>,
+    /// Two bits for each key that is there: most that are asked for are not, and this is in the cache.
+    seen: Vec<u64>,
 }
 
-/// Places of [`Slotted::seen`].
-const SEEN: usize = 1 << 19;
+/// Bits of [`Slotted::seen`].
+const SEEN: usize = 1 << 20;
 
-fn seen_at(key: u32) -> usize {
-    (key >> (u32::BITS - SEEN.ilog2())) as usize
+/// The words of the bits of a key, and these.
+fn seen_at(key: u32) -> [(usize, u64); 2] {
+    let other = key.wrapping_mul(0x9e37_79b1);
+    [key, other].map(|key| {
+        let at = (key >> (u32::BITS - SEEN.ilog2())) as usize;
+        (at / 64, 1 << (at % 64))
+    })
 }
 
 fn slotted() -> Slotted {
     let mut slots = vec![(0, 0); SLOTS];
-    let mut seen = vec![false; SEEN];
+    let mut seen = vec![0; SEEN / 64];
     for entry in TABLE.as_chunks::<5>().0 {
         let [a, b, c, d, cost] = *entry;
         let key = u32::from_le_bytes([a, b, c, d]);
@@ -52,7 +57,7 @@ fn slotted() -> Slotted {
             at = (at + 1) % SLOTS;
         }
         slots[at] = (key, cost);
-        seen[seen_at(key)] = true;
+        seen_at(key).into_iter().for_each(|(word, bit)| seen[word] |= bit);
     }
     Slotted { slots, seen }
 }
