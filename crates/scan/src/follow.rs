@@ -35,6 +35,11 @@ const COUNTED_SINGLY: u64 = 1024;
 /// The most starts of one chain before the end of a stream that are counted.
 const PLACED_MAX: usize = 65_536;
 
+/// So many signatures are looked at in one turn at the end of a stream.
+const DECIDED_AT_ONCE: usize = 256;
+/// What that costs of each, in fuel.
+const WORK_OF_ONE: u64 = 64;
+
 /// How long a member of a macro group, or a subsignature before one, may be to be found beside the other in any case.
 const MEMBER_BYTES_MAX: u64 = 1 << 16;
 
@@ -81,7 +86,9 @@ pub(crate) struct Follower {
     /// Readings that wait for bytes: signature, and which of its comparisons.
     reading: Vec<(u32, usize)>,
     told: HashSet<u32, BuildHasherDefault<NumberHasher>>,
-    /// What is still to be decided, at the end: signatures, and where the first matches start.
+    /// Signatures of which it is still to be looked at whether they hold, at the end.
+    due: VecDeque<u32>,
+    /// What is still to be searched for, then: signatures, and where the first matches start.
     ending: VecDeque<(u32, u64, Box<Ending>)>,
     /// Runs of starts beyond what each chain may have.
     placed_runs: usize,
@@ -444,8 +451,7 @@ impl Follower {
         }
     }
 
-    /// The stream has ended after `size` bytes: places what could not be placed before, and decides what needs no
-    /// search. [`Follower::decide`] does the rest.
+    /// The stream has ended after `size` bytes: places what could not be placed before. [`Follower::decide`] does the rest.
     pub(crate) fn finish(&mut self, context: Context<'_>, content: &mut Content<'_>, hits: &mut Vec<Hit>) {
         let size = content.size();
         let mut placed = Vec::new();
@@ -482,32 +488,42 @@ impl Follower {
         due.extend(&*context.table.hold_untouched);
         due.sort_unstable();
         due.dedup();
-        for signature in due.into_iter().filter(|signature| !self.told.contains(signature)).collect::<Vec<_>>() {
-            let Some(Rule { logic, .. }) = context.table.rule(signature) else {
-                continue;
-            };
-            if !logic.lies_in(context.containers) || !logic.fits(size, context.layout) {
-                continue;
+        due.retain(|signature| !self.told.contains(signature));
+        self.due = due.into();
+    }
+
+    /// Decides whether a signature holds, unless it has to be searched for.
+    fn decide_one(&mut self, context: Context<'_>, signature: u32, content: &mut Content<'_>, hits: &mut Vec<Hit>) {
+        let Some(Rule { logic, .. }) = context.table.rule(signature) else { return };
+        if !logic.lies_in(context.containers) || !logic.fits(content.size(), context.layout) {
+            return;
+        }
+        let untouched;
+        let state = match self.rules.get(&signature) {
+            Some(state) => state,
+            None => {
+                untouched = RuleState::new(logic, 0);
+                &untouched
             }
-            let untouched;
-            let state = match self.rules.get(&signature) {
-                Some(state) => state,
-                None => {
-                    untouched = RuleState::new(logic, 0);
-                    &untouched
-                }
-            };
-            let (first, mut ending) = (state.first(), state.ending(logic));
-            if !logic.expressions.is_empty() {
-                self.ending.push_back((signature, first, Box::new(ending)));
-            } else if ending.turn(logic, context.layout, content) == Some(true) {
-                self.tell(signature, first, size, hits);
-            }
+        };
+        let (first, mut ending) = (state.first(), state.ending(logic));
+        if !logic.expressions.is_empty() {
+            self.ending.push_back((signature, first, Box::new(ending)));
+        } else if ending.turn(logic, context.layout, content) == Some(true) {
+            self.tell(signature, first, content.size(), hits);
         }
     }
 
     /// Goes on with deciding what could only be decided at the end; whether it has to go on.
     pub(crate) fn decide(&mut self, context: Context<'_>, content: &mut Content<'_>, hits: &mut Vec<Hit>) -> bool {
+        if !self.due.is_empty() {
+            for _ in 0..DECIDED_AT_ONCE.min(self.due.len()) {
+                let Some(signature) = self.due.pop_front() else { break };
+                content.work(WORK_OF_ONE);
+                self.decide_one(context, signature, content, hits);
+            }
+            return true;
+        }
         let Some((signature, first, mut ending)) = self.ending.pop_front() else { return false };
         let Some(Rule { logic, .. }) = context.table.rule(signature) else { return true };
         content.work(1);
