@@ -22,6 +22,8 @@ pub(crate) struct Executable {
     /// How much of the head is needed.
     wanted: usize,
     layout: Option<Layout>,
+    /// What rules of YARA take for the layout of a damaged file.
+    damaged: Option<Box<Layout>>,
     /// Sections that became known too late for matching mid-stream.
     late: Option<Vec<Section>>,
     position: u64,
@@ -52,6 +54,7 @@ impl Executable {
             head: Some(Vec::new()),
             wanted: HEAD_BYTES,
             layout: None,
+            damaged: None,
             late: None,
             position: 0,
             sections: SectionSums::default(),
@@ -68,6 +71,11 @@ impl Executable {
     /// The layout, once it is known.
     pub(crate) fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
+    }
+
+    /// The layout for rules of YARA, which take damaged files for PE files, too.
+    pub(crate) fn layout_for_rules(&self) -> Option<&Layout> {
+        self.layout.as_ref().or(self.damaged.as_deref())
     }
 
     /// Takes in the next bytes; what may be matched now: bytes that were held back, and the rest of these.
@@ -97,6 +105,16 @@ impl Executable {
     }
 
     fn complete(&mut self, database: &Database, reading: Reading, head: &[u8]) {
+        if let (Reading::None | Reading::More(_), FileType::Pe) = (&reading, self.file_type)
+            && let Some(layout) = Layout::of_damaged(head)
+        {
+            self.imports = self.asked.imports.then(|| Caught::new(&layout)).flatten();
+            self.exports = self.asked.exports.then(|| Exports::new(&layout)).flatten();
+            let wanted = self.asked.version || self.asked.resources;
+            self.resources = wanted.then(|| Resources::new(&layout)).flatten();
+            self.tables = Tables { signers: Some(Vec::new()), ..Tables::of_nothing() };
+            self.damaged = Some(Box::new(layout));
+        }
         if let Reading::Layout(layout) = reading {
             if self.file_type == FileType::Pe {
                 let tables = database.layers().map(|layer| &layer.sections);
@@ -105,9 +123,10 @@ impl Executable {
                 self.imports = wanted.then(|| Caught::new(&layout)).flatten();
                 self.exports = self.asked.exports.then(|| Exports::new(&layout)).flatten();
                 self.signed = Passing::new(database, &layout, self.asked.signers).map(Box::new);
+                self.tables = Tables::of_nothing();
                 let is_signed = layout.pe.as_ref().is_some_and(|pe| pe.signed.signature.is_some());
                 self.tables.signers = (!is_signed).then(Vec::new);
-                let wanted = self.asked.version || database.wants_version();
+                let wanted = self.asked.version || self.asked.resources || database.wants_version();
                 self.resources = wanted.then(|| Resources::new(&layout)).flatten();
             }
             self.layout = Some(*layout);
@@ -153,7 +172,12 @@ impl Executable {
         {
             layout.sections = Sections::Known(self.late.take().unwrap_or_default());
         }
-        if let Some((texts, lost)) = self.resources.take().map(|mut resources| resources.texts()) {
+        if let Some((texts, lost)) = self.resources.take().map(|mut resources| {
+            let texts = resources.texts();
+            self.tables.resources = resources.count;
+            self.tables.cut |= resources.count.is_none() && self.asked.resources;
+            texts
+        }) {
             if let Some(layout) = &mut self.layout {
                 layout.version = texts.iter().map(|text| text.start).collect();
             }
@@ -163,10 +187,15 @@ impl Executable {
             && let Some(imports) = &self.imports
         {
             let sums = imports.sums();
-            self.tables.cut |= matches!(sums, Err(true));
-            let md5 = sums.ok().and_then(|sums| sums.md5);
-            self.tables.import_hash = md5.map(|md5| md5.iter().map(|byte| format!("{byte:02x}")).collect());
+            let is_cut = matches!(sums, Err(true));
+            self.tables.cut |= is_cut;
+            if let Some(md5) = sums.ok().and_then(|sums| sums.md5) {
+                self.tables.import_hash = Some(md5.iter().map(|byte| format!("{byte:02x}")).collect());
+            } else if is_cut {
+                self.tables.import_hash = None;
+            }
             self.tables.imports = imports.names();
+            self.tables.libraries = Some(imports.libraries());
         }
         if let Some(signed) = self.signed.as_ref().filter(|_| self.asked.signers) {
             self.tables.signers = signed.signers();
@@ -202,7 +231,7 @@ impl Executable {
         if database.layers().all(|layer| layer.imports.is_empty()) {
             return (found, lost);
         }
-        match self.imports.take().map(|imports| imports.sums()) {
+        match self.imports.take().filter(|_| self.damaged.is_none()).map(|imports| imports.sums()) {
             Some(Ok(sums)) => add(|layer| &layer.imports, &sums, 0),
             Some(Err(cut)) => lost += u64::from(cut),
             None => {}

@@ -67,6 +67,22 @@ impl Caught {
         all
     }
 
+    /// How many libraries there are of which something is imported.
+    pub(crate) fn libraries(&self) -> u32 {
+        let mut count = 0;
+        for index in 0..LIBRARIES_MAX {
+            let descriptor = self.imports.address.checked_add(index * 20);
+            let field = |at: u32| self.u32(descriptor?.checked_add(at)?);
+            let (Some(names), Some(name), Some(addresses)) = (field(0), field(12), field(16)) else { break };
+            if name == 0 && addresses == 0 {
+                break;
+            }
+            let first = self.u32(if names == 0 { addresses } else { names });
+            count += u32::from(first.is_some_and(|first| first != 0));
+        }
+        count
+    }
+
     fn read(&self, tell: &mut dyn FnMut(&str, &str) -> Option<()>) -> Option<()> {
         for index in 0..LIBRARIES_MAX {
             let descriptor = self.imports.address.checked_add(index * 20)?;

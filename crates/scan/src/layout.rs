@@ -15,7 +15,7 @@ use std::ops::Range;
 use stream::FileType;
 
 pub(crate) use elf::Table;
-pub(crate) use pe::{Imports, PeHead};
+pub(crate) use pe::{Imports, PeHead, SectionHead};
 
 /// How much of the head is looked at first.
 pub(crate) const HEAD_BYTES: usize = 4096;
@@ -91,6 +91,11 @@ impl Layout {
             Err(Missing::Until(end)) if end <= HEAD_BYTES_MAX => Reading::More(end),
             Err(_) => Reading::None,
         }
+    }
+
+    /// Reads that of a PE file which has none by the other rules, because it is damaged.
+    pub(crate) fn of_damaged(head: &[u8]) -> Option<Layout> {
+        pe::read_damaged(head)
     }
 
     /// The sections, as far as they are known.

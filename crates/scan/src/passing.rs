@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::layout::Layout;
 
 /// How much of a section is copied.
-const COPIED_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const COPIED_BYTES_MAX: u64 = 1 << 20;
 
 /// The first [`COPIED_BYTES_MAX`] of a section.
 #[derive(Debug, Clone)]

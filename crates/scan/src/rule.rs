@@ -15,6 +15,9 @@ use crate::pcre::{KEPT_BYTES, Pcre, Search, Turn};
 use crate::picture::{self, PICTURE_BYTES_MAX};
 use crate::signature::Logic;
 
+/// The most bytes that one search of a rule of YARA looks at, each as often as it does; but for the last match.
+const SEARCHED_AT_ONCE_MAX: u64 = 16 << 20;
+
 /// A logical signature of which something matched.
 #[derive(Debug, Clone)]
 pub(crate) struct RuleState {
@@ -184,10 +187,22 @@ impl<'a> Content<'a> {
         self.searched
     }
 
-    /// Searches what is kept; `search` tells how many bytes it looked at.
-    pub(crate) fn search(&mut self, search: impl FnOnce(&[u8]) -> u64) {
-        let work = search(self.bytes());
+    /// Searches what is kept; `search` may look at so many bytes, and says at how many it did, and whether that was all. Tells
+    /// that, too.
+    pub(crate) fn search(&mut self, search: impl FnOnce(&[u8], u64) -> (u64, bool)) -> u64 {
+        if !self.allowance.grants_search(1) {
+            self.known.lost = true;
+            return 1;
+        }
+        let (work, whole) = search(self.bytes(), SEARCHED_AT_ONCE_MAX);
         self.searched += work;
+        self.known.lost |= !whole || !self.allowance.grants_search(work);
+        work
+    }
+
+    /// A search was given up.
+    pub(crate) const fn lose(&mut self) {
+        self.known.lost = true;
     }
 
     /// What is kept of the beginning.

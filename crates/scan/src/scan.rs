@@ -1,6 +1,6 @@
 //! One object, scanned while it streams.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
@@ -80,7 +80,9 @@ enum Phase {
     Place,
     /// Regular expressions are searched.
     Search,
-    /// YARA's rules, digests, signers.
+    /// YARA's rules are decided.
+    Rules,
+    /// Digests, signers.
     Conclude,
     Over,
 }
@@ -90,9 +92,14 @@ enum Phase {
 struct Ending {
     phase: Phase,
     known: Known,
+    /// How far the rules of YARA are decided.
+    rules: Verdicts,
     /// What was given up because a bound was reached.
     lost: u64,
 }
+
+/// How far the rules of each layer that has some are decided.
+type Verdicts = BTreeMap<usize, yara::Verdicts>;
 
 /// The state with respect to one table.
 #[derive(Debug, Clone, Default)]
@@ -267,26 +274,38 @@ impl Scan {
         }
     }
 
-    /// The names of YARA's rules that hold, each with an offset, and how much was given up.
-    fn rules_that_hold(&mut self, content: &mut Content<'_>, tail: (u64, &[u8])) -> (Vec<(Name, u64)>, u64) {
-        let layout = self.executable.as_ref().and_then(Executable::layout);
-        let (mut named, mut lost) = (Vec::new(), 0);
+    /// A turn of deciding YARA's rules; whether there are more to decide.
+    fn decide_rules(&mut self, ending: &mut Verdicts, content: &mut Content<'_>) -> bool {
+        let recent = self.recent.take();
+        let tail = recent.as_ref().map_or((content.size(), &[][..]), |recent| recent.last());
+        let layout = self.executable.as_ref().and_then(Executable::layout_for_rules);
         let none = yara::Tables::default();
         let tables = self.executable.as_ref().map_or(&none, Executable::tables);
+        let (mut named, mut more) = (Vec::new(), false);
         for (layer, (follower, database)) in self.yara.iter_mut().zip(self.database.layers()).enumerate() {
             let (Some(follower), Some(table)) = (follower, &database.yara) else {
                 continue;
             };
-            follower.finish(table);
+            let verdicts = ending.entry(layer).or_insert_with(|| {
+                follower.finish(table);
+                yara::Verdicts::default()
+            });
             let (found, called, size) = (&follower.found, &self.called, content.size());
             let facts = yara::Facts { table, found, called, layout, tables, size, tail };
-            let (held, steps, missed) = yara::Evaluator::new(facts, content).run();
-            content.work(steps);
+            let (held, undecided) = verdicts.turn(facts, content);
             let name = |rule: u32| Name { layer, number: table.rules[rule as usize].name };
             named.extend(held.into_iter().map(|held| (name(held.rule), held.offset)));
-            lost += missed + follower.lost();
+            more |= undecided;
         }
-        (named, lost)
+        self.recent = recent;
+        named.into_iter().for_each(|(name, offset)| self.tell(name, offset));
+        more
+    }
+
+    /// What was given up in following and deciding YARA's rules.
+    fn lost_of_rules(&self, ending: &Verdicts) -> u64 {
+        let followed: u64 = self.yara.iter().flatten().map(|follower| follower.lost()).sum();
+        followed + ending.values().map(yara::Verdicts::lost).sum::<u64>()
     }
 
     /// The stream has ended: a turn of what is still to be decided, and how much work that was.
@@ -301,6 +320,8 @@ impl Scan {
             Phase::Place => ending.lost += self.place(&mut content),
             Phase::Search if self.search(&mut content) => return content.searched(),
             Phase::Search => {}
+            Phase::Rules if self.decide_rules(&mut ending.rules, &mut content) => return content.searched(),
+            Phase::Rules => ending.lost += self.lost_of_rules(&ending.rules),
             Phase::Conclude => ending.lost += self.conclude(&mut content),
         }
         ending.phase = ending.phase.next();
@@ -352,11 +373,6 @@ impl Scan {
     /// How much was given up.
     fn conclude(&mut self, content: &mut Content<'_>) -> u64 {
         let (size, mut lost) = (content.size(), 0);
-        let recent = self.recent.take();
-        let tail = recent.as_ref().map_or((size, &[][..]), |recent| recent.last());
-        let (held, missed) = self.rules_that_hold(content, tail);
-        held.into_iter().for_each(|(name, offset)| self.tell(name, offset));
-        lost += missed;
         if let Some(mut running) = self.running.take() {
             running.drop_unwanted(size, digests_of(&self.database));
             let sums = running.finish(size);
@@ -385,7 +401,8 @@ impl Phase {
             Phase::Picture => Phase::Hash,
             Phase::Hash => Phase::Place,
             Phase::Place => Phase::Search,
-            Phase::Search => Phase::Conclude,
+            Phase::Search => Phase::Rules,
+            Phase::Rules => Phase::Conclude,
             Phase::Conclude | Phase::Over => Phase::Over,
         }
     }
@@ -393,7 +410,7 @@ impl Phase {
 
 impl Ending {
     fn new() -> Ending {
-        Ending { phase: Phase::Hold, known: Known::default(), lost: 0 }
+        Ending { phase: Phase::Hold, known: Known::default(), rules: Verdicts::new(), lost: 0 }
     }
 }
 

@@ -14,6 +14,8 @@ const DIRECTORY_BYTES_MAX: u64 = 64 << 10;
 const BLOCKS_MAX: usize = 8;
 const BLOCK_BYTES_MAX: u32 = 64 << 10;
 const TEXTS_MAX: usize = 1024;
+/// The most entries of all directories that are counted.
+const RESOURCES_MAX: u32 = 65_536;
 /// The most entries of one directory.
 const ENTRIES_MAX: usize = 4096;
 
@@ -28,6 +30,8 @@ pub(crate) struct Resources {
     /// The beginning of the resources, until it has passed.
     directory: Option<Copied>,
     blocks: Vec<Copied>,
+    /// How many resources there are, once that is known and if no bound hides some.
+    pub(crate) count: Option<u32>,
     lost: u64,
 }
 
@@ -79,7 +83,7 @@ impl Resources {
         let start = section.raw.start + (address - section.address);
         let end = section.raw.end.min(start + DIRECTORY_BYTES_MAX);
         let directory = Some(Copied::of(start..end)).filter(|copied| !copied.raw.is_empty());
-        Some(Resources { sections, directory, blocks: Vec::new(), lost: 0 })
+        Some(Resources { sections, directory, blocks: Vec::new(), count: None, lost: 0 })
     }
 
     /// Takes in bytes that stand at `offset` of the file.
@@ -100,6 +104,10 @@ impl Resources {
     /// The beginning of the resources has passed: says where the information is.
     fn resolve(&mut self) {
         let Some(directory) = self.directory.take() else { return };
+        let mut left = RESOURCES_MAX;
+        let (count, is_cut) = count(&directory, 0, 0, &mut left);
+        let is_bounded = left == 0 || directory.bytes.len() as u64 == DIRECTORY_BYTES_MAX;
+        self.count = (!is_cut || !is_bounded).then_some(count);
         for (address, length) in self.listed(&directory) {
             let Some(start) = raw_of(&self.sections, address.into()) else { continue };
             let mut block = Copied::of(start..start + u64::from(length.min(BLOCK_BYTES_MAX)));
@@ -154,6 +162,39 @@ impl Resources {
         self.lost += u64::from(texts.len() >= TEXTS_MAX);
         (texts, self.lost)
     }
+}
+
+/// How many resources a directory leads to, as far as it can be read; and whether it goes on where nothing was copied.
+fn count(directory: &Copied, at: u32, depth: u32, left: &mut u32) -> (u32, bool) {
+    /// Types, names and languages.
+    const DEPTH_MAX: u32 = 3;
+    let at = at & !IS_DIRECTORY;
+    let Some((named, numbered)) = directory.u16(at as usize + 12).zip(directory.u16(at as usize + 14)) else {
+        return (0, true);
+    };
+    if directory.u32(at) != Some(0) {
+        return (0, false);
+    }
+    let mut all = 0;
+    for index in 0..u32::from(named) + u32::from(numbered) {
+        let Some(to) = directory.u32(at.saturating_add(20 + index * 8)) else {
+            return (all, true);
+        };
+        let Some(less) = left.checked_sub(1) else {
+            return (all, true);
+        };
+        *left = less;
+        if to & IS_DIRECTORY != 0 && depth + 1 < DEPTH_MAX {
+            let (inside, is_cut) = count(directory, to, depth + 1, left);
+            all += inside;
+            if is_cut {
+                return (all, true);
+            }
+        } else {
+            all += 1;
+        }
+    }
+    (all, false)
 }
 
 /// Reads the structures from `at` to `end` of a block: of the outermost, of the kinds of information, of languages, and

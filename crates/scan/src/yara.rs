@@ -23,7 +23,7 @@ mod stored;
 mod table;
 mod text;
 
-pub(crate) use evaluate::{Evaluator, Facts};
+pub(crate) use evaluate::{Facts, Verdicts};
 pub(crate) use fact::{Asked, Called, Tables};
 pub(crate) use follow::Follower;
 pub(crate) use rules::Rules;

@@ -37,10 +37,73 @@ pub(crate) struct PeHead {
     pub(crate) exports: Option<u32>,
     /// The address of the directory of resources.
     pub(crate) resources: Option<u32>,
-    /// The names of the sections, and what they are.
-    pub(crate) sections: Vec<([u8; 8], u32)>,
+    /// How many sections it says that it has.
+    pub(crate) count: u16,
+    /// What is said of the sections.
+    pub(crate) sections: Vec<SectionHead>,
     /// What its signature does not cover.
     pub(crate) signed: Places,
+}
+
+/// What the table of sections says of one, as it stands there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SectionHead {
+    pub(crate) name: [u8; 8],
+    pub(crate) address: u32,
+    pub(crate) address_length: u32,
+    pub(crate) offset: u32,
+    pub(crate) length: u32,
+    pub(crate) characteristics: u32,
+}
+
+impl SectionHead {
+    /// Its name, up to the first NUL.
+    pub(crate) fn name(&self) -> &[u8] {
+        self.name.split(|byte| *byte == 0).next().unwrap_or(&[])
+    }
+
+    fn read(head: Head<'_>, at: usize) -> Result<SectionHead, Missing> {
+        Ok(SectionHead {
+            name: head.array(at)?,
+            address_length: head.u32_le(at + 8)?,
+            address: head.u32_le(at + 12)?,
+            length: head.u32_le(at + 16)?,
+            offset: head.u32_le(at + 20)?,
+            characteristics: head.u32_le(at + 36)?,
+        })
+    }
+}
+
+/// The layout of a file that ClamAV finds none in, because it is damaged or cut off: what YARA takes for a PE file.
+pub(super) fn read_damaged(head: &[u8]) -> Option<Layout> {
+    /// The optional header of 32 bits with all directories.
+    const OPTIONAL_BYTES: usize = 224;
+    let head = Head(head);
+    let coff = head.u32_le(0x3c).ok()? as usize;
+    let optional = coff.checked_add(24)?;
+    let is_whole = head.0.len() > optional.checked_add(OPTIONAL_BYTES)?;
+    if !is_whole || !head.0.starts_with(b"MZ") || head.bytes(coff, 4).ok()? != b"PE\0\0" {
+        return None;
+    }
+    let table = optional + usize::from(head.u16_le(coff + 20).ok()?);
+    let count = usize::from(head.u16_le(coff + 6).ok()?.min(SECTIONS_MAX));
+    let heads: Vec<SectionHead> =
+        (0..count).map_while(|index| SectionHead::read(head, table + index * 40).ok()).collect();
+    let alignment = head.u32_le(optional + 36).ok()?.into();
+    let mut sections = sections(&heads, alignment);
+    if sections.is_empty() {
+        // Addresses are places in the file then.
+        let all = crate::passing::COPIED_BYTES_MAX;
+        sections.push(Section { raw: 0..all, declared: all, address: 0, address_length: all });
+    }
+    let pe = of_itself(head, coff, optional, heads).ok()?;
+    Some(Layout {
+        entry: raw_of(&sections, head.u32_le(optional + 16).ok()?.into()),
+        imports: imports(head, optional).ok()?,
+        pe: Some(Box::new(pe)),
+        sections: Sections::Known(sections),
+        version: Vec::new(),
+    })
 }
 
 pub(super) fn read(head: Head<'_>) -> Result<Layout, Missing> {
@@ -57,23 +120,24 @@ pub(super) fn read(head: Head<'_>) -> Result<Layout, Missing> {
     }
     let optional = coff + 24;
     let table = optional + usize::from(head.u16_le(coff + 20)?);
-    let sections = sections(head, table, usize::from(count), u64::from(head.u32_le(optional + 36)?))?;
+    let heads = (0..usize::from(count)).map(|index| SectionHead::read(head, table + index * 40));
+    let heads = heads.collect::<Result<Vec<_>, _>>()?;
+    let sections = sections(&heads, u64::from(head.u32_le(optional + 36)?));
     let entry = u64::from(head.u32_le(optional + 16)?);
     let headers = u64::from(head.u32_le(optional + 60)?);
     Ok(Layout {
         entry: raw_of(&sections, entry).or((entry < headers).then_some(entry)),
         imports: imports(head, optional)?,
-        pe: Some(Box::new(of_itself(head, coff, optional, table, usize::from(count))?)),
+        pe: Some(Box::new(of_itself(head, coff, optional, heads)?)),
         sections: Sections::Known(sections),
         version: Vec::new(),
     })
 }
 
-fn of_itself(head: Head<'_>, coff: usize, optional: usize, table: usize, count: usize) -> Result<PeHead, Missing> {
+fn of_itself(head: Head<'_>, coff: usize, optional: usize, sections: Vec<SectionHead>) -> Result<PeHead, Missing> {
     let wide = head.u16_le(optional)? == 0x20b;
     let base =
         if wide { head.array(optional + 24).map(u64::from_le_bytes)? } else { head.u32_le(optional + 28)?.into() };
-    let section = |index: usize| Ok((head.array(table + index * 40)?, head.u32_le(table + index * 40 + 36)?));
     Ok(PeHead {
         wide,
         machine: head.u16_le(coff + 4)?,
@@ -84,7 +148,8 @@ fn of_itself(head: Head<'_>, coff: usize, optional: usize, table: usize, count: 
         subsystem: head.u16_le(optional + 68)?,
         exports: directory(head, optional, 0)?.map(|(address, _)| address),
         resources: directory(head, optional, 2)?.map(|(address, _)| address),
-        sections: (0..count).map(section).collect::<Result<_, _>>()?,
+        count: head.u16_le(coff + 6)?,
+        sections,
         signed: signed(head, optional)?,
     })
 }
@@ -112,30 +177,28 @@ fn directory(head: Head<'_>, optional: usize, index: u32) -> Result<Option<(u32,
     Ok((address != 0).then_some((address, length)))
 }
 
-fn sections(head: Head<'_>, table: usize, count: usize, alignment: u64) -> Result<Vec<Section>, Missing> {
-    let field = |index: usize, at: usize| head.u32_le(table + index * 40 + at).map(u64::from);
+fn sections(heads: &[SectionHead], alignment: u64) -> Vec<Section> {
     let mut alignment = alignment;
-    for index in 0..count {
-        let (size, offset) = (field(index, 16)?, field(index, 20)?);
-        if alignment != SECTOR && alignment != 0 && size > 0 && offset % alignment != 0 && offset % SECTOR == 0 {
+    for SectionHead { length, offset, .. } in heads {
+        let offset = u64::from(*offset);
+        if alignment != SECTOR && alignment != 0 && *length > 0 && offset % alignment != 0 && offset % SECTOR == 0 {
             alignment = SECTOR;
         }
     }
-    (0..count)
-        .map(|index| {
-            let (start, declared) = (field(index, 20)?, field(index, 16)?);
-            let (start, length) = match alignment {
-                0 => (start, declared),
-                _ => (start - start % alignment, declared.next_multiple_of(alignment)),
-            };
-            Ok(Section {
-                raw: start..start + length,
-                declared,
-                address: field(index, 12)?,
-                address_length: field(index, 8)?,
-            })
-        })
-        .collect()
+    let section = |head: &SectionHead| {
+        let (start, declared) = (u64::from(head.offset), u64::from(head.length));
+        let (start, length) = match alignment {
+            0 => (start, declared),
+            _ => (start - start % alignment, declared.next_multiple_of(alignment)),
+        };
+        Section {
+            raw: start..start + length,
+            declared,
+            address: head.address.into(),
+            address_length: head.address_length.into(),
+        }
+    };
+    heads.iter().map(section).collect()
 }
 
 fn imports(head: Head<'_>, optional: usize) -> Result<Option<Imports>, Missing> {

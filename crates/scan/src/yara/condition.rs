@@ -23,12 +23,20 @@ pub(crate) struct Scope<'a> {
     pub(crate) rule: &'a dyn Fn(&str) -> Option<Result<u32, ()>>,
 }
 
+/// What the variable of a loop stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Item {
+    Number,
+    Section,
+    Signer,
+}
+
 /// Reads a condition.
 pub(crate) struct Reader<'a, 's> {
     pub(crate) lexer: &'s mut Lexer<'a>,
     pub(crate) arena: &'s mut Arena,
     pub(crate) scope: Scope<'s>,
-    variables: Vec<&'a str>,
+    variables: Vec<(&'a str, Item)>,
     /// Whether a loop over strings is open.
     in_strings: bool,
     /// Whether a number is read that says how many of something, whose `of` is not its own.
@@ -174,14 +182,14 @@ impl<'a, 's> Reader<'a, 's> {
             "any" => return self.of(Quantifier::Any),
             "none" => return self.of(Quantifier::None),
             "for" => self.each()?,
-            _ => match (width(word), self.variables.iter().rposition(|name| *name == word)) {
+            _ => match (width(word), self.variables.iter().rposition(|(name, _)| *name == word)) {
                 (Some(width), _) => {
                     self.expect("(")?;
                     let at = self.expression(0)?;
                     self.expect(")")?;
                     Node::Read(width, at)
                 }
-                (_, Some(number)) => Node::Variable(number as u32),
+                (_, Some(number)) => self.variable(number)?,
                 (None, None) => return self.other(word),
             },
         };
@@ -202,11 +210,14 @@ impl<'a, 's> Reader<'a, 's> {
 
     /// A text that is known of the object, and what it is compared with.
     fn compare(&mut self, field: Field) -> Result<Node, Reject> {
-        let comparison = match self.lexer.next()? {
+        let comparison = match self.peek()? {
             Token::Word(word) | Token::Symbol(word) => Comparison::parse(word),
             _ => None,
         };
-        let comparison = comparison.ok_or_else(|| Reject::Unsupported("a text that is not compared".to_owned()))?;
+        let Some(comparison) = comparison else {
+            return Ok(Node::Has(field));
+        };
+        self.lexer.next()?;
         let text = match self.lexer.next()? {
             Token::Text(text) if comparison.how != How::Matches => Text::Plain(text.into()),
             Token::Regex(text, flags) if comparison.how == How::Matches => {
@@ -225,6 +236,25 @@ impl<'a, 's> Reader<'a, 's> {
         let is_asked = |name: &str| Reject::Unsupported(format!("pe.{name}"));
         Ok(match name {
             "entry_point" => Node::Head(Head::EntryPoint),
+            "number_of_imports" => Node::Head(Head::Libraries),
+            "number_of_resources" => Node::Head(Head::Resources),
+            "overlay" => {
+                self.expect(".")?;
+                match self.lexer.next()? {
+                    Token::Word("offset") => Node::Head(Head::OverlayOffset),
+                    Token::Word("size") => Node::Head(Head::OverlaySize),
+                    _ => return Err(Reject::Unsupported("pe.overlay".to_owned())),
+                }
+            }
+            "section_index" => {
+                self.expect("(")?;
+                let node = match self.peek()? {
+                    Token::Text(_) => Node::SectionNamed(self.text("pe.section_index")?),
+                    _ => Node::SectionAt(self.expression(5)?),
+                };
+                self.expect(")")?;
+                node
+            }
             "number_of_signatures" => Node::Head(Head::Signatures),
             "signatures" => return self.of_signer(),
             "number_of_sections" => Node::Sections,
@@ -280,6 +310,11 @@ impl<'a, 's> Reader<'a, 's> {
         }
         let index = self.expression(5)?;
         self.expect("]")?;
+        self.field_of_section(index)
+    }
+
+    /// What stands behind a section: a field of it.
+    fn field_of_section(&mut self, index: NodeId) -> Result<Node, Reject> {
         self.expect(".")?;
         let of = match self.lexer.next()? {
             Token::Word("name") => return self.compare(Field::SectionName(index)),
@@ -300,6 +335,11 @@ impl<'a, 's> Reader<'a, 's> {
         }
         let index = self.expression(5)?;
         self.expect("]")?;
+        self.field_of_signer(index)
+    }
+
+    /// What stands behind a signature: a field of it.
+    fn field_of_signer(&mut self, index: NodeId) -> Result<Node, Reject> {
         self.expect(".")?;
         let of = match self.lexer.next()? {
             Token::Word("issuer") => OfSigner::Issuer,
@@ -452,12 +492,15 @@ impl<'a, 's> Reader<'a, 's> {
         if !self.takes(&Token::Word("in"))? {
             return Err(Reject::Unsupported("loops with several variables".to_owned()));
         }
+        if self.takes(&Token::Word("pe"))? {
+            return self.each_of_pe(quantifier, variable);
+        }
         self.expect("(").map_err(|_| Reject::Unsupported("loops over what modules have".to_owned()))?;
         let first = self.expression(5)?;
         if self.takes(&Token::Symbol(".."))? {
             let last = self.expression(5)?;
             self.expect(")")?;
-            return Ok(Node::ForRange(quantifier, (first, last), self.body_with(variable)?));
+            return Ok(Node::ForRange(quantifier, (first, last), self.body_with(variable, Item::Number)?));
         }
         let mut items = vec![first];
         while self.takes(&Token::Symbol(","))? {
@@ -465,11 +508,36 @@ impl<'a, 's> Reader<'a, 's> {
         }
         self.expect(")")?;
         let items = self.arena.add_list(&items);
-        Ok(Node::ForList(quantifier, items, self.body_with(variable)?))
+        Ok(Node::ForList(quantifier, items, self.body_with(variable, Item::Number)?))
     }
 
-    fn body_with(&mut self, variable: &'a str) -> Result<NodeId, Reject> {
-        self.variables.push(variable);
+    /// A loop over the sections or the signatures of a PE file: over their numbers.
+    fn each_of_pe(&mut self, quantifier: Quantifier, variable: &'a str) -> Result<Node, Reject> {
+        self.expect(".")?;
+        let (item, count) = match self.lexer.next()? {
+            Token::Word("sections") => (Item::Section, Node::Sections),
+            Token::Word("signatures") => (Item::Signer, Node::Head(Head::Signatures)),
+            _ => return Err(Reject::Unsupported("loops over what modules have".to_owned())),
+        };
+        let (first, one, count) =
+            (self.arena.add(Node::Number(0)), self.arena.add(Node::Number(1)), self.arena.add(count));
+        let last = self.arena.add(Node::Pair(Operator::Subtract, count, one));
+        Ok(Node::ForRange(quantifier, (first, last), self.body_with(variable, item)?))
+    }
+
+    /// The variable of a loop, or a field of what it stands for.
+    fn variable(&mut self, number: usize) -> Result<Node, Reject> {
+        let node = Node::Variable(number as u32);
+        let item = self.variables.get(number).map_or(Item::Number, |(_, item)| *item);
+        if item == Item::Number {
+            return Ok(node);
+        }
+        let index = self.arena.add(node);
+        if item == Item::Section { self.field_of_section(index) } else { self.field_of_signer(index) }
+    }
+
+    fn body_with(&mut self, variable: &'a str, item: Item) -> Result<NodeId, Reject> {
+        self.variables.push((variable, item));
         let body = self.body();
         self.variables.pop();
         body

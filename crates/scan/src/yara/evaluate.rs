@@ -3,8 +3,11 @@
 //! A value is a number, or `None` where YARA has *undefined*; truth is a number that is not 0. Expressions that are kept
 //! for the end are run when a condition first asks for them.
 //!
-//! Bounds: [`STEPS_MAX`] nodes for all conditions of an object, [`TURNS_MAX`] turns of one loop, and what
-//! `Follower` and `Content` have. What passes a bound is counted as lost, and the rule does not hold.
+//! Rules are decided in turns: a turn ends with the rule that brings it to [`STEPS_OF_TURN`] nodes, or where another
+//! expression would have to be run when [`SEARCHED_OF_TURN`] bytes were searched; that rule is begun again in the next.
+//!
+//! Bounds: [`STEPS_MAX`] nodes for all conditions of an object, [`STEPS_OF_RULE_MAX`] in one turn, [`TURNS_MAX`] turns of one
+//! loop, and what `Follower` and `Content` have. What passes a bound is counted as lost, and the rule does not hold.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -15,11 +18,16 @@ use super::follow::{Map, Matches};
 use super::node::{CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, TextId, Where, Width};
 use super::table::Table;
 use crate::exports::Exported;
-use crate::layout::{Layout, PeHead};
+use crate::layout::{Layout, PeHead, SectionHead};
 use crate::rule::Content;
 
 /// The most nodes that are evaluated.
 const STEPS_MAX: u64 = 4 << 20;
+/// The most nodes beyond which a turn ends, and those that a rule may take in one.
+const STEPS_OF_TURN: u64 = 16 << 10;
+const STEPS_OF_RULE_MAX: u64 = 1 << 20;
+/// The bytes that are searched in a turn, but for the search that passes them.
+const SEARCHED_OF_TURN: u64 = 4 << 20;
 /// The most turns of one loop.
 const TURNS_MAX: i64 = 65_536;
 /// The most matches of one expression that are counted.
@@ -44,15 +52,28 @@ pub(crate) struct Held {
     pub(crate) offset: u64,
 }
 
-/// Evaluates conditions.
-pub(crate) struct Evaluator<'a, 'c, 'k> {
-    facts: Facts<'a>,
-    content: RefCell<&'c mut Content<'k>>,
+/// How far the rules of a table are decided.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Verdicts {
+    /// The rules that may hold, once that is known, the next one last.
+    due: Option<Vec<u32>>,
     /// What the expressions that were run have found.
     searched: RefCell<HashMap<StringId, Matches>>,
     known: RefCell<HashMap<u32, bool>>,
     steps: Cell<u64>,
     lost: Cell<u64>,
+}
+
+/// Evaluates conditions.
+pub(crate) struct Evaluator<'a, 'c, 'k> {
+    facts: Facts<'a>,
+    content: RefCell<&'c mut Content<'k>>,
+    verdicts: &'c Verdicts,
+    /// The nodes of this turn, and the bytes that were searched in it.
+    steps: Cell<u64>,
+    searched: Cell<u64>,
+    /// Whether what is asked for has to wait for the next turn.
+    waits: Cell<bool>,
 }
 
 /// What loops have set.
@@ -64,44 +85,62 @@ struct Loops<'l> {
 
 type Value = Option<i64>;
 
-impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
-    pub(crate) fn new(facts: Facts<'a>, content: &'c mut Content<'k>) -> Evaluator<'a, 'c, 'k> {
-        Evaluator {
+impl Verdicts {
+    /// How much was given up.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.get()
+    }
+
+    /// A turn: the rules that were found to hold and are told, and whether there are more to decide.
+    pub(crate) fn turn(&mut self, facts: Facts<'_>, content: &mut Content<'_>) -> (Vec<Held>, bool) {
+        let table = facts.table;
+        let mut due = self.due.take().unwrap_or_else(|| due(&facts));
+        let evaluator = Evaluator {
             facts,
             content: RefCell::new(content),
-            searched: RefCell::default(),
-            known: RefCell::default(),
+            verdicts: self,
             steps: Cell::new(0),
-            lost: Cell::new(0),
+            searched: Cell::new(0),
+            waits: Cell::new(false),
+        };
+        let mut held = Vec::new();
+        while let Some(&rule) = due.last() {
+            let holds = evaluator.holds(rule);
+            if evaluator.waits.get() {
+                break;
+            }
+            due.pop();
+            if holds && table.rules.get(rule as usize).is_some_and(|rule| rule.told) {
+                held.push(Held { rule, offset: evaluator.first_of(rule) });
+            }
+            if evaluator.steps.get() > STEPS_OF_TURN {
+                break;
+            }
         }
+        let steps = evaluator.steps.get();
+        content.work(steps + 1);
+        self.steps.set(self.steps.get() + steps);
+        let more = !due.is_empty();
+        self.due = Some(due);
+        (held, more)
     }
+}
 
-    /// The rules that hold and are told, in their order; how much was done; how much was given up.
-    pub(crate) fn run(&self) -> (Vec<Held>, u64, u64) {
-        let held = self.due().into_iter().filter(|&rule| self.holds(rule)).filter_map(|rule| {
-            let told = self.facts.table.rules.get(rule as usize)?.told;
-            told.then(|| Held { rule, offset: self.first_of(rule) })
-        });
-        (held.collect(), self.steps.get(), self.lost.get())
+/// The rules that may hold, the first of them last: those whose strings were found, those that speak of them, and those
+/// that need none.
+fn due(facts: &Facts<'_>) -> Vec<u32> {
+    let table = facts.table;
+    let rules = facts.found.keys().filter_map(|string| table.texts.get(*string as usize)).map(|text| text.rule);
+    let mut is_due = vec![false; table.rules.len()];
+    rules.chain(table.untouched.iter().copied()).for_each(|rule| is_due[rule as usize] = true);
+    // A rule speaks of rules before it, so in their order one pass finds all.
+    for (of, rule) in &table.dependents {
+        is_due[*rule as usize] |= is_due[*of as usize];
     }
+    (0..table.rules.len() as u32).rev().filter(|rule| is_due[*rule as usize]).collect()
+}
 
-    /// The rules that may hold: those whose strings were found, those that speak of them, and those that need none.
-    fn due(&self) -> Vec<u32> {
-        let table = self.facts.table;
-        let rules =
-            self.facts.found.keys().filter_map(|string| table.texts.get(*string as usize)).map(|text| text.rule);
-        let mut due: Vec<u32> = rules.chain(table.untouched.iter().copied()).collect();
-        due.sort_unstable();
-        due.dedup();
-        // A rule speaks of rules before it, so in their order one pass finds all.
-        let mut is_due = vec![false; table.rules.len()];
-        due.iter().for_each(|rule| is_due[*rule as usize] = true);
-        for (of, rule) in &table.dependents {
-            is_due[*rule as usize] |= is_due[*of as usize];
-        }
-        (0..table.rules.len() as u32).filter(|rule| is_due[*rule as usize]).collect()
-    }
-
+impl<'a> Evaluator<'a, '_, '_> {
     fn first_of(&self, rule: u32) -> u64 {
         let of_rule = |string: &StringId| {
             self.facts.table.texts.get(*string as usize).is_some_and(|text| text.rule == rule && text.kept.is_none())
@@ -111,12 +150,14 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
     }
 
     fn holds(&self, rule: u32) -> bool {
-        if let Some(&known) = self.known.borrow().get(&rule) {
+        if let Some(&known) = self.verdicts.known.borrow().get(&rule) {
             return known;
         }
         let condition = self.facts.table.rules.get(rule as usize).map(|rule| rule.condition);
         let holds = condition.is_some_and(|condition| self.truth(condition, Loops { string: None, variables: &[] }));
-        self.known.borrow_mut().insert(rule, holds);
+        if !self.waits.get() {
+            self.verdicts.known.borrow_mut().insert(rule, holds);
+        }
         holds
     }
 
@@ -125,9 +166,13 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
     }
 
     fn value(&self, id: NodeId, loops: Loops<'_>) -> Value {
-        self.steps.set(self.steps.get() + 1);
-        if self.steps.get() > STEPS_MAX {
-            self.lost.set(1);
+        let steps = self.steps.get() + 1;
+        self.steps.set(steps);
+        if self.waits.get() {
+            return None;
+        }
+        if steps > STEPS_OF_RULE_MAX || self.verdicts.steps.get() + steps > STEPS_MAX {
+            self.lose();
             return None;
         }
         let value = |id| self.value(id, loops);
@@ -135,12 +180,24 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
             Node::Number(number) => Some(number),
             Node::FileSize => i64::try_from(self.facts.size).ok(),
             Node::EntryPoint => i64::try_from(self.facts.layout?.entry?).ok(),
-            Node::Sections => i64::try_from(self.pe()?.sections.len()).ok(),
+            Node::Sections => Some(self.pe()?.count.into()),
             Node::Compare(field, comparison, with) => {
                 let (text, with) = (self.text(field, loops)?, self.facts.table.arena.text(with)?);
                 Some(comparison.holds(&text, with).into())
             }
+            Node::Has(field) => self.text(field, loops).map(|text| (!text.is_empty()).into()),
             Node::Head(head) => self.head(head),
+            Node::SectionNamed(name) => {
+                let name = self.plain(name)?;
+                self.pe()?.sections.iter().position(|section| section.name() == name).map(|index| index as i64)
+            }
+            Node::SectionAt(at) => {
+                let at = u64::try_from(value(at)?).ok()?;
+                let holds = |section: &SectionHead| {
+                    at.checked_sub(section.offset.into()).is_some_and(|within| within < section.length.into())
+                };
+                self.pe()?.sections.iter().position(holds).map(|index| index as i64)
+            }
             Node::Section(of, index) => self.section(of, value(index)?),
             Node::Imports(library, function) => self.imports(library, function),
             Node::Exports(name) => {
@@ -179,7 +236,7 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
                     return Some(0);
                 };
                 if high.checked_sub(low)? >= TURNS_MAX {
-                    self.lost.set(1);
+                    self.lose();
                     return None;
                 }
                 let count = (high - low + 1).max(0);
@@ -200,9 +257,7 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
             Field::ImportHash => return self.or_cut(tables.import_hash.as_ref()).map(|text| text.as_bytes().into()),
             Field::SectionName(index) => {
                 let index = usize::try_from(self.value(index, loops)?).ok()?;
-                let (name, _) = self.pe()?.sections.get(index)?;
-                let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-                return Some(name[..end].to_vec().into());
+                self.pe()?.sections.get(index)?.name()
             }
             Field::Signer(of, index) => {
                 let index = usize::try_from(self.value(index, loops)?).ok()?;
@@ -236,15 +291,18 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
 
     /// What a table says; if it could not be read because of a bound, that is counted.
     fn or_cut<T>(&self, found: Option<T>) -> Option<T> {
-        self.lost.set(self.lost.get() + u64::from(found.is_none() && self.facts.tables.cut));
+        if found.is_none() && self.facts.tables.cut {
+            self.lose();
+        }
         found
     }
 
     fn exported(&self) -> Option<&'a Exported> {
         // A file without a table exports nothing.
         static NOTHING: Exported = Exported { count: 0, names: Vec::new() };
-        let has_table = self.pe()?.exports.is_some();
-        if has_table { self.or_cut(self.facts.tables.exports.as_ref()) } else { Some(&NOTHING) }
+        let tables = self.facts.tables;
+        let readable = self.pe()?.exports.is_some() && (tables.exports.is_some() || tables.cut);
+        if readable { self.or_cut(tables.exports.as_ref()) } else { Some(&NOTHING) }
     }
 
     fn head(&self, head: Head) -> Value {
@@ -262,23 +320,37 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
             Head::Subsystem => pe.subsystem.into(),
             Head::Checksum => pe.checksum.into(),
             Head::ImageBase => pe.image_base.cast_signed(),
-            Head::EntryPoint => i64::try_from(self.facts.layout?.entry?).ok()?,
+            // One that stands for no byte of the file is -1.
+            Head::EntryPoint => {
+                let entry = self.facts.layout?.entry.filter(|entry| *entry < self.facts.size);
+                entry.map_or(-1, |entry| i64::try_from(entry).unwrap_or(-1))
+            }
             Head::Exports => self.exported()?.count.into(),
+            Head::OverlayOffset => self.overlay(pe).map_or(0, |(offset, _)| offset),
+            Head::OverlaySize => self.overlay(pe).map_or(0, |(_, size)| size),
+            Head::Libraries => self.facts.tables.libraries?.into(),
+            Head::Resources => self.or_cut(self.facts.tables.resources)?.into(),
             Head::Signatures => self.facts.tables.signers.as_ref()?.len() as i64,
         })
     }
 
+    /// Where what stands behind the sections begins, and how much that is.
+    fn overlay(&self, pe: &PeHead) -> Option<(i64, i64)> {
+        let ends = pe.sections.iter().map(|section| i64::from(section.offset) + i64::from(section.length));
+        let (end, size) = (ends.max()?, i64::try_from(self.facts.size).ok()?);
+        (end > 0 && size > end).then_some((end, size - end))
+    }
+
     fn section(&self, of: OfSection, index: i64) -> Value {
         let index = usize::try_from(index).ok()?;
-        let section = self.facts.layout?.sections().get(index)?;
-        let number = match of {
-            OfSection::Address => section.address,
-            OfSection::AddressLength => section.address_length,
-            OfSection::Offset => section.raw.start,
-            OfSection::Length => section.declared,
-            OfSection::Characteristics => self.pe()?.sections.get(index)?.1.into(),
-        };
-        i64::try_from(number).ok()
+        let section = self.pe()?.sections.get(index)?;
+        Some(match of {
+            OfSection::Address => section.address.into(),
+            OfSection::AddressLength => section.address_length.into(),
+            OfSection::Offset => section.offset.into(),
+            OfSection::Length => section.length.into(),
+            OfSection::Characteristics => section.characteristics.into(),
+        })
     }
 
     fn imports(&self, library: TextId, function: Option<TextId>) -> Value {
@@ -340,19 +412,27 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
     /// Does something with the matches of a string, if it has any.
     fn with<T>(&self, string: StringId, loops: Loops<'_>, act: impl FnOnce(&Matches) -> T) -> Option<T> {
         let string = self.string(string, loops)?;
-        let on_stream = self.facts.found.get(&string)?;
-        let Some(kept) = self.facts.table.texts.get(string as usize)?.kept else {
-            return Some(act(on_stream));
+        let (on_stream, text) = (self.facts.found.get(&string), self.facts.table.texts.get(string as usize)?);
+        let Some(kept) = text.kept else {
+            return on_stream.map(act);
         };
-        if !self.searched.borrow().contains_key(&string) {
-            let matches = self.search(string, kept);
-            self.searched.borrow_mut().insert(string, matches);
+        if on_stream.is_none() && !text.always {
+            return None;
         }
-        self.searched.borrow().get(&string).filter(|matches| matches.count > 0).map(act)
+        let searched = &self.verdicts.searched;
+        if !searched.borrow().contains_key(&string) {
+            let matches = self.search(string, kept)?;
+            searched.borrow_mut().insert(string, matches);
+        }
+        searched.borrow().get(&string).filter(|matches| matches.count > 0).map(act)
     }
 
-    /// Runs the expressions of a string over what is kept.
-    fn search(&self, string: StringId, kept: List) -> Matches {
+    /// Runs the expressions of a string over what is kept, unless the next turn has to do it.
+    fn search(&self, string: StringId, kept: List) -> Option<Matches> {
+        if self.waits.get() || self.searched.get() > SEARCHED_OF_TURN {
+            self.waits.set(true);
+            return None;
+        }
         let text = self.facts.table.texts.get(string as usize);
         let (placed, counted) = text.map_or((false, false), |text| (text.placed, text.counted));
         let mut matches = Matches::default();
@@ -362,10 +442,18 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
                 matches.add(start, length, true);
                 (placed || counted) && matches.count < MATCHES_MAX
             };
-            self.content.borrow_mut().search(|content| expression.matches(content, &mut tell));
+            let work = self.content.borrow_mut().search(|content, max| expression.matches(content, max, &mut tell));
+            self.searched.set(self.searched.get() + work);
         }
-        self.lost.set(self.lost.get() + u64::from(matches.count >= MATCHES_MAX));
-        matches
+        if matches.count >= MATCHES_MAX {
+            self.content.borrow_mut().lose();
+        }
+        Some(matches)
+    }
+
+    /// Something was given up.
+    fn lose(&self) {
+        self.verdicts.lost.set(self.verdicts.lost.get() + 1);
     }
 
     fn is_found(&self, string: StringId, place: Where, loops: Loops<'_>) -> bool {
@@ -421,7 +509,7 @@ impl<'a, 'c, 'k> Evaluator<'a, 'c, 'k> {
             Some(last) => bytes.copy_from_slice(last),
             None if self.content.borrow().bytes_at(at, bytes) => {}
             None => {
-                self.lost.set(self.lost.get() + 1);
+                self.lose();
                 return None;
             }
         }

@@ -47,6 +47,13 @@ pub(crate) enum Head {
     Exports,
     /// How many signatures it has.
     Signatures,
+    /// Where what stands behind its sections begins, and how much that is.
+    OverlayOffset,
+    OverlaySize,
+    /// How many libraries it imports something of.
+    Libraries,
+    /// How many resources it has.
+    Resources,
 }
 
 /// What is said of who signed.
@@ -120,7 +127,7 @@ impl Comparison {
                     found = true;
                     false
                 };
-                expression.matches(text, &mut tell);
+                expression.matches(text, u64::MAX, &mut tell);
                 found
             }
         }
@@ -178,8 +185,19 @@ pub(crate) struct Tables {
     /// Who signed it, if that can be read.
     pub(crate) signers: Option<Vec<SignedBy>>,
     pub(crate) version: Vec<version::Text>,
+    /// How many libraries it imports something of, and how many resources it has, if that can be read.
+    pub(crate) libraries: Option<u32>,
+    pub(crate) resources: Option<u32>,
     /// Whether something could not be read because of a bound.
     pub(crate) cut: bool,
+}
+
+impl Tables {
+    /// Of a PE file that imports nothing and has no resources. The digest of nothing is that of an empty text.
+    pub(crate) fn of_nothing() -> Tables {
+        let import_hash = Some("d41d8cd98f00b204e9800998ecf8427e".into());
+        Tables { import_hash, libraries: Some(0), resources: Some(0), ..Tables::default() }
+    }
 }
 
 /// Which tables of a PE file conditions ask for.
@@ -189,6 +207,7 @@ pub(crate) struct Asked {
     pub(crate) exports: bool,
     pub(crate) version: bool,
     pub(crate) signers: bool,
+    pub(crate) resources: bool,
 }
 
 impl Asked {
@@ -198,6 +217,7 @@ impl Asked {
             exports: self.exports || other.exports,
             version: self.version || other.version,
             signers: self.signers || other.signers,
+            resources: self.resources || other.resources,
         }
     }
 }

@@ -86,6 +86,11 @@ pub(crate) enum Node {
     Sections,
     /// Whether a text that is known of the object compares with another.
     Compare(Field, Comparison, TextId),
+    /// Whether such a text is known, by something other than nothing: it has no value as a number.
+    Has(Field),
+    /// Which section has that name, and which has that place of the file.
+    SectionNamed(TextId),
+    SectionAt(NodeId),
     Head(Head),
     /// A number in the head of the section with that number.
     Section(OfSection, NodeId),
@@ -185,13 +190,24 @@ impl Arena {
                 | Node::Section(..)
                 | Node::Imports(..)
                 | Node::Exports(_)
+                | Node::SectionNamed(_)
+                | Node::SectionAt(_)
+                | Node::Has(Field::ImportHash | Field::SectionName(_) | Field::Signer(..) | Field::Version(_))
                 | Node::Compare(Field::ImportHash | Field::SectionName(_) | Field::Signer(..) | Field::Version(_), ..)
         )
     }
 
-    /// Whether a condition may hold of an object in which no string was found. Only `false` is certain.
-    pub(crate) fn may_hold_untouched(&self, id: NodeId, of_rule: &dyn Fn(u32) -> bool) -> bool {
-        let may = |id: NodeId| self.may_hold_untouched(id, of_rule);
+    /// Whether a condition may hold of an object in which no string was found, but those that are `always` looked for. Only
+    /// `false` is certain.
+    pub(crate) fn may_hold_untouched(
+        &self,
+        id: NodeId,
+        of_rule: &dyn Fn(u32) -> bool,
+        always: &dyn Fn(StringId) -> bool,
+    ) -> bool {
+        let may = |id: NodeId| self.may_hold_untouched(id, of_rule, always);
+        let none = |list: List| list.length == 0 || self.list(list).iter().any(|&string| always(string));
+        let counts = |id: NodeId| matches!(self.get(id), Node::Count(string, _) if !always(string));
         let wants_one = |quantifier: Quantifier| match quantifier {
             Quantifier::All | Quantifier::Any => true,
             Quantifier::None => false,
@@ -201,20 +217,18 @@ impl Arena {
         };
         match self.get(id) {
             Node::Number(number) => number != 0,
-            Node::Found(..) => false,
+            Node::Found(string, _) => always(string),
             Node::Rule(rule) => of_rule(rule),
             Node::Pair(Operator::And, left, right) => may(left) && may(right),
             Node::Pair(Operator::Or, left, right) => may(left) || may(right),
-            Node::Of(quantifier, list, _) => list.length == 0 || !wants_one(quantifier),
-            Node::ForOf(quantifier, list, body) => list.length == 0 || !wants_one(quantifier) || may(body),
-            Node::Count(..) => false,
+            Node::Of(quantifier, list, _) => none(list) || !wants_one(quantifier),
+            Node::ForOf(quantifier, list, body) => none(list) || !wants_one(quantifier) || may(body),
+            Node::Count(string, _) => always(string),
             Node::Pair(Operator::Greater, left, right) => {
-                !(matches!(self.get(left), Node::Count(..))
-                    && matches!(self.get(right), Node::Number(least) if least >= 0))
+                !(counts(left) && matches!(self.get(right), Node::Number(least) if least >= 0))
             }
             Node::Pair(Operator::GreaterOrEqual | Operator::Equal, left, right) => {
-                !(matches!(self.get(left), Node::Count(..))
-                    && matches!(self.get(right), Node::Number(least) if least > 0))
+                !(counts(left) && matches!(self.get(right), Node::Number(least) if least > 0))
             }
             _ => true,
         }

@@ -4,17 +4,24 @@
 //! at its end, if one of its *hints* was seen: runs of bytes of which every match has one.
 //!
 //! The syntax is YARA's ("Regular expressions" in its manual): bytes, a dot that is no line feed, `^` and `$` at the ends
-//! of the object. Not supported: look-around beyond `^`, `$`, `\b` and `\B`; and those in wide form.
+//! of the object, where `\b` always holds. Not supported: look-around beyond `^`, `$`, `\b` and `\B`. Those in wide form are
+//! run over the lower bytes of each run of two-byte units whose upper byte is 0.
+//!
+//! An expression without a hint, and a body in hexadecimal digits that cannot be looked for on the stream, is run over
+//! every object whose conditions ask for it.
 
+use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use pattern::{ByteSet, Piece};
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
 use regex_syntax::ParserBuilder;
-use regex_syntax::hir::{Class, ClassBytesRange, Hir, HirKind, Repetition};
+use regex_syntax::hir::{Class, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
 use super::text::Modifiers;
+use crate::body::BodyPart;
 use crate::signature::Reject;
 
 /// The most pieces that an expression is spelt out to.
@@ -32,7 +39,7 @@ const COMPILED_BYTES_MAX: usize = 2 << 20;
 pub(crate) enum Made {
     /// It is looked for on the stream, in each of these forms.
     Parts(Vec<Vec<Piece>>),
-    /// It is run at the end, if one of the parts of one of these runs was seen.
+    /// It is run at the end, if one of the parts of one of these runs was seen; in any case if there are none.
     Kept(Vec<Expression>, Vec<Vec<Piece>>),
 }
 
@@ -42,7 +49,25 @@ pub(crate) struct Expression {
     text: Box<str>,
     flags: Flags,
     /// Compiled when it is first run.
-    compiled: OnceLock<Option<Box<Regex>>>,
+    compiled: OnceLock<Option<Box<Compiled>>>,
+}
+
+#[derive(Debug, Clone)]
+struct Compiled {
+    regex: Regex,
+    over: Over,
+}
+
+/// What an expression is run over.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    Bytes,
+    /// The lower bytes of two-byte units. Whether it asks for the very first and for the very last place of the object: where
+    /// it does not, a single byte before or behind the units is as good as none.
+    Units {
+        first: bool,
+        last: bool,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +93,7 @@ pub(crate) fn read(text: &[u8], flags: &str, modifiers: &Modifiers) -> Result<Ma
             wide,
             fullword: modifiers.fullword,
         };
-        let hir = flags.read(text)?;
+        let hir = flags.spread(text)?;
         parts =
             parts.zip(spelt_out(&hir)).map(|(parts, pieces)| [parts, vec![modifiers.bounded(pieces, wide)]].concat());
         hints = hints.zip(hints_of(&hir)).map(|(hints, more)| [hints, more].concat());
@@ -76,12 +101,62 @@ pub(crate) fn read(text: &[u8], flags: &str, modifiers: &Modifiers) -> Result<Ma
     }
     match (parts, hints) {
         (Some(parts), _) => Ok(Made::Parts(parts)),
-        (None, Some(hints)) => Ok(Made::Kept(expressions, hints)),
-        (None, None) => {
-            let reason = "a regular expression without two fixed bytes in a row that each match has";
-            Err(Reject::Unsupported(reason.to_owned()))
+        (None, hints) => Ok(Made::Kept(expressions, hints.unwrap_or_default())),
+    }
+}
+
+/// A body as an expression; nothing if it has what an expression has not.
+pub(crate) fn of_body(parts: &[BodyPart]) -> Option<Expression> {
+    let mut text = String::new();
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 && part.gap.is_open() {
+            let _ = write!(text, ".{{{},}}?", part.gap.min);
+        } else if index > 0 {
+            let _ = write!(text, ".{{{},{}}}?", part.gap.min, part.gap.max);
+        }
+        write_pieces(&part.pieces, &mut text)?;
+    }
+    let flags = Flags { caseless: false, dot_all: true, wide: false, fullword: false };
+    let expression = Expression { text: text.into(), flags, compiled: OnceLock::new() };
+    expression.compiles().then_some(expression)
+}
+
+fn write_pieces(pieces: &[Piece], text: &mut String) -> Option<()> {
+    for piece in pieces {
+        match piece {
+            Piece::Byte { value, mask: u8::MAX } => {
+                let _ = write!(text, "\\x{value:02x}");
+            }
+            Piece::Byte { value, mask } => write_set(&|byte| byte & mask == value & mask, text),
+            Piece::Set(set) => write_set(&|byte| set.has(byte), text),
+            Piece::Skip(count) => {
+                let _ = write!(text, ".{{{count}}}");
+            }
+            Piece::Gap { min, max } => {
+                let _ = write!(text, ".{{{min},{max}}}?");
+            }
+            Piece::OneOf(all) => {
+                for (index, one) in all.iter().enumerate() {
+                    text.push_str(if index == 0 { "(?:" } else { "|" });
+                    write_pieces(one, text)?;
+                }
+                text.push(')');
+            }
+            Piece::NoneOf(all) if all.iter().all(|one| one.len() == 1) => {
+                write_set(&|byte| !all.iter().any(|one| one.first() == Some(&byte)), text);
+            }
+            Piece::NoneOf(_) | Piece::Behind(_) | Piece::Ahead(_) => return None,
         }
     }
+    Some(())
+}
+
+fn write_set(has: &dyn Fn(u8) -> bool, text: &mut String) {
+    text.push('[');
+    (0..=u8::MAX).filter(|&byte| has(byte)).for_each(|byte| {
+        let _ = write!(text, "\\x{byte:02x}");
+    });
+    text.push(']');
 }
 
 /// An expression over a text that is known of the object.
@@ -109,7 +184,29 @@ impl Flags {
             let error = error.to_string();
             Reject::Unsupported(format!("regular expression: {}", error.lines().last().unwrap_or_default()))
         })?;
-        if self.wide { widened(&hir) } else { Ok(hir) }
+        Ok(hir)
+    }
+
+    /// The expression as it stands in the object: if it is wide, each byte followed by NUL, and without what it looks at.
+    fn spread(self, text: &str) -> Result<Hir, Reject> {
+        let hir = at_the_ends(&self.read(text)?);
+        Ok(if self.wide { widened(&hir) } else { hir })
+    }
+}
+
+/// With `\b` that holds at the ends of the object, whatever stands there.
+fn at_the_ends(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Look(Look::WordAscii) => {
+            Hir::alternation([Look::WordAscii, Look::Start, Look::End].map(Hir::look).to_vec())
+        }
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => hir.clone(),
+        HirKind::Repetition(repetition) => {
+            Hir::repetition(Repetition { sub: Box::new(at_the_ends(&repetition.sub)), ..repetition.clone() })
+        }
+        HirKind::Capture(capture) => at_the_ends(&capture.sub),
+        HirKind::Concat(all) => Hir::concat(all.iter().map(at_the_ends).collect()),
+        HirKind::Alternation(all) => Hir::alternation(all.iter().map(at_the_ends).collect()),
     }
 }
 
@@ -175,20 +272,21 @@ fn out_repeats(out: &str) -> bool {
 }
 
 /// Each byte followed by NUL.
-fn widened(hir: &Hir) -> Result<Hir, Reject> {
+fn widened(hir: &Hir) -> Hir {
     let nul = || Hir::literal([0]);
-    Ok(match hir.kind() {
+    match hir.kind() {
         HirKind::Empty => Hir::empty(),
         HirKind::Literal(literal) => Hir::literal(literal.0.iter().flat_map(|&byte| [byte, 0]).collect::<Vec<_>>()),
         HirKind::Class(class) => Hir::concat(vec![Hir::class(class.clone()), nul()]),
-        HirKind::Look(_) => return Err(Reject::Unsupported("a boundary in a wide regular expression".to_owned())),
+        // It stays one, so that the expression is not taken for its parts.
+        HirKind::Look(look) => Hir::look(*look),
         HirKind::Repetition(repetition) => {
-            Hir::repetition(Repetition { sub: Box::new(widened(&repetition.sub)?), ..repetition.clone() })
+            Hir::repetition(Repetition { sub: Box::new(widened(&repetition.sub)), ..repetition.clone() })
         }
-        HirKind::Capture(capture) => widened(&capture.sub)?,
-        HirKind::Concat(all) => Hir::concat(all.iter().map(widened).collect::<Result<_, _>>()?),
-        HirKind::Alternation(all) => Hir::alternation(all.iter().map(widened).collect::<Result<_, _>>()?),
-    })
+        HirKind::Capture(capture) => widened(&capture.sub),
+        HirKind::Concat(all) => Hir::concat(all.iter().map(widened).collect()),
+        HirKind::Alternation(all) => Hir::alternation(all.iter().map(widened).collect()),
+    }
 }
 
 /// The expression as pieces, if that is short.
@@ -281,6 +379,7 @@ fn hints_of(hir: &Hir) -> Option<Vec<Vec<Piece>>> {
                 None => runs.push(Vec::new()),
             },
             HirKind::Look(_) => {}
+            HirKind::Alternation(all) if all.iter().all(|one| matches!(one.kind(), HirKind::Look(_))) => {}
             _ => {
                 if let HirKind::Repetition(Repetition { min: 1.., sub, .. }) = one.kind()
                     && let HirKind::Literal(literal) = sub.kind()
@@ -309,12 +408,26 @@ fn extend(runs: &mut [Vec<Piece>], pieces: Vec<Piece>) {
     }
 }
 
+/// A search that is under way: how much of it was done, and how much it may look at.
+struct Looked {
+    bytes: u64,
+    max: u64,
+}
+
 impl Expression {
-    fn regex(&self) -> Option<&Regex> {
+    fn regex(&self) -> Option<&Compiled> {
         let compile = || {
             let hir = self.flags.read(&self.text).ok()?;
+            let looks = hir.properties().look_set();
+            let over = match self.flags.wide && !looks.is_empty() {
+                true => Over::Units { first: looks.contains(Look::Start), last: looks.contains(Look::End) },
+                false => Over::Bytes,
+            };
+            let hir = at_the_ends(&hir);
+            let hir = if self.flags.wide && matches!(over, Over::Bytes) { widened(&hir) } else { hir };
             let config = Regex::config().utf8_empty(false).nfa_size_limit(Some(COMPILED_BYTES_MAX));
-            Regex::builder().configure(config).build_from_hir(&hir).ok().map(Box::new)
+            let regex = Regex::builder().configure(config).build_from_hir(&hir).ok()?;
+            Some(Box::new(Compiled { regex, over }))
         };
         self.compiled.get_or_init(compile).as_deref()
     }
@@ -324,26 +437,64 @@ impl Expression {
         self.regex().is_some()
     }
 
-    /// Tells where it matches, start and length, until `tell` has enough; how many bytes were searched.
-    pub(crate) fn matches(&self, content: &[u8], tell: &mut dyn FnMut(u64, u64) -> bool) -> u64 {
-        let Some(regex) = self.regex() else {
-            return 0;
-        };
-        let (mut from, mut searched) = (0, 0);
-        while from < content.len() {
-            let input = Input::new(content).range(from..).anchored(Anchored::No);
-            let found = regex.find(input);
-            searched += (found.map_or(content.len(), |found| found.end()) - from) as u64;
-            let Some(found) = found else {
-                break;
-            };
-            let fits = !found.is_empty() && self.stands_alone(content, found.start(), found.end());
-            if fits && !tell(found.start() as u64, found.len() as u64) {
-                break;
+    /// Tells where it matches, start and length, until `tell` has enough or it has looked at more than `bytes_max`; how many
+    /// bytes it looked at, and whether that was all that there is to see.
+    pub(crate) fn matches(
+        &self,
+        content: &[u8],
+        bytes_max: u64,
+        tell: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> (u64, bool) {
+        let mut looked = Looked { bytes: 0, max: bytes_max };
+        let whole = match self.regex() {
+            None => true,
+            Some(Compiled { regex, over: Over::Units { first, last } }) => {
+                self.matches_of_units(regex, content, (*first, *last), &mut looked, tell).is_some()
             }
-            from = found.start() + 1;
+            Some(Compiled { regex, over: Over::Bytes }) => {
+                let mut fits =
+                    |start, end| !self.stands_alone(content, start, end) || tell(start as u64, (end - start) as u64);
+                find_all(regex, content, 0..content.len(), &mut looked, &mut fits).is_some()
+            }
+        };
+        (looked.bytes, whole)
+    }
+
+    /// Searches the lower bytes of each run of units whose upper bytes are 0.
+    fn matches_of_units(
+        &self,
+        regex: &Regex,
+        content: &[u8],
+        (first, last): (bool, bool),
+        looked: &mut Looked,
+        tell: &mut dyn FnMut(u64, u64) -> bool,
+    ) -> Option<()> {
+        /// Stands for what is beside a run.
+        const OTHER: u8 = 1;
+        let mut more = true;
+        let mut run = Vec::new();
+        for begins in 0..2 {
+            let mut at = begins;
+            while more && at < content.len() {
+                let units = content[at..].chunks_exact(2).take_while(|unit| unit[1] == 0);
+                run.clear();
+                run.extend((at > usize::from(!first)).then_some(OTHER));
+                let before = run.len();
+                run.extend(units.map(|unit| unit[0]));
+                let end = at + 2 * (run.len() - before);
+                let range = before..run.len();
+                run.extend((content.len() - end > usize::from(!last)).then_some(OTHER));
+                let mut fits = |start: usize, to: usize| {
+                    let (start, to) = (at + 2 * (start - before), at + 2 * (to - before));
+                    more = !self.stands_alone(content, start, to) || tell(start as u64, (to - start) as u64);
+                    more
+                };
+                looked.bytes += 2;
+                find_all(regex, &run, range, looked, &mut fits)?;
+                at = end + 2;
+            }
         }
-        searched
+        Some(())
     }
 
     /// Whether no letter and no digit stands beside a match, if that matters.
@@ -356,6 +507,33 @@ impl Expression {
         };
         !self.flags.fullword || !(before || after)
     }
+}
+
+/// Finds each match of an expression that is not empty, until there are enough; nothing if it looked at too much before.
+fn find_all(
+    regex: &Regex,
+    content: &[u8],
+    range: Range<usize>,
+    looked: &mut Looked,
+    tell: &mut dyn FnMut(usize, usize) -> bool,
+) -> Option<()> {
+    let mut from = range.start;
+    while from < range.end {
+        if looked.bytes > looked.max {
+            return None;
+        }
+        let input = Input::new(content).range(from..range.end).anchored(Anchored::No);
+        let found = regex.find(input);
+        looked.bytes += (found.map_or(range.end, |found| found.end()) - from) as u64;
+        let Some(found) = found else {
+            return Some(());
+        };
+        if !found.is_empty() && !tell(found.start(), found.end()) {
+            return Some(());
+        }
+        from = found.start() + 1;
+    }
+    Some(())
 }
 
 #[cfg(test)]
@@ -371,7 +549,7 @@ mod tests {
 
     fn starts(text: &str, content: &[u8]) -> Vec<u64> {
         let mut starts = Vec::new();
-        kept(text).matches(content, &mut |start, _| {
+        kept(text).matches(content, u64::MAX, &mut |start, _| {
             starts.push(start);
             true
         });
@@ -405,11 +583,11 @@ mod tests {
         let hints = |text: &str| match read(text.as_bytes(), "", &Modifiers::default()) {
             Ok(Made::Kept(_, hints)) => hints.len(),
             Ok(Made::Parts(_)) => 0,
-            Err(_) => usize::MAX,
+            Err(reject) => panic!("{reject:?}"),
         };
         assert_eq!(hints("abcd.*ef"), 1);
         assert_eq!(hints("(abcd|efgh).*"), 2);
         assert_eq!(hints("(x.*(abcd|efgh)+.*)+"), 2);
-        assert_eq!(hints("[a-z].*[0-9]"), usize::MAX);
+        assert_eq!(hints("[a-z].*[0-9]"), 0);
     }
 }

@@ -104,7 +104,7 @@ impl<'a> Rules<'a> {
         let condition = self.with_globals(condition, table);
         let class = class_of(&strings, table.arena.since(mark));
         let number = table.add(Rule { name: 0, condition, told: !nature.private }, &strings, mark)?;
-        Ok((number, class))
+        Ok((number, if table.keeps() { Class::Bounded(Bound::Content) } else { class }))
     }
 
     /// A rule holds only if all global ones before it do.
@@ -256,9 +256,6 @@ impl<'a> Rules<'a> {
 
 /// What the census says of a rule.
 fn class_of(strings: &[Read], nodes: &[Node]) -> Class {
-    if strings.iter().any(|string| !string.expressions.is_empty()) {
-        return Class::Bounded(Bound::Content);
-    }
     if nodes.iter().any(Arena::is_of_head) {
         return Class::Bounded(Bound::Head);
     }

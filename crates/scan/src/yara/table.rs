@@ -8,7 +8,7 @@ use pattern::{PartId, Patterns, Piece};
 
 use super::fact::{Asked, Field, Head};
 use super::node::{Arena, List, Node, NodeId, StringId, Where};
-use super::regex::Expression;
+use super::regex::{self, Expression};
 use crate::body::{BodyPart, Gap};
 use crate::signature::Reject;
 
@@ -50,6 +50,8 @@ pub(crate) struct Text {
     pub(crate) at: (u64, u64),
     /// The expressions that are run at the end, of [`Table::expressions`]; what is found on the stream are their hints.
     pub(crate) kept: Option<List>,
+    /// Whether they are run without a hint.
+    pub(crate) always: bool,
 }
 
 /// A rule.
@@ -166,7 +168,7 @@ impl TableBuilder {
         let first = self.next_string();
         let mut texts: Vec<Text> = strings
             .iter()
-            .map(|_| Text { rule: number, placed: false, counted: false, at: (0, u64::MAX), kept: None })
+            .map(|_| Text { rule: number, placed: false, counted: false, at: (0, u64::MAX), kept: None, always: false })
             .collect();
         self.uses(&mut texts, first, mark);
         let mut chains = Vec::new();
@@ -176,18 +178,23 @@ impl TableBuilder {
             }
             // Of a string of several parts a start is found again with every end.
             text.placed |= text.counted && string.forms.iter().any(|form| form.len() > 1);
-            for form in &string.forms {
-                chains.push((text.at, self.parts(form, text.at)?));
+            let parts: Result<Vec<_>, Reject> = string.forms.iter().map(|form| self.parts(form, text.at)).collect();
+            match parts {
+                Ok(parts) => chains.push((parts, string.expressions.clone())),
+                Err(reject) => {
+                    let expressions = string.forms.iter().map(|form| regex::of_body(form)).collect::<Option<Vec<_>>>();
+                    chains.push((Vec::new(), expressions.filter(|_| string.expressions.is_empty()).ok_or(reject)?));
+                }
             }
         }
-        let mut chains = chains.into_iter();
-        for ((text, string), id) in texts.iter_mut().zip(strings).zip(first..) {
-            if !string.expressions.is_empty() {
+        for (((text, string), id), (all, expressions)) in texts.iter_mut().zip(strings).zip(first..).zip(chains) {
+            if !expressions.is_empty() {
                 let start = self.expressions.len() as u32;
-                self.expressions.extend_from_slice(&string.expressions);
-                text.kept = Some(List { start, length: string.expressions.len() as u32 });
+                text.kept = Some(List { start, length: expressions.len() as u32 });
+                text.always = all.is_empty();
+                self.expressions.extend(expressions);
             }
-            for (form, (_, parts)) in string.forms.iter().zip(chains.by_ref()) {
+            for (form, parts) in string.forms.iter().zip(all) {
                 let (first_link, links) = (self.links.len() as u32, form.len() as u16);
                 self.links.extend(form.iter().map(|part| Link { gap: part.gap, bytes_max: bytes_max(&part.pieces) }));
                 self.chains.push((Chain { string: id, first_link, links }, parts));
@@ -213,6 +220,13 @@ impl TableBuilder {
             parts.push(added.map_err(|refusal| Reject::Unsupported(format!("a string: {refusal}")))?);
         }
         Ok(parts)
+    }
+
+    /// Whether the last rule that was added has expressions that are run at the end.
+    pub(crate) fn keeps(&self) -> bool {
+        let number = self.rules.len().checked_sub(1);
+        let of_it = |text: &&Text| Some(text.rule as usize) == number;
+        self.texts.iter().rev().take_while(of_it).any(|text| text.kept.is_some())
     }
 
     /// Notes what a condition asks of each string.
@@ -281,10 +295,15 @@ impl TableBuilder {
         for part in 1..user_starts.len() {
             user_starts[part] += user_starts[part - 1];
         }
+        let any_always = self.texts.iter().any(|text| text.always);
+        let always = |string: StringId| match self.texts.get(string as usize) {
+            Some(text) => text.always,
+            None => any_always,
+        };
         let mut may_hold = Vec::with_capacity(self.rules.len());
         for rule in &self.rules {
             let of_rule = |rule: u32| may_hold.get(rule as usize).copied().unwrap_or(true);
-            may_hold.push(self.arena.may_hold_untouched(rule.condition, &of_rule));
+            may_hold.push(self.arena.may_hold_untouched(rule.condition, &of_rule, &always));
         }
         let nodes = self.arena.since((0, 0));
         let computed =
@@ -306,7 +325,7 @@ impl TableBuilder {
             asked: nodes.iter().map(asked).fold(Asked::default(), Asked::or),
             asks_names: nodes
                 .iter()
-                .any(|node| matches!(node, Node::Compare(Field::FileName | Field::FilePath | Field::Extension, ..))),
+                .any(|node| matches!(field_of(node), Some(Field::FileName | Field::FilePath | Field::Extension))),
             reads_anywhere: nodes.iter().any(computed),
             untouched: (0u32..).zip(&may_hold).filter(|(_, may)| **may).map(|(rule, _)| rule).collect(),
             patterns,
@@ -327,10 +346,20 @@ impl TableBuilder {
 /// The tables of a PE file that a node asks for.
 fn asked(node: &Node) -> Asked {
     Asked {
-        imports: matches!(node, Node::Imports(..) | Node::Compare(Field::ImportHash, ..)),
+        imports: matches!(node, Node::Imports(..) | Node::Head(Head::Libraries))
+            || field_of(node) == Some(Field::ImportHash),
         exports: matches!(node, Node::Exports(_) | Node::Head(Head::Exports)),
-        version: matches!(node, Node::Compare(Field::Version(_), ..)),
-        signers: matches!(node, Node::Head(Head::Signatures) | Node::Compare(Field::Signer(..), ..)),
+        version: matches!(field_of(node), Some(Field::Version(_))),
+        resources: matches!(node, Node::Head(Head::Resources)),
+        signers: matches!(node, Node::Head(Head::Signatures)) || matches!(field_of(node), Some(Field::Signer(..))),
+    }
+}
+
+/// The text that a node asks for.
+fn field_of(node: &Node) -> Option<Field> {
+    match node {
+        Node::Compare(field, ..) | Node::Has(field) => Some(*field),
+        _ => None,
     }
 }
 
