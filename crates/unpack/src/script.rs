@@ -21,6 +21,8 @@ const STRING_BYTES_KEPT: usize = 1 << 10;
 const BASE64_MIN: usize = 64;
 const HEX_MIN: usize = 132;
 const ESCAPED_MIN: usize = 64;
+/// Characters that are neither Base64 nor escaped, after which a string with fewer escapes is not held.
+const OTHERS_FREE: usize = 16;
 /// Characters behind a string that say what is done with it.
 const TAIL_BYTES: usize = 40;
 
@@ -81,7 +83,7 @@ impl Value {
 
     /// Whether it cannot become anything that is told.
     fn is_hopeless(&self) -> bool {
-        self.others > 16 && self.others > self.escapes
+        self.others > OTHERS_FREE && self.others > self.escapes
     }
 }
 
@@ -227,7 +229,10 @@ impl Script {
 
     fn push_plain(&mut self, bytes: &[u8]) {
         let value = &mut self.value;
-        value.others += bytes.iter().filter(|&&byte| byte != b'=' && base64_value(byte).is_none()).count();
+        // No more than makes it hopeless, from where on they are not counted, however the input is cut.
+        let others_left = (OTHERS_FREE.max(value.escapes) + 1).saturating_sub(value.others);
+        let others = bytes.iter().filter(|&&byte| byte != b'=' && base64_value(byte).is_none());
+        value.others += others.take(others_left).count();
         if value.is_hopeless() {
             return value.bytes.clear();
         }
