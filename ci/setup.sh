@@ -44,6 +44,7 @@ if [ "${1:-}" != run ]; then
     need python3 python3
     need ip iproute2
     need prometheus prometheus
+    need rbldnsd rbldnsd
 fi
 
 as_root=""

@@ -8,7 +8,7 @@ floor() {
     case $1 in
         stream) echo 0 ;;
         pattern | text | mime | unpack | proto | store) echo 1 ;;
-        scan | rules) echo 2 ;;
+        scan | rules | dnsbl) echo 2 ;;
         inspect | webmail) echo 3 ;;
         sluice | bare) echo 4 ;;
         *) echo "no floor for crate $1" >&2; exit 1 ;;
@@ -29,7 +29,7 @@ while read -r file; do
     head -1 "$file" | grep -q '^//!' || fail "$file does not say what it is for"
 done < <(git ls-files 'crates/*/src/*.rs')
 
-for crate in stream mime unpack scan proto inspect; do
+for crate in stream mime unpack scan proto dnsbl inspect; do
     grep -q 'forbid(unsafe_code)' "crates/$crate/src/lib.rs" || fail "$crate does not forbid unsafe code"
 done
 
@@ -46,7 +46,7 @@ for module in \
     grep -q 'deny(clippy::arithmetic_side_effects)' "crates/unpack/src/$module.rs" ||
         fail "crates/unpack/src/$module.rs does not deny arithmetic that wraps"
 done
-for crate in stream mime unpack scan proto inspect; do
+for crate in stream mime unpack scan proto dnsbl inspect; do
     grep -A1 "^\[profile.release.package.sluice-$crate\]" Cargo.toml | grep -q 'overflow-checks = true' ||
         fail "$crate is built without overflow checks"
 done

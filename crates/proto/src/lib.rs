@@ -10,6 +10,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod clamd;
+pub mod dns;
 pub mod imap;
 mod line;
 pub mod milter;
