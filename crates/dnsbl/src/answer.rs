@@ -8,6 +8,7 @@ use core::net::IpAddr;
 
 use proto::dns::{Owner, Query, Section, Writer, class, flag, kind, rcode};
 
+use crate::special::{self, Special};
 use crate::zone::dataset::{Access, Asked, Dataset, Sink};
 use crate::zone::value::{Key, ValueId};
 use crate::zone::{Zone, Zones, generic};
@@ -61,11 +62,15 @@ pub struct Options {
     pub full: bool,
     /// The largest UDP response.
     pub udp_bytes_max: usize,
+    /// Whether prefixes are answered (`docs/pbl-draft.md`).
+    pub prefixes: bool,
+    /// Whether AAAA of the lower or upper half of a /24 (`0.z.y.x`, `1.z.y.x`) is answered with a bitmap of it.
+    pub prefixes_in_aaaa: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { version: None, full: true, udp_bytes_max: UDP_BYTES_MAX }
+        Options { version: None, full: true, udp_bytes_max: UDP_BYTES_MAX, prefixes: true, prefixes_in_aaaa: false }
     }
 }
 
@@ -79,7 +84,7 @@ pub struct Scratch {
 
 /// The records found.
 #[derive(Debug, Default)]
-struct Found {
+pub(crate) struct Found {
     records: Vec<Record>,
     data: Vec<u8>,
     wanted: Wanted,
@@ -101,7 +106,8 @@ struct Record {
 }
 
 impl Found {
-    fn begin(&mut self, kind: u16) {
+    /// Begins anew, for records of a type.
+    pub(crate) fn begin(&mut self, kind: u16) {
         let all = kind == kind::ANY;
         self.records.clear();
         self.data.clear();
@@ -120,6 +126,32 @@ impl Found {
             None if self.records.len() >= RECORDS_MAX => self.data.truncate(start),
             None => self.records.push(Record { kind, ttl, start, end }),
         }
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The addresses found.
+    fn addresses(&self) -> impl Iterator<Item = [u8; 4]> + '_ {
+        let addresses = self.records.iter().filter(|record| record.kind == kind::A);
+        addresses.filter_map(|record| self.data.get(record.start..record.end)?.try_into().ok())
+    }
+
+    /// Writes them as answers; `false` if something does not fit.
+    pub(crate) fn write(&self, owner: Owner<'_>, writer: &mut Writer<'_>) -> bool {
+        let mut whole = true;
+        let ttls = [kind::A, kind::MX, kind::TXT].map(|kind| (kind, self.ttl(kind)));
+        for record in &self.records {
+            let data = &self.data[record.start..record.end];
+            let ttl = ttls.iter().find(|(kind, _)| *kind == record.kind).map_or(0, |&(_, ttl)| ttl);
+            whole &= writer.record(Section::Answer, owner, record.kind, class::IN, ttl, |writer| match record.kind {
+                kind::MX => writer.bytes(&data[..2]) && writer.name(&data[2..]),
+                _ => writer.bytes(data),
+            });
+        }
+        whole
     }
 
     /// All records of a type live as long as the shortest.
@@ -290,6 +322,9 @@ impl Turn<'_> {
             return error(writer, rcode::REFUSED);
         }
         scratch.turn = scratch.turn.wrapping_add(1);
+        if let Some(response) = self.special(zone, access, below, scratch, writer) {
+            return Outcome::Respond(response);
+        }
         scratch.found.begin(kind);
         let asked = Asked::new(below);
         let exists = self.look_up(zone, access, &asked, &mut scratch.found);
@@ -300,7 +335,7 @@ impl Turn<'_> {
         if at_base && matches!(kind, kind::NS | kind::ANY) {
             whole &= write_servers(zone, Section::Answer, base, scratch.turn, writer);
         }
-        whole &= write_found(&scratch.found, writer);
+        whole &= scratch.found.write(Owner::At(12), writer);
         if !whole {
             writer.truncate();
         } else if writer.count(Section::Answer) == 0 {
@@ -313,6 +348,48 @@ impl Turn<'_> {
             write_authority(zone, base, scratch.turn, writer);
         }
         Outcome::Respond(Response::Positive)
+    }
+
+    /// Answers what is asked of prefixes; `None` where nothing is, and the name is one like any other.
+    fn special(
+        &self,
+        zone: &Zone,
+        access: Option<(Access, &Dataset)>,
+        below: &[u8],
+        scratch: &mut Scratch,
+        writer: &mut Writer<'_>,
+    ) -> Option<Response> {
+        let kind = self.query.question.kind;
+        let base = Owner::At(12 + u16::try_from(below.len()).unwrap_or(0));
+        let question = special::read(below)?;
+        match question {
+            Special::Half { .. } if !self.options.prefixes_in_aaaa || kind != kind::AAAA => return None,
+            Special::Capability { .. } | Special::Ip4 { .. } | Special::Ip6 { .. } if !self.options.prefixes => {
+                return None;
+            }
+            _ => {}
+        }
+        let mut find = |name: &[u8]| {
+            scratch.found.begin(kind::A);
+            self.look_up(zone, access, &Asked::new(name), &mut scratch.found);
+            (scratch.found.addresses().collect(), scratch.found.ttl(kind::A))
+        };
+        let (data, ttl) = match question {
+            Special::Capability { subzone } => special::capability(zone, subzone)?,
+            Special::Ip4 { first, subzone } => special::ip4(zone, first, subzone, &mut find)?,
+            Special::Ip6 { first, subzone } => special::ip6(zone, first, subzone, &mut find)?,
+            Special::Half { first, subzone } => special::half(zone, first, subzone, &mut find)?,
+        };
+        let text_kind = if matches!(question, Special::Half { .. }) { kind::AAAA } else { kind::TXT };
+        if !data.is_empty() && (kind == text_kind || kind == kind::ANY) {
+            writer.record(Section::Answer, Owner::At(12), text_kind, class::IN, ttl, |writer| writer.bytes(&data));
+            return Some(Response::Positive);
+        }
+        if data.is_empty() {
+            writer.set_rcode(rcode::NXDOMAIN);
+        }
+        write_soa(zone, Section::Authority, base, writer);
+        Some(Response::Negative)
     }
 
     /// Collects what is known of a name, as far as the client may know it. Returns whether the name exists.
@@ -339,22 +416,6 @@ fn error(writer: &mut Writer<'_>, rcode: u16) -> Outcome {
     writer.clear_flags(flag::AA);
     writer.set_rcode(rcode);
     Outcome::Respond(Response::Error)
-}
-
-/// Writes what was found; `false` if something does not fit.
-fn write_found(found: &Found, writer: &mut Writer<'_>) -> bool {
-    let mut whole = true;
-    let ttls = [kind::A, kind::MX, kind::TXT].map(|kind| (kind, found.ttl(kind)));
-    for record in &found.records {
-        let data = &found.data[record.start..record.end];
-        let ttl = ttls.iter().find(|(kind, _)| *kind == record.kind).map_or(0, |&(_, ttl)| ttl);
-        whole &=
-            writer.record(Section::Answer, Owner::At(12), record.kind, class::IN, ttl, |writer| match record.kind {
-                kind::MX => writer.bytes(&data[..2]) && writer.name(&data[2..]),
-                _ => writer.bytes(data),
-            });
-    }
-    whole
 }
 
 fn write_soa(zone: &Zone, section: Section, base: Owner<'_>, writer: &mut Writer<'_>) -> bool {

@@ -9,5 +9,10 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+pub mod client;
 pub mod feed;
+pub mod limit;
+pub mod prefix;
+mod special;
+pub mod transfer;
 pub mod zone;

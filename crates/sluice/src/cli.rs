@@ -69,6 +69,8 @@ pub enum Command {
     ///
     /// Asks at the address in `[metrics]`. In a pipe one page is printed below the other. Ctrl-C ends it.
     Top(Top),
+    /// Serve block lists over DNS from rbldnsd's zone files, or look into them.
+    Dnsbl(Dnsbl),
     /// Print the man page, or write one for each command into a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -291,6 +293,88 @@ pub struct Check {
     /// Say what holds for a mail from this client.
     #[arg(long, value_name = "ADDRESS")]
     pub client: Option<IpAddr>,
+}
+
+/// `sluice dnsbl`
+#[derive(Debug, Args)]
+pub struct Dnsbl {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: DnsblCommand,
+}
+
+/// What can be done with block lists.
+#[derive(Debug, Subcommand)]
+pub enum DnsblCommand {
+    /// Answer queries for zones, in the foreground.
+    ///
+    /// SIGTERM and SIGINT end it; SIGHUP looks at the files at once. Started as root, it becomes nobody (or --user), and may
+    /// still read the zone files.
+    Serve(Box<DnsblServe>),
+    /// Read zones and say what they hold and what is wrong with them. Exit status: 0 nothing is, 1 some lines are, 2 an error.
+    Check(DnsblCheck),
+    /// Say what lists an address or name. Exit status: 0 it is listed, 1 it is not, 2 an error.
+    Why(DnsblWhy),
+}
+
+/// `sluice dnsbl serve`
+#[derive(Debug, Args)]
+pub struct DnsblServe {
+    /// Take what is not said here from [dnsbl] in this configuration.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// Answer here, by UDP and TCP; repeatable.
+    #[arg(short, long, value_name = "ADDRESS:PORT")]
+    pub listen: Vec<SocketAddr>,
+    /// A zone, as rbldnsd is told; repeatable. Types: ip4set, ip4trie, ip4tset, ip6trie, ip6tset, dnset, generic, combined,
+    /// acl, and feed for plain lists.
+    #[arg(short, long = "zone", value_name = "NAME:TYPE:FILE[,FILE]")]
+    pub zones: Vec<::dnsbl::zone::Spec>,
+    /// Look at the files every so many seconds; 0: never, but for SIGHUP. Default 60.
+    #[arg(long, value_name = "SECONDS")]
+    pub check: Option<u64>,
+    /// How many event loops answer; default one a core.
+    #[arg(long, value_name = "NUMBER")]
+    pub threads: Option<usize>,
+    /// Show metrics here, by HTTP.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Answer AAAA of half a /24 with a bitmap.
+    #[arg(long)]
+    pub aaaa: bool,
+    /// Answer addresses and names alone, no prefixes.
+    #[arg(long)]
+    pub no_prefixes: bool,
+    /// Give whole zones (AXFR) to these addresses; repeatable.
+    #[arg(long, value_name = "NETWORK")]
+    pub transfer_to: Vec<crate::config::Network>,
+    /// Tell this secondary that a zone has changed; repeatable.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub notify: Vec<SocketAddr>,
+    /// Become this user, where root has started it; default nobody.
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// Stay root.
+    #[arg(long)]
+    pub allow_root: bool,
+}
+
+/// `sluice dnsbl check`
+#[derive(Debug, Args)]
+pub struct DnsblCheck {
+    /// A zone; repeatable.
+    #[arg(short, long = "zone", value_name = "NAME:TYPE:FILE[,FILE]", required = true)]
+    pub zones: Vec<::dnsbl::zone::Spec>,
+}
+
+/// `sluice dnsbl why`
+#[derive(Debug, Args)]
+pub struct DnsblWhy {
+    /// An address, or a name.
+    pub what: String,
+    /// A zone; repeatable.
+    #[arg(short, long = "zone", value_name = "NAME:TYPE:FILE[,FILE]", required = true)]
+    pub zones: Vec<::dnsbl::zone::Spec>,
 }
 
 /// `sluice intercept`

@@ -71,6 +71,8 @@ pub struct Config {
     pub metrics: Metrics,
     /// How the log looks.
     pub log: Log,
+    /// Block lists that are served over DNS.
+    pub dnsbl: crate::dnsbl::Settings,
     /// Certificates, and what is spoken.
     pub tls: Tls,
     /// What is sent to transparent listeners.
@@ -391,6 +393,7 @@ impl Default for Config {
             archives: Archives::default(),
             resources: Resources::default(),
             metrics: Metrics::default(),
+            dnsbl: crate::dnsbl::Settings::default(),
             log: Log::default(),
             tls: Tls::default(),
             intercept: Interception::default(),

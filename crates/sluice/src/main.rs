@@ -25,6 +25,7 @@ mod confine;
 mod cpu;
 mod database;
 mod database_command;
+mod dnsbl;
 mod examine;
 mod explain;
 mod freshclam_conf;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Database(args) => database_command::run(&args),
         Command::Update(args) => update::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Dnsbl(args) => dnsbl::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

@@ -355,6 +355,8 @@ fn read_in_section(own: &mut Head, common: &mut Head, entry: &[u8]) -> bool {
     let keyword_len = entry.iter().take_while(|byte| !matches!(byte, b' ' | b'\t')).count();
     match &entry[..keyword_len].to_ascii_uppercase()[..] {
         b"SOA" | b"NS" | b"TIMESTAMP" => common.read(entry),
+        // Counts for the section, and for those behind it.
+        b"MAXRANGE4" => own.read(entry) && common.read(entry),
         _ => own.read(entry),
     }
 }

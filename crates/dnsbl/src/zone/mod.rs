@@ -206,19 +206,18 @@ impl Zone {
             self.acl.get_or_insert(dataset);
             return;
         }
-        let ttl = |own: u32| if own == 0 { dataset.head.ttl() } else { own };
         if let (None, Some(line)) = (&self.soa, &dataset.head.soa) {
             let mut soa = line.soa.clone();
             if soa.serial == 0 {
                 // Seconds since 1970 fit until 2106, and serial numbers wrap anyway.
                 soa.serial = (dataset.changed & 0xffff_ffff) as u32;
             }
-            self.soa = Some((ttl(line.ttl), soa));
+            self.soa = Some((line.ttl, soa));
         }
         if let (None, Some(line)) = (&self.servers, &dataset.head.servers)
             && !line.servers.is_empty()
         {
-            self.servers = Some((ttl(line.ttl), line.servers.clone()));
+            self.servers = Some((line.ttl, line.servers.clone()));
         }
         self.datasets.push(dataset);
     }
@@ -263,6 +262,18 @@ impl Zone {
                 Body::Generic(table) => !table.find(asked.name).is_empty(),
                 _ => false,
             })
+    }
+
+    /// Whether `each` says yes to a data set that is asked for names in a subzone, or, where that is empty, in the zone
+    /// itself. None is where there is no such subzone.
+    pub fn any_dataset_of(&self, subzone: &[u8], mut each: impl FnMut(&Dataset) -> bool) -> bool {
+        self.datasets.iter().any(|dataset| match &dataset.body {
+            Body::Combined(sections) => {
+                let inside = sections.iter().filter(|section| section.subzones.iter().any(|name| name == subzone));
+                inside.map(|section| &section.dataset).any(|dataset| each(dataset))
+            }
+            _ => subzone.is_empty() && each(dataset),
+        })
     }
 
     /// Whether `each` says yes to a data set that is asked for a name.
@@ -316,6 +327,48 @@ fn below<'n>(name: &'n [u8], subzone: &[u8]) -> Option<&'n [u8]> {
         start += usize::from(*name.get(start)?) + 1;
     }
     (start == at && back == subzone).then_some(front)
+}
+
+/// Fuzz body: files of any kind, the first byte says which. However they are cut the data is the same, and every question
+/// gets a response that can be read.
+pub fn fuzz_files(data: &[u8]) {
+    const KINDS: [&str; 10] =
+        ["ip4set", "ip4trie", "ip4tset", "ip6trie", "ip6tset", "dnset", "generic", "combined", "acl", "feed"];
+    let Some((&first, text)) = data.split_first() else { return };
+    let Some(kind) = Kind::from_name(KINDS[usize::from(first) % KINDS.len()].as_bytes()) else { return };
+    let load = |piece: usize| {
+        let mut loader = dataset::Loader::new(kind);
+        loader.begin("file", 1);
+        text.chunks(piece).for_each(|piece| loader.feed(piece));
+        loader.end();
+        loader.finish(u64::MAX)
+    };
+    let (Ok((whole, warnings, count)), Ok((cut, again, count_again))) = (load(text.len().max(1)), load(3)) else {
+        return;
+    };
+    assert_eq!((warnings, count, whole.len()), (again, count_again, cut.len()));
+    let name = |text: &str| text.parse::<Name>().ok();
+    let zones = |dataset: Dataset| Zones::new(vec![(name("z"), Some(Arc::new(dataset)))]);
+    let (whole, cut) = (zones(whole), zones(cut));
+    let mut scratch = [crate::answer::Scratch::default(), crate::answer::Scratch::default()];
+    let (mut out, mut out_again) = (Vec::new(), Vec::new());
+    let options = crate::answer::Options { prefixes_in_aaaa: true, ..crate::answer::Options::default() };
+    for question in ["z", "4.3.2.1.z", "0.3.2.1.z", "3.2.1.p4.z", "a.b.z", "x.c.z", "1.1.1.1.a.z", "_pbl.z"] {
+        for kind in [kind::A, kind::TXT, kind::ANY, kind::AAAA, kind::SOA] {
+            let Some(name) = name(question) else { continue };
+            let packet = proto::dns::Request::new(7, name, kind, proto::dns::class::IN).packet();
+            let from = (core::net::IpAddr::from([127, 0, 0, 1]), crate::answer::Transport::Udp);
+            let mut ask = |zones: &Zones, at: usize, out: &mut Vec<u8>| {
+                crate::answer::respond(zones, &options, &packet, from, 1, &mut scratch[at], out)
+            };
+            let outcome = ask(&whole, 0, &mut out);
+            assert_eq!(outcome, ask(&cut, 1, &mut out_again));
+            if outcome != crate::answer::Outcome::Silent {
+                assert_eq!(out, out_again);
+                assert!(proto::dns::Message::parse(&out).is_ok());
+            }
+        }
+    }
 }
 
 /// Collects addresses, for glue.

@@ -16,7 +16,7 @@ const SERVERS_MAX: usize = 32;
 /// A `$SOA` line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SoaLine {
-    /// In seconds; 0 for the data set's.
+    /// In seconds.
     pub ttl: u32,
     /// What it says. A serial number of 0 stands for when the youngest file was changed.
     pub soa: Soa,
@@ -25,7 +25,7 @@ pub struct SoaLine {
 /// A `$NS` line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServersLine {
-    /// In seconds; 0 for the data set's.
+    /// In seconds.
     pub ttl: u32,
     /// The name servers.
     pub servers: Vec<Name>,
@@ -62,8 +62,13 @@ impl Head {
         let (keyword, rest) = entry.split_at(keyword_len);
         let rest = trim_start(rest);
         let read = match &keyword.to_ascii_uppercase()[..] {
-            b"SOA" => soa(rest).map(|line| set_first(&mut self.soa, line)),
-            b"NS" => servers(rest).map(|line| {
+            b"SOA" => soa(rest).map(|mut line| {
+                // What counts where no time is given is what has counted up to here.
+                line.ttl = if line.ttl == 0 { self.ttl() } else { line.ttl };
+                set_first(&mut self.soa, line);
+            }),
+            b"NS" => servers(rest).map(|mut line| {
+                line.ttl = if line.ttl == 0 { self.ttl() } else { line.ttl };
                 if !line.servers.is_empty() {
                     set_first(&mut self.servers, line);
                 }

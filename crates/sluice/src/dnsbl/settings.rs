@@ -1,0 +1,115 @@
+//! `[dnsbl]` in the configuration, and what the command line says instead.
+
+use std::net::SocketAddr;
+
+use ::dnsbl::zone::Spec;
+use serde::Deserialize;
+use serde::de::{self, Deserializer};
+
+use crate::Failure;
+use crate::cli::DnsblServe;
+use crate::config::{Config, Network};
+
+/// How many threads answer at most.
+const THREADS_MAX: usize = 256;
+
+/// `[dnsbl]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Where queries are answered, by UDP and TCP.
+    pub listen: Vec<SocketAddr>,
+    /// The zones, as rbldnsd is told: `NAME:TYPE:FILE[,FILE]`.
+    #[serde(deserialize_with = "specs")]
+    pub zones: Vec<Spec>,
+    /// How often the files are looked at, in seconds; 0: never, but for SIGHUP.
+    pub check_seconds: u64,
+    /// How many event loops answer; 0: one a core.
+    pub threads: usize,
+    /// The largest UDP response.
+    pub udp_bytes_max: usize,
+    /// What `version.bind` is answered; empty: nothing.
+    pub version: String,
+    /// Whether positive answers name the zone's servers.
+    pub full_answers: bool,
+    /// Whether prefixes are answered.
+    pub prefixes: bool,
+    /// Whether AAAA of half a /24 is answered with a bitmap.
+    pub prefixes_in_aaaa: bool,
+    /// Who may have whole zones, by TCP.
+    pub transfer_to: Vec<Network>,
+    /// Who is told that a zone has changed.
+    pub notify: Vec<SocketAddr>,
+    /// How many queries a second are answered of a /24 or /48; 0: all.
+    pub queries_a_second: u32,
+    /// How many equal responses a second a /24 or /48 gets; 0: all.
+    pub responses_a_second: u32,
+    /// Where the metrics are, by HTTP.
+    pub metrics: Option<SocketAddr>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            listen: Vec::new(),
+            zones: Vec::new(),
+            check_seconds: 60,
+            threads: 0,
+            udp_bytes_max: ::dnsbl::answer::UDP_BYTES_MAX,
+            version: String::new(),
+            full_answers: true,
+            prefixes: true,
+            prefixes_in_aaaa: false,
+            transfer_to: Vec::new(),
+            notify: Vec::new(),
+            queries_a_second: 0,
+            responses_a_second: 0,
+            metrics: None,
+        }
+    }
+}
+
+fn specs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Spec>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.iter().map(|text| text.parse().map_err(de::Error::custom)).collect()
+}
+
+impl Settings {
+    /// What the command line says, and of what it does not say what the configuration does.
+    ///
+    /// # Errors
+    /// When the configuration cannot be read, or nothing would be served.
+    pub fn of(args: &DnsblServe) -> Result<Settings, Failure> {
+        let mut settings = match &args.config {
+            Some(path) => Config::read(path)?.dnsbl,
+            None => Settings::default(),
+        };
+        if !args.listen.is_empty() {
+            settings.listen = args.listen.clone();
+        }
+        if !args.zones.is_empty() {
+            settings.zones = args.zones.clone();
+        }
+        settings.check_seconds = args.check.unwrap_or(settings.check_seconds);
+        settings.threads = args.threads.unwrap_or(settings.threads);
+        settings.metrics = args.metrics.or(settings.metrics);
+        settings.prefixes_in_aaaa |= args.aaaa;
+        settings.prefixes &= !args.no_prefixes;
+        settings.transfer_to.extend(args.transfer_to.iter().copied());
+        settings.notify.extend(args.notify.iter().copied());
+        if settings.listen.is_empty() {
+            return Err("nowhere to listen: --listen ADDRESS:PORT, or listen in [dnsbl]".into());
+        }
+        if !settings.zones.iter().any(|spec| spec.zone.is_some()) {
+            return Err("no zone: --zone NAME:TYPE:FILE[,FILE], or zones in [dnsbl]".into());
+        }
+        if !(512..=65_535).contains(&settings.udp_bytes_max) {
+            return Err("udp_bytes_max in [dnsbl] has to be between 512 and 65535".into());
+        }
+        if settings.threads == 0 {
+            settings.threads = std::thread::available_parallelism().map_or(1, usize::from);
+        }
+        settings.threads = settings.threads.min(THREADS_MAX);
+        Ok(settings)
+    }
+}

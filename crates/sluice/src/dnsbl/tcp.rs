@@ -1,0 +1,180 @@
+//! Queries by TCP (RFC 7766), whole zones, and the metrics by HTTP. A few connections, each for a short time.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use ::dnsbl::answer::{Outcome, Response, Scratch, Transport, respond};
+use proto::dns::{Frames, Query, frame};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::load::now;
+use super::serve::Shared;
+
+/// How many connections there are at most. Further ones are closed at once.
+const CONNECTIONS_MAX: usize = 1_024;
+
+/// How long a client may be silent, or take to read.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// The longest query.
+const QUERY_BYTES_MAX: usize = 1_024;
+
+/// Opens a listener.
+pub fn open(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(128)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+/// Takes connections until the program ends.
+pub async fn run(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
+    let open = Arc::new(AtomicUsize::new(0));
+    loop {
+        let Ok((stream, peer)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        if open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
+            open.fetch_sub(1, Ordering::Relaxed);
+            continue;
+        }
+        let (shared, open) = (shared.clone(), open.clone());
+        tokio::spawn(async move {
+            let _ = converse(stream, peer.ip(), &shared).await;
+            open.fetch_sub(1, Ordering::Relaxed);
+        });
+    }
+}
+
+async fn converse(mut stream: TcpStream, client: IpAddr, shared: &Shared) -> io::Result<()> {
+    let mut frames = Frames::new(QUERY_BYTES_MAX);
+    let mut scratch = Scratch::default();
+    let (mut input, mut out) = ([0; 4_096], Vec::new());
+    loop {
+        let count = timeout(IDLE, stream.read(&mut input)).await??;
+        if count == 0 {
+            return Ok(());
+        }
+        let mut rest = &input[..count];
+        loop {
+            let taken = frames.feed(rest);
+            rest = &rest[taken..];
+            while let Some(packet) = frames.next() {
+                answer(&mut stream, &packet, client, shared, &mut scratch, &mut out).await?;
+            }
+            if frames.has_overflowed() {
+                return Ok(());
+            }
+            if rest.is_empty() {
+                break;
+            }
+        }
+    }
+}
+
+async fn answer(
+    stream: &mut TcpStream,
+    packet: &[u8],
+    client: IpAddr,
+    shared: &Shared,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
+    let (zones, _) = shared.zones();
+    let counts = &shared.counts;
+    counts.queries[1].fetch_add(1, Ordering::Relaxed);
+    match respond(&zones, &shared.options, packet, (client, Transport::Tcp), now(), scratch, out) {
+        Outcome::Silent => Err(io::ErrorKind::InvalidData.into()),
+        Outcome::Respond(response) => {
+            let count = match response {
+                Response::Positive => &counts.positive,
+                Response::Negative => &counts.negative,
+                Response::Error => &counts.errors,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+            send(stream, out).await
+        }
+        Outcome::Transfer(index) => {
+            let Ok(query) = Query::parse(packet) else { return Ok(()) };
+            let allowed = shared.settings.transfer_to.iter().any(|network| network.holds(client));
+            if !allowed {
+                ::dnsbl::transfer::refuse(&query, out);
+                return send(stream, out).await;
+            }
+            counts.transfers.fetch_add(1, Ordering::Relaxed);
+            let Some(zone) = zones.zones().get(index) else { return Ok(()) };
+            let mut transfer = ::dnsbl::transfer::Transfer::new(zone, &query);
+            while transfer.next(out) {
+                send(stream, out).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+async fn send(stream: &mut TcpStream, message: &[u8]) -> io::Result<()> {
+    let Some(bytes) = frame(message) else { return Ok(()) };
+    timeout(IDLE, stream.write_all(&bytes)).await?
+}
+
+/// Shows the metrics to whoever asks, whatever is asked for.
+pub async fn run_metrics(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
+    loop {
+        let Ok((mut stream, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let page = metrics(&shared);
+        tokio::spawn(async move {
+            let mut input = [0; 2_048];
+            let _ = timeout(IDLE, stream.read(&mut input)).await;
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                page.len()
+            );
+            let _ = timeout(IDLE, stream.write_all((head + &page).as_bytes())).await;
+        });
+    }
+}
+
+fn metrics(shared: &Shared) -> String {
+    let counts = &shared.counts;
+    let mut page = String::new();
+    for (name, help, value) in [
+        ("queries_udp_total", "Queries by UDP.", &counts.queries[0]),
+        ("queries_tcp_total", "Queries by TCP.", &counts.queries[1]),
+        ("positive_total", "Responses with answers.", &counts.positive),
+        ("negative_total", "Responses without answers.", &counts.negative),
+        ("errors_total", "Responses that refuse or fail.", &counts.errors),
+        ("silent_total", "Packets that got no response.", &counts.silent),
+        ("limited_total", "Queries that a limit left without response.", &counts.limited),
+        ("response_bytes_total", "Bytes of responses by UDP.", &counts.bytes),
+        ("transfers_total", "Zones sent whole.", &counts.transfers),
+        ("reloads_total", "Data sets read anew.", &counts.reloads),
+        ("reload_failures_total", "Data sets that could not be read anew.", &counts.failures),
+    ] {
+        let value = value.load(Ordering::Relaxed);
+        page += &format!(
+            "# HELP sluice_dnsbl_{name} {help}\n# TYPE sluice_dnsbl_{name} counter\nsluice_dnsbl_{name} {value}\n"
+        );
+    }
+    page += "# HELP sluice_dnsbl_listings Listings of a zone.\n# TYPE sluice_dnsbl_listings gauge\n";
+    let (zones, _) = shared.zones();
+    for zone in zones.zones() {
+        let listings: usize = zone.datasets.iter().map(|dataset| dataset.len()).sum();
+        page += &format!("sluice_dnsbl_listings{{zone=\"{}\"}} {listings}\n", zone.name);
+    }
+    page
+}
