@@ -2,13 +2,19 @@
 //! `sluice dnsbl serve`.
 
 use std::collections::HashMap;
+use std::io::{IoSlice, IoSliceMut};
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use dnsbl::answer::{Options, Outcome, Scratch, Transport, respond};
 use dnsbl::zone::dataset::Loader;
 use dnsbl::zone::{Spec, Zones};
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
+
+/// How many packets are read at once.
+const BATCH: usize = 64;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -47,12 +53,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let socket = UdpSocket::bind(address)?;
     eprintln!("loaded in {:?}", began.elapsed());
     let options = Options::default();
-    let (mut scratch, mut out, mut packet) = (Scratch::default(), Vec::new(), [0; 4_096]);
+    let mut scratch = Scratch::default();
+    let mut packets = vec![[0_u8; 1_024]; BATCH];
+    let mut responses = vec![Vec::new(); BATCH];
+    let mut incoming = MultiHeaders::<SockaddrStorage>::preallocate(BATCH, None);
+    let mut outgoing = MultiHeaders::<SockaddrStorage>::preallocate(BATCH, None);
     loop {
-        let (len, peer) = socket.recv_from(&mut packet)?;
-        let from = (peer.ip(), Transport::Udp);
-        if let Outcome::Respond(_) = respond(&zones, &options, &packet[..len], from, now(), &mut scratch, &mut out) {
-            let _ = socket.send_to(&out, peer);
+        let mut slices: Vec<[IoSliceMut<'_>; 1]> = packets.iter_mut().map(|packet| [IoSliceMut::new(packet)]).collect();
+        let flags = MsgFlags::MSG_WAITFORONE;
+        let received = recvmmsg(socket.as_raw_fd(), &mut incoming, slices.iter_mut(), flags, None)?;
+        let read: Vec<(usize, Option<SockaddrStorage>)> =
+            received.map(|message| (message.bytes, message.address)).collect();
+        let mut peers = Vec::with_capacity(BATCH);
+        let seconds = now();
+        for (packet, (len, peer)) in packets.iter().zip(read) {
+            let Some(client) = peer.and_then(|peer| peer.as_sockaddr_in().map(|peer| peer.ip())) else { continue };
+            let (from, out) = ((client.into(), Transport::Udp), &mut responses[peers.len()]);
+            let outcome = respond(&zones, &options, &packet[..len], from, seconds, &mut scratch, out);
+            if let Outcome::Respond(_) = outcome {
+                peers.push(peer);
+            }
         }
+        let slices: Vec<[IoSlice<'_>; 1]> = responses[..peers.len()].iter().map(|out| [IoSlice::new(out)]).collect();
+        let _ = sendmmsg(socket.as_raw_fd(), &mut outgoing, slices.iter(), &peers, [], MsgFlags::empty());
     }
 }

@@ -196,6 +196,13 @@ impl Client {
         }
     }
 
+    /// Does not probe a zone: it has no test points, as lists of IPv6 networks or of whom to trust may have none.
+    pub fn expect_no_test_points(&mut self, zone: usize) {
+        if let Some(list) = self.zones.get_mut(zone) {
+            list.next_probe = u64::MAX;
+        }
+    }
+
     /// What was counted.
     pub const fn counts(&self) -> Counts {
         self.counts
@@ -624,15 +631,21 @@ fn read_known(known: &Known, address: IpAddr) -> Option<Vec<[u8; 4]>> {
         (Known::Address(addresses), _) => Some(addresses.clone()),
         (Known::Prefix4(Prefix::Classes(classes)), IpAddr::V4(address)) => {
             let [.., host] = address.octets();
-            Some(classes.iter().filter(|(_, hosts)| hosts.contains(host)).map(|(address, _)| *address).collect())
+            Some(listing(classes, |hosts| hosts.contains(host)))
         }
         (Known::Prefix6(Prefix::Classes(classes)), IpAddr::V6(address)) => {
             let network = address.segments()[3];
-            let of = |networks: &crate::prefix::Networks| networks.contains(network);
-            Some(classes.iter().filter(|(_, networks)| of(networks)).map(|(address, _)| *address).collect())
+            Some(listing(classes, |networks| networks.contains(network)))
         }
         _ => None,
     }
+}
+
+/// The answers of classes that an address is in. As of classic answers, those outside of 127.0.0.0/8 are no listings.
+fn listing<H>(classes: &[([u8; 4], H)], is_in: impl Fn(&H) -> bool) -> Vec<[u8; 4]> {
+    let counts =
+        |(address, hosts): &&([u8; 4], H)| address[0] == 127 && address[..3] != [127, 255, 255] && is_in(hosts);
+    classes.iter().filter(counts).map(|(address, _)| *address).collect()
 }
 
 /// The name and type that a question has.
