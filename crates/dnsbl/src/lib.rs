@@ -13,6 +13,7 @@ pub mod client;
 pub mod feed;
 pub mod limit;
 pub mod prefix;
+pub mod reputation;
 mod special;
 pub mod transfer;
 pub mod zone;

@@ -315,6 +315,50 @@ pub enum DnsblCommand {
     Check(DnsblCheck),
     /// Say what lists an address or name. Exit status: 0 it is listed, 1 it is not, 2 an error.
     Why(DnsblWhy),
+    /// Keep a reputation of our own: note what was seen of an address, and make zone files of it.
+    Reputation(DnsblReputation),
+}
+
+/// `sluice dnsbl reputation`
+#[derive(Debug, Args)]
+pub struct DnsblReputation {
+    /// Where the ledger and the zone files `ip4` (ip4set) and `ip6` (ip6trie) are.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+    /// After how many seconds a score is worth half; default a day.
+    #[arg(long, value_name = "SECONDS")]
+    pub half_life: Option<u64>,
+    /// From which score on an address is listed; default 5.
+    #[arg(long, value_name = "SCORE")]
+    pub threshold: Option<f64>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ReputationCommand,
+}
+
+/// What can be done with a reputation.
+#[derive(Debug, Subcommand)]
+pub enum ReputationCommand {
+    /// Note an event: trust, harvest, spam or infected.
+    Note {
+        /// Whose.
+        address: IpAddr,
+        /// Which.
+        event: String,
+    },
+    /// Say how an address stands, and why. Exit status: 0 it is listed, 1 it is not, 2 an error.
+    #[command(visible_alias = "why")]
+    Standing {
+        /// Whose.
+        address: IpAddr,
+    },
+    /// Forget all about an address. Exit status: 0 it is forgotten, 1 there was nothing, 2 an error.
+    Forgive {
+        /// Whose.
+        address: IpAddr,
+    },
+    /// Make the zone files anew, without what has decayed.
+    Forget,
 }
 
 /// `sluice dnsbl serve`

@@ -196,3 +196,32 @@ fn zones_are_looked_into() {
     assert!(text.contains("/nowhere/list"), "{text}");
     assert_eq!(run(&["check", "--zone", "bl.test:ip5set:x"]).0, Some(2));
 }
+
+#[test]
+fn a_reputation_is_noted_listed_and_forgiven() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        let output =
+            command.args(["dnsbl", "reputation", "--folder"]).arg(folder.path()).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(run(&["standing", "192.0.2.7"]).0, Some(1));
+    assert_eq!(run(&["note", "192.0.2.7", "infected"]).0, Some(0));
+    assert_eq!(run(&["note", "192.0.2.7", "spam"]).0, Some(0));
+    let (status, text) = run(&["why", "192.0.2.7"]);
+    assert_eq!(status, Some(0));
+    assert!(text.contains("listed, score 8.0, seen: spam 1, infected 1") || text.contains("score 7.9"), "{text}");
+    let zone = spec("ip4set", &folder.path().join("ip4"));
+    let server = Server::start(&["--zone", &zone, "--check", "1"]);
+    let socket = server.udp(0);
+    assert_eq!(ask(&socket, "7.2.0.192.bl.test", kind::A).answers[0].data, Data::A([127, 0, 0, 4].into()));
+    assert_eq!(run(&["forgive", "192.0.2.7"]).0, Some(0));
+    assert_eq!(run(&["forgive", "192.0.2.7"]).0, Some(1));
+    let is_gone = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        ask(&socket, "7.2.0.192.bl.test", kind::A).rcode() == 3
+    });
+    assert!(is_gone, "it is still listed");
+    assert_eq!(run(&["note", "192.0.2.7", "nonsense"]).0, Some(2));
+}

@@ -1,0 +1,76 @@
+//! `sluice dnsbl reputation`: what the site itself has seen of addresses, in a folder of three files.
+//!
+//! `ledger` is what was seen; `ip4` and `ip6` are zone files made of it, for `--zone NAME:ip4set:FOLDER/ip4` and
+//! `NAME:ip6trie:FOLDER/ip6`. Every command makes them anew, `forget` in particular, which a timer may call so that what has
+//! decayed leaves the zone. One command works at a time; files are replaced, never written to.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::ExitCode;
+
+use ::dnsbl::reputation::{Event, Ledger, Limits};
+use rustix::fs::{FlockOperation, flock};
+
+use super::load::now;
+use crate::Failure;
+use crate::cli::{DnsblReputation, ReputationCommand};
+
+/// Does what was asked for.
+pub fn run(args: &DnsblReputation) -> Result<ExitCode, Failure> {
+    let folder = &args.folder;
+    let lock = File::create(folder.join("lock")).map_err(|error| format!("{}: {error}", folder.display()))?;
+    flock(&lock, FlockOperation::LockExclusive)?;
+    let path = folder.join("ledger");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(format!("{}: {error}", path.display()).into()),
+    };
+    let mut limits = Limits::default();
+    limits.half_life_seconds = args.half_life.unwrap_or(limits.half_life_seconds);
+    limits.threshold = args.threshold.unwrap_or(limits.threshold);
+    let (mut ledger, wrong) = Ledger::read(&text, limits);
+    if wrong > 0 {
+        eprintln!("sluice: {}: {wrong} lines are passed over", path.display());
+    }
+    let code = match &args.command {
+        ReputationCommand::Note { address, event } => {
+            let event = Event::from_name(event).ok_or_else(|| format!("there is no event {event:?}"))?;
+            ledger.note(*address, event, now());
+            ExitCode::SUCCESS
+        }
+        ReputationCommand::Standing { address } => {
+            let Some(standing) = ledger.standing(*address, now()) else {
+                println!("{address}: nothing was seen");
+                return Ok(ExitCode::FAILURE);
+            };
+            let seen: Vec<String> =
+                standing.counts.iter().map(|(event, count)| format!("{} {count}", event.name())).collect();
+            let listed = if standing.is_listed { "listed" } else { "not listed" };
+            println!("{address}: {listed}, score {:.1}, seen: {}", standing.score, seen.join(", "));
+            return Ok(if standing.is_listed { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        ReputationCommand::Forgive { address } => {
+            let known = ledger.forgive(*address);
+            println!("{address}: {}", if known { "forgiven" } else { "nothing was seen" });
+            if known { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        ReputationCommand::Forget => {
+            ledger.forget(now());
+            ExitCode::SUCCESS
+        }
+    };
+    let (ip4, ip6) = ledger.zones(now());
+    for (name, text) in [("ledger", ledger.write()), ("ip4", ip4), ("ip6", ip6)] {
+        replace(folder, name, &text).map_err(|error| format!("{}: {error}", folder.join(name).display()))?;
+    }
+    Ok(code)
+}
+
+fn replace(folder: &Path, name: &str, text: &str) -> std::io::Result<()> {
+    let new = folder.join(format!("{name}.new"));
+    let file = File::create(&new)?;
+    std::io::Write::write_all(&mut &file, text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(new, folder.join(name))
+}
