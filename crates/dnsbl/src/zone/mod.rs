@@ -126,21 +126,23 @@ impl Zones {
     }
 
     fn glue_of(&self, index: usize) -> Vec<Glue> {
-        let mut glue = Vec::new();
+        // All of them live as long as the shortest, as rbldnsd has it.
+        let (mut glue, mut ttl_min): (Vec<Glue>, u32) = (Vec::new(), u32::MAX);
         let servers = self.zones[index].servers.iter().flat_map(|(_, servers)| servers);
         for server in servers {
             let wire = server.to_lowercase().as_wire().to_vec();
             let Some((zone, below)) = self.find(&wire) else { continue };
             let mut addresses = Addresses::default();
             zone.find(&Asked::new(below), &mut addresses);
-            let ttl = addresses.found.iter().map(|&(ttl, _)| ttl).min().unwrap_or(0);
-            for (_, address) in addresses.found {
+            for (ttl, address) in addresses.found {
+                ttl_min = ttl_min.min(ttl);
                 let each = Glue { server: server.clone(), ttl, address };
-                if !glue.contains(&each) {
+                if !glue.iter().any(|glue| glue.server == each.server && glue.address == each.address) {
                     glue.push(each);
                 }
             }
         }
+        glue.iter_mut().for_each(|glue| glue.ttl = ttl_min);
         glue
     }
 
