@@ -5,4 +5,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 SLUICE_DNSBL_QUERIES=${1:-1000000} SLUICE_DNSBL_SEED=${2:-$(date +%s)} \
-    cargo test -p sluice-dnsbl --test rbldnsd --locked -- --nocapture
+    cargo test -p sluice-dnsbl --test all rbldnsd:: --locked -- --nocapture

@@ -2,6 +2,7 @@
 
 mod clamd;
 mod corpus;
+mod dns;
 mod imap;
 mod milter;
 mod pop3;

@@ -4,6 +4,7 @@ mod acme;
 mod clamd;
 mod clamd_peers;
 mod database;
+mod dnsbl;
 mod doors;
 mod formats;
 mod harness;
