@@ -122,6 +122,18 @@ fn what_few_readers_take_for_a_multipart_is_read_as_one() {
 }
 
 #[test]
+fn a_header_may_begin_with_a_line_of_blanks() {
+    let hidden: String = crate::build::eicar().iter().map(|byte| format!("={byte:02X}=\r\n")).collect();
+    for blank in [" ", "\t", "  \t"] {
+        let part = format!("{blank}\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n{hidden}\r\n");
+        is_seen_through(
+            &format!("{blank:?}"),
+            &mail(&mixed("Content-Type: multipart/mixed; boundary=B\r\n", "B", &part)),
+        );
+    }
+}
+
+#[test]
 fn pieces_of_messages_are_refused_and_those_elsewhere_are_told() {
     let seen =
         inspect(&mail("Content-Type: message/partial; id=x; number=1; total=2\r\n\r\nSubject: y\r\n\r\nhello\r\n"));

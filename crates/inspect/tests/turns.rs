@@ -113,6 +113,8 @@ fn made() -> Vec<(String, Vec<u8>)> {
         ("steps back that double", doubling),
         ("gzip of zeros", gzip(&zeros)),
         ("zip of zeros", zip("zeros", &zeros, true)),
+        ("gzip of marks of zip", gzip(&b"PK\x03\x04".repeat(655_360))),
+        ("gzip of headers of ARJ", gzip(&b"\x60\xea\x1e\0".repeat(1 << 18))),
     ]
     .map(|(name, bytes)| (name.to_string(), bytes))
     .into()

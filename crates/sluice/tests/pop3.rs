@@ -293,12 +293,15 @@ fn no_content_comes_by_as_a_listing() {
     let server = Pop3 { instead, ..Pop3::with(&[CLEAN]) };
     let odd = gateway(server.start(), "");
     let mut wire = login(&odd);
-    for (command, shown) in
-        [("LIST", "1 100\r\n2 200\r\n"), ("UIDL", "1 name-1\r\n2 name-2\r\n"), ("LANG", "en English\r\n"), ("AUTH", "")]
-    {
+    for (command, shown) in [
+        ("LIST", "1 100\r\n2 200\r\n"),
+        ("UIDL", "1 name-1_and_more\r\n2 name-2\r\n"),
+        ("LANG", "en English\r\n"),
+        ("AUTH", ""),
+    ] {
         assert_eq!(String::from_utf8(retrieve(&mut wire, command)).unwrap(), shown, "{command}");
     }
-    wire.talk("C: LIST 1\nS: +OK 1 100\nC: UIDL 1\nS: +OK 1 name-1\nC: STAT\nS: +OK 2 300");
+    wire.talk("C: LIST 1\nS: +OK 1 100\nC: UIDL 1\nS: +OK 1 name-1_From:_evil\nC: STAT\nS: +OK 2 300");
     assert_eq!(retrieve(&mut wire, "RETR 1"), CLEAN);
     assert_eq!(odd.wait_for_log("a listing holds more").matches("a listing holds more").count(), 1);
 }

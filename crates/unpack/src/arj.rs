@@ -52,12 +52,14 @@ const CRC_BYTES: usize = 4;
 pub(crate) struct Arj {
     name_bytes_max: usize,
     decoder: Option<Decoder>,
+    /// Where the extended headers go on that are not all here.
+    walked: usize,
     ended: bool,
 }
 
 impl Arj {
     pub fn new(limits: &Limits) -> Arj {
-        Arj { name_bytes_max: limits.name_bytes_max as usize, decoder: None, ended: false }
+        Arj { name_bytes_max: limits.name_bytes_max as usize, decoder: None, walked: 0, ended: false }
     }
 
     /// A header that is here with its extended headers, `length` bytes in all.
@@ -113,13 +115,12 @@ impl Arj {
     }
 }
 
-/// The length of header and extended headers, as far as it is known; whether that is all.
-fn extent(head: &[u8], basic: usize) -> (usize, bool) {
-    let mut end = basic.saturating_add(FRONT_BYTES + CRC_BYTES);
+/// Where the extended headers end, which go on at `end`, as far as is known; whether that is all.
+fn extent(head: &[u8], mut end: usize) -> (usize, bool) {
     loop {
         let behind = end.saturating_add(2);
         if head.len() < behind {
-            return (behind, false);
+            return (end, false);
         }
         match usize::from(le16(head, end)) {
             0 => return (behind, true),
@@ -151,14 +152,25 @@ impl Records for Arj {
             faults.push(HEADER);
             return Record::Rest;
         }
-        let (length, whole) = extent(head, basic);
-        if !whole {
-            return Record::Need(length);
+        let plain = basic.saturating_add(FRONT_BYTES + CRC_BYTES);
+        if head.len() < plain.saturating_add(2) {
+            return Record::Need(plain.saturating_add(2));
         }
-        let header = &head[FRONT_BYTES..FRONT_BYTES + basic];
-        if crc32(0, header) != le32(head, FRONT_BYTES + basic) {
+        let header = head.get(FRONT_BYTES..).and_then(|behind| behind.get(..basic)).unwrap_or_default();
+        let is_true = crc32(0, header) == le32(head, plain.saturating_sub(CRC_BYTES));
+        if !is_true {
             faults.push(HEADER);
         }
+        // What follows a header that is not as it says is not followed.
+        if !is_true && le16(head, plain) != 0 {
+            return Record::Rest;
+        }
+        let (length, whole) = extent(head, self.walked.max(plain));
+        if !whole {
+            self.walked = length;
+            return Record::Need(length.saturating_add(2));
+        }
+        self.walked = 0;
         self.header(header, length, faults)
     }
 

@@ -22,7 +22,7 @@ pub struct Clocks {
 const CPU_MS_PER_MIB: u64 = 20;
 
 /// The turns, and the fuel, after which the clock is read again.
-const TURNS: u32 = 64;
+const TURNS: u32 = 8;
 const FUEL: u64 = 64 << 10;
 
 /// The part of the budget that is charged by the time that has passed.

@@ -302,9 +302,9 @@ impl Reader {
         if let Some(Verdict::Delimiter(delimiter)) = verdict.map(|verdict| self.judge(verdict)) {
             header.at = At::End(HeaderEnd::Delimiter(delimiter));
         } else if start.line == Line::White {
-            self.drop_held();
-            header.at = At::start();
-            header.in_field = false;
+            // As within a field: the header ends here, or goes on.
+            self.begin_field(header);
+            header.at = At::Value { blank: true };
         } else {
             self.garbage(header);
         }

@@ -40,16 +40,19 @@ pub fn listed_to_client(verb: Verb, number: u32, line: &[u8]) -> Option<Vec<u8>>
     }
 }
 
-/// What the client is told of an answer of one line to LIST, UIDL or STAT: two words; none if it does not begin with these.
+/// What the client is told of an answer of one line to LIST, UIDL or STAT: a number, and a size or an id. None if it does not
+/// begin with these. Bytes of an id that are not visible are shown as `_`, blanks within it too: cut off, ids of several
+/// messages would be one.
 pub fn answer_to_client(verb: Verb, text: &[u8]) -> Option<Vec<u8>> {
-    let mut words = text.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
-    let (first, second) = (words.next()?, words.next()?);
-    let is_number = |word: &[u8]| word.len() <= 20 && word.iter().all(u8::is_ascii_digit);
-    let fits = match verb {
-        Verb::Uidl => second.len() <= ID_BYTES_MAX && second.iter().all(u8::is_ascii_graphic),
-        _ => is_number(second),
+    let text = text.trim_ascii();
+    let (first, behind) = text.split_at(text.iter().position(u8::is_ascii_whitespace)?);
+    let behind = behind.trim_ascii_start();
+    let is_number = |word: &[u8]| !word.is_empty() && word.len() <= 20 && word.iter().all(u8::is_ascii_digit);
+    let second: Vec<u8> = match verb {
+        Verb::Uidl => behind.iter().map(|&byte| if byte.is_ascii_graphic() { byte } else { b'_' }).collect(),
+        _ => behind.split(u8::is_ascii_whitespace).next().filter(|word| is_number(word))?.into(),
     };
-    (fits && is_number(first)).then(|| [first, b" ", second].concat())
+    (is_number(first) && second.len() <= ID_BYTES_MAX).then(|| [first, b" ", &second].concat())
 }
 
 #[cfg(test)]
@@ -69,8 +72,11 @@ mod tests {
             (Verb::List, "Subject: evil", None),
             (Verb::List, "1 evil", None),
             (Verb::List, "", None),
-            (Verb::Uidl, "7  whqtswO00WBw418f9t5JxYwZ evil", Some("7 whqtswO00WBw418f9t5JxYwZ")),
-            (Verb::Uidl, "7 n\u{e4}me", None),
+            (Verb::Uidl, "7  whqtswO00WBw418f9t5JxYwZ evil", Some("7 whqtswO00WBw418f9t5JxYwZ_evil")),
+            (Verb::Uidl, "7 n\u{e4}me", Some("7 n__me")),
+            (Verb::Uidl, "1\tMon 1 Jan", Some("1 Mon_1_Jan")),
+            (Verb::Uidl, "1 ", None),
+            (Verb::List, "1\t120", Some("1 120")),
             (Verb::Uidl, "seven name", None),
             (Verb::Auth, "PLAIN", Some("PLAIN")),
             (Verb::Auth, "From: evil", None),

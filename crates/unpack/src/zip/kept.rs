@@ -1,9 +1,15 @@
 //! The bytes of an archive as far as they may be read again: from its first member on, for the reading by its directory.
 //!
-//! Bounds: a number of bytes. When it is reached, members whose header proved true are let go, the oldest first; when that
-//! is not enough, nothing more is kept.
+//! Bounds: a number of bytes, and [`RUNS_MAX`] members. When one is reached, members whose header proved true are let go; when
+//! that is not enough, or makes so little room that it would have to be done again and again, nothing more is kept.
 
 use std::collections::VecDeque;
+
+/// Members of which something is kept.
+const RUNS_MAX: usize = 8192;
+
+/// The part of the bytes that letting go has to make room for.
+const ROOM: usize = 8;
 
 /// Bytes of a stream in order, in runs of which one begins with each member.
 #[derive(Default)]
@@ -11,6 +17,10 @@ pub(super) struct Kept {
     runs: VecDeque<Run>,
     bytes: usize,
     bytes_max: usize,
+    /// How many of them belong to members that proved true.
+    spare: usize,
+    /// Nothing more is kept.
+    full: bool,
     /// Where the next byte is expected.
     end: u64,
 }
@@ -29,49 +39,59 @@ impl Kept {
 
     /// A member begins at `at`.
     pub fn begin(&mut self, at: u64) {
+        if !self.full && self.runs.len() >= RUNS_MAX {
+            self.let_go();
+            self.full = self.runs.len() > RUNS_MAX / 2;
+        }
+        if self.full {
+            return;
+        }
         if self.runs.is_empty() {
             self.end = at;
         }
-        if self.bytes < self.bytes_max {
-            self.runs.push_back(Run { at: at.max(self.end), bytes: Vec::new(), is_true: false });
-        }
+        self.runs.push_back(Run { at: at.max(self.end), bytes: Vec::new(), is_true: false });
     }
 
     /// The member that began last was as its header says.
     pub fn proved_true(&mut self) {
-        if let Some(run) = self.runs.back_mut() {
+        if let Some(run) = self.runs.back_mut().filter(|run| !run.is_true && !self.full) {
             run.is_true = true;
+            self.spare += run.bytes.len();
         }
     }
 
     /// These bytes stand at `at`. What was passed before is not kept twice.
     pub fn pass(&mut self, at: u64, bytes: &[u8]) {
+        if self.full || self.runs.is_empty() {
+            return;
+        }
         let again = usize::try_from(self.end.saturating_sub(at)).unwrap_or(usize::MAX);
-        let Some(fresh) = bytes.get(again..).filter(|fresh| !fresh.is_empty() && !self.runs.is_empty()) else { return };
-        if self.bytes + fresh.len() > self.bytes_max {
+        let Some(fresh) = bytes.get(again..).filter(|fresh| !fresh.is_empty()) else { return };
+        if self.bytes + fresh.len() > self.bytes_max && self.spare >= self.bytes_max / ROOM {
             self.let_go();
         }
-        let (start, room) = (self.end, self.bytes_max - self.bytes);
+        let start = self.end;
         self.end += fresh.len() as u64;
-        let Some(run) = self.runs.back_mut().filter(|_| fresh.len() <= room) else {
-            // What follows a hole could not be told from what was kept before it.
-            self.bytes_max = self.bytes;
-            return;
-        };
+        // What follows a hole could not be told from what was kept before it.
+        self.full = self.bytes + fresh.len() > self.bytes_max;
+        let Some(run) = self.runs.back_mut().filter(|_| !self.full) else { return };
         if run.bytes.is_empty() {
             run.at = start;
         }
         if run.at + run.bytes.len() as u64 == start {
             run.bytes.extend_from_slice(fresh);
             self.bytes += fresh.len();
+            self.spare += if run.is_true { fresh.len() } else { 0 };
         }
     }
 
+    /// Lets go of the members that proved true, but for the last one.
     fn let_go(&mut self) {
-        let last = self.runs.len().saturating_sub(1);
-        for run in self.runs.iter_mut().take(last).filter(|run| run.is_true) {
-            self.bytes -= std::mem::take(&mut run.bytes).len();
-        }
+        let last = self.runs.pop_back();
+        self.runs.retain(|run| !run.is_true);
+        self.runs.extend(last);
+        self.bytes = self.runs.iter().map(|run| run.bytes.len()).sum();
+        self.spare = self.runs.iter().filter(|run| run.is_true).map(|run| run.bytes.len()).sum();
     }
 
     /// Copies what is kept from `at` on, without a hole; how much that is.
@@ -95,6 +115,19 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_without_number_cost_a_bounded_look_each() {
+        let mut kept = Kept::new(1 << 20);
+        for member in 0..3_000_000u64 {
+            kept.begin(member * 4);
+            kept.pass(member * 4, b"PK\x03\x04");
+            if member % 3 == 0 {
+                kept.proved_true();
+            }
+        }
+        assert!(kept.runs.len() <= RUNS_MAX && kept.full);
+    }
 
     fn read(kept: &Kept, at: u64) -> Vec<u8> {
         let mut buffer = [0; 16];

@@ -318,8 +318,9 @@ impl Session {
         match self.tasks.front() {
             Some(&Task::Name(message)) => {
                 // "+OK 7 NAME"
-                let name = ok.then(|| text.split(|&byte| byte == b' ').nth(1)).flatten();
-                self.uid = name.filter(|name| name.len() <= 255).map(|name| (message, name.into()));
+                let answer = if ok { answer_to_client(Verb::Uidl, &text) } else { None };
+                let name = answer.as_deref().and_then(|answer| answer.splitn(2, |&byte| byte == b' ').nth(1));
+                self.uid = name.map(|name| (message, name.into()));
                 if self.uid.is_none() {
                     self.named = None;
                 }
@@ -384,6 +385,9 @@ impl Session {
     fn answer(&mut self, verb: Verb, text: &[u8]) {
         let told = answer_to_client(verb, text);
         self.compare(verb, text, told.as_deref());
+        if told.is_none() && !text.is_empty() {
+            return self.hears.say(false, b"[SYS/TEMP] The server's answer makes no sense");
+        }
         self.hears.say(true, &told.unwrap_or_default());
     }
 
