@@ -60,6 +60,8 @@ enum Remark {
     Junk,
     /// It follows padding.
     DataAfterPadding,
+    /// It follows one character of padding where there should be two.
+    DataInPadding,
     /// It ends a soft break within an escape.
     BrokenEscape,
 }
@@ -122,6 +124,9 @@ impl Decoder {
             Remark::DataAfterPadding => {
                 self.alternative = Some(Other::Ended);
                 Note::Fork(Finding::new(Class::Ambiguous, "Heuristics.Ambiguous.Base64.Padding", self.offset))
+            }
+            Remark::DataInPadding => {
+                Note::Finding(Finding::new(Class::Ambiguous, "Heuristics.Ambiguous.Base64.Quantum", self.offset))
             }
             Remark::BrokenEscape => {
                 if let Inner::QuotedPrintable(quoted) = &self.inner {
@@ -294,6 +299,12 @@ mod tests {
         let junk = "Heuristics.Malformed.Base64.Junk".into();
         assert_eq!(notes(Coding::Base64, b"YW!J*j"), [(junk, 2)]);
         assert_eq!(decode(Coding::Base64, b"Y=WJj"), b"abc");
+    }
+
+    #[test]
+    fn data_behind_half_of_the_padding_is_ambiguous() {
+        let [half, padding] = ["Quantum", "Padding"].map(|name| format!("Heuristics.Ambiguous.Base64.{name}"));
+        assert_eq!(notes(Coding::Base64, b"WD=VPIVA"), [(half, 3), (padding, 3)]);
     }
 
     #[test]

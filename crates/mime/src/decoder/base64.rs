@@ -1,7 +1,8 @@
 //! Base64 (RFC 2045, section 6.8; RFC 4648).
 //!
 //! White space is skipped silently, other junk with one remark. Padding ends a quantum and what follows begins a new
-//! one; the first time that data follows padding is a remark. Missing padding at the end is no fault. A single character
+//! one; the first time that data follows padding is a remark, and another where it follows half of it, since some readers then
+//! skip that and go on with the quantum. Missing padding at the end is no fault. A single character
 //! left over is dropped.
 //!
 //! Plainly: look up each character, collect four, write three bytes. Made fast by tables that hold the six bits already
@@ -36,8 +37,11 @@ pub(super) struct Base64 {
     count: u8,
     /// Padding was the last thing read.
     padded: bool,
+    /// It is one character of two.
+    half: bool,
     junk_told: bool,
     padding_told: bool,
+    half_told: bool,
 }
 
 impl Base64 {
@@ -56,6 +60,10 @@ impl Base64 {
             }
             let value = TABLES[3][usize::from(byte)];
             if value != NONE {
+                if self.padded && self.half && !self.half_told {
+                    self.half_told = true;
+                    return (taken, Some(Remark::DataInPadding));
+                }
                 if self.padded && !self.padding_told {
                     self.padding_told = true;
                     return (taken, Some(Remark::DataAfterPadding));
@@ -63,6 +71,7 @@ impl Base64 {
                 self.character(value, sink);
             } else if byte == b'=' && self.count != 1 {
                 // One character alone makes no byte; behind it padding is junk.
+                self.half = self.count == 2;
                 self.end_quantum(sink);
                 self.padded = true;
             } else if !matches!(byte, b'\r' | b'\n' | b' ' | b'\t') && !self.junk_told {

@@ -397,9 +397,9 @@ impl SmtpHop {
         leases.give(&key, self);
     }
 
-    /// Whether it may still be alive.
+    /// Whether it may still be alive, and has said nothing that nobody asked for: that would be taken for the next answer.
     pub fn is_fresh(&self) -> bool {
-        self.logged_in || self.used.elapsed() < IDLE_WAIT
+        (self.logged_in || self.used.elapsed() < IDLE_WAIT) && self.input.is_empty() && self.stream.is_quiet()
     }
 
     /// Sends what is in the outbox, and waits for the reply to `asked`.

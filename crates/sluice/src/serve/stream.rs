@@ -77,6 +77,17 @@ impl Stream {
         Ok(Stream::Tls(Box::new(timeout(HANDSHAKE_WAIT, handshake).await??.into())))
     }
 
+    /// Whether nothing has come that is not read yet, not even the end.
+    pub fn is_quiet(&self) -> bool {
+        let mut byte = [0];
+        let read = match self {
+            Stream::Tcp(stream) => stream.try_read(&mut byte),
+            Stream::Unix(stream) => stream.try_read(&mut byte),
+            Stream::Tls(stream) => stream.get_ref().0.try_read(&mut byte),
+        };
+        matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+
     fn in_the_clear(self) -> io::Result<TcpStream> {
         match self {
             Stream::Tcp(stream) => Ok(stream),
