@@ -176,3 +176,33 @@ impl AsyncWrite for Stream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::io::AsyncWriteExt;
+
+    #[tokio::test]
+    async fn what_says_something_unasked_or_hangs_up_is_not_quiet() {
+        let (mut server, ours) = UnixStream::pair().expect("a pair");
+        let stream = Stream::Unix(ours);
+        assert!(stream.is_quiet());
+        server.write_all(b"250 late\r\n").await.expect("room");
+        stops_being_quiet(&stream).await;
+        let (server, ours) = UnixStream::pair().expect("a pair");
+        let stream = Stream::Unix(ours);
+        drop(server);
+        stops_being_quiet(&stream).await;
+    }
+
+    /// The event loop hears of it at its next turn.
+    async fn stops_being_quiet(stream: &Stream) {
+        let heard = async {
+            while stream.is_quiet() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), heard).await.expect("it is heard of");
+    }
+}
