@@ -53,7 +53,7 @@ tests() {
 }
 
 # Tests pass where a peer is missing. With SLUICE_REQUIRE_PEERS, which `make test` sets, that is a failure: ci/setup.sh
-# installs them.
+# installs them. A test that skips something that Debian does not package uses other words than "not installed".
 skips() {
     sed -n 's/^skipped: //p' "$printed" | sort | uniq -c
     [ -z "${SLUICE_REQUIRE_PEERS:-}" ] || ! grep -q '^skipped: .*not installed$' "$printed"

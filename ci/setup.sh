@@ -31,7 +31,7 @@ if [ "${1:-}" != run ]; then
     need yara yara
     need nft nftables
     perl -MClamAV::Client -e 1 2>/dev/null || missing+=(libclamav-client-perl)
-    python3 -c 'import pyclamd' 2>/dev/null || missing+=(python3-pyclamd)
+    /usr/bin/python3 -c 'import pyclamd' 2>/dev/null || missing+=(python3-pyclamd)
     need osslsigncode osslsigncode
     need zip zip
     need unzip unzip

@@ -566,7 +566,7 @@ fn the_python_module_is_served() {
         .status()
         .is_ok_and(|status| status.success())
     {
-        return eprintln!("skipped: the Python module clamd is not installed");
+        return eprintln!("skipped: python3 has no module clamd, which Debian does not package");
     }
     let material = Material::new();
     let gateway = material.gateway();
@@ -601,7 +601,7 @@ struct Client {
 
 const CLIENTS: [Client; 3] = [
     Client {
-        program: "python3",
+        program: "/usr/bin/python3",
         there: ["-c", "import pyclamd"],
         code: "import pyclamd\n\
                for c in (pyclamd.ClamdNetworkSocket('127.0.0.1', PORT), pyclamd.ClamdUnixSocket('SOCKET')):\n\
@@ -660,7 +660,7 @@ fn clients_from_registries_are_served() {
             .replace("PORT", &gateway.address.port().to_string())
             .replace("SOCKET", &gateway.folder.path().join("clamd.sock").display().to_string())
             .replace("FILES", &material.path("files").display().to_string());
-        let option = if client.program == "python3" { "-c" } else { "-e" };
+        let option = if client.program.ends_with("python3") { "-c" } else { "-e" };
         let output = run(client, [option, &code]).unwrap();
         assert!(output.status.success(), "{}: {}", client.program, String::from_utf8_lossy(&output.stderr));
     }
