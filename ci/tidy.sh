@@ -7,10 +7,12 @@ cd "$(dirname "$0")/.."
 floor() {
     case $1 in
         stream) echo 0 ;;
-        pattern | text | mime | unpack | proto | store) echo 1 ;;
+        pattern | digest | text | mime | unpack | proto | store | flow) echo 1 ;;
         scan | rules | dnsbl) echo 2 ;;
         inspect | webmail) echo 3 ;;
-        sluice | bare) echo 4 ;;
+        edge | jail | bare) echo 4 ;;
+        # The binary, which puts the hosts together.
+        sluice) echo 5 ;;
         *) echo "no floor for crate $1" >&2; exit 1 ;;
     esac
 }
@@ -29,7 +31,7 @@ while read -r file; do
     head -1 "$file" | grep -q '^//!' || fail "$file does not say what it is for"
 done < <(git ls-files 'crates/*/src/*.rs')
 
-for crate in stream mime unpack scan proto dnsbl inspect; do
+for crate in stream flow mime unpack scan proto dnsbl inspect; do
     grep -q 'forbid(unsafe_code)' "crates/$crate/src/lib.rs" || fail "$crate does not forbid unsafe code"
 done
 
@@ -46,7 +48,7 @@ for module in \
     grep -q 'deny(clippy::arithmetic_side_effects)' "crates/unpack/src/$module.rs" ||
         fail "crates/unpack/src/$module.rs does not deny arithmetic that wraps"
 done
-for crate in stream mime unpack scan proto dnsbl inspect; do
+for crate in stream flow mime unpack scan proto dnsbl inspect; do
     grep -A1 "^\[profile.release.package.sluice-$crate\]" Cargo.toml | grep -q 'overflow-checks = true' ||
         fail "$crate is built without overflow checks"
 done

@@ -1,4 +1,4 @@
-//! Links `stream`, `mime` and `proto` into a program without std: what is missing is an error of the linker.
+//! Links `stream`, `flow`, `mime` and `proto` into a program without std: what is missing is an error of the linker.
 //!
 //! It parses a mail, decodes a word, and lets both halves of SMTP say a line; its exit status is 0 if they did. The
 //! host's C library is linked for what a bare machine brings itself: the call of `main`, `memcpy` and its like, `_exit`.
@@ -12,6 +12,7 @@ use core::cell::UnsafeCell;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use flow::{Out, wire};
 use mime::{Decoder, Embedded, Parser, Utf16};
 use proto::smtp::{Client, Config, Protocol, Server};
 use stream::{Coding, Event, Fuel, Limits, Nothing, Stage, Step, Window};
@@ -32,7 +33,9 @@ extern "C" fn main() -> i32 {
     let mut client = Client::new("client.test", Protocol::Smtp);
     client.step(server.outbox());
     client.hello();
-    let works = told > 10 && server.is_closed() && !client.outbox().is_empty() && mime::looks_like_mail(MAIL);
+    let cleared = wire::read(&wire::write(&Out::Cleared(7), Default::default())) == Ok(Out::Cleared(7));
+    let works = cleared
+        && told > 10 && server.is_closed() && !client.outbox().is_empty() && mime::looks_like_mail(MAIL);
     i32::from(!works)
 }
 

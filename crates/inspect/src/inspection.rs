@@ -23,10 +23,11 @@ use unpack::Passwords;
 
 use self::budget::Budget;
 pub use self::budget::Clocks;
+use crate::facts::Facts;
 use crate::ledger::Ledger;
 use crate::node::{Node, Seed, Task};
 use crate::words::{COMMON, Words};
-use crate::{Action, Context, In, Out, Spotted};
+use flow::{Action, Context, In, Out, Spotted};
 
 /// What all inspections share: the signatures and the bounds.
 #[derive(Debug, Clone)]
@@ -78,6 +79,8 @@ pub struct Inspection {
     exhausted: bool,
     ledger: Ledger,
     units: VecDeque<Unit>,
+    /// What the door wants to know of the mail.
+    facts: Facts,
     /// Words of the mail that may be passwords.
     words: Words,
     /// They and the operator's: what readers are given.
@@ -119,6 +122,7 @@ impl Inspection {
             budget,
             allowance,
             engine,
+            facts: Facts::new(context.wants.clone()),
             context,
             words: Words::default(),
             passwords,
@@ -274,11 +278,6 @@ impl Inspection {
     pub fn window_bytes(&self) -> usize {
         let used = self.nodes.iter().flatten().map(|node| node.window.capacity());
         used.chain(self.scratch.iter().map(Window::capacity)).sum()
-    }
-
-    /// The heaviest action that the findings so far ask for.
-    pub fn action(&self) -> Action {
-        self.ledger.action(&self.context.policy)
     }
 
     fn next_task(&self) -> Option<(usize, Task)> {

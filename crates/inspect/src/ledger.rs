@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use stream::Class;
 
-use crate::{Action, Context, Policy, Spotted, Verdict};
+use flow::{Action, Context, Policy, Spotted, Verdict};
 
 /// What has been found, and what the verdict needs to know of the objects.
 ///
@@ -100,13 +100,6 @@ impl Ledger {
         } else {
             self.more_action = self.more_action.max(policy.action(spotted.finding.class));
         }
-    }
-
-    /// The heaviest action that is asked for so far.
-    pub fn action(&self, policy: &Policy) -> Action {
-        let asked = self.findings.iter().map(|spotted| policy.action(spotted.finding.class));
-        let more = if self.more_matches.is_empty() { Action::Pass } else { policy.action(Class::Match) };
-        asked.max().unwrap_or_default().max(self.more_action).max(more)
     }
 
     pub fn verdict(mut self, context: &Context) -> Verdict {
@@ -263,7 +256,6 @@ mod tests {
             for number in 0..Verdict::FINDINGS_MAX + 10 {
                 note(&mut ledger, container, Class::Match, format!("Sample{number}"));
             }
-            assert_eq!(ledger.action(&Policy::default()), Action::Reject);
             ledger.allowed.extend(allowed.then_some(container));
             assert_eq!(verdict(ledger).action, action);
         }

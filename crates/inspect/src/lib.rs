@@ -4,27 +4,19 @@
 //! fuel, and is the only place where bytes move on. It keeps a bounded tree of objects: each has one window and
 //! several readers (signature scan, parser, decompressor, a second reading) that advance at the pace of the slowest.
 //!
-//! A door talks to it in plain values, [`In`] and [`Out`], so that the same conversation can cross a process border.
-//! [`Filler`] acts on the verdict: it overwrites a part with what decodes to nothing.
+//! A door talks to it in the plain values of the crate `flow`, so that the same conversation can cross a process border.
 //!
 //! This crate knows no protocol, opens no file and has no clock; a host that wants times hands one in.
 #![forbid(unsafe_code)]
 
-mod boundary;
+mod facts;
 mod inspection;
 mod ledger;
 mod node;
 mod opener;
-mod redact;
-mod rule;
-mod verdict;
 mod words;
 
-pub use boundary::{Blank, Context, In, ObjectReport, Out, Spotted, StageTime, Verdict};
 pub use inspection::{Clocks, Engine, Inspection, Progress};
-pub use redact::{Filler, NOTICE};
-pub use rule::{Glob, Rule, Way};
-pub use verdict::{Action, Policy};
 
 #[cfg(test)]
 mod tests {

@@ -6,8 +6,8 @@ use scan::{Normaliser, Roll, Scan};
 use sha2::{Digest, Sha256};
 use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 
-use crate::StageTime;
 use crate::words::Text;
+use flow::StageTime;
 
 /// The most turns in a row in which a reader neither takes nor writes a byte. More than the 10,000 members that an inspection
 /// opens take, were all of them empty.
@@ -138,7 +138,7 @@ impl Node {
     /// The time spent by each reader.
     pub fn stage_times(&self) -> Vec<StageTime> {
         let timed = self.readers.iter().filter(|reader| reader.nanos > 0);
-        timed.map(|reader| StageTime { stage: reader.name, nanos: reader.nanos }).collect()
+        timed.map(|reader| StageTime { stage: reader.name.into(), nanos: reader.nanos }).collect()
     }
 }
 
@@ -170,6 +170,11 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
+    /// Whether it reads a mail, in the first reading.
+    pub fn is_of_mail(&self) -> bool {
+        self.name == "mime" && !self.second_reading
+    }
+
     /// Whether it looks for signatures.
     pub const fn is_scan(&self) -> bool {
         matches!(self.work, Work::Scan(_))

@@ -8,6 +8,7 @@ mod clamav;
 mod differential;
 mod documents;
 mod evasion;
+mod facts;
 mod held;
 mod inspection;
 mod magic;

@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use build::{gzip, tar, zip};
 use counting::{Counting, most_held};
-use inspect::{Engine, Policy};
+use flow::Policy;
+use inspect::Engine;
 use scan::Database;
 use stream::{Class, Limits};
 

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::build::{eicar, gzip, mail, tar};
-use inspect::{Action, Clocks, Context, Engine, In, Inspection, Out, Policy, Progress, Verdict};
+use flow::{Action, Context, In, Out, Policy, Verdict};
+use inspect::{Clocks, Engine, Inspection, Progress};
 use scan::Database;
 use stream::{Fuel, Limits, Object};
 

@@ -14,8 +14,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::pipeline::{Drive, Seen, drive};
+use flow::{Action, Policy};
 use grammar::MARKS;
-use inspect::{Action, Engine, Policy};
+use inspect::Engine;
 use scan::Builder;
 use stream::Limits;
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use inspect::{Engine, Policy};
+use flow::Policy;
+use inspect::Engine;
 use scan::Builder;
 use stream::Limits;
 

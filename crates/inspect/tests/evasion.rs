@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use inspect::{Engine, Policy};
+use flow::Policy;
+use inspect::Engine;
 use scan::Builder;
 use stream::{Class, Limits};
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::pipeline::{Drive, drive};
-use inspect::{Engine, Policy};
+use flow::Policy;
+use inspect::Engine;
 use scan::Database;
 use stream::Limits;
 
@@ -33,7 +34,7 @@ fn nor_behind_an_archive_that_has_been_read() {
             let bytes = [&clean, prefix, &zip].concat();
             let seen = drive(&engine, Policy::default(), &bytes, Drive { piece, fuel: u64::MAX, mail: false });
             // A member of this very archive, with its own name, and not one that is found again in a gap.
-            let whole = |object: &inspect::ObjectReport| {
+            let whole = |object: &flow::ObjectReport| {
                 object.parent == Some(0) && object.name.as_deref() == Some("e.com") && object.bytes == 68
             };
             assert!(seen.objects.iter().any(whole), "{prefix:?} in pieces of {piece}");

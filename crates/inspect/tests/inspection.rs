@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::build::{base64, eicar, gzip, mail, tar, zip};
 use crate::pipeline::{Drive, Seen, drive, inspect};
-use inspect::{Action, Engine, Policy};
+use flow::{Action, Policy};
+use inspect::Engine;
 use scan::{Builder, Database};
 use stream::{Class, Coding, FileType, Limits};
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::pipeline::inspect;
-use inspect::{Engine, Policy};
+use flow::Policy;
+use inspect::Engine;
 use scan::Builder;
 use stream::Limits;
 

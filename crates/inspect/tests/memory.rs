@@ -9,7 +9,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use inspect::{Context, Engine, In, Inspection};
+use flow::{Context, In};
+use inspect::{Engine, Inspection};
 use scan::Database;
 use stream::{Fuel, Limits, Object};
 

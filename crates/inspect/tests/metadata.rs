@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use inspect::{Engine, Policy};
+use flow::Policy;
+use inspect::Engine;
 use scan::{Builder, Census};
 use stream::Limits;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::pipeline::{Drive, drive_in, inspect};
-use inspect::{Context, Engine, Policy};
+use flow::{Context, Policy};
+use inspect::Engine;
 use scan::Database;
 use stream::Limits;
 

@@ -5,7 +5,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::pipeline::{Drive, drive, inspect};
-use inspect::{Engine, Policy};
+use flow::Policy;
+use inspect::Engine;
 use scan::Builder;
 use sha2::{Digest as _, Sha256};
 use stream::Limits;

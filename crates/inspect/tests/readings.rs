@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::build::{base64, eicar};
 use crate::pipeline::{Drive, Seen, drive};
-use inspect::{Action, Engine, Policy};
+use flow::{Action, Policy};
+use inspect::Engine;
 use scan::Database;
 use stream::{Class, Limits};
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::build::{gzip, tar, zip};
-use inspect::{Clocks, Context, Engine, In, Inspection, Progress};
+use flow::{Context, In};
+use inspect::{Clocks, Engine, Inspection, Progress};
 use rustix::time::{ClockId, clock_gettime};
 use scan::Builder;
 use stream::{Fuel, Limits, Object};

@@ -8,7 +8,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use crate::pipeline::Drive;
-use inspect::{Action, Engine, Policy};
+use flow::{Action, Policy};
+use inspect::Engine;
 use scan::Builder;
 use stream::Limits;
 

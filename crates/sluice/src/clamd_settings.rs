@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use inspect::{Action, Policy};
+use flow::{Action, Policy};
 use regex::bytes::Regex;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};

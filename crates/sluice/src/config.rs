@@ -20,7 +20,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use inspect::{Action, Policy};
+use flow::{Action, Policy};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 use stream::Limits;
@@ -40,7 +40,7 @@ pub use forward::{Forward, ProxyVersion, Scheme};
 pub use interception::{Interception, Transparent};
 pub use network::{Network, Trusted};
 pub use notices::NoticeSettings;
-pub use policy::{Attachment, MailRule, Parties};
+pub use policy::{Attachment, MailRule, Parties, Ruling, Rulings};
 pub use quarantine::{Learners, QuarantineSettings};
 pub use refusal::Refusal;
 pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};

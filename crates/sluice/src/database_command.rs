@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use inspect::Engine;
+use jail::Local;
 use scan::{Builder, Census, Container};
 use serde_json::json;
 use stream::{Class, Limits};
@@ -239,7 +240,7 @@ fn test(signature: &str, file: &Path, json: bool, paint: Paint) -> Result<ExitCo
     let engine = Arc::new(Engine { database: Arc::new(database), limits: Limits::default() });
     let name = |error| format!("{}: {error}", file.display());
     let source = examine::open(file).map_err(name)?;
-    let examined = examine::examine(&engine, &Look::default(), source, None, |_| ()).map_err(name)?;
+    let examined = examine::examine(&Local::new(engine, None), &Look::default(), source, |_| ()).map_err(name)?;
     let mut found = false;
     for spotted in &examined.verdict.findings {
         let finding = &spotted.finding;

@@ -2,14 +2,14 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::time::Instant;
 
-use inspect::{Action, Context, Engine, In, Inspection, ObjectReport, Out, Policy, Progress, Spotted, Verdict};
-use stream::{Class, Fuel};
-
-use crate::cpu;
-use crate::memory::{Loan, Memory};
+use flow::{
+    Action, Context, Flow, Inspecting, Inspector, ObjectReport, Out, Policy, Progress, Protocol, Spotted, Verdict,
+    Wants,
+};
+use stream::Class;
 
 /// Bytes read from a file at a time.
 const SEGMENT_BYTES: usize = 64 << 10;
@@ -27,6 +27,8 @@ pub struct Examined {
 /// How a file is looked at.
 #[derive(Default, Clone, Copy)]
 pub struct Look {
+    /// What the door speaks that it comes from.
+    pub protocol: Protocol,
     /// What findings ask for.
     pub policy: Policy,
     /// Whether each object is described, with the time spent in each stage.
@@ -41,9 +43,6 @@ pub struct Look {
 /// What is found when a file has taken longer than it may.
 const TOO_LONG: &str = "Heuristics.Limits.Exceeded.MaxScanTime";
 
-/// Work done before it is looked at the clock and the memory.
-const TURN_FUEL: u64 = 256 << 10;
-
 /// Opens `path`, or the standard input for `-`.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     if path == Path::new("-") {
@@ -52,21 +51,19 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(Box::new(std::fs::File::open(path)?))
 }
 
-/// Reads `source` to its end through an inspection; `progress` is told of each piece read. What the inspection holds is
-/// borrowed from `memory`, if that is given.
+/// Reads `source` to its end through an inspection; `progress` is told of each piece read.
 ///
 /// # Errors
 /// When the source cannot be read, or there is no memory ([`io::ErrorKind::OutOfMemory`]).
 pub fn examine(
-    engine: &Arc<Engine>,
+    inspector: &dyn Inspector,
     look: &Look,
     mut source: impl Read,
-    memory: Option<Arc<Memory>>,
     mut progress: impl FnMut(u64),
 ) -> io::Result<Examined> {
-    let mut run = Run { loan: memory.map(Loan::new), examination: Examination::new(engine, look), until: look.until };
+    let mut examination = Examination::new(inspector, look);
     let mut segment = vec![0; SEGMENT_BYTES];
-    while !run.examination.is_decided() {
+    while !examination.is_decided() {
         let count = match source.read(&mut segment) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             outcome => outcome?,
@@ -77,102 +74,108 @@ pub fn examine(
         progress(count as u64);
         let mut piece = &segment[..count];
         while !piece.is_empty() {
-            piece = &piece[run.examination.take(piece)..];
-            run.work()?;
+            piece = &piece[examination.take(piece)..];
+            examination.work(look.until)?;
         }
     }
-    run.examination.close();
-    run.work()?;
-    Ok(run.examination.conclude())
+    examination.close();
+    examination.work(look.until)?;
+    Ok(examination.conclude())
 }
 
-/// An examination in this thread, turn by turn.
-struct Run {
-    examination: Examination,
-    loan: Option<Loan>,
-    until: Option<Instant>,
-}
-
-impl Run {
-    fn work(&mut self) -> io::Result<()> {
-        loop {
-            if self.until.is_some_and(|until| Instant::now() > until) {
-                self.examination.stop(TOO_LONG);
-            }
-            let mut turn = || self.examination.work(&mut Fuel::new(TURN_FUEL));
-            let progress = match &mut self.loan {
-                Some(loan) => loan.work(turn),
-                None => turn(),
-            };
-            if self.loan.as_ref().is_some_and(Loan::is_refused) {
-                return Err(io::ErrorKind::OutOfMemory.into());
-            }
-            if progress != Progress::Tired {
-                return Ok(());
-            }
-        }
-    }
-}
-
-/// An inspection whose words are collected.
+/// An inspection whose reports are collected.
 ///
-/// [`take`](Examination::take) and [`work`](Examination::work) by turns, [`close`](Examination::close) at the end and
-/// work on, then [`conclude`](Examination::conclude).
+/// [`take`](Examination::take) and [`poll`](Examination::poll) by turns, [`close`](Examination::close) at the end and poll on,
+/// then [`conclude`](Examination::conclude).
 pub struct Examination {
-    inspection: Inspection,
+    inspecting: Box<dyn Inspecting>,
     examined: Examined,
     first_match: bool,
     matched: bool,
+    /// Nothing more is looked at.
+    stopped: bool,
+}
+
+/// All inspections together hold too much.
+#[derive(Debug)]
+pub struct NoMemory;
+
+impl From<NoMemory> for io::Error {
+    fn from(_: NoMemory) -> io::Error {
+        io::ErrorKind::OutOfMemory.into()
+    }
 }
 
 impl Examination {
     /// One that begins.
-    pub fn new(engine: &Arc<Engine>, look: &Look) -> Examination {
-        let context = Context { policy: look.policy, explain: look.explain, ..Context::default() };
-        let mut inspection = Inspection::new(engine.clone(), context).with_clocks(cpu::CLOCKS);
-        if look.explain {
-            inspection = inspection.with_clock(nanoseconds);
-        }
+    pub fn new(inspector: &dyn Inspector, look: &Look) -> Examination {
+        let context = Context {
+            flow: Flow { protocol: look.protocol, ..Flow::default() },
+            policy: look.policy,
+            wants: Wants { objects: look.explain, ..Wants::default() },
+            ..Context::default()
+        };
         Examination {
-            inspection,
+            inspecting: inspector.open(context),
             examined: Examined { verdict: Verdict::default(), objects: Vec::new(), bytes: 0 },
-            first_match: look.first_match && !engine.database.takes_back(),
+            first_match: look.first_match && !inspector.takes_back(),
             matched: false,
+            stopped: false,
         }
     }
 
-    /// Whether it is known already what will be said.
+    /// Whether it is known already what the verdict will be.
     pub fn is_decided(&self) -> bool {
-        self.matched && self.first_match || self.inspection.is_stopped()
+        self.has_match() || self.stopped
     }
 
-    /// Looks at nothing more, which is a finding of class `limit` with this name.
-    pub fn stop(&mut self, name: &'static str) {
-        self.inspection.stop(name);
+    fn has_match(&self) -> bool {
+        self.matched && self.first_match
     }
 
     /// Takes a prefix of `piece`, and returns how many bytes: all of them once it is decided.
     pub fn take(&mut self, piece: &[u8]) -> usize {
-        let count = if self.is_decided() { piece.len() } else { self.inspection.tell(In::Feed(piece)) };
+        let count = if self.is_decided() { piece.len() } else { self.inspecting.feed(piece) };
         self.examined.bytes += count as u64;
         count
     }
 
-    /// Works on what was taken. [`Progress::Tired`] asks to be called again.
-    pub fn work(&mut self, fuel: &mut Fuel) -> Progress {
-        if self.matched && self.first_match {
-            return Progress::Done;
+    /// Works on what was taken; whether that is done. If not, it is to be polled again after others had their turn.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Result<bool, NoMemory>> {
+        if self.has_match() {
+            return Poll::Ready(Ok(true));
         }
-        let progress = self.inspection.work(fuel);
-        while let Some(out) = self.inspection.hear() {
+        let progress = self.inspecting.poll(context);
+        while let Some(out) = self.inspecting.hear() {
             self.note(out);
         }
-        progress
+        progress.map(|progress| {
+            self.stopped |= progress == Progress::Stopped;
+            if let Progress::Lost(_) = progress { Err(NoMemory) } else { Ok(progress != Progress::Tired) }
+        })
+    }
+
+    /// The same in this thread, until it is done, or until then.
+    fn work(&mut self, until: Option<Instant>) -> Result<(), NoMemory> {
+        let mut context = std::task::Context::from_waker(Waker::noop());
+        loop {
+            if until.is_some_and(|until| Instant::now() > until) {
+                self.inspecting.stop(TOO_LONG);
+            }
+            if let Poll::Ready(outcome) = self.poll(&mut context)
+                && outcome?
+            {
+                return Ok(());
+            }
+        }
     }
 
     /// There is no more.
     pub fn close(&mut self) {
-        self.inspection.tell(In::Finish);
+        self.inspecting.finish();
     }
 
     /// What has been seen.
@@ -192,7 +195,7 @@ impl Examination {
                 verdict.findings.push(spotted);
                 verdict.bytes = self.examined.bytes;
             }
-            Out::Cleared(_) | Out::Blank(_) | Out::Finding(_) => {}
+            _ => {}
         }
     }
 }
@@ -210,9 +213,4 @@ pub fn told<'a>(verdict: &'a Verdict, policy: &Policy, all_matches: bool) -> Vec
         told.extend(verdict.reason(policy).or(verdict.findings.first()));
     }
     told
-}
-
-fn nanoseconds() -> u64 {
-    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use inspect::{Engine, ObjectReport};
+use flow::ObjectReport;
+use inspect::Engine;
+use jail::Local;
 use stream::{Class, Coding, Limits};
 
 use crate::cli::Explain;
@@ -20,9 +22,10 @@ pub fn run(args: &Explain) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     Reach::reading().confine(&[])?;
     let engine = Arc::new(Engine { database: loaded.database, limits: Limits::default() });
+    let inspector = Local::new(engine, None);
     let source = examine::open(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
     let look = Look { explain: true, ..Look::default() };
-    let examined = examine::examine(&engine, &look, source, None, |_| ())
+    let examined = examine::examine(&inspector, &look, source, |_| ())
         .map_err(|error| format!("{}: {error}", args.file.display()))?;
     if args.json {
         for object in &examined.objects {

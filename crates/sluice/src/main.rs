@@ -22,7 +22,6 @@ mod clamd_settings;
 mod cli;
 mod config;
 mod confine;
-mod cpu;
 mod database;
 mod database_command;
 mod dnsbl;
@@ -33,7 +32,6 @@ mod held;
 mod intercept;
 mod log_command;
 mod manual;
-mod memory;
 mod privileges;
 mod quarantine;
 mod scan_command;
@@ -49,7 +47,7 @@ use cli::{Cli, Command};
 
 /// What inspections hold is counted where it is allocated.
 #[global_allocator]
-static ALLOCATOR: memory::Counting = memory::Counting;
+static ALLOCATOR: jail::Counting = jail::Counting;
 
 fn main() -> ExitCode {
     name_thread(c"sluice");

@@ -4,6 +4,7 @@ macro_rules! file_types {
     ($($(#[$doc:meta])* $variant:ident $name:literal,)*) => {
         /// What a stream is, by its content and never by its name alone.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub enum FileType { $($(#[$doc])* $variant,)* }
 
         impl FileType {

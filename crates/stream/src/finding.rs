@@ -4,6 +4,7 @@ use alloc::borrow::Cow;
 
 /// Something found in a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Finding {
     /// What sort of thing it is; policy is set by class.
     pub class: Class,
@@ -17,6 +18,7 @@ pub struct Finding {
 
 /// The classes of findings. Ordered by weight: the later the worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Class {
     /// The content ends before its format says so.
     Truncated,

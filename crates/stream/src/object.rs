@@ -9,6 +9,7 @@ use crate::Coding::*;
 /// Everything here is a claim of hostile content. Text is valid UTF-8, bounded by
 /// [`Limits::name_bytes_max`](crate::Limits::name_bytes_max), and may still hold control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Object {
     /// What role the object plays in its container.
     pub kind: Kind,
@@ -32,6 +33,7 @@ pub struct Object {
 /// A container's record of a member, beside the name. Claims, all of them; none is what the record leaves open at the
 /// place where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Entry {
     /// The bytes that the member takes in the container, compressed and encrypted as it is there.
     pub packed: Option<u64>,
@@ -50,6 +52,7 @@ pub struct Entry {
 
 /// The role of an object in its container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Kind {
     /// A body part of a mail that is not itself a container, or the text before and after such parts.
     #[default]
@@ -70,6 +73,7 @@ pub enum Kind {
 
 /// Transfer codings: how binary content is written as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Coding {
     /// As it stands (7bit, 8bit, binary).
     #[default]

@@ -4,7 +4,7 @@ use stream::{Class, Coding, Event, Finding, Kind, Note, Object, Window};
 
 use super::Inspection;
 use crate::node::{Form, Node, Open, Reader, Seed, Work};
-use crate::{Blank, ObjectReport, Out};
+use flow::{Blank, ObjectReport, Out};
 
 /// What is told when the spool refuses.
 pub(super) const SPOOL_EXCEEDED: &str = "Heuristics.Limits.Exceeded.Spool";
@@ -202,7 +202,7 @@ impl Inspection {
                 self.nodes[slot].as_mut().expect("an open node is in its slot").closing = true;
             }
             Some(Open::Field(field)) => self.take_field(&field),
-            Some(Open::Container { id, parent, path, object }) if self.context.explain => {
+            Some(Open::Container { id, parent, path, object }) if self.context.wants.objects => {
                 let report = ObjectReport {
                     id,
                     parent: Some(parent),

@@ -4,7 +4,7 @@ use stream::{FileType, Finding};
 
 use super::{Inspection, Unit};
 use crate::node::Node;
-use crate::{Action, Blank, Out, Spotted};
+use flow::{Action, Blank, Out, Spotted};
 
 impl Inspection {
     pub(super) fn found(&mut self, node: &mut Node, slot: usize, index: usize, mut finding: Finding, at_end: bool) {

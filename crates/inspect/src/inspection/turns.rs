@@ -10,7 +10,7 @@ use super::events::{SPOOL_EXCEEDED, spool};
 use super::{Inspection, Unit, keys};
 use crate::node::{Form, Node, Open, Reader, Seed, Work};
 use crate::opener::{self, Opener};
-use crate::{ObjectReport, Out, StageTime, Way};
+use flow::{ObjectReport, Out, StageTime, Way};
 
 /// What each decompressor is granted whatever others have: enough for bzip2.
 const CODEC_BYTES_MIN: u32 = 4 << 20;
@@ -78,7 +78,7 @@ impl Inspection {
         for normaliser in views {
             self.add_view(node, slot, normaliser);
         }
-        if self.context.explain {
+        if self.context.wants.objects {
             node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
         }
         if way != Way::Bypass {
@@ -117,7 +117,7 @@ impl Inspection {
     /// The rule that means an object; what is fed has none.
     fn rule(&self, node: &Node, file_type: FileType) -> Option<usize> {
         node.source?;
-        self.context.rules.iter().position(|rule| rule.means(&node.object, file_type))
+        self.context.rules.iter().position(|rule| rule.matches(&node.object, file_type))
     }
 
     /// The limits, less what decompressors within decompressors have been granted: each gets half of what is left.
@@ -155,6 +155,17 @@ impl Inspection {
         let before = fuel.left();
         let Step { taken, event } = reader.work.step(input, &mut window, fuel);
         let at = reader.at - reader.began;
+        let content = match event {
+            Event::Verbatim => &input[..taken],
+            Event::Wrote => window.filled(),
+            _ => &[],
+        };
+        if let Some(Open::Field(field)) = reader.open.last_mut() {
+            keys::collect(field, content);
+        }
+        if slot == 0 && reader.is_of_mail() {
+            self.out.extend(self.facts.see(&input[..taken], &event, content, false));
+        }
         let mut told = self.settle(target, window);
         let mut lost = false;
         if let (Event::Verbatim, Some(target)) = (&event, target) {
@@ -163,9 +174,6 @@ impl Inspection {
             debug_assert!(!lost, "verbatim content is lost");
         }
         let stalled = reader.stands(taken + told, &event, before - fuel.left(), fuel);
-        if let (Event::Verbatim, Some(Open::Field(field))) = (&event, reader.open.last_mut()) {
-            keys::collect(field, &input[..taken]);
-        }
         let overfull = spool(reader, &input[..taken], &mut self.spooled, self.engine.limits.spool_bytes_max);
         reader.at += taken as u64;
         if let (Some(clock), Some(started)) = (self.clock, started) {
@@ -188,6 +196,10 @@ impl Inspection {
         let mut window = self.lend(target);
         let before = fuel.left();
         let event = reader.work.finish(&reader.spool, &mut window, fuel);
+        if slot == 0 && reader.is_of_mail() {
+            let content = if matches!(event, Event::Wrote) { window.filled() } else { &[] };
+            self.out.extend(self.facts.see(&[], &event, content, true));
+        }
         let told = self.settle(target, window);
         let stalled = reader.stands(told, &event, before - fuel.left(), fuel);
         if let (Some(clock), Some(started)) = (self.clock, started) {
@@ -230,7 +242,7 @@ impl Inspection {
     }
 
     pub(super) fn report(&mut self, node: &Node) {
-        if !self.context.explain {
+        if !self.context.wants.objects {
             return;
         }
         let spotted = self.ledger.findings.iter().filter(|spotted| spotted.object == node.id);
@@ -266,6 +278,7 @@ impl Inspection {
         if fed > self.cleared {
             self.out.push_back(Out::Cleared(fed));
         }
+        self.out.extend(self.facts.finish());
         let verdict = std::mem::take(&mut self.ledger).verdict(&self.context);
         self.out.push_back(Out::Verdict(verdict));
     }

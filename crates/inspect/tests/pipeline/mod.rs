@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use inspect::{Blank, Context, Engine, In, Inspection, ObjectReport, Out, Policy, Progress, Verdict};
+use flow::{Blank, Context, Field, In, ObjectReport, Out, Parts, Policy, Verdict, Wants};
+use inspect::{Engine, Inspection, Progress};
 use stream::{Fuel, Object};
 
 /// What an inspection said.
@@ -13,6 +14,9 @@ pub struct Seen {
     pub objects: Vec<ObjectReport>,
     pub blanks: Vec<Blank>,
     pub cleared: u64,
+    pub body: Option<u64>,
+    pub fields: Vec<Field>,
+    pub parts: Option<Parts>,
     pub window_bytes_max: usize,
 }
 
@@ -42,7 +46,8 @@ pub fn drive(engine: &Arc<Engine>, policy: Policy, bytes: &[u8], how: Drive) -> 
 
 pub fn drive_in(engine: &Arc<Engine>, context: Context, bytes: &[u8], how: Drive) -> Seen {
     let object = Object { media_type: how.mail.then(|| "message/rfc822".into()), ..Object::default() };
-    let mut inspection = Inspection::new(engine.clone(), Context { object, explain: true, ..context });
+    let wants = Wants { objects: true, ..context.wants.clone() };
+    let mut inspection = Inspection::new(engine.clone(), Context { object, wants, ..context });
     let mut seen = Seen::default();
     for mut piece in bytes.chunks(how.piece) {
         while !piece.is_empty() {
@@ -67,6 +72,9 @@ fn work(inspection: &mut Inspection, seen: &mut Seen, fuel: u64) -> Progress {
                 Out::Verdict(verdict) => seen.verdict = verdict,
                 Out::Blank(blank) => seen.blanks.push(blank),
                 Out::Cleared(offset) => seen.cleared = offset,
+                Out::Body(offset) => seen.body = Some(offset),
+                Out::Field(field) => seen.fields.push(field),
+                Out::Parts(parts) => seen.parts = Some(parts),
                 Out::Finding(_) => {}
             }
         }

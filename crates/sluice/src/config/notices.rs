@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use inspect::Action;
+use flow::Action;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 

@@ -4,14 +4,15 @@
 //! first rule that means a mail decides, and only that one; what it does not say, the listener says.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use inspect::{Action, Glob, Rule, Way};
+use flow::{Action, Glob, Policy, Rule, Way};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 use stream::FileType;
 
-use super::{Config, Listener, Network, Protocol, some_action};
+use super::{Config, Listener, Network, Protocol, Refusal, some_action};
 
 /// The longest pattern for a name or an address.
 const PATTERN_BYTES_MAX: usize = 255;
@@ -82,6 +83,35 @@ pub struct MailRule {
     pub attachments: Option<Vec<String>>,
 }
 
+/// What holds for a mail: a listener's settings as one of its rules makes them. Made once, when the configuration is loaded.
+#[derive(Debug)]
+pub struct Ruling {
+    /// What each class of findings asks for.
+    pub policy: Policy,
+    /// How attachments are treated.
+    pub attachments: Arc<[Rule]>,
+    /// The largest mail, in bytes; 0 means any.
+    pub message_bytes_max: u64,
+    /// What becomes of `tag` when the header has been sent already.
+    pub on_late_tag: Action,
+    /// What a client learns of why its mail is refused.
+    pub refusal: Refusal,
+    /// Where mails are kept aside, if some may have to be.
+    pub quarantine: Option<PathBuf>,
+}
+
+/// The rulings of a listener: without a rule, and under each of its rules.
+#[derive(Debug, Clone)]
+pub struct Rulings(Arc<[Arc<Ruling>]>);
+
+impl Rulings {
+    /// What holds under a rule.
+    pub fn under(&self, rule: Option<usize>) -> Arc<Ruling> {
+        let index = rule.map_or(0, |rule| rule + 1);
+        self.0.get(index).unwrap_or(&self.0[0]).clone()
+    }
+}
+
 /// Who sends a mail from where to whom.
 #[derive(Debug, Clone, Copy)]
 pub struct Parties<'a> {
@@ -98,7 +128,7 @@ impl MailRule {
     fn means(&self, parties: &Parties<'_>) -> bool {
         let address = |globs: &[Glob], address: &str| {
             let address = if address.is_empty() { "<>".to_string() } else { address.to_lowercase() };
-            globs.is_empty() || globs.iter().any(|glob| glob.fits(&address))
+            globs.is_empty() || globs.iter().any(|glob| glob.matches(&address))
         };
         (self.client.is_empty() || self.client.iter().any(|network| network.holds(parties.client)))
             && address(&self.sender, parties.sender)
@@ -141,6 +171,24 @@ impl Listener {
 }
 
 impl Config {
+    /// What holds for the mails of a listener.
+    pub fn rulings(&self, listener: &Listener) -> Rulings {
+        let rules = std::iter::once(None).chain((0..listener.rules.len()).map(Some));
+        Rulings(rules.map(|rule| Arc::new(self.ruling(&listener.under(rule)))).collect())
+    }
+
+    fn ruling(&self, listener: &Listener) -> Ruling {
+        let quarantine = listener.quarantine.clone().filter(|_| listener.asks_for(Action::Quarantine));
+        Ruling {
+            policy: listener.policy(),
+            attachments: self.ways(&listener.attachments),
+            message_bytes_max: listener.message_bytes_max,
+            on_late_tag: listener.on_late_tag,
+            refusal: listener.refusal(),
+            quarantine,
+        }
+    }
+
     /// The ways that these attachments take, in their order.
     pub fn ways(&self, names: &[String]) -> Arc<[Rule]> {
         let known = names.iter().filter_map(|name| self.attachments.iter().find(|attachment| attachment.name == *name));

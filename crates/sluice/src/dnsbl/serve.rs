@@ -5,6 +5,7 @@
 //! reload costs no query.
 
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::ExitCode;
@@ -87,6 +88,27 @@ impl Shared {
     }
 }
 
+/// Attempts to find a port that is free for both, where port 0 is asked for.
+const PORTS_TRIED: usize = 16;
+
+/// UDP and TCP on one port.
+fn open_both(wanted: SocketAddr, threads: usize) -> std::io::Result<(Vec<OwnedFd>, std::net::TcpListener, SocketAddr)> {
+    let mut tried = 1;
+    loop {
+        let (udp, address) = udp::open(wanted, threads)?;
+        match tcp::open(address) {
+            Ok(tcp) => return Ok((udp, tcp, address)),
+            // The port that the system chose for the one is somebody else's for the other.
+            Err(error)
+                if wanted.port() == 0 && error.kind() == std::io::ErrorKind::AddrInUse && tried < PORTS_TRIED =>
+            {
+                tried += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 /// Serves until a signal ends it.
 pub fn run(args: &DnsblServe) -> Result<ExitCode, Failure> {
     start_log();
@@ -94,9 +116,9 @@ pub fn run(args: &DnsblServe) -> Result<ExitCode, Failure> {
     let mut sockets = Vec::new();
     let (mut listeners, mut addresses) = (Vec::new(), Vec::new());
     for &address in &settings.listen {
-        // Where port 0 is asked for, TCP has the port that UDP was given.
-        let (udp, address) = udp::open(address, settings.threads).map_err(|error| format!("{address}: {error}"))?;
-        listeners.push(tcp::open(address).map_err(|error| format!("{address}: {error}"))?);
+        let (udp, tcp, address) =
+            open_both(address, settings.threads).map_err(|error| format!("{address}: {error}"))?;
+        listeners.push(tcp);
         sockets.extend(udp);
         addresses.push(address);
     }

@@ -19,7 +19,9 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use inspect::{Action, Engine, Policy, Spotted, Verdict};
+use flow::{Action, Policy, Protocol, Spotted, Verdict};
+use inspect::Engine;
+use jail::Local;
 use stream::{Class, Finding, Limits};
 
 pub use clamscan::without_passed_over;
@@ -36,7 +38,7 @@ use crate::{Failure, clamd_conf, database, privileges};
 /// What all threads share.
 struct Shared<'a> {
     args: &'a Scan,
-    engine: Arc<Engine>,
+    inspector: Local,
     look: Look,
     keep: Keep,
     report: Report<'a>,
@@ -56,8 +58,9 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
     let loaded = database::open(&args.database)?;
     let shared = Shared {
         args,
-        engine: Arc::new(Engine { database: loaded.database.clone(), limits: limits(&args.look) }),
+        inspector: Local::new(Arc::new(Engine { database: loaded.database.clone(), limits: limits(&args.look) }), None),
         look: Look {
+            protocol: Protocol::File,
             policy: policy(&args.look),
             explain: false,
             first_match: !args.look.allmatch && !args.output.json,
@@ -201,7 +204,7 @@ impl Shared<'_> {
             source.left = 0;
             source.reached = Some("Heuristics.Limits.Exceeded.MaxFileSize");
         }
-        let mut examined = examine::examine(&self.engine, &Look { until, ..self.look }, &mut source, None, |count| {
+        let mut examined = examine::examine(&self.inspector, &Look { until, ..self.look }, &mut source, |count| {
             self.report.bar().inc(count);
         })?;
         if let Some(name) = source.reached {

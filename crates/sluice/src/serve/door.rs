@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 
 use super::hop::Route;
 use super::listening::{Owner, Sockets};
-use crate::config::{Address, Forward, Listener, Network, Tls, Transparent, Verify};
+use crate::config::{Address, Config, Forward, Listener, Network, Rulings, Transparent, Verify};
 
 /// A listener with its settings. After a reload there is a new one for the same sockets.
 pub struct Door {
     /// The settings.
-    pub listener: Listener,
+    pub listener: Arc<Listener>,
+    /// What holds for its mails.
+    pub rulings: Rulings,
     /// Where it listens: the address of the settings, with the port that the system chose where that one is 0.
     pub address: Address,
     /// A socket for each event loop.
@@ -30,25 +32,27 @@ impl Door {
     ///
     /// # Errors
     /// When the address cannot be had, or the next hop cannot be spoken to as it should; the message says which.
-    pub fn open(listener: Listener, tls: &Tls, threads: usize, house: Arc<House>) -> Result<Door, String> {
+    pub fn open(listener: Listener, config: &Config, threads: usize, house: Arc<House>) -> Result<Door, String> {
         let transparent = listener.transparent == Some(Transparent::Tproxy);
         let owner = Owner { mode: listener.socket_mode, group: listener.socket_group.as_deref() };
         let sockets = Arc::new(Sockets::open(&listener.address, &owner, threads, transparent)?);
-        let route = Route::new(&listener, tls)?;
+        let route = Route::new(&listener, &config.tls)?;
         let gate = Arc::new(Gate::new(house));
-        Ok(Door { address: sockets.address.clone(), route, listener, sockets, gate })
+        let rulings = config.rulings(&listener);
+        Ok(Door { address: sockets.address.clone(), route, listener: Arc::new(listener), rulings, sockets, gate })
     }
 
     /// The same sockets with other settings.
     ///
     /// # Errors
     /// When the next hop cannot be spoken to as it should, or the sockets are of another kind.
-    pub fn with_settings(&self, listener: Listener, tls: &Tls) -> Result<Door, String> {
+    pub fn with_settings(&self, listener: Listener, config: &Config) -> Result<Door, String> {
         if listener.transparent != self.listener.transparent {
             return Err(format!("listener {}: transparent is changed by a restart only", self.address));
         }
-        let route = Route::new(&listener, tls)?.or_known(&self.route);
-        Ok(self.with(listener, route))
+        let route = Route::new(&listener, &config.tls)?.or_known(&self.route);
+        let rulings = config.rulings(&listener);
+        Ok(Door { listener: Arc::new(listener), rulings, ..self.with(route) })
     }
 
     /// The door as a client finds it who wanted to go to `server`.
@@ -59,8 +63,8 @@ impl Door {
         let forward = self.listener.towards_server(server).ok_or(std::io::ErrorKind::Unsupported)?;
         let source = self.listener.keep_source.then(|| client.ip());
         let route = self.route.towards(&forward, source);
-        let listener = Listener { forward, ..self.listener.clone() };
-        Ok(self.with(listener, route))
+        let listener = Arc::new(Listener { forward, ..Listener::clone(&self.listener) });
+        Ok(Door { listener, ..self.with(route) })
     }
 
     /// The door as a client finds it that has connected to `to`, if the next hop is told of each by a header.
@@ -72,7 +76,7 @@ impl Door {
             Forward::Server { address, .. } if self.listener.transparent.is_some() => address.parse().ok(),
             _ => None,
         };
-        Arc::new(self.with(self.listener.clone(), self.route.for_client(client, server.unwrap_or(to))))
+        Arc::new(self.with(self.route.for_client(client, server.unwrap_or(to))))
     }
 
     /// The door as a client finds it who has asked for `name` in its handshake: so is the server, unless the
@@ -81,15 +85,17 @@ impl Door {
         let known = matches!(self.listener.forward_verify, Some(Verify::Name(Some(_))));
         match name {
             Some(name) if self.listener.transparent.is_some() && !known => {
-                Arc::new(self.with(self.listener.clone(), self.route.for_name(name)))
+                Arc::new(self.with(self.route.for_name(name)))
             }
             _ => self,
         }
     }
 
-    fn with(&self, listener: Listener, route: Route) -> Door {
-        let (address, sockets) = (self.address.clone(), self.sockets.clone());
-        Door { listener, address, sockets, gate: self.gate.clone(), route }
+    /// The same door with another way.
+    fn with(&self, route: Route) -> Door {
+        let (listener, rulings) = (self.listener.clone(), self.rulings.clone());
+        let (address, sockets, gate) = (self.address.clone(), self.sockets.clone(), self.gate.clone());
+        Door { listener, rulings, address, sockets, gate, route }
     }
 }
 

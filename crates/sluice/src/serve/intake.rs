@@ -1,333 +1,271 @@
-//! The content of one message on its way through: held back, inspected, handed on.
+//! A mail on its way from a client to the next hop.
 //!
 //! ```text
-//!  Holding ── head window used up ──► Streaming ── end of content ──► verdict
-//!     │                                 │ a finding: nothing more goes to the hop    ▲
-//!     │                                 └──────────────► Aside ── end of content ────┤
-//!     └───────── end of content ─────────────────────────────────────────────────────┘
-//!  (a message that cannot be delivered any more is Failed: it is read to its end, and refused there)
+//!   Held ── the window is used up ──► Begun ── end of content ──► Concluded ── the hop's replies ──► settled
+//!     │                                 │                             ▲
+//!     │ it cannot be delivered          ▼                             │
+//!     └────────────────────────────► Failed ── read to its end ───────┤
+//!     └── end of content ─────────────────────────────────────────────┘
 //! ```
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
-use inspect::{Action, Policy, Spotted, Verdict};
-use proto::smtp::{MailFrom, Reply};
+use flow::{Action, Capabilities, Disposition, Flow, Hold, Protocol as Speaks, Spotted, State, Terms, Verdict, Wants};
+use proto::smtp::{MailFrom, RcptTo, Reply};
 use stream::Class;
 
-use super::content::{Content, Unfinished};
-use super::hop::Hop;
+use super::hop::{Hop, Leases};
+use super::journal;
 use super::message::{self, Origin};
 use super::notice::{Incident, Nature, Notice};
-use super::pool::Held;
-use super::quarantine::{self, Draft};
-use super::session::{Session, Transaction};
+use super::passage::{Asked, Passage, try_again};
+use super::pool::Pool;
+use super::session::Session;
+use super::site::Site;
 use super::smtp_hop::Peer;
-use crate::config::{BareLineEnds, Listener, Protocol};
-use crate::quarantine::{Envelope, Facts};
+use crate::config::{BareLineEnds, Protocol};
+use crate::quarantine::Facts;
 
-/// Content under way.
-pub struct Intake {
-    id: String,
-    listener: Listener,
-    policy: Policy,
-    content: Content,
-    state: State,
-    /// What goes into the quarantine, where the message is larger than the head window and may have to.
-    draft: Option<Draft>,
-    header: String,
-    started: Instant,
+/// From whom and for whom a mail is.
+pub struct Envelope {
+    /// The mail's name.
+    pub id: String,
+    /// From whom.
+    pub mail: MailFrom,
+    /// For whom; those that the hop has taken.
+    pub recipients: Vec<RcptTo>,
+    /// The rule that holds for all of them.
+    pub rule: Option<usize>,
 }
 
-enum State {
-    /// Nothing has been handed on.
-    Holding,
-    /// All but the tail has been handed on, up to what is cleared.
-    Streaming,
-    /// It goes to nobody, and may have to be kept: it is inspected and written to its end.
-    Aside,
+/// A mail whose content comes.
+pub struct Intake {
+    mail: Mail,
+    hop: Hop,
+    stage: Stage,
+}
+
+/// What is known of a mail, and what has come of it.
+struct Mail {
+    envelope: Envelope,
+    passage: Passage,
+    site: Arc<Site>,
+    client: IpAddr,
+    /// The `Received` field, where one is added.
+    trace: String,
+}
+
+/// How far the hop is with it.
+enum Stage {
+    /// It has heard nothing of the content.
+    Held,
+    /// Content goes there.
+    Begun,
     /// It cannot be delivered; this is the reply.
     Failed(Reply),
 }
 
 impl Intake {
-    /// For the message `id` of a session, whose client announced a size or not.
-    pub fn new(session: &Session, id: &str, rule: Option<usize>, announced: Option<u64>) -> Intake {
+    /// A mail of a session's client, for this hop.
+    pub fn new(session: &Session, envelope: Envelope, hop: Hop) -> Intake {
         let site = session.edge.site.borrow().clone();
-        let listener = session.door.listener.under(rule);
-        let rules = site.config.ways(&listener.attachments);
-        let policy = listener.policy();
-        let origin = Origin {
-            hello: &session.hello,
-            address: session.client.ip(),
-            with: match (listener.protocol, session.extended, session.encrypted) {
-                (Protocol::Lmtp, _, false) => "LMTP",
-                (Protocol::Lmtp, _, true) => "LMTPS",
-                (_, _, true) if session.leases.logged_in => "ESMTPSA",
-                (_, _, true) => "ESMTPS",
-                (_, true, false) if session.leases.logged_in => "ESMTPA",
-                (_, true, false) => "ESMTP",
-                (_, false, false) => "SMTP",
-            },
-            hostname: &site.config.hostname,
-            id,
+        let listener = &session.door.listener;
+        let ruling = session.door.rulings.under(envelope.rule);
+        let with = match (listener.protocol, session.extended, session.encrypted) {
+            (Protocol::Lmtp, _, false) => "LMTP",
+            (Protocol::Lmtp, _, true) => "LMTPS",
+            (_, _, true) if session.leases.logged_in => "ESMTPSA",
+            (_, _, true) => "ESMTPS",
+            (_, true, false) if session.leases.logged_in => "ESMTPA",
+            (_, true, false) => "ESMTP",
+            (_, false, false) => "SMTP",
         };
+        let (hello, address) = (session.hello.as_str(), session.client.ip());
+        let origin = Origin { hello, address, with, hostname: &site.config.hostname, id: &envelope.id };
+        let trace = if listener.received { message::received(&origin) } else { String::new() };
         let head_window = site.config.resources.head_window_bytes;
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
-        let streams = policy.only_rejects() && announced.is_some_and(|bytes| bytes > head_window as u64);
-        Intake {
-            id: id.into(),
-            header: if listener.received { message::received(&origin) } else { String::new() },
-            listener,
-            policy,
-            content: Content::mail(&site, policy, rules, if streams { 0 } else { head_window }),
-            state: State::Holding,
-            draft: None,
-            started: Instant::now(),
-        }
+        let is_large = envelope.mail.size.is_some_and(|bytes| bytes > head_window as u64);
+        let window_bytes = if is_large && ruling.policy.only_rejects() { 0 } else { head_window };
+        let asked = Asked {
+            flow: flow(session, &envelope),
+            terms: Terms { window_bytes, ..Terms::default() },
+            wants: Wants { fields: Nature::FIELDS.into(), ..Wants::default() },
+            heaviest: Action::Blank,
+        };
+        let passage = Passage::mail(&site, &envelope.id, ruling, asked);
+        Intake { mail: Mail { envelope, passage, site, client: address, trace }, hop, stage: Stage::Held }
     }
 
     /// Takes more content.
-    pub async fn take(&mut self, transaction: &mut Transaction, content: &[u8]) {
-        // Where the pool has nothing left, smaller steps need no more than every mail has.
-        let piece = if self.content.grow(content.len()) { content.len() } else { Held::PIECE_BYTES };
-        for piece in content.chunks(piece.max(1)) {
-            self.take_piece(transaction, piece).await;
+    pub async fn take(&mut self, content: &[u8]) {
+        let piece_bytes = self.mail.passage.hold().piece_bytes(content.len());
+        for piece in content.chunks(piece_bytes.max(1)) {
+            self.take_piece(piece).await;
         }
     }
 
-    async fn take_piece(&mut self, transaction: &mut Transaction, content: &[u8]) {
-        let most = self.listener.message_bytes_max;
-        if most > 0 && self.content.received() + content.len() as u64 > most {
+    async fn take_piece(&mut self, piece: &[u8]) {
+        let passage = &mut self.mail.passage;
+        let most = passage.ruling().message_bytes_max;
+        if most > 0 && passage.received() + piece.len() as u64 > most {
             self.fail(Reply::new(552, (5, 3, 4), "Message too large"));
         }
-        if matches!(self.state, State::Failed(_)) {
-            return self.content.pass_over(content.len());
+        self.mail.passage.take(piece).await;
+        if let Some(unfinished) = self.mail.passage.lost() {
+            self.fail(try_again(unfinished));
         }
-        if !self.content.grow(content.len()) && matches!(self.state, State::Holding) {
-            self.draft = Draft::of(&self.listener, &self.id, &self.content.held).await;
-            self.stream(transaction).await;
-            self.content.grow(content.len());
-        }
-        if let Some(draft) = &mut self.draft {
-            draft.write(content).await;
-        }
-        if matches!(self.state, State::Aside) {
-            self.content.pass_over(content.len());
-            self.content.inspect(content).await;
-        } else {
-            self.content.push(content).await;
-        }
-        if self.content.is_starved() {
-            self.fail(Unfinished::Starved.reply());
-        }
-        self.hand_on(transaction, Held::TAIL_BYTES).await;
-    }
-
-    /// The head window is used up: what is cleared goes out from here on.
-    async fn stream(&mut self, transaction: &mut Transaction) {
-        if self.draft.is_some() && self.content.is_hopeless(Action::Blank) {
-            self.state = State::Aside;
-            return;
-        }
-        let hop = transaction.hop.as_mut().expect("a message with recipients has a hop");
-        let mut outcome = hop.begin().await;
-        if outcome.is_ok() {
-            outcome = hop.write(self.header.as_bytes()).await;
-        }
-        match outcome {
-            Ok(()) => self.state = State::Streaming,
-            Err(reply) => return self.fail(reply),
-        }
-        self.hand_on(transaction, Held::TAIL_BYTES).await;
-    }
-
-    /// Hands on what is cleared, all but `tail` bytes.
-    async fn hand_on(&mut self, transaction: &mut Transaction, tail: usize) {
-        if !matches!(self.state, State::Streaming) {
-            return;
-        }
-        if self.content.is_hopeless(Action::Blank) {
-            if self.draft.is_some() && !self.content.is_starved() {
-                self.state = State::Aside;
-                return;
-            }
-            return self.fail(Reply::new(554, (5, 7, 1), "Message refused"));
-        }
-        let count = self.content.sendable(tail);
-        let hop = transaction.hop.as_mut().expect("a message with recipients has a hop");
-        if let Err(reply) = send(&mut self.content.held, count, hop).await {
+        if self.mail.passage.state() == State::Streaming
+            && let Err(reply) = self.hand_on().await
+        {
             self.fail(reply);
         }
     }
 
+    /// Hands on what is cleared, all but the tail.
+    async fn hand_on(&mut self) -> Result<(), Reply> {
+        if self.mail.passage.is_hopeless() {
+            return Err(Reply::new(554, (5, 7, 1), "Message refused"));
+        }
+        if matches!(self.stage, Stage::Held) {
+            self.hop.begin().await?;
+            self.hop.write(self.mail.trace.as_bytes()).await?;
+            self.stage = Stage::Begun;
+        }
+        let hold = self.mail.passage.hold();
+        let count = hold.sendable(false);
+        send(hold, count, &mut self.hop).await
+    }
+
     fn fail(&mut self, reply: Reply) {
-        self.draft = None;
-        if !matches!(self.state, State::Failed(_)) {
-            self.state = State::Failed(reply);
+        self.mail.passage.drain();
+        if !matches!(self.stage, Stage::Failed(_)) {
+            self.stage = Stage::Failed(reply);
         }
     }
 
+    /// Drops the mail before its end.
+    pub async fn abandon(self, leases: &Leases) {
+        self.hop.abandon(leases).await;
+    }
+
     /// The content is complete. What follows from that is done, up to the hop's first reply.
-    pub async fn conclude(
-        mut self,
-        session: &Session,
-        transaction: &mut Transaction,
-        bare_line_ends: bool,
-    ) -> Concluded {
+    pub async fn conclude(mut self, session: &Session, bare_line_ends: bool) -> Concluded {
         let last_dot = Instant::now();
-        let verdict = self.content.finish().await.unwrap_or_else(|unfinished| {
-            self.fail(unfinished.reply());
+        let verdict = self.mail.passage.finish().await.unwrap_or_else(|unfinished| {
+            self.fail(try_again(unfinished));
             Verdict::default()
         });
-        if bare_line_ends && self.listener.bare_line_ends == BareLineEnds::Refuse {
+        if bare_line_ends && session.door.listener.bare_line_ends == BareLineEnds::Refuse {
             self.fail(Reply::new(521, (5, 5, 2), "Bare CR or LF in the message"));
         }
-        let action = self.decide(&verdict);
-        if action < Action::Blank {
-            self.content.spare();
-        }
-        let nature = match self.content.held.sent() {
-            0 => Nature::of(self.content.held.pieces()),
-            _ => Nature::default(),
+        let disposition = Disposition::of(&verdict, &self.capabilities());
+        self.mail.passage.settle(disposition, &verdict);
+        let Intake { mut mail, mut hop, stage } = self;
+        let refusal = match (disposition, &stage) {
+            (Disposition::Reject, _) => Some(Reply::with_text(554, (5, 7, 1), mail.passage.refusal(&verdict))),
+            (Disposition::Quarantine, _) => Some(mail.keep(session, &verdict).await),
+            (_, Stage::Failed(reply)) => Some(reply.clone()),
+            _ => None,
         };
-        let mut replies = self.act(session, transaction, &verdict, action).await;
-        replies.iter_mut().for_each(|reply| message::sign(reply, &self.id));
-        Concluded { intake: self, verdict, action, nature, replies, last_dot }
+        let reply = match refusal {
+            Some(refusal) => Err(refusal),
+            None => mail.deliver(&mut hop, &stage, disposition, &verdict).await,
+        };
+        let (mut reply, hop) = match reply {
+            Ok(reply) => (reply, Some(hop)),
+            Err(refusal) => {
+                hop.abandon(&session.leases).await;
+                (refusal, None)
+            }
+        };
+        message::sign(&mut reply, &mail.envelope.id);
+        Concluded { mail, hop, verdict, disposition, replies: vec![reply], last_dot }
+    }
+
+    /// What can still be done of what the findings ask for.
+    fn capabilities(&self) -> Capabilities {
+        let passage = &self.mail.passage;
+        let able = passage.capabilities();
+        let late_tag = passage.ruling().on_late_tag;
+        match self.stage {
+            // The reply is there already. Only what is worse than that counts.
+            Stage::Failed(_) => {
+                Capabilities { pass: true, tag: true, blank: true, blank_whole: true, late_tag, quarantine: false }
+            }
+            _ => Capabilities { late_tag, blank_whole: false, ..able },
+        }
+    }
+}
+
+impl Mail {
+    /// Hands on the rest, and asks for the hop's word.
+    async fn deliver(
+        &mut self,
+        hop: &mut Hop,
+        stage: &Stage,
+        disposition: Disposition,
+        verdict: &Verdict,
+    ) -> Result<Reply, Reply> {
+        if matches!(stage, Stage::Held) {
+            hop.begin().await?;
+            hop.write(self.trace.as_bytes()).await?;
+            if disposition == Disposition::Tag {
+                hop.write(message::status(verdict).as_bytes()).await?;
+            }
+        }
+        let hold = self.passage.hold();
+        let count = hold.held();
+        send(hold, count, hop).await?;
+        Ok(hop.commit().await)
+    }
+
+    async fn keep(&mut self, session: &Session, verdict: &Verdict) -> Reply {
+        let facts = Facts {
+            hello: session.hello.clone(),
+            envelope: crate::quarantine::Envelope::new(&self.envelope.mail, &self.envelope.recipients),
+            trace: self.trace.clone(),
+            ..journal::facts(&self.envelope.id, self.client, &session.door, verdict)
+        };
+        match self.passage.keep(&facts).await {
+            Ok(()) => Reply::with_text(250, (2, 0, 0), format!("Held back (id {})", self.envelope.id)),
+            Err(_) => Reply::new(451, (4, 3, 0), "Cannot store the message now"),
+        }
     }
 
     /// An infected mail counts against who has sent it.
     fn count_infected(&self, session: &Session, verdict: &Verdict) {
         let infected = verdict.findings.iter().any(|spotted| spotted.finding.class == Class::Match);
-        if infected && session.door.gate.infected(&self.listener, session.client.ip(), Instant::now()) {
-            session.edge.site.borrow().metrics.clients_infectious_total.add(1);
-            tracing::warn!(id = self.id, client = %session.client.ip(), "too many infected mails, told to come later");
+        if infected && session.door.gate.infected(&session.door.listener, self.client, Instant::now()) {
+            self.site.metrics.clients_infectious_total.add(1);
+            tracing::warn!(id = self.envelope.id, client = %self.client, "too many infected mails, told to come later");
         }
     }
 
-    /// What can still be done of what the findings ask for.
-    fn decide(&self, verdict: &Verdict) -> Action {
-        let streaming = self.content.held.sent() > 0 || matches!(self.state, State::Streaming);
-        match verdict.action {
-            Action::Quarantine if self.draft.is_some() => Action::Quarantine,
-            // Not all of it has gone to the hop.
-            _ if matches!(self.state, State::Aside) => Action::Reject,
-            Action::Blank if self.content.is_late() || !verdict.blankable => Action::Reject,
-            // What is kept is kept whole. Without a draft this is a message that failed.
-            Action::Quarantine if streaming || matches!(self.state, State::Failed(_)) => Action::Reject,
-            Action::Tag if streaming => self.listener.on_late_tag,
-            action => action,
-        }
-    }
-
-    async fn act(
-        &mut self,
-        session: &Session,
-        transaction: &mut Transaction,
-        verdict: &Verdict,
-        action: Action,
-    ) -> Vec<Reply> {
-        let leases = &session.leases;
-        let refusal = match action {
-            Action::Reject => Some(self.refusal(verdict)),
-            Action::Quarantine => Some(self.quarantine(session, transaction, verdict).await),
-            _ => match &self.state {
-                State::Failed(reply) => Some(reply.clone()),
-                _ => None,
-            },
-        };
-        if let Some(refusal) = refusal {
-            if let Some(hop) = transaction.hop.take() {
-                hop.abandon(leases).await;
-            }
-            return vec![refusal];
-        }
-        match self.deliver(transaction, verdict, action).await {
-            Ok(replies) => replies,
-            Err(reply) => {
-                let hop = transaction.hop.take().expect("a message with recipients has a hop");
-                hop.abandon(leases).await;
-                vec![reply]
-            }
-        }
-    }
-
-    /// Hands on the rest, and asks for the hop's word.
-    async fn deliver(
-        &mut self,
-        transaction: &mut Transaction,
-        verdict: &Verdict,
-        action: Action,
-    ) -> Result<Vec<Reply>, Reply> {
-        let hop = transaction.hop.as_mut().expect("a message with recipients has a hop");
-        if matches!(self.state, State::Holding) {
-            hop.begin().await?;
-            let mut head = std::mem::take(&mut self.header);
-            if action == Action::Tag {
-                head.push_str(&message::status(verdict));
-            }
-            hop.write(head.as_bytes()).await?;
-        }
-        let count = self.content.held.len();
-        send(&mut self.content.held, count, hop).await?;
-        Ok(vec![hop.commit().await])
-    }
-
-    fn refusal(&self, verdict: &Verdict) -> Reply {
-        let found = verdict.reason(&self.policy).map_or_else(|| "content".to_string(), message::describe);
-        Reply::with_text(554, (5, 7, 1), self.listener.refusal().words(&found, &self.id))
-    }
-
-    async fn quarantine(&mut self, session: &Session, transaction: &Transaction, verdict: &Verdict) -> Reply {
-        let folder = self.listener.quarantine.as_ref().expect("checked with the configuration");
-        let facts = Facts {
-            format: crate::quarantine::FORMAT,
-            id: self.id.clone(),
-            date: crate::quarantine::now(),
-            client: session.client.ip(),
-            hello: session.hello.clone(),
-            listener: session.door.address.to_string(),
-            hop: self.listener.forward.to_string(),
-            mailbox: None,
-            envelope: Envelope::new(&transaction.mail, &transaction.recipients),
-            trace: self.header.clone(),
-            found: verdict.findings.iter().map(message::describe).collect(),
-            releases: Vec::new(),
-            trained: Vec::new(),
-        };
-        let kept = match self.draft.take() {
-            Some(draft) => draft.keep(&facts).await,
-            None => quarantine::keep(folder, &facts, self.content.held.pieces()).await,
-        };
-        match kept {
-            Ok(()) => Reply::with_text(250, (2, 0, 0), format!("Held back (id {})", self.id)),
-            Err(error) => {
-                tracing::error!(id = self.id, folder = %folder.display(), %error, "cannot write to the quarantine");
-                Reply::new(451, (4, 3, 0), "Cannot store the message now")
-            }
-        }
-    }
-
-    /// Tells those who are to be told, in the background.
-    fn notify(&self, session: &Session, transaction: &Transaction, verdict: &Verdict, action: Action, nature: Nature) {
-        let site = session.edge.site.borrow().clone();
+    /// Notifies those who are to know, in the background.
+    fn notify(&self, session: &Session, verdict: &Verdict, action: Action) {
+        let (site, id) = (self.site.clone(), self.envelope.id.clone());
+        let policy = self.passage.ruling().policy;
         let asked =
-            |spotted: &&Spotted| action != Action::Blank || self.policy.action(spotted.finding.class) == Action::Blank;
+            |spotted: &&Spotted| action != Action::Blank || policy.action(spotted.finding.class) == Action::Blank;
         let incident = Incident {
             hostname: &site.config.hostname,
-            id: &self.id,
-            client: session.client.ip(),
-            sender: &transaction.mail.path,
-            recipients: &transaction.recipients,
+            id: &id,
+            client: self.client,
+            sender: &self.envelope.mail.path,
+            recipients: &self.envelope.recipients,
             action,
             found: &verdict.findings.iter().filter(asked).map(message::describe).collect::<Vec<_>>(),
-            nature,
+            nature: Nature::of(self.passage.fields()),
         };
         let (due, suppressed) = site.notices.due(&incident, Instant::now());
         site.metrics.notices_suppressed_total.add(suppressed);
         if due.is_empty() {
             return;
         }
-        let (leases, door, id) = (session.leases.of_nobody(), session.door.clone(), self.id.clone());
+        let (leases, door) = (session.leases.of_nobody(), session.door.clone());
         tokio::task::spawn_local(async move {
             let hostname = &site.config.hostname;
             let peer = Peer { address: [127, 0, 0, 1].into(), port: 0, hello: hostname, xforward: &[], lmtp: false };
@@ -338,68 +276,46 @@ impl Intake {
                 if reply.is_positive() {
                     site.metrics.notices_sent_total.add(1);
                 } else {
-                    tracing::error!(id, to = %rcpt.path, %reply, "somebody could not be told");
+                    tracing::error!(id, to = %rcpt.path, %reply, "notification not delivered");
                 }
             }
         });
     }
 
-    /// One line in the log, and the numbers.
-    fn record(
-        &self,
-        session: &Session,
-        transaction: &Transaction,
-        verdict: &Verdict,
-        action: Action,
-        replies: &[Reply],
-        last_dot: Instant,
-    ) {
-        let site = session.edge.site.borrow().clone();
-        let metrics = &site.metrics;
-        metrics.messages_total.add(1);
-        metrics.content_bytes_total.add(self.content.received());
-        metrics.inspect_microseconds_total.add(self.content.inspecting().as_micros() as u64);
-        metrics.after_end_microseconds_total.add(last_dot.elapsed().as_micros() as u64);
-        let streamed = self.content.held.sent() > 0 && matches!(self.state, State::Streaming);
-        metrics.messages_streamed_total.add(u64::from(streamed));
+    /// One line in the log, and the metrics.
+    fn record(&self, verdict: &Verdict, action: Action, replies: &[Reply], last_dot: Instant) {
+        let (passage, envelope) = (&self.passage, &self.envelope);
         let taken = replies.iter().any(Reply::is_positive);
-        let counted = match action {
-            Action::Reject => &metrics.messages_rejected_total,
-            _ if !taken => &metrics.messages_deferred_total,
-            Action::Quarantine => &metrics.messages_quarantined_total,
-            Action::Blank => &metrics.messages_blanked_total,
-            Action::Tag => &metrics.messages_tagged_total,
-            Action::Pass => &metrics.messages_passed_total,
-        };
-        counted.add(1);
-        let found: Vec<String> = verdict.findings.iter().map(message::describe).collect();
-        let to: Vec<&str> = transaction.recipients.iter().map(|rcpt| rcpt.path.as_str()).collect();
+        journal::count(&self.site.metrics, passage, action, taken);
+        self.site.metrics.after_end_microseconds_total.add(last_dot.elapsed().as_micros() as u64);
+        let to: Vec<&str> = envelope.recipients.iter().map(|rcpt| rcpt.path.as_str()).collect();
         tracing::info!(
-            id = self.id,
-            client = %session.client.ip(),
-            from = %transaction.mail.path,
+            id = envelope.id,
+            client = %self.client,
+            from = %envelope.mail.path,
             to = to.join(","),
-            bytes = self.content.received(),
+            bytes = passage.received(),
             objects = verdict.objects,
             action = action.name(),
-            rule = transaction.rule.map(|rule| rule as u64 + 1),
-            found = found.join("; "),
+            rule = envelope.rule.map(|rule| rule as u64 + 1),
+            found = journal::found(verdict),
             reply = replies.iter().map(Reply::to_string).collect::<Vec<_>>().join("; "),
-            streamed,
-            inspect_us = self.content.inspecting().as_micros() as u64,
+            streamed = passage.is_streamed(),
+            inspect_us = passage.inspect_time().as_micros() as u64,
             after_dot_us = last_dot.elapsed().as_micros() as u64,
-            ms = self.started.elapsed().as_millis() as u64,
+            ms = passage.age().as_millis() as u64,
             "message"
         );
     }
 }
 
-/// A message whose content has ended, while its hop answers.
+/// A mail whose content has ended, while its hop answers.
 pub struct Concluded {
-    intake: Intake,
+    mail: Mail,
+    /// The hop that has it; none where it was refused.
+    hop: Option<Hop>,
     verdict: Verdict,
-    action: Action,
-    nature: Nature,
+    disposition: Disposition,
     replies: Vec<Reply>,
     last_dot: Instant,
 }
@@ -410,38 +326,57 @@ impl Concluded {
         &self.replies
     }
 
+    /// Whether the next reply will have to be waited for.
+    pub fn is_late(&self) -> bool {
+        self.hop.as_ref().is_some_and(Hop::is_late)
+    }
+
     /// Waits for the hop's next reply; whether there was one to come.
-    pub async fn another(&mut self, transaction: &mut Transaction) -> bool {
-        let Some(hop) = &mut transaction.hop else { return false };
+    pub async fn another(&mut self) -> bool {
+        let Some(hop) = &mut self.hop else { return false };
         let Some(mut reply) = hop.another().await else { return false };
-        message::sign(&mut reply, &self.intake.id);
+        message::sign(&mut reply, &self.mail.envelope.id);
         self.replies.push(reply);
         true
     }
 
-    /// All replies are here: gives back the hop, and tells whoever is to be told.
-    pub fn settle(self, session: &Session, transaction: &mut Transaction) {
-        let Concluded { intake, verdict, action, nature, replies, last_dot } = self;
-        if let Some(hop) = transaction.hop.take() {
+    /// All replies are here: gives back the hop, and notifies whoever is to know.
+    pub fn settle(self, session: &Session) {
+        let Concluded { mail, hop, verdict, disposition, replies, last_dot } = self;
+        if let Some(hop) = hop {
             hop.release(&session.leases);
         }
+        let action = disposition.action();
         if action == Action::Reject || replies.iter().any(Reply::is_positive) {
-            intake.notify(session, transaction, &verdict, action, nature);
+            mail.notify(session, &verdict, action);
         }
-        intake.record(session, transaction, &verdict, action, &replies, last_dot);
+        mail.record(&verdict, action, &replies, last_dot);
         if action != Action::Pass {
-            intake.count_infected(session, &verdict);
+            mail.count_infected(session, &verdict);
         }
     }
 }
 
+/// What the inspection is to know of the mail.
+fn flow(session: &Session, envelope: &Envelope) -> Flow {
+    Flow {
+        protocol: if session.door.listener.protocol == Protocol::Lmtp { Speaks::Lmtp } else { Speaks::Smtp },
+        client: Some(session.client.ip()),
+        hello: session.hello.as_str().into(),
+        encrypted: session.encrypted,
+        login: session.leases.logged_in.then(Box::default),
+        sender: envelope.mail.path.as_str().into(),
+        recipients: envelope.recipients.iter().map(|rcpt| rcpt.path.as_str().into()).collect(),
+    }
+}
+
 /// Sends the first `count` bytes held, with what was marked overwritten.
-async fn send(held: &mut Held, mut count: usize, hop: &mut Hop) -> Result<(), Reply> {
+async fn send(hold: &mut Hold<Pool>, mut count: usize, hop: &mut Hop) -> Result<(), Reply> {
     while count > 0 {
-        let piece = held.redacted(count);
+        let piece = hold.redacted(count);
         let sent = piece.len();
         hop.write(piece).await?;
-        held.forget(sent);
+        hold.forget(sent);
         count -= sent;
     }
     hop.flush().await

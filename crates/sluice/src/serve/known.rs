@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use inspect::Blank;
+use flow::Blank;
 use sha2::{Digest, Sha256};
 
 /// Messages remembered.

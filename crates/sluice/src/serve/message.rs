@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use inspect::{Spotted, Verdict};
+use flow::{Spotted, Verdict};
 use proto::smtp::Reply;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc2822;

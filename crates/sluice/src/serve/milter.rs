@@ -11,20 +11,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use inspect::{Action, Policy, Verdict};
+use flow::{Action, Capabilities, Disposition, Flow, Protocol, State, Terms, Verdict};
 use proto::milter::{Decision, Server, ServerEvent};
 use proto::smtp::Reply;
 use tokio::time::timeout;
 
-use super::content::Content;
 use super::door::{Door, Ticket};
 use super::edge::Edge;
+use super::journal;
 use super::message::{self, new_id};
 use super::metrics::SessionOpen;
-use super::pool::Held;
+use super::passage::{Asked, Passage, try_again};
 use super::stream::Stream;
 use super::wire::Wire;
-use crate::config::{Listener, Parties};
+use crate::config::Parties;
 
 /// How long a mail server may say nothing: as libmilter's default.
 const SILENCE_WAIT: Duration = Duration::from_secs(7_210);
@@ -75,17 +75,11 @@ struct Envelope {
 
 /// A message under way.
 struct Message {
-    id: String,
     envelope: Envelope,
-    listener: Listener,
-    policy: Policy,
-    content: Content,
-    /// All of it is held.
-    whole: bool,
+    passage: Passage,
     header_bytes: u64,
     /// Fields that it brings by the name of our own.
     forged: u32,
-    started: Instant,
 }
 
 impl Session {
@@ -161,8 +155,7 @@ impl Session {
     /// The first of a message has come: its envelope is complete, and with it what holds for it.
     fn begin(&mut self) {
         if let Some(envelope) = self.envelope.take() {
-            let rule = self.rule(&envelope);
-            self.message = Some(Box::new(Message::new(&self.edge, self.door.listener.under(rule), envelope)));
+            self.message = Some(Box::new(Message::new(self, envelope)));
         }
     }
 
@@ -181,94 +174,82 @@ impl Session {
         self.begin();
         let Some(mut message) = self.message.take() else { return self.server.decide(&Decision::Accept) };
         let asked = Instant::now();
-        let (action, decision, verdict) = match message.content.finish().await {
-            Err(unfinished) => (Action::Reject, refusal(unfinished.reply(), &message.id), None),
+        let (action, decision, verdict) = match message.passage.finish().await {
+            Err(unfinished) => {
+                (Action::Reject, refusal(try_again(unfinished), message.passage.id()), Verdict::default())
+            }
             Ok(verdict) => {
-                let action = self.possible(&message, &verdict);
-                (action, self.act(&mut message, action, &verdict), Some(verdict))
+                let disposition = Disposition::of(&verdict, &self.capabilities(&message));
+                message.passage.settle(disposition, &verdict);
+                (disposition.action(), self.act(&mut message, disposition, &verdict), verdict)
             }
         };
-        self.record(&message, action, &decision, &verdict.unwrap_or_default(), asked);
+        self.record(&message, action, &decision, &verdict, asked);
         self.server.decide(&decision);
     }
 
-    /// What can be done of what the findings ask for; the mail server may not have agreed to all of it.
-    fn possible(&self, message: &Message, verdict: &Verdict) -> Action {
-        let changes = self.server.changes();
-        let possible = match verdict.action {
-            Action::Blank => {
-                message.whole && verdict.blankable && !message.content.is_late() && changes.may_replace_body()
-            }
-            Action::Quarantine => changes.may_quarantine(),
-            Action::Tag => changes.may_add_fields(),
-            Action::Pass | Action::Reject => true,
-        };
-        match verdict.action {
-            action if possible => action,
-            Action::Tag => message.listener.on_late_tag,
-            _ => Action::Reject,
+    /// What can still be done; the mail server may not have agreed to all of it.
+    fn capabilities(&self, message: &Message) -> Capabilities {
+        let (able, changes) = (message.passage.capabilities(), self.server.changes());
+        Capabilities {
+            pass: true,
+            tag: changes.may_add_fields(),
+            late_tag: message.passage.ruling().on_late_tag,
+            blank: able.blank && message.passage.state() == State::Holding && changes.may_replace_body(),
+            blank_whole: false,
+            quarantine: changes.may_quarantine(),
         }
     }
 
-    fn act(&mut self, message: &mut Message, action: Action, verdict: &Verdict) -> Decision {
-        let found = verdict.reason(&message.policy).map_or_else(|| "content".to_string(), message::describe);
-        if action == Action::Reject {
-            let words = message.listener.refusal().words(&found, &message.id);
-            return refusal(Reply::with_text(554, (5, 7, 1), words), &message.id);
+    fn act(&mut self, message: &mut Message, disposition: Disposition, verdict: &Verdict) -> Decision {
+        if disposition == Disposition::Reject {
+            let words = message.passage.refusal(verdict);
+            return refusal(Reply::with_text(554, (5, 7, 1), words), message.passage.id());
         }
         let changes = self.server.changes();
         if changes.may_change_fields() {
             // From the last to the first, so that the others keep their places.
             (1..=message.forged).rev().for_each(|index| self.server.change_field(index, STATUS, ""));
         }
-        if matches!(action, Action::Tag | Action::Blank) && changes.may_add_fields() {
+        if matches!(disposition, Disposition::Tag | Disposition::Blank { .. }) && changes.may_add_fields() {
             let field = message::status(verdict).replace("\r\n", "\n");
             let value = field.strip_prefix(STATUS).and_then(|rest| rest.strip_prefix(": ")).unwrap_or_default();
             self.server.add_field(STATUS, value.trim_end());
         }
-        match action {
-            Action::Blank => message.replace_body(&mut self.server),
-            Action::Quarantine => self.server.quarantine(&format!("{found} (id {})", message.id)),
+        match disposition {
+            Disposition::Blank { .. } => message.replace_body(&mut self.server),
+            Disposition::Quarantine => {
+                let (found, id) = (message.passage.reason(verdict), message.passage.id());
+                self.server.quarantine(&format!("{found} (id {id})"));
+            }
             _ => {}
         }
         Decision::Accept
     }
 
     fn record(&self, message: &Message, action: Action, decision: &Decision, verdict: &Verdict, asked: Instant) {
-        let site = self.edge.site.borrow();
-        let metrics = &site.metrics;
-        metrics.messages_total.add(1);
-        metrics.content_bytes_total.add(message.content.received());
-        metrics.inspect_microseconds_total.add(message.content.inspecting().as_micros() as u64);
-        let counted = match action {
-            Action::Reject => &metrics.messages_rejected_total,
-            Action::Quarantine => &metrics.messages_quarantined_total,
-            Action::Blank => &metrics.messages_blanked_total,
-            Action::Tag => &metrics.messages_tagged_total,
-            Action::Pass => &metrics.messages_passed_total,
-        };
-        counted.add(1);
-        let found: Vec<String> = verdict.findings.iter().map(message::describe).collect();
+        let (passage, envelope) = (&message.passage, &message.envelope);
+        journal::count(&self.edge.site.borrow().metrics, passage, action, true);
         let reply = match decision {
             Decision::Accept => String::new(),
             Decision::Reply(reply) => reply.to_string(),
         };
         tracing::info!(
-            id = message.id,
+            id = passage.id(),
             queue_id = self.server.queue_id().unwrap_or_default(),
             client = %self.client,
             hello = message::printable(&self.hello),
-            from = message::printable(&message.envelope.from),
-            to = message::printable(&message.envelope.to.join(",")),
-            recipients = message.envelope.recipients,
-            bytes = message.content.received(),
+            from = message::printable(&envelope.from),
+            to = message::printable(&envelope.to.join(",")),
+            recipients = envelope.recipients,
+            bytes = passage.received(),
             objects = verdict.objects,
             action = action.name(),
-            found = found.join("; "),
+            found = journal::found(verdict),
             reply,
-            inspect_us = message.content.inspecting().as_micros() as u64,
+            inspect_us = passage.inspect_time().as_micros() as u64,
             after_end_us = asked.elapsed().as_micros() as u64,
-            ms = message.started.elapsed().as_millis() as u64,
+            ms = passage.age().as_millis() as u64,
             "message filtered"
         );
     }
@@ -280,22 +261,25 @@ fn refusal(mut reply: Reply, id: &str) -> Decision {
 }
 
 impl Message {
-    fn new(edge: &Edge, listener: Listener, envelope: Envelope) -> Message {
-        let site = edge.site.borrow().clone();
-        let policy = listener.policy();
-        let rules = site.config.ways(&listener.attachments);
-        let window = if listener.asks_for(Action::Blank) { site.config.resources.head_window_bytes } else { 0 };
-        Message {
-            id: new_id(),
-            envelope,
-            listener,
-            policy,
-            content: Content::mail(&site, policy, rules, window),
-            whole: true,
-            header_bytes: 0,
-            forged: 0,
-            started: Instant::now(),
+    fn new(session: &Session, envelope: Envelope) -> Message {
+        let site = session.edge.site.borrow().clone();
+        let ruling = session.door.rulings.under(session.rule(&envelope));
+        let flow = Flow {
+            protocol: Protocol::Milter,
+            client: Some(session.client),
+            hello: session.hello.as_str().into(),
+            sender: envelope.from.as_str().into(),
+            recipients: envelope.to.iter().map(|to| to.as_str().into()).collect(),
+            ..Flow::default()
+        };
+        let may_change = ruling.policy.actions().contains(&Action::Blank);
+        let terms = Terms { window_bytes: site.config.resources.head_window_bytes, ..Terms::default() };
+        let asked = Asked { flow, terms, heaviest: Action::Reject, ..Asked::default() };
+        let mut passage = Passage::mail(&site, &new_id(), ruling, asked);
+        if !may_change {
+            passage.hold().watch();
         }
+        Message { envelope, passage, header_bytes: 0, forged: 0 }
     }
 
     async fn header(&mut self, field: &[u8]) {
@@ -305,45 +289,30 @@ impl Message {
         self.take(field).await;
     }
 
-    /// Inspects more, and holds it as long as all of it can be held.
+    /// Inspects more, and holds it as long as all of it can be held: the mail server has it, too.
     async fn take(&mut self, bytes: &[u8]) {
-        let piece = if self.content.grow(bytes.len()) { bytes.len() } else { Held::PIECE_BYTES };
-        for piece in bytes.chunks(piece.max(1)) {
-            if !self.content.grow(piece.len()) {
-                self.whole = false;
+        let piece_bytes = self.passage.hold().piece_bytes(bytes.len());
+        for piece in bytes.chunks(piece_bytes.max(1)) {
+            if !self.passage.hold().has_room(piece.len()) {
+                self.passage.hold().watch();
             }
-            if !self.whole {
-                self.let_go();
-                self.content.grow(piece.len());
-            }
-            self.content.push(piece).await;
-        }
-    }
-
-    /// Forgets what is held: the mail server has it.
-    fn let_go(&mut self) {
-        loop {
-            let count = self.content.held.front(usize::MAX).len();
-            if count == 0 {
-                return;
-            }
-            self.content.held.forget(count);
+            self.passage.take(piece).await;
         }
     }
 
     /// Sends the body back, with what was marked overwritten.
     fn replace_body(&mut self, server: &mut Server) {
-        let held = &mut self.content.held;
-        while held.len() > 0 {
+        let hold = self.passage.hold();
+        while hold.held() > 0 {
             // Never across the end of the header.
-            let header_left = self.header_bytes.saturating_sub(held.sent());
+            let header_left = self.header_bytes.saturating_sub(hold.sent());
             let most = if header_left > 0 { header_left as usize } else { usize::MAX };
-            let piece = held.redacted(most);
+            let piece = hold.redacted(most);
             if header_left == 0 {
                 server.replace_body(piece);
             }
             let count = piece.len();
-            held.forget(count);
+            hold.forget(count);
         }
     }
 }

@@ -11,7 +11,6 @@
 
 mod acme;
 mod clamd;
-mod content;
 mod door;
 mod edge;
 pub mod hop;
@@ -20,6 +19,7 @@ pub mod identity;
 mod imap;
 mod intake;
 mod intercept;
+mod journal;
 mod known;
 mod listening;
 mod log;
@@ -30,6 +30,7 @@ mod metrics;
 mod milter;
 mod notice;
 mod occupant;
+mod passage;
 mod pool;
 mod pop3;
 mod quarantine;

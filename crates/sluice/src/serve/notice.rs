@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use inspect::Action;
+use flow::Action;
 use proto::smtp::{Path, RcptTo};
 
 use super::message::date;

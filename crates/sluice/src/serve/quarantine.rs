@@ -5,51 +5,18 @@
 //! passes: what has gone to the next hop cannot be had back. See [`crate::quarantine`].
 
 use std::io;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use inspect::{Action, Verdict};
 use tokio::fs::{self, File};
 use tokio::io::AsyncWriteExt;
 
-use super::message;
-use super::pool::Held;
 use super::site::Site;
-use crate::config::Listener;
-use crate::quarantine::{Envelope, Facts, Mailbox, expiry};
+use crate::quarantine::{Facts, expiry};
 
 /// How often is looked for what has to go.
 pub const SWEEP_EVERY: Duration = Duration::from_secs(60);
-
-/// Puts a mail aside.
-pub async fn keep<'a>(folder: &Path, facts: &Facts, mail: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
-    let mut draft = Draft::begin(folder, &facts.id).await;
-    for piece in mail {
-        draft.write(piece).await;
-    }
-    draft.keep(facts).await
-}
-
-/// What is known of a mail from a mailbox, or on its way into one: it has no envelope.
-pub fn facts_of(id: &str, client: IpAddr, listener: &Listener, mailbox: Mailbox, verdict: &Verdict) -> Facts {
-    Facts {
-        format: crate::quarantine::FORMAT,
-        id: id.into(),
-        date: crate::quarantine::now(),
-        client,
-        hello: String::new(),
-        listener: listener.address.to_string(),
-        hop: listener.forward.to_string(),
-        mailbox: Some(mailbox),
-        envelope: Envelope::default(),
-        trace: String::new(),
-        found: verdict.findings.iter().map(message::describe).collect(),
-        releases: Vec::new(),
-        trained: Vec::new(),
-    }
-}
 
 /// A mail on its way into the quarantine, in case it has to go there: a file `.ID.eml.part`. Dropping it removes it; what
 /// a crash leaves of it is swept away.
@@ -65,16 +32,6 @@ impl Draft {
     pub async fn begin(folder: &Path, id: &str) -> Draft {
         let file = create(&unfinished(folder, &format!("{id}.eml"))).await;
         Draft { folder: folder.into(), id: id.into(), file, is_kept: false }
-    }
-
-    /// The same with what is held, for a listener that may have to keep the mail.
-    pub async fn of(listener: &Listener, id: &str, held: &Held) -> Option<Draft> {
-        let folder = listener.quarantine.as_ref().filter(|_| listener.asks_for(Action::Quarantine))?;
-        let mut draft = Draft::begin(folder, id).await;
-        for piece in held.pieces() {
-            draft.write(piece).await;
-        }
-        Some(draft)
     }
 
     /// Writes more of the mail.

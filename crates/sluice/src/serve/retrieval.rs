@@ -8,38 +8,31 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
-use inspect::{Action, Policy, Verdict};
+use flow::{Action, Capabilities, Disposition, Flow, Parts, Protocol as Speaks, State, Terms, Verdict, Wants};
 
-use super::content::Content;
 use super::door::Door;
+use super::journal;
 use super::known::{Fate, Named};
-use super::message::{self, new_id};
-use super::pool::Held;
-use super::quarantine::{self, Draft};
+use super::message::new_id;
+use super::passage::{Asked, Passage};
 use super::site::Site;
 use crate::config::Protocol;
-use crate::quarantine::Mailbox;
+use crate::quarantine::{Facts, Mailbox};
 
 /// A message under way.
 pub struct Retrieval {
     site: Arc<Site>,
     reader: Reader,
     named: Option<Named>,
-    id: String,
-    policy: Policy,
-    content: Content,
-    streaming: bool,
-    /// What goes into the quarantine, where the message is larger than the head window and may have to.
-    draft: Option<Draft>,
-    /// Nothing more goes to the reader: it is inspected and written to its end.
-    aside: bool,
+    passage: Passage,
+    /// Something of it may go to the reader before its end.
+    streams: bool,
     /// It was inspected before, and is overwritten from its start.
     known: bool,
+    /// It is in the quarantine.
     kept: bool,
     refused: Option<String>,
-    started: Instant,
 }
 
 /// Who reads what.
@@ -67,6 +60,8 @@ pub enum Sees {
     Header,
     /// Nothing yet: it is inspected for what its reader will ask for next.
     Nothing,
+    /// Nothing: it was inspected before, and is read again for where its parts stand.
+    Parts,
 }
 
 /// What becomes of a message at its end.
@@ -83,95 +78,95 @@ pub enum Outcome {
 impl Retrieval {
     /// A message that begins, as far as it is known already. The server has announced so many bytes, or nothing.
     pub fn new(site: Arc<Site>, reader: Reader, named: Option<Named>, announced: Option<u64>) -> Retrieval {
-        let policy = reader.door.listener.policy();
-        let rules = site.config.ways(&reader.door.listener.attachments);
+        let ruling = reader.door.rulings.under(None);
         let head_window = site.config.resources.head_window_bytes;
-        let fate = named.and_then(|named| site.known.fate(&named));
-        let (known, kept) = fate.as_ref().map_or((false, false), |fate| (!fate.is_clean(), fate.kept));
-        let refused = fate.as_ref().and_then(|fate| fate.refusal.clone());
+        let fate = named.and_then(|named| site.known.fate(&named)).unwrap_or_default();
+        let (known, kept) = (!fate.is_clean(), fate.kept);
+        let refused = fate.refusal.clone().filter(|_| reader.sees != Sees::Parts);
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
-        let large = announced.is_some_and(|bytes| bytes > head_window as u64);
-        let streaming = large && policy.only_blanks() && refused.is_none();
-        let window = if streaming { Held::STREAMING_BYTES } else { head_window };
-        let mut content = Content::mail(&site, policy, rules, window);
-        // What IMAP's readers fetch in pieces has to agree with the whole, wherever a piece begins.
-        if reader.door.listener.protocol == Protocol::Pop3 {
-            content.held.announce();
+        let is_large = announced.is_some_and(|bytes| bytes > head_window as u64);
+        let streams = is_large && ruling.policy.only_blanks() && refused.is_none();
+        let protocol = reader.door.listener.protocol;
+        let asked = Asked {
+            flow: Flow {
+                protocol: if protocol == Protocol::Imap { Speaks::Imap } else { Speaks::Pop3 },
+                client: Some(reader.address),
+                login: Some(reader.user.as_str().into()),
+                ..Flow::default()
+            },
+            terms: Terms {
+                window_bytes: if streams { 0 } else { head_window },
+                // What IMAP's readers fetch in pieces has to agree with the whole, wherever a piece begins.
+                announces: protocol == Protocol::Pop3,
+                known: fate.blanks.clone(),
+                ..Terms::default()
+            },
+            wants: Wants { parts: reader.sees == Sees::Parts, ..Wants::default() },
+            // What is known is overwritten already.
+            heaviest: if known { Action::Quarantine } else { Action::Blank },
+        };
+        let mut passage = Passage::mail(&site, &new_id(), ruling, asked);
+        if streams {
+            passage.hold().stream();
         }
-        if let Some(fate) = fate {
-            content.blank_known(&fate.blanks);
+        if refused.is_some() {
+            passage.drain();
         }
-        let started = Instant::now();
-        let (id, draft, aside) = (new_id(), None, false);
-        Retrieval { site, reader, named, id, policy, content, streaming, draft, aside, known, kept, refused, started }
+        if kept {
+            passage.forgo_copy();
+        }
+        Retrieval { site, reader, named, passage, streams, known, kept, refused }
     }
 
     /// Takes more of it.
     pub async fn take(&mut self, content: &[u8]) {
-        let piece = if self.content.grow(content.len()) { content.len() } else { Held::PIECE_BYTES };
-        for piece in content.chunks(piece.max(1)) {
-            if self.refused.is_some() {
-                self.content.pass_over(piece.len());
-                continue;
-            }
-            self.take_piece(piece).await;
+        let piece_bytes = self.passage.hold().piece_bytes(content.len());
+        for piece in content.chunks(piece_bytes.max(1)) {
+            self.passage.take(piece).await;
         }
-    }
-
-    async fn take_piece(&mut self, piece: &[u8]) {
-        if !self.aside && !self.content.grow(piece.len()) {
-            if !self.streaming && !self.kept {
-                self.draft = Draft::of(&self.reader.door.listener, &self.id, &self.content.held).await;
-            }
-            self.streaming = true;
-            self.content.grow(piece.len());
-        }
-        if let Some(draft) = &mut self.draft {
-            draft.write(piece).await;
-        }
-        if self.aside {
-            self.content.pass_over(piece.len());
-            self.content.inspect(piece).await;
-        } else {
-            self.content.push(piece).await;
-        }
-        // It is cut off for the reader, and goes on for the quarantine.
-        self.aside |= self.draft.is_some() && self.is_hopeless() && !self.content.is_starved();
+        self.streams |= self.passage.state() != State::Holding && self.refused.is_none();
     }
 
     /// Whether something of it may go to the reader before its end; then more than the tail is not held.
     pub fn is_streaming(&self) -> bool {
-        self.streaming
+        self.streams
     }
 
     /// Whether it will be cut off for sure.
     pub fn is_hopeless(&self) -> bool {
-        // What is known is overwritten already.
-        let heaviest = if self.known { Action::Quarantine } else { Action::Blank };
-        let hopeless = if self.aside { self.content.is_starved() } else { self.content.is_hopeless(heaviest) };
-        self.streaming && self.reader.sees != Sees::Nothing && hopeless
+        self.is_read() && self.passage.is_hopeless()
+    }
+
+    fn is_read(&self) -> bool {
+        !matches!(self.reader.sees, Sees::Nothing | Sees::Parts)
     }
 
     /// The next bytes for the reader, overwritten where they have to be; empty if there are none now. They are to be
     /// sent, and then [`Retrieval::sent`] to be said.
     pub fn ready(&mut self, at_end: bool) -> &[u8] {
-        let count = match (at_end, self.streaming) {
-            _ if self.aside => 0,
-            (true, _) => self.content.held.len(),
-            (false, true) => self.content.sendable(Held::TAIL_BYTES),
-            (false, false) => 0,
-        };
-        self.content.held.redacted(count)
+        let hold = self.passage.hold();
+        let count = hold.sendable(at_end);
+        hold.redacted(count)
     }
 
     /// The first `count` bytes have gone.
     pub fn sent(&mut self, count: usize) {
-        self.content.held.forget(count);
+        self.passage.hold().forget(count);
+    }
+
+    /// Where its parts stand, for [`Sees::Parts`].
+    pub fn parts(&mut self) -> Option<Parts> {
+        self.passage.parts()
     }
 
     /// It is complete, or [`Retrieval::is_hopeless`]: what becomes of it.
     pub async fn conclude(&mut self) -> Outcome {
-        let verdict = match self.content.finish().await {
+        if let Some(reason) = self.refused.take_if(|_| self.passage.state() == State::Draining) {
+            let outcome = Outcome::Refuse(reason);
+            self.record(&Verdict::default(), Action::Reject, &outcome);
+            return outcome;
+        }
+        let verdict = match self.passage.finish().await {
             Ok(verdict) => verdict,
             Err(unfinished) => {
                 let outcome = self.withhold(unfinished.words().into());
@@ -179,107 +174,82 @@ impl Retrieval {
                 return outcome;
             }
         };
-        if let Some(reason) = self.refused.take() {
-            let outcome = Outcome::Refuse(reason);
-            self.record(&verdict, Action::Reject, &outcome);
-            return outcome;
-        }
-        let (action, outcome) = self.decide(&verdict).await;
+        let disposition = Disposition::of(&verdict, &ABLE);
+        let outcome = self.act(disposition, &verdict).await;
+        let action = disposition.action();
         if let Some(Named { key, identity }) = self.named.filter(|_| self.reader.sees != Sees::Top) {
-            let refusal = (action == Action::Reject).then(|| self.refusal(&verdict));
-            let fate = Fate { blanks: self.content.blanks().to_vec(), refusal, kept: self.kept, identity };
+            let refusal = (action == Action::Reject).then(|| self.passage.refusal(&verdict));
+            let fate = Fate { blanks: self.passage.hold().blanks(), refusal, kept: self.kept, identity };
             self.site.known.remember(key, fate);
         }
         self.record(&verdict, action, &outcome);
         outcome
     }
 
-    async fn decide(&mut self, verdict: &Verdict) -> (Action, Outcome) {
-        match verdict.action {
-            action @ (Action::Pass | Action::Tag) => {
-                self.content.spare();
-                (action, Outcome::Send)
+    async fn act(&mut self, disposition: Disposition, verdict: &Verdict) -> Outcome {
+        match disposition {
+            Disposition::Pass | Disposition::Tag => {
+                self.passage.settle(disposition, verdict);
+                Outcome::Send
             }
-            Action::Reject => (Action::Reject, self.withhold(self.refusal(verdict))),
-            Action::Quarantine => {
+            Disposition::Reject => self.withhold(self.passage.refusal(verdict)),
+            Disposition::Quarantine => {
                 if !self.kept {
                     self.kept = self.keep(verdict).await;
                 }
-                (Action::Quarantine, self.blank(verdict))
+                self.blank(true, verdict)
             }
-            Action::Blank => (Action::Blank, self.blank(verdict)),
+            Disposition::Blank { whole } => self.blank(whole, verdict),
         }
     }
 
     /// Overwrites what can still be overwritten.
-    fn blank(&mut self, verdict: &Verdict) -> Outcome {
-        if !verdict.blankable || verdict.action == Action::Quarantine {
-            self.content.blank_whole(verdict);
-        }
-        let late = self.aside || self.streaming && (self.content.is_late() || !verdict.blankable && !self.known);
-        if late && self.reader.sees != Sees::Nothing { Outcome::Cut } else { Outcome::Send }
+    fn blank(&mut self, whole: bool, verdict: &Verdict) -> Outcome {
+        self.passage.settle(Disposition::Blank { whole }, verdict);
+        let is_aside = self.passage.state() == State::Watching;
+        let is_late = self.passage.hold().is_late() || !verdict.blankable && !self.known;
+        if (is_aside || self.streams && is_late) && self.is_read() { Outcome::Cut } else { Outcome::Send }
     }
 
     fn withhold(&self, reason: String) -> Outcome {
-        if self.streaming && self.reader.sees != Sees::Nothing { Outcome::Cut } else { Outcome::Refuse(reason) }
-    }
-
-    fn refusal(&self, verdict: &Verdict) -> String {
-        let found = verdict.reason(&self.policy).map_or_else(|| "content".to_string(), message::describe);
-        self.reader.door.listener.refusal().words(&found, &self.id)
+        if self.streams && self.is_read() { Outcome::Cut } else { Outcome::Refuse(reason) }
     }
 
     /// Puts a copy aside; whether that is done.
     async fn keep(&mut self, verdict: &Verdict) -> bool {
-        let listener = &self.reader.door.listener;
-        let folder = listener.quarantine.as_ref().expect("checked with the configuration");
-        if self.draft.is_none() && self.content.held.sent() > 0 {
-            tracing::warn!(id = self.id, "not all of it is here for the quarantine");
+        if !self.passage.capabilities().quarantine {
+            tracing::warn!(id = self.passage.id(), "not all of it is here for the quarantine");
             return false;
         }
         let mailbox = Mailbox { user: self.reader.user.clone(), uid: self.reader.uid.clone() };
-        let facts = quarantine::facts_of(&self.id, self.reader.address, listener, mailbox, verdict);
-        let kept = match self.draft.take() {
-            Some(draft) => draft.keep(&facts).await,
-            None => quarantine::keep(folder, &facts, self.content.held.pieces()).await,
-        };
-        if let Err(error) = &kept {
-            tracing::error!(id = self.id, folder = %folder.display(), %error, "cannot write to the quarantine");
-        }
-        kept.is_ok()
+        let facts = journal::facts(self.passage.id(), self.reader.address, &self.reader.door, verdict);
+        self.passage.keep(&Facts { mailbox: Some(mailbox), ..facts }).await.is_ok()
     }
 
     fn record(&self, verdict: &Verdict, action: Action, outcome: &Outcome) {
-        if self.reader.sees == Sees::Header && action == Action::Pass {
+        if self.reader.sees == Sees::Parts || self.reader.sees == Sees::Header && action == Action::Pass {
             return;
         }
-        let metrics = &self.site.metrics;
-        metrics.messages_total.add(1);
-        metrics.content_bytes_total.add(self.content.received());
-        metrics.inspect_microseconds_total.add(self.content.inspecting().as_micros() as u64);
-        metrics.messages_streamed_total.add(u64::from(self.streaming));
-        let counted = match action {
-            Action::Reject => &metrics.messages_rejected_total,
-            Action::Quarantine => &metrics.messages_quarantined_total,
-            Action::Blank => &metrics.messages_blanked_total,
-            Action::Tag | Action::Pass => &metrics.messages_passed_total,
-        };
-        counted.add(1);
-        let found: Vec<String> = verdict.findings.iter().map(message::describe).collect();
+        journal::count(&self.site.metrics, &self.passage, action, true);
         tracing::info!(
-            id = self.id,
+            id = self.passage.id(),
             client = %self.reader.address,
             user = self.reader.user,
             uid = self.reader.uid,
-            bytes = self.content.received(),
+            bytes = self.passage.received(),
             objects = verdict.objects,
             action = action.name(),
-            found = found.join("; "),
+            found = journal::found(verdict),
             cut = *outcome == Outcome::Cut,
-            streamed = self.streaming,
-            inspect_us = self.content.inspecting().as_micros() as u64,
-            ms = self.started.elapsed().as_millis() as u64,
+            streamed = self.streams,
+            inspect_us = self.passage.inspect_time().as_micros() as u64,
+            ms = self.passage.age().as_millis() as u64,
             "message retrieved"
         );
     }
 }
+
+/// What can be done with a message whose size is announced: nothing can be added to it. Whether overwriting comes too late is
+/// seen then.
+const ABLE: Capabilities =
+    Capabilities { pass: true, tag: false, late_tag: Action::Pass, blank: true, blank_whole: true, quarantine: true };

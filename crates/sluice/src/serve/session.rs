@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use proto::smtp::{self, Extensions, MailFrom, Mechanisms, RcptTo, Reply, Server, ServerEvent, attribute};
+use proto::smtp::{self, Extensions, Mechanisms, RcptTo, Reply, Server, ServerEvent, attribute};
 use stream::Window;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use super::door::{Door, Ticket};
 use super::edge::Edge;
 use super::hop::{Hop, Leases};
-use super::intake::Intake;
+use super::intake::{Envelope, Intake};
 use super::listening::{LOCAL, network_address};
 use super::login::Exchange;
 use super::message::{self, new_id};
@@ -63,8 +63,23 @@ pub struct Session {
     /// Reads in a row that filled the buffer without waiting.
     filled_reads: u32,
     pace: Pace,
-    transaction: Option<Transaction>,
-    intake: Option<Box<Intake>>,
+    mail: Mail,
+}
+
+/// The mail under way.
+enum Mail {
+    /// There is none.
+    None,
+    /// Its envelope comes.
+    Envelope(Box<Addressed>),
+    /// Its content comes.
+    Content(Box<Intake>),
+}
+
+/// An envelope, and the hop that is leased at the first recipient that it takes.
+struct Addressed {
+    envelope: Envelope,
+    hop: Option<Hop>,
 }
 
 /// How fast content comes: what came, and how long was waited for it. The time that we or the next hop take is not the
@@ -93,20 +108,6 @@ impl Pace {
         *self = Pace::default();
         too_slow
     }
-}
-
-/// A message under way.
-pub struct Transaction {
-    /// Its name.
-    pub id: String,
-    /// From whom.
-    pub mail: MailFrom,
-    /// For whom; those that the hop has taken.
-    pub recipients: Vec<RcptTo>,
-    /// The rule that holds for all of them.
-    pub rule: Option<usize>,
-    /// The leased hop, from the first recipient on.
-    pub hop: Option<Hop>,
 }
 
 /// Runs a session from its first byte to its last.
@@ -196,8 +197,7 @@ impl Session {
             started: Instant::now(),
             filled_reads: 0,
             pace: Pace::default(),
-            transaction: None,
-            intake: None,
+            mail: Mail::None,
         }
     }
 
@@ -205,10 +205,10 @@ impl Session {
     async fn run(mut self, stream: Stream) {
         tracing::debug!(client = %self.client, "session begins");
         let outcome = self.converse(stream).await;
-        if let Some(transaction) = self.transaction.take() {
+        if !matches!(self.mail, Mail::None) {
             let reason = if outcome.is_err() { "the client was lost" } else { "the client left" };
-            tracing::debug!(id = transaction.id, client = %self.client, reason, "message not finished");
-            self.abandon(transaction).await;
+            tracing::debug!(client = %self.client, reason, "message not finished");
+            self.reset().await;
         }
         tracing::debug!(client = %self.client, ms = self.started.elapsed().as_millis() as u64, "session ends");
     }
@@ -232,8 +232,9 @@ impl Session {
                 }
                 ServerEvent::Idle => {}
                 ServerEvent::Content => {
-                    let (intake, transaction) = self.under_way();
-                    intake.take(transaction, content.filled()).await;
+                    if let Mail::Content(intake) = &mut self.mail {
+                        intake.take(content.filled()).await;
+                    }
                     content.clear();
                     if content.capacity() != input.capacity() {
                         content = Window::with_capacity(input.capacity());
@@ -300,8 +301,8 @@ impl Session {
                     let text = "Too many infected messages from you, try again later";
                     return self.server.reply(&Reply::new(450, (4, 7, 1), text));
                 }
-                self.transaction =
-                    Some(Transaction { id: new_id(), mail, recipients: Vec::new(), rule: None, hop: None });
+                let envelope = Envelope { id: new_id(), mail, recipients: Vec::new(), rule: None };
+                self.mail = Mail::Envelope(Box::new(Addressed { envelope, hop: None }));
                 self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
             }
             ServerEvent::Recipient(rcpt) => {
@@ -339,38 +340,45 @@ impl Session {
 
     /// Hands a recipient to the next hop, which is leased for the first one.
     async fn recipient(&mut self, rcpt: RcptTo) -> Reply {
-        let Some(transaction) = &mut self.transaction else { return Reply::new(503, (5, 5, 1), "Say MAIL first") };
-        let (sender, recipient) = (transaction.mail.path.as_str(), rcpt.path.as_str());
+        let Mail::Envelope(addressed) = &mut self.mail else {
+            return Reply::new(503, (5, 5, 1), "Say MAIL first");
+        };
+        let Addressed { envelope, hop: leased } = &mut **addressed;
+        let (sender, recipient) = (envelope.mail.path.as_str(), rcpt.path.as_str());
         let client = xforwarded(&self.xforward).unwrap_or(self.client.ip());
         let rule = self.door.listener.rule_for(&Parties { client, sender, recipient });
-        if transaction.recipients.is_empty() {
-            transaction.rule = rule;
-        } else if transaction.rule != rule {
+        if envelope.recipients.is_empty() {
+            envelope.rule = rule;
+        } else if envelope.rule != rule {
             return Reply::new(452, (4, 5, 3), "Other rules hold for this recipient, send it another time");
         }
-        let mut reply = match &mut transaction.hop {
+        let mut reply = match leased {
             Some(hop) => hop.recipient(&rcpt).await,
             None => {
                 let peer = peer(self.client, &self.hello, &self.xforward, self.door.listener.protocol);
                 let hostname = self.edge.site.borrow().config.hostname.clone();
                 let route = &self.door.route;
-                let (hop, reply) = Hop::lease(route, &hostname, &self.leases, &transaction.mail, &rcpt, &peer).await;
-                transaction.hop = hop;
+                let (hop, reply) = Hop::lease(route, &hostname, &self.leases, &envelope.mail, &rcpt, &peer).await;
+                *leased = hop;
                 reply
             }
         };
-        message::sign(&mut reply, &transaction.id);
+        message::sign(&mut reply, &envelope.id);
         if reply.is_positive() {
-            transaction.recipients.push(rcpt);
+            envelope.recipients.push(rcpt);
         } else {
-            tracing::info!(id = transaction.id, client = %self.client, from = %transaction.mail.path, to = %rcpt.path, %reply, "recipient refused");
+            tracing::info!(id = envelope.id, client = %self.client, from = %envelope.mail.path, to = %rcpt.path, %reply, "recipient refused");
         }
         reply
     }
 
     /// Whether the connection over which the client has logged in is gone, and no message has it.
     fn is_orphaned(&self) -> bool {
-        let has_hop = self.transaction.as_ref().is_some_and(|transaction| transaction.hop.is_some());
+        let has_hop = match &self.mail {
+            Mail::None => false,
+            Mail::Envelope(addressed) => addressed.hop.is_some(),
+            Mail::Content(_) => true,
+        };
         self.leases.logged_in && !has_hop && self.leases.is_empty()
     }
 
@@ -381,22 +389,20 @@ impl Session {
 
     /// The content may come.
     fn begin(&mut self) {
-        let transaction = self.transaction.as_ref().expect("the server half asks for recipients first");
-        self.intake = Some(Box::new(Intake::new(self, &transaction.id, transaction.rule, transaction.mail.size)));
-        self.server.begin();
-    }
-
-    fn under_way(&mut self) -> (&mut Intake, &mut Transaction) {
-        let intake = self.intake.as_mut().expect("content comes after its beginning");
-        let transaction = self.transaction.as_mut().expect("content belongs to a message");
-        (intake, transaction)
+        if let Mail::Envelope(addressed) = std::mem::replace(&mut self.mail, Mail::None)
+            && let Addressed { envelope, hop: Some(hop) } = *addressed
+        {
+            self.mail = Mail::Content(Box::new(Intake::new(self, envelope, hop)));
+            return self.server.begin();
+        }
+        // The server half asks for recipients first, and none was accepted without a hop.
+        self.server.reply(&Reply::new(451, (4, 3, 0), "Try again later"));
     }
 
     /// The content is complete: the verdict, what follows from it, and the reply.
     async fn end(&mut self, bare_line_ends: bool, stream: &mut Stream) -> std::io::Result<()> {
-        let mut transaction = self.transaction.take().expect("content belongs to a message");
-        let intake = self.intake.take().expect("content comes after its beginning");
-        let mut concluded = intake.conclude(self, &mut transaction, bare_line_ends).await;
+        let Mail::Content(intake) = std::mem::replace(&mut self.mail, Mail::None) else { return Ok(()) };
+        let mut concluded = intake.conclude(self, bare_line_ends).await;
         let count = match self.door.listener.protocol {
             Protocol::Lmtp => self.server.recipients() as usize,
             _ => 1,
@@ -408,11 +414,10 @@ impl Session {
                 said += 1;
             }
             // The first recipient's reply does not wait for that of the last. A client that has gone changes nothing.
-            let late = transaction.hop.as_ref().is_some_and(Hop::is_late);
-            if late && told.is_ok() {
+            if concluded.is_late() && told.is_ok() {
                 told = self.flush(stream).await;
             }
-            if !concluded.another(&mut transaction).await {
+            if !concluded.another().await {
                 break;
             }
         }
@@ -420,7 +425,7 @@ impl Session {
         for _ in said..count {
             self.server.reply(&concluded.replies()[0]);
         }
-        concluded.settle(self, &mut transaction);
+        concluded.settle(self);
         // What follows on this connection may be what the line ends were to hide.
         if bare_line_ends && self.door.listener.bare_line_ends == BareLineEnds::Refuse {
             self.server.hang_up();
@@ -428,16 +433,16 @@ impl Session {
         told
     }
 
+    /// Drops the mail under way, if there is one.
     async fn reset(&mut self) {
-        self.intake = None;
-        if let Some(transaction) = self.transaction.take() {
-            self.abandon(transaction).await;
-        }
-    }
-
-    async fn abandon(&self, transaction: Transaction) {
-        if let Some(hop) = transaction.hop {
-            hop.abandon(&self.leases).await;
+        match std::mem::replace(&mut self.mail, Mail::None) {
+            Mail::None => {}
+            Mail::Envelope(addressed) => {
+                if let Some(hop) = addressed.hop {
+                    hop.abandon(&self.leases).await;
+                }
+            }
+            Mail::Content(intake) => intake.abandon(&self.leases).await,
         }
     }
 
@@ -467,12 +472,12 @@ impl Session {
         // A client that fills the buffer again and again gets a larger one, while it sends content and keeps it filled.
         let open = self.edge.site.borrow().metrics.sessions_open.get() as usize;
         let most = (INPUT_BYTES_SHARED / open.max(1)).clamp(INPUT_BYTES, INPUT_BYTES_MAX);
-        let wanted = match self.intake {
-            Some(_) if input.capacity() > most => most,
-            Some(_) if self.filled_reads > 3 => (2 * input.capacity()).min(most),
-            Some(_) if input.len() < input.capacity() / 4 => (input.capacity() / 2).max(INPUT_BYTES),
-            Some(_) => input.capacity().max(INPUT_BYTES),
-            None => INPUT_BYTES,
+        let wanted = match self.mail {
+            Mail::None | Mail::Envelope(_) => INPUT_BYTES,
+            Mail::Content(_) if input.capacity() > most => most,
+            Mail::Content(_) if self.filled_reads > 3 => (2 * input.capacity()).min(most),
+            Mail::Content(_) if input.len() < input.capacity() / 4 => (input.capacity() / 2).max(INPUT_BYTES),
+            Mail::Content(_) => input.capacity().max(INPUT_BYTES),
         };
         input.clear();
         input.shrink_to(wanted);

@@ -3,7 +3,9 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
+use flow::Inspector;
 use inspect::Engine;
+use jail::{Local, Memory};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::clamd::Clamd;
@@ -18,7 +20,6 @@ use super::{rights, tls};
 use crate::cli::Serve;
 use crate::config::Config;
 use crate::database::{Loaded, Wanted};
-use crate::memory::Memory;
 use crate::{Failure, clamd_conf, database};
 
 /// What one run of the program serves, until the next reload.
@@ -28,8 +29,8 @@ pub struct Site {
     pub config: Config,
     /// How many event loops there are.
     pub threads: usize,
-    /// Signatures and bounds.
-    pub engine: Arc<Engine>,
+    /// Who inspects, with which signatures and bounds.
+    pub inspector: Arc<dyn Inspector>,
     /// Where the signatures come from.
     pub wanted: Wanted,
     /// What has become of them.
@@ -57,7 +58,7 @@ pub struct Site {
     /// When the newest of ClamAV's containers was built, in seconds since 1970.
     pub built: Option<u64>,
     /// The pool of head windows; one for the whole run.
-    pub pool: Arc<Pool>,
+    pub pool: Pool,
     /// What inspections hold; one for the whole run.
     pub memory: Arc<Memory>,
     /// What is known of messages in mailboxes; one memory for the whole run.
@@ -115,7 +116,7 @@ impl Site {
         let (pool, memory) = match old {
             Some(old) => (old.pool.clone(), old.memory.clone()),
             None => (
-                Arc::new(Pool::new(config.resources.head_pool_bytes)),
+                Pool::new(config.resources.head_pool_bytes),
                 Arc::new(Memory::new(config.resources.inspection_pool_bytes)),
             ),
         };
@@ -138,8 +139,8 @@ impl Site {
         let doors = config.listeners.iter().map(|listener| {
             let known = old.and_then(|old| old.doors.iter().find(|door| door.listener.address == listener.address));
             match known {
-                Some(door) => door.with_settings(listener.clone(), &config.tls).map(Arc::new),
-                None => Door::open(listener.clone(), &config.tls, threads, house.clone()).map(Arc::new),
+                Some(door) => door.with_settings(listener.clone(), &config).map(Arc::new),
+                None => Door::open(listener.clone(), &config, threads, house.clone()).map(Arc::new),
             }
         });
         let doors = doors.collect::<Result<Vec<_>, String>>()?;
@@ -154,7 +155,7 @@ impl Site {
             None => Arc::new(wanted.open(&mut |_, _| ())?),
         };
         database.warn();
-        let engine = Arc::new(Engine { database: database.database.clone(), limits: config.limits.limits() });
+        let inspector = inspector(&config, &database, &memory);
         let notices = Notices::load(&config.notices, &config.hostname, old.map(|old| &*old.notices))?;
         let signatures = database.signatures;
         let loaded = time::OffsetDateTime::now_utc();
@@ -163,7 +164,7 @@ impl Site {
         Ok(Site {
             config,
             threads,
-            engine,
+            inspector,
             wanted,
             database,
             passwords,
@@ -193,7 +194,7 @@ impl Site {
         let Some(database) = self.wanted.refresh(&self.database)? else { return Ok(None) };
         database.warn();
         Ok(Some(Site {
-            engine: Arc::new(Engine { database: database.database.clone(), limits: self.config.limits.limits() }),
+            inspector: inspector(&self.config, &database, &self.memory),
             signatures: database.signatures,
             generation: self.generation + 1,
             loaded: time::OffsetDateTime::now_utc(),
@@ -227,6 +228,12 @@ impl Site {
         let date = self.loaded.format(&CTIME).unwrap_or_default();
         format!("ClamAV 1.4.6 (Sluice {})/{}/{date}", env!("CARGO_PKG_VERSION"), self.generation)
     }
+}
+
+/// Who inspects with these signatures.
+fn inspector(config: &Config, database: &Loaded, memory: &Arc<Memory>) -> Arc<dyn Inspector> {
+    let engine = Engine { database: database.database.clone(), limits: config.limits.limits() };
+    Arc::new(Local::new(Arc::new(engine), Some(memory.clone())))
 }
 
 fn metrics_socket(address: SocketAddr) -> Result<TcpListener, String> {

@@ -15,7 +15,7 @@
 //! system whose server does not answer) keeps its thread, and its place is given back.
 
 use std::fs::File;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -23,9 +23,8 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use inspect::{Action, Engine, Policy, Progress, Verdict};
+use flow::{Action, Inspector, Policy, Protocol, Verdict};
 use proto::clamd::{Scan, Tag};
-use stream::Fuel;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -34,12 +33,8 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 use super::paths::{self, Found, Refusal};
 use super::stats::Place;
 use crate::clamd_settings::ClamdSettings;
-use crate::examine::{self, Examination, Examined, Look};
-use crate::memory::{Loan, Memory};
+use crate::examine::{self, Examination, Examined, Look, NoMemory};
 use crate::serve::metrics::Metrics;
-
-/// Work done on one stream before others have their turn.
-const TURN_FUEL: u64 = 256 << 10;
 
 /// Pieces of a stream that wait for their scan.
 const SEGMENTS_MAX: usize = 2;
@@ -97,10 +92,8 @@ pub struct Job {
     pub tag: Tag,
     /// Where the answer goes.
     pub answers: mpsc::Sender<Answer>,
-    /// Signatures and bounds, as they were when it began.
-    pub engine: Arc<Engine>,
-    /// What inspections may hold.
-    pub memory: Arc<Memory>,
+    /// Who inspects, as it was when it began.
+    pub inspector: Arc<dyn Inspector>,
     /// The settings, likewise.
     pub settings: Arc<ClamdSettings>,
     /// Who asked, for the log.
@@ -216,41 +209,39 @@ impl Drop for Scanner {
 
 /// Scans a stream; none if it was broken off.
 async fn scan_stream(job: &Job, mut segments: mpsc::Receiver<Segment>) -> Option<Result<Examined, NoMemory>> {
-    let mut loan = Loan::new(job.memory.clone());
-    let mut examination = loan.work(|| Examination::new(&job.engine, &job.look(false)));
+    let mut examination = Examination::new(&*job.inspector, &job.look(false));
     loop {
-        match segments.recv().await? {
-            Segment::End => break,
-            Segment::Content(content) => {
-                let mut content = &content[..];
-                while !content.is_empty() {
-                    content = &content[examination.take(content)..];
-                    work(&mut examination, &mut loan).await;
-                    if loan.is_refused() {
-                        return Some(Err(NoMemory));
-                    }
-                }
+        let Segment::Content(content) = segments.recv().await? else { break };
+        let mut content = &content[..];
+        while !content.is_empty() {
+            content = &content[examination.take(content)..];
+            if let Err(error) = work(&mut examination).await {
+                return Some(Err(error));
             }
         }
     }
     examination.close();
-    work(&mut examination, &mut loan).await;
-    Some(if loan.is_refused() { Err(NoMemory) } else { Ok(examination.conclude()) })
+    let worked = work(&mut examination).await;
+    Some(worked.map(|()| examination.conclude()))
 }
 
-/// All inspections together hold too much.
-struct NoMemory;
-
-async fn work(examination: &mut Examination, loan: &mut Loan) {
-    while loan.work(|| examination.work(&mut Fuel::new(TURN_FUEL))) == Progress::Tired && !loan.is_refused() {
+async fn work(examination: &mut Examination) -> Result<(), NoMemory> {
+    while !poll_fn(|context| examination.poll(context)).await? {
         tokio::task::yield_now().await;
     }
+    Ok(())
 }
 
 impl Job {
     fn look(&self, all_matches: bool) -> Look {
         let until = self.time().and_then(|time| Instant::now().checked_add(time));
-        Look { policy: self.settings.policy(), explain: false, first_match: !all_matches, until }
+        Look {
+            protocol: Protocol::Clamd,
+            policy: self.settings.policy(),
+            explain: false,
+            first_match: !all_matches,
+            until,
+        }
     }
 
     /// How long the scan of a file may take.
@@ -282,7 +273,7 @@ impl Job {
     fn scan_file(&self, subject: &[u8], file: File, all_matches: bool) -> Vec<Outcome> {
         let started = Instant::now();
         let source = Source { file, at: 0, answers: &self.answers };
-        match examine::examine(&self.engine, &self.look(all_matches), source, Some(self.memory.clone()), |_| ()) {
+        match examine::examine(&*self.inspector, &self.look(all_matches), source, |_| ()) {
             Ok(examined) => self.outcomes(subject, &examined, started, all_matches),
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => vec![Outcome::Failed(NO_MEMORY.into())],
             Err(error) => vec![Outcome::Failed(format!("{}.", paths::reason(&error)))],
@@ -497,7 +488,7 @@ const NO_MEMORY: &str = "Can't allocate memory";
 
 #[cfg(test)]
 mod tests {
-    use inspect::Spotted;
+    use flow::Spotted;
     use stream::{Class, Finding};
 
     use super::*;

@@ -293,8 +293,7 @@ impl Session {
         Job {
             tag,
             answers: answers.sender.clone(),
-            engine: site.engine.clone(),
-            memory: site.memory.clone(),
+            inspector: site.inspector.clone(),
             settings: self.clamd.settings.clone(),
             client: self.client.clone(),
             metrics: site.metrics.clone(),

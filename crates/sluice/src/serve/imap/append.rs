@@ -6,42 +6,34 @@
 //! to its end before.
 
 use std::io;
-use std::time::Instant;
 
-use inspect::{Action, Verdict};
+use flow::{Action, Capabilities, Disposition, Flow, Protocol, State, Terms, Verdict};
 use proto::imap::{Command, Message, Status};
 use tokio::time::timeout;
 
 use super::session::{Next, SERVER_WAIT, Session, Work};
-use crate::quarantine::Mailbox;
-use crate::serve::content::Content;
-use crate::serve::message::{self, new_id, printable};
-use crate::serve::pool::Held;
-use crate::serve::quarantine::{self, Draft};
+use crate::quarantine::{Facts, Mailbox};
+use crate::serve::journal;
+use crate::serve::message::{new_id, printable};
+use crate::serve::passage::{Asked, Passage};
 
 /// An APPEND under way.
 pub struct Appending {
     command: Command,
-    flow: Flow,
+    flow: Flowing,
     /// The message under way; none while it is passed over.
-    content: Option<Box<Content>>,
+    passage: Option<Box<Passage>>,
     /// What stands in front of it, unless that is the beginning of the command.
     before: Option<Vec<u8>>,
     message: Message,
     left: u64,
-    streaming: bool,
-    /// What goes into the quarantine, where the message is larger than the head window and may have to.
-    draft: Option<Draft>,
-    /// Nothing more goes to the server: it is inspected and written to its end.
-    aside: bool,
     /// Why nothing is appended.
     refusal: Option<String>,
     id: String,
-    started: Instant,
 }
 
 /// How far the server is with the message under way.
-enum Flow {
+enum Flowing {
     /// It has not heard of the command.
     Unheard,
     /// It has heard of it, and not of this message.
@@ -57,8 +49,8 @@ enum Flow {
 impl Appending {
     /// The message may come.
     pub fn go(&mut self) {
-        if let Flow::Asked = self.flow {
-            self.flow = Flow::Open;
+        if let Flowing::Asked = self.flow {
+            self.flow = Flowing::Open;
         }
     }
 }
@@ -68,17 +60,13 @@ impl Session {
     pub async fn append(&mut self, command: Command, message: Message) -> io::Result<()> {
         let mut appending = Appending {
             command,
-            flow: Flow::Unheard,
-            content: None,
+            flow: Flowing::Unheard,
+            passage: None,
             before: None,
             message,
             left: message.len,
-            streaming: false,
-            draft: None,
-            aside: false,
             refusal: None,
             id: new_id(),
-            started: Instant::now(),
         };
         if !self.hears.is_logged_in() {
             appending.refusal = Some("Log in first".into());
@@ -92,10 +80,8 @@ impl Session {
         appending.before = Some(before);
         appending.message = message;
         appending.left = message.len;
-        appending.streaming = false;
-        appending.draft = None;
-        if let Flow::Open = appending.flow {
-            appending.flow = Flow::Between;
+        if let Flowing::Open = appending.flow {
+            appending.flow = Flowing::Between;
         }
         self.begin_message(appending).await
     }
@@ -107,7 +93,7 @@ impl Session {
         if bytes_max > 0 && appending.message.len > bytes_max {
             appending.refusal.get_or_insert_with(|| "[TOOBIG] Message too large".into());
         }
-        if appending.refusal.is_some() || matches!(appending.flow, Flow::Answered(_)) {
+        if appending.refusal.is_some() || matches!(appending.flow, Flowing::Answered(_)) {
             if self.hears.refuse() {
                 self.finish_append(*appending);
             } else {
@@ -115,9 +101,20 @@ impl Session {
             }
             return Ok(());
         }
-        let rules = site.config.ways(&listener.attachments);
-        let window = site.config.resources.head_window_bytes;
-        appending.content = Some(Box::new(Content::mail(&site, listener.policy(), rules, window)));
+        let asked = Asked {
+            flow: Flow {
+                protocol: Protocol::Imap,
+                client: Some(self.address.ip()),
+                encrypted: self.client.is_encrypted(),
+                login: Some(self.shown_user().into()),
+                ..Flow::default()
+            },
+            terms: Terms { window_bytes: site.config.resources.head_window_bytes, ..Terms::default() },
+            heaviest: Action::Tag,
+            ..Asked::default()
+        };
+        let passage = Passage::mail(&site, &appending.id, self.door.rulings.under(None), asked);
+        appending.passage = Some(Box::new(passage));
         self.hears.accept();
         let is_empty = appending.message.len == 0;
         self.work = Work::Append(appending);
@@ -125,36 +122,23 @@ impl Session {
     }
 
     /// More of the message.
-    pub async fn append_content(&mut self, content: &[u8]) -> io::Result<()> {
-        for piece in content.chunks(Held::PIECE_BYTES) {
+    pub async fn append_content(&mut self, mut content: &[u8]) -> io::Result<()> {
+        while !content.is_empty() {
             let Work::Append(appending) = &mut self.work else { return Ok(()) };
+            let Some(passage) = &mut appending.passage else {
+                appending.left = appending.left.saturating_sub(content.len() as u64);
+                break;
+            };
+            let piece_bytes = passage.hold().piece_bytes(content.len()).min(content.len());
+            let (piece, rest) = content.split_at(piece_bytes);
+            content = rest;
             appending.left = appending.left.saturating_sub(piece.len() as u64);
-            let Some(content) = &mut appending.content else { continue };
-            if !appending.aside && !content.grow(piece.len()) {
-                if !appending.streaming {
-                    appending.draft = Draft::of(&self.door.listener, &appending.id, &content.held).await;
-                }
-                appending.streaming = true;
-                content.grow(piece.len());
-            }
-            if let Some(draft) = &mut appending.draft {
-                draft.write(piece).await;
-            }
-            if appending.aside {
-                content.pass_over(piece.len());
-                content.inspect(piece).await;
-                continue;
-            }
-            content.push(piece).await;
-            if !appending.streaming {
-                continue;
-            }
-            if !content.is_hopeless(Action::Tag) {
-                self.send_message(false).await?;
-            } else if appending.draft.is_some() && !content.is_starved() {
-                appending.aside = true;
-            } else {
+            passage.take(piece).await;
+            if passage.is_hopeless() {
                 return self.message_ends().await;
+            }
+            if passage.state() == State::Streaming {
+                self.send_message(false).await?;
             }
         }
         match &self.work {
@@ -166,26 +150,26 @@ impl Session {
     /// The message is complete, or will not be wanted.
     async fn message_ends(&mut self) -> io::Result<()> {
         let Work::Append(appending) = &mut self.work else { return Ok(()) };
-        let Some(content) = &mut appending.content else { return Ok(()) };
-        let verdict = content.finish().await;
-        let policy = self.door.listener.policy();
-        let refusal = match &verdict {
-            Err(unfinished) => Some(format!("[UNAVAILABLE] {}", unfinished.words())),
-            Ok(verdict) if verdict.action > Action::Tag => {
-                let found = verdict.reason(&policy).map_or_else(|| "content".to_string(), message::describe);
-                Some(format!("Message refused: {found} (id {})", appending.id))
+        let Some(passage) = &mut appending.passage else { return Ok(()) };
+        let (refusal, action, verdict) = match passage.finish().await {
+            Err(unfinished) => {
+                (Some(format!("[UNAVAILABLE] {}", unfinished.words())), Action::Reject, Verdict::default())
             }
-            Ok(_) => None,
+            Ok(verdict) => {
+                let disposition = Disposition::of(&verdict, &able(passage));
+                let (found, id) = (passage.reason(&verdict), &appending.id);
+                let refused = !matches!(disposition, Disposition::Pass);
+                (refused.then(|| format!("Message refused: {found} (id {id})")), disposition.action(), verdict)
+            }
         };
-        let verdict = verdict.unwrap_or_default();
-        if verdict.action == Action::Quarantine {
+        if action == Action::Quarantine {
             self.keep_appended(&verdict).await;
         }
-        self.record_append(&verdict, refusal.is_some());
+        self.record_append(&verdict, action);
         let Work::Append(appending) = &mut self.work else { return Ok(()) };
         let Some(refusal) = refusal else { return self.send_message(true).await };
-        appending.content = None;
-        if matches!(appending.flow, Flow::Unheard | Flow::Answered(_)) {
+        appending.passage = None;
+        if matches!(appending.flow, Flowing::Unheard | Flowing::Answered(_)) {
             appending.refusal = Some(refusal);
             return Ok(());
         }
@@ -198,41 +182,36 @@ impl Session {
 
     /// Puts a copy of the message aside.
     async fn keep_appended(&mut self, verdict: &Verdict) {
-        let (user, address, listener) = (self.shown_user(), self.address.ip(), &self.door.listener);
+        let (user, address, door) = (self.shown_user(), self.address.ip(), self.door.clone());
         let Work::Append(appending) = &mut self.work else { return };
-        let Some(content) = &appending.content else { return };
-        let folder = listener.quarantine.as_ref().expect("checked with the configuration");
+        let Some(passage) = &mut appending.passage else { return };
         let name = appending.command.mailbox().unwrap_or_default();
         let mailbox = Mailbox { user, uid: printable(&String::from_utf8_lossy(&name)) };
-        let facts = quarantine::facts_of(&appending.id, address, listener, mailbox, verdict);
-        let kept = match appending.draft.take() {
-            Some(draft) => draft.keep(&facts).await,
-            None => quarantine::keep(folder, &facts, content.held.pieces()).await,
-        };
-        if let Err(error) = kept {
-            tracing::error!(id = appending.id, folder = %folder.display(), %error, "cannot write to the quarantine");
-        }
+        let facts = journal::facts(&appending.id, address, &door, verdict);
+        // That it could not be kept is in the log; it is refused all the same.
+        let _ = passage.keep(&Facts { mailbox: Some(mailbox), ..facts }).await;
     }
 
     /// Sends what may be sent of the message.
     async fn send_message(&mut self, at_end: bool) -> io::Result<()> {
         loop {
             let Work::Append(appending) = &mut self.work else { return Ok(()) };
-            let Some(content) = &mut appending.content else { return Ok(()) };
-            let count = if at_end { content.held.len() } else { content.sendable(Held::TAIL_BYTES) };
+            let Some(passage) = &mut appending.passage else { return Ok(()) };
+            let hold = passage.hold();
+            let count = hold.sendable(at_end);
             if count == 0 && !at_end {
                 return Ok(());
             }
-            if !matches!(appending.flow, Flow::Open) {
+            if !matches!(appending.flow, Flowing::Open) {
                 if !self.ask_leave().await? {
                     return Ok(());
                 }
                 continue;
             }
-            let front = content.held.front(count);
+            let front = hold.front(count);
             self.asks.bytes(front);
             let sent = front.len();
-            content.held.forget(sent);
+            hold.forget(sent);
             self.server.write(self.asks.outbox()).await?;
             self.asks.sent();
             if sent == 0 {
@@ -245,11 +224,11 @@ impl Session {
     async fn ask_leave(&mut self) -> io::Result<bool> {
         let Work::Append(appending) = &mut self.work else { return Ok(false) };
         match (&appending.flow, &appending.before) {
-            (Flow::Unheard, _) => self.asks.append(&appending.command, appending.message),
-            (Flow::Between, Some(before)) => self.asks.append_more(before, appending.message),
+            (Flowing::Unheard, _) => self.asks.append(&appending.command, appending.message),
+            (Flowing::Between, Some(before)) => self.asks.append_more(before, appending.message),
             _ => {}
         }
-        appending.flow = Flow::Asked;
+        appending.flow = Flowing::Asked;
         self.flush().await?;
         loop {
             while self.hear_server().await? == Next::Go {}
@@ -257,10 +236,10 @@ impl Session {
             let Work::Append(appending) = &mut self.work else { return Ok(false) };
             match appending.flow {
                 _ if self.hears.is_closed() => return Ok(false),
-                Flow::Asked => {}
-                Flow::Open => return Ok(true),
+                Flowing::Asked => {}
+                Flowing::Open => return Ok(true),
                 _ => {
-                    appending.content = None;
+                    appending.passage = None;
                     return Ok(false);
                 }
             }
@@ -272,14 +251,14 @@ impl Session {
 
     /// The server has answered before the end of the command: it wants nothing of it.
     pub fn appended(&mut self, mut appending: Box<Appending>, status: Status) {
-        appending.flow = Flow::Answered(status);
+        appending.flow = Flowing::Answered(status);
         self.work = Work::Append(appending);
     }
 
     /// The client has sent all of the command.
     pub async fn append_end(&mut self, text: &[u8]) -> io::Result<()> {
         let Work::Append(appending) = std::mem::replace(&mut self.work, Work::Nothing) else { return Ok(()) };
-        if appending.refusal.is_some() || matches!(appending.flow, Flow::Answered(_)) {
+        if appending.refusal.is_some() || matches!(appending.flow, Flowing::Answered(_)) {
             self.finish_append(*appending);
             return Ok(());
         }
@@ -295,7 +274,7 @@ impl Session {
         let tag = &appending.command.tag;
         match (appending.refusal, appending.flow) {
             (Some(refusal), _) => self.answer(tag, "NO", &refusal),
-            (None, Flow::Answered(status)) => {
+            (None, Flowing::Answered(status)) => {
                 self.say_status(tag, &status);
                 self.hears.resume();
             }
@@ -303,33 +282,28 @@ impl Session {
         }
     }
 
-    fn record_append(&self, verdict: &Verdict, refused: bool) {
+    fn record_append(&self, verdict: &Verdict, action: Action) {
         let Work::Append(appending) = &self.work else { return };
-        let Some(content) = &appending.content else { return };
-        let metrics = self.edge.site.borrow().metrics.clone();
-        metrics.messages_total.add(1);
-        metrics.content_bytes_total.add(content.received());
-        metrics.inspect_microseconds_total.add(content.inspecting().as_micros() as u64);
-        metrics.messages_streamed_total.add(u64::from(appending.streaming));
-        let (action, counted) = match (refused, verdict.action) {
-            (_, Action::Quarantine) => (Action::Quarantine, &metrics.messages_quarantined_total),
-            (true, _) => (Action::Reject, &metrics.messages_rejected_total),
-            (false, action) => (action, &metrics.messages_passed_total),
-        };
-        counted.add(1);
-        let found: Vec<String> = verdict.findings.iter().map(message::describe).collect();
+        let Some(passage) = &appending.passage else { return };
+        journal::count(&self.edge.site.borrow().metrics, passage, action, true);
         tracing::info!(
             id = appending.id,
             client = %self.address.ip(),
             user = self.shown_user(),
-            bytes = content.received(),
+            bytes = passage.received(),
             objects = verdict.objects,
             action = action.name(),
-            found = found.join("; "),
-            streamed = appending.streaming,
-            inspect_us = content.inspecting().as_micros() as u64,
-            ms = appending.started.elapsed().as_millis() as u64,
+            found = journal::found(verdict),
+            streamed = passage.is_streamed(),
+            inspect_us = passage.inspect_time().as_micros() as u64,
+            ms = passage.age().as_millis() as u64,
             "message appended"
         );
     }
+}
+
+/// What can be done with a message that has announced its size: it is appended as it is, or not at all.
+fn able(passage: &Passage) -> Capabilities {
+    let able = passage.capabilities();
+    Capabilities { tag: false, late_tag: Action::Pass, blank: false, blank_whole: false, ..able }
 }

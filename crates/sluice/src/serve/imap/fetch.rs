@@ -20,11 +20,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use flow::Parts;
 use proto::imap::{Command, Fact, Fetch, Item, Kind, Section, Status};
 
 use super::OWED_MAX;
 use super::overwrite::Overwriter;
-use super::parts::Parts;
+use super::parts;
 use super::session::{Session, Work};
 use crate::serve::known::{Fate, Identity};
 use crate::serve::message::new_id;
@@ -329,14 +330,14 @@ fn deliver(one: &One, parts: Option<&Parts>, fate: &Arc<Fate>, fetching: &mut Fe
             fetching.refuse("[UNKNOWN-CTE] Ask for it without BINARY".into());
             continue;
         }
-        let Some(place) = parts.range(section) else {
+        let Some(place) = parts::range(parts, section) else {
             fetching.refuse("[CANNOT] This part cannot be had of this message".into());
             continue;
         };
         // Of what is empty the server is asked for a byte behind the end.
         let (start, len) = match place.end.checked_sub(place.start) {
             Some(len @ 1..) => (place.start, len),
-            _ => (parts.len(), 1),
+            _ => (parts.len, 1),
         };
         let range = Section::range(section.peek, start, len);
         sections.push(range.clone());

@@ -9,7 +9,6 @@ use proto::imap::{Fact, Message, Section, Server};
 
 use super::fetch::Way;
 use super::overwrite::Overwriter;
-use super::parts::Finder;
 use super::session::{OUTBOX_BYTES, Session, Work};
 use crate::serve::known::{Identity, Named};
 use crate::serve::retrieval::{Outcome, Reader, Retrieval, Sees};
@@ -45,7 +44,7 @@ enum Under {
     /// It is inspected, and goes nowhere.
     Inspected(Box<Retrieval>),
     /// Its parts are looked for.
-    Searched(Box<Finder>),
+    Searched(Box<Retrieval>),
     /// It is a range that goes to the client overwritten.
     Overwritten(Overwriter),
 }
@@ -93,13 +92,12 @@ impl Told {
         match &mut self.under {
             Under::Dropped => {}
             Under::Passing => hears.bytes(run),
-            Under::Searched(finder) => finder.take(run),
             Under::Overwritten(overwriter) => {
                 let mut run = run.to_vec();
                 overwriter.fill(&mut run);
                 hears.bytes(&run);
             }
-            Under::Inspected(retrieval) => {
+            Under::Inspected(retrieval) | Under::Searched(retrieval) => {
                 retrieval.take(run).await;
                 loop {
                     let count = retrieval.ready(false).len();
@@ -234,7 +232,7 @@ impl Session {
                         Under::Shown(self.retrieval(uid, identity, sees, message.len), name, Some(message))
                     }
                     Way::Inspect => Under::Inspected(self.retrieval(uid, identity, Sees::Nothing, message.len)),
-                    Way::Find => Under::Searched(Box::default()),
+                    Way::Find => Under::Searched(self.retrieval(uid, identity, Sees::Parts, message.len)),
                     Way::Range(_, overwriter) => Under::Overwritten(overwriter),
                 };
             }
@@ -298,7 +296,12 @@ impl Session {
             Under::Inspected(mut retrieval) => {
                 retrieval.conclude().await;
             }
-            Under::Searched(finder) => self.found(finder.finish()),
+            Under::Searched(mut retrieval) => {
+                retrieval.conclude().await;
+                if let Some(parts) = retrieval.parts() {
+                    self.found(parts);
+                }
+            }
             _ => {}
         }
         Ok(())

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Bounds: one command; a head window for the one message that is under way; [`OWED_MAX`] messages whose parts are
-//! fetched one by one; [`parts::PARTS_MAX`] parts of a message that is not clean.
+//! fetched one by one; [`flow::Parts::PLACES_MAX`] parts of a message that is not clean.
 
 mod append;
 mod fetch;

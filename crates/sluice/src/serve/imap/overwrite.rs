@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use inspect::Filler;
+use flow::Filler;
 
 use crate::serve::known::Fate;
 
@@ -42,7 +42,7 @@ impl Overwriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inspect::Blank;
+    use flow::Blank;
     use stream::Coding;
 
     #[test]

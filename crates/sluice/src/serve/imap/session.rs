@@ -7,12 +7,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use flow::Parts;
 use proto::imap::{Client, Config, Kind, Server, Status, Terms, offers_to_client};
 
 use super::append::Appending;
 use super::fetch::Fetching;
 use super::items::Told;
-use super::parts::Parts;
 use super::upstream::{Upstream, capabilities_in};
 use crate::config::ListenerTls;
 use crate::serve::door::Door;

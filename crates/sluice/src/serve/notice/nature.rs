@@ -1,10 +1,11 @@
 //! What sort of mail it is that somebody would be told about: from a list, from a machine, or a notice itself.
 //!
-//! Only the header is looked at, its first 64 KiB, and only where it is still held. RFC 3834 (automatic answers), RFC
-//! 2369 and 2919 (lists), and the `Precedence` that came before them.
+//! By the header fields that say so: RFC 3834 (automatic answers), RFC 2369 and 2919 (lists), and the `Precedence` that came
+//! before them.
 
-/// The bytes of a header that are looked at.
-const HEADER_BYTES_MAX: usize = 64 << 10;
+use std::borrow::Cow;
+
+use flow::Field;
 
 /// What a header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,32 +17,34 @@ pub struct Nature {
 }
 
 impl Nature {
-    /// That of a mail, from its first bytes on.
-    pub fn of<'a>(mail: impl Iterator<Item = &'a [u8]>) -> Nature {
-        let mut header = Vec::new();
-        for piece in mail {
-            let room = HEADER_BYTES_MAX - header.len();
-            header.extend_from_slice(&piece[..piece.len().min(room)]);
-            if header.len() == HEADER_BYTES_MAX {
-                break;
-            }
-        }
+    /// The fields that say something of it.
+    pub const FIELDS: &[Cow<'static, str>] = &[
+        Cow::Borrowed("auto-submitted"),
+        Cow::Borrowed("precedence"),
+        Cow::Borrowed("list-id"),
+        Cow::Borrowed("list-post"),
+        Cow::Borrowed("list-unsubscribe"),
+        Cow::Borrowed("list-help"),
+        Cow::Borrowed("x-auto-response-suppress"),
+        Cow::Borrowed("feedback-id"),
+        Cow::Borrowed("x-sluice-notice"),
+    ];
+
+    /// That of a mail with these fields, of which those of [`Nature::FIELDS`] count.
+    pub fn of(fields: &[Field]) -> Nature {
         let mut nature = Nature { personal: true, notice: false };
-        for line in header.split(|&byte| byte == b'\n') {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if line.is_empty() {
-                break;
-            }
-            nature.learn(&String::from_utf8_lossy(line).to_lowercase());
+        for field in fields {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase();
+            // A folded value is looked at as far as its first line.
+            let value = field.value().split(|&byte| byte == b'\n').next().unwrap_or_default();
+            nature.learn(&text(field.name()), text(value).trim());
         }
         nature
     }
 
-    /// Learns from one line, in lower case. A folded value is looked at as far as its first line.
-    fn learn(&mut self, line: &str) {
-        let Some((name, value)) = line.split_once(':') else { return };
-        let value = value.trim();
-        match name.trim_end() {
+    /// Learns from one field, in lower case.
+    fn learn(&mut self, name: &str, value: &str) {
+        match name {
             "auto-submitted" => self.personal &= value.split([';', ' ', '(']).next() == Some("no"),
             "precedence" => self.personal &= !["bulk", "list", "junk", "auto_reply"].contains(&value),
             "list-id" | "list-post" | "list-unsubscribe" | "list-help" | "x-auto-response-suppress" | "feedback-id" => {
@@ -67,17 +70,19 @@ pub fn is_machine(address: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn nature(header: &str) -> Nature {
-        // In pieces of three bytes, so that fields lie across them.
-        Nature::of(format!("From: a\r\n{header}\r\n\r\nList-Id: body\r\n").as_bytes().chunks(3))
+    fn nature(field: &str) -> Nature {
+        Nature::of(&[Field(b"From: a\r\n"[..].into()), Field(format!("{field}\r\n").into_bytes().into())])
     }
 
     #[test]
     fn lists_machines_and_notices_say_what_they_are() {
         assert!(nature("Subject: x").personal && nature("Auto-Submitted: no").personal);
-        for header in
-            ["List-Id: <x>", "PRECEDENCE:bulk", "Auto-Submitted: auto-replied", "auto-submitted : auto-generated; x"]
-        {
+        for header in [
+            "List-Id: <x>\r\n more",
+            "PRECEDENCE:bulk",
+            "Auto-Submitted: auto-replied",
+            "auto-submitted : auto-generated; x",
+        ] {
             assert!(!nature(header).personal, "{header}");
         }
         assert_eq!(nature("X-Sluice-Notice: mx"), Nature { personal: false, notice: true });

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use inspect::Action;
+use flow::Action;
 
 use super::Audience;
 

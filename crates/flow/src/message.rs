@@ -1,29 +1,46 @@
-//! What crosses the border between a door and the inspection: plain values, both ways.
+//! What crosses the wall between a door and an inspection: plain values, both ways.
 //!
-//! Inwards, in this order: a [`Context`] when the flow begins, then for each object [`In::Feed`] as often as needed and
-//! [`In::Finish`]. Outwards, as they come: [`Out::Cleared`], [`Out::Blank`], [`Out::Finding`], [`Out::Object`], and
-//! last [`Out::Verdict`].
+//! Inwards, in this order: a [`Context`] when an object begins, then [`In::Feed`] as often as needed and [`In::Finish`].
+//! Outwards, as they come: [`Out::Cleared`], [`Out::Body`], [`Out::Field`], [`Out::Blank`], [`Out::Finding`],
+//! [`Out::Object`], [`Out::Parts`], and last [`Out::Verdict`].
 
-use std::sync::Arc;
+use alloc::borrow::Cow;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
+use serde::{Deserialize, Serialize};
 use stream::{Coding, FileType, Finding, Kind, Object};
 
-use crate::{Action, Policy, Rule};
+use crate::{Flow, Parts, Policy, Rule, Verdict};
 
-/// What is known of a flow before its content: outlives its objects.
-#[derive(Debug, Clone, Default)]
+/// What an inspection is to know of an object before its content.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Context {
+    /// Who sends it to whom, and how.
+    pub flow: Flow,
     /// What each class of findings asks for.
     pub policy: Policy,
     /// The object that will be fed: its name and media type, if the door knows them. A declared `message/rfc822` is
     /// always parsed as a mail; everything else goes by content.
     pub object: Object,
-    /// Which ways the objects within it take, by name and type. The first that means an object decides.
+    /// How objects within it are treated, by name and type. The first that matches an object decides.
     pub rules: Arc<[Rule]>,
     /// Passwords that are tried where something is encrypted, besides words of the mail and those of the database.
     pub passwords: Arc<[Box<[u8]>]>,
-    /// Whether every object is described by [`Out::Object`], with its SHA-256.
-    pub explain: bool,
+    /// What the door wants to know besides the verdict.
+    pub wants: Wants,
+}
+
+/// What a door wants to know of an object besides the verdict, so that it has not to parse any content itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wants {
+    /// Names of header fields of the mail, in lower case: each is reported by [`Out::Field`].
+    pub fields: Cow<'static, [Cow<'static, str>]>,
+    /// Where the parts of the mail are: [`Out::Parts`].
+    pub parts: bool,
+    /// Every object, with its SHA-256: [`Out::Object`].
+    pub objects: bool,
 }
 
 /// From the door to the inspection.
@@ -36,22 +53,48 @@ pub enum In<'a> {
 }
 
 /// From the inspection to the door.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Out {
     /// All bytes before this offset have been inspected; nothing beyond it may be sent.
     Cleared(u64),
+    /// Where the body of the mail begins, behind the empty line. Missing where there is no body.
+    Body(u64),
+    /// A header field of the mail that was asked for.
+    Field(Field),
     /// A part is to be overwritten.
     Blank(Blank),
     /// Something was found.
     Finding(Spotted),
-    /// An object is complete (only with [`Context::explain`]).
+    /// An object is complete (only with [`Wants::objects`]).
     Object(Box<ObjectReport>),
+    /// The parts of the mail (only with [`Wants::parts`]).
+    Parts(Parts),
     /// The decision; nothing follows.
     Verdict(Verdict),
 }
 
+/// A header field, raw, as far as its first [`Field::BYTES_MAX`] bytes: name, colon, value, folds and line ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field(pub Box<[u8]>);
+
+impl Field {
+    /// The most that is reported of one field.
+    pub const BYTES_MAX: usize = 1024;
+
+    /// Its name, as written and without the blanks that some put in front of the colon.
+    pub fn name(&self) -> &[u8] {
+        self.0.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii()
+    }
+
+    /// What follows the colon, folds and all.
+    pub fn value(&self) -> &[u8] {
+        let colon = self.0.iter().position(|&byte| byte == b':');
+        colon.and_then(|colon| self.0.get(colon + 1..)).unwrap_or_default().trim_ascii()
+    }
+}
+
 /// The raw bytes from `part` to `end` that have not been sent are to be overwritten by [`Filler`](crate::Filler).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blank {
     /// Where the content of the part begins in the object that is fed.
     pub part: u64,
@@ -65,7 +108,7 @@ pub struct Blank {
 }
 
 /// A finding, and in which object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spotted {
     /// What was found.
     pub finding: Finding,
@@ -75,35 +118,8 @@ pub struct Spotted {
     pub object: u32,
 }
 
-/// The decision about one object.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Verdict {
-    /// The heaviest action that the findings ask for.
-    pub action: Action,
-    /// What was found, first found first; at most [`Verdict::FINDINGS_MAX`], of which half are for matches alone.
-    pub findings: Vec<Spotted>,
-    /// Findings beyond those.
-    pub more_findings: u32,
-    /// Whether each finding that asks to be blanked lies in a part that can be.
-    pub blankable: bool,
-    /// Objects seen, header fields not counted.
-    pub objects: u32,
-    /// Bytes of content read, of all objects together.
-    pub bytes: u64,
-}
-
-impl Verdict {
-    /// The most findings that a verdict lists.
-    pub const FINDINGS_MAX: usize = 64;
-
-    /// The finding that decided: the first of the heaviest action, under `policy`.
-    pub fn reason(&self, policy: &Policy) -> Option<&Spotted> {
-        self.findings.iter().find(|spotted| policy.action(spotted.finding.class) == self.action)
-    }
-}
-
 /// What is known of one object at its end.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectReport {
     /// Numbers count from 0 in the order in which objects begin; 0 is the object that was fed.
     pub id: u32,
@@ -134,10 +150,10 @@ pub struct ObjectReport {
 }
 
 /// Time spent in one stage over one object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageTime {
     /// The stage's name: `scan`, `mime`, `zip`.
-    pub stage: &'static str,
+    pub stage: Cow<'static, str>,
     /// Nanoseconds.
     pub nanos: u64,
 }

@@ -76,7 +76,7 @@ impl Memory {
 
 /// What one inspection has borrowed.
 #[derive(Debug)]
-pub struct Loan {
+pub(crate) struct Loan {
     memory: Arc<Memory>,
     held: isize,
     borrowed: usize,

@@ -1,10 +1,15 @@
-//! The clocks by which an inspection's work is charged.
+//! The clocks by which an inspection's work is charged and measured.
 
 use inspect::Clocks;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Both of them, as the kernel counts.
-pub const CLOCKS: Clocks = Clocks { passed: || read(ClockId::Monotonic), worked: || read(ClockId::ThreadCPUTime) };
+pub(crate) const CLOCKS: Clocks = Clocks { passed: nanoseconds, worked: || read(ClockId::ThreadCPUTime) };
+
+/// Time that passes, in nanoseconds.
+pub(crate) fn nanoseconds() -> u64 {
+    read(ClockId::Monotonic)
+}
 
 fn read(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);

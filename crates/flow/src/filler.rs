@@ -64,20 +64,23 @@ impl Filler {
     pub fn fill(&mut self, bytes: &mut [u8]) {
         let mut at = 0;
         while at < bytes.len() {
-            let line_end = bytes[at..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |end| at + end + 1);
+            let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+            let line_end = bytes[at..].iter().position(is_end).map_or(bytes.len(), |end| at + end + 1);
             self.fill_line(&mut bytes[at..line_end]);
             at = line_end;
         }
     }
 
-    /// Overwrites a line, or the part of one that is at hand.
+    /// Overwrites a line, or the part of one that is at hand. What follows a bare carriage return is no structure.
     fn fill_line(&mut self, line: &mut [u8]) {
         let starts = self.before[1] == b'\n';
         let original_end = [line.len().checked_sub(2).map_or(self.before[1], |at| line[at]), line[line.len() - 1]];
         if starts {
             self.kept_line = self.is_structure(line);
+        } else if self.before[1] == b'\r' && line[0] != b'\n' {
+            self.kept_line = false;
         }
-        let text_len = line.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(line.len());
+        let text_len = line.len() - usize::from(matches!(line.last(), Some(b'\r' | b'\n')));
         let whole = text_len < line.len();
         let text = &mut line[..text_len];
         if !self.kept_line {
@@ -194,6 +197,14 @@ mod tests {
     #[test]
     fn plain_text_becomes_spaces() {
         assert_eq!(filled(Coding::Identity, *b"\r\n", "evil\r\n\r\nx"), "    \r\n\r\n ");
+    }
+
+    #[test]
+    fn what_follows_a_bare_carriage_return_is_overwritten_too() {
+        assert_eq!(filled(Coding::Identity, *b"\r\n", "a\revil\r\n"), " \r    \r\n");
+        assert_eq!(filled(Coding::Base64, *b"\r\n", "TVqQ\rTVqQ\n"), "AAAA\rAAAA\n");
+        assert_eq!(filled(Coding::QuotedPrintable, *b"\r\n", "abc\r=41\n"), "=00\r=00\n");
+        assert_eq!(filled(Coding::Uuencode, *b"\r\n", "begin 644 a\revil\n"), "begin 644 a\r````\n");
     }
 
     fn announced(coding: Coding, text: &str) -> String {

@@ -1,15 +1,20 @@
 //! Rules about objects: which way each takes, by its name, its declared type and its true type.
 //!
 //! An object is a part of a mail, a file in a text, a member of an archive or the content of a compressed stream; never
-//! the object that is fed. The first rule that means it decides. Without one it is opened and scanned.
+//! the object that is fed. The first rule that matches it decides. Without one it is opened and scanned.
 //!
 //! Names are compared without case, without control and format characters, and without the dots and blanks at their end
 //! that some systems drop.
 
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
 use stream::{FileType, Object};
 
 /// The ways that an object can take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {
     /// It is neither opened nor scanned.
     Bypass,
@@ -33,8 +38,8 @@ impl Way {
     }
 }
 
-/// One rule. It means an object that fits all that is said; a list that is empty says nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One rule. It matches an object that fits all that it names; an empty list names nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// What a finding is called: `Policy.Forbidden.` and this.
     pub label: Box<str>,
@@ -49,13 +54,13 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Whether it means this object.
-    pub fn means(&self, object: &Object, file_type: FileType) -> bool {
+    /// Whether it matches this object.
+    pub fn matches(&self, object: &Object, file_type: FileType) -> bool {
         let named = |name: &str| {
             let name = bare(name);
-            self.names.iter().any(|glob| glob.fits(&name))
+            self.names.iter().any(|glob| glob.matches(&name))
         };
-        let declared = |media_type: &str| self.media_types.iter().any(|glob| glob.fits(media_type));
+        let declared = |media_type: &str| self.media_types.iter().any(|glob| glob.matches(media_type));
         (self.names.is_empty() || object.name.as_deref().is_some_and(named))
             && (self.media_types.is_empty() || object.media_type.as_deref().is_some_and(declared))
             && (self.types.is_empty() || self.types.contains(&file_type))
@@ -73,7 +78,7 @@ fn bare(name: &str) -> String {
 }
 
 /// A pattern for a whole text: `*` is any number of characters, `?` is one. Without case.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Glob(Box<[char]>);
 
 impl Glob {
@@ -82,8 +87,8 @@ impl Glob {
         Glob(text.to_lowercase().chars().collect())
     }
 
-    /// Whether a lower-case text fits it. Takes at most the product of their lengths.
-    pub fn fits(&self, text: &str) -> bool {
+    /// Whether it matches a lower-case text. Takes at most the product of their lengths.
+    pub fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         let (mut at, mut pattern) = (0, 0);
         // Where the last star stands, and how far it reaches.
@@ -130,37 +135,37 @@ mod tests {
         for (glob, text) in
             [("*.exe", "a.exe"), ("*.EXE", ".exe"), ("a?c", "aéc"), ("*a*b*", "xaxbx"), ("", ""), ("*", "")]
         {
-            assert!(Glob::new(glob).fits(text), "{glob} {text}");
+            assert!(Glob::new(glob).matches(text), "{glob} {text}");
         }
         for (glob, text) in [("*.exe", "a.exe.txt"), ("a?c", "ac"), ("*a*b", "xbxa"), ("", "a"), ("?", "")] {
-            assert!(!Glob::new(glob).fits(text), "{glob} {text}");
+            assert!(!Glob::new(glob).matches(text), "{glob} {text}");
         }
     }
 
     #[test]
-    fn a_rule_means_what_fits_all_that_it_says() {
+    fn a_rule_matches_what_fits_all_that_it_names() {
         let object = object(Some("photo.jpg"), Some("image/jpeg"));
-        assert!(rule(&[], &[], &[]).means(&object, FileType::Pe));
-        assert!(rule(&["*.png", "*.jpg"], &["image/*"], &[FileType::Image]).means(&object, FileType::Image));
+        assert!(rule(&[], &[], &[]).matches(&object, FileType::Pe));
+        assert!(rule(&["*.png", "*.jpg"], &["image/*"], &[FileType::Image]).matches(&object, FileType::Image));
         assert!(
-            !rule(&["*.jpg"], &["image/*"], &[FileType::Image]).means(&object, FileType::Pe),
+            !rule(&["*.jpg"], &["image/*"], &[FileType::Image]).matches(&object, FileType::Pe),
             "it lies about its type"
         );
-        assert!(!rule(&["*.png"], &[], &[]).means(&object, FileType::Image));
-        assert!(!rule(&["*"], &[], &[]).means(&Object::default(), FileType::Image), "no name at all");
+        assert!(!rule(&["*.png"], &[], &[]).matches(&object, FileType::Image));
+        assert!(!rule(&["*"], &[], &[]).matches(&Object::default(), FileType::Image), "no name at all");
     }
 
     #[test]
     fn names_that_look_alike_are_alike() {
         let exe = rule(&["*.exe"], &[], &[]);
         for name in ["A.EXE", "a.exe. . ", "a.e\u{200b}xe", "gpj.\u{202e}.exe", "a.exe\0", "folder/a.exe"] {
-            assert!(exe.means(&object(Some(name), None), FileType::Pe), "{name:?}");
+            assert!(exe.matches(&object(Some(name), None), FileType::Pe), "{name:?}");
         }
     }
 
     #[test]
     fn a_hostile_pattern_takes_no_more_than_the_product() {
         let glob = Glob::new(&"*a".repeat(100));
-        assert!(!glob.fits(&("a".repeat(4_000) + "b")));
+        assert!(!glob.matches(&("a".repeat(4_000) + "b")));
     }
 }

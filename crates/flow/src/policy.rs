@@ -1,9 +1,10 @@
 //! From findings to what is to be done.
 
+use serde::{Deserialize, Serialize};
 use stream::Class;
 
 /// What is done with content in which something was found. Ordered by weight: of several, the heaviest counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum Action {
     /// Nothing.
     #[default]
@@ -32,7 +33,7 @@ impl Action {
 }
 
 /// Which action each class of findings asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// A signature matched.
     pub on_infected: Action,

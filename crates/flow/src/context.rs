@@ -1,0 +1,46 @@
+//! What is known of a flow before its content.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// Who sends an object to whom, and how. All text is a claim of the peer's, but for what the door has seen itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flow {
+    /// What the door speaks.
+    pub protocol: Protocol,
+    /// Where the client is, where there is one.
+    pub client: Option<IpAddr>,
+    /// What the client calls itself.
+    pub hello: Box<str>,
+    /// Whether it came over TLS.
+    pub encrypted: bool,
+    /// Whether the client has logged in, and as whom, where that is known.
+    pub login: Option<Box<str>>,
+    /// The envelope's sender; empty for the null sender, and where there is no envelope.
+    pub sender: Box<str>,
+    /// The envelope's recipients that were accepted.
+    pub recipients: Vec<Box<str>>,
+}
+
+/// What a door speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Protocol {
+    /// Nothing: a file is read.
+    #[default]
+    File,
+    /// RFC 5321.
+    Smtp,
+    /// RFC 2033.
+    Lmtp,
+    /// RFC 1939.
+    Pop3,
+    /// RFC 9051 and 3501.
+    Imap,
+    /// Sendmail's and Postfix's mail filter protocol.
+    Milter,
+    /// That of ClamAV's daemon.
+    Clamd,
+}

@@ -1,0 +1,74 @@
+//! Who inspects: in this process, or in another.
+
+use alloc::boxed::Box;
+use core::task::Poll;
+
+use crate::{Context, Out};
+
+/// What a door asks for inspections.
+pub trait Inspector: Send + Sync {
+    /// Begins the inspection of one object.
+    fn open(&self, context: Context) -> Box<dyn Inspecting>;
+
+    /// Whether a match that was reported may be taken back at the end, because the signatures have an allow list.
+    fn takes_back(&self) -> bool;
+}
+
+/// One inspection of one object.
+///
+/// # Calling order
+/// [`feed`](Inspecting::feed) bytes and [`poll`](Inspecting::poll) until it is no longer [`Progress::Tired`], again and again; at the
+/// end [`finish`](Inspecting::finish), and poll until [`Progress::Done`]. Dropping it ends it.
+pub trait Inspecting: Send {
+    /// Takes a prefix of `bytes`, and returns how many: less than all where it has to be polled first.
+    fn feed(&mut self, bytes: &[u8]) -> usize;
+
+    /// The object is complete.
+    fn finish(&mut self);
+
+    /// Ends it before its content, as a finding of class `limit` with this name. What is fed from now on is counted only.
+    fn stop(&mut self, name: &'static str);
+
+    /// Lets it work for a while, here; pending where it is somebody else who works, until there is something to hear.
+    fn poll(&mut self, context: &mut core::task::Context<'_>) -> Poll<Progress>;
+
+    /// The next thing that it reports.
+    fn hear(&mut self) -> Option<Out>;
+}
+
+/// How far an inspection came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// There is more to do: it is to be polled again, after others had their turn.
+    Tired,
+    /// All that was fed is inspected; it waits for more.
+    Hungry,
+    /// It has ended before its content: what is fed is counted only, and the verdict follows upon the end.
+    Stopped,
+    /// The verdict has been given.
+    Done,
+    /// There will be no verdict.
+    Lost(Unfinished),
+}
+
+/// Why an inspection has no verdict. It may have one at another time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// It took longer than its door waits.
+    Late,
+    /// All inspections together hold too much, or this one does.
+    Starved,
+    /// Whoever inspected is gone.
+    Gone,
+}
+
+impl Unfinished {
+    /// The reason, as a client is told.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Unfinished::Late => "The inspection took too long",
+            Unfinished::Starved => "No memory for the inspection now",
+            Unfinished::Gone => "The inspection was broken off",
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The wall between a door and an inspection: the vocabulary that crosses it, and the one machine that a door needs.
+//!
+//! ```text
+//!   door ── Context, In ──►  │  ──► inspection
+//!   Hold ◄──────── Out ────  │  ◄──
+//! ```
+//!
+//! A door hands in what it knows of an object ([`Context`]) and its bytes ([`In`]), and is handed what may be sent, what is to
+//! be overwritten, and the [`Verdict`] ([`Out`]). It implements nothing of this by hand: [`Hold`] holds back what may not be
+//! sent yet, and [`Disposition`] is what can still be done about a verdict. So no door parses content.
+//!
+//! All of it is plain data with a byte form ([`wire`]), so an inspection can run in another process: [`Inspector`] is what a
+//! door asks for one, whatever side of a process border it is on.
+//!
+//! This crate knows no protocol, opens nothing and has no clock.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod context;
+mod filler;
+mod hold;
+mod inspector;
+mod message;
+mod parts;
+mod policy;
+mod queue;
+mod rule;
+mod verdict;
+pub mod wire;
+
+pub use context::{Flow, Protocol};
+pub use filler::{Filler, NOTICE};
+pub use hold::{Hold, State, Terms};
+pub use inspector::{Inspecting, Inspector, Progress, Unfinished};
+pub use message::{Blank, Context, Field, In, ObjectReport, Out, Spotted, StageTime, Wants};
+pub use parts::{Parts, Place};
+pub use policy::{Action, Policy};
+pub use queue::{BLOCK_BYTES, Block, Blocks};
+pub use rule::{Glob, Rule, Way};
+pub use verdict::{Capabilities, Disposition, Verdict};
