@@ -41,10 +41,13 @@ for module in spool window; do
         fail "crates/stream/src/$module.rs does not deny arithmetic that wraps"
 done
 for module in \
-    alz appledouble ar archive arj cab chm/directory compressed cpio dmg/tables installshield installshield/cabinet \
-    lha lha/header macbinary nsis nsis/header ole2/crypt ole2/directory onenote rar/v4 rar/v5 reader rpm sevenz/header \
-    sis tar/header tar/listing tar/pax tar/sparse xar xar/table xz/index zip/descriptor zip/directory zip/place \
-    zip/record zip/tail; do
+    archive/alz archive/appledouble archive/ar archive/arj archive/cab archive/cpio archive/lha archive/lha/header \
+    archive/macbinary archive/rar/v4 archive/rar/v5 archive/rpm archive/sevenz/header archive/tar/header \
+    archive/tar/listing archive/tar/pax archive/tar/sparse archive/xar archive/xar/table archive/zip/descriptor \
+    archive/zip/directory archive/zip/place archive/zip/record archive/zip/tail disk/dmg/tables \
+    document/chm/directory document/ole2/crypt document/ole2/directory document/onenote frame/archive \
+    frame/compressed frame/reader program/installshield program/installshield/cabinet program/nsis \
+    program/nsis/header program/sis stream/xz/index; do
     grep -q 'deny(clippy::arithmetic_side_effects)' "crates/unpack/src/$module.rs" ||
         fail "crates/unpack/src/$module.rs does not deny arithmetic that wraps"
 done

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_7z`.
+//! Fuzz target: `unpack::fuzz::fuzz_7z`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_7z(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_7z(data));

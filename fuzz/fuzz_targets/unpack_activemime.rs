@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_activemime`.
+//! Fuzz target: `unpack::fuzz::fuzz_activemime`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_activemime(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_activemime(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_alz`.
+//! Fuzz target: `unpack::fuzz::fuzz_alz`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_alz(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_alz(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_appledouble`.
+//! Fuzz target: `unpack::fuzz::fuzz_appledouble`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_appledouble(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_appledouble(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_ar`.
+//! Fuzz target: `unpack::fuzz::fuzz_ar`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_ar(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_ar(data));

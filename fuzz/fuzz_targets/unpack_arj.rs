@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_arj`.
+//! Fuzz target: `unpack::fuzz::fuzz_arj`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_arj(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_arj(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_autoit`.
+//! Fuzz target: `unpack::fuzz::fuzz_autoit`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_autoit(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_autoit(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_brotli`.
+//! Fuzz target: `unpack::fuzz::fuzz_brotli`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_brotli(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_brotli(data));

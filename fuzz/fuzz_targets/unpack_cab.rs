@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_cab`.
+//! Fuzz target: `unpack::fuzz::fuzz_cab`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_cab(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_cab(data));

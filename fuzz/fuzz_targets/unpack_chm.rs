@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_chm`.
+//! Fuzz target: `unpack::fuzz::fuzz_chm`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_chm(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_chm(data));

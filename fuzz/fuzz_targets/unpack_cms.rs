@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_cms`.
+//! Fuzz target: `unpack::fuzz::fuzz_cms`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_cms(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_cms(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_compress`.
+//! Fuzz target: `unpack::fuzz::fuzz_compress`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_compress(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_compress(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_cpio`.
+//! Fuzz target: `unpack::fuzz::fuzz_cpio`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_cpio(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_cpio(data));

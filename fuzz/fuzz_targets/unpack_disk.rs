@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_disk`.
+//! Fuzz target: `unpack::fuzz::fuzz_disk`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_disk(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_disk(data));

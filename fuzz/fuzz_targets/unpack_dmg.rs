@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_dmg`.
+//! Fuzz target: `unpack::fuzz::fuzz_dmg`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_dmg(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_dmg(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_executable`.
+//! Fuzz target: `unpack::fuzz::fuzz_executable`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_executable(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_executable(data));

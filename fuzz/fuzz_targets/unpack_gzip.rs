@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_gzip`.
+//! Fuzz target: `unpack::fuzz::fuzz_gzip`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_gzip(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_gzip(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_hfs`.
+//! Fuzz target: `unpack::fuzz::fuzz_hfs`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_hfs(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_hfs(data));

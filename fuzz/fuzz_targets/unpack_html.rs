@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_html`.
+//! Fuzz target: `unpack::fuzz::fuzz_html`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_html(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_html(data));

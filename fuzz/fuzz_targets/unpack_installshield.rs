@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_installshield`.
+//! Fuzz target: `unpack::fuzz::fuzz_installshield`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_installshield(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_installshield(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_iso`.
+//! Fuzz target: `unpack::fuzz::fuzz_iso`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_iso(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_iso(data));

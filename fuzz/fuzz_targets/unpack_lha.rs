@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_lha`.
+//! Fuzz target: `unpack::fuzz::fuzz_lha`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_lha(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_lha(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_lnk`.
+//! Fuzz target: `unpack::fuzz::fuzz_lnk`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_lnk(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_lnk(data));

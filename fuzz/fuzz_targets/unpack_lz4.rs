@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_lz4`.
+//! Fuzz target: `unpack::fuzz::fuzz_lz4`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_lz4(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_lz4(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_lzma`.
+//! Fuzz target: `unpack::fuzz::fuzz_lzma`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_lzma(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_lzma(data));

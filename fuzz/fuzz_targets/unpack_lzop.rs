@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_lzop`.
+//! Fuzz target: `unpack::fuzz::fuzz_lzop`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_lzop(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_lzop(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_macbinary`.
+//! Fuzz target: `unpack::fuzz::fuzz_macbinary`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_macbinary(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_macbinary(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_mbox`.
+//! Fuzz target: `unpack::fuzz::fuzz_mbox`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_mbox(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_mbox(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_nsis`.
+//! Fuzz target: `unpack::fuzz::fuzz_nsis`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_nsis(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_nsis(data));

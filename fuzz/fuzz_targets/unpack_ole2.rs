@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_ole2`.
+//! Fuzz target: `unpack::fuzz::fuzz_ole2`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_ole2(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_ole2(data));

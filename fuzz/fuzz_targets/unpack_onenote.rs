@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_onenote`.
+//! Fuzz target: `unpack::fuzz::fuzz_onenote`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_onenote(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_onenote(data));

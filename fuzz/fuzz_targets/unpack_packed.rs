@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_packed`.
+//! Fuzz target: `unpack::fuzz::fuzz_packed`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_packed(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_packed(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_pdf`.
+//! Fuzz target: `unpack::fuzz::fuzz_pdf`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_pdf(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_pdf(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_ppmd`.
+//! Fuzz target: `unpack::fuzz::fuzz_ppmd`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_ppmd(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_ppmd(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_rar`.
+//! Fuzz target: `unpack::fuzz::fuzz_rar`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_rar(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_rar(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_recognise`.
+//! Fuzz target: `unpack::fuzz::fuzz_recognise`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_recognise(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_recognise(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_relationships`.
+//! Fuzz target: `unpack::fuzz::fuzz_relationships`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_relationships(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_relationships(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_rpm`.
+//! Fuzz target: `unpack::fuzz::fuzz_rpm`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_rpm(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_rpm(data));

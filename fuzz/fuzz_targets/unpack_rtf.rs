@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_rtf`.
+//! Fuzz target: `unpack::fuzz::fuzz_rtf`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_rtf(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_rtf(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_runs`.
+//! Fuzz target: `unpack::fuzz::fuzz_runs`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_runs(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_runs(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_sis`.
+//! Fuzz target: `unpack::fuzz::fuzz_sis`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_sis(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_sis(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_snappy`.
+//! Fuzz target: `unpack::fuzz::fuzz_snappy`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_snappy(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_snappy(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_stowaway`.
+//! Fuzz target: `unpack::fuzz::fuzz_stowaway`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_stowaway(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_stowaway(data));

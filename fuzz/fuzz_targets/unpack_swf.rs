@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_swf`.
+//! Fuzz target: `unpack::fuzz::fuzz_swf`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_swf(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_swf(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_szdd`.
+//! Fuzz target: `unpack::fuzz::fuzz_szdd`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_szdd(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_szdd(data));

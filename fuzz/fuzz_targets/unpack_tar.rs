@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_tar`.
+//! Fuzz target: `unpack::fuzz::fuzz_tar`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_tar(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_tar(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_tnef`.
+//! Fuzz target: `unpack::fuzz::fuzz_tnef`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_tnef(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_tnef(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_xar`.
+//! Fuzz target: `unpack::fuzz::fuzz_xar`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_xar(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_xar(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_xz`.
+//! Fuzz target: `unpack::fuzz::fuzz_xz`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_xz(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_xz(data));

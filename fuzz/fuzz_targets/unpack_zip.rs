@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_zip`.
+//! Fuzz target: `unpack::fuzz::fuzz_zip`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_zip(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_zip(data));

@@ -1,3 +1,3 @@
-//! Fuzz target: `unpack::fuzz_zstd`.
+//! Fuzz target: `unpack::fuzz::fuzz_zstd`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz_zstd(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| unpack::fuzz::fuzz_zstd(data));

@@ -157,7 +157,7 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
             // The first bytes of a seed choose the cut.
             let stream = match (krate, format) {
                 ("mime", _) => bytes.get(2..).unwrap_or_default().to_vec(),
-                (_, "iso" | "hfs") => unpack::blocks(&bytes).split_off(1),
+                (_, "iso" | "hfs") => unpack::fuzz::blocks(&bytes).split_off(1),
                 _ => bytes.get(1..).unwrap_or_default().to_vec(),
             };
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

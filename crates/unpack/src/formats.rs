@@ -3,11 +3,7 @@
 //! Each format has its row, a `const FORMAT`, in its own module, beside the bounds that it speaks of; the lists here put
 //! the rows in order. `tests/formats.rs` compares the page with the lists.
 
-use crate::{
-    activemime, alz, appledouble, ar, arj, autoit, brotli, bzip2, cab, chm, cms, cpio, disk, dmg, executable, gzip,
-    hfs, html, installshield, iso, lha, lnk, lz4, lzip, lzma_alone, lzop, lzw, macbinary, mbox, nsis, ole2, onenote,
-    packed, pdf, rar, relationships, rpm, rtf, sevenz, sis, snappy, swf, szdd, tar, tnef, xar, xz, zip, zlib, zstd,
-};
+use crate::{archive, disk, document, program, stream};
 
 /// One format that is opened: a row of `docs/formats.md`.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +16,7 @@ pub struct Format {
     pub not_read: &'static str,
     /// Whether its content is told while it arrives.
     pub reads: Reads,
-    /// The most memory taken, and the field of [`Limits`](stream::Limits) that bounds it.
+    /// The most memory taken, and the field of [`Limits`](::stream::Limits) that bounds it.
     pub memory: &'static str,
     /// Whose decoder it is: a library, or our own.
     pub decoder: &'static str,
@@ -41,66 +37,66 @@ pub enum Reads {
 
 /// One compressed stream.
 pub const STREAMS: &[Format] = &[
-    gzip::FORMAT,
-    zlib::FORMAT,
-    bzip2::FORMAT,
-    xz::FORMAT,
-    lzma_alone::FORMAT,
-    lzip::FORMAT,
-    zstd::FORMAT,
-    lzw::FORMAT,
-    activemime::FORMAT,
-    swf::FORMAT,
-    szdd::FORMAT,
-    lz4::FORMAT,
-    brotli::FORMAT,
-    snappy::FORMAT,
-    lzop::FORMAT,
+    stream::gzip::FORMAT,
+    stream::zlib::FORMAT,
+    stream::bzip2::FORMAT,
+    stream::xz::FORMAT,
+    stream::lzma_alone::FORMAT,
+    stream::lzip::FORMAT,
+    stream::zstd::FORMAT,
+    stream::lzw::FORMAT,
+    stream::activemime::FORMAT,
+    stream::swf::FORMAT,
+    stream::szdd::FORMAT,
+    stream::lz4::FORMAT,
+    stream::brotli::FORMAT,
+    stream::snappy::FORMAT,
+    stream::lzop::FORMAT,
 ];
 
 /// Archives: containers of named members.
 pub const ARCHIVES: &[Format] = &[
-    zip::FORMAT,
-    rar::FORMAT,
-    sevenz::FORMAT,
-    lha::FORMAT,
-    cab::FORMAT,
-    arj::FORMAT,
-    tar::FORMAT,
-    cpio::FORMAT,
-    ar::FORMAT,
-    iso::FORMAT,
-    disk::FORMAT,
-    dmg::FORMAT,
-    hfs::FORMAT,
-    rpm::FORMAT,
-    xar::FORMAT,
-    alz::FORMAT,
-    nsis::FORMAT,
-    installshield::FORMAT,
-    sis::FORMAT,
-    appledouble::FORMAT,
-    macbinary::FORMAT,
-    mbox::FORMAT,
+    archive::zip::FORMAT,
+    archive::rar::FORMAT,
+    archive::sevenz::FORMAT,
+    archive::lha::FORMAT,
+    archive::cab::FORMAT,
+    archive::arj::FORMAT,
+    archive::tar::FORMAT,
+    archive::cpio::FORMAT,
+    archive::ar::FORMAT,
+    disk::iso::FORMAT,
+    disk::image::FORMAT,
+    disk::dmg::FORMAT,
+    disk::hfs::FORMAT,
+    archive::rpm::FORMAT,
+    archive::xar::FORMAT,
+    archive::alz::FORMAT,
+    program::nsis::FORMAT,
+    program::installshield::FORMAT,
+    program::sis::FORMAT,
+    archive::appledouble::FORMAT,
+    archive::macbinary::FORMAT,
+    archive::mbox::FORMAT,
 ];
 
 /// Documents that hold objects.
 pub const DOCUMENTS: &[Format] = &[
-    pdf::FORMAT,
-    ole2::FORMAT,
-    rtf::FORMAT,
-    tnef::FORMAT,
-    html::FORMAT,
-    onenote::FORMAT,
-    cms::FORMAT,
-    relationships::FORMAT,
-    lnk::FORMAT,
-    chm::FORMAT,
-    executable::FORMAT,
-    packed::UPX,
-    packed::OTHERS,
-    packed::EMULATED,
-    autoit::FORMAT,
+    document::pdf::FORMAT,
+    document::ole2::FORMAT,
+    document::rtf::FORMAT,
+    document::tnef::FORMAT,
+    document::html::FORMAT,
+    document::onenote::FORMAT,
+    document::cms::FORMAT,
+    document::relationships::FORMAT,
+    document::lnk::FORMAT,
+    document::chm::FORMAT,
+    program::executable::FORMAT,
+    program::packed::UPX,
+    program::packed::OTHERS,
+    program::packed::EMULATED,
+    program::autoit::FORMAT,
 ];
 
 impl Reads {

@@ -2,17 +2,49 @@
 //!
 //! The first byte of the data varies the cut; the rest is the stream.
 
-pub mod documents;
+mod documents;
 
 use stream::{Event, Finding, Fuel, Limits, Note, Spool, Stage, Window};
 
-use crate::codec::Decoder;
-use crate::compressed::Compressed;
-use crate::ppmd::{Ending, ModelH, ModelI, OfSevenZip, OfZip, Ppmd, Restore};
-use crate::{
-    HEAD_BYTES, Passwords, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, recognise, snappy, swf, szdd, tar,
-    trial, xz, zip, zstd,
-};
+use crate::archive::{tar, zip};
+use crate::codec::ppmd::{Ending, ModelH, ModelI, OfSevenZip, OfZip, Ppmd, Restore};
+use crate::frame::codec::Decoder;
+use crate::frame::compressed::Compressed;
+use crate::frame::trial;
+use crate::recognise::head::recognise;
+use crate::stream::{brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zstd};
+use crate::{HEAD_BYTES, Passwords};
+
+pub use crate::archive::alz::fuzz_alz;
+pub use crate::archive::appledouble::fuzz_appledouble;
+pub use crate::archive::ar::fuzz_ar;
+pub use crate::archive::arj::fuzz_arj;
+pub use crate::archive::cab::fuzz_cab;
+pub use crate::archive::cpio::fuzz_cpio;
+pub use crate::archive::lha::fuzz_lha;
+pub use crate::archive::macbinary::fuzz_macbinary;
+pub use crate::archive::mbox::fuzz_mbox;
+pub use crate::archive::rar::fuzz_rar;
+pub use crate::archive::rpm::fuzz_rpm;
+pub use crate::archive::sevenz::fuzz_7z;
+pub use crate::archive::xar::fuzz_xar;
+pub use crate::disk::dmg::fuzz_dmg;
+pub use crate::disk::hfs::fuzz_hfs;
+pub use crate::disk::image::fuzz_disk;
+pub use crate::disk::iso::fuzz_iso;
+pub use crate::document::chm::fuzz_chm;
+pub use crate::document::lnk::fuzz_lnk;
+pub use crate::document::relationships::fuzz_relationships;
+pub use crate::document::runs::fuzz_runs;
+pub use crate::program::autoit::fuzz_autoit;
+pub use crate::program::executable::fuzz_executable;
+pub use crate::program::installshield::fuzz_installshield;
+pub use crate::program::nsis::fuzz_nsis;
+pub use crate::program::packed::fuzz_packed;
+pub use crate::program::sis::fuzz_sis;
+pub use crate::recognise::stowaway::fuzz_stowaway;
+pub use crate::stream::activemime::fuzz_activemime;
+pub use documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
 
 /// The most content that is looked at; bombs are the driver's business.
 const CONTENT_BYTES_MAX: u64 = 4 << 20;

@@ -3,136 +3,34 @@
 //! [`recognise`] says what a stream is from its first [`HEAD_BYTES`]; [`opener`] gives the stage that opens it. A new
 //! format is one module and one line in `opener`.
 //!
+//! The modules stand in rooms by their kind: `frame` and `bits` are what all others stand on, `codec` has decoders and
+//! `stream` the files made with one; `archive`, `disk`, `document` and `program` have readers, `recognise` what searches.
+//!
 //! This crate knows nothing of mail, transfer codings or signatures. It does not count depth, ratio or objects: the
 //! driver does. What it promises is bounded memory (fields of [`Limits`], named in each module) and honest fuel.
 #![forbid(unsafe_code)]
 
-mod activemime;
-mod adc;
-mod alz;
-mod appledouble;
-mod ar;
 mod archive;
-mod arj;
-mod autoit;
 mod bits;
-mod block_cipher;
-mod brotli;
-mod bzip2;
-mod cab;
-mod carried;
-mod chm;
-mod cms;
 mod codec;
-mod compressed;
-mod cpio;
-mod crc;
-mod deflate;
-mod deflate64;
 mod disk;
-mod dmg;
-mod executable;
+mod document;
 pub mod formats;
-mod fuzz;
-mod gzip;
-mod held;
-mod hfs;
-mod history;
-mod html;
-mod huffman;
-mod implode;
-mod installshield;
-mod iso;
-mod keys;
-mod lha;
-mod lnk;
-mod lz4;
-mod lzfse;
-mod lzfu;
-mod lzip;
-mod lzma;
-mod lzma_alone;
-mod lzop;
-mod lzw;
-mod macbinary;
-mod mbox;
-mod name;
-mod nsis;
-mod ole2;
-mod onenote;
-mod packed;
-mod password;
-mod pdf;
-mod ppmd;
-mod rar;
-mod reader;
+mod frame;
+#[doc(hidden)]
+pub mod fuzz;
+mod program;
 mod recognise;
-mod reduce;
-mod relationships;
-mod rpm;
-mod rtf;
-mod runs;
-mod script;
-mod sevenz;
-mod shrink;
-mod sis;
-mod snappy;
-mod stall;
-mod stowaway;
-mod swf;
-mod szdd;
-mod tar;
-mod tnef;
-mod tokens;
-mod trial;
-mod xar;
-mod xz;
-mod zip;
-mod zlib;
-mod zstd;
+mod stream;
 
-use stream::{FileType, Limits, Stage};
+use ::stream::{FileType, Limits, Stage};
 
-pub use activemime::fuzz_activemime;
-pub use alz::fuzz_alz;
-pub use appledouble::fuzz_appledouble;
-pub use ar::fuzz_ar;
-pub use arj::fuzz_arj;
-pub use autoit::fuzz_autoit;
-pub use cab::fuzz_cab;
-pub use chm::fuzz_chm;
-pub use cpio::fuzz_cpio;
-pub use disk::fuzz_disk;
-pub use dmg::fuzz_dmg;
-pub use executable::fuzz_executable;
-pub use fuzz::documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
-pub use fuzz::{
-    blocks, fuzz_brotli, fuzz_bzip2, fuzz_compress, fuzz_gzip, fuzz_lz4, fuzz_lzma, fuzz_lzop, fuzz_ppmd,
-    fuzz_recognise, fuzz_snappy, fuzz_swf, fuzz_szdd, fuzz_tar, fuzz_xz, fuzz_zip, fuzz_zstd,
-};
-pub use hfs::fuzz_hfs;
-pub use installshield::fuzz_installshield;
-pub use iso::fuzz_iso;
-pub use lha::fuzz_lha;
-pub use lnk::fuzz_lnk;
-pub use macbinary::fuzz_macbinary;
-pub use mbox::fuzz_mbox;
-pub use nsis::fuzz_nsis;
-pub use packed::fuzz_packed;
-pub use password::Passwords;
-pub use rar::fuzz_rar;
-pub use recognise::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};
-pub use relationships::fuzz_relationships;
-pub use rpm::fuzz_rpm;
-pub use runs::fuzz_runs;
-pub use sevenz::fuzz_7z;
-pub use sis::fuzz_sis;
-pub use stowaway::fuzz_stowaway;
-pub use xar::fuzz_xar;
+pub use frame::password::Passwords;
+pub use recognise::head::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};
 
-use archive::Archive;
-use compressed::Compressed;
-use reader::Reading;
+use frame::archive::Archive;
+use frame::compressed::Compressed;
+use frame::reader::Reading;
 
 /// The stage that opens a stream of type `file_type` without any password; as [`keyed_opener`].
 pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
@@ -146,52 +44,52 @@ pub fn opener(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
 pub fn keyed_opener(file_type: FileType, limits: &Limits, passwords: &Passwords) -> Option<Box<dyn Stage>> {
     Some(match file_type {
         FileType::Empty | FileType::Mail => return None,
-        FileType::Gzip => Box::new(Compressed::new(gzip::Gzip::new(limits))),
-        FileType::Zlib => Box::new(Compressed::new(zlib::Zlib::new())),
-        FileType::Bzip2 => Box::new(Compressed::new(bzip2::Bzip2::new(limits))),
-        FileType::Xz => Box::new(Compressed::new(xz::Xz::new(limits))),
-        FileType::Lzma => Box::new(Compressed::new(lzma_alone::LzmaAlone::new(limits))),
-        FileType::Lzip => Box::new(Compressed::new(lzip::Lzip::new(limits))),
-        FileType::Compress => Box::new(Compressed::new(lzw::Compress::new())),
-        FileType::Zstd => Box::new(Compressed::new(zstd::Zstd::new(limits))),
-        FileType::Lz4 => Box::new(Compressed::new(lz4::Lz4::new())),
-        FileType::Snappy => Box::new(Compressed::new(snappy::Snappy::new())),
-        FileType::Lzop => Box::new(Compressed::new(lzop::Lzop::new(limits))),
-        FileType::Szdd => Box::new(Compressed::new(szdd::Szdd::new())),
-        FileType::ActiveMime => Box::new(Compressed::new(activemime::ActiveMime::new())),
-        FileType::FlashPacked => Box::new(Compressed::new(swf::Swf::new(limits))),
-        FileType::Tar => Box::new(tar::Tar::new(limits)),
-        FileType::SevenZip => Box::new(Reading::new(sevenz::SevenZip::new(limits, passwords))),
-        FileType::Ar => Box::new(Archive::new(ar::Ar::new(limits), limits)),
-        FileType::Arj => Box::new(Archive::new(arj::Arj::new(limits), limits)),
-        FileType::Cab => Box::new(Archive::new(cab::Cab::new(limits), limits)),
-        FileType::Cpio => Box::new(Archive::new(cpio::Cpio::new(limits), limits)),
-        FileType::Rar => Box::new(Archive::new(rar::Rar::new(limits, passwords), limits)),
-        FileType::Lha => Box::new(Archive::new(lha::Lha::new(limits), limits)),
-        FileType::Rpm => Box::new(Archive::new(rpm::Rpm::new(), limits)),
-        FileType::Xar => Box::new(Archive::new(xar::Xar::new(limits), limits)),
-        FileType::Alz => Box::new(Archive::new(alz::Alz::new(limits), limits)),
-        FileType::Nsis => Box::new(Archive::new(nsis::Nsis::new(limits), limits)),
-        FileType::Sis => Box::new(Archive::new(sis::Sis::new(limits), limits)),
-        FileType::InstallShield => Box::new(Archive::new(installshield::InstallShield::new(limits), limits)),
-        FileType::InstallShieldCab => Box::new(Archive::new(installshield::Cabinet::new(), limits)),
-        FileType::AppleDouble => Box::new(Archive::new(appledouble::AppleDouble::new(limits), limits)),
-        FileType::MacBinary => Box::new(Archive::new(macbinary::MacBinary::new(limits), limits)),
-        FileType::Chm => Box::new(Reading::new(chm::Chm::new(limits))),
-        FileType::Lnk => Box::new(Reading::new(lnk::Lnk::new())),
-        FileType::Hfs => Box::new(Reading::new(hfs::Hfs::new(limits))),
-        FileType::Disk => Box::new(Reading::new(disk::DiskImage::new(limits))),
-        FileType::Iso => Box::new(Reading::new(iso::Iso::new(limits))),
-        FileType::Zip => Box::new(zip::Zip::new(limits, passwords)),
-        FileType::Ole2 => Box::new(Reading::new(ole2::Ole2::new(limits, passwords))),
-        FileType::Pdf => Box::new(Reading::new(pdf::Pdf::new(limits, passwords))),
-        FileType::Pe => Box::new(Reading::new(executable::Executable::new(limits))),
-        FileType::OneNote => Box::new(Reading::new(onenote::OneNote::new())),
-        FileType::Cms => Box::new(Reading::new(cms::Cms::new())),
-        FileType::Html | FileType::Xml | FileType::Text => Box::new(Reading::new(html::Html::new())),
-        FileType::Rtf => Box::new(Reading::new(rtf::Rtf::new())),
-        FileType::Tnef => Box::new(Reading::new(tnef::Tnef::new(limits))),
-        _ => Box::new(zip::Zip::searching(limits, passwords)),
+        FileType::Gzip => Box::new(Compressed::new(stream::gzip::Gzip::new(limits))),
+        FileType::Zlib => Box::new(Compressed::new(stream::zlib::Zlib::new())),
+        FileType::Bzip2 => Box::new(Compressed::new(stream::bzip2::Bzip2::new(limits))),
+        FileType::Xz => Box::new(Compressed::new(stream::xz::Xz::new(limits))),
+        FileType::Lzma => Box::new(Compressed::new(stream::lzma_alone::LzmaAlone::new(limits))),
+        FileType::Lzip => Box::new(Compressed::new(stream::lzip::Lzip::new(limits))),
+        FileType::Compress => Box::new(Compressed::new(stream::lzw::Compress::new())),
+        FileType::Zstd => Box::new(Compressed::new(stream::zstd::Zstd::new(limits))),
+        FileType::Lz4 => Box::new(Compressed::new(stream::lz4::Lz4::new())),
+        FileType::Snappy => Box::new(Compressed::new(stream::snappy::Snappy::new())),
+        FileType::Lzop => Box::new(Compressed::new(stream::lzop::Lzop::new(limits))),
+        FileType::Szdd => Box::new(Compressed::new(stream::szdd::Szdd::new())),
+        FileType::ActiveMime => Box::new(Compressed::new(stream::activemime::ActiveMime::new())),
+        FileType::FlashPacked => Box::new(Compressed::new(stream::swf::Swf::new(limits))),
+        FileType::Tar => Box::new(archive::tar::Tar::new(limits)),
+        FileType::SevenZip => Box::new(Reading::new(archive::sevenz::SevenZip::new(limits, passwords))),
+        FileType::Ar => Box::new(Archive::new(archive::ar::Ar::new(limits), limits)),
+        FileType::Arj => Box::new(Archive::new(archive::arj::Arj::new(limits), limits)),
+        FileType::Cab => Box::new(Archive::new(archive::cab::Cab::new(limits), limits)),
+        FileType::Cpio => Box::new(Archive::new(archive::cpio::Cpio::new(limits), limits)),
+        FileType::Rar => Box::new(Archive::new(archive::rar::Rar::new(limits, passwords), limits)),
+        FileType::Lha => Box::new(Archive::new(archive::lha::Lha::new(limits), limits)),
+        FileType::Rpm => Box::new(Archive::new(archive::rpm::Rpm::new(), limits)),
+        FileType::Xar => Box::new(Archive::new(archive::xar::Xar::new(limits), limits)),
+        FileType::Alz => Box::new(Archive::new(archive::alz::Alz::new(limits), limits)),
+        FileType::Nsis => Box::new(Archive::new(program::nsis::Nsis::new(limits), limits)),
+        FileType::Sis => Box::new(Archive::new(program::sis::Sis::new(limits), limits)),
+        FileType::InstallShield => Box::new(Archive::new(program::installshield::InstallShield::new(limits), limits)),
+        FileType::InstallShieldCab => Box::new(Archive::new(program::installshield::Cabinet::new(), limits)),
+        FileType::AppleDouble => Box::new(Archive::new(archive::appledouble::AppleDouble::new(limits), limits)),
+        FileType::MacBinary => Box::new(Archive::new(archive::macbinary::MacBinary::new(limits), limits)),
+        FileType::Chm => Box::new(Reading::new(document::chm::Chm::new(limits))),
+        FileType::Lnk => Box::new(Reading::new(document::lnk::Lnk::new())),
+        FileType::Hfs => Box::new(Reading::new(disk::hfs::Hfs::new(limits))),
+        FileType::Disk => Box::new(Reading::new(disk::image::DiskImage::new(limits))),
+        FileType::Iso => Box::new(Reading::new(disk::iso::Iso::new(limits))),
+        FileType::Zip => Box::new(archive::zip::Zip::new(limits, passwords)),
+        FileType::Ole2 => Box::new(Reading::new(document::ole2::Ole2::new(limits, passwords))),
+        FileType::Pdf => Box::new(Reading::new(document::pdf::Pdf::new(limits, passwords))),
+        FileType::Pe => Box::new(Reading::new(program::executable::Executable::new(limits))),
+        FileType::OneNote => Box::new(Reading::new(document::onenote::OneNote::new())),
+        FileType::Cms => Box::new(Reading::new(document::cms::Cms::new())),
+        FileType::Html | FileType::Xml | FileType::Text => Box::new(Reading::new(document::html::Html::new())),
+        FileType::Rtf => Box::new(Reading::new(document::rtf::Rtf::new())),
+        FileType::Tnef => Box::new(Reading::new(document::tnef::Tnef::new(limits))),
+        _ => Box::new(archive::zip::Zip::searching(limits, passwords)),
     })
 }
 
@@ -199,11 +97,11 @@ pub fn keyed_opener(file_type: FileType, limits: &Limits, passwords: &Passwords)
 /// content does not show.
 pub fn part_opener(media_type: &str, limits: &Limits) -> Option<Box<dyn Stage>> {
     match media_type {
-        brotli::MEDIA_TYPE => Some(Box::new(Compressed::new(brotli::Brotli::new(limits)))),
-        pdf::OBJECTS => Some(Box::new(Reading::new(pdf::Pdf::objects(limits)))),
-        nsis::SOLID => Some(Box::new(Archive::new(nsis::Solid::new(limits), limits))),
-        autoit::SCRIPT => Some(Box::new(Reading::new(autoit::AutoIt::new()))),
-        rtf::OLE1 => Some(Box::new(Reading::new(rtf::ole1::Ole1::new(limits)))),
+        stream::brotli::MEDIA_TYPE => Some(Box::new(Compressed::new(stream::brotli::Brotli::new(limits)))),
+        document::pdf::OBJECTS => Some(Box::new(Reading::new(document::pdf::Pdf::objects(limits)))),
+        program::nsis::SOLID => Some(Box::new(Archive::new(program::nsis::Solid::new(limits), limits))),
+        program::autoit::SCRIPT => Some(Box::new(Reading::new(program::autoit::AutoIt::new()))),
+        document::rtf::OLE1 => Some(Box::new(Reading::new(document::rtf::ole1::Ole1::new(limits)))),
         _ => None,
     }
 }
@@ -234,29 +132,29 @@ pub fn searcher(file_type: FileType, limits: &Limits, passwords: &Passwords) -> 
     let is_document = matches!(file_type, Pdf | Ole2 | Rtf | Tnef | OneNote | Cms | Html | Xml | Text | Lnk | Chm);
     let is_searched =
         is_stream || is_document || matches!(file_type, Pe | Cab | Arj | Rar | SevenZip | Lha | Alz | Xar);
-    is_searched.then(|| Box::new(zip::Zip::searching(limits, passwords)) as Box<dyn Stage>)
+    is_searched.then(|| Box::new(archive::zip::Zip::searching(limits, passwords)) as Box<dyn Stage>)
 }
 
 /// The stage that reads a disc image behind a head of this type, if there is one: such images may begin with anything.
 pub fn image_watcher(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
     let is_watched = !matches!(file_type, FileType::Empty | FileType::Mail | FileType::Iso);
-    is_watched.then(|| Box::new(Reading::new(iso::Iso::new(limits))) as Box<dyn Stage>)
+    is_watched.then(|| Box::new(Reading::new(disk::iso::Iso::new(limits))) as Box<dyn Stage>)
 }
 
 /// The stage for what only its name tells: brotli has no magic, and disk images of macOS have theirs at the end.
 pub fn named_opener(name: &str, file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
     const EXTENSION: &str = ".br";
-    if dmg::may_be(name, file_type) {
-        return Some(Box::new(Reading::new(dmg::Dmg::new(limits))));
+    if disk::dmg::may_be(name, file_type) {
+        return Some(Box::new(Reading::new(disk::dmg::Dmg::new(limits))));
     }
     let end = name.len().checked_sub(EXTENSION.len()).and_then(|at| name.get(at..));
     let is_brotli = file_type == FileType::Binary && end.is_some_and(|end| end.eq_ignore_ascii_case(EXTENSION));
-    is_brotli.then(|| Box::new(Compressed::new(brotli::Brotli::new(limits))) as Box<dyn Stage>)
+    is_brotli.then(|| Box::new(Compressed::new(stream::brotli::Brotli::new(limits))) as Box<dyn Stage>)
 }
 
 /// The stage that reads the mails behind the first one, where a mail with this head begins a mailbox.
 pub fn mailbox_opener(head: &[u8]) -> Option<Box<dyn Stage>> {
-    head.starts_with(mbox::MARK).then(|| Box::new(Reading::new(mbox::Mbox::new())) as Box<dyn Stage>)
+    head.starts_with(archive::mbox::MARK).then(|| Box::new(Reading::new(archive::mbox::Mbox::new())) as Box<dyn Stage>)
 }
 
 /// The stage that reads what a part of a document says of the document, where this may be one: XML, and whatever text a part
@@ -267,7 +165,7 @@ pub fn relationships(name: &str, file_type: FileType) -> Option<Box<dyn Stage>> 
     let end = name.len().checked_sub(EXTENSION.len()).and_then(|at| name.get(at..));
     let is_named = end.is_some_and(|end| end.eq_ignore_ascii_case(EXTENSION));
     (file_type == Xml || is_named && matches!(file_type, Html | Text | Binary))
-        .then(|| Box::new(Reading::new(relationships::Relationships::new())) as Box<dyn Stage>)
+        .then(|| Box::new(Reading::new(document::relationships::Relationships::new())) as Box<dyn Stage>)
 }
 
 /// The stage that searches for other archives than zip where they are carried: in executables, and behind pictures; RAR
@@ -277,9 +175,9 @@ pub fn stowaway_searcher(file_type: FileType) -> Option<Box<dyn Stage>> {
         Binary, Chm, Cms, Elf, Flash, Html, Image, JavaClass, Lnk, MachO, Ole2, OneNote, Pdf, Pe, Rtf, Text, Tnef, Xml,
     };
     Some(match file_type {
-        Pe | Elf | MachO | Image => Box::new(Reading::new(stowaway::Stowaway::new())),
+        Pe | Elf | MachO | Image => Box::new(Reading::new(recognise::stowaway::Stowaway::new())),
         Binary | Text | Html | Xml | Pdf | Rtf | Ole2 | Tnef | OneNote | Cms | Flash | JavaClass | Lnk | Chm => {
-            Box::new(Reading::new(stowaway::Stowaway::anywhere()))
+            Box::new(Reading::new(recognise::stowaway::Stowaway::anywhere()))
         }
         _ => return None,
     })
@@ -289,8 +187,8 @@ pub fn stowaway_searcher(file_type: FileType) -> Option<Box<dyn Stage>> {
 /// it or that a file is; or puts strings of a script together.
 pub fn unpacker(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> {
     Some(match file_type {
-        FileType::Pe | FileType::Elf | FileType::Binary => Box::new(Reading::new(packed::Packed::new(limits))),
-        FileType::Text | FileType::Html | FileType::Xml => Box::new(Reading::new(script::Script::new())),
+        FileType::Pe | FileType::Elf | FileType::Binary => Box::new(Reading::new(program::packed::Packed::new(limits))),
+        FileType::Text | FileType::Html | FileType::Xml => Box::new(Reading::new(document::script::Script::new())),
         _ => return None,
     })
 }
@@ -299,8 +197,8 @@ pub fn unpacker(file_type: FileType, limits: &Limits) -> Option<Box<dyn Stage>> 
 pub fn carried_searcher(file_type: FileType) -> Option<Box<dyn Stage>> {
     use FileType::{Binary, Elf, Html, Image, MachO, Pe, Text, Xml};
     Some(match file_type {
-        Binary | Pe | Elf | MachO | Image => Box::new(Reading::new(carried::Carried::default())),
-        Text | Html | Xml => Box::new(Reading::new(runs::Runs::new())),
+        Binary | Pe | Elf | MachO | Image => Box::new(Reading::new(recognise::carried::Carried::default())),
+        Text | Html | Xml => Box::new(Reading::new(document::runs::Runs::new())),
         _ => return None,
     })
 }

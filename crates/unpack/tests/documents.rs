@@ -11,13 +11,13 @@ use stream::{Event, FileType, Fuel, Limits, ReadAt, Spool, Stage, Step, Window, 
 /// The fuzz targets of documents, and the most memory that a reader of theirs takes over any seed or damaged seed, with
 /// the windows, and without what is kept.
 const FORMATS: &[(&str, Fuzz, usize)] = &[
-    ("pdf", unpack::fuzz_pdf, 1 << 20),
-    ("ole2", unpack::fuzz_ole2, 1 << 20),
-    ("rtf", unpack::fuzz_rtf, 1 << 18),
-    ("tnef", unpack::fuzz_tnef, 1 << 18),
-    ("html", unpack::fuzz_html, 1 << 18),
-    ("onenote", unpack::fuzz_onenote, 1 << 18),
-    ("cms", unpack::fuzz_cms, 1 << 18),
+    ("pdf", unpack::fuzz::fuzz_pdf, 1 << 20),
+    ("ole2", unpack::fuzz::fuzz_ole2, 1 << 20),
+    ("rtf", unpack::fuzz::fuzz_rtf, 1 << 18),
+    ("tnef", unpack::fuzz::fuzz_tnef, 1 << 18),
+    ("html", unpack::fuzz::fuzz_html, 1 << 18),
+    ("onenote", unpack::fuzz::fuzz_onenote, 1 << 18),
+    ("cms", unpack::fuzz::fuzz_cms, 1 << 18),
 ];
 
 type Fuzz = fn(&[u8]);

@@ -1,140 +1,304 @@
-//! Where the sectors of a disk stand in the file that is an image of it.
+//! Images of disks: raw ones, with or without a table of partitions, VHD (fixed and dynamic) and VHDX; and in them the files
+//! of FAT and exFAT volumes, told at the end.
+//!
+//! A fixed VHD is a raw image with a footer, which nothing is read of. Tables are MBR with its chain of logical partitions, and
+//! GPT. What a system mounts by a double click is what counts: deleted files, other copies of the allocation table, and
+//! differencing images without their parents are left out.
+//!
+//! Bounds: the image, up to `spool_bytes_max` (a quarter where the image is a disc's, too); `directory_entries_max` entries
+//! of a name; [`PARTITIONS_MAX`] partitions; one cluster of a directory. What lies beyond is a finding, as is a volume of
+//! NTFS, whose files are only scanned as they lie in the image.
+//!
+//! Sources: Microsoft's descriptions of FAT (1.03), exFAT, VHD (1.0) and VHDX (MS-VHDX), UEFI 2.10 section 5.
 
-use stream::ReadAt;
+mod fat;
+mod sectors;
 
-use crate::codec::{be32, be64, le16, le32, le64};
+use std::collections::VecDeque;
 
-/// What dynamic VHDs begin with; fixed ones end with it.
-pub(super) const VHD: &[u8] = b"conectix";
-/// What VHDX files begin with.
-pub(super) const VHDX: &[u8] = b"vhdxfile";
+use stream::{Class, Limits, ReadAt};
 
-const SECTOR: u64 = 512;
+use crate::formats::{Format, Reads};
+use crate::frame::codec::{Fault, le32, le64};
+use crate::frame::reader::{Ended, Outbox, Reader, Reading};
+use crate::fuzz;
+use fat::Volume;
+use sectors::Image;
 
-/// The form of an image.
-pub(super) enum Image {
-    /// One byte behind the other.
-    Flat,
-    /// Blocks listed by sectors, each behind a bitmap.
-    Vhd { table: u64, blocks: u64, block_bytes: u64, bitmap_bytes: u64 },
-    /// Blocks listed by megabytes, with other entries between.
-    Vhdx { table: u64, block_bytes: u64, ratio: u64 },
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "disk images",
+    methods: "raw, VHD (fixed, dynamic), VHDX; MBR and GPT; FAT12, FAT16, FAT32, exFAT",
+    not_read: "NTFS, differencing images",
+    reads: Reads::Spool("the image, up to `spool_bytes_max`"),
+    memory: "a name and 40 bytes for each of `directory_entries_max` entries",
+    decoder: "own",
+    fuzz: "unpack_disk",
+    compared_with: "mtools, over images made by mkfs.fat, mkfs.exfat and qemu-img",
+};
+
+const SYSTEM: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.DiskSystem");
+const ENTRIES: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.DiskEntries");
+const BEYOND: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.Disk");
+const TRUNCATED: Fault = Fault::passing(Class::Truncated, "Heuristics.Truncated.Disk");
+
+const SECTOR: usize = 512;
+/// Partitions that are looked at.
+const PARTITIONS_MAX: usize = 128;
+/// Where a disc image says what it is.
+const DISC_AT: u64 = 32769;
+
+/// Whether an image of a disk begins with this head.
+pub(crate) fn is_image(head: &[u8]) -> bool {
+    head.starts_with(sectors::VHD)
+        || head.starts_with(sectors::VHDX)
+        || fat::is_boot_sector(head)
+        || has_partitions(head)
 }
 
-impl Image {
-    /// The form that a file shows.
-    pub fn of(kept: &dyn ReadAt) -> Image {
-        let mut head = [0; 8];
-        kept.read_at(0, &mut head);
-        let found = match &head[..] {
-            VHD => vhd(kept),
-            VHDX => vhdx(kept),
-            _ => None,
-        };
-        found.unwrap_or(Image::Flat)
+/// Whether a sector holds a table of partitions that makes sense.
+fn has_partitions(sector: &[u8]) -> bool {
+    let is_one = |entry: &[u8]| {
+        let is_known = matches!(
+            entry[4],
+            0x01 | 0x04
+                ..=0x07 | 0x0b | 0x0c | 0x0e | 0x0f | 0x11 | 0x14 | 0x16 | 0x17 | 0x1b | 0x1c | 0x1e | 0xee | 0xef
+        );
+        is_known && le32(entry, 8) > 0 && le32(entry, 12) > 0
+    };
+    let Some(table) = sector.get(446..510) else { return false };
+    let is_sound = table.chunks_exact(16).all(|entry| matches!(entry[0], 0 | 0x80));
+    is_sound && sector.get(510..512) == Some(b"\x55\xaa") && table.chunks_exact(16).any(is_one)
+}
+
+/// What is kept of an image, as the disk that it is of.
+struct Disk<'a> {
+    image: &'a Image,
+    kept: &'a dyn ReadAt,
+}
+
+impl Disk<'_> {
+    /// What there is of so many bytes.
+    fn read(&self, at: u64, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        let mut there = 0;
+        while there < count {
+            match self.image.read_at(self.kept, at.saturating_add(there as u64), &mut bytes[there..]) {
+                0 => break,
+                read => there += read,
+            }
+        }
+        bytes.truncate(there);
+        bytes
+    }
+}
+
+/// A reader of an image.
+pub(crate) struct DiskImage {
+    limits: Limits,
+    at: u64,
+    asked: u64,
+    /// Bytes where a disc image would say what it is.
+    disc: Vec<u8>,
+    plan: Option<Plan>,
+}
+
+/// What is to be read of the disk.
+struct Plan {
+    image: Image,
+    /// Sectors where volumes begin.
+    volumes: VecDeque<u64>,
+    volume: Option<Volume>,
+    entries_left: u32,
+    told: Vec<&'static str>,
+}
+
+impl DiskImage {
+    pub fn new(limits: &Limits) -> DiskImage {
+        DiskImage { limits: limits.clone(), at: 0, asked: 0, disc: Vec::new(), plan: None }
     }
 
-    /// Fills a prefix of the buffer with what stands at a place of the disk; 0 where nothing is kept.
-    pub fn read_at(&self, kept: &dyn ReadAt, at: u64, buffer: &mut [u8]) -> usize {
-        let (block, block_bytes) = match self {
-            Image::Flat => return kept.read_at(at, buffer),
-            Image::Vhd { block_bytes, .. } | Image::Vhdx { block_bytes, .. } => (at / block_bytes, block_bytes),
-        };
-        let within = at % block_bytes;
-        let count = usize::try_from(block_bytes - within).map_or(buffer.len(), |left| left.min(buffer.len()));
-        match self.block(kept, block) {
-            Block::Missing => 0,
-            Block::Empty => {
-                buffer[..count].fill(0);
-                count
-            }
-            Block::At(start) => kept.read_at(start.saturating_add(within), &mut buffer[..count]),
+    fn is_disc(&self) -> bool {
+        matches!(&self.disc[..], b"CD001" | b"BEA01")
+    }
+
+    fn plan(&self, kept: &dyn ReadAt) -> Plan {
+        let image = Image::of(kept);
+        let disk = Disk { image: &image, kept };
+        let volumes = volumes(&disk);
+        Plan { volumes, volume: None, entries_left: self.limits.directory_entries_max, told: Vec::new(), image }
+    }
+}
+
+/// Where volumes may begin, in sectors.
+fn volumes(disk: &Disk) -> VecDeque<u64> {
+    let mut found = VecDeque::new();
+    let first = disk.read(0, SECTOR);
+    if fat::is_boot_sector(&first) {
+        found.push_back(0);
+    }
+    if !has_partitions(&first) {
+        return found;
+    }
+    let mut extended = Vec::new();
+    for entry in first[446..510].chunks_exact(16) {
+        match entry[4] {
+            0 => {}
+            0x05 | 0x0f => extended.push(u64::from(le32(entry, 8))),
+            0xee => found.extend(guid_table(disk)),
+            _ => found.push_back(le32(entry, 8).into()),
         }
     }
+    for base in extended {
+        found.extend(logical(disk, base));
+    }
+    found.truncate(PARTITIONS_MAX);
+    found
+}
 
-    fn block(&self, kept: &dyn ReadAt, block: u64) -> Block {
-        let mut entry = [0; 8];
-        match *self {
-            Image::Vhd { table, blocks, bitmap_bytes, .. } => {
-                if block >= blocks || kept.read_at(table.saturating_add(block.saturating_mul(4)), &mut entry[..4]) < 4 {
-                    return Block::Missing;
-                }
-                match be32(&entry, 0) {
-                    u32::MAX => Block::Empty,
-                    sector => Block::At(u64::from(sector) * SECTOR + bitmap_bytes),
-                }
+/// The partitions of a GUID partition table.
+fn guid_table(disk: &Disk) -> Vec<u64> {
+    let header = disk.read(SECTOR as u64, SECTOR);
+    let (at, count, bytes) = (le64(&header, 72), le32(&header, 80), le32(&header, 84));
+    if !header.starts_with(b"EFI PART") || !(128..=4096).contains(&bytes) {
+        return Vec::new();
+    }
+    let entries = (0..u64::from(count).min(PARTITIONS_MAX as u64)).map(|index| {
+        let place = at.saturating_mul(SECTOR as u64).saturating_add(index * u64::from(bytes));
+        disk.read(place, 48)
+    });
+    entries.filter(|entry| entry.iter().take(16).any(|&byte| byte != 0)).map(|entry| le64(&entry, 32)).collect()
+}
+
+/// The partitions in an extended one: a chain of tables of one partition and the next table.
+fn logical(disk: &Disk, base: u64) -> Vec<u64> {
+    let (mut found, mut at) = (Vec::new(), base);
+    while found.len() < PARTITIONS_MAX {
+        let table = disk.read(at.saturating_mul(SECTOR as u64), SECTOR);
+        if table.get(510..512) != Some(b"\x55\xaa") {
+            break;
+        }
+        found.push(at.saturating_add(le32(&table, 454).into()));
+        let next = u64::from(le32(&table, 470));
+        // A chain that goes back would never end.
+        if next == 0 || base.saturating_add(next) <= at {
+            break;
+        }
+        at = base.saturating_add(next);
+    }
+    found
+}
+
+impl Plan {
+    /// Goes on; whether all is told.
+    fn turn(&mut self, kept: &dyn ReadAt, is_cut: bool, name_bytes_max: usize, outbox: &mut Outbox) -> bool {
+        outbox.worked(64);
+        let disk = Disk { image: &self.image, kept };
+        if let Some(mut volume) = self.volume.take() {
+            let fault = match volume.turn(&disk, &mut self.entries_left, outbox) {
+                fat::Turn::Over => return false,
+                fat::Turn::More => None,
+                fat::Turn::Fault(fault) => Some(fault),
+            };
+            self.volume = Some(volume);
+            if let Some(fault) = fault {
+                self.fault(if is_cut && fault.class == Class::Truncated { BEYOND } else { fault }, outbox);
             }
-            Image::Vhdx { table, ratio, .. } => {
-                const PRESENT: u64 = 6;
-                let index = block.saturating_add(block / ratio);
-                if kept.read_at(table.saturating_add(index.saturating_mul(8)), &mut entry) < 8 {
-                    return Block::Missing;
-                }
-                let entry = le64(&entry, 0);
-                if entry & 7 >= PRESENT { Block::At(entry >> 20 << 20) } else { Block::Empty }
-            }
-            Image::Flat => Block::Missing,
+            return false;
+        }
+        let Some(sector) = self.volumes.pop_front() else { return true };
+        let start = sector.saturating_mul(SECTOR as u64);
+        let boot = disk.read(start, SECTOR);
+        self.volume = Volume::find(&boot, start, name_bytes_max);
+        if self.volume.is_none() && boot.get(3..11) == Some(b"NTFS    ") {
+            self.fault(SYSTEM, outbox);
+        }
+        false
+    }
+
+    fn fault(&mut self, fault: Fault, outbox: &mut Outbox) {
+        if !self.told.contains(&fault.name) {
+            self.told.push(fault.name);
+            outbox.finding(fault.class, fault.name, 0);
         }
     }
 }
 
-enum Block {
-    Missing,
-    /// It was never written.
-    Empty,
-    At(u64),
-}
-
-fn bytes_at(kept: &dyn ReadAt, at: u64, count: usize) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; count];
-    (kept.read_at(at, &mut bytes) == count).then_some(bytes)
-}
-
-fn vhd(kept: &dyn ReadAt) -> Option<Image> {
-    const BLOCK_BYTES_MAX: u32 = 1 << 28;
-    let footer = bytes_at(kept, 0, SECTOR as usize)?;
-    let header = bytes_at(kept, be64(&footer, 16), 1024)?;
-    let block_bytes = be32(&header, 32);
-    if !header.starts_with(b"cxsparse") || !(512..=BLOCK_BYTES_MAX).contains(&block_bytes) {
-        return None;
+impl Reader for DiskImage {
+    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+        let bytes_max = u64::from(self.limits.spool_bytes_max);
+        if self.asked == 0 {
+            self.asked = bytes_max / 4;
+            outbox.keep(0..self.asked);
+            return 0;
+        }
+        let end = DISC_AT + 5;
+        if self.at < end {
+            // What it is has to be known before more is asked for.
+            let count = input.len().min(usize::try_from(end - self.at).unwrap_or(usize::MAX));
+            let skip = usize::try_from(DISC_AT.saturating_sub(self.at)).unwrap_or(usize::MAX);
+            self.disc.extend_from_slice(input[..count].get(skip..).unwrap_or_default());
+            self.at += count as u64;
+            return count;
+        }
+        if self.asked < bytes_max && !self.is_disc() {
+            outbox.keep(self.asked.max(self.at)..bytes_max.max(self.at));
+            self.asked = bytes_max;
+            return 0;
+        }
+        self.at += input.len() as u64;
+        input.len()
     }
-    let bitmap_bytes = u64::from(block_bytes).div_ceil(SECTOR * 8).next_multiple_of(SECTOR);
-    Some(Image::Vhd {
-        table: be64(&header, 16),
-        blocks: be32(&header, 28).into(),
-        block_bytes: block_bytes.into(),
-        bitmap_bytes,
-    })
+
+    fn end(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
+        let is_cut = self.at > self.asked;
+        let is_disc = self.is_disc();
+        let mut plan = match self.plan.take() {
+            Some(plan) => plan,
+            None => self.plan(kept),
+        };
+        if is_disc && plan.told.is_empty() {
+            // The disc is what counts; what lies too far for a look at its other side is no finding.
+            plan.told = vec![SYSTEM.name, BEYOND.name, TRUNCATED.name];
+        }
+        let is_over = plan.turn(kept, is_cut, self.limits.name_bytes_max as usize, outbox);
+        self.plan = Some(plan);
+        if is_over { Ended::Done } else { Ended::More }
+    }
 }
 
-/// Names of regions and of metadata, as they stand in the file.
-const TABLE: [u8; 16] = *b"\x66\x77\xc2\x2d\x23\xf6\x00\x42\x9d\x64\x11\x5e\x9b\xfd\x4a\x08";
-const METADATA: [u8; 16] = *b"\x06\xa2\x7c\x8b\x90\x47\x9a\x4b\xb8\xfe\x57\x5f\x05\x0f\x88\x6e";
-const PARAMETERS: [u8; 16] = *b"\x37\x67\xa1\xca\x36\xfa\x43\x4d\xb3\xb6\x33\xf0\xaa\x44\xe7\x6b";
-const SECTOR_SIZE: [u8; 16] = *b"\x1d\xbf\x41\x81\x6f\xa9\x09\x47\xba\x47\xf2\x33\xa8\xfa\xab\x5f";
+/// Fuzz body: reads an image, in the coding of [`fuzz::blocks`].
+pub fn fuzz_disk(data: &[u8]) {
+    fuzz::compare(&fuzz::blocks(data), |limits| Box::new(Reading::new(DiskImage::new(limits))));
+}
 
-fn vhdx(kept: &dyn ReadAt) -> Option<Image> {
-    const REGIONS: [u64; 2] = [192 << 10, 256 << 10];
-    const ENTRIES_MAX: usize = 64;
-    const BLOCK_BYTES: std::ops::RangeInclusive<u32> = 1 << 20..=256 << 20;
-    let mut regions = REGIONS.into_iter().filter_map(|at| bytes_at(kept, at, 16 + 32 * ENTRIES_MAX));
-    let regions = regions.find(|regions| regions.starts_with(b"regi"))?;
-    let place = |name| {
-        let entry = regions[16..].chunks_exact(32).find(|entry| entry[..16] == name)?;
-        Some(le64(entry, 16))
-    };
-    let (table, at) = (place(TABLE)?, place(METADATA)?);
-    let metadata = bytes_at(kept, at, 32 + 32 * ENTRIES_MAX)?;
-    let count = usize::from(le16(&metadata, 10)).min(ENTRIES_MAX);
-    let item = |name| {
-        let entry = metadata[32..].chunks_exact(32).take(count).find(|entry| entry[..16] == name)?;
-        bytes_at(kept, at.saturating_add(le32(entry, 16).into()), 4)
-    };
-    let block_bytes = le32(&item(PARAMETERS)?, 0);
-    let sector = item(SECTOR_SIZE).map_or(512, |bytes| le32(&bytes, 0));
-    if !BLOCK_BYTES.contains(&block_bytes) || !matches!(sector, 512 | 4096) {
-        return None;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_partitions_has_to_make_sense() {
+        let mut sector = vec![0; SECTOR];
+        sector[510..].copy_from_slice(b"\x55\xaa");
+        assert!(!is_image(&sector), "no partition");
+        (sector[446], sector[450], sector[454], sector[458]) = (0x80, 6, 1, 9);
+        assert!(is_image(&sector));
+        sector[462] = 7;
+        assert!(!is_image(&sector), "no mark is 7");
     }
-    let ratio = ((u64::from(sector) << 23) / u64::from(block_bytes)).max(1);
-    Some(Image::Vhdx { table, block_bytes: block_bytes.into(), ratio })
+
+    #[test]
+    fn a_chain_of_tables_that_goes_in_circles_ends() {
+        let mut image = vec![0; 8 * SECTOR];
+        for at in [1, 2] {
+            let table = &mut image[at * SECTOR..][..SECTOR];
+            table[510..].copy_from_slice(b"\x55\xaa");
+            (table[454], table[470]) = (1, 1);
+        }
+        let mut kept = stream::Spool::default();
+        kept.ask(0..u64::MAX, 0);
+        kept.pass(0, &image, u64::MAX);
+        let found = logical(&Disk { image: &Image::Flat, kept: &kept }, 1);
+        assert_eq!(found, [2, 3]);
+    }
 }

@@ -1,8 +1,8 @@
 //! The bodies of the fuzz targets of documents.
 
 use super::compare;
-use crate::reader::Reading;
-use crate::{cms, html, ole2, onenote, pdf, rtf, tnef};
+use crate::document::{cms, html, ole2, onenote, pdf, rtf, tnef};
+use crate::frame::reader::Reading;
 
 /// Fuzz body: reads a PDF document, and an object stream.
 pub fn fuzz_pdf(data: &[u8]) {

@@ -153,7 +153,7 @@ pub fn hex(bytes: &[u8]) -> String {
 /// The stream that a seed of this format stands for. The first byte of a seed is the fuzz body's.
 pub fn stream_of(format: &str, seed: &[u8]) -> Vec<u8> {
     match format {
-        "iso" | "hfs" | "disk" => unpack::blocks(seed)[1..].to_vec(),
+        "iso" | "hfs" | "disk" => unpack::fuzz::blocks(seed)[1..].to_vec(),
         _ => seed[1..].to_vec(),
     }
 }

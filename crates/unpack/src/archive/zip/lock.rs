@@ -1,0 +1,174 @@
+//! An encrypted member, and the candidates that may open it.
+//!
+//! What tells whether a key is right is one byte of the traditional cipher and two of AES: with many candidates some are
+//! right by chance. So the first data are decrypted and decoded with each that seems right, and the one is taken whose
+//! content agrees with the checksum or looks like something.
+//!
+//! Bounds: [`SAMPLE_BYTES`] and what is in front of them; one decoder at a time; one candidate a turn.
+
+use stream::{FileType, Limits};
+use zlib_rs::crc32::crc32;
+
+use super::cipher::{Cipher, Scheme};
+use super::methods;
+use super::record::Header;
+use crate::frame::codec::{Decoder, Progress, Told};
+use crate::frame::password::Passwords;
+use crate::recognise;
+
+/// Data that a candidate is judged by.
+const SAMPLE_BYTES: usize = 1024;
+
+/// What an attempt costs at the least, however cheap its cipher is.
+const ATTEMPT_MIN: usize = 64;
+
+/// Content that is looked at.
+const CONTENT_BYTES: usize = 4096;
+
+/// A member on trial.
+pub(super) struct Lock {
+    scheme: Scheme,
+    /// The header of what is encrypted.
+    header: Header,
+    /// Bytes of data, if that is known.
+    data_bytes: Option<u64>,
+    sample: Vec<u8>,
+    turn: usize,
+    best: Option<(Likelihood, usize, Cipher)>,
+}
+
+/// How likely it is that a candidate is right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Likelihood {
+    /// The checksum disagrees.
+    Doubtful,
+    Possible,
+    /// The checksum agrees, or the content looks like something.
+    Likely,
+}
+
+/// How a turn went.
+pub(super) enum Tried {
+    /// There are more candidates.
+    More,
+    /// The work that is granted is used up; or all were tried.
+    Refused,
+    Done,
+}
+
+impl Lock {
+    /// The trial of a member with this header, if it can be opened at all.
+    pub fn new(header: Header, scheme: Scheme, method: u16) -> Option<Lock> {
+        let overhead = (scheme.head_bytes() + scheme.tail_bytes()) as u64;
+        let is_sized = !header.has_descriptor() || header.compressed != 0;
+        let data_bytes = if is_sized { Some(header.compressed.checked_sub(overhead)?) } else { None };
+        // What does not end by itself has to have a length.
+        const ENDS_BY_ITSELF: u16 = 8;
+        if data_bytes.is_none() && method != ENDS_BY_ITSELF {
+            return None;
+        }
+        let header = Header { method, compressed: data_bytes.unwrap_or(0), ..header };
+        Some(Lock { scheme, header, data_bytes, sample: Vec::new(), turn: 0, best: None })
+    }
+
+    /// Takes what it wants to see; nothing once that is there.
+    pub fn take(&mut self, input: &[u8]) -> usize {
+        let data = self.data_bytes.map_or(SAMPLE_BYTES, |data| data.min(SAMPLE_BYTES as u64) as usize);
+        let wanted = self.scheme.head_bytes() + data;
+        let count = input.len().min(wanted.saturating_sub(self.sample.len()));
+        self.sample.extend_from_slice(&input[..count]);
+        count
+    }
+
+    /// Tries the next candidate; what it cost is added to `work`.
+    pub fn attempt(&mut self, passwords: &Passwords, limits: &Limits, work: &mut usize) -> Tried {
+        let Some(password) = passwords.get(self.turn) else { return Tried::Done };
+        if matches!(self.scheme, Scheme::Aes { .. }) && !passwords.grants(self.scheme.cost()) {
+            return Tried::Refused;
+        }
+        *work = work.saturating_add((self.scheme.cost() as usize).max(ATTEMPT_MIN));
+        let Some((head, data)) = self.sample.split_at_checked(self.scheme.head_bytes()) else { return Tried::Done };
+        if let Some(cipher) = self.scheme.open(password, head) {
+            *work = work.saturating_add(data.len()).saturating_add(CONTENT_BYTES);
+            if let Some(likelihood) = self.judge(cipher.clone(), data, limits)
+                && self.best.as_ref().is_none_or(|(best, ..)| likelihood > *best)
+            {
+                self.best = Some((likelihood, self.turn, cipher));
+            }
+        }
+        self.turn += 1;
+        let enough = match self.scheme {
+            Scheme::Traditional { .. } => Likelihood::Likely,
+            Scheme::Aes { .. } => Likelihood::Possible,
+        };
+        if self.best.as_ref().is_some_and(|(best, ..)| *best >= enough) { Tried::Done } else { Tried::More }
+    }
+
+    /// What the content looks like that `cipher` makes of `data`; `None` if it makes no sense.
+    fn judge(&self, mut cipher: Cipher, data: &[u8], limits: &Limits) -> Option<Likelihood> {
+        let mut data = data.to_vec();
+        cipher.decrypt(&mut data);
+        let mut decoder = self.decoder(limits)?;
+        let (mut content, mut length, mut at, mut is_over) = ([0; CONTENT_BYTES], 0, 0, false);
+        while length < CONTENT_BYTES && !is_over {
+            let progress = decoder.decode(&data[at..], &mut content[length..]);
+            (at, length) = (at + progress.taken, length + progress.wrote);
+            match progress.told {
+                Told::Fault(fault) if fault.fatal => return None,
+                Told::Over => is_over = true,
+                Told::Nothing if progress == Progress::took(0) => break,
+                _ => {}
+            }
+        }
+        let content = &content[..length];
+        let checksum = (is_over && self.header.crc != 0).then(|| crc32(0, content) == self.header.crc);
+        Some(match checksum {
+            Some(false) if matches!(self.scheme, Scheme::Traditional { .. }) => return None,
+            Some(false) => Likelihood::Doubtful,
+            None if recognise(content) == FileType::Binary => Likelihood::Possible,
+            _ => Likelihood::Likely,
+        })
+    }
+
+    fn decoder(&self, limits: &Limits) -> Option<Box<dyn Decoder>> {
+        match self.header.method {
+            0 => Some(Box::new(Stored { left: self.header.compressed })),
+            _ => methods::decoder(&self.header, limits),
+        }
+    }
+
+    /// What has been taken, to be given back.
+    pub fn sample(&self) -> &[u8] {
+        &self.sample
+    }
+
+    /// The decoder of the encrypted content, if a candidate opens it.
+    pub fn open(self, passwords: &mut Passwords, limits: &Limits) -> Option<super::unlocked::Unlocked> {
+        let decoder = self.decoder(limits)?;
+        let (_, turn, cipher) = self.best?;
+        passwords.opened(turn);
+        Some(super::unlocked::Unlocked::new(self.scheme, cipher, self.data_bytes, decoder))
+    }
+}
+
+/// Content that is encrypted and not compressed.
+struct Stored {
+    left: u64,
+}
+
+impl Decoder for Stored {
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        if self.left == 0 {
+            return Progress::tells(0, Told::Over);
+        }
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let count = input.len().min(output.len()).min(left);
+        output[..count].copy_from_slice(&input[..count]);
+        self.left -= count as u64;
+        Progress { wrote: count, ..Progress::took(count) }
+    }
+
+    fn missing(&self) -> Option<crate::frame::codec::Fault> {
+        Some(super::unlocked::TRUNCATED)
+    }
+}

@@ -1,0 +1,6 @@
+//! Images of discs and disks, and the file systems in them.
+
+pub(crate) mod dmg;
+pub(crate) mod hfs;
+pub(crate) mod image;
+pub(crate) mod iso;

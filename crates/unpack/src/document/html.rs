@@ -1,0 +1,303 @@
+//! What text carries in itself, encoded: `data:` URIs of HTML, SVG, CSS and XML, and long Base64 strings of scripts, which
+//! pages put together to files in the browser.
+//!
+//! A string in quotes of [`RUN_MIN`] characters of the Base64 alphabet and more is told decoded, whatever a script does
+//! with it, digests in hexadecimal left out; strings joined by `+` or `&` are one, over line ends too. In URIs `%` escapes and
+//! references to characters are undone first.
+//!
+//! Bounds: what was read last, [`RECENT_BYTES`], and a run that is not yet long enough.
+//!
+//! Left out: strings that scripts put together otherwise (see `script`), encodings outside of quotes (see `runs`).
+
+use stream::{Kind, Object, ReadAt};
+
+use crate::document::relationships::{character, unescaped};
+use crate::formats::{Format, Reads};
+use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "HTML, SVG, XML, scripts",
+    methods: "`data:` URIs (Base64, percent, with references to characters), Base64 strings of 64 characters and more, joined \
+              by `+` and `&` or as an array, reversed, escaped (`\\x`, `\\u`, `%`), hexadecimal strings; Base64 in the text of \
+              elements (Word 2003 XML, Flat OPC, flat ODF, text areas), in lines (iCalendar, vCard, LDIF, PEM blocks); arrays of \
+              bytes as numbers",
+    not_read: "",
+    reads: Reads::Stream,
+    memory: "a string of 1 MiB that a script puts together",
+    decoder: "own",
+    fuzz: "unpack_html",
+    compared_with: "pages made for it",
+};
+
+/// Base64 characters from which on a string counts.
+const RUN_MIN: usize = 64;
+/// Base64 characters from which on a string may go on in another line.
+const LINE_MIN: usize = 40;
+/// Enough for `data:`, a media type, a parameter and `;base64`, a part of it as references to characters.
+const RECENT_BYTES: usize = 160;
+/// The longest reference to a character, without its `&`.
+const REFERENCE_BYTES: usize = 8;
+
+/// A reader of text.
+pub(crate) struct Html {
+    recent: Vec<u8>,
+    state: State,
+    /// Bits of the Base64 groups.
+    bits: u32,
+    bit_count: u32,
+    opened: bool,
+}
+
+enum State {
+    Outside,
+    /// In a string; its first characters, as long as they are too few.
+    Run {
+        quote: u8,
+        held: Vec<u8>,
+    },
+    /// In a string that is told.
+    Long {
+        quote: u8,
+    },
+    /// Behind a string, of which so much is held if it is too short to be told; whether a `+` has been read.
+    Joint {
+        plus: bool,
+        held: Vec<u8>,
+    },
+    /// In a URI; what of an escape has been read.
+    Uri {
+        base64: bool,
+        escape: Escape,
+    },
+}
+
+#[derive(Clone, Copy)]
+enum Escape {
+    None,
+    Percent,
+    High(u8),
+    /// Behind an `&`.
+    Reference([u8; REFERENCE_BYTES], usize),
+}
+
+impl Html {
+    pub fn new() -> Html {
+        Html { recent: Vec::new(), state: State::Outside, bits: 0, bit_count: 0, opened: false }
+    }
+
+    fn outside(&mut self, input: &[u8]) -> usize {
+        let comma = memchr::memchr(b',', input).unwrap_or(input.len());
+        let passed = memchr::memchr3(b'"', b'\'', b'`', &input[..comma]).unwrap_or(comma);
+        self.remember(&input[..passed]);
+        let Some(&stop) = input.get(passed) else { return passed };
+        self.state = match stop {
+            b',' => self.uri().unwrap_or(State::Outside),
+            quote => State::Run { quote, held: Vec::new() },
+        };
+        self.remember(&[stop]);
+        passed + 1
+    }
+
+    fn remember(&mut self, bytes: &[u8]) {
+        self.recent.extend_from_slice(&bytes[bytes.len().saturating_sub(RECENT_BYTES)..]);
+        // Now and then, for moving them costs more than keeping them.
+        if self.recent.len() > 4 * RECENT_BYTES {
+            self.recent.drain(..self.recent.len() - RECENT_BYTES);
+        }
+    }
+
+    /// What a comma begins, if it ends the head of a URI.
+    fn uri(&mut self) -> Option<State> {
+        let recent = &self.recent[self.recent.len().saturating_sub(RECENT_BYTES)..];
+        let unescaped = memchr::memchr(b'&', recent).map(|_| unescaped(&String::from_utf8_lossy(recent)).into_bytes());
+        let recent = unescaped.as_deref().unwrap_or(recent);
+        let (before, media) = recent.split_at(memchr::memrchr(b':', recent)?);
+        if !before.last_chunk().is_some_and(|name: &[u8; 4]| name.eq_ignore_ascii_case(b"data")) {
+            return None;
+        }
+        let media = media[1..].to_ascii_lowercase();
+        let is_head = |byte: &u8| byte.is_ascii_alphanumeric() || b"/+.-;=_%* ".contains(byte);
+        (media.iter().all(is_head)).then(|| {
+            let base64 = media.trim_ascii_end().ends_with(b"base64");
+            State::Uri { base64, escape: Escape::None }
+        })
+    }
+
+    fn open(&mut self, outbox: &mut Outbox) {
+        if !std::mem::replace(&mut self.opened, true) {
+            (self.bits, self.bit_count) = (0, 0);
+            outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
+        }
+    }
+
+    fn close(&mut self, outbox: &mut Outbox) {
+        self.state = State::Outside;
+        if std::mem::take(&mut self.opened) {
+            outbox.close();
+        }
+    }
+
+    fn decode(&mut self, byte: u8, outbox: &mut Outbox) {
+        let Some(value) = base64_value(byte) else { return };
+        self.bits = self.bits << 6 | u32::from(value);
+        self.bit_count += 6;
+        if self.bit_count >= 8 {
+            self.bit_count -= 8;
+            outbox.content(&[(self.bits >> self.bit_count) as u8]);
+        }
+    }
+
+    /// Reads a byte of a string; `false` if it is to be read again outside.
+    fn run(&mut self, quote: u8, mut held: Vec<u8>, byte: u8, outbox: &mut Outbox) -> bool {
+        if byte == quote && !held.is_empty() {
+            self.state = State::Joint { plus: false, held };
+            return true;
+        }
+        // Line ends, escaped or not, within what is otherwise Base64.
+        if held.len() >= LINE_MIN && matches!(byte, b'\\' | b'\r' | b'\n') {
+            self.state = State::Run { quote, held };
+            return true;
+        }
+        if base64_value(byte).is_none() && byte != b'=' {
+            // A string that does not qualify, and what follows it, can hold a URI.
+            self.remember(&held);
+            self.state = State::Outside;
+            return byte == quote;
+        }
+        held.push(byte);
+        if held.len() < RUN_MIN {
+            self.state = State::Run { quote, held };
+            return true;
+        }
+        if held.iter().all(u8::is_ascii_hexdigit) {
+            self.remember(&held);
+            return true;
+        }
+        self.open(outbox);
+        held.iter().for_each(|&byte| self.decode(byte, outbox));
+        self.state = State::Long { quote };
+        true
+    }
+
+    fn long(&mut self, quote: u8, byte: u8, outbox: &mut Outbox) -> bool {
+        if byte == quote {
+            self.state = State::Joint { plus: false, held: Vec::new() };
+            return true;
+        }
+        // Escaped line ends join lines.
+        if base64_value(byte).is_some() || matches!(byte, b'=' | b'\\' | b'\r' | b'\n' | b' ' | b'\t') {
+            self.decode(byte, outbox);
+            self.state = State::Long { quote };
+            return true;
+        }
+        self.close(outbox);
+        false
+    }
+
+    fn joint(&mut self, plus: bool, held: Vec<u8>, byte: u8, outbox: &mut Outbox) -> bool {
+        self.state = match byte {
+            b'+' | b'&' if !plus => State::Joint { plus: true, held },
+            // A line of Visual Basic goes on.
+            b'_' if plus => State::Joint { plus, held },
+            b'"' | b'\'' | b'`' if plus && self.opened => State::Long { quote: byte },
+            b'"' | b'\'' | b'`' if plus => State::Run { quote: byte, held },
+            b' ' | b'\t' | b'\r' | b'\n' => State::Joint { plus, held },
+            _ => {
+                self.remember(&held);
+                self.close(outbox);
+                return false;
+            }
+        };
+        true
+    }
+
+    fn uri_byte(&mut self, base64: bool, escape: Escape, byte: u8, outbox: &mut Outbox) -> bool {
+        if let Escape::Reference(name, length) = escape {
+            return self.reference(base64, (name, length), byte, outbox);
+        }
+        let digit = char::from(byte).to_digit(16).map(|digit| digit as u8);
+        let (plain, escape) = match (escape, digit) {
+            (Escape::Percent, Some(high)) => (None, Escape::High(high)),
+            (Escape::High(high), Some(low)) => (Some(high << 4 | low), Escape::None),
+            _ if matches!(byte, b'"' | b'\'' | b'`' | b')' | b'<' | b'>') || !base64 && byte.is_ascii_whitespace() => {
+                self.close(outbox);
+                return false;
+            }
+            _ if byte == b'%' => (None, Escape::Percent),
+            _ if byte == b'&' => (None, Escape::Reference([0; REFERENCE_BYTES], 0)),
+            _ => (Some(byte), Escape::None),
+        };
+        if let Some(plain) = plain {
+            self.open(outbox);
+            if base64 { self.decode(plain, outbox) } else { outbox.content(&[plain]) }
+        }
+        self.state = State::Uri { base64, escape };
+        true
+    }
+}
+
+/// The value of a Base64 character, of the URL alphabet too.
+pub(crate) const fn base64_value(byte: u8) -> Option<u8> {
+    Some(match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' | b'-' => 62,
+        b'/' | b'_' => 63,
+        _ => return None,
+    })
+}
+
+impl Html {
+    /// Reads a byte of a reference to a character in a URI. What is none is content.
+    fn reference(
+        &mut self,
+        base64: bool,
+        (mut name, length): ([u8; REFERENCE_BYTES], usize),
+        byte: u8,
+        outbox: &mut Outbox,
+    ) -> bool {
+        if length < REFERENCE_BYTES && (byte.is_ascii_alphanumeric() || byte == b'#') {
+            name[length] = byte;
+            self.state = State::Uri { base64, escape: Escape::Reference(name, length + 1) };
+            return true;
+        }
+        self.open(outbox);
+        let character = (byte == b';').then(|| character(&String::from_utf8_lossy(&name[..length]))).flatten();
+        match character {
+            Some(character) if base64 => self.decode(u8::try_from(character).unwrap_or(b' '), outbox),
+            Some(character) => outbox.content(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            None if base64 => name[..length].iter().for_each(|&byte| self.decode(byte, outbox)),
+            None => outbox.content(&[b"&", &name[..length]].concat()),
+        }
+        self.state = State::Uri { base64, escape: Escape::None };
+        character.is_some()
+    }
+}
+
+impl Reader for Html {
+    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+        let mut at = 0;
+        while at < input.len() && outbox.content_bytes() + RUN_MIN < CONTENT_BYTES {
+            let byte = input[at];
+            let taken = match std::mem::replace(&mut self.state, State::Outside) {
+                State::Outside => {
+                    at += self.outside(&input[at..]);
+                    continue;
+                }
+                State::Run { quote, held } => self.run(quote, held, byte, outbox),
+                State::Long { quote } => self.long(quote, byte, outbox),
+                State::Joint { plus, held } => self.joint(plus, held, byte, outbox),
+                State::Uri { base64, escape } => self.uri_byte(base64, escape, byte, outbox),
+            };
+            at += usize::from(taken);
+        }
+        at
+    }
+
+    fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
+        self.close(outbox);
+        Ended::Done
+    }
+}

@@ -1,0 +1,606 @@
+//! PDF (ISO 32000-2), forward as it streams: each stream is a member with its filters undone, and so is each script.
+//!
+//! Objects are read where they stand, without the cross-reference table: what an update replaces, or no table lists, is
+//! read too. An object is where `N G obj` is, in a comment or a string also; a stream ends with its first filter, or at
+//! its `Length`, or where `endstream` is ([`extent`]). Object streams are told as members of the type [`OBJECTS`], and
+//! read like a document. Names of embedded files are known if the file specification comes first.
+//!
+//! What cannot be known in passing is read again at the end, from what the driver has kept: everything if the document
+//! is encrypted and the empty password or a candidate opens it; streams whose filters stand in an object that came later;
+//! what a `Length` that was a lie, or a string, had swallowed. The first [`HEAD_BYTES`] are always kept, and all that
+//! follows the first sign of such a thing.
+//!
+//! What is wrong with streams is told at the end, for in an encrypted document it would be no fault.
+//!
+//! Bounds: one object's facts, one chain of filters, what is kept, [`KNOWN_MAX`] small objects and names of files.
+//!
+//! Left out: contents of pages, fonts and pictures are told as the bytes that they are. Documents that want
+//! another password or another security handler are told raw with `Heuristics.Encrypted.Pdf`.
+//!
+//! ```text
+//! Words ──stream──▶ LineEnd ──▶ Data ──end──▶ Rest ─┐
+//!   ▲ └──string──▶ (told)                           │
+//!   └───────────────────────────────────────────────┘
+//! ```
+
+mod again;
+mod ascii;
+pub(crate) mod cipher;
+mod extent;
+mod files;
+mod filter;
+mod known;
+mod lexer;
+mod lzw;
+mod mark;
+mod object;
+mod predictor;
+mod run_length;
+mod security;
+
+use stream::{Class, Kind, Limits, ReadAt};
+
+use crate::formats::{Format, Reads};
+use crate::frame::keys::{Judgement, Keys, Tried};
+use crate::frame::password::{Passwords, TOO_COSTLY};
+use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
+use again::{Again, Passage};
+use cipher::Cipher;
+use extent::{Extent, Part};
+use files::Files;
+use filter::{Chain, Filter, Turn};
+use known::Known;
+use lexer::{Lexer, Token};
+use mark::Mark;
+use object::{Object, STRING_BYTES, Type, Wanted};
+use security::{FileKey, Locked, Method};
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "PDF",
+    methods: "Flate, LZW, ASCII85, ASCIIHex, RunLength, predictors, chains of 12; object streams, embedded files, scripts; \
+              RC4, AESV2, AESV3 with the empty password and candidates",
+    not_read: "pictures (JBIG2, DCT, JPX, CCITT); documents that want another password",
+    reads: Reads::Spool("streams; 64 KiB are kept, and up to `spool_bytes_max` where something has to be read again"),
+    memory: "one chain of filters (57 KiB for each Flate), rows of `codec_bytes_max` / 4",
+    decoder: "own; zlib-rs, aes, md-5, sha2",
+    fuzz: "unpack_pdf",
+    compared_with: "pikepdf, over documents made by it",
+};
+
+/// The media type by which an object stream is told: it is read as a document without header.
+pub(crate) const OBJECTS: &str = "application/x-pdf-objects";
+
+/// What is kept of every document.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// Content that one byte of a string may add when it ends a block of a cipher.
+const STRING_ROOM: usize = 64;
+
+/// A reader of PDF documents.
+pub(crate) struct Pdf {
+    limits: Limits,
+    /// Whether it is a document, and not an object stream.
+    is_document: bool,
+    /// Bytes taken of the input, or of what is read again.
+    at: u64,
+    /// Where the byte stands that is being read.
+    here: u64,
+    lexer: Lexer,
+    mark: Mark,
+    /// The two whole numbers read last, for objects with a comment in their head.
+    numbers: [u64; 2],
+    state: State,
+    object: Option<Box<Object>>,
+    string: Sink,
+    keys: Keys<Locked>,
+    key: Option<FileKey>,
+    known: Known,
+    again: Again,
+    /// What went wrong first, of each name.
+    faults: Vec<(Class, &'static str, u64)>,
+}
+
+enum State {
+    Words,
+    /// Between `stream` and its data; whether a carriage return has been read.
+    LineEnd(bool),
+    Data(Box<Data>),
+    /// All bytes of the data have been read, not all has been told.
+    Rest(Box<Data>),
+}
+
+/// A stream that is being read.
+struct Data {
+    start: u64,
+    chain: Chain,
+    extent: Extent,
+    /// What it is to be told as; taken when it is opened.
+    opening: Option<stream::Object>,
+    /// Looks for names of files in an object stream.
+    files: Option<Files>,
+}
+
+/// Where the bytes of the string go.
+enum Sink {
+    None,
+    Kept(Vec<u8>),
+    /// Told through this, opened with its first byte.
+    Told {
+        chain: Box<Chain>,
+        opened: bool,
+    },
+}
+
+impl Pdf {
+    /// A reader of a document.
+    pub fn new(limits: &Limits, passwords: &Passwords) -> Pdf {
+        Pdf {
+            limits: limits.clone(),
+            is_document: true,
+            at: 0,
+            here: 0,
+            lexer: Lexer::new(),
+            mark: Mark::default(),
+            numbers: [0; 2],
+            state: State::Words,
+            object: None,
+            string: Sink::None,
+            keys: Keys::new(&passwords.behind(b"")),
+            key: None,
+            known: Known::default(),
+            again: Again::new(limits),
+            faults: Vec::new(),
+        }
+    }
+
+    /// A reader of an object stream.
+    pub fn objects(limits: &Limits) -> Pdf {
+        Pdf { is_document: false, ..Pdf::new(limits, &Passwords::default()) }
+    }
+
+    fn piece(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+        self.here = self.at;
+        let taken = match std::mem::replace(&mut self.state, State::Words) {
+            State::Words => self.words(input, outbox),
+            State::LineEnd(returned) => self.line_end(returned, input, outbox),
+            State::Data(data) => self.data(data, input, outbox),
+            State::Rest(data) => self.rest(data, outbox),
+        };
+        self.at += taken as u64;
+        taken
+    }
+
+    /// Reads words until there is something to tell, or a stream begins.
+    fn words(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+        for (at, &byte) in input.iter().enumerate() {
+            let full = outbox.content_bytes() + STRING_ROOM > CONTENT_BYTES;
+            if full || !matches!(self.state, State::Words) {
+                return at;
+            }
+            self.here = self.at + at as u64;
+            if let Some((id, start)) = self.mark.push(byte, self.here) {
+                self.marked(id, start, outbox);
+                if self.lexer.is_between() {
+                    continue;
+                }
+            }
+            // `stream` ends with the byte behind it, which the line end is to see.
+            while matches!(self.state, State::Words) {
+                let (taken, token) = self.lexer.push(byte);
+                if let Some(token) = token {
+                    self.token(token, outbox);
+                }
+                if taken {
+                    break;
+                }
+            }
+            if !matches!(self.state, State::Words) {
+                return at;
+            }
+            if self.again.keep(self.here + 1, outbox) {
+                return at + 1;
+            }
+        }
+        input.len()
+    }
+
+    /// An object begins here, or seems to.
+    fn marked(&mut self, id: (u64, u64), start: u64, outbox: &mut Outbox) {
+        let hidden = self.object.is_some() && (self.lexer.is_in_string() || self.lexer.is_in_comment());
+        if hidden {
+            return self.again.hides(start);
+        }
+        self.begin(Some(id), outbox);
+    }
+
+    fn begin(&mut self, id: Option<(u64, u64)>, outbox: &mut Outbox) {
+        self.end_string(outbox);
+        self.end_object();
+        self.lexer.reset();
+        self.object = Some(Box::new(Object::new(id)));
+    }
+
+    fn token(&mut self, token: Token, outbox: &mut Outbox) {
+        match token {
+            Token::StringByte(byte) => return self.string_byte(byte, outbox),
+            Token::StringClose => return self.string_close(outbox),
+            Token::DictionaryOpen if self.object.as_ref().is_none_or(|object| object.is_complete()) => {
+                self.end_object();
+                self.object = Some(Box::new(Object::new(None)));
+            }
+            Token::Word => return self.word(outbox),
+            Token::Integer(value) => self.numbers = [self.numbers[1], value],
+            _ => {}
+        }
+        let Some(object) = &mut self.object else { return };
+        match token {
+            Token::DictionaryOpen => object.open(true),
+            Token::ArrayOpen => object.open(false),
+            Token::DictionaryClose | Token::ArrayClose => {
+                object.close();
+                if let Some((name, streams)) = object.file.take() {
+                    streams.into_iter().for_each(|number| self.known.name(number, &name));
+                }
+            }
+            Token::Name => object.name(self.lexer.word()),
+            Token::Integer(value) => object.integer(value),
+            Token::StringOpen => self.string_open(),
+            _ => {}
+        }
+    }
+
+    fn word(&mut self, outbox: &mut Outbox) {
+        match self.lexer.word() {
+            b"obj" => self.begin(Some((self.numbers[0], self.numbers[1])), outbox),
+            b"trailer" => self.begin(None, outbox),
+            b"endobj" => self.end_object(),
+            b"stream" if self.object.as_ref().is_some_and(|object| object.is_complete()) => {
+                self.state = State::LineEnd(false);
+            }
+            word => {
+                if let Some(object) = &mut self.object {
+                    object.word(word);
+                }
+            }
+        }
+    }
+
+    /// The object is complete: what is worth knowing of it is written down.
+    fn end_object(&mut self) {
+        if let Some(object) = self.object.take() {
+            self.known.object(*object);
+        }
+        self.again.shown(self.here);
+    }
+
+    fn fault(&mut self, class: Class, name: &'static str, offset: u64) {
+        if self.faults.iter().all(|(_, known, _)| *known != name) {
+            self.faults.push((class, name, offset));
+        }
+    }
+}
+
+/// Strings.
+impl Pdf {
+    fn string_open(&mut self) {
+        let Some(object) = &mut self.object else { return };
+        self.string = match object.string_begins() {
+            Wanted::Ignored => Sink::None,
+            Wanted::Kept => Sink::Kept(Vec::new()),
+            Wanted::Told => {
+                let key = self.key.as_ref().zip(object.id);
+                let cipher = key.and_then(|(key, id)| Cipher::new(key, key.strings, id));
+                Sink::Told { chain: Box::new(Chain::new(cipher, &[], &[], &self.limits)), opened: false }
+            }
+        };
+    }
+
+    fn string_byte(&mut self, byte: u8, outbox: &mut Outbox) {
+        match &mut self.string {
+            Sink::None => {}
+            Sink::Kept(text) if text.len() >= STRING_BYTES => {}
+            Sink::Kept(text) => text.push(byte),
+            Sink::Told { chain, opened } => {
+                if !std::mem::replace(opened, true) {
+                    let name = Some("JavaScript".into());
+                    outbox.open(stream::Object { kind: Kind::Member, name, ..stream::Object::default() });
+                }
+                while chain.turn(&[byte], false, outbox) == Turn::Took(0) {}
+            }
+        }
+    }
+
+    fn string_close(&mut self, outbox: &mut Outbox) {
+        self.again.shown(self.here);
+        let text = match &mut self.string {
+            Sink::Kept(text) => std::mem::take(text),
+            _ => Vec::new(),
+        };
+        if let Some(object) = &mut self.object {
+            object.string(&text);
+        }
+        self.end_string(outbox);
+    }
+
+    fn end_string(&mut self, outbox: &mut Outbox) {
+        if let Sink::Told { mut chain, opened: true } = std::mem::replace(&mut self.string, Sink::None) {
+            while chain.turn(b"", true, outbox) != Turn::Over {}
+            outbox.close();
+        }
+    }
+}
+
+/// Streams.
+impl Pdf {
+    /// The end of the line of `stream`, then the data.
+    fn line_end(&mut self, returned: bool, input: &[u8], outbox: &mut Outbox) -> usize {
+        let Some(object) = self.object.take() else { return 0 };
+        let first = self.known.filters(&object).first().copied();
+        // No zlib stream begins with white space.
+        let skips_all = first == Some(Filter::Flate);
+        let belongs = match input[0] {
+            b'\r' => skips_all || !returned,
+            b'\n' => true,
+            byte => skips_all && lexer::is_space(byte),
+        };
+        if belongs && (skips_all || input[0] == b'\r') {
+            self.object = Some(object);
+            self.state = State::LineEnd(true);
+            return 1;
+        }
+        if !belongs && !Filter::may_begin_with(first, input[0]) {
+            self.again.need();
+        }
+        let taken = usize::from(belongs);
+        self.begin_data(object, self.at + taken as u64, outbox);
+        taken
+    }
+
+    fn begin_data(&mut self, object: Box<Object>, start: u64, outbox: &mut Outbox) {
+        if self.known.is_unresolved(&object) {
+            self.unresolved(&object, start);
+        }
+        if object.has_two_filters() {
+            self.fault(Class::Ambiguous, "Heuristics.Ambiguous.Pdf.Filter", start);
+        }
+        let (filters, parameters) = (self.known.filters(&object), self.known.parameters(&object));
+        let cipher = self.cipher(&object, &filters, &parameters);
+        let chain = Chain::new(cipher, &filters, &parameters, &self.limits);
+        let name = object.id.map(|(number, _)| self.known.name_of(number));
+        let media_type = match object.type_ {
+            Type::ObjectStream => Some(OBJECTS.into()),
+            Type::EmbeddedFile => object.media_type.clone(),
+            _ => None,
+        };
+        let raw_offset = (chain.is_empty() && !self.again.is_reading()).then_some(start);
+        let opening = stream::Object { kind: Kind::Member, name, media_type, raw_offset, ..Default::default() };
+        let files = (object.type_ == Type::ObjectStream).then(Files::new);
+        let extent = Extent::new(self.known.length(&object));
+        self.state = State::Data(Box::new(Data { start, chain, extent, opening: Some(opening), files }));
+        self.object = Some(object);
+        self.again.keep(start, outbox);
+    }
+
+    /// The stream's filters stand in an object that has not come: it is read again.
+    fn unresolved(&mut self, object: &Object, start: u64) {
+        if self.again.is_reading() {
+            return self.fault(Class::Limit, "Heuristics.Limits.Exceeded.PdfReference", start);
+        }
+        self.again.need();
+        self.again.passage(Passage { start, end: u64::MAX, object: Some(Box::new(object.clone())) });
+    }
+
+    fn cipher(&self, object: &Object, filters: &[Filter], parameters: &[filter::Parameters]) -> Option<Cipher> {
+        let key = self.key.as_ref()?;
+        let mut pairs = filters.iter().zip(parameters);
+        let is_identity = pairs.any(|(filter, parameters)| *filter == Filter::Crypt && parameters.is_identity);
+        let is_plain = match object.type_ {
+            Type::CrossReference => true,
+            Type::Metadata => key.metadata_is_plain,
+            _ => is_identity,
+        };
+        let method = if is_plain { Method::Identity } else { key.streams };
+        Cipher::new(key, method, object.id?)
+    }
+
+    fn data(&mut self, mut data: Box<Data>, input: &[u8], outbox: &mut Outbox) -> usize {
+        if !data.extent.released().is_empty() {
+            let released = data.extent.released().to_vec();
+            let turn = data.turn(&released, false, outbox, &mut self.known);
+            if let Turn::Took(count) = turn {
+                data.extent.release(count);
+            }
+            self.after(turn, data, outbox);
+            return 0;
+        }
+        let (taken, state) = match data.extent.part(input) {
+            Part::Data(count) => return self.take(data, &input[..count], outbox),
+            Part::Held(count) => (count, State::Data(data)),
+            Part::End(count) => (count, State::Rest(data)),
+        };
+        self.state = state;
+        taken
+    }
+
+    fn take(&mut self, mut data: Box<Data>, input: &[u8], outbox: &mut Outbox) -> usize {
+        let turn = data.turn(input, false, outbox, &mut self.known);
+        let Turn::Took(count) = turn else {
+            self.end_data(data, outbox);
+            return 0;
+        };
+        let had_end = data.extent.inner_end.is_some();
+        data.extent.advance(&input[..count]);
+        if !had_end && data.extent.inner_end.is_some() {
+            self.again.need();
+        }
+        self.state = State::Data(data);
+        self.again.keep(self.at + count as u64, outbox);
+        count
+    }
+
+    fn after(&mut self, turn: Turn, data: Box<Data>, outbox: &mut Outbox) {
+        match turn {
+            Turn::Took(_) => self.state = State::Data(data),
+            Turn::Over => self.end_data(data, outbox),
+        }
+    }
+
+    /// All data have come: what is still in the filters is told.
+    fn rest(&mut self, mut data: Box<Data>, outbox: &mut Outbox) -> usize {
+        match data.turn(b"", true, outbox, &mut self.known) {
+            Turn::Took(_) => self.state = State::Rest(data),
+            Turn::Over => self.end_data(data, outbox),
+        }
+        0
+    }
+
+    fn end_data(&mut self, data: Box<Data>, outbox: &mut Outbox) {
+        let Data { start, chain, extent, opening, .. } = *data;
+        if opening.is_none() {
+            outbox.close();
+        }
+        if let Some(fault) = chain.fault() {
+            self.fault(fault.class, fault.name, start);
+        }
+        if extent.is_wrong {
+            self.fault(Class::Malformed, "Heuristics.Malformed.Pdf.Length", start);
+        }
+        if let Some(inner) = extent.second_reading() {
+            self.again.passage(Passage { start: start + inner, end: self.at, object: None });
+        }
+        self.lexer.reset();
+        self.end_object();
+        self.again.stream_ended();
+        // The first filter has found its end in front of these bytes, which have been taken already.
+        let held = extent.into_held();
+        self.at -= held.len() as u64;
+        let mut left = &held[..];
+        while !left.is_empty() {
+            let taken = self.words(left, outbox);
+            self.at += taken as u64;
+            left = &left[taken..];
+        }
+    }
+}
+
+impl Data {
+    /// Lets the filters work; what they tell of an object stream is searched for names of files.
+    fn turn(&mut self, input: &[u8], last: bool, outbox: &mut Outbox, known: &mut Known) -> Turn {
+        if !input.is_empty() {
+            self.opening.take().into_iter().for_each(|object| outbox.open(object));
+        }
+        let before = outbox.content_bytes();
+        let turn = self.chain.turn(input, last, outbox);
+        if let Some(files) = &mut self.files {
+            files.read(outbox.last_content(outbox.content_bytes() - before), known);
+        }
+        turn
+    }
+}
+
+/// The end, and what is read again.
+impl Pdf {
+    /// Ends what is half read; whether that is done.
+    fn wind_up(&mut self, outbox: &mut Outbox) -> bool {
+        match std::mem::replace(&mut self.state, State::Words) {
+            State::Words | State::LineEnd(_) => {
+                self.here = self.at;
+                self.end_string(outbox);
+                self.end_object();
+                self.lexer.reset();
+                true
+            }
+            State::Data(data) if !data.extent.released().is_empty() => {
+                self.data(data, b"", outbox);
+                false
+            }
+            State::Data(data) => {
+                self.state = State::Rest(data);
+                false
+            }
+            State::Rest(data) => {
+                self.rest(data, outbox);
+                false
+            }
+        }
+    }
+
+    /// Reads on in what is read again.
+    fn reread(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
+        let mut piece = [0; CONTENT_BYTES];
+        let count = self.again.read(kept, self.at, &mut piece);
+        if count > 0 {
+            let taken = self.piece(&piece[..count], outbox);
+            outbox.worked(taken);
+            return Ended::More;
+        }
+        if !self.wind_up(outbox) {
+            return Ended::More;
+        }
+        if !self.again.is_reading() && !self.decrypt(outbox) {
+            return Ended::More;
+        }
+        match self.again.next() {
+            None => return self.conclude(outbox),
+            Some((start, object)) => {
+                self.at = start;
+                self.mark = Mark::default();
+                object.into_iter().for_each(|object| self.begin_data(object, start, outbox));
+            }
+        }
+        Ended::More
+    }
+
+    /// After the first reading: if the document is encrypted and can be opened, all of it is read again. Whether that is
+    /// decided: one password is tried a turn.
+    fn decrypt(&mut self, outbox: &mut Outbox) -> bool {
+        if !self.known.is_encrypted() {
+            return true;
+        }
+        let mut work = 0;
+        let tried = match self.known.locked() {
+            Some(locked) => self.keys.attempt(&locked, &mut work, |_| Judgement::Right),
+            None => Tried::Closed,
+        };
+        outbox.worked(work);
+        if matches!(tried, Tried::More) {
+            return false;
+        }
+        self.faults.clear();
+        if let Tried::Found(key) = tried {
+            self.key = Some(key);
+            self.again.everything(self.at);
+            return true;
+        }
+        self.again.forget();
+        if matches!(tried, Tried::Refused) {
+            self.fault(TOO_COSTLY.class, TOO_COSTLY.name, 0);
+        }
+        self.fault(Class::Encrypted, "Heuristics.Encrypted.Pdf", 0);
+        true
+    }
+
+    fn conclude(&mut self, outbox: &mut Outbox) -> Ended {
+        if let Some(at) = self.again.missed() {
+            self.fault(Class::Limit, "Heuristics.Limits.Exceeded.PdfSpool", at);
+        }
+        for (class, name, offset) in std::mem::take(&mut self.faults) {
+            outbox.finding(class, name, offset);
+        }
+        Ended::Done
+    }
+}
+
+impl Reader for Pdf {
+    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+        if self.is_document && self.again.begin(HEAD_BYTES, outbox) {
+            return 0;
+        }
+        self.piece(input, outbox)
+    }
+
+    fn end(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
+        self.reread(kept, outbox)
+    }
+}

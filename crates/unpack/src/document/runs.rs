@@ -1,0 +1,563 @@
+//! What text carries outside of quotes: Base64 in the text of an element or over the lines of a file, and bytes as numbers.
+//!
+//! Word's XML of 2003 (`binData`), Flat OPC (`binaryData`), flat ODF (`binary-data`), text areas of pages, attachments of
+//! calendars and address cards, LDIF, blocks between lines of dashes: none of their syntax is read. A run begins with a line,
+//! or the rest of one, of [`LINE_MIN`] characters of the Base64 alphabet, or with fewer of them behind a colon where the next
+//! line is folded; it goes on over line ends, and is told decoded when it has [`RUN_MIN`] characters that look like no word
+//! and no digest. Numbers from 0 to 255 between commas are told as bytes when there are [`NUMBERS_MIN`] of them.
+//!
+//! Text is looked at in strides: a stretch that is long enough cannot hide between two looks, so plain text costs a look at
+//! every few bytes.
+//!
+//! Bounds: [`BACK_BYTES`] of what was read last, a run that is not yet long enough, a line of it. From [`RUNS_FREE`] runs
+//! on only those are told whose first bytes say what they are.
+
+use stream::{FileType, Kind, Object, ReadAt};
+
+use crate::document::html::base64_value;
+use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
+use crate::fuzz;
+use crate::recognise::head::recognise;
+
+/// Bytes that are looked at together, and held that long.
+const PIECE_BYTES: usize = 512;
+/// Characters that a line needs to begin a run.
+const LINE_MIN: usize = 40;
+/// Characters that a run needs to be told.
+const RUN_MIN: usize = 64;
+/// Characters after which a run is told whatever they look like.
+const RUN_SURE: usize = 1024;
+/// Numbers that are told as bytes.
+const NUMBERS_MIN: usize = 32;
+/// What was read last, so that the beginning of a folded line is at hand.
+const BACK_BYTES: usize = 128;
+/// Runs that are told whatever they hold.
+const RUNS_FREE: u32 = 1000;
+
+/// A reader of text.
+pub(crate) struct Runs {
+    /// What was read last, and is not done with.
+    held: Vec<u8>,
+    /// How much of it is only looked back at.
+    done: usize,
+    state: State,
+    runs: u32,
+}
+
+enum State {
+    Outside,
+    Base64(Box<Base64>),
+    Numbers(Numbers),
+}
+
+/// A run of Base64.
+#[derive(Default)]
+struct Base64 {
+    /// Characters that are not told yet, as long as it is not decided whether they will be.
+    held: Vec<u8>,
+    /// The line that is being read, as long as it is short.
+    line: Vec<u8>,
+    /// Characters of that line.
+    line_chars: usize,
+    /// Line ends since the last character.
+    line_ends: u8,
+    /// Whether a blank stands in front of what comes next.
+    blank: bool,
+    /// Whether the lines behind the first one begin with a blank.
+    folded: Option<bool>,
+    /// The reference to a character that is being read.
+    reference: Option<u8>,
+    padded: bool,
+    decided: Decided,
+    looks: Looks,
+    bits: u32,
+    bit_count: u32,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Decided {
+    #[default]
+    Open,
+    Told,
+    Dropped,
+}
+
+/// A run of numbers.
+#[derive(Default)]
+struct Numbers {
+    bytes: Vec<u8>,
+    number: Option<u32>,
+    hex: bool,
+    /// Whether a number is complete, so that a comma comes next.
+    complete: bool,
+    opened: bool,
+    /// Whether the rest of a word is passed, which is no number.
+    skip: bool,
+    /// Letters and digits since the last other character.
+    word: usize,
+}
+
+/// What a byte may belong to.
+const BASE64: u8 = 1;
+const NUMBER: u8 = 2;
+
+/// Whether a character is of the usual alphabet: rules of dashes and of underlines are no Base64.
+const fn is_base64(byte: u8) -> bool {
+    base64_value(byte).is_some() && !matches!(byte, b'-' | b'_')
+}
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let at = byte as u8;
+        if is_base64(at) {
+            classes[byte] |= BASE64;
+        }
+        if at.is_ascii_digit()
+            || matches!(at, b',' | b' ' | b'\n' | b'\r' | b'\t' | b'x' | b'X' | b'a'..=b'f' | b'A'..=b'F')
+        {
+            classes[byte] |= NUMBER;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+/// The first stretch of `count` bytes of a class, or where one may still begin.
+fn stretch(bytes: &[u8], from: usize, class: u8, count: usize) -> Result<usize, usize> {
+    let mut from = from;
+    while let Some(window) = bytes.get(from..from + count) {
+        match window.iter().rposition(|&byte| CLASSES[usize::from(byte)] & class == 0) {
+            Some(other) => from += other + 1,
+            None => return Ok(from),
+        }
+    }
+    let rest = bytes.get(from..).unwrap_or_default();
+    Err(from + rest.iter().rposition(|&byte| CLASSES[usize::from(byte)] & class == 0).map_or(0, |other| other + 1))
+}
+
+impl Runs {
+    pub fn new() -> Runs {
+        Runs { held: Vec::new(), done: 0, state: State::Outside, runs: 0 }
+    }
+
+    fn work(&mut self, outbox: &mut Outbox) {
+        let held = std::mem::take(&mut self.held);
+        let mut at = self.done;
+        let mut ahead = [None; 2];
+        loop {
+            match std::mem::replace(&mut self.state, State::Outside) {
+                State::Outside => match seek(&held, at, &mut ahead) {
+                    Ok((state, behind)) => (self.state, at) = (state, behind),
+                    Err(wait) => {
+                        at = wait;
+                        break;
+                    }
+                },
+                State::Base64(mut run) => {
+                    let goes_on = loop {
+                        let Some(&byte) = held.get(at) else { break true };
+                        if !run.byte(byte, &mut self.runs, outbox) {
+                            break false;
+                        }
+                        at += 1;
+                    };
+                    if goes_on {
+                        self.state = State::Base64(run);
+                        break;
+                    }
+                    // A short line in front of anything else is a word, or a name.
+                    let belongs = matches!(held[at], b'<' | b')' | b']' | b';' | b'"' | b'\'');
+                    run.end(belongs, &mut self.runs, outbox);
+                }
+                State::Numbers(mut run) => {
+                    let goes_on = loop {
+                        let Some(&byte) = held.get(at) else { break true };
+                        if CLASSES[usize::from(byte)] & NUMBER == 0 || run.word == LINE_MIN {
+                            break false;
+                        }
+                        run.byte(byte, outbox);
+                        at += 1;
+                    };
+                    if goes_on {
+                        self.state = State::Numbers(run);
+                        break;
+                    }
+                    run.end(outbox);
+                    // The last word may begin something else.
+                    at -= run.word;
+                }
+            }
+        }
+        let back = at.saturating_sub(BACK_BYTES);
+        self.done = at - back;
+        self.held = held;
+        self.held.drain(..back);
+    }
+}
+
+/// The next run from `from` on, and where its bytes begin; or up to where there is none. What lies ahead is looked for once.
+fn seek(held: &[u8], from: usize, ahead: &mut [Option<Result<usize, usize>>; 2]) -> Result<(State, usize), usize> {
+    let [base64, numbers] = [BASE64, NUMBER].map(|class| {
+        let known = &mut ahead[usize::from(class == NUMBER)];
+        let is_ahead = known.is_some_and(|found| found.unwrap_or_else(|wait| wait) >= from);
+        match *known {
+            Some(found) if is_ahead => found,
+            _ => *known.insert(stretch(held, from, class, LINE_MIN)),
+        }
+    });
+    match (base64, numbers) {
+        (base64, Ok(at)) if base64.is_ok_and(|base64| base64 > at) || base64.is_err() => {
+            // Within a number it is read from its end on.
+            let skip = at > 0 && held[at - 1].is_ascii_alphanumeric();
+            Ok((State::Numbers(Numbers { skip, ..Numbers::default() }), at))
+        }
+        (Ok(at), _) => {
+            let mut run = Base64::default();
+            match beginning(&held[..at]) {
+                Some(before) => {
+                    run.held.extend_from_slice(before);
+                    run.folded = Some(true);
+                }
+                None if at > 0 && matches!(held[at - 1], b'"' | b'\'' | b'`' | b',' | b'%') => {
+                    run.decided = Decided::Dropped
+                }
+                None => {}
+            }
+            Ok((State::Base64(Box::new(run)), at))
+        }
+        (Err(base64), Err(numbers) | Ok(numbers)) => Err(base64.min(numbers)),
+    }
+}
+
+/// The beginning of a run in front of a folded line: what stands between a colon and the line end.
+fn beginning(before: &[u8]) -> Option<&[u8]> {
+    let before = &before[before.len().saturating_sub(BACK_BYTES)..];
+    let unfolded = before.trim_ascii_end();
+    let fold = &before[unfolded.len()..];
+    let is_folded = fold.contains(&b'\n') && matches!(fold.last(), Some(b' ' | b'\t'));
+    if !is_folded || fold.len() > 3 {
+        return None;
+    }
+    let count = unfolded.iter().rev().take_while(|&&byte| is_base64(byte)).count();
+    let (front, begins) = unfolded.split_at(unfolded.len() - count);
+    (front.trim_ascii_end().last() == Some(&b':')).then_some(begins)
+}
+
+impl Base64 {
+    /// Reads a byte; whether the run goes on.
+    fn byte(&mut self, byte: u8, runs: &mut u32, outbox: &mut Outbox) -> bool {
+        if let Some(count) = self.reference {
+            self.reference = (byte != b';').then_some(count + 1);
+            return count < 5 && (byte.is_ascii_alphanumeric() || matches!(byte, b'#' | b';'));
+        }
+        match byte {
+            b'\r' => true,
+            b'\n' => {
+                self.line_is_whole(runs, outbox);
+                self.line_ends += 1;
+                self.blank = false;
+                // A line without anything ends it.
+                self.line_ends == 1
+            }
+            b' ' | b'\t' => {
+                self.blank = true;
+                true
+            }
+            b'&' => {
+                self.reference = Some(0);
+                true
+            }
+            b'=' => {
+                self.line_is_whole(runs, outbox);
+                self.padded = true;
+                true
+            }
+            _ if is_base64(byte) && !self.padded => self.character(byte, runs, outbox),
+            _ => false,
+        }
+    }
+
+    fn character(&mut self, byte: u8, runs: &mut u32, outbox: &mut Outbox) -> bool {
+        let blank = std::mem::take(&mut self.blank);
+        if std::mem::take(&mut self.line_ends) > 0 {
+            self.line_chars = 0;
+            if *self.folded.get_or_insert(blank) && !blank {
+                return false;
+            }
+        } else if blank && self.line_chars > 0 {
+            return false;
+        }
+        self.line_chars += 1;
+        if self.line_chars <= LINE_MIN {
+            self.line.push(byte);
+            if self.line_chars == LINE_MIN {
+                self.line_is_whole(runs, outbox);
+            }
+        } else {
+            self.take(byte, runs, outbox);
+        }
+        true
+    }
+
+    /// What is held of the line belongs to the run.
+    fn line_is_whole(&mut self, runs: &mut u32, outbox: &mut Outbox) {
+        for byte in std::mem::take(&mut self.line) {
+            self.take(byte, runs, outbox);
+        }
+    }
+
+    fn take(&mut self, byte: u8, runs: &mut u32, outbox: &mut Outbox) {
+        match self.decided {
+            Decided::Dropped => {}
+            Decided::Told => self.decode(byte, outbox),
+            Decided::Open => {
+                self.held.push(byte);
+                self.looks.note(byte);
+                if self.held.len() >= RUN_MIN && (self.held.len() >= RUN_SURE || self.looks.are_telling()) {
+                    self.decide(runs, outbox);
+                }
+            }
+        }
+    }
+
+    fn decide(&mut self, runs: &mut u32, outbox: &mut Outbox) {
+        *runs += 1;
+        let held = std::mem::take(&mut self.held);
+        if *runs > RUNS_FREE && !is_known(&held) {
+            self.decided = Decided::Dropped;
+            return;
+        }
+        self.decided = Decided::Told;
+        outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
+        for byte in held {
+            self.decode(byte, outbox);
+        }
+    }
+
+    fn decode(&mut self, byte: u8, outbox: &mut Outbox) {
+        let Some(value) = base64_value(byte) else { return };
+        self.bits = self.bits << 6 | u32::from(value);
+        self.bit_count += 6;
+        if self.bit_count >= 8 {
+            self.bit_count -= 8;
+            outbox.content(&[(self.bits >> self.bit_count) as u8]);
+        }
+    }
+
+    /// The run is over; whether what stands in its last line still belongs to it.
+    fn end(&mut self, belongs: bool, runs: &mut u32, outbox: &mut Outbox) {
+        if belongs {
+            self.line_is_whole(runs, outbox);
+        }
+        if self.decided == Decided::Told {
+            outbox.close();
+        }
+    }
+}
+
+/// What a run looks like.
+#[derive(Default)]
+struct Looks {
+    upper: usize,
+    lower: usize,
+    beyond_hex: bool,
+}
+
+impl Looks {
+    fn note(&mut self, byte: u8) {
+        self.upper += usize::from(byte.is_ascii_uppercase());
+        self.lower += usize::from(byte.is_ascii_lowercase());
+        self.beyond_hex |= !byte.is_ascii_hexdigit();
+    }
+
+    /// Whether it reads like no word and no digest: letters of both cases, and no hexadecimal.
+    const fn are_telling(&self) -> bool {
+        self.upper >= 4 && self.lower >= 1 && self.beyond_hex
+    }
+}
+
+/// Whether the first bytes say what they are.
+fn is_known(run: &[u8]) -> bool {
+    let mut bytes = Vec::with_capacity(run.len());
+    for group in run.chunks_exact(4) {
+        let bits = group.iter().fold(0u32, |bits, &byte| bits << 6 | u32::from(base64_value(byte).unwrap_or(0)));
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..]);
+    }
+    !matches!(recognise(&bytes), FileType::Binary | FileType::Image)
+}
+
+impl Numbers {
+    /// Reads a byte of the class. What is no number between commas begins the search anew, without a second look at it.
+    fn byte(&mut self, byte: u8, outbox: &mut Outbox) {
+        let in_word = byte.is_ascii_alphanumeric();
+        self.word = if in_word { self.word + 1 } else { 0 };
+        self.skip &= in_word;
+        match byte {
+            _ if self.skip => {}
+            b',' => {
+                let number = self.number.take();
+                (self.hex, self.complete) = (false, false);
+                if let Some(number) = number {
+                    self.take(number as u8, outbox);
+                }
+            }
+            _ if !in_word => self.complete = self.number.is_some(),
+            b'x' | b'X' if self.number == Some(0) && !self.hex && !self.complete => self.hex = true,
+            _ => {
+                let base = if self.hex { 16 } else { 10 };
+                let digit = char::from(byte).to_digit(base).filter(|_| !self.complete);
+                let number = digit.map(|digit| self.number.unwrap_or(0) * base + digit);
+                match number.filter(|&number| number <= 255) {
+                    Some(number) => self.number = Some(number),
+                    None => {
+                        self.number = None;
+                        self.end(outbox);
+                        *self = Numbers { skip: true, word: self.word, ..Numbers::default() };
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, byte: u8, outbox: &mut Outbox) {
+        if self.opened {
+            return outbox.content(&[byte]);
+        }
+        self.bytes.push(byte);
+        if self.bytes.len() == NUMBERS_MIN {
+            self.opened = true;
+            outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
+            outbox.content(&std::mem::take(&mut self.bytes));
+        }
+    }
+
+    fn end(&mut self, outbox: &mut Outbox) {
+        if !self.opened {
+            return;
+        }
+        if let Some(number) = self.number.take().filter(|&number| number <= 255) {
+            outbox.content(&[number as u8]);
+        }
+        outbox.close();
+    }
+}
+
+const _: () = assert!(CONTENT_BYTES >= 4096, "a piece of input makes fewer bytes than it has");
+
+impl Reader for Runs {
+    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+        outbox.worked(input.len() / 4);
+        for piece in input.chunks(PIECE_BYTES) {
+            self.held.extend_from_slice(piece);
+            self.work(outbox);
+        }
+        input.len()
+    }
+
+    fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
+        match std::mem::replace(&mut self.state, State::Outside) {
+            State::Outside => {}
+            State::Base64(mut run) => run.end(true, &mut self.runs, outbox),
+            State::Numbers(mut run) => run.end(outbox),
+        }
+        Ended::Done
+    }
+}
+
+/// Fuzz body: looks for runs.
+pub fn fuzz_runs(data: &[u8]) {
+    fuzz::compare(data, |_| Box::new(Reading::new(Runs::new())));
+    fuzz::compare(data, |_| Box::new(Reading::new(crate::document::script::Script::new())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stream::law::{self, Told};
+
+    fn found(text: &str) -> Vec<Vec<u8>> {
+        let make = || Reading::new(Runs::new());
+        law::holds(make, text.as_bytes());
+        law::holds_at_every_cut(make, text.as_bytes());
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        for told in law::tell(make(), text.as_bytes()) {
+            match told {
+                Told::Open(_) => found.push(Vec::new()),
+                Told::Content(bytes) => found.last_mut().expect("open").extend(bytes),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    const CONTENT: &[u8] =
+        b"What a file holds: words, numbers 0123456789 and marks; enough of them for three lines, the last one short.!";
+
+    fn encoded(line: usize, between: &str) -> String {
+        const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let groups = CONTENT.chunks(3).flat_map(|group| {
+            let word = group.iter().fold(0u32, |word, &byte| word << 8 | u32::from(byte));
+            (0..4).rev().map(move |at| ALPHABET[(word >> (6 * at) & 63) as usize])
+        });
+        let text: Vec<u8> = groups.collect();
+        assert_eq!(CONTENT.len() % 3, 0);
+        let lines: Vec<_> = text.chunks(line).map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+        lines.join(between)
+    }
+
+    #[test]
+    fn base64_in_elements_and_lines_is_found() {
+        for text in [
+            format!("<?xml?><w:binData w:name='x'>{}</w:binData>", encoded(999, "")),
+            format!("<pkg:binaryData>{}</pkg:binaryData>", encoded(76, "\r\n")),
+            format!("<office:binary-data>\n  {}\n </office:binary-data><x/>", encoded(72, "\n  ")),
+            format!("<textarea>{}</textarea>", encoded(60, "\n")),
+            format!("<x>{}</x>", encoded(76, "&#13;\n")),
+            format!("ATTACH;ENCODING=BASE64;VALUE=BINARY:{}\r\nEND:VEVENT\r\n", encoded(999, "")),
+            format!("ATTACH;VALUE=BINARY:\r\n {}\r\nEND:VEVENT\r\n", encoded(74, "\r\n ")),
+            format!("PHOTO;ENCODING=b:{}\r\n {}\r\nEND:VCARD\r\n", &encoded(999, "")[..7], &encoded(999, "")[7..]),
+            format!("dn: x\njpegPhoto:: {}\n {}\ncn: y\n", &encoded(999, "")[..64], &encoded(999, "")[64..]),
+            format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", encoded(64, "\n")),
+            format!("{}\n", encoded(76, "\n")),
+        ] {
+            assert_eq!(found(&text), [CONTENT], "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_bytes() {
+        let decimal: Vec<_> = CONTENT.iter().map(u8::to_string).collect();
+        let hex: Vec<_> = CONTENT.iter().map(|byte| format!("0x{byte:02X}")).collect();
+        assert_eq!(found(&format!("var b = new Uint8Array([{}]);", decimal.join(","))), [CONTENT]);
+        assert_eq!(found(&format!("[Byte[]] $b = {}\r\n$c = 1", hex.join(", "))), [CONTENT]);
+    }
+
+    #[test]
+    fn what_looks_like_numbers_without_any_is_passed_at_once() {
+        for text in [" \n".repeat(2000), "abcdef, ".repeat(200), "xxxx".repeat(200), ",".repeat(4000)] {
+            let mut runs = Runs::new();
+            let mut outbox = Outbox::default();
+            for piece in text.as_bytes().chunks(7) {
+                runs.read(piece, &mut outbox);
+                assert!(runs.held.len() <= BACK_BYTES + LINE_MIN + 7, "{}", runs.held.len());
+            }
+        }
+    }
+
+    #[test]
+    fn words_digests_and_tables_are_none() {
+        let digest = "0123456789abcdef".repeat(8);
+        let path = "usr/share/doc/some/very/long/path/of/directories/without/any/dots/in/it/at/all";
+        for text in [
+            &format!("{digest}  file\n{digest}  other\n")[..],
+            path,
+            "The quick brown fox\njumps over the lazy dog\n",
+            &"1,2,300,4,5000,".repeat(20),
+            &format!("x = \"{}\"", encoded(999, "")),
+        ] {
+            assert_eq!(found(text), Vec::<Vec<u8>>::new(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,455 @@
+//! Strings that a script puts together in a way that shows: escaped characters, pieces of an array that are joined, text that
+//! is reversed, hexadecimal.
+//!
+//! A string, and those joined to it by `+`, `&` or as an array, is held without its escapes (`\x41`, `\u0041`, `%41`, octal,
+//! line ends). Where it ends it is told: decoded if it is Base64 or hexadecimal, as it stands if half of it was escaped. Plain
+//! Base64 strings are told by `html` as they come, and not here.
+//!
+//! Bounds: a string of [`STRING_BYTES_MAX`], and [`TAIL_BYTES`] behind it; of a longer one so much is told. Left out: strings
+//! joined under names, and in other orders than they stand in; `data:` URIs, which are told by `html` too.
+
+use stream::{Kind, Object, ReadAt};
+
+use crate::document::html::base64_value;
+use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
+
+/// The longest string that is held.
+const STRING_BYTES_MAX: usize = 1 << 20;
+/// What is kept of its memory for the next one.
+const STRING_BYTES_KEPT: usize = 1 << 10;
+/// Characters of a string that is told; more than a digest in hexadecimal has.
+const BASE64_MIN: usize = 64;
+const HEX_MIN: usize = 132;
+const ESCAPED_MIN: usize = 64;
+/// Characters that are neither Base64 nor escaped, after which a string with fewer escapes is not held.
+const OTHERS_FREE: usize = 16;
+/// Characters behind a string that say what is done with it.
+const TAIL_BYTES: usize = 40;
+
+/// A reader of text.
+pub(crate) struct Script {
+    state: State,
+    value: Value,
+    /// The last character outside of a string that is no blank.
+    last: u8,
+    /// What is being told, and how far it has been.
+    telling: Option<(Vec<u8>, usize)>,
+}
+
+enum State {
+    Outside,
+    In {
+        quote: u8,
+        escape: Escape,
+    },
+    /// Behind a string: what has been read.
+    Behind(Vec<u8>),
+}
+
+#[derive(Clone, Copy)]
+enum Escape {
+    None,
+    Backslash,
+    /// A number: digits still wanted, its value, whether it may end early in a brace.
+    Number {
+        left: u8,
+        value: u32,
+    },
+    Braced {
+        value: u32,
+    },
+    /// Behind a per cent sign, the first digit if it was read.
+    Percent(Option<u8>),
+}
+
+/// A string as it is put together.
+#[derive(Default)]
+struct Value {
+    bytes: Vec<u8>,
+    escapes: usize,
+    /// Characters that are neither Base64 nor escaped.
+    others: usize,
+    pieces: usize,
+    /// Whether the pieces stand in an array.
+    array: bool,
+}
+
+impl Value {
+    /// Whether a piece of a list is told by itself.
+    fn is_telling(&self) -> bool {
+        let is_escaped = self.escapes * 2 >= self.bytes.len() && self.bytes.len() >= ESCAPED_MIN;
+        is_escaped || self.bytes.len() >= HEX_MIN && self.bytes.iter().all(u8::is_ascii_hexdigit)
+    }
+
+    /// Whether it cannot become anything that is told.
+    fn is_hopeless(&self) -> bool {
+        self.others > OTHERS_FREE && self.others > self.escapes
+    }
+}
+
+impl Script {
+    pub fn new() -> Script {
+        Script { state: State::Outside, value: Value::default(), last: 0, telling: None }
+    }
+
+    fn outside(&mut self, input: &[u8]) -> usize {
+        let passed = memchr::memchr3(b'"', b'\'', b'`', input).unwrap_or(input.len());
+        if let Some(&last) = input[..passed].iter().rev().find(|byte| !byte.is_ascii_whitespace()) {
+            self.last = last;
+        }
+        let Some(&quote) = input.get(passed) else { return passed };
+        // What the last string took serves the next one, as long as it is little.
+        let mut bytes = std::mem::take(&mut self.value.bytes);
+        bytes.clear();
+        bytes.shrink_to(STRING_BYTES_KEPT);
+        self.value = Value { bytes, array: matches!(self.last, b'[' | b'('), pieces: 1, ..Value::default() };
+        self.state = State::In { quote, escape: Escape::None };
+        passed + 1
+    }
+
+    /// Reads on in a string; how much of it was read.
+    fn inside(&mut self, quote: u8, escape: Escape, input: &[u8]) -> usize {
+        if matches!(escape, Escape::None) && self.value.is_hopeless() {
+            // Only its end counts.
+            let end = memchr::memchr3(quote, b'\\', b'\n', input).unwrap_or(input.len());
+            if end > 0 {
+                self.state = State::In { quote, escape };
+                return end;
+            }
+        }
+        if matches!(escape, Escape::None) {
+            let plain = memchr::memchr3(quote, b'\\', b'\n', input).unwrap_or(input.len());
+            let plain = memchr::memchr2(b'%', b'\r', &input[..plain]).unwrap_or(plain);
+            if plain > 0 {
+                self.push_plain(&input[..plain]);
+                self.state = State::In { quote, escape };
+                return plain;
+            }
+        }
+        let byte = input[0];
+        let next = match escape {
+            Escape::None if byte == quote => {
+                self.last = quote;
+                self.state = State::Behind(Vec::new());
+                return 1;
+            }
+            Escape::None => match byte {
+                b'\\' => Escape::Backslash,
+                b'%' => Escape::Percent(None),
+                // Only one kind of string goes on over line ends by itself.
+                b'\n' if quote != b'`' => {
+                    self.state = State::Outside;
+                    return 1;
+                }
+                b'\n' | b'\r' => Escape::None,
+                _ => {
+                    self.push(byte, false);
+                    Escape::None
+                }
+            },
+            Escape::Backslash => match byte {
+                b'x' => Escape::Number { left: 2, value: 0 },
+                b'u' => Escape::Number { left: 4, value: 0 },
+                b'\r' => Escape::Backslash,
+                b'\n' => Escape::None,
+                b'0'..=b'7' => Escape::Braced { value: 1 << 16 | u32::from(byte - b'0') },
+                b'n' | b'r' | b't' | b'b' | b'f' | b'v' => {
+                    let plain = [(b'n', 10), (b'r', 13), (b't', 9), (b'b', 8), (b'f', 12), (b'v', 11)];
+                    let code = plain.iter().find(|(name, _)| *name == byte).map_or(byte, |(_, code)| *code);
+                    self.push(code, false);
+                    Escape::None
+                }
+                _ => {
+                    self.push(byte, false);
+                    Escape::None
+                }
+            },
+            Escape::Number { left: 4, value: 0 } if byte == b'{' => Escape::Braced { value: 0 },
+            Escape::Number { left, value } => match char::from(byte).to_digit(16) {
+                Some(digit) if left == 1 => {
+                    self.character(value << 4 | digit);
+                    Escape::None
+                }
+                Some(digit) => Escape::Number { left: left - 1, value: value << 4 | digit },
+                None => return self.again(quote),
+            },
+            // Octal digits are marked by a bit that no character has.
+            Escape::Braced { value } if value >> 16 != 0 => match byte {
+                b'0'..=b'7' if (value & 0xffff) < 32 => {
+                    Escape::Braced { value: 1 << 16 | (value & 0xffff) << 3 | u32::from(byte - b'0') }
+                }
+                _ => {
+                    self.character(value & 0xff);
+                    return self.again(quote);
+                }
+            },
+            Escape::Braced { value } => match char::from(byte).to_digit(16) {
+                Some(digit) if value < 0x1000 => Escape::Braced { value: value << 4 | digit },
+                _ => {
+                    self.character(value);
+                    Escape::None
+                }
+            },
+            Escape::Percent(high) => match (high, char::from(byte).to_digit(16)) {
+                (None, Some(digit)) => Escape::Percent(Some(digit as u8)),
+                (Some(high), Some(digit)) => {
+                    self.push(high << 4 | digit as u8, true);
+                    Escape::None
+                }
+                _ => {
+                    self.push(b'%', false);
+                    if let Some(digit) = high.and_then(|high| char::from_digit(high.into(), 16)) {
+                        self.push(digit as u8, false);
+                    }
+                    return self.again(quote);
+                }
+            },
+        };
+        self.state = State::In { quote, escape: next };
+        1
+    }
+
+    /// The byte is read once more, as plain one.
+    fn again(&mut self, quote: u8) -> usize {
+        self.state = State::In { quote, escape: Escape::None };
+        0
+    }
+
+    fn character(&mut self, code: u32) {
+        match u8::try_from(code) {
+            Ok(byte) => self.push(byte, true),
+            Err(_) => {
+                let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+                for &byte in character.encode_utf8(&mut [0; 4]).as_bytes() {
+                    self.push(byte, true);
+                }
+            }
+        }
+    }
+
+    fn push_plain(&mut self, bytes: &[u8]) {
+        let value = &mut self.value;
+        // No more than makes it hopeless, from where on they are not counted, however the input is cut.
+        let others_left = (OTHERS_FREE.max(value.escapes) + 1).saturating_sub(value.others);
+        let others = bytes.iter().filter(|&&byte| byte != b'=' && base64_value(byte).is_none());
+        value.others += others.take(others_left).count();
+        if value.is_hopeless() {
+            return value.bytes.clear();
+        }
+        let room = STRING_BYTES_MAX - value.bytes.len();
+        value.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn push(&mut self, byte: u8, escaped: bool) {
+        let value = &mut self.value;
+        value.escapes += usize::from(escaped);
+        value.others += usize::from(!escaped && byte != b'=' && base64_value(byte).is_none());
+        if value.is_hopeless() {
+            return value.bytes.clear();
+        }
+        if value.bytes.len() < STRING_BYTES_MAX {
+            value.bytes.push(byte);
+        }
+    }
+
+    /// Reads a byte behind a string; whether it was read.
+    fn behind(&mut self, mut tail: Vec<u8>, byte: u8) -> bool {
+        let goes_on = matches!(byte, b'+' | b'&' | b'_' | b'.' | b']' | b')') || byte.is_ascii_whitespace();
+        if tail.is_empty() && !goes_on && !(byte == b',' && self.value.array) {
+            return self.finish(&[]);
+        }
+        let joint: Vec<u8> = tail.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let is_quote = matches!(byte, b'"' | b'\'' | b'`');
+        if is_quote && !matches!(joint.first(), Some(b'.' | b']' | b')')) {
+            let joins = matches!(&joint[..], b"+" | b"&" | b"&_" | b"_&");
+            let lists = joint == b"," && self.value.array && !self.value.is_telling();
+            if joins || lists {
+                self.value.pieces += 1;
+                self.state = State::In { quote: byte, escape: Escape::None };
+                return true;
+            }
+            return self.finish(&[]);
+        }
+        let goes_on = match joint.first() {
+            Some(b']' | b')') if joint.len() == 1 => byte.is_ascii_whitespace() || byte == b'.',
+            Some(b'.' | b']' | b')') => is_method(&joint, byte),
+            None => byte.is_ascii_whitespace() || matches!(byte, b'+' | b'&' | b'_' | b',' | b'.' | b']' | b')'),
+            Some(_) => byte.is_ascii_whitespace() || joint == b"&" && byte == b'_',
+        };
+        if goes_on && tail.len() < TAIL_BYTES {
+            tail.push(byte);
+            self.state = State::Behind(tail);
+            return true;
+        }
+        self.finish(&joint)
+    }
+
+    /// The string is whole, and this stands behind it without its blanks. The byte that showed it is read again.
+    fn finish(&mut self, tail: &[u8]) -> bool {
+        self.state = State::Outside;
+        self.last = tail.last().copied().unwrap_or(self.last);
+        if self.value.bytes.len() < BASE64_MIN {
+            return false;
+        }
+        let value = std::mem::take(&mut self.value);
+        let has = |word: &[u8]| memchr::memmem::find(tail, word).is_some();
+        let is_joined = value.pieces > 1 && value.array && tail.first() == Some(&b']') && has(b".join");
+        let reversed = has(b"reverse");
+        self.telling = told(value, is_joined, reversed).map(|bytes| (bytes, 0));
+        false
+    }
+
+    fn tell(&mut self, outbox: &mut Outbox) {
+        let Some((bytes, at)) = &mut self.telling else { return };
+        if *at == 0 {
+            outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
+        }
+        let end = bytes.len().min(*at + CONTENT_BYTES);
+        outbox.content(&bytes[*at..end]);
+        *at = end;
+        if end == bytes.len() {
+            outbox.close();
+            self.telling = None;
+        }
+    }
+}
+
+/// Whether this, with one character more, may be a call of what turns strings and arrays around, or joins them.
+fn is_method(tail: &[u8], next: u8) -> bool {
+    const METHODS: [&[u8]; 3] = [b".split(", b".reverse(", b".join("];
+    let call = tail.strip_prefix(b"]").or(tail.strip_prefix(b")")).unwrap_or(tail);
+    let call = [call, &[next]].concat();
+    let fits = |method: &&[u8]| method.starts_with(&call) || call.starts_with(method);
+    next != b';' && next != b'\n' && METHODS.iter().any(fits)
+}
+
+/// What is to be told of a string.
+fn told(value: Value, is_joined: bool, reversed: bool) -> Option<Vec<u8>> {
+    let mut bytes = value.bytes;
+    let is_escaped = value.escapes * 2 >= bytes.len() && bytes.len() >= ESCAPED_MIN;
+    let is_uri = bytes.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"data:"));
+    // The pieces of a list that nobody joins belong together as little as the words of a page.
+    let is_whole = value.pieces == 1 || !value.array || is_joined;
+    if bytes.len() < BASE64_MIN || !is_whole || is_uri {
+        return None;
+    }
+    if reversed {
+        bytes.reverse();
+    }
+    let end = bytes.iter().rposition(|&byte| byte != b'=').map_or(0, |last| last + 1);
+    let text = &bytes[..end];
+    if text.len() >= HEX_MIN && text.len() == bytes.len() && text.iter().all(u8::is_ascii_hexdigit) {
+        let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or(0) as u8;
+        return Some(text.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect());
+    }
+    let is_base64 = text.iter().all(|&byte| base64_value(byte).is_some());
+    if is_base64 && (is_joined || reversed || value.escapes > 0) {
+        return Some(decoded(text));
+    }
+    (is_escaped && !is_base64).then_some(bytes)
+}
+
+fn decoded(text: &[u8]) -> Vec<u8> {
+    let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::with_capacity(text.len()));
+    for value in text.iter().filter_map(|&byte| base64_value(byte)) {
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    bytes
+}
+
+impl Reader for Script {
+    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+        if self.telling.is_some() {
+            self.tell(outbox);
+            return 0;
+        }
+        let mut at = 0;
+        while at < input.len() && self.telling.is_none() {
+            at += match std::mem::replace(&mut self.state, State::Outside) {
+                State::Outside => self.outside(&input[at..]),
+                State::In { quote, escape } => self.inside(quote, escape, &input[at..]),
+                State::Behind(tail) => usize::from(self.behind(tail, input[at])),
+            };
+        }
+        if at == 0 {
+            self.tell(outbox);
+        }
+        at
+    }
+
+    fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
+        if let State::Behind(tail) = std::mem::replace(&mut self.state, State::Outside) {
+            let joint: Vec<u8> = tail.into_iter().filter(|byte| !byte.is_ascii_whitespace()).collect();
+            self.finish(&joint);
+        }
+        self.tell(outbox);
+        if self.telling.is_some() { Ended::More } else { Ended::Done }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::reader::Reading;
+    use stream::law::{self, Told};
+
+    fn found(text: &str) -> Vec<Vec<u8>> {
+        let make = || Reading::new(Script::new());
+        law::holds(make, text.as_bytes());
+        law::holds_at_every_cut(make, text.as_bytes());
+        let mut found: Vec<Vec<u8>> = Vec::new();
+        for told in law::tell(make(), text.as_bytes()) {
+            match told {
+                Told::Open(_) => found.push(Vec::new()),
+                Told::Content(bytes) => found.last_mut().expect("open").extend(bytes),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    const CONTENT: &[u8] = b"What a page holds in a string of a script, long enough for hexadecimal.";
+    const BASE64: &str =
+        "V2hhdCBhIHBhZ2UgaG9sZHMgaW4gYSBzdHJpbmcgb2YgYSBzY3JpcHQsIGxvbmcgZW5vdWdoIGZvciBoZXhhZGVjaW1hbC4=";
+
+    fn each(bytes: &[u8], form: impl Fn(u8) -> String) -> String {
+        bytes.iter().map(|&byte| form(byte)).collect()
+    }
+
+    #[test]
+    fn strings_that_a_script_puts_together_are_told() {
+        let pieces: Vec<_> = BASE64.as_bytes().chunks(7).map(|piece| String::from_utf8_lossy(piece)).collect();
+        let reversed: String = BASE64.chars().rev().collect();
+        for text in [
+            format!("atob([\"{}\"].join(\"\"))", pieces.join("\", \"")),
+            format!("atob(['{}']\n.join(''))", pieces.join("',\n'")),
+            format!("atob('{reversed}'.split('').reverse().join(''))"),
+            format!("h='{}';", each(CONTENT, |byte| format!("{byte:02x}"))),
+            format!("h=\"{}\";", each(CONTENT, |byte| format!("\\x{byte:02x}"))),
+            format!("h=atob(\"{}\");", each(BASE64.as_bytes(), |byte| format!("\\u{byte:04x}"))),
+            format!("h=atob(\"{}\");", each(BASE64.as_bytes(), |byte| format!("\\u{{{byte:x}}}"))),
+            format!("h=\"{}\";", each(CONTENT, |byte| format!("\\{byte:o}"))),
+            format!("unescape('{}')", each(CONTENT, |byte| format!("%{byte:02X}"))),
+        ] {
+            assert_eq!(found(&text), [CONTENT], "{text}");
+        }
+    }
+
+    #[test]
+    fn words_in_lists_and_digests_are_not() {
+        let digest = "0123456789abcdef".repeat(8);
+        for text in [
+            format!("[\"{}\"]", ["word"; 40].join("\",\"")),
+            format!("\"sha512\": \"{digest}\", \"next\": \"{digest}\""),
+            format!("don't look at the '{BASE64}' here"),
+            "x = 'It\\'s a line\\nwith %41 escapes in it, but only with a few of them, as lines have'".into(),
+        ] {
+            assert_eq!(found(&text), Vec::<Vec<u8>>::new(), "{text}");
+        }
+    }
+}

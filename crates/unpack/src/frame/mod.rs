@@ -1,0 +1,13 @@
+//! What every reader stands on: what a decoder and a reader of an archive or a document is, the stages that drive them, names
+//! and passwords.
+
+pub(crate) mod archive;
+pub(crate) mod codec;
+pub(crate) mod compressed;
+pub(crate) mod held;
+pub(crate) mod keys;
+pub(crate) mod name;
+pub(crate) mod password;
+pub(crate) mod reader;
+pub(crate) mod stall;
+pub(crate) mod trial;

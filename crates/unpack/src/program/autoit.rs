@@ -1,0 +1,598 @@
+//! Scripts compiled by AutoIt (`EA05`, `EA06`), and the files that stand behind them.
+//!
+//! Behind the mark, which stands behind an interpreter, among its resources or in a file of its own, each file stands behind
+//! what it is, its path and its sizes, encrypted by a generator of random numbers whose seeds everybody knows. Most are
+//! compressed: literals, and matches within 32 KiB. The script of newer versions is a run of tokens, which is emitted as text.
+//!
+//! Bounds: names of [`NAME_MAX`] characters, a window of 32 KiB, [`TOKENS`] aside nothing of a script.
+//!
+//! Left out: names of built-in functions that tokens tell by number; the compressions `JB00` and `JB01` of versions before
+//! 3.1, whose files are emitted as they are packed; the checksums. Source: the behaviour of the tool autoit-ripper.
+
+use memchr::memmem;
+use stream::{Class, Kind, Object, ReadAt};
+
+use crate::formats::{Format, Reads};
+use crate::frame::codec::le32;
+use crate::frame::name;
+use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
+use crate::fuzz;
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "AutoIt",
+    methods: "compiled scripts EA05 and EA06 and the files behind them, stored and compressed; tokens as text",
+    not_read: "compressions of versions before 3.1; names of functions that are told by number",
+    reads: Reads::Stream,
+    memory: "a window of 32 KiB, names of 1 KiB",
+    decoder: "own",
+    fuzz: "unpack_autoit",
+    compared_with: "autoit-ripper, over files made by its description",
+};
+
+/// The type that the part of a file behind the mark is told with.
+pub(crate) const SCRIPT: &str = "application/x-autoit";
+
+const DATA: &str = "Heuristics.Malformed.AutoIt.Data";
+const MARK: &[u8; 16] = b"\xa3\x48\x4b\xbe\x98\x6c\x4a\xa9\x99\x4c\x53\x0a\x86\xd6\x48\x7d";
+/// The mark with what always follows it: interpreters have the mark alone among their constants.
+const WHOLE_MARK: &[u8; 23] = b"\xa3\x48\x4b\xbe\x98\x6c\x4a\xa9\x99\x4c\x53\x0a\x86\xd6\x48\x7dAU3!EA0";
+/// What stands behind the mark: its second half, the version, and a digest.
+const HEAD_BYTES: usize = 24;
+const NAME_MAX: u32 = 1024;
+/// The longest token besides text.
+const TOKENS: usize = 9;
+
+/// What differs between versions: numbers that fields are mixed with, and seeds.
+struct Version {
+    mark: &'static [u8; 4],
+    is_wide: bool,
+    begin_seed: u32,
+    kind: (u32, u32),
+    path: (u32, u32),
+    size: u32,
+    content_seed: u32,
+    /// Whether the digest's sum is added to it.
+    seed_has_sum: bool,
+}
+
+static VERSIONS: [Version; 2] = [
+    Version {
+        mark: b"EA05",
+        is_wide: false,
+        begin_seed: 0x16fa,
+        kind: (0x29bc, 0xa25e),
+        path: (0x29ac, 0xf25e),
+        size: 0x45aa,
+        content_seed: 0x22af,
+        seed_has_sum: true,
+    },
+    Version {
+        mark: b"EA06",
+        is_wide: true,
+        begin_seed: 0x18ee,
+        kind: (0xadbc, 0xb33f),
+        path: (0xf820, 0xf479),
+        size: 0x87bc,
+        content_seed: 0x2477,
+        seed_has_sum: false,
+    },
+];
+
+/// Where a script begins in these bytes, behind the first half of its mark, if all of the mark is there.
+pub(crate) fn find(bytes: &[u8]) -> Option<usize> {
+    memmem::find(bytes, WHOLE_MARK).map(|at| at + MARK.len())
+}
+
+/// The length of the mark.
+pub(crate) const MARK_BYTES: usize = WHOLE_MARK.len();
+
+/// A reader of what stands behind the mark, or begins with it.
+pub(crate) struct AutoIt {
+    at: u64,
+    held: Vec<u8>,
+    state: State,
+}
+
+enum State {
+    Head,
+    File(&'static Version, u32),
+    Content(Box<Content>),
+    Over,
+}
+
+/// The content of a file on its way.
+struct Content {
+    version: &'static Version,
+    sum: u32,
+    left: u32,
+    cipher: Cipher,
+    packing: Packing,
+    script: Option<Tokens>,
+}
+
+enum Packing {
+    None,
+    /// The compression's own head, as far as it has come.
+    Head(Vec<u8>),
+    Packed(Lz),
+}
+
+impl AutoIt {
+    pub fn new() -> AutoIt {
+        AutoIt { at: 0, held: Vec::new(), state: State::Head }
+    }
+
+    /// Reads the head of the next file from what is held; nothing if more is needed.
+    fn file(&mut self, version: &'static Version, sum: u32, outbox: &mut Outbox) -> Option<State> {
+        const BEGIN: &[u8] = b"FILE";
+        const SCRIPT_KIND: &str = ">>>AUTOIT SCRIPT<<<";
+        let mut fields = Fields { bytes: &self.held, version };
+        let begin = fields.take(BEGIN.len(), version.begin_seed)?;
+        if begin != BEGIN {
+            return Some(State::Over);
+        }
+        let Some(kind) = fields.text(version.kind)? else { return Some(State::Over) };
+        let Some(path) = fields.text(version.path)? else { return Some(State::Over) };
+        let fixed = fields.bytes.get(..FIXED_BYTES)?;
+        let is_packed = fixed[0] == 1;
+        let (packed, size) = (le32(fixed, 1) ^ version.size, le32(fixed, 5) ^ version.size);
+        let taken = self.held.len() - fields.bytes.len() + FIXED_BYTES;
+        self.held.drain(..taken);
+        let name = path.rsplit(['\\', '/']).next().unwrap_or_default();
+        let name = if kind.starts_with('>') || name.is_empty() { "script.au3" } else { name }.into();
+        let size = Some(u64::from(size)).filter(|_| kind != SCRIPT_KIND);
+        outbox.open(Object { kind: Kind::Member, name: Some(name), size, ..Object::default() });
+        if packed == 0 {
+            outbox.close();
+            return Some(State::File(version, sum));
+        }
+        let seed = version.content_seed.wrapping_add(if version.seed_has_sum { sum } else { 0 });
+        Some(State::Content(Box::new(Content {
+            version,
+            sum,
+            left: packed,
+            cipher: Cipher::new(version, seed),
+            packing: if is_packed { Packing::Head(Vec::new()) } else { Packing::None },
+            script: (kind == SCRIPT_KIND).then(Tokens::default),
+        })))
+    }
+
+    fn head(&self) -> Option<State> {
+        let behind = self.held.strip_prefix(MARK).unwrap_or(&self.held);
+        let head = behind.get(..HEAD_BYTES)?;
+        let version = VERSIONS.iter().find(|version| head[4..8] == *version.mark);
+        let sum = head[8..].iter().map(|byte| u32::from(*byte)).sum();
+        Some(version.map_or(State::Over, |version| State::File(version, sum)))
+    }
+}
+
+impl Reader for AutoIt {
+    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+        const FILE_BYTES_MAX: usize = 64 + 4 * NAME_MAX as usize;
+        match &mut self.state {
+            State::Over => return input.len(),
+            State::Content(content) => {
+                let (taken, is_sound) = content.read(input, outbox);
+                self.at += taken as u64;
+                if !is_sound {
+                    outbox.finding(Class::Malformed, DATA, self.at);
+                    outbox.close();
+                    self.state = State::Over;
+                } else if content.left == 0 {
+                    let next = State::File(content.version, content.sum);
+                    outbox.close();
+                    self.state = next;
+                }
+                return taken;
+            }
+            State::Head | State::File(..) => {}
+        }
+        // Byte by byte: what is behind the head is content, and is not held.
+        let Some((&byte, _)) = input.split_first() else { return 0 };
+        self.held.push(byte);
+        self.at += 1;
+        let next = match self.state {
+            State::Head => self.head(),
+            State::File(version, _) if self.held.len() < needed(&self.held, version) => None,
+            State::File(version, sum) => self.file(version, sum, outbox),
+            _ => None,
+        };
+        match next {
+            None if self.held.len() > FILE_BYTES_MAX => self.state = State::Over,
+            Some(next @ State::File(..)) => {
+                self.held.clear();
+                self.state = next;
+            }
+            Some(next) => self.state = next,
+            None => {}
+        }
+        1
+    }
+
+    fn end(&mut self, _: &dyn ReadAt, _: &mut Outbox) -> Ended {
+        Ended::Done
+    }
+}
+
+/// What stands behind the texts in the head of a file: how it is packed, sizes, a checksum, times.
+const FIXED_BYTES: usize = 1 + 12 + 16;
+
+/// How many bytes the head of a file has, as far as these tell; none more if they make no sense.
+fn needed(held: &[u8], version: &Version) -> usize {
+    const LENGTH_BYTES: usize = 4;
+    let mut end = 2 * LENGTH_BYTES;
+    for (mix, _) in [version.kind, version.path] {
+        if held.len() < end {
+            return end;
+        }
+        let length = le32(held, end - LENGTH_BYTES) ^ mix;
+        if length > NAME_MAX {
+            return held.len();
+        }
+        end += length as usize * if version.is_wide { 2 } else { 1 } + LENGTH_BYTES;
+    }
+    end - LENGTH_BYTES + FIXED_BYTES
+}
+
+/// Encrypted fields, one behind the other.
+struct Fields<'a> {
+    bytes: &'a [u8],
+    version: &'static Version,
+}
+
+impl Fields<'_> {
+    fn take(&mut self, count: usize, seed: u32) -> Option<Vec<u8>> {
+        let (field, rest) = self.bytes.split_at_checked(count)?;
+        self.bytes = rest;
+        let mut cipher = Cipher::new(self.version, seed);
+        Some(field.iter().map(|byte| byte ^ cipher.next()).collect())
+    }
+
+    /// A text behind its length; nothing within if it is too long.
+    fn text(&mut self, (length_mix, seed): (u32, u32)) -> Option<Option<String>> {
+        let length = u32::from_le_bytes(*self.bytes.first_chunk()?) ^ length_mix;
+        if length > NAME_MAX {
+            return Some(None);
+        }
+        self.bytes = &self.bytes[4..];
+        let count = length as usize * if self.version.is_wide { 2 } else { 1 };
+        let text = self.take(count, seed.wrapping_add(length))?;
+        Some(Some(if self.version.is_wide {
+            let units: Vec<u16> = text.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+            String::from_utf16_lossy(&units)
+        } else {
+            name::utf8_or_latin1(&text).into()
+        }))
+    }
+}
+
+impl Content {
+    /// Takes some bytes of the file; how many, and whether they made sense.
+    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> (usize, bool) {
+        let mut taken = 0;
+        while taken < input.len() && self.left > 0 && outbox.content_bytes() < CONTENT_BYTES {
+            let byte = input[taken] ^ self.cipher.next();
+            taken += 1;
+            self.left -= 1;
+            if !self.byte(byte, outbox) {
+                return (taken, false);
+            }
+        }
+        (taken, true)
+    }
+
+    fn byte(&mut self, byte: u8, outbox: &mut Outbox) -> bool {
+        const PACKING_BYTES: usize = 8;
+        match &mut self.packing {
+            Packing::None => emit(&[byte], &mut self.script, outbox),
+            Packing::Head(head) => {
+                head.push(byte);
+                if head.len() < PACKING_BYTES {
+                    return true;
+                }
+                let size = head[4..].iter().fold(0, |size, byte| size << 8 | u32::from(*byte));
+                match VERSIONS.iter().position(|version| head.starts_with(version.mark)) {
+                    Some(index) => self.packing = Packing::Packed(Lz::new(index as u32, size)),
+                    None => {
+                        let head = std::mem::take(head);
+                        self.packing = Packing::None;
+                        return emit(&head, &mut self.script, outbox);
+                    }
+                }
+                true
+            }
+            Packing::Packed(lz) if lz.left == 0 => true,
+            Packing::Packed(lz) => {
+                lz.bits = lz.bits << 8 | u128::from(byte);
+                lz.count += 8;
+                lz.symbols(&mut self.script, outbox)
+            }
+        }
+    }
+}
+
+fn emit(bytes: &[u8], script: &mut Option<Tokens>, outbox: &mut Outbox) -> bool {
+    match script {
+        Some(tokens) => bytes.iter().all(|byte| tokens.byte(*byte, outbox)),
+        None => {
+            outbox.content(bytes);
+            true
+        }
+    }
+}
+
+const WINDOW_BYTES: usize = 1 << 15;
+
+/// The compression of a file.
+struct Lz {
+    /// The bit in front of literals.
+    literal: u32,
+    left: u32,
+    bits: u128,
+    count: u32,
+    window: Box<[u8; WINDOW_BYTES]>,
+    wrote: usize,
+    /// A match whose length is on its way: its distance, and the length so far.
+    longer: Option<(usize, usize)>,
+}
+
+/// A place among the bits.
+struct Bits {
+    bits: u128,
+    count: u32,
+}
+
+impl Bits {
+    fn take(&mut self, count: u32) -> Option<u32> {
+        self.count = self.count.checked_sub(count)?;
+        Some((self.bits >> self.count) as u32 & ((1 << count) - 1))
+    }
+}
+
+enum Symbol {
+    Literal(u8),
+    Match(usize, usize),
+    /// A length that goes on.
+    Longer(usize, usize),
+}
+
+impl Lz {
+    fn new(literal: u32, left: u32) -> Lz {
+        let window = Box::new([0; WINDOW_BYTES]);
+        Lz { literal, left, bits: 0, count: 0, window, wrote: 0, longer: None }
+    }
+
+    /// Decodes what is there; whether it makes sense.
+    fn symbols(&mut self, script: &mut Option<Tokens>, outbox: &mut Outbox) -> bool {
+        const LENGTH_MAX: usize = 1 << 14;
+        while self.left > 0 {
+            let mut bits = Bits { bits: self.bits, count: self.count };
+            let Some(symbol) = self.symbol(&mut bits) else { return true };
+            self.count = bits.count;
+            self.bits &= (1 << self.count) - 1;
+            let is_sound = match symbol {
+                Symbol::Literal(byte) => self.push(byte, script, outbox),
+                Symbol::Longer(distance, length) => {
+                    self.longer = Some((distance, length));
+                    length <= LENGTH_MAX
+                }
+                Symbol::Match(distance, length) => {
+                    self.longer = None;
+                    let count = length.min(self.left as usize);
+                    (1..=self.wrote).contains(&distance)
+                        && (0..count).all(|_| {
+                            let byte = self.window[self.wrote.wrapping_sub(distance) % WINDOW_BYTES];
+                            self.push(byte, script, outbox)
+                        })
+                }
+            };
+            if !is_sound {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn symbol(&self, bits: &mut Bits) -> Option<Symbol> {
+        /// Lengths: the least of a class, and the bits of what is added; all ones mean the next class.
+        const LENGTHS: [(usize, u32); 5] = [(3, 2), (6, 3), (13, 5), (44, 8), (299, 8)];
+        if let Some((distance, length)) = self.longer {
+            let more = bits.take(8)? as usize;
+            let length = length + more;
+            return Some(if more == 255 { Symbol::Longer(distance, length) } else { Symbol::Match(distance, length) });
+        }
+        if bits.take(1)? == self.literal {
+            return Some(Symbol::Literal(bits.take(8)? as u8));
+        }
+        let distance = bits.take(15)? as usize;
+        for (least, count) in LENGTHS {
+            let more = bits.take(count)? as usize;
+            if more + 1 < 1 << count {
+                return Some(Symbol::Match(distance, least + more));
+            }
+        }
+        Some(Symbol::Longer(distance, 299 + 255))
+    }
+
+    fn push(&mut self, byte: u8, script: &mut Option<Tokens>, outbox: &mut Outbox) -> bool {
+        self.window[self.wrote % WINDOW_BYTES] = byte;
+        self.wrote += 1;
+        self.left -= 1;
+        emit(&[byte], script, outbox)
+    }
+}
+
+/// Tokens of a script, as they become text.
+#[derive(Default)]
+struct Tokens {
+    /// The lines that the script says to have, once it has.
+    has_begun: bool,
+    held: Vec<u8>,
+    /// A text on its way: what is left of it, its key, and how it ends.
+    text: Option<(u32, u16, &'static str)>,
+    high: Option<u16>,
+}
+
+impl Tokens {
+    fn byte(&mut self, byte: u8, outbox: &mut Outbox) -> bool {
+        self.held.push(byte);
+        if let Some((left, key, end)) = self.text {
+            let [low, high] = self.held[..] else { return true };
+            self.held.clear();
+            self.character(u16::from_le_bytes([low, high]) ^ key, outbox);
+            self.text = Some((left - 1, key, end)).filter(|(left, ..)| *left > 0);
+            if self.text.is_none() {
+                outbox.content(end.as_bytes());
+            }
+            return true;
+        }
+        if !self.has_begun {
+            self.has_begun = self.held.len() == 4;
+            if self.has_begun {
+                self.held.clear();
+            }
+            return true;
+        }
+        self.token(outbox)
+    }
+
+    fn character(&mut self, unit: u16, outbox: &mut Outbox) {
+        let units = [self.high.take().unwrap_or(unit), unit];
+        if (0xd800..0xdc00).contains(&unit) {
+            self.high = Some(unit);
+            return;
+        }
+        let is_pair = units[0] != unit;
+        for character in char::decode_utf16(units[usize::from(!is_pair)..].iter().copied()) {
+            let mut bytes = [0; 4];
+            outbox.content(character.unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut bytes).as_bytes());
+        }
+    }
+
+    fn token(&mut self, outbox: &mut Outbox) -> bool {
+        const OPERATORS: [&str; 25] = [
+            ",", "=", ">", "<", "<>", ">=", "<=", "(", ")", "+", "-", "/", "*", "&", "[", "]", "==", "^", "+=", "-=",
+            "/=", "*=", "&=", "?", ":",
+        ];
+        let token = self.held[0];
+        let wanted = match token {
+            0x00 | 0x01 | 0x05 | 0x30..=0x37 => 5,
+            0x10 | 0x20 => TOKENS,
+            0x40..=0x58 | 0x7f => 1,
+            _ => return false,
+        };
+        if self.held.len() < wanted {
+            return true;
+        }
+        let (word, long) = (le32(&self.held, 1), u64::from(le32(&self.held, 5)) << 32 | u64::from(le32(&self.held, 1)));
+        self.held.clear();
+        let begin = match token {
+            0x32 => "@",
+            0x33 => "$",
+            0x35 => ".",
+            0x36 => "\"",
+            _ => "",
+        };
+        match token {
+            0x7f => outbox.content(b"\r\n"),
+            0x40..=0x58 => outbox.content(format!("{} ", OPERATORS[usize::from(token - 0x40)]).as_bytes()),
+            0x10 => outbox.content(format!("{long} ").as_bytes()),
+            0x20 => outbox.content(format!("{} ", f64::from_bits(long)).as_bytes()),
+            0x30.. => {
+                outbox.content(begin.as_bytes());
+                let end = if token == 0x36 { "\" " } else { " " };
+                self.text = Some((word, word as u16, end)).filter(|_| word > 0);
+                if word == 0 {
+                    outbox.content(end.as_bytes());
+                }
+            }
+            _ => outbox.content(format!("{word} ").as_bytes()),
+        }
+        true
+    }
+}
+
+/// The generator that encrypts.
+enum Cipher {
+    /// The Mersenne twister, as everybody has it.
+    Twister { state: Box<[u32; TWISTER]>, at: usize },
+    /// A lagged sum with rotations.
+    Sum { state: [u32; LAGS], at: [usize; 2] },
+}
+
+const TWISTER: usize = 624;
+const LAGS: usize = 17;
+
+impl Cipher {
+    fn new(version: &Version, seed: u32) -> Cipher {
+        if !version.is_wide {
+            let mut state = Box::new([seed; TWISTER]);
+            for index in 1..TWISTER {
+                let last = state[index - 1];
+                state[index] = (last ^ last >> 30).wrapping_mul(0x6c07_8965).wrapping_add(index as u32);
+            }
+            return Cipher::Twister { state, at: TWISTER };
+        }
+        let mut value = seed;
+        let state = std::array::from_fn(|_| {
+            value = 1u32.wrapping_sub(value.wrapping_mul(0x53a9_b4fb));
+            value
+        });
+        let mut cipher = Cipher::Sum { state, at: [0, 10] };
+        for _ in 0..9 {
+            cipher.number();
+        }
+        cipher
+    }
+
+    fn next(&mut self) -> u8 {
+        match self {
+            Cipher::Twister { .. } => (self.number() >> 1) as u8,
+            Cipher::Sum { .. } => {
+                self.number();
+                (self.number() >> 24) as u8
+            }
+        }
+    }
+
+    fn number(&mut self) -> u32 {
+        match self {
+            Cipher::Twister { state, at } => {
+                if *at == TWISTER {
+                    twist(state);
+                    *at = 0;
+                }
+                let mut value = state[*at];
+                *at += 1;
+                value ^= value >> 11;
+                value ^= value << 7 & 0x9d2c_5680;
+                value ^= value << 15 & 0xefc6_0000;
+                value ^ value >> 18
+            }
+            Cipher::Sum { state, at } => {
+                let value = state[at[0]].rotate_left(9).wrapping_add(state[at[1]].rotate_left(13));
+                state[at[0]] = value;
+                for at in at {
+                    *at = at.checked_sub(1).unwrap_or(LAGS - 1);
+                }
+                value
+            }
+        }
+    }
+}
+
+fn twist(state: &mut [u32; TWISTER]) {
+    const LAG: usize = 397;
+    for index in 0..TWISTER {
+        let next = state[(index + 1) % TWISTER];
+        let mixed = state[index] & 0x8000_0000 | next & 0x7fff_ffff;
+        let odd = if next & 1 == 0 { 0 } else { 0x9908_b0df };
+        state[index] = state[(index + LAG) % TWISTER] ^ mixed >> 1 ^ odd;
+    }
+}
+
+/// Fuzz body: reads what begins with the mark.
+pub fn fuzz_autoit(data: &[u8]) {
+    fuzz::compare(data, |_| Box::new(Reading::new(AutoIt::new())));
+}

@@ -1,0 +1,8 @@
+//! Programs: installers, packed executables, compiled scripts.
+
+pub(crate) mod autoit;
+pub(crate) mod executable;
+pub(crate) mod installshield;
+pub(crate) mod nsis;
+pub(crate) mod packed;
+pub(crate) mod sis;

@@ -1,0 +1,189 @@
+//! Brotli: one stream, which nothing announces but a content coding or the name of a file.
+//!
+//! Left out: large windows and shared dictionaries, which no web server may send. Source: RFC 7932. Bounds: a window of up
+//! to 16 MiB, taken as the stream needs it, and tables of 1 MiB.
+
+use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, SliceWrapper, StandardAlloc};
+use stream::{Class, Limits};
+
+use crate::formats::{Format, Reads};
+use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told};
+
+/// What is read of it.
+pub(crate) const FORMAT: Format = Format {
+    name: "brotli",
+    methods: "by declared type or by the name of a file (`.br`)",
+    not_read: "large windows, shared dictionaries",
+    reads: Reads::Stream,
+    memory: "window up to 16 MiB as the stream needs it, within `codec_bytes_max`; 1 MiB",
+    decoder: "brotli-decompressor",
+    fuzz: "unpack_brotli",
+    compared_with: "`brotli`, which made the seeds",
+};
+
+/// The media type by which a stream is declared.
+pub(crate) const MEDIA_TYPE: &str = "application/x-brotli";
+
+const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Brotli.Data");
+const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.Brotli");
+const CODEC: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Codec");
+
+/// The library sees blocks of this length, however the input is cut: where it finds a fault depends on what it sees.
+const BLOCK_BYTES: usize = 1024;
+
+/// A decoder of one stream.
+pub(crate) struct Brotli {
+    window_bytes_max: usize,
+    block: Collected<BLOCK_BYTES>,
+    /// How much of the block has been decoded; `None` while it is being collected.
+    fed: Option<usize>,
+    state: State,
+}
+
+type Inner = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
+
+enum State {
+    Start,
+    Reading(Box<Inner>),
+    /// The stream broke off; what had been decoded is told first.
+    Broken(Box<Inner>),
+    Over,
+}
+
+impl Brotli {
+    pub const fn new(limits: &Limits) -> Brotli {
+        Brotli {
+            window_bytes_max: limits.codec_bytes_max as usize,
+            block: Collected::new(),
+            fed: None,
+            state: State::Start,
+        }
+    }
+}
+
+/// The window that a stream with this first byte declares (RFC 7932, 9.1).
+fn window_bytes(first: u8) -> usize {
+    let bits = match (first & 1, first >> 1 & 7, first >> 4 & 7) {
+        (0, ..) => 16,
+        (_, 0, 0) => 17,
+        (_, 0, upper) => 8 + u32::from(upper),
+        (_, upper, _) => 17 + u32::from(upper),
+    };
+    1 << bits
+}
+
+impl Brotli {
+    fn start(&mut self, input: &[u8]) -> Progress {
+        let Some(&first) = input.first() else {
+            self.state = State::Start;
+            return Progress::took(0);
+        };
+        let alloc = StandardAlloc::default;
+        self.state = State::Reading(Box::new(BrotliState::new_strict(alloc(), alloc(), alloc())));
+        if window_bytes(first) > self.window_bytes_max {
+            return Progress::fault(0, CODEC);
+        }
+        Progress::tells(0, Told::Begin(None))
+    }
+
+    fn read(&mut self, mut state: Box<Inner>, input: &[u8], output: &mut [u8]) -> Progress {
+        let mut taken = 0;
+        if self.fed.is_none() {
+            taken = self.block.fill(input, BLOCK_BYTES);
+            if self.block.len() < BLOCK_BYTES && !input.is_empty() {
+                self.state = State::Reading(state);
+                return Progress::took(taken);
+            }
+        }
+        let fed = self.fed.unwrap_or(0);
+        let piece = &self.block.bytes()[fed..];
+        let (mut left, mut used) = (piece.len(), 0);
+        let (mut room, mut wrote, mut total) = (output.len(), 0, 0);
+        let result =
+            BrotliDecompressStream(&mut left, &mut used, piece, &mut room, &mut wrote, output, &mut total, &mut state);
+        self.fed = Some(fed + used);
+        let mut told = Told::Nothing;
+        self.state = match result {
+            BrotliResult::NeedsMoreInput if room > 0 => {
+                self.block.clear();
+                self.fed = None;
+                State::Reading(state)
+            }
+            BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => State::Reading(state),
+            BrotliResult::ResultFailure => {
+                // How much of the block was used in front of a fault the library does not tell.
+                self.fed = Some(0);
+                if wrote == 0 {
+                    return self.rest(state, taken, output);
+                }
+                State::Broken(state)
+            }
+            BrotliResult::ResultSuccess => {
+                told = Told::Over;
+                State::Over
+            }
+        };
+        Progress { taken, wrote, told }
+    }
+
+    /// What was decoded in front of the fault and has not been told.
+    fn rest(&mut self, mut state: Box<Inner>, taken: usize, output: &mut [u8]) -> Progress {
+        let ring = state.ringbuffer_size.max(0) as u64;
+        let end = state.rb_roundtrips * ring + (state.pos.max(0) as u64).min(ring);
+        let from = (state.partial_pos_out & state.ringbuffer_mask as u64) as usize;
+        let left = state.ringbuffer.slice().get(from..).unwrap_or_default();
+        let count = end.saturating_sub(state.partial_pos_out).min(left.len().min(output.len()) as u64) as usize;
+        output[..count].copy_from_slice(&left[..count]);
+        state.partial_pos_out += count as u64;
+        self.state = State::Broken(state);
+        Progress { taken, wrote: count, told: if count == 0 { Told::Fault(DATA) } else { Told::Nothing } }
+    }
+}
+
+impl Brotli {
+    fn turn(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Start => self.start(input),
+            State::Reading(state) => self.read(state, input, output),
+            State::Broken(state) => self.rest(state, 0, output),
+            State::Over => Progress::tells(0, Told::Over),
+        }
+    }
+}
+
+impl Decoder for Brotli {
+    fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
+        loop {
+            // A block that made nothing makes room for the next one.
+            let progress = self.turn(input, output);
+            if progress != Progress::took(0) || input.is_empty() {
+                return progress;
+            }
+        }
+    }
+
+    fn missing(&self) -> Option<Fault> {
+        match self.state {
+            State::Over => None,
+            _ => Some(TRUNCATED),
+        }
+    }
+
+    fn surplus(&self) -> &[u8] {
+        &self.block.bytes()[self.fed.unwrap_or(self.block.len())..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_byte_tells_the_window() {
+        assert_eq!(window_bytes(0x00), 1 << 16);
+        assert_eq!(window_bytes(0x01), 1 << 17);
+        assert_eq!(window_bytes(0x21), 1 << 10);
+        assert_eq!(window_bytes(0x0b), 1 << 22);
+        assert_eq!(window_bytes(0x0f), 1 << 24);
+    }
+}
