@@ -93,7 +93,7 @@ pub(super) fn read_damaged(head: &[u8]) -> Option<Layout> {
     let mut sections = sections(&heads, alignment);
     if sections.is_empty() {
         // Addresses are places in the file then.
-        let all = crate::passing::COPIED_BYTES_MAX;
+        let all = crate::layout::passing::COPIED_BYTES_MAX;
         sections.push(Section { raw: 0..all, declared: all, address: 0, address_length: all });
     }
     let pe = of_itself(head, coff, optional, heads).ok()?;

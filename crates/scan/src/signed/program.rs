@@ -16,9 +16,9 @@ use super::rsa::Algorithm;
 use super::rule::Rule;
 use super::signers::{SignedBy, signers};
 use super::trust::{told, vouched};
-use crate::database::{Database, Name};
 use crate::hashes::{HashTable, Sums};
 use crate::layout::Layout;
+use crate::table::database::{Database, Name};
 
 /// The most that is held of a signature.
 const SIGNATURE_BYTES_MAX: u64 = 256 << 10;

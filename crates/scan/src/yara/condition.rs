@@ -8,7 +8,7 @@ use super::fact::{Comparison, Field, Head, How, OfSection, OfSigner, Text, const
 use super::lexer::{Lexer, Token};
 use super::node::{Arena, CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, TextId, Where, Width};
 use super::regex;
-use crate::signature::Reject;
+use crate::syntax::signature::Reject;
 
 /// The deepest nesting.
 const DEPTH_MAX: usize = 64;

@@ -17,9 +17,9 @@ use super::fact::{Called, Field, Head, OfSection, OfSigner, Tables, Text};
 use super::follow::{Map, Matches};
 use super::node::{CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, TextId, Where, Width};
 use super::table::Table;
-use crate::exports::Exported;
+use crate::layout::exports::Exported;
 use crate::layout::{Layout, PeHead, SectionHead};
-use crate::rule::Content;
+use crate::run::rule::Content;
 
 /// The most nodes that are evaluated.
 const STEPS_MAX: u64 = 4 << 20;

@@ -8,9 +8,9 @@
 
 use super::node::{NodeId, TextId};
 use super::regex::Expression;
-use crate::exports::Exported;
+use crate::layout::exports::Exported;
+use crate::layout::version;
 use crate::signed::signers::SignedBy;
-use crate::version;
 
 /// A text that is known of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

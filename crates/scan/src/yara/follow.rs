@@ -10,8 +10,8 @@ use pattern::{Match, State};
 
 use super::node::StringId;
 use super::table::{Chain, Link, Table, User};
-use crate::ends::{Ends, RUNS_MAX};
-use crate::follow::NumberHasher;
+use crate::run::ends::{Ends, RUNS_MAX};
+use crate::run::follow::NumberHasher;
 
 /// The most strings that are remembered, and the most chains.
 const FOLLOWED_MAX: usize = 32_768;

@@ -5,8 +5,8 @@
 
 use pattern::{ByteSet, Piece};
 
-use crate::body::{BodyPart, Gap};
-use crate::signature::Reject;
+use crate::syntax::body::{BodyPart, Gap};
+use crate::syntax::signature::Reject;
 
 /// A jump whose bounds differ by less is a piece of a part.
 const SHORT_JUMP: u32 = 16;
@@ -62,7 +62,11 @@ impl Reader<'_> {
         let text = String::from_utf8_lossy(&self.rest[..end]).into_owned();
         self.rest = &self.rest[end + 1..];
         let number = |text: &str, absent: u32| {
-            if text.is_empty() { Ok(absent) } else { crate::body::number::<u32>(text).map_err(Reject::Malformed) }
+            if text.is_empty() {
+                Ok(absent)
+            } else {
+                crate::syntax::body::number::<u32>(text).map_err(Reject::Malformed)
+            }
         };
         let (min, max) = match text.split_once('-') {
             Some((min, max)) => (number(min, 0)?, number(max, u32::MAX)?),

@@ -21,8 +21,8 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
 use super::text::Modifiers;
-use crate::body::BodyPart;
-use crate::signature::Reject;
+use crate::syntax::body::BodyPart;
+use crate::syntax::signature::Reject;
 
 /// The most pieces that an expression is spelt out to.
 const PIECES_MAX: usize = 400;

@@ -12,9 +12,9 @@ use super::node::{Arena, Node, NodeId, Operator, StringId};
 use super::regex::{self, Made};
 use super::table::{Read, Rule, TableBuilder};
 use super::text::Modifiers;
-use crate::body::{BodyPart, Gap};
-use crate::census::{Bound, Class};
-use crate::signature::Reject;
+use crate::syntax::body::{BodyPart, Gap};
+use crate::syntax::signature::Reject;
+use crate::table::census::{Bound, Class};
 
 /// The most strings of a rule.
 const STRINGS_MAX: usize = 10_000;

@@ -9,8 +9,8 @@ use pattern::{PartId, Patterns, Piece};
 use super::fact::{Asked, Field, Head};
 use super::node::{Arena, List, Node, NodeId, StringId, Where};
 use super::regex::{self, Expression};
-use crate::body::{BodyPart, Gap};
-use crate::signature::Reject;
+use crate::syntax::body::{BodyPart, Gap};
+use crate::syntax::signature::Reject;
 
 /// How much of an object is kept for reads at places that are computed.
 const HEAD_BYTES: u64 = 64 << 10;
@@ -316,8 +316,8 @@ impl TableBuilder {
             _ => None,
         });
         let kept_bytes = match self.expressions.is_empty() {
-            true => reads.max().unwrap_or(0).min(crate::pcre::KEPT_BYTES),
-            false => crate::pcre::KEPT_BYTES,
+            true => reads.max().unwrap_or(0).min(crate::syntax::pcre::KEPT_BYTES),
+            false => crate::syntax::pcre::KEPT_BYTES,
         };
         Table {
             kept_bytes,

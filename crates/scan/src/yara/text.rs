@@ -5,8 +5,8 @@
 
 use pattern::Piece;
 
-use crate::class;
-use crate::signature::Reject;
+use crate::syntax::class;
+use crate::syntax::signature::Reject;
 
 /// Modifiers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

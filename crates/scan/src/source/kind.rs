@@ -1,0 +1,153 @@
+//! The kinds of text databases and what their lines have in common.
+
+use crate::hashes::{ANY_SIZE, AnyDigest};
+use crate::source::container::ContainerKind;
+use crate::syntax::body;
+use crate::syntax::signature::{Reject, check_levels};
+
+/// Why icons are not compared.
+pub(crate) const ICONS: &str = "icons are not compared: how they are measured is nowhere written down";
+
+/// The kinds of text databases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Hash,
+    /// Hashes of the sections of executables.
+    Section,
+    /// Hashes of what executables import.
+    Imports,
+    Allow,
+    Extended,
+    Plain,
+    Logical,
+    /// What archives say of their members.
+    Metadata,
+    /// Passwords that may open what is encrypted.
+    Password,
+    /// Hosts that links may show falsely, or pairs of hosts that are no fraud.
+    Links {
+        allow: bool,
+    },
+    /// What files of a type begin with.
+    Magic,
+    /// Digests of addresses.
+    Addresses,
+    /// Rules on the certificates of programs.
+    Certificate,
+    /// Digests of programs, signed: no text.
+    Catalogue,
+    /// Names to ignore.
+    Ignore,
+    /// Read and counted line by line, and not run.
+    NotRun(&'static str),
+    /// Counted as a whole, and not run.
+    Opaque(&'static str),
+    /// Rules of YARA.
+    Yara,
+    /// No signatures.
+    Nothing,
+}
+
+/// The kind of a file by its extension, and whether it is one of potentially unwanted applications.
+pub(crate) fn kind_of(file_name: &str) -> Option<(Kind, bool)> {
+    let (_, extension) = file_name.rsplit_once('.')?;
+    let kind = match extension {
+        "hdb" | "hsb" | "hdu" | "hsu" => Kind::Hash,
+        "mdb" | "msb" | "mdu" | "msu" => Kind::Section,
+        "imp" => Kind::Imports,
+        "fp" | "sfp" => Kind::Allow,
+        "ndb" | "sdb" | "ndu" => Kind::Extended,
+        "ldb" | "ldu" => Kind::Logical,
+        "db" => Kind::Plain,
+        "cdb" => Kind::Metadata,
+        "ign" | "ign2" => Kind::Ignore,
+        "pdb" => Kind::Links { allow: false },
+        "wdb" => Kind::Links { allow: true },
+        "gdb" => Kind::Addresses,
+        "crb" => Kind::Certificate,
+        "cat" => Kind::Catalogue,
+        "pwdb" => Kind::Password,
+        "ftm" => Kind::Magic,
+        "idb" => Kind::NotRun(ICONS),
+        "zmd" | "rmd" => Kind::NotRun("archive metadata of an old form"),
+        "cfg" => Kind::NotRun("a switch of ClamAV's own engine"),
+        "cbc" => Kind::Opaque("bytecode is not run"),
+        "ioc" => Kind::Opaque("OpenIOC documents are not read"),
+        "yar" | "yara" => Kind::Yara,
+        "info" => Kind::Nothing,
+        _ => return None,
+    };
+    Some((kind, matches!(extension, "hdu" | "hsu" | "mdu" | "msu" | "ndu" | "ldu")))
+}
+
+/// Whether a file is a database, by its extension: one that [`Builder::add`](crate::Builder::add) reads.
+pub fn is_database(file_name: &str) -> bool {
+    kind_of(file_name).is_some() || ContainerKind::of(file_name).is_some()
+}
+
+pub(crate) fn name_of(kind: Kind, line: &str) -> Result<&str, String> {
+    let name = match kind {
+        Kind::Hash | Kind::Allow | Kind::Section | Kind::Imports => line.split(':').nth(2),
+        Kind::Logical | Kind::Certificate => line.split(';').next(),
+        Kind::Magic => line.split(':').nth(3),
+        Kind::Plain => line.split('=').next(),
+        _ => line.split([':', ';']).next(),
+    };
+    name.filter(|name| !name.is_empty()).ok_or_else(|| "no name".to_owned())
+}
+
+/// `hash:size:name[:min[:max]]`.
+pub(crate) fn hash(line: &str) -> Result<(AnyDigest, u64), Reject> {
+    let fields: Vec<&str> = line.split(':').collect();
+    let [digest, size, _, levels @ ..] = fields.as_slice() else {
+        return Err(Reject::Malformed("fewer than three fields".to_owned()));
+    };
+    sized(digest, size, levels)
+}
+
+/// `size:hash:name[:min[:max]]`.
+pub(crate) fn section(line: &str) -> Result<(AnyDigest, u64), Reject> {
+    let fields: Vec<&str> = line.split(':').collect();
+    let [size, digest, _, levels @ ..] = fields.as_slice() else {
+        return Err(Reject::Malformed("fewer than three fields".to_owned()));
+    };
+    sized(digest, size, levels)
+}
+
+fn sized(digest: &str, size: &str, levels: &[&str]) -> Result<(AnyDigest, u64), Reject> {
+    let size = if size == "*" { ANY_SIZE } else { body::number(size).map_err(|error| format!("size: {error}"))? };
+    let digest = AnyDigest::parse(digest)?;
+    check_levels(levels)?;
+    Ok((digest, size))
+}
+
+/// The name of a YARA rule that begins on this line.
+pub(crate) fn yara_rule(line: &str) -> Option<&str> {
+    let mut words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    let mut words = words.by_ref().skip_while(|word| matches!(*word, "private" | "global"));
+    let starts = line.trim_start().starts_with(|c: char| c.is_ascii_alphabetic());
+    (starts && words.next() == Some("rule")).then(|| words.next()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_told_by_the_extension_and_nothing_else() {
+        assert_eq!(kind_of("a/b.ndb/main.hsb"), Some((Kind::Hash, false)));
+        assert_eq!(kind_of("x.ldu"), Some((Kind::Logical, true)));
+        for name in ["ndb", "x.NDB", "x.txt", "x.cvd", ""] {
+            assert_eq!(kind_of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn rules_of_yara_are_told_by_their_first_line() {
+        assert_eq!(yara_rule("rule Some_Thing : tag {"), Some("Some_Thing"));
+        assert_eq!(yara_rule("private global rule A"), Some("A"));
+        for line in ["// rule A", "ruler A", "  $a = \"rule A\"", "rule"] {
+            assert_eq!(yara_rule(line), None, "{line}");
+        }
+    }
+}

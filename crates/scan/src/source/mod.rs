@@ -1,0 +1,5 @@
+//! What databases are made of: containers, the kinds of their members, lines. Nothing here knows what a line says.
+
+pub(crate) mod container;
+pub(crate) mod kind;
+pub(crate) mod lines;

@@ -1,0 +1,12 @@
+//! What a compiled database holds, how it is stored, and what became of each signature.
+
+pub(crate) mod census;
+pub(crate) mod content;
+pub(crate) mod database;
+pub(crate) mod magic;
+pub(crate) mod metadata;
+pub(crate) mod names;
+pub(crate) mod passwords;
+pub(crate) mod rules;
+pub(crate) mod sections;
+pub(crate) mod stored;
