@@ -8,11 +8,11 @@
 use stream::{Class, Limits, Object};
 
 use crate::codec::deflate::Deflate;
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Decoder, Fault, Progress, le16, le32, le64};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::fuzz;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -136,5 +136,5 @@ impl Records for Alz {
 
 /// Fuzz body: reads an archive.
 pub fn fuzz_alz(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Alz::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Alz::new(limits), limits)));
 }

@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 
 use stream::{Class, Limits, Object};
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Fault, Progress, be16, be32};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::fuzz;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -152,5 +152,5 @@ impl Records for AppleDouble {
 
 /// Fuzz body: reads the forks of a file.
 pub fn fuzz_appledouble(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(AppleDouble::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(AppleDouble::new(limits), limits)));
 }

@@ -9,11 +9,11 @@
 
 use stream::{Class, Entry, Limits, Object};
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Fault, Progress};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::fuzz;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -134,5 +134,5 @@ impl Records for Ar {
 
 /// Fuzz body: reads an ar archive.
 pub fn fuzz_ar(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Ar::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Ar::new(limits), limits)));
 }

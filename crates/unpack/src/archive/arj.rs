@@ -16,11 +16,11 @@ use stream::{Class, Entry, Limits, Object};
 use zlib_rs::crc32::crc32;
 
 use crate::archive::lha::Decoder;
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Fault, Progress, Told, le16, le32};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::fuzz;
 use fastest::Fastest;
 
 const HEADER: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Arj.Header");
@@ -196,5 +196,5 @@ impl Records for Arj {
 
 /// Fuzz body: reads an ARJ archive.
 pub fn fuzz_arj(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Arj::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Arj::new(limits), limits)));
 }

@@ -18,11 +18,11 @@ mod quantum;
 
 use stream::{Class, Entry, Limits, Object};
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Fault, Progress, le16, le32};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::fuzz;
 use blocks::{Blocks, Method};
 
 /// What is read of it.
@@ -383,5 +383,5 @@ impl Records for Cab {
 
 /// Fuzz body: reads a cabinet.
 pub fn fuzz_cab(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Cab::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Cab::new(limits), limits)));
 }

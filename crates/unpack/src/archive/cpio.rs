@@ -9,11 +9,11 @@
 
 use stream::{Class, Entry, Limits, Object};
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Fault, Progress};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::fuzz;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -179,5 +179,5 @@ impl Records for Cpio {
 
 /// Fuzz body: reads a cpio archive.
 pub fn fuzz_cpio(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Cpio::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Cpio::new(limits), limits)));
 }

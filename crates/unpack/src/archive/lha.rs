@@ -15,17 +15,19 @@ mod header;
 mod larc;
 mod lh3;
 mod lzh;
+mod method;
 mod pmarc;
 
 use stream::{Class, Entry, Limits, Object};
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Fault, Progress};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::fuzz;
-pub(crate) use decoder::{Decoder, Method, Run};
+pub(crate) use decoder::Decoder;
 use header::{Found, Header};
+pub(crate) use method::{Method, Run};
 
 const HEADER: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Lha.Header");
 const METHOD: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.LhaMethod");
@@ -123,5 +125,5 @@ impl Records for Lha {
 
 /// Fuzz body: reads an LHA archive.
 pub fn fuzz_lha(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Lha::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Lha::new(limits), limits)));
 }

@@ -7,11 +7,11 @@
 
 use stream::{Class, Limits, Object};
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Fault, Progress, be16, be32};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::fuzz;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -137,7 +137,7 @@ impl Records for MacBinary {
 
 /// Fuzz body: reads a MacBinary file.
 pub fn fuzz_macbinary(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(MacBinary::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(MacBinary::new(limits), limits)));
 }
 
 #[cfg(test)]

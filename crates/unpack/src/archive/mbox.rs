@@ -6,9 +6,9 @@
 
 use stream::{Kind, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -101,5 +101,5 @@ impl Reader for Mbox {
 
 /// Fuzz body: reads a mailbox.
 pub fn fuzz_mbox(data: &[u8]) {
-    fuzz::compare(data, |_| Box::new(Reading::new(Mbox::new())));
+    cuts::compare(data, |_| Box::new(Reading::new(Mbox::new())));
 }

@@ -28,12 +28,12 @@ mod v5;
 
 use stream::{Class, Limits};
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Faults, Record, Records};
 use crate::frame::codec::{Fault, Progress};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::keys::{Judgement, Keys, Tried};
 use crate::frame::password::{Passwords, TOO_COSTLY};
-use crate::fuzz;
 use crypt::{Decrypting, Scheme};
 use lz::{Model, Unpack};
 
@@ -214,5 +214,5 @@ impl Records for Rar {
 
 /// Fuzz body: reads a RAR archive.
 pub fn fuzz_rar(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Rar::new(limits, &fuzz::passwords(limits)), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Rar::new(limits, &cuts::passwords(limits)), limits)));
 }

@@ -9,10 +9,10 @@
 
 use stream::Class;
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Faults, Record, Records};
 use crate::frame::codec::{Fault, Progress, be32};
-use crate::fuzz;
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -96,5 +96,5 @@ impl Records for Rpm {
 
 /// Fuzz body: reads a package.
 pub fn fuzz_rpm(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Rpm::new(), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Rpm::new(), limits)));
 }

@@ -13,20 +13,23 @@
 mod aes;
 mod bcj2;
 mod header;
+mod judge;
+mod pull;
 mod source;
 
 use stream::{Class, Entry, Kind, Limits, Object, ReadAt};
 use zlib_rs::crc32::crc32;
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Fault, le32, le64};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::keys::{Keys, Tried};
 use crate::frame::password::{Passwords, TOO_COSTLY};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 use aes::{Key, Properties};
 use header::{Folder, Found, Header, Refused};
-use source::{CUT, Read, Source};
+use pull::{CUT, DATA, Pull, Read};
+use source::Source;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -236,8 +239,8 @@ fn attempt(
     outbox: &mut Outbox,
 ) -> Tried<Key> {
     let Some(properties) = folder.encryption() else { return Tried::Closed };
-    let mut work = aes::SAMPLE_BYTES;
-    let tried = keys.attempt(&properties, &mut work, |key| aes::judge(folder, key, limits, kept));
+    let mut work = judge::SAMPLE_BYTES;
+    let tried = keys.attempt(&properties, &mut work, |key| judge::judge(folder, key, limits, kept));
     outbox.worked(work);
     tried
 }
@@ -372,7 +375,7 @@ impl Folders {
                 self.open = Some((left - count as u64, crc32(crc, &piece[..count])));
             }
             Ok(Read::Later) => outbox.worked(CONTENT_BYTES),
-            Ok(Read::End) => self.give_up(source::DATA, at, outbox),
+            Ok(Read::End) => self.give_up(DATA, at, outbox),
             Err(fault) => self.give_up(fault, at, outbox),
         }
     }
@@ -480,5 +483,5 @@ impl Reader for SevenZip {
 
 /// Fuzz body: reads a 7z archive.
 pub fn fuzz_7z(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Reading::new(SevenZip::new(limits, &fuzz::passwords(limits)))));
+    cuts::compare(data, |limits| Box::new(Reading::new(SevenZip::new(limits, &cuts::passwords(limits)))));
 }

@@ -29,10 +29,10 @@ use std::collections::VecDeque;
 
 use stream::{Class, Event, Finding, Fuel, Kind, Limits, Object, ReadAt, Stage, Step, Window};
 
-use crate::formats::{Format, Reads};
-use crate::frame::codec::{Collected, Fault};
+use crate::frame::codec::{Collected, Fault, STALL};
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::frame::stall::{Patience, READER_TURNS_MAX, STALL};
+use crate::frame::stall::{Patience, READER_TURNS_MAX};
 use header::Header;
 pub(crate) use header::{BLOCK, looks_like_header};
 use listing::Listing;

@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 
 use stream::{Class, Limits, Object};
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Decoder, Fault, Progress, Told, be16, be64};
-use crate::fuzz;
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::stream::bzip2::Bzip2;
 use crate::stream::lzma_alone::LzmaAlone;
 use crate::stream::xz::Xz;
@@ -212,5 +212,5 @@ impl Records for Xar {
 
 /// Fuzz body: reads an archive.
 pub fn fuzz_xar(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Xar::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Xar::new(limits), limits)));
 }

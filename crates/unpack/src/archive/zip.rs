@@ -32,6 +32,7 @@
 mod cipher;
 mod descriptor;
 mod directory;
+mod entry;
 mod held;
 mod kept;
 mod listed;
@@ -50,11 +51,12 @@ use std::collections::VecDeque;
 use memchr::memmem;
 use stream::{Class, Event, Finding, Fuel, Limits, Object, ReadAt, Stage, Step, Window};
 
-use crate::formats::{Format, Reads};
-use crate::frame::codec::{Collected, le16, le32};
+use crate::frame::codec::{Collected, STALL, le16, le32};
+use crate::frame::format::{Format, Reads};
 use crate::frame::password::Passwords;
-use crate::frame::stall::{Patience, READER_TURNS_MAX, STALL};
-use directory::{Directory, Entry, Size};
+use crate::frame::stall::{Patience, READER_TURNS_MAX};
+use directory::Directory;
+use entry::{Entry, Size};
 use held::Held;
 use kept::Kept;
 use listed::{ByDirectory, Listed, Whole};

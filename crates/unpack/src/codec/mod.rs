@@ -9,5 +9,6 @@ pub(crate) mod lzfse;
 pub(crate) mod lzfu;
 pub(crate) mod lzma;
 pub(crate) mod ppmd;
+pub(crate) mod rc4;
 pub(crate) mod reduce;
 pub(crate) mod shrink;

@@ -16,10 +16,10 @@ use stream::{Class, FileType, Kind, Limits, Object, ReadAt};
 use crate::codec::adc;
 use crate::codec::lzfse;
 use crate::disk::hfs::Volume;
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Decoder, Fault, Told, be32, be64};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 use crate::stream::bzip2::Bzip2;
 use crate::stream::xz::Xz;
 use crate::stream::zlib::Zlib;
@@ -253,5 +253,5 @@ fn tell_once(fault: Fault, at: u64, told: &mut Vec<&'static str>, outbox: &mut O
 
 /// Fuzz body: reads an image.
 pub fn fuzz_dmg(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Reading::new(Dmg::new(limits))));
+    cuts::compare(data, |limits| Box::new(Reading::new(Dmg::new(limits))));
 }

@@ -18,11 +18,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use stream::{Class, Kind, Limits, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Fault, be16, be32, be64};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 use decmpfs::Packed;
 use tree::Tree;
 
@@ -425,7 +425,7 @@ impl Reader for Hfs {
     }
 }
 
-/// Fuzz body: reads a volume, in the coding of [`fuzz::blocks`].
+/// Fuzz body: reads a volume, in the coding of [`cuts::blocks`].
 pub fn fuzz_hfs(data: &[u8]) {
-    fuzz::compare(&fuzz::blocks(data), |limits| Box::new(Reading::new(Hfs::new(limits))));
+    cuts::compare(&cuts::blocks(data), |limits| Box::new(Reading::new(Hfs::new(limits))));
 }

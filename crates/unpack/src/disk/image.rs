@@ -18,10 +18,10 @@ use std::collections::VecDeque;
 
 use stream::{Class, Limits, ReadAt};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Fault, le32, le64};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 use fat::Volume;
 use sectors::Image;
 
@@ -267,9 +267,9 @@ impl Reader for DiskImage {
     }
 }
 
-/// Fuzz body: reads an image, in the coding of [`fuzz::blocks`].
+/// Fuzz body: reads an image, in the coding of [`cuts::blocks`].
 pub fn fuzz_disk(data: &[u8]) {
-    fuzz::compare(&fuzz::blocks(data), |limits| Box::new(Reading::new(DiskImage::new(limits))));
+    cuts::compare(&cuts::blocks(data), |limits| Box::new(Reading::new(DiskImage::new(limits))));
 }
 
 #[cfg(test)]

@@ -19,10 +19,10 @@ mod udf;
 
 use stream::{Class, Kind, Limits, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::Fault;
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 use ecma119::View;
 use plan::{File, Late, Plan};
 use udf::Udf;
@@ -293,7 +293,7 @@ impl Reader for Iso {
     }
 }
 
-/// Fuzz body: reads a disc image, in the coding of [`fuzz::blocks`].
+/// Fuzz body: reads a disc image, in the coding of [`cuts::blocks`].
 pub fn fuzz_iso(data: &[u8]) {
-    fuzz::compare(&fuzz::blocks(data), |limits| Box::new(Reading::new(Iso::new(limits))));
+    cuts::compare(&cuts::blocks(data), |limits| Box::new(Reading::new(Iso::new(limits))));
 }

@@ -11,9 +11,9 @@ mod section;
 
 use stream::{Class, Kind, Limits, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 use directory::{Directory, Entry};
 use section::{Frame, Section};
 
@@ -260,5 +260,5 @@ impl Reader for Chm {
 
 /// Fuzz body: reads a help file.
 pub fn fuzz_chm(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Reading::new(Chm::new(limits))));
+    cuts::compare(data, |limits| Box::new(Reading::new(Chm::new(limits))));
 }

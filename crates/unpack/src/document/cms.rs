@@ -7,8 +7,8 @@
 
 use stream::{Class, Kind, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::Collected;
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Ended, Outbox, Reader};
 
 /// What is read of it.

@@ -12,7 +12,7 @@
 use stream::{Kind, Object, ReadAt};
 
 use crate::document::relationships::{character, unescaped};
-use crate::formats::{Format, Reads};
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
 
 /// What is read of it.

@@ -6,11 +6,11 @@
 
 use stream::{Class, Kind, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{le16, le32};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -257,5 +257,5 @@ impl Reader for Lnk {
 
 /// Fuzz body: reads a link.
 pub fn fuzz_lnk(data: &[u8]) {
-    fuzz::compare(data, |_| Box::new(Reading::new(Lnk::new())));
+    cuts::compare(data, |_| Box::new(Reading::new(Lnk::new())));
 }

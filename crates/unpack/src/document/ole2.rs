@@ -29,8 +29,8 @@ use std::collections::VecDeque;
 use stream::{Class, Limits, Object, ReadAt};
 
 use crate::codec::lzfu::LzFu;
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Fault, le16, le32};
+use crate::frame::format::{Format, Reads};
 use crate::frame::keys::{Judgement, Keys, Tried};
 use crate::frame::name;
 use crate::frame::password::{Passwords, TOO_COSTLY};

@@ -12,8 +12,8 @@ mod packaging;
 use memchr::memchr;
 use stream::{Class, Kind, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, le64};
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Ended, Outbox, Reader};
 use packaging::{Front, front};
 

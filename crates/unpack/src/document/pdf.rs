@@ -30,6 +30,7 @@ mod extent;
 mod files;
 mod filter;
 mod known;
+mod layer;
 mod lexer;
 mod lzw;
 mod mark;
@@ -40,7 +41,7 @@ mod security;
 
 use stream::{Class, Kind, Limits, ReadAt};
 
-use crate::formats::{Format, Reads};
+use crate::frame::format::{Format, Reads};
 use crate::frame::keys::{Judgement, Keys, Tried};
 use crate::frame::password::{Passwords, TOO_COSTLY};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
@@ -391,7 +392,7 @@ impl Pdf {
         self.again.passage(Passage { start, end: u64::MAX, object: Some(Box::new(object.clone())) });
     }
 
-    fn cipher(&self, object: &Object, filters: &[Filter], parameters: &[filter::Parameters]) -> Option<Cipher> {
+    fn cipher(&self, object: &Object, filters: &[Filter], parameters: &[layer::Parameters]) -> Option<Cipher> {
         let key = self.key.as_ref()?;
         let mut pairs = filters.iter().zip(parameters);
         let is_identity = pairs.any(|(filter, parameters)| *filter == Filter::Crypt && parameters.is_identity);

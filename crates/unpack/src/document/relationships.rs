@@ -10,9 +10,9 @@
 use memchr::memchr;
 use stream::{Class, Kind, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -228,7 +228,7 @@ impl Reader for Relationships {
 
 /// Fuzz body: reads XML.
 pub fn fuzz_relationships(data: &[u8]) {
-    fuzz::compare(data, |_| Box::new(Reading::new(Relationships::new())));
+    cuts::compare(data, |_| Box::new(Reading::new(Relationships::new())));
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub(crate) mod ole1;
 
 use stream::{Class, Kind, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
 
 /// What is read of it.

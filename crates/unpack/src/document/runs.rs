@@ -15,8 +15,8 @@
 use stream::{FileType, Kind, Object, ReadAt};
 
 use crate::document::html::base64_value;
+use crate::frame::cuts;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 use crate::recognise::head::recognise;
 
 /// Bytes that are looked at together, and held that long.
@@ -468,8 +468,8 @@ impl Reader for Runs {
 
 /// Fuzz body: looks for runs.
 pub fn fuzz_runs(data: &[u8]) {
-    fuzz::compare(data, |_| Box::new(Reading::new(Runs::new())));
-    fuzz::compare(data, |_| Box::new(Reading::new(crate::document::script::Script::new())));
+    cuts::compare(data, |_| Box::new(Reading::new(Runs::new())));
+    cuts::compare(data, |_| Box::new(Reading::new(crate::document::script::Script::new())));
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ mod properties;
 
 use stream::{Class, Kind, Limits, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, le32};
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::frame::reader::{Ended, Outbox, Reader};
 use properties::Properties;

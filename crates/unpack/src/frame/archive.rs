@@ -28,8 +28,8 @@ use stream::{Class, Event, Finding, Fuel, Kind, Limits, Object, ReadAt, Stage, S
 
 pub(crate) use check::{Check, crc16};
 
-use crate::frame::codec::{Fault, Progress, Told};
-use crate::frame::stall::{DECODER_TURNS_MAX, Patience, STALL};
+use crate::frame::codec::{DECODER_TURNS_MAX, Fault, Progress, STALL, Told};
+use crate::frame::stall::Patience;
 
 /// What an archive format adds to the stage: its records and its decoder.
 pub(crate) trait Records: Send {

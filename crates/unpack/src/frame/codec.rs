@@ -5,7 +5,10 @@
 
 use stream::{Class, Event, Finding};
 
-use crate::frame::stall::{DECODER_TURNS_MAX, STALL};
+/// The reader stood still, and was ended.
+pub(crate) const STALL: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Stall");
+/// Turns in a row that a decoder may take without taking or writing a byte: changes of state, and findings.
+pub(crate) const DECODER_TURNS_MAX: u32 = 4096;
 
 /// A push decoder of one compressed format.
 pub(crate) trait Decoder: Send {

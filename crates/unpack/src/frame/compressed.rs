@@ -13,8 +13,8 @@
 
 use stream::{Event, Fuel, Kind, Object, ReadAt, Stage, Step, Window};
 
-use crate::frame::codec::{Decoder, Told};
-use crate::frame::stall::{DECODER_TURNS_MAX, Patience, STALL};
+use crate::frame::codec::{DECODER_TURNS_MAX, Decoder, STALL, Told};
+use crate::frame::stall::Patience;
 
 /// A stage around one [`Decoder`].
 pub(crate) struct Compressed<D> {

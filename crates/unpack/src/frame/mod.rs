@@ -4,6 +4,8 @@
 pub(crate) mod archive;
 pub(crate) mod codec;
 pub(crate) mod compressed;
+pub(crate) mod cuts;
+pub(crate) mod format;
 pub(crate) mod held;
 pub(crate) mod keys;
 pub(crate) mod name;

@@ -17,7 +17,8 @@ use std::ops::Range;
 
 use stream::{Class, Event, Finding, Fuel, Object, ReadAt, Stage, Step, Window};
 
-use crate::frame::stall::{Patience, READER_TURNS_MAX, STALL};
+use crate::frame::codec::STALL;
+use crate::frame::stall::{Patience, READER_TURNS_MAX};
 
 /// The longest piece of input that a reader is given at once.
 const PIECE_BYTES: usize = 4096;

@@ -3,16 +3,6 @@
 //! Every adapter burns fuel for each turn, so a machine that stands still yields to others; here it comes to its end, too.
 //! A sound reader never gets near the bounds: what it may do without taking or writing a byte is bounded by its own tables.
 
-use stream::Class;
-
-use crate::frame::codec::Fault;
-
-/// The reader stood still, and was ended.
-pub(crate) const STALL: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Stall");
-
-/// Turns in a row that a decoder may take without taking or writing a byte: changes of state, and findings.
-pub(crate) const DECODER_TURNS_MAX: u32 = 4096;
-
 /// Turns in a row that a reader may take without getting on.
 pub(crate) const READER_TURNS_MAX: u32 = 1 << 20;
 

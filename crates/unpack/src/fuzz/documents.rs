@@ -1,18 +1,18 @@
 //! The bodies of the fuzz targets of documents.
 
-use super::compare;
 use crate::document::{cms, html, ole2, onenote, pdf, rtf, tnef};
+use crate::frame::cuts::{compare, passwords};
 use crate::frame::reader::Reading;
 
 /// Fuzz body: reads a PDF document, and an object stream.
 pub fn fuzz_pdf(data: &[u8]) {
-    compare(data, |limits| Box::new(Reading::new(pdf::Pdf::new(limits, &super::passwords(limits)))));
+    compare(data, |limits| Box::new(Reading::new(pdf::Pdf::new(limits, &passwords(limits)))));
     compare(data, |limits| Box::new(Reading::new(pdf::Pdf::objects(limits))));
 }
 
 /// Fuzz body: reads a compound file.
 pub fn fuzz_ole2(data: &[u8]) {
-    compare(data, |limits| Box::new(Reading::new(ole2::Ole2::new(limits, &super::passwords(limits)))));
+    compare(data, |limits| Box::new(Reading::new(ole2::Ole2::new(limits, &passwords(limits)))));
 }
 
 /// Fuzz body: reads RTF, and an object in it.

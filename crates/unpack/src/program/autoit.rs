@@ -12,11 +12,11 @@
 use memchr::memmem;
 use stream::{Class, Kind, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::le32;
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -594,5 +594,5 @@ fn twist(state: &mut [u32; TWISTER]) {
 
 /// Fuzz body: reads what begins with the mark.
 pub fn fuzz_autoit(data: &[u8]) {
-    fuzz::compare(data, |_| Box::new(Reading::new(AutoIt::new())));
+    cuts::compare(data, |_| Box::new(Reading::new(AutoIt::new())));
 }

@@ -18,10 +18,10 @@ use std::ops::Range;
 
 use stream::{FileType, Kind, Limits, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{le16, le32};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 use crate::recognise::head::recognise;
 use head::Head;
 
@@ -232,5 +232,5 @@ fn read(kept: &dyn ReadAt, at: u64, buffer: &mut [u8]) -> usize {
 
 /// Fuzz body: reads an executable.
 pub fn fuzz_executable(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Reading::new(Executable::new(limits))));
+    cuts::compare(data, |limits| Box::new(Reading::new(Executable::new(limits))));
 }

@@ -16,11 +16,11 @@ mod setup;
 
 use stream::{Class, Limits, Object};
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Fault, Progress};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::fuzz;
 pub(crate) use cabinet::{Cabinet, MAGIC};
 use setup::Setup;
 
@@ -137,6 +137,6 @@ impl Records for InstallShield {
 
 /// Fuzz body: reads what stands behind an installer, and a cabinet.
 pub fn fuzz_installshield(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(InstallShield::new(limits), limits)));
-    fuzz::compare(data, |limits| Box::new(Archive::new(Cabinet::new(), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(InstallShield::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Cabinet::new(), limits)));
 }

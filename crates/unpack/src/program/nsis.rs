@@ -15,10 +15,10 @@ use stream::{Class, Kind, Limits, Object};
 
 use crate::codec::deflate::Deflate;
 use crate::codec::lzma::{LzmaStream, PROPERTIES_BYTES};
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told, le32};
-use crate::fuzz;
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::stream::bzip2::Bzip2;
 use header::Names;
 
@@ -336,6 +336,6 @@ fn unpack(packed: &[u8], bytes_max: usize, limits: &Limits) -> Vec<u8> {
 
 /// Fuzz body: reads an installer, and what is packed together in one.
 pub fn fuzz_nsis(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Nsis::new(limits), limits)));
-    fuzz::compare(data, |limits| Box::new(Archive::new(Solid::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Nsis::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Solid::new(limits), limits)));
 }

@@ -11,6 +11,7 @@ mod aplib;
 mod calls;
 mod elf;
 mod emulator;
+mod image;
 mod mew;
 mod nrv;
 mod pe;
@@ -23,9 +24,9 @@ mod yc;
 
 use stream::{Class, Kind, Limits, Object, ReadAt};
 
-use crate::formats::{Format, Reads};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 use crate::program::autoit;
 use crate::program::executable::head::Head;
 use source::Whole;
@@ -270,7 +271,7 @@ impl Reader for Packed {
 
 /// Fuzz body: reads a packed executable.
 pub fn fuzz_packed(data: &[u8]) {
-    fuzz::compare(data, |limits| {
+    cuts::compare(data, |limits| {
         let limits = Limits { spool_bytes_max: 1 << 20, ..limits.clone() };
         Box::new(Reading::new(Packed::new(&limits)))
     });

@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 
 use stream::{Class, Limits, Object};
 
-use crate::formats::{Format, Reads};
 use crate::frame::archive::{Archive, Check, Content, Faults, Member, Record, Records};
 use crate::frame::codec::{Decoder, Fault, Progress, Told, le16, le32};
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::fuzz;
 use crate::stream::zlib::Zlib;
 
 /// What is read of it.
@@ -216,5 +216,5 @@ impl Records for Sis {
 
 /// Fuzz body: reads an installation file.
 pub fn fuzz_sis(data: &[u8]) {
-    fuzz::compare(data, |limits| Box::new(Archive::new(Sis::new(limits), limits)));
+    cuts::compare(data, |limits| Box::new(Archive::new(Sis::new(limits), limits)));
 }

@@ -16,8 +16,8 @@ use stream::{Kind, Object, ReadAt};
 use zlib_rs::crc32::crc32;
 
 use crate::frame::codec::{le16, le32};
+use crate::frame::cuts;
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
-use crate::fuzz;
 use crate::program::nsis;
 use crate::recognise::carried::Carried;
 
@@ -209,7 +209,7 @@ fn is_nsis(head: &[u8]) -> bool {
 
 /// Fuzz body: looks for archives, and for executables.
 pub fn fuzz_stowaway(data: &[u8]) {
-    fuzz::compare(data, |_| Box::new(Reading::new(Carried::default())));
-    fuzz::compare(data, |_| Box::new(Reading::new(Stowaway::new())));
-    fuzz::compare(data, |_| Box::new(Reading::new(Stowaway::anywhere())));
+    cuts::compare(data, |_| Box::new(Reading::new(Carried::default())));
+    cuts::compare(data, |_| Box::new(Reading::new(Stowaway::new())));
+    cuts::compare(data, |_| Box::new(Reading::new(Stowaway::anywhere())));
 }

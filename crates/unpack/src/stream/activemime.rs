@@ -6,10 +6,10 @@
 
 use stream::Class;
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Decoder, Fault, Progress, Told, le16};
 use crate::frame::compressed::Compressed;
-use crate::fuzz;
+use crate::frame::cuts;
+use crate::frame::format::{Format, Reads};
 use crate::stream::zlib::{self, Zlib};
 
 /// What is read of it.
@@ -113,5 +113,5 @@ impl Decoder for ActiveMime {
 
 /// Fuzz body: reads such a file.
 pub fn fuzz_activemime(data: &[u8]) {
-    fuzz::compare(data, |_| Box::new(Compressed::new(ActiveMime::new())));
+    cuts::compare(data, |_| Box::new(Compressed::new(ActiveMime::new())));
 }

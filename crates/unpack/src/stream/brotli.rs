@@ -6,8 +6,8 @@
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, SliceWrapper, StandardAlloc};
 use stream::{Class, Limits};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told};
+use crate::frame::format::{Format, Reads};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {

@@ -20,8 +20,8 @@ mod recent;
 use stream::{Class, Limits};
 
 use crate::bits::pushed::Bits;
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Decoder, Fault, Progress, Told};
+use crate::frame::format::{Format, Reads};
 use block::Block;
 use codes::{CODE_BITS_MAX, Codes};
 use crc::Crc;

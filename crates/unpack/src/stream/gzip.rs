@@ -11,8 +11,8 @@ use stream::{Class, Limits};
 use zlib_rs::crc32::crc32;
 
 use crate::codec::deflate::Deflate;
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told, le16, le32};
+use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 
 /// What is read of it.

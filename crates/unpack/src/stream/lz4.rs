@@ -18,8 +18,8 @@ mod xxhash;
 
 use stream::Class;
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Fault, Framed, Progress, Told, le32, le64};
+use crate::frame::format::{Format, Reads};
 use block::Blocks;
 use xxhash::XxHash32;
 

@@ -11,8 +11,8 @@ use stream::{Class, Limits};
 use zlib_rs::crc32::crc32;
 
 use crate::codec::lzma::LzmaStream;
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told, le32, le64};
+use crate::frame::format::{Format, Reads};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {

@@ -5,8 +5,8 @@
 use stream::{Class, Limits};
 
 use crate::codec::lzma::{LzmaStream, PROPERTIES_BYTES};
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told, le32, le64};
+use crate::frame::format::{Format, Reads};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {

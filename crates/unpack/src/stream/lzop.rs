@@ -14,8 +14,8 @@ mod lzo1x;
 use stream::{Class, Limits};
 use zlib_rs::{adler32::adler32, crc32::crc32};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Fault, Framed, Progress, Told, be16, be32};
+use crate::frame::format::{Format, Reads};
 use crate::frame::held::Held;
 use crate::frame::name;
 

@@ -7,8 +7,8 @@
 use stream::Class;
 
 use crate::bits::tokens::{Bits, Broken, Tokens, Tokenwise};
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told};
+use crate::frame::format::{Format, Reads};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {

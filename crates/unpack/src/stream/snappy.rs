@@ -7,8 +7,8 @@
 use stream::Class;
 
 use crate::bits::crc::tables;
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Fault, Framed, Progress, Told, le16, le32};
+use crate::frame::format::{Format, Reads};
 use crate::frame::held::{Held, repeat};
 
 /// What is read of it.

@@ -7,8 +7,8 @@
 use stream::{Class, Limits};
 
 use crate::codec::lzma::{LzmaStream, PROPERTIES_BYTES};
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told, le32};
+use crate::frame::format::{Format, Reads};
 use crate::stream::zlib::{self, Zlib};
 
 /// What is read of it.

@@ -10,8 +10,8 @@ mod mszip;
 use stream::Class;
 
 use crate::bits::tokens::{Bits, Broken, Recent, Tokens, Tokenwise};
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Decoder, Fault, Progress, Told, le16, le32};
+use crate::frame::format::{Format, Reads};
 use lzh::Lzh;
 use mszip::MsZip;
 

@@ -22,8 +22,8 @@ pub(crate) mod lzma2;
 use stream::{Class, Limits};
 use zlib_rs::crc32::crc32;
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Fault, Framed, Progress, Told, le32};
+use crate::frame::format::{Format, Reads};
 use block::Block;
 use check::Check;
 use filter::Chain;

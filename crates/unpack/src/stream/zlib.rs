@@ -6,8 +6,8 @@ use stream::Class;
 use zlib_rs::adler32::adler32;
 
 use crate::codec::deflate::Deflate;
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told};
+use crate::frame::format::{Format, Reads};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {

@@ -19,8 +19,8 @@ use std::io::Read as _;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use stream::{Class, Limits};
 
-use crate::formats::{Format, Reads};
 use crate::frame::codec::{Collected, Fault, Framed, Progress, Told, le32, le64};
+use crate::frame::format::{Format, Reads};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {

@@ -8,22 +8,11 @@ use super::adaptive::{Lh1, Lh2};
 use super::larc::{Lz5, Lzs};
 use super::lh3::Lh3;
 use super::lzh::Lzh;
+use super::method::{Method, Run};
 use super::pmarc::{Pm1, Pm2};
 use crate::bits::history::History;
 use crate::bits::pushed::Bits;
 use crate::frame::codec::{Progress, Told};
-
-/// A method: symbols to literals and matches.
-pub(crate) trait Method: Send {
-    /// Reads symbols until the history is at `end`; `None` if they make no sense.
-    fn run(&mut self, bits: &mut Bits, history: &mut History, end: u64) -> Option<Run>;
-}
-
-/// Why a run ended.
-pub(crate) enum Run {
-    Full,
-    Input,
-}
 
 /// The decoder.
 pub(crate) struct Decoder {
@@ -90,14 +79,5 @@ impl Decoder {
     /// Bytes that were taken and not used.
     pub fn surplus(&self) -> &[u8] {
         self.bits.unread()
-    }
-}
-/// Whether a method must wait for input: for the header of a block, or within one for a symbol, each of which takes at most
-/// so many bits.
-pub(super) fn lacks_input(bits: &Bits, is_in_block: bool, [header_bits, symbol_bits]: [usize; 2]) -> bool {
-    match is_in_block {
-        // A symbol that is the only one takes no bits.
-        true => !bits.has(symbol_bits) || bits.overran(),
-        false => !bits.has(header_bits) || bits.is_at_end(),
     }
 }

@@ -3,7 +3,7 @@
 // A bit machine: its sums are those of the code, and overflow checks are on.
 #![allow(clippy::arithmetic_side_effects)]
 
-use super::decoder::{Method, Run};
+use super::method::{Method, Run};
 use crate::bits::history::History;
 use crate::bits::pushed::Bits;
 

@@ -7,7 +7,7 @@
 // A bit machine: its sums are those of the code, and overflow checks are on.
 #![allow(clippy::arithmetic_side_effects)]
 
-use super::decoder::{Method, Run, lacks_input};
+use super::method::{Method, Run, lacks_input};
 use crate::bits::history::History;
 use crate::bits::huffman::Huffman;
 use crate::bits::pushed::Bits;

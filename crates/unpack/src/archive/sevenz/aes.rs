@@ -1,31 +1,21 @@
-//! AES-256 in 7z: how keys are made of passwords, and which candidate is right.
+//! AES-256 in 7z: how keys are made of passwords.
 //!
 //! ```text
 //! properties := u8: bits 0-5 power of the rounds, 6 and 7 the lowest bits of the lengths; u8: lengths of salt and vector;
 //!               salt, initialisation vector
 //! key        := SHA-256 of (salt, password in UTF-16, round as u64) for all 2^power rounds behind each other
 //! ```
-//! Nothing tells whether a key is right: the content must be decodable, agree with its checksum, or look like something.
-//!
-//! Bounds: [`SAMPLE_BYTES`] of content; one candidate at a time, whose hashing is asked for and done in slices.
+//! Bounds: one candidate at a time, whose hashing is asked for and done in slices.
 
 use sha2::{Digest, Sha256};
-use stream::{FileType, Limits, ReadAt};
-use zlib_rs::crc32::crc32;
 
-use super::header::Folder;
-use super::source::{Read, Source};
 use crate::codec::block_cipher::{Aes, BLOCK, Cbc};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress};
-use crate::frame::keys::{Derivation, Derived, Judgement};
+use crate::frame::keys::{Derivation, Derived};
 use crate::frame::password::utf16;
-use crate::recognise;
 
 const KEY_BYTES: usize = 32;
-/// Content that a candidate is judged by.
-pub(super) const SAMPLE_BYTES: usize = 4096;
-/// How often a source may come to nothing before it is given up.
-const LATER_MAX: u32 = 4;
+
 /// The most rounds that 7-Zip does.
 const POWER_MAX: u8 = 24;
 /// The key is salt and password as they stand.
@@ -62,31 +52,6 @@ impl Properties {
     pub fn decoder(&self, key: &Key) -> Option<Box<dyn Decoder>> {
         let cbc = Cbc::new(Aes::new(key)?, self.start);
         Some(Box::new(AesCoder { cbc, block: Collected::new(), plain: Collected::new() }))
-    }
-}
-
-/// What the content looks like that comes out with this key.
-pub(super) fn judge(folder: &Folder, key: &Key, limits: &Limits, kept: &dyn ReadAt) -> Judgement {
-    let Ok(mut source) = Source::of(folder, limits, Some(key)) else { return Judgement::Wrong };
-    let first = folder.streams.first().copied();
-    let (size, crc) = first.unwrap_or((folder.size().unwrap_or(0), folder.crc));
-    let wanted = size.min(SAMPLE_BYTES as u64) as usize;
-    let (mut sample, mut length, mut later) = ([0; SAMPLE_BYTES], 0, 0);
-    while length < wanted && later < LATER_MAX {
-        match source.read(kept, &mut sample[length..wanted]) {
-            Ok(Read::Some(count)) => length += count,
-            Ok(Read::Later) => later += 1,
-            Ok(Read::End) | Err(_) => return Judgement::Wrong,
-        }
-    }
-    let sample = &sample[..length];
-    let is_whole = size <= SAMPLE_BYTES as u64;
-    match crc.filter(|_| is_whole) {
-        Some(crc) if crc == crc32(0, sample) => Judgement::Right,
-        Some(_) => Judgement::Wrong,
-        // What is compressed does not come out by chance.
-        None if folder.coders.len() > 1 || recognise(sample) != FileType::Binary => Judgement::Right,
-        None => Judgement::Possible,
     }
 }
 
@@ -164,7 +129,7 @@ impl Decoder for AesCoder {
     }
 
     fn missing(&self) -> Option<Fault> {
-        Some(super::source::DATA)
+        Some(super::pull::DATA)
     }
 }
 

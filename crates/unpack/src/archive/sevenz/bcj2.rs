@@ -8,7 +8,7 @@
 
 use stream::ReadAt;
 
-use super::source::{CUT, DATA, Read, Source};
+use super::pull::{CUT, DATA, Pull, Read};
 use crate::frame::codec::Fault;
 
 const BUFFER_BYTES: usize = 4096;
@@ -21,8 +21,8 @@ const EVEN: u16 = 1024;
 const TOP: u32 = 1 << 24;
 
 /// The content.
-pub(super) struct Bcj2 {
-    inputs: [Buffered; 4],
+pub(super) struct Bcj2<S> {
+    inputs: [Buffered<S>; 4],
     probabilities: [u16; 258],
     range: u32,
     code: u32,
@@ -39,8 +39,8 @@ pub(super) struct Bcj2 {
     left: u64,
 }
 
-struct Buffered {
-    source: Source,
+struct Buffered<S> {
+    source: S,
     bytes: Box<[u8; BUFFER_BYTES]>,
     start: usize,
     end: usize,
@@ -53,7 +53,7 @@ enum Missing {
     Fault(Fault),
 }
 
-impl Buffered {
+impl<S: Pull> Buffered<S> {
     fn byte(&mut self, kept: &dyn ReadAt) -> Result<u8, Missing> {
         if self.start == self.end {
             match self.source.read(kept, &mut self.bytes[..]).map_err(Missing::Fault)? {
@@ -67,8 +67,8 @@ impl Buffered {
     }
 }
 
-impl Bcj2 {
-    pub fn new(inputs: [Source; 4], size: u64) -> Bcj2 {
+impl<S: Pull> Bcj2<S> {
+    pub fn new(inputs: [S; 4], size: u64) -> Bcj2<S> {
         let inputs = inputs.map(|source| Buffered { source, bytes: Box::new([0; BUFFER_BYTES]), start: 0, end: 0 });
         Bcj2 {
             inputs,
@@ -85,7 +85,7 @@ impl Bcj2 {
         }
     }
 
-    /// As [`Source::read`].
+    /// As [`Pull::read`].
     pub fn read(&mut self, kept: &dyn ReadAt, output: &mut [u8]) -> Result<Read, Fault> {
         let wanted = usize::try_from(self.left).map_or(output.len(), |left| left.min(output.len()));
         if wanted == 0 {

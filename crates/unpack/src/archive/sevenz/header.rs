@@ -5,7 +5,6 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use super::aes::Properties;
-use super::source;
 use crate::frame::codec::{le16, le32};
 
 /// What the header tells.
@@ -74,6 +73,9 @@ mod id {
     pub const NAMES: u64 = 17;
     pub const PACKED_HEADER: u64 = 23;
 }
+
+/// The coder that encrypts.
+pub(super) const AES: u64 = 0x06f1_0701;
 
 const CODERS_MAX: usize = 8;
 const INPUTS_MAX: usize = 8;
@@ -383,13 +385,13 @@ impl Folder {
 
     /// How it is encrypted, if it is.
     pub fn encryption(&self) -> Option<Properties> {
-        let coder = self.coders.iter().find(|coder| coder.id == source::AES)?;
+        let coder = self.coders.iter().find(|coder| coder.id == AES)?;
         Properties::read(&coder.properties)
     }
 
     /// Whether it is encrypted, in a way that is known or not.
     pub fn is_encrypted(&self) -> bool {
-        self.coders.iter().any(|coder| coder.id == source::AES)
+        self.coders.iter().any(|coder| coder.id == AES)
     }
 
     /// Bytes of content.

@@ -6,7 +6,8 @@ use stream::{Class, Limits, ReadAt};
 
 use super::aes::{Key, Properties};
 use super::bcj2::Bcj2;
-use super::header::{Coder, Folder};
+use super::header::{AES, Coder, Folder};
+use super::pull::{CUT, DATA, Pull, Read};
 use crate::bits::tokens::Tokenwise;
 use crate::codec::deflate::Deflate;
 use crate::codec::deflate64::Deflate64;
@@ -18,8 +19,6 @@ use crate::stream::xz::filter::{Chain, FILTER_BYTES};
 use crate::stream::xz::lzma2::Lzma2;
 use crate::stream::zstd::Zstd;
 
-pub(super) const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.SevenZip.Data");
-pub(super) const CUT: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.SevenZip");
 const METHOD: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.SevenZipMethod");
 pub(super) const ENCRYPTED: Fault = Fault::fatal(Class::Encrypted, "Heuristics.Encrypted.SevenZip");
 const DICTIONARY: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Codec");
@@ -31,17 +30,7 @@ const WORK_BYTES: usize = 64 << 10;
 pub(super) enum Source {
     Packed { at: u64, left: u64 },
     Coder(Box<Coded>),
-    Bcj2(Box<Bcj2>),
-}
-
-/// What a read came to.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Read {
-    /// So many bytes.
-    Some(usize),
-    /// None yet, after much work.
-    Later,
-    End,
+    Bcj2(Box<Bcj2<Source>>),
 }
 
 /// The output of a coder with one input.
@@ -63,9 +52,10 @@ impl Source {
         let main = folder.main_output().ok_or(DATA)?;
         Means { limits, key, memory_left: limits.codec_bytes_max as usize }.output(folder, main, folder.coders.len())
     }
+}
 
-    /// Fills a prefix of `output`, which is not empty.
-    pub fn read(&mut self, kept: &dyn ReadAt, output: &mut [u8]) -> Result<Read, Fault> {
+impl Pull for Source {
+    fn read(&mut self, kept: &dyn ReadAt, output: &mut [u8]) -> Result<Read, Fault> {
         match self {
             Source::Packed { left: 0, .. } => Ok(Read::End),
             Source::Packed { at, left } => {
@@ -211,9 +201,6 @@ impl Coded {
         Ok(Read::Later)
     }
 }
-
-/// The coder that encrypts.
-pub(super) const AES: u64 = 0x06f1_0701;
 
 mod id {
     pub const COPY: u64 = 0;

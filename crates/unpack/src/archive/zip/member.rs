@@ -5,7 +5,7 @@ use zlib_rs::crc32::crc32;
 
 use super::cipher::Scheme;
 use super::descriptor::{self, AHEAD, Descriptor, Truth};
-use super::directory::{Entry, Size};
+use super::entry::{Entry, Size};
 use super::lock::{Lock, Tried};
 use super::methods;
 use super::place::Place;

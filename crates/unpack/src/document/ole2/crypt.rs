@@ -15,7 +15,7 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
 use crate::codec::block_cipher::{Aes, BLOCK, Cbc};
-use crate::document::pdf::cipher::Rc4;
+use crate::codec::rc4::Rc4;
 use crate::frame::codec::{base64, le16, le32};
 use crate::frame::keys::{Derivation, Derived};
 use crate::frame::password::utf16;

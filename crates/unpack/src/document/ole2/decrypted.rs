@@ -6,7 +6,7 @@ use stream::{Kind, Object, ReadAt};
 
 use super::crypt::Key;
 use crate::codec::block_cipher::BLOCK;
-use crate::document::pdf::cipher::Rc4;
+use crate::codec::rc4::Rc4;
 use crate::frame::codec::{Collected, le16, le64};
 use crate::frame::reader::{Ended, Outbox, Reader};
 

@@ -1,6 +1,6 @@
 //! ASCIIHexDecode and ASCII85Decode (ISO 32000-2, 7.4.2 and 7.4.3). White space and what is no digit are passed over.
 
-use super::filter::Layer;
+use super::layer::Layer;
 use crate::frame::codec::{Progress, Told};
 
 /// Pairs of hexadecimal digits up to `>`.

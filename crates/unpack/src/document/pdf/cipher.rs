@@ -6,8 +6,9 @@ use aes::cipher::{Array, BlockCipherDecrypt, KeyInit};
 use aes::{Aes128, Aes256};
 use md5::{Digest, Md5};
 
-use super::filter::Layer;
+use super::layer::Layer;
 use super::security::{FileKey, Method};
+use crate::codec::rc4::Rc4;
 use crate::frame::codec::{Collected, Progress};
 
 const BLOCK: usize = 16;
@@ -113,53 +114,5 @@ impl Aes {
         let mut plain = previous;
         plain.iter_mut().zip(block).for_each(|(plain, byte)| *plain ^= byte);
         plain
-    }
-}
-
-/// The RC4 key stream.
-#[derive(Clone)]
-pub(crate) struct Rc4 {
-    state: [u8; 256],
-    i: u8,
-    j: u8,
-}
-
-impl Rc4 {
-    /// Begins with a key that is not empty.
-    pub fn new(key: &[u8]) -> Rc4 {
-        let mut state: [u8; 256] = std::array::from_fn(|index| index as u8);
-        let mut j = 0u8;
-        for (i, &byte) in (0..256).zip(key.iter().cycle()) {
-            j = j.wrapping_add(state[i]).wrapping_add(byte);
-            state.swap(i, usize::from(j));
-        }
-        Rc4 { state, i: 0, j: 0 }
-    }
-
-    pub fn apply(&mut self, data: &mut [u8]) {
-        for byte in data {
-            self.i = self.i.wrapping_add(1);
-            let (i, a) = (usize::from(self.i), self.state[usize::from(self.i)]);
-            self.j = self.j.wrapping_add(a);
-            self.state.swap(i, usize::from(self.j));
-            *byte ^= self.state[usize::from(self.state[i].wrapping_add(a))];
-        }
-    }
-}
-
-/// Encrypts or decrypts all of `data`.
-pub(super) fn rc4(key: &[u8], data: &mut [u8]) {
-    Rc4::new(key).apply(data);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rc4_agrees_with_its_published_vector() {
-        let mut data = *b"Plaintext";
-        rc4(b"Key", &mut data);
-        assert_eq!(data, *b"\xbb\xf3\x16\xe8\xd9\x40\xaf\x0a\xd3");
     }
 }

@@ -10,6 +10,7 @@ use stream::{Class, Limits};
 
 use super::ascii::{Ascii85, AsciiHex};
 use super::cipher::Cipher;
+use super::layer::{Layer, Parameters};
 use super::lzw::Lzw;
 use super::predictor::Predictor;
 use super::run_length::RunLength;
@@ -65,31 +66,6 @@ impl Filter {
             _ => true,
         }
     }
-}
-
-/// What `DecodeParms` says of one filter (tables 8 and 14).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Parameters {
-    pub predictor: u64,
-    pub colors: u64,
-    pub bits: u64,
-    pub columns: u64,
-    pub early_change: bool,
-    /// The crypt filter that encrypts nothing.
-    pub is_identity: bool,
-}
-
-impl Default for Parameters {
-    fn default() -> Parameters {
-        Parameters { predictor: 1, colors: 1, bits: 8, columns: 1, early_change: true, is_identity: false }
-    }
-}
-
-/// One filter at work. As [`Decoder`], but told of the end.
-pub(super) trait Layer: Send {
-    /// Takes a prefix of `input` and fills a prefix of `output`, which has room for 4 KiB. `last` says that nothing
-    /// follows the input. With empty input it writes what is still inside.
-    fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Progress;
 }
 
 /// The filters of a stream.

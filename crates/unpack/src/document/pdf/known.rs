@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::filter::{Filter, Parameters};
+use super::filter::Filter;
+use super::layer::Parameters;
 use super::object::{Length, Object, Type};
 use super::security::{Locked, Security};
 

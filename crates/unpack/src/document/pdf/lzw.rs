@@ -7,7 +7,7 @@
 
 use stream::Class;
 
-use super::filter::Layer;
+use super::layer::Layer;
 use crate::frame::codec::{Fault, Progress, Told};
 
 const CLEAR: u16 = 256;

@@ -5,7 +5,8 @@
 //!
 //! Bounds: 32 frames, [`FILTERS_MAX`] filters, one string of `name_bytes_max`, one of [`STRING_BYTES`].
 
-use super::filter::{FILTERS_MAX, Filter, Parameters};
+use super::filter::{FILTERS_MAX, Filter};
+use super::layer::Parameters;
 use super::security::Security;
 
 /// Containers within one another that are told apart.

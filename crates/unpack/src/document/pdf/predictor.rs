@@ -4,7 +4,7 @@
 
 use stream::Limits;
 
-use super::filter::{Layer, Parameters};
+use super::layer::{Layer, Parameters};
 use crate::frame::codec::Progress;
 
 /// Undoes a predictor.

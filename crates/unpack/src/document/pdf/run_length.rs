@@ -1,6 +1,6 @@
 //! RunLengthDecode (ISO 32000-2, 7.4.5).
 
-use super::filter::Layer;
+use super::layer::Layer;
 use crate::frame::codec::{Progress, Told};
 
 const RUN_MAX: usize = 128;

@@ -8,7 +8,7 @@ use aes::{Aes128, Aes256};
 use md5::{Digest, Md5};
 use sha2::{Sha256, Sha384, Sha512};
 
-use super::cipher::rc4;
+use crate::codec::rc4::rc4;
 use crate::frame::keys::{Derivation, Derived};
 
 /// What stands for the missing characters of a password (algorithm 2, step a).

@@ -4,8 +4,8 @@
 //! The stub stands in the headers; it begins with the address of a table: a routine, the original entry, the first place.
 
 use super::aplib::Aplib;
+use super::image::image_as_executable;
 use super::nrv::Run;
-use super::pe::image_as_executable;
 use super::source::Whole;
 use super::{TURN_BYTES, Turn, Unpacked, Unpacker};
 use crate::frame::codec::le32;

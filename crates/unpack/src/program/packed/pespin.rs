@@ -17,8 +17,8 @@ use std::ops::Range;
 use stream::Nothing;
 
 use super::aplib::Aplib;
+use super::image::image_as_executable;
 use super::nrv::Run;
-use super::pe::image_as_executable;
 use super::program::Program;
 use super::source::Whole;
 use super::{TURN_BYTES, Turn, Unpacked, Unpacker};

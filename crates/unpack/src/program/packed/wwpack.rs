@@ -3,7 +3,7 @@
 //! Literals and matches are told by single bits, in words among the bytes that they tell of, the highest bit first. A table
 //! in the stub says where in the image each packed section lies.
 
-use super::pe::image_as_executable;
+use super::image::image_as_executable;
 use super::source::{Source, Whole};
 use super::{Turn, Unpacked, Unpacker};
 use crate::frame::codec::le32;

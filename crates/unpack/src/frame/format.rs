@@ -1,0 +1,41 @@
+//! A row of `docs/formats.md`: what is read of one format, within which bounds. Each stands beside its reader.
+
+/// One format that is opened: a row of `docs/formats.md`.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// The format's usual name.
+    pub name: &'static str,
+    /// Its variants, methods and filters that are read.
+    pub methods: &'static str,
+    /// What is recognised and told raw, with a finding; empty where nothing is.
+    pub not_read: &'static str,
+    /// Whether its content is told while it arrives.
+    pub reads: Reads,
+    /// The most memory taken, and the field of [`Limits`](::stream::Limits) that bounds it.
+    pub memory: &'static str,
+    /// Whose decoder it is: a library, or our own.
+    pub decoder: &'static str,
+    /// The fuzz target, whose corpus plain tests replay.
+    pub fuzz: &'static str,
+    /// With what other reader it is compared, over what material.
+    pub compared_with: &'static str,
+}
+
+/// How the input of a format has to be at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// Forward: content is told while it arrives, and nothing of the input is kept for the end.
+    Stream,
+    /// Forward as far as the format allows; so much of the input may be kept for the end.
+    Spool(&'static str),
+}
+
+impl Reads {
+    /// As it stands in the table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reads::Stream => "streams",
+            Reads::Spool(bound) => bound,
+        }
+    }
+}
