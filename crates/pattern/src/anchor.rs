@@ -9,7 +9,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use crate::piece::Piece;
 use crate::rarity;
-use crate::tier::Shape;
+use crate::shape::Shape;
 
 /// The farthest that an anchor's end may lie behind the start of its part. The history must reach back that far.
 pub(crate) const REACH_MAX: usize = 240;

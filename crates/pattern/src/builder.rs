@@ -8,13 +8,11 @@ use std::ops::RangeInclusive;
 use crate::anchor::{Anchor, Choice, Chooser};
 use crate::entry::{Entry, Start};
 use crate::patterns::{Patterns, Pinned};
-use crate::piece::{Edge, Piece, total};
+use crate::piece::{Edge, PartId, Piece, total};
 use crate::program::Assembly;
+use crate::shape::Shape;
 use crate::shapes;
-use crate::tier::{Shape, Tier};
-
-/// The number of a part, in the order in which parts were added.
-pub type PartId = u32;
+use crate::tier::Tier;
 
 /// The most bytes that a part may match.
 const PART_BYTES_MAX: usize = 1 << 16;

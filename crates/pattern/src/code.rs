@@ -1,4 +1,8 @@
-//! Verifier programs as they lie in memory or in a file: eight bytes an op.
+//! Verifier programs, and how they lie in memory or in a file: eight bytes an op.
+//!
+//! A program is a run of [`Op`]s in one flat array, from the first op of the part to its [`Op::End`]. Every op that
+//! consumes bytes consumes at most [`STRIDE`] of them, so that a verification which must wait for more input can be
+//! parked at the start of its op: the bytes it has not finished with are still in the history.
 //!
 //! What is loaded is checked once: every op leads to ops, bytes, sets and edges that are there, and no op that goes on
 //! is the last. Whatever else an op says, running it is bounded by the budget.
@@ -9,7 +13,34 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::flat::{Flat, Reader, Unfit, Writer};
 use crate::piece::{ByteSet, Edge};
-use crate::program::{Op, STRIDE};
+
+/// The most bytes that one op looks at.
+pub(crate) const STRIDE: usize = 128;
+
+/// One instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// `length` bytes equal to those at `at` in the literal pool.
+    Exact { length: u16, at: u32 },
+    /// `length` bytes that, masked by those at `at + length`, equal those at `at`.
+    Masked { length: u16, at: u32 },
+    /// `length` bytes, whatever they are.
+    Skip { length: u16 },
+    /// A byte of the set.
+    Set { set: u32 },
+    /// None of the `count` sequences of `length` bytes at `at`.
+    NoneOf { length: u16, count: u16, at: u32 },
+    /// Goes on at each of the `count` ops listed at `at` in the target pool.
+    Split { count: u16, at: u32 },
+    /// Goes on at that op, where alternatives meet again.
+    Jump { to: u32 },
+    /// Looks behind.
+    Behind { edge: u32 },
+    /// The part is complete.
+    End { part: u32 },
+    /// Looks past the end; the next op is the part's [`Op::End`].
+    Ahead { edge: u32 },
+}
 
 /// An op in eight bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]

@@ -6,7 +6,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::anchor::{Anchor, REACH_MAX};
-use crate::program::STRIDE;
+use crate::code::STRIDE;
 
 /// What a part is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,7 @@ pub(crate) fn whole([low, high]: [u16; 2]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tier::Shape;
+    use crate::shape::Shape;
 
     #[test]
     fn one_distance_or_several_come_back() {

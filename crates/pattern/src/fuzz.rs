@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::flat::{Aligned, Reader, Writer};
-use crate::tier::Shape;
+use crate::shape::Shape;
 use crate::{Builder, ByteSet, Edge, Match, PartId, Path, Patterns, Piece, State, find_all};
 
 /// Fuzz body: the first bytes describe a few parts and a cut, the rest is the stream. Scanned in pieces it must tell

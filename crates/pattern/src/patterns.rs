@@ -8,51 +8,15 @@ use crate::budget::Budget;
 use crate::code::Programs;
 use crate::entry::{Entry, Start};
 use crate::flat::{Flat, Reader, Unfit, Writer};
+use crate::found::{Found, Match};
+use crate::shape::Shape;
 use crate::state::{HISTORY, State};
 use crate::sweep::{Path, prefetch};
-use crate::tier::{Probes, Shape, Tier};
+use crate::tier::{CHUNK, Probes, Tier};
 use crate::verify::{View, Work};
-
-/// The longest piece that is swept at once: it stays in the first-level cache from filter to verification.
-pub(crate) const CHUNK: usize = 8192;
 
 /// So much of a run of one value is looked at to know all of it; again as much where a part is longer.
 const RUN_LOOKED_AT: u64 = 4 * HISTORY as u64;
-
-/// An occurrence of a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Match {
-    /// Behind how many bytes of the stream it was decided: its end, or a byte or two later.
-    pub known: u64,
-    /// Which part.
-    pub part: u32,
-    /// The offset of its first byte.
-    pub start: u64,
-    /// The offset behind its last byte.
-    pub end: u64,
-}
-
-impl Match {
-    /// The same, so much further on.
-    #[must_use]
-    pub const fn shifted(self, by: u64) -> Match {
-        Match { known: self.known + by, part: self.part, start: self.start + by, end: self.end + by }
-    }
-}
-
-/// What a scan tells.
-#[derive(Debug, Clone, Copy)]
-pub enum Found<'m> {
-    /// A part occurs.
-    One(Match),
-    /// Parts occur behind each of many bytes.
-    Repeated {
-        /// The first occurrence of each, all known behind the same byte, in order.
-        first: &'m [Match],
-        /// How often they occur, each time one byte further on.
-        times: u64,
-    },
-}
 
 /// A part that is tried at an offset.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]

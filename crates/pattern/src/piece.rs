@@ -5,6 +5,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
+/// The number of a part, in the order in which parts were added.
+pub type PartId = u32;
+
 /// A set of byte values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Pod, Zeroable)]
 #[repr(transparent)]

@@ -1,43 +1,11 @@
-//! Verifier programs: what a part compiles to.
-//!
-//! A program is a run of [`Op`]s in one flat array, from the first op of the part to its [`Op::End`]. Every op that
-//! consumes bytes consumes at most [`STRIDE`] of them, so that a verification which must wait for more input can be
-//! parked at the start of its op: the bytes it has not finished with are still in the history.
+//! The assembly of programs: what a part compiles to.
 
-use crate::code::{PlainOp, Programs};
+use crate::code::{Op, PlainOp, Programs, STRIDE};
 use crate::entry::Start;
 use crate::piece::{ByteSet, Edge, Piece};
 
-/// The most bytes that one op looks at.
-pub(crate) const STRIDE: usize = 128;
-
 /// The most bytes of literals, and the most ops.
 const POOL_MAX: usize = 1 << 30;
-
-/// One instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Op {
-    /// `length` bytes equal to those at `at` in the literal pool.
-    Exact { length: u16, at: u32 },
-    /// `length` bytes that, masked by those at `at + length`, equal those at `at`.
-    Masked { length: u16, at: u32 },
-    /// `length` bytes, whatever they are.
-    Skip { length: u16 },
-    /// A byte of the set.
-    Set { set: u32 },
-    /// None of the `count` sequences of `length` bytes at `at`.
-    NoneOf { length: u16, count: u16, at: u32 },
-    /// Goes on at each of the `count` ops listed at `at` in the target pool.
-    Split { count: u16, at: u32 },
-    /// Goes on at that op, where alternatives meet again.
-    Jump { to: u32 },
-    /// Looks behind.
-    Behind { edge: u32 },
-    /// The part is complete.
-    End { part: u32 },
-    /// Looks past the end; the next op is the part's [`Op::End`].
-    Ahead { edge: u32 },
-}
 
 /// All programs and the pools that they refer to, as parts are added.
 #[derive(Debug, Clone, Default)]

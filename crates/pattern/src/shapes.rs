@@ -2,8 +2,8 @@
 //! looked up.
 
 use crate::anchor::{Anchor, Choice};
-use crate::builder::PartId;
-use crate::tier::Shape;
+use crate::piece::PartId;
+use crate::shape::Shape;
 
 /// So many looks of a sweep cost as much as one gram that passes.
 const LOOKS_PER_PASS: f32 = 16.0;

@@ -1,7 +1,7 @@
 //! The state of one scan: a plain value that can be cloned and kept.
 
 use crate::budget::STORE_MAX;
-use crate::patterns::Match;
+use crate::found::Match;
 use crate::verify::Thread;
 
 /// The most verifications that are parked at the end of a segment, 12 kB; those that began one byte after the other and wait

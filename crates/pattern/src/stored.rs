@@ -8,9 +8,9 @@
 use std::fmt;
 
 use crate::budget::STORE_MAX;
+use crate::code::STRIDE;
 use crate::entry::Start;
 use crate::patterns::Patterns;
-use crate::program::STRIDE;
 use crate::state::{HISTORY, PENDING_MAX, State};
 use crate::verify::Thread;
 

@@ -4,10 +4,9 @@
 //! thread, and where they meet again equal threads become one, so the work is bounded by ops times offsets.
 
 use crate::budget::Budget;
-use crate::code::Programs;
-use crate::patterns::Match;
+use crate::code::{Op, Programs, STRIDE};
+use crate::found::Match;
 use crate::piece::Edge;
-use crate::program::{Op, STRIDE};
 
 /// A contiguous piece of the stream.
 #[derive(Debug, Clone, Copy)]
