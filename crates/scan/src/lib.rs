@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod allowance;
+mod census;
 mod compile;
 mod digests;
 mod fuzz;
@@ -39,22 +40,25 @@ mod waiting;
 mod yara;
 
 pub use allowance::Allowance;
-pub use compile::builder::{Builder, Error, Loaded, Unwanted};
+pub use census::{Bound, Census, Entry, Refused};
+pub use compile::builder::{Builder, Unwanted};
 pub use compile::builtin::BUILTIN;
+pub use compile::load::Loaded;
 pub use fuzz::{fuzz_compiled, fuzz_container, fuzz_database, fuzz_links, fuzz_normaliser, fuzz_program, fuzz_scan};
 pub use layout::fuzz_layout;
-pub use links::Links;
-pub use normal::{Normaliser, View, views};
+pub use normal::{Normaliser, View};
 pub use pattern::flat::{Aligned, Owner, Unfit};
+pub use run::links::Links;
+pub use run::roll::Roll;
 pub use run::scan::Scan;
+pub use run::views::views;
 pub use signed::detached::{Authorities, fuzz_detached};
 pub use source::container::{
     Container, ContainerKind, Verified, container_built, container_version, fuzz_cdiff, patched,
 };
+pub use source::error::Error;
 pub use source::kind::is_database;
 pub use source::lines::{Line, each_line};
+pub use syntax::line::FUNCTIONALITY_LEVEL;
 pub use syntax::picture::fuzz_picture;
-pub use syntax::signature::FUNCTIONALITY_LEVEL;
-pub use table::census::{Bound, Census, Entry, Refused};
 pub use table::database::Database;
-pub use table::metadata::Roll;

@@ -1,68 +1,23 @@
 //! Loading databases.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::compile::builtin::BUILTIN;
-use crate::compile::load::{File, Loading};
+use crate::census::{Census, Class, Refused};
 use crate::hashes::{ANY_SIZE, HashEntry, HashTable};
 use crate::links::digests::Digests;
 use crate::signed::catalogue;
 use crate::signed::rule::Rule;
-use crate::source::container::{self, ContainerKind};
-use crate::table::census::{Census, Class, Refused};
 use crate::table::content::TableBuilder;
 use crate::table::database::Database;
 use crate::table::magic::MagicBuilder;
 use crate::table::metadata::Metadata;
-use crate::table::names::NameList;
+use crate::table::names::{NameList, UNOFFICIAL};
 use crate::table::passwords::Password;
 use crate::table::sections::SectionTable;
 use crate::target::TARGETS;
 use crate::{links, yara};
-
-/// Appended to the names of signatures that are not the engine's own makers'.
-pub(crate) const UNOFFICIAL: &str = ".UNOFFICIAL";
-
-/// How many signatures a file had.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Loaded {
-    /// Hash signatures.
-    pub hashes: u64,
-    /// Body signatures.
-    pub bodies: u64,
-    /// Logical signatures.
-    pub logical: u64,
-    /// Signatures by what archives say of their members.
-    pub metadata: u64,
-    /// Rules of YARA.
-    pub rules: u64,
-    /// Entries of an allow list.
-    pub allowed: u64,
-    /// Entries that are no signatures: passwords, magic of file types, hosts that links show.
-    pub entries: u64,
-    /// Names to be ignored.
-    pub ignored: u64,
-    /// Signatures that are not looked for; [`Census`] says why.
-    pub left_out: u64,
-}
-
-impl Loaded {
-    /// Adds what another file had.
-    pub(crate) fn add(&mut self, other: Loaded) {
-        self.hashes += other.hashes;
-        self.bodies += other.bodies;
-        self.logical += other.logical;
-        self.metadata += other.metadata;
-        self.rules += other.rules;
-        self.allowed += other.allowed;
-        self.entries += other.entries;
-        self.ignored += other.ignored;
-        self.left_out += other.left_out;
-    }
-}
 
 /// Which signatures of potentially unwanted applications to load: those of the files whose extension ends in `u`. A
 /// category is the second word of a name that begins with `PUA.`; such names in other files are like any other, as for
@@ -96,44 +51,6 @@ impl Unwanted {
     }
 }
 
-/// What is wrong with a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Error {
-    /// The extension is not that of a supported kind of database.
-    Kind {
-        /// The file.
-        file: String,
-    },
-    /// A line cannot be read.
-    Line {
-        /// The file.
-        file: String,
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A container cannot be read or is not what it says it is. What was loaded of it must not be used.
-    Container {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Kind { file } => write!(f, "{file}: not a supported kind of database"),
-            Error::Line { file, line, reason } => write!(f, "{file}:{line}: {reason}"),
-            Error::Container { file, reason } => write!(f, "{file}: {reason}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
 /// Collects signatures from text files and containers. Lists of names to ignore that pin the MD5 of an entry must come
 /// before the files that they speak of; the order does not matter otherwise.
 #[derive(Debug, Default)]
@@ -149,7 +66,7 @@ pub struct Builder {
     pub(crate) metadata: Vec<Metadata>,
     pub(crate) passwords: Vec<Password>,
     pub(crate) magic: MagicBuilder,
-    pub(crate) links: Vec<links::Entry>,
+    pub(crate) links: Vec<links::entry::Entry>,
     pub(crate) addresses: Vec<HashEntry>,
     pub(crate) addresses_allowed: Vec<HashEntry>,
     pub(crate) yara: yara::TableBuilder,
@@ -182,54 +99,6 @@ impl Builder {
     pub fn dated(mut self, now: i64) -> Builder {
         self.date = Some(now);
         self
-    }
-
-    /// Loads a file that is not an official one, `.UNOFFICIAL` being appended to the names, or a container, whose
-    /// signatures are official if they are signed.
-    ///
-    /// # Errors
-    /// If the extension of `file_name` or a line is none that can be read, or a container is not as it was signed. What
-    /// was read before stays loaded, so after an error the builder is not to be used.
-    pub fn add(&mut self, file_name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
-        let first = self.names.len();
-        let loaded = match ContainerKind::of(file_name) {
-            Some(kind) => self.add_container(kind, file_name, bytes)?,
-            None => self.load(file_name, bytes, UNOFFICIAL)?,
-        };
-        self.files.push((file_name.into(), first..self.names.len()));
-        Ok(loaded)
-    }
-
-    /// Loads an official file: names stay as they are.
-    ///
-    /// # Errors
-    /// As [`Builder::add`].
-    pub fn add_official(&mut self, file_name: &str, text: &[u8]) -> Result<Loaded, Error> {
-        self.load(file_name, text, "")
-    }
-
-    /// Loads the signatures that come with the program.
-    pub fn add_builtin(&mut self) -> &mut Builder {
-        for (name, text) in BUILTIN {
-            self.add_official(name, text).expect("a test reads the built-in files");
-        }
-        self
-    }
-
-    fn load(&mut self, file_name: &str, text: &[u8], suffix: &'static str) -> Result<Loaded, Error> {
-        let mut file = File::open(file_name, suffix)?;
-        self.read(&mut file, text)?;
-        self.close(file)
-    }
-
-    fn add_container(&mut self, kind: ContainerKind, file_name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
-        let suffix = if kind == ContainerKind::Cud { UNOFFICIAL } else { "" };
-        let mut loading = Loading { builder: self, suffix, file: None, loaded: Loaded::default() };
-        let read = container::read(kind, file_name, bytes, &mut loading);
-        let loaded = loading.loaded;
-        let container = read.map_err(|reason| Error::Container { file: file_name.to_owned(), reason })?;
-        self.census.containers.push(container);
-        Ok(loaded)
     }
 
     /// Compiles what was loaded.
@@ -324,6 +193,7 @@ mod tests {
     use md5::{Digest, Md5};
 
     use super::*;
+    use crate::source::error::Error;
 
     #[test]
     fn the_built_in_files_are_read_whole() {

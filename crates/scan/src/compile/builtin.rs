@@ -2,20 +2,9 @@
 //!
 //! The files are hexadecimal text, so that no scanner takes them for what they find.
 
-use crate::{Builder, Database};
-
 /// The files by name. Their signatures are official: no suffix is appended to the names.
 pub const BUILTIN: &[(&str, &[u8])] = &[
     ("sluice.hdb", include_bytes!("../../database/sluice.hdb")),
     ("sluice.ndb", include_bytes!("../../database/sluice.ndb")),
     ("sluice.ldb", include_bytes!("../../database/sluice.ldb")),
 ];
-
-impl Database {
-    /// The database of nothing but the signatures that come with the program.
-    pub fn with_builtin() -> Database {
-        let mut builder = Builder::new();
-        builder.add_builtin();
-        builder.build()
-    }
-}

@@ -2,17 +2,22 @@
 
 use md5::{Digest, Md5};
 
-use crate::compile::builder::{Builder, Error, Loaded, UNOFFICIAL};
+use crate::census::{Class, Entry, Refused};
+use crate::compile::builder::Builder;
+use crate::compile::builtin::BUILTIN;
 use crate::hashes::{AnyDigest, HashEntry};
 use crate::links;
 use crate::links::digests::{self, Line};
 use crate::signed::rule::Rule;
-use crate::source::container::Members;
+use crate::source::container::{self, ContainerKind, Members};
+use crate::source::error::Error;
 use crate::source::kind::{self, Kind, kind_of, name_of};
+use crate::syntax::line::{Reject, check_levels};
 use crate::syntax::logical;
-use crate::syntax::signature::{Reject, Signature, check_levels};
-use crate::table::census::{Class, Entry, Refused};
+use crate::syntax::signature::Signature;
+use crate::table::database::Database;
 use crate::table::metadata::Metadata;
+use crate::table::names::UNOFFICIAL;
 use crate::table::passwords::Password;
 use crate::table::{magic, passwords};
 use crate::yara::{Rules, Source};
@@ -21,6 +26,44 @@ use crate::yara::{Rules, Source};
 const LINE_BYTES_MAX: usize = 4 << 20;
 /// The longest file of rules, or catalogue.
 const WHOLE_BYTES_MAX: usize = 256 << 20;
+
+/// How many signatures a file had.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Hash signatures.
+    pub hashes: u64,
+    /// Body signatures.
+    pub bodies: u64,
+    /// Logical signatures.
+    pub logical: u64,
+    /// Signatures by what archives say of their members.
+    pub metadata: u64,
+    /// Rules of YARA.
+    pub rules: u64,
+    /// Entries of an allow list.
+    pub allowed: u64,
+    /// Entries that are no signatures: passwords, magic of file types, hosts that links show.
+    pub entries: u64,
+    /// Names to be ignored.
+    pub ignored: u64,
+    /// Signatures that are not looked for; [`Census`] says why.
+    pub left_out: u64,
+}
+
+impl Loaded {
+    /// Adds what another file had.
+    pub(crate) fn add(&mut self, other: Loaded) {
+        self.hashes += other.hashes;
+        self.bodies += other.bodies;
+        self.logical += other.logical;
+        self.metadata += other.metadata;
+        self.rules += other.rules;
+        self.allowed += other.allowed;
+        self.entries += other.entries;
+        self.ignored += other.ignored;
+        self.left_out += other.left_out;
+    }
+}
 
 /// A file being read, in pieces.
 pub(crate) struct File {
@@ -57,6 +100,54 @@ impl File {
 }
 
 impl Builder {
+    /// Loads a file that is not an official one, `.UNOFFICIAL` being appended to the names, or a container, whose
+    /// signatures are official if they are signed.
+    ///
+    /// # Errors
+    /// If the extension of `file_name` or a line is none that can be read, or a container is not as it was signed. What
+    /// was read before stays loaded, so after an error the builder is not to be used.
+    pub fn add(&mut self, file_name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
+        let first = self.names.len();
+        let loaded = match ContainerKind::of(file_name) {
+            Some(kind) => self.add_container(kind, file_name, bytes)?,
+            None => self.load(file_name, bytes, UNOFFICIAL)?,
+        };
+        self.files.push((file_name.into(), first..self.names.len()));
+        Ok(loaded)
+    }
+
+    /// Loads an official file: names stay as they are.
+    ///
+    /// # Errors
+    /// As [`Builder::add`].
+    pub fn add_official(&mut self, file_name: &str, text: &[u8]) -> Result<Loaded, Error> {
+        self.load(file_name, text, "")
+    }
+
+    /// Loads the signatures that come with the program.
+    pub fn add_builtin(&mut self) -> &mut Builder {
+        for (name, text) in BUILTIN {
+            self.add_official(name, text).expect("a test reads the built-in files");
+        }
+        self
+    }
+
+    fn load(&mut self, file_name: &str, text: &[u8], suffix: &'static str) -> Result<Loaded, Error> {
+        let mut file = File::open(file_name, suffix)?;
+        self.read(&mut file, text)?;
+        self.close(file)
+    }
+
+    fn add_container(&mut self, kind: ContainerKind, file_name: &str, bytes: &[u8]) -> Result<Loaded, Error> {
+        let suffix = if kind == ContainerKind::Cud { UNOFFICIAL } else { "" };
+        let mut loading = Loading { builder: self, suffix, file: None, loaded: Loaded::default() };
+        let read = container::read(kind, file_name, bytes, &mut loading);
+        let loaded = loading.loaded;
+        let container = read.map_err(|reason| Error::Container { file: file_name.to_owned(), reason })?;
+        self.census.containers.push(container);
+        Ok(loaded)
+    }
+
     /// Reads the next bytes of a file.
     pub(crate) fn read(&mut self, file: &mut File, bytes: &[u8]) -> Result<(), Error> {
         if matches!(file.kind, Kind::Opaque(_) | Kind::Nothing) {
@@ -250,7 +341,7 @@ impl Builder {
                 file.loaded.entries += 1;
             }
             Kind::Links { allow } => {
-                let mut entry = links::Entry::parse(line, allow)?;
+                let mut entry = links::entry::Entry::parse(line, allow)?;
                 entry.name = self.named(name, file.suffix, Class::Entry(Entry::Link));
                 self.links.push(entry);
                 file.loaded.entries += 1;
@@ -369,5 +460,14 @@ impl Members for Loading<'_> {
             self.loaded.add(self.builder.close(file).map_err(|error| error.to_string())?);
         }
         Ok(())
+    }
+}
+
+impl Database {
+    /// The database of nothing but the signatures that come with the program.
+    pub fn with_builtin() -> Database {
+        let mut builder = Builder::new();
+        builder.add_builtin();
+        builder.build()
     }
 }

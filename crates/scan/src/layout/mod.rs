@@ -19,7 +19,7 @@ use std::ops::Range;
 use stream::FileType;
 
 pub(crate) use elf::Table;
-pub(crate) use pe::{Imports, PeHead, SectionHead};
+pub(crate) use pe::{Imports, PeHead, Places, SectionHead};
 
 /// How much of the head is looked at first.
 pub(crate) const HEAD_BYTES: usize = 4096;

@@ -4,12 +4,24 @@
 //! them does not lie at such a multiple, the alignment is 512 bytes. Beyond that many sections none is read.
 
 use super::{Head, Layout, Missing, Section, Sections, raw_of};
-use crate::signed::program::Places;
 
 /// The most sections that are read.
 const SECTIONS_MAX: u16 = 96;
 /// What the loader rounds to, whatever the alignment says.
 const SECTOR: u64 = 512;
+
+/// Where the parts of a file are that its signature does not cover.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// The checksum, of four bytes.
+    pub(crate) checksum: u64,
+    /// Where the head says where the signature is, of eight bytes.
+    pub(crate) entry: u64,
+    /// The declared length of the head.
+    pub(crate) head_bytes: u64,
+    /// Where the signature is, and how long, if there is one.
+    pub(crate) signature: Option<(u64, u64)>,
+}
 
 /// Where the list of imports is, and the sections by which its addresses are found.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,16 +17,16 @@ const SHARED: [&str; 20] = [
 
 /// An address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Address {
-    pub(super) host: Box<str>,
-    pub(super) is_secure: bool,
+pub(crate) struct Address {
+    pub(crate) host: Box<str>,
+    pub(crate) is_secure: bool,
     /// Whether there is a NUL in its host, or what some programs take for one.
-    pub(super) is_cloaked: bool,
+    pub(crate) is_cloaked: bool,
 }
 
 impl Address {
     /// Reads where a link leads; nothing if that is no host.
-    pub(super) fn parse(text: &str) -> Option<Address> {
+    pub(crate) fn parse(text: &str) -> Option<Address> {
         let text: String = text.trim().chars().take(BYTES_MAX).filter(|letter| !letter.is_whitespace()).collect();
         let text = text.to_ascii_lowercase();
         let scheme = ["http://", "https://", "ftp://"].into_iter().find(|scheme| text.starts_with(scheme));
@@ -51,19 +51,19 @@ impl Address {
     }
 
     /// Reads what a link shows; nothing if that is no address.
-    pub(super) fn shown(text: &str) -> Option<Address> {
+    pub(crate) fn shown(text: &str) -> Option<Address> {
         let address = Address::parse(text)?;
         let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_');
         address.host.chars().all(plain).then_some(address)
     }
 
     /// Whether it is this host, or one in it.
-    pub(super) fn lies_in(&self, host: &str) -> bool {
+    pub(crate) fn lies_in(&self, host: &str) -> bool {
         self.host.strip_suffix(host).is_some_and(|before| before.is_empty() || before.ends_with('.'))
     }
 
     /// The domain that somebody has: two labels, or three where the upper two are shared.
-    pub(super) fn domain(&self) -> &str {
+    pub(crate) fn domain(&self) -> &str {
         let mut dots = self.host.rmatch_indices('.').map(|(at, _)| at);
         let (Some(last), Some(second)) = (dots.next(), dots.next()) else {
             return &self.host;
@@ -79,7 +79,7 @@ impl Address {
 
 /// The host and the path of an address of the web in the spelling of Safe Browsing: without user, port and fragment, with
 /// escapes only where they have to be, without empty labels and folders, and `.` and `..` followed.
-pub(super) fn canonical(text: &str) -> Option<(String, String)> {
+pub(crate) fn canonical(text: &str) -> Option<(String, String)> {
     let text: String = text.trim().chars().take(BYTES_MAX).filter(|letter| !"\t\r\n".contains(*letter)).collect();
     let (scheme, rest) = text.split_once(':')?;
     if !["http", "https", "ftp"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {

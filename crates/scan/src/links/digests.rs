@@ -9,14 +9,11 @@
 use std::io;
 
 use pattern::flat::{Reader, Unfit, Writer};
-use sha2::{Digest, Sha256};
-use stream::{Class, Finding};
 
-use super::address;
-use super::levels;
-use crate::hashes::{ANY_SIZE, AnyDigest, HashEntry, HashTable, Sums};
-use crate::syntax::signature::{FUNCTIONALITY_LEVEL, Reject};
-use crate::table::database::Database;
+use crate::hashes::{ANY_SIZE, AnyDigest, HashEntry, HashTable};
+use crate::links::address;
+use crate::links::entry::levels;
+use crate::syntax::line::{FUNCTIONALITY_LEVEL, Reject};
 
 /// Hosts beside the whole one, and paths beside the whole ones.
 const HOSTS_MAX: usize = 4;
@@ -72,8 +69,8 @@ impl Line {
 /// The digests of all lists.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Digests {
-    told: HashTable,
-    allowed: HashTable,
+    pub(crate) told: HashTable,
+    pub(crate) allowed: HashTable,
 }
 
 impl Digests {
@@ -82,7 +79,7 @@ impl Digests {
     }
 
     /// Whether no address is told.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.told.is_empty()
     }
 
@@ -101,28 +98,9 @@ pub(crate) fn entry(digest: AnyDigest, name: u32) -> HashEntry {
     HashEntry { digest, size: ANY_SIZE, name }
 }
 
-impl Database {
-    /// What lists say of an address.
-    pub(super) fn look_up(&self, address: &str) -> Option<Finding> {
-        let listed = forms(address).into_iter().find_map(|form| self.listed(&form));
-        listed.flatten().map(|name| Finding { class: Class::Match, name: name.into(), offset: 0 })
-    }
-
-    /// Whether a form stands in a list: the name that it is told under, none if it is allowed.
-    fn listed(&self, form: &str) -> Option<Option<String>> {
-        let sums = Sums { sha256: Some(Sha256::digest(form).into()), ..Sums::default() };
-        let name =
-            |of: fn(&Database) -> &HashTable| self.matching(of, &sums).into_iter().find_map(|name| self.name(name));
-        if name(|layer| &layer.addresses.allowed).is_some() {
-            return Some(None);
-        }
-        name(|layer| &layer.addresses.told).map(Some)
-    }
-}
-
 /// The forms of an address that may stand in a list: folders from the longest on, then the path, then with the query; none
 /// if it is not an address of the web.
-fn forms(address: &str) -> Vec<String> {
+pub(crate) fn forms(address: &str) -> Vec<String> {
     let Some((host, path)) = address::canonical(address) else { return Vec::new() };
     let (folders, query) = path.split_once('?').map_or((&*path, None), |(folders, query)| (folders, Some(query)));
     let ends = folders.match_indices('/').map(|(at, _)| at + 1).take(FOLDERS_MAX);
@@ -144,17 +122,6 @@ fn forms(address: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Builder;
-
-    fn sha256(form: &str) -> String {
-        Sha256::digest(form).iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    fn told(lines: &[String], address: &str) -> Option<String> {
-        let mut builder = Builder::new();
-        builder.add("a.gdb", lines.join("\n").as_bytes()).expect("a list");
-        builder.build().look_up(address).map(|finding| finding.name.into_owned())
-    }
 
     #[test]
     fn an_address_has_the_forms_of_safe_browsing() {
@@ -172,21 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn the_first_form_that_stands_in_a_list_decides() {
-        let list = |list: &str, kind: &str, form: &str| format!("{list}:{kind}:{}", sha256(form));
-        let address = "http://www.bad.com/x";
-        assert_eq!(told(&[list("S1", "F", "bad.com/x")], address).as_deref(), Some("Heuristics.Phishing.URL.Blocked"));
-        let both = [list("S1", "F", "bad.com/x"), list("S2", "F", "bad.com/")];
-        assert!(told(&both, address).is_some_and(|name| name.contains("Suspected-phishing")));
-        assert_eq!(told(&[list("S", "F", "bad.com/x"), list("S", "W", "bad.com/x")], address), None);
-        assert!(told(&[list("S", "F", "bad.com/"), list("S", "W", "bad.com/x")], address).is_some());
-        assert_eq!(told(&[list("S1", "F", "good.com/")], address), None);
-        assert_eq!(told(&["S1:P:01234567".into()], address), None);
-    }
-
-    #[test]
     fn what_is_no_line_is_said() {
-        let digest = sha256("a");
+        let digest = "0a".repeat(32);
         assert_eq!(Line::parse(&format!("S1:F:{digest}:500-")), Err(Reject::OtherEngine));
         for line in ["S1:F:00", "S3:F", "S1:P:xx"] {
             assert!(matches!(Line::parse(line), Err(Reject::Unsupported(_))), "{line}");

@@ -11,6 +11,7 @@
 use super::View;
 use super::page::{Page, Place};
 use super::reference::Reference;
+use super::text::is_blank;
 
 /// As much of a name is compared.
 const NAME_BYTES_MAX: usize = 8;
@@ -87,10 +88,6 @@ impl Name {
     fn is(&self, name: &[u8]) -> bool {
         self.length == name.len() && self.bytes.get(..name.len()) == Some(name)
     }
-}
-
-pub(super) const fn is_blank(byte: u8) -> bool {
-    matches!(byte, b'\t' | b'\n' | 11 | 12 | b' ')
 }
 
 impl Html {

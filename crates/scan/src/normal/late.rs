@@ -11,7 +11,7 @@ const TAGS: [&[u8]; 8] = [b"<html>", b"<head>", b"<script", b"<iframe", b"<a hre
 const TAG_BYTES_MAX: usize = 7;
 
 /// Whether one of the tags is in these bytes.
-pub(super) fn has_tag(bytes: &[u8]) -> bool {
+pub(crate) fn has_tag(bytes: &[u8]) -> bool {
     let mut late = Late::default();
     let mut rest = bytes;
     while !rest.is_empty() {

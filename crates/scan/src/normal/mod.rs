@@ -1,6 +1,6 @@
 //! Normalised views: what ClamAV makes of HTML and of text before it looks for the signatures of these targets.
 //!
-//! A view is a second reading of an object beside its bytes. [`views`] says which ones a database asks for, a
+//! A view is a second reading of an object beside its bytes. [`views`](crate::views) says which ones a database asks for, a
 //! [`Normaliser`] makes one while the object streams by, and [`Scan::of_view`](crate::Scan::of_view) reads it. They live
 //! here and not beside the readers of `unpack`, because they open nothing: what they are is defined by the signatures alone.
 //!
@@ -19,10 +19,10 @@ mod text;
 
 use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
 
-use crate::table::database::Database;
 use crate::target::{HTML, TEXT};
 use html::Html;
 use late::Late;
+pub(crate) use late::has_tag;
 use reference::Reference;
 use text::Text;
 
@@ -86,7 +86,7 @@ impl View {
     }
 
     /// The target types whose signatures are looked for in it, besides 0.
-    const fn own_targets(self) -> [Option<u8>; 2] {
+    pub(crate) const fn own_targets(self) -> [Option<u8>; 2] {
         match self {
             View::Text => [None, Some(TEXT)],
             View::NoComment | View::NoTags => [Some(HTML), None],
@@ -99,28 +99,6 @@ impl View {
         let [html, text] = self.own_targets();
         [Some(0), html, text]
     }
-}
-
-/// The views that are to be made of an object which begins with `head`: those of its type for whose targets the database
-/// has signatures.
-///
-/// ClamAV takes any text for HTML that has one of a few tags anywhere. Where the head has none of them the views of HTML
-/// are begun when one comes; and what is HTML by other tags is a text as well.
-pub fn views(database: &Database, file_type: FileType, head: &[u8]) -> Vec<Normaliser> {
-    let wanted = |view: &View| view.own_targets().into_iter().flatten().any(|target| database.has_target(target));
-    if !matches!(file_type, FileType::Html | FileType::Text | FileType::Xml) || !wanted(&View::Scripts) {
-        // Scripts have the targets of all views.
-        return Vec::new();
-    }
-    let is_html = file_type == FileType::Html;
-    let mut all = Vec::new();
-    if wanted(&View::Text) && !(is_html && late::has_tag(head)) {
-        all.push(Normaliser::new(View::Text));
-    }
-    for view in [View::NoComment, View::NoTags, View::Scripts].into_iter().filter(wanted) {
-        all.push(if is_html { Normaliser::new(view) } else { Normaliser::late(view) });
-    }
-    all
 }
 
 /// The most that is read before what came of it is told.
@@ -156,7 +134,7 @@ impl Normaliser {
     }
 
     /// A stage that makes that view of HTML from the first tag on by which ClamAV tells HTML.
-    fn late(view: View) -> Normaliser {
+    pub(crate) fn late(view: View) -> Normaliser {
         Normaliser { reading: Reading::Late(Late::default()), ..Normaliser::new(view) }
     }
 

@@ -3,8 +3,8 @@
 //! Bounds: an address ([`URL_BYTES_MAX`]) and a script (see `script`).
 
 use super::View;
-use super::html::is_blank;
 use super::script::Script;
+use super::text::is_blank;
 use super::text::{Folding, fold};
 
 /// The longest address that is shown.

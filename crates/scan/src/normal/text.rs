@@ -48,3 +48,7 @@ pub(super) fn fold(input: &[u8], table: &Folding, after_blank: bool, out: &mut V
     out.truncate(start + written);
     after_blank
 }
+
+pub(super) const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | 11 | 12 | b' ')
+}

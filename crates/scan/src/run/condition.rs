@@ -13,13 +13,14 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use super::fact::{Called, Field, Head, OfSection, OfSigner, Tables, Text};
-use super::follow::{Map, Matches};
-use super::node::{CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, TextId, Where, Width};
-use super::table::Table;
 use crate::layout::exports::Exported;
 use crate::layout::{Layout, PeHead, SectionHead};
 use crate::run::rule::Content;
+use crate::run::strings::{Map, Matches};
+use crate::yara::fact::{Called, Field, Head, OfSection, OfSigner, Tables, Text};
+use crate::yara::id::{NodeId, StringId, TextId};
+use crate::yara::node::{CURRENT, List, Node, Operator, Quantifier, Where, Width};
+use crate::yara::table::Table;
 
 /// The most nodes that are evaluated.
 const STEPS_MAX: u64 = 4 << 20;

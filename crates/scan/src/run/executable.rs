@@ -8,7 +8,7 @@ use crate::layout::exports::Exports;
 use crate::layout::imports::Caught;
 use crate::layout::version::Resources;
 use crate::layout::{HEAD_BYTES, Layout, Reading, Section, Sections};
-use crate::signed::program::{self, Passing};
+use crate::run::program::{self, Passing};
 use crate::table::database::{Database, Name};
 use crate::table::sections::SectionSums;
 use crate::yara::{Asked, Tables};

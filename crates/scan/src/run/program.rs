@@ -10,31 +10,18 @@
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
-use super::catalogue::{INDIRECT_DATA, signed_digest};
-use super::message::Message;
-use super::rsa::Algorithm;
-use super::rule::Rule;
-use super::signers::{SignedBy, signers};
-use super::trust::{told, vouched};
 use crate::hashes::{HashTable, Sums};
-use crate::layout::Layout;
+use crate::layout::{Layout, Places};
+use crate::signed::catalogue::{INDIRECT_DATA, signed_digest};
+use crate::signed::message::Message;
+use crate::signed::rsa::Algorithm;
+use crate::signed::rule::Rule;
+use crate::signed::signers::{SignedBy, signers};
+use crate::signed::trust::{told, vouched};
 use crate::table::database::{Database, Name};
 
 /// The most that is held of a signature.
 const SIGNATURE_BYTES_MAX: u64 = 256 << 10;
-
-/// Where the parts of a file are that its signature does not cover.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Places {
-    /// The checksum, of four bytes.
-    pub(crate) checksum: u64,
-    /// Where the head says where the signature is, of eight bytes.
-    pub(crate) entry: u64,
-    /// The declared length of the head.
-    pub(crate) head_bytes: u64,
-    /// Where the signature is, and how long, if there is one.
-    pub(crate) signature: Option<(u64, u64)>,
-}
 
 /// A program that passes.
 #[derive(Debug, Clone)]

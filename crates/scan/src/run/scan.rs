@@ -11,9 +11,11 @@ use crate::allowance::Allowance;
 use crate::digests::Running;
 use crate::hashes::HashTable;
 use crate::normal::View;
+use crate::run::condition::{self, Facts};
 use crate::run::executable::Executable;
 use crate::run::follow::{Context, Follower, Hit};
 use crate::run::rule::{Content, Known};
+use crate::run::strings;
 use crate::syntax::compare::Recent;
 use crate::syntax::pcre::KEPT_BYTES;
 use crate::syntax::picture::PICTURE_BYTES_MAX;
@@ -56,7 +58,7 @@ pub struct Scan {
     /// Whether it is a picture, and some signature knows pictures.
     pictured: bool,
     /// One for each layer of the database, or nothing where it has no rules.
-    yara: Box<[Option<Box<yara::Follower>>]>,
+    yara: Box<[Option<Box<strings::Follower>>]>,
     told: VecDeque<Finding>,
     /// The names of the signatures told so far: several signatures may have one name.
     names_told: HashSet<Box<str>, BuildHasherDefault<DefaultHasher>>,
@@ -99,7 +101,7 @@ struct Ending {
 }
 
 /// How far the rules of each layer that has some are decided.
-type Verdicts = BTreeMap<usize, yara::Verdicts>;
+type Verdicts = BTreeMap<usize, condition::Verdicts>;
 
 /// The state with respect to one table.
 #[derive(Debug, Clone, Default)]
@@ -288,10 +290,10 @@ impl Scan {
             };
             let verdicts = ending.entry(layer).or_insert_with(|| {
                 follower.finish(table);
-                yara::Verdicts::default()
+                condition::Verdicts::default()
             });
             let (found, called, size) = (&follower.found, &self.called, content.size());
-            let facts = yara::Facts { table, found, called, layout, tables, size, tail };
+            let facts = Facts { table, found, called, layout, tables, size, tail };
             let (held, undecided) = verdicts.turn(facts, content);
             let name = |rule: u32| Name { layer, number: table.rules[rule as usize].name };
             named.extend(held.into_iter().map(|held| (name(held.rule), held.offset)));
@@ -305,7 +307,7 @@ impl Scan {
     /// What was given up in following and deciding YARA's rules.
     fn lost_of_rules(&self, ending: &Verdicts) -> u64 {
         let followed: u64 = self.yara.iter().flatten().map(|follower| follower.lost()).sum();
-        followed + ending.values().map(yara::Verdicts::lost).sum::<u64>()
+        followed + ending.values().map(condition::Verdicts::lost).sum::<u64>()
     }
 
     /// The stream has ended: a turn of what is still to be decided, and how much work that was.

@@ -8,10 +8,10 @@ use std::hash::BuildHasherDefault;
 
 use pattern::{Match, State};
 
-use super::node::StringId;
-use super::table::{Chain, Link, Table, User};
 use crate::run::ends::{Ends, RUNS_MAX};
 use crate::run::follow::NumberHasher;
+use crate::yara::id::StringId;
+use crate::yara::table::{Chain, Link, Table, User};
 
 /// The most strings that are remembered, and the most chains.
 const FOLLOWED_MAX: usize = 32_768;

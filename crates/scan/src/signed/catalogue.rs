@@ -17,7 +17,7 @@ use crate::hashes::AnyDigest;
 
 const TRUST_LIST: &[u8] = b"\x2b\x06\x01\x04\x01\x82\x37\x0a\x01";
 const CATALOGUE: &[u8] = b"\x2b\x06\x01\x04\x01\x82\x37\x0c\x01\x01";
-pub(super) const INDIRECT_DATA: &[u8] = b"\x2b\x06\x01\x04\x01\x82\x37\x02\x01\x04";
+pub(crate) const INDIRECT_DATA: &[u8] = b"\x2b\x06\x01\x04\x01\x82\x37\x02\x01\x04";
 const PE_IMAGE: &[u8] = b"\x2b\x06\x01\x04\x01\x82\x37\x02\x01\x0f";
 
 /// The digests of programs that a catalogue lists, if rules vouch for it.
@@ -68,7 +68,7 @@ fn program(content: &[u8]) -> Option<Option<AnyDigest>> {
 }
 
 /// The digest that a program's own signature is of.
-pub(super) fn signed_digest(content: &[u8]) -> Option<(Algorithm, &[u8])> {
+pub(crate) fn signed_digest(content: &[u8]) -> Option<(Algorithm, &[u8])> {
     indirect(content).filter(|(what, ..)| *what == PE_IMAGE).map(|(_, algorithm, digest)| (algorithm, digest))
 }
 

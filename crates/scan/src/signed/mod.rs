@@ -11,12 +11,11 @@ pub(crate) mod catalogue;
 mod certificate;
 mod der;
 pub(crate) mod detached;
-mod message;
-pub(crate) mod program;
-mod rsa;
+pub(crate) mod message;
+pub(crate) mod rsa;
 pub(crate) mod rule;
 pub(crate) mod signers;
-mod trust;
+pub(crate) mod trust;
 
 /// Bytes of base 64, in one line or several.
 fn base64(text: &[u8]) -> Option<Vec<u8>> {

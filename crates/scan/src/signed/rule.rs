@@ -14,8 +14,9 @@ use sha1::{Digest, Sha1};
 use super::certificate::Certificate;
 use super::rsa::{Key, trimmed};
 use crate::hashes::AnyDigest;
-use crate::syntax::body::{hex_bytes, number};
-use crate::syntax::signature::{Reject, check_levels};
+use crate::syntax::body::hex_bytes;
+use crate::syntax::line::number;
+use crate::syntax::line::{Reject, check_levels};
 
 /// What a certificate may sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

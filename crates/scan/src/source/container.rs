@@ -26,7 +26,7 @@ use md5::{Digest, Md5};
 use sha2::Sha256;
 
 use crate::hashes::AnyDigest;
-use crate::syntax::body::number;
+use crate::syntax::line::number;
 
 /// The length of a header.
 const HEADER_BYTES: usize = 512;

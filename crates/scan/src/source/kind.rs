@@ -2,11 +2,7 @@
 
 use crate::hashes::{ANY_SIZE, AnyDigest};
 use crate::source::container::ContainerKind;
-use crate::syntax::body;
-use crate::syntax::signature::{Reject, check_levels};
-
-/// Why icons are not compared.
-pub(crate) const ICONS: &str = "icons are not compared: how they are measured is nowhere written down";
+use crate::syntax::line::{ICONS, Reject, check_levels, number};
 
 /// The kinds of text databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +111,7 @@ pub(crate) fn section(line: &str) -> Result<(AnyDigest, u64), Reject> {
 }
 
 fn sized(digest: &str, size: &str, levels: &[&str]) -> Result<(AnyDigest, u64), Reject> {
-    let size = if size == "*" { ANY_SIZE } else { body::number(size).map_err(|error| format!("size: {error}"))? };
+    let size = if size == "*" { ANY_SIZE } else { number(size).map_err(|error| format!("size: {error}"))? };
     let digest = AnyDigest::parse(digest)?;
     check_levels(levels)?;
     Ok((digest, size))

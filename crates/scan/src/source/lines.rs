@@ -1,7 +1,7 @@
 //! The lines of a database as they stand, for people who look for a signature.
 
-use crate::compile::builder::Error;
 use crate::source::container::{self, ContainerKind, Members};
+use crate::source::error::Error;
 use crate::source::kind::{Kind, kind_of, name_of, yara_rule};
 
 /// A line of a database that has a name.

@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use pattern::Piece;
 
 use crate::syntax::class;
-use crate::syntax::signature::Reject;
+use crate::syntax::line::{Reject, number};
 
 /// A distance between two parts; no upper bound is `u32::MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -271,13 +271,6 @@ pub(crate) fn hex_bytes(text: &str) -> Result<Vec<u8>, String> {
         }
     }
     Ok(bytes)
-}
-
-/// A decimal number.
-pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let parsed = if digits { text.parse().ok() } else { None };
-    parsed.ok_or_else(|| format!("{text:?} is not a number in range"))
 }
 
 /// The edge of a part, if it is one; for tests.

@@ -6,8 +6,8 @@
 //! bytes have a sign. Of hexadecimal text in little-endian order the pairs of digits up to the first that is none count, and
 //! the first of an odd number of digits is a pair by itself.
 
-use crate::syntax::body::number;
 use crate::syntax::expression::Comparison;
+use crate::syntax::line::number;
 
 /// The most bytes of a number in text.
 const TEXT_BYTES_MAX: usize = 32;

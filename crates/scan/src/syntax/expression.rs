@@ -7,7 +7,7 @@
 //! operands: in parentheses the last operator binds loosest, elsewhere the first (`0&1|2` is `0&(1|2)`, `(0&1|2)` is
 //! `(0&1)|2`).
 
-use crate::syntax::body::number;
+use crate::syntax::line::number;
 
 /// The most subsignatures of a signature.
 pub(crate) const SUBSIGNATURES_MAX: usize = 64;

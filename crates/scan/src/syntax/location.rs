@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use bytemuck::{Pod, Zeroable};
 
 use crate::layout::Layout;
-use crate::syntax::body::number;
+use crate::syntax::line::number;
 
 /// The first offset, relative to something, at which a body may start, and how far beyond it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,13 +2,14 @@
 
 use stream::FileType;
 
-use crate::source::kind::ICONS;
-use crate::syntax::body::number;
 use crate::syntax::compare::Compare;
 use crate::syntax::expression::{Expression, SUBSIGNATURES_MAX};
+use crate::syntax::line::ICONS;
+use crate::syntax::line::number;
+use crate::syntax::line::{FUNCTIONALITY_LEVEL, Reject};
 use crate::syntax::pcre::Pcre;
 use crate::syntax::picture::Picture;
-use crate::syntax::signature::{self, FUNCTIONALITY_LEVEL, Logic, Macro, Reject, Signature, target_number};
+use crate::syntax::signature::{self, Logic, Macro, Signature, target_number};
 use crate::syntax::style::Style;
 use crate::target::Container;
 

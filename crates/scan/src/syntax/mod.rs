@@ -4,6 +4,7 @@ pub(crate) mod body;
 pub(crate) mod class;
 pub(crate) mod compare;
 pub(crate) mod expression;
+pub(crate) mod line;
 pub(crate) mod location;
 pub(crate) mod logical;
 pub(crate) mod pcre;

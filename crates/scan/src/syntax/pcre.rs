@@ -18,8 +18,8 @@ use fancy_regex::{BytesMode, Regex, RegexBuilder, RegexInput};
 
 use crate::layout::Layout;
 use crate::syntax::expression::Expression;
+use crate::syntax::line::Reject;
 use crate::syntax::location::Location;
-use crate::syntax::signature::Reject;
 
 /// How much of an object is kept for them.
 pub(crate) const KEPT_BYTES: u64 = 4 << 20;

@@ -18,7 +18,7 @@ use image::{DynamicImage, GrayImage, ImageReader, Limits};
 use rustdct::DctPlanner;
 
 use crate::allowance::Allowance;
-use crate::syntax::signature::Reject;
+use crate::syntax::line::Reject;
 
 /// The longest file.
 pub(crate) const PICTURE_BYTES_MAX: u64 = 4 << 20;

@@ -6,15 +6,13 @@ use crate::layout::Layout;
 use crate::syntax::body::BodyPart;
 use crate::syntax::compare::Compare;
 use crate::syntax::expression::Expression;
+use crate::syntax::line::{Reject, number};
 use crate::syntax::location::Location;
 use crate::syntax::pcre::Pcre;
 use crate::syntax::picture::Picture;
 use crate::syntax::style::Style;
 use crate::syntax::{body, location};
 use crate::target::Container;
-
-/// The functionality level of ClamAV whose signatures are understood: that of version 1.4.
-pub const FUNCTIONALITY_LEVEL: u32 = 216;
 
 /// One body in one place.
 #[derive(Debug, Clone)]
@@ -62,8 +60,8 @@ impl Macro {
         let inside = text.strip_prefix("${").and_then(|text| text.strip_suffix('$')?.split_once('}'));
         let (range, group) = inside.ok_or_else(|| format!("{text:?} is no macro subsignature"))?;
         let (min, max) = range.split_once('-').ok_or_else(|| format!("no range in {text:?}"))?;
-        let (min, max) = (body::number(min)?, body::number(max)?);
-        let group = body::number(group)?;
+        let (min, max) = (number(min)?, number(max)?);
+        let group = number(group)?;
         if sub == 0 || min > max || group >= location::GROUPS_MAX {
             return Err(Reject::Unsupported(format!("the macro subsignature {text:?} is first, or out of range")));
         }
@@ -121,23 +119,6 @@ pub(crate) struct Signature {
     pub(crate) logic: Option<Logic>,
 }
 
-/// Why a line makes no signature.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Reject {
-    /// The line is not in the grammar, and clamscan does not load a file with it either.
-    Malformed(String),
-    /// The line asks for something that is not supported, or that means nothing.
-    Unsupported(String),
-    /// The signature is for other versions of the engine.
-    OtherEngine,
-}
-
-impl From<String> for Reject {
-    fn from(reason: String) -> Reject {
-        Reject::Malformed(reason)
-    }
-}
-
 impl Signature {
     /// One body, from the fields of an extended signature.
     pub(crate) fn extended(target: &str, offset: &str, hex: &str) -> Result<Signature, Reject> {
@@ -151,7 +132,7 @@ impl Signature {
 pub(crate) fn target_number(text: &str) -> Result<u8, Reject> {
     // As with clamscan, none is any.
     let text = if matches!(text, "" | "*") { "0" } else { text };
-    match body::number(text).map_err(|error| format!("target: {error}"))? {
+    match number(text).map_err(|error| format!("target: {error}"))? {
         target @ (0..=7 | 9..=12) => Ok(target),
         target => Err(Reject::Unsupported(format!("target type {target}"))),
     }
@@ -166,18 +147,4 @@ pub(crate) fn body(offset: &str, hex: &str, target: u8, style: Style, sub: u8) -
     let mut parts = body::parse(hex)?;
     style.apply(&mut parts);
     Ok(Body { location, parts, sub })
-}
-
-/// Checks the functionality levels at the end of a line: `[:min[:max]]`. As with clamscan an empty one is 0.
-pub(crate) fn check_levels(levels: &[&str]) -> Result<(), Reject> {
-    let level = |index: usize, absent: u32| match levels.get(index).map(|text| text.trim()) {
-        None => Ok(absent),
-        Some("") => Ok(0),
-        Some(text) => body::number(text).map_err(|error| Reject::Unsupported(format!("functionality level: {error}"))),
-    };
-    let (min, max) = (level(0, 0)?, level(1, u32::MAX)?);
-    if levels.len() > 2 {
-        return Err(Reject::Malformed("more fields than the format has".to_owned()));
-    }
-    if (min..=max).contains(&FUNCTIONALITY_LEVEL) { Ok(()) } else { Err(Reject::OtherEngine) }
 }

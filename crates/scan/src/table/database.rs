@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::compile::builder::UNOFFICIAL;
+use crate::census::Census;
 use crate::hashes::{HashTable, Sums};
 use crate::signed::rule::Rule;
-use crate::table::census::Census;
 use crate::table::content::Table;
 use crate::table::magic::Magic;
 use crate::table::metadata::Metadata;
 use crate::table::names::Names;
+use crate::table::names::UNOFFICIAL;
 use crate::table::passwords::Password;
 use crate::table::sections::SectionTable;
 use crate::target::{self, TARGETS, Targets};
@@ -40,7 +40,7 @@ pub struct Database {
     /// What files of each type begin with, in place of our own rules.
     pub(crate) magic: Option<Arc<Magic>>,
     /// Hosts that links of mails may show falsely, and pairs that are allowed.
-    pub(crate) links: Arc<[links::Entry]>,
+    pub(crate) links: Arc<[links::entry::Entry]>,
     /// Addresses that are told, and those that are not.
     pub(crate) addresses: links::digests::Digests,
     /// Rules of YARA.

@@ -1,6 +1,5 @@
 //! What a compiled database holds, how it is stored, and what became of each signature.
 
-pub(crate) mod census;
 pub(crate) mod content;
 pub(crate) mod database;
 pub(crate) mod magic;

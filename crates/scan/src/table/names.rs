@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use pattern::flat::{Flat, Reader, Unfit, Writer};
 
-use crate::compile::builder::UNOFFICIAL;
+/// Appended to the names of signatures that are not the engine's own makers'.
+pub(crate) const UNOFFICIAL: &str = ".UNOFFICIAL";
 
 /// So many names are read at most to get at one.
 const RUN: usize = 32;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pattern::flat::{Flat, Reader, Unfit, Writer};
 
 use crate::syntax::body;
-use crate::syntax::signature::{FUNCTIONALITY_LEVEL, Reject};
+use crate::syntax::line::{FUNCTIONALITY_LEVEL, Reject, number};
 
 /// The longest password.
 const PASSWORD_BYTES_MAX: usize = 1024;
@@ -52,7 +52,7 @@ fn describe(description: &str) -> Result<(), Reject> {
         match pair.split_once(':') {
             Some(("Engine", levels)) => {
                 let (min, max) = levels.split_once('-').unwrap_or((levels, levels));
-                let (min, max): (u32, u32) = (body::number(min)?, body::number(max)?);
+                let (min, max): (u32, u32) = (number(min)?, number(max)?);
                 if !(min..=max).contains(&FUNCTIONALITY_LEVEL) {
                     return Err(Reject::OtherEngine);
                 }

@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use pattern::flat::{Aligned, Flat, Owner, Reader, Unfit, Writer};
 
+use crate::census::{Bound, Census, Entry, Refused};
 use crate::hashes::HashTable;
 use crate::links::{self, digests::Digests};
 use crate::signed::rule;
 use crate::source::container::{Container, ContainerKind, Verified};
-use crate::table::census::{Bound, Census, Entry, Refused};
 use crate::table::content::Table;
 use crate::table::database::Database;
 use crate::table::magic::Magic;
@@ -50,7 +50,7 @@ impl Database {
         self.catalogued.store(writer)?;
         metadata::store(&self.metadata, writer)?;
         passwords::store(&self.passwords, writer)?;
-        links::store(&self.links, writer)?;
+        links::entry::store(&self.links, writer)?;
         self.addresses.store(writer)?;
         Magic::store(self.magic.as_deref(), writer)?;
         let targets: Vec<u8> =
@@ -97,7 +97,7 @@ impl Database {
             catalogued: HashTable::load(reader, count)?,
             metadata: metadata::load(reader, count)?,
             passwords: passwords::load(reader, count)?,
-            links: links::load(reader, count)?,
+            links: links::entry::load(reader, count)?,
             addresses: Digests::load(reader, count)?,
             magic: Magic::load(reader, count)?.map(Arc::new),
             tables: [const { None }; TARGETS],

@@ -5,10 +5,11 @@
 //! that stands there, sets of rules.
 
 use super::fact::{Comparison, Field, Head, How, OfSection, OfSigner, Text, constant};
+use super::id::{NodeId, StringId, TextId};
 use super::lexer::{Lexer, Token};
-use super::node::{Arena, CURRENT, List, Node, NodeId, Operator, Quantifier, StringId, TextId, Where, Width};
+use super::node::{Arena, CURRENT, List, Node, Operator, Quantifier, Where, Width};
 use super::regex;
-use crate::syntax::signature::Reject;
+use crate::syntax::line::Reject;
 
 /// The deepest nesting.
 const DEPTH_MAX: usize = 64;

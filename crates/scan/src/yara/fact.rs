@@ -6,7 +6,7 @@
 //!
 //! After the YARA manual, "PE module".
 
-use super::node::{NodeId, TextId};
+use super::id::{NodeId, TextId};
 use super::regex::Expression;
 use crate::layout::exports::Exported;
 use crate::layout::version;

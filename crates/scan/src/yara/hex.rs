@@ -6,7 +6,7 @@
 use pattern::{ByteSet, Piece};
 
 use crate::syntax::body::{BodyPart, Gap};
-use crate::syntax::signature::Reject;
+use crate::syntax::line::Reject;
 
 /// A jump whose bounds differ by less is a piece of a part.
 const SHORT_JUMP: u32 = 16;
@@ -65,7 +65,7 @@ impl Reader<'_> {
             if text.is_empty() {
                 Ok(absent)
             } else {
-                crate::syntax::body::number::<u32>(text).map_err(Reject::Malformed)
+                crate::syntax::line::number::<u32>(text).map_err(Reject::Malformed)
             }
         };
         let (min, max) = match text.split_once('-') {

@@ -3,7 +3,7 @@
 //! After the YARA manual, "Writing YARA rules". A `/` always begins a comment or a regular expression, since division is
 //! written `\`.
 
-use crate::syntax::signature::Reject;
+use crate::syntax::line::Reject;
 
 /// A word.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,24 +8,22 @@
 //! Why not a library: YARA-X wants the whole object in memory and keeps no state between pieces, and brings a compiler of
 //! its own to the scanner. What is written here follows the manual of YARA 4.
 //!
-//! [`Rules`] ← [`lexer`], [`condition`], [`hex`], [`text`], [`regex`] → [`table`] → [`follow`] → [`evaluate`]
+//! [`Rules`] ← [`lexer`], [`condition`], [`hex`], [`text`], [`regex`] → [`table`]; `run` has what follows the strings
+//! and evaluates the conditions.
 
 mod condition;
-mod evaluate;
-mod fact;
-mod follow;
+pub(crate) mod fact;
 mod hex;
+pub(crate) mod id;
 mod lexer;
-mod node;
-mod regex;
+pub(crate) mod node;
+pub(crate) mod regex;
 mod rules;
 mod stored;
-mod table;
+pub(crate) mod table;
 mod text;
 
-pub(crate) use evaluate::{Facts, Verdicts};
 pub(crate) use fact::{Asked, Called, Tables};
-pub(crate) use follow::Follower;
 pub(crate) use rules::Rules;
 pub(crate) use stored::{load, store};
 pub(crate) use table::{Source, Table, TableBuilder};

@@ -6,14 +6,7 @@
 use std::ops::Range;
 
 use super::fact::{Comparison, Field, Head, OfSection, Text};
-
-/// The place of a node.
-pub(crate) type NodeId = u32;
-/// The number of a string, among those of all rules.
-pub(crate) type StringId = u32;
-
-/// The place of a text in a condition.
-pub(crate) type TextId = u32;
+use super::id::{NodeId, StringId, TextId};
 
 /// The string that a loop over strings is at.
 pub(crate) const CURRENT: StringId = StringId::MAX;

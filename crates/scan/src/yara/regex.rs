@@ -22,7 +22,7 @@ use regex_syntax::hir::{Class, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
 use super::text::Modifiers;
 use crate::syntax::body::BodyPart;
-use crate::syntax::signature::Reject;
+use crate::syntax::line::Reject;
 
 /// The most pieces that an expression is spelt out to.
 const PIECES_MAX: usize = 400;

@@ -7,14 +7,15 @@ use std::collections::HashMap;
 
 use super::condition::{Reader, Scope};
 use super::hex;
+use super::id::{NodeId, StringId};
 use super::lexer::{Lexer, Token};
-use super::node::{Arena, Node, NodeId, Operator, StringId};
+use super::node::{Arena, Node, Operator};
 use super::regex::{self, Made};
 use super::table::{Read, Rule, TableBuilder};
 use super::text::Modifiers;
+use crate::census::{Bound, Class};
 use crate::syntax::body::{BodyPart, Gap};
-use crate::syntax::signature::Reject;
-use crate::table::census::{Bound, Class};
+use crate::syntax::line::Reject;
 
 /// The most strings of a rule.
 const STRINGS_MAX: usize = 10_000;

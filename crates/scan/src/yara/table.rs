@@ -7,10 +7,11 @@
 use pattern::{PartId, Patterns, Piece};
 
 use super::fact::{Asked, Field, Head};
-use super::node::{Arena, List, Node, NodeId, StringId, Where};
+use super::id::{NodeId, StringId};
+use super::node::{Arena, List, Node, Where};
 use super::regex::{self, Expression};
 use crate::syntax::body::{BodyPart, Gap};
-use crate::syntax::signature::Reject;
+use crate::syntax::line::Reject;
 
 /// How much of an object is kept for reads at places that are computed.
 const HEAD_BYTES: u64 = 64 << 10;

@@ -6,7 +6,7 @@
 use pattern::Piece;
 
 use crate::syntax::class;
-use crate::syntax::signature::Reject;
+use crate::syntax::line::Reject;
 
 /// Modifiers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 
 use super::archive::{self, Piece};
 use super::{ContainerKind, HEADER_BYTES, Header, Members, read, signature};
-use crate::syntax::body::number;
+use crate::syntax::line::number;
 
 /// The longest script.
 const SCRIPT_BYTES_MAX: u64 = 256 << 20;
