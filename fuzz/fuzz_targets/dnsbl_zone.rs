@@ -1,3 +1,3 @@
-//! Fuzz target: `dnsbl::zone::fuzz_files`.
+//! Fuzz target: `dnsbl::fuzz_files`.
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| dnsbl::zone::fuzz_files(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| dnsbl::fuzz_files(data));

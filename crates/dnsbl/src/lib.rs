@@ -11,9 +11,12 @@
 pub mod answer;
 pub mod client;
 pub mod feed;
+mod fuzz;
 pub mod limit;
 pub mod prefix;
 pub mod reputation;
 mod special;
 pub mod transfer;
 pub mod zone;
+
+pub use fuzz::fuzz_files;

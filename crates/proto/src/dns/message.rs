@@ -213,6 +213,16 @@ fn strings_fit(raw: &[u8]) -> bool {
     !raw.is_empty()
 }
 
+impl Writer<'_> {
+    /// Writes what a SOA says. For a record's data.
+    pub fn soa(&mut self, soa: &Soa) -> bool {
+        let words = [soa.serial, soa.refresh, soa.retry, soa.expire, soa.minimum];
+        self.name(soa.origin.as_wire())
+            && self.name(soa.person.as_wire())
+            && words.iter().all(|word| self.bytes(&word.to_be_bytes()))
+    }
+}
+
 impl Soa {
     fn read(bytes: &[u8], start: usize, end: usize) -> Result<Soa, Malformed> {
         let (origin, at) = Name::read(bytes, start)?;

@@ -4,7 +4,6 @@
 
 use alloc::vec::Vec;
 
-use super::message::Soa;
 use super::{HEADER_BYTES, flag, name};
 
 /// How many labels are remembered as targets of pointers; further ones are written in full.
@@ -165,14 +164,6 @@ impl<'b> Writer<'b> {
             self.remember(at);
             rest = &rest[label_len..];
         }
-    }
-
-    /// Writes what a SOA says. For a record's data.
-    pub fn soa(&mut self, soa: &Soa) -> bool {
-        let words = [soa.serial, soa.refresh, soa.retry, soa.expire, soa.minimum];
-        self.name(soa.origin.as_wire())
-            && self.name(soa.person.as_wire())
-            && words.iter().all(|word| self.bytes(&word.to_be_bytes()))
     }
 
     /// Whether anything was written behind the header that starts at an offset of two bytes: for callers that go back.

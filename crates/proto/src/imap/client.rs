@@ -18,12 +18,12 @@
 use alloc::vec::Vec;
 
 use super::command::{Command, word};
+use super::event::Message;
 use super::event::{ClientEvent, Fact, Kind, Status};
 use super::fetch::is_size;
 use super::request::Request;
 use super::run::{Run, Stop};
 use super::section::{Section, number};
-use super::server::Message;
 use crate::line::{Line, LineBuffer};
 
 /// Bytes of a status, which may list many messages (`COPYUID`).

@@ -7,7 +7,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::fetch::Fetch;
 use super::section::number;
 use crate::sasl;
 
@@ -139,12 +138,6 @@ impl Command {
         let (verb, name) = known(&name).ok_or((tag.to_vec(), "Not a command"))?;
         let pieces = if arguments.is_empty() { Vec::new() } else { alloc::vec![Piece::Text(arguments.to_vec())] };
         Ok(Command { tag: tag.to_vec(), verb, name, pieces })
-    }
-
-    /// A FETCH of our own.
-    pub fn fetch(fetch: &Fetch) -> Command {
-        let (name, text) = (if fetch.by_uid { "UID FETCH" } else { "FETCH" }, fetch.arguments());
-        Command { tag: Vec::new(), verb: Verb::Fetch, name, pieces: alloc::vec![Piece::Text(text)] }
     }
 
     /// A command of our own without arguments.

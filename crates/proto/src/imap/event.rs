@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use super::section::Section;
-use super::server::Message;
 
 /// What the server said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +39,15 @@ pub enum ClientEvent {
     End,
     /// It speaks no IMAP, or out of turn: the connection is of no more use.
     Broken(&'static str),
+}
+
+/// A message that is announced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Its size in bytes.
+    pub len: u64,
+    /// Whether it may hold NULs.
+    pub binary: bool,
 }
 
 /// What a message is told by beside its UID: neither changes while it is there (RFC 9051, section 2.3).

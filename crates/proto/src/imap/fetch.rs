@@ -4,7 +4,7 @@
 
 use alloc::vec::Vec;
 
-use super::command::{Command, Verb};
+use super::command::{Command, Piece, Verb};
 use super::event::Fact;
 use super::section::Section;
 
@@ -46,6 +46,14 @@ pub struct Fetch {
     pub sections: Vec<Section>,
     /// What stands behind the items: `(CHANGEDSINCE 12)`.
     pub modifiers: Vec<u8>,
+}
+
+impl Command {
+    /// A FETCH of our own.
+    pub fn fetch(fetch: &Fetch) -> Command {
+        let (name, text) = (if fetch.by_uid { "UID FETCH" } else { "FETCH" }, fetch.arguments());
+        Command { tag: Vec::new(), verb: Verb::Fetch, name, pieces: alloc::vec![Piece::Text(text)] }
+    }
 }
 
 impl Fetch {

@@ -6,7 +6,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::command::{Command, Piece};
-use super::server::Message;
+use super::event::Message;
 
 /// One command at a time, under tags of our own but where responses repeat the tag.
 #[derive(Debug, Clone, Default)]

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 
 use super::append;
 use super::command::{Announced, Command, LineEnd, Piece, Verb, line_end};
+use super::event::Message;
 use crate::line::{Line, LineBuffer};
 
 /// What the half is told at its start.
@@ -73,15 +74,6 @@ pub enum ServerEvent {
     Done,
     /// It does not behave: the session is to be ended.
     Closed,
-}
-
-/// A message that is announced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Message {
-    /// Its size in bytes.
-    pub len: u64,
-    /// Whether it may hold NULs.
-    pub binary: bool,
 }
 
 /// The half towards a client.

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use super::auth;
 use super::dot::DotWriter;
-use super::{Extensions, MailFrom, Protocol, RcptTo, Reply};
+use super::{Extensions, MailFrom, Protocol, RcptTo, Reply, Unsupported};
 use crate::line::{Line, LineBuffer};
 
 /// Lines of one reply.
@@ -58,25 +58,6 @@ pub enum ClientEvent {
     Reply(Asked, Reply),
     /// It speaks no SMTP, or out of turn: the connection is of no more use.
     Broken(&'static str),
-}
-
-/// Why a message cannot go to this next hop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unsupported {
-    /// It needs SMTPUTF8.
-    SmtpUtf8,
-    /// It needs 8BITMIME.
-    EightBitMime,
-}
-
-impl Unsupported {
-    /// What a client is told.
-    pub const fn reply(self) -> Reply {
-        match self {
-            Unsupported::SmtpUtf8 => Reply::new(550, (5, 6, 7), "The next hop does not offer SMTPUTF8"),
-            Unsupported::EightBitMime => Reply::new(550, (5, 6, 3), "The next hop does not offer 8BITMIME"),
-        }
-    }
 }
 
 /// The client's half of a session.

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt::Write as _;
 
-use super::{Extensions, Path, Unsupported};
+use super::{Extensions, Path, Reply};
 
 /// `MAIL FROM` with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -222,4 +222,23 @@ fn notify(value: &str) -> Result<String, Wrong> {
     let value = value.to_ascii_uppercase();
     let known = |word: &str| matches!(word, "SUCCESS" | "FAILURE" | "DELAY");
     if value == "NEVER" || (value.len() <= 32 && value.split(',').all(known)) { Ok(value) } else { Err(Wrong::Value) }
+}
+
+/// Why a message cannot go to this next hop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsupported {
+    /// It needs SMTPUTF8.
+    SmtpUtf8,
+    /// It needs 8BITMIME.
+    EightBitMime,
+}
+
+impl Unsupported {
+    /// What a client is told.
+    pub const fn reply(self) -> Reply {
+        match self {
+            Unsupported::SmtpUtf8 => Reply::new(550, (5, 6, 7), "The next hop does not offer SMTPUTF8"),
+            Unsupported::EightBitMime => Reply::new(550, (5, 6, 3), "The next hop does not offer 8BITMIME"),
+        }
+    }
 }

@@ -23,9 +23,9 @@ mod server;
 
 pub use attributes::attribute;
 pub use auth::{AUTH_LINE_BYTES_MAX, Mechanisms, Secret};
-pub use client::{Asked, Client, ClientEvent, Unsupported};
+pub use client::{Asked, Client, ClientEvent};
 pub use dot::{DotWriter, LineReader};
-pub use envelope::{Body, MailFrom, RcptTo, Return};
+pub use envelope::{Body, MailFrom, RcptTo, Return, Unsupported};
 pub use extensions::Extensions;
 pub use fuzz::{fuzz_client, fuzz_server};
 pub use path::{NotAPath, Path};
