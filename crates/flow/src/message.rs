@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use stream::{Coding, FileType, Finding, Kind, Object};
 
-use crate::{Flow, Parts, Policy, Rule, Verdict};
+use crate::{Flow, Parts, Policy, Rule, Spotted, Verdict};
 
 /// What an inspection is to know of an object before its content.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -105,17 +105,6 @@ pub struct Blank {
     /// What was found is the whole, known only at its end: if any byte of the part has been sent, overwriting the rest
     /// does not help.
     pub late: bool,
-}
-
-/// A finding, and in which object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spotted {
-    /// What was found.
-    pub finding: Finding,
-    /// The names of the objects that it is in, outermost first; objects without a name are not in it.
-    pub path: Arc<[Box<str>]>,
-    /// The object's number, as in [`ObjectReport::id`].
-    pub object: u32,
 }
 
 /// What is known of one object at its end.

@@ -1,10 +1,25 @@
 //! The verdict on one object, and what a door can still do about it.
 
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, Policy, Spotted};
+use stream::Finding;
+
+use crate::{Action, Policy};
+
+/// A finding, and in which object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spotted {
+    /// What was found.
+    pub finding: Finding,
+    /// The names of the objects that it is in, outermost first; objects without a name are not in it.
+    pub path: Arc<[Box<str>]>,
+    /// The object's number, as in [`ObjectReport::id`](crate::ObjectReport::id).
+    pub object: u32,
+}
 
 /// The decision about one object.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
