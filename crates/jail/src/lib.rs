@@ -1,13 +1,34 @@
-//! Where inspections run: in turns, with memory that is counted and time that is measured.
+//! Where inspections run: in turns, with memory that is counted and time that is measured; in this process, or in others that
+//! may do nothing else.
 //!
-//! [`Local`] is the [`flow::Inspector`] of this process. This crate opens no socket and no file.
+//! ```text
+//!   door ── Inspector ──┬─ Local: this process
+//!                       └─ Jails ══ rings in shared memory ══► jail: run()
+//! ```
+//!
+//! [`Local`] is the [`flow::Inspector`] of this process. [`Jails`] are processes of this program, each with one thread, that have
+//! given up everything but memory and two bells; they share the compiled signatures. This crate opens no socket to anybody
+//! else and no file by a path.
 
+mod cell;
 mod clock;
+mod confine;
+mod host;
 mod local;
+mod map;
 mod memory;
+mod protocol;
+mod ring;
+mod start;
+mod suspects;
 
+pub use confine::{Confined, Landlocked, confine};
+pub use host::{Counts, Jails, Settings, Signatures};
 pub use local::Local;
+pub use map::map;
 pub use memory::{Counting, Memory};
+pub use start::run;
+pub use suspects::Suspects;
 
 #[cfg(test)]
 #[global_allocator]

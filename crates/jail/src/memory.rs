@@ -68,6 +68,11 @@ impl Memory {
         Memory { free: AtomicUsize::new(bytes), share: bytes / 4 }
     }
 
+    /// So many bytes, of which one inspection may hold this share.
+    pub(crate) fn with_share(bytes: usize, share: usize) -> Memory {
+        Memory { free: AtomicUsize::new(bytes), share }
+    }
+
     /// Bytes that nobody has borrowed.
     pub fn free_bytes(&self) -> usize {
         self.free.load(Relaxed)

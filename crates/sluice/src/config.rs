@@ -59,6 +59,8 @@ pub struct Config {
     pub group: Option<String>,
     /// Whether `serve` gives up what it does not need of the file system, where the kernel knows how.
     pub confine: bool,
+    /// Where mails and files are inspected.
+    pub isolation: Isolation,
     /// Signatures.
     pub database: Database,
     /// Bounds of each inspection.
@@ -193,6 +195,17 @@ pub struct Log {
     pub format: LogFormat,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub level: LogLevel,
+}
+
+/// Where mails and files are inspected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// In processes that may do nothing else.
+    #[default]
+    Process,
+    /// In the process that speaks with everybody.
+    None,
 }
 
 /// How log lines are written.
@@ -388,6 +401,7 @@ impl Default for Config {
             user: None,
             group: None,
             confine: true,
+            isolation: Isolation::default(),
             database: Database::default(),
             limits: LimitSettings::default(),
             archives: Archives::default(),

@@ -51,6 +51,11 @@ static ALLOCATOR: jail::Counting = jail::Counting;
 
 fn main() -> ExitCode {
     name_thread(c"sluice");
+    // It has nothing to do with a command line that people type.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == "jail") {
+        name_thread(c"sluice: jail");
+        return jail::run();
+    }
     let cli = Cli::parse_from(scan_command::without_passed_over(std::env::args_os()));
     let outcome = match cli.command {
         Command::Serve(args) => serve::run(&args),

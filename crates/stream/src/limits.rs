@@ -3,6 +3,7 @@
 /// All bounds of one inspection. What is held, how deep, how many and how much is made out of little is bounded; how
 /// much is inspected is not. Reaching a bound is a [`Class::Limit`](crate::Class::Limit) finding, never a silent clean.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Limits {
     /// Containers within containers (archives, mails in mails, compressed streams), from the outermost object on.
     /// A mail with a zip with a tar.gz is 4 deep.

@@ -13,13 +13,13 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use jail::map;
 use rustix::fs::{FlockOperation, Mode, OFlags, openat};
 use rustix::io::Errno;
 use scan::Database;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::map::map;
 use super::source::Source;
 use super::{Choice, Pua};
 use crate::Failure;
@@ -51,8 +51,8 @@ pub struct Base {
     pub database: Database,
     /// What it says of itself.
     pub note: Note,
-    /// Which file it is: device and inode.
-    file: (u64, u64),
+    /// The file, which may be read only.
+    pub file: File,
 }
 
 impl Base {
@@ -60,14 +60,13 @@ impl Base {
     ///
     /// # Errors
     /// If it is not a whole compiled database of this version.
-    pub fn open(file: &File) -> Result<Base, Failure> {
-        let database = Database::load(map(file)?)?;
+    pub fn open(file: File) -> Result<Base, Failure> {
+        let database = Database::load(map(&file)?)?;
         let note: Note = serde_json::from_str(database.note()).map_err(|_| scan::Unfit::Version)?;
         if note.program != env!("CARGO_PKG_VERSION") {
             return Err(scan::Unfit::Version.into());
         }
-        let facts = file.metadata()?;
-        Ok(Base { database, note, file: (facts.dev(), facts.ino()) })
+        Ok(Base { database, note, file })
     }
 }
 
@@ -150,12 +149,14 @@ impl Place {
         if is_others(&facts) || is_others(&folder.metadata()?) {
             return Err("it belongs to somebody else, or others may write to it".into());
         }
-        Base::open(&file).map(Some)
+        Base::open(file).map(Some)
     }
 
     /// Whether it is this that lies there.
     pub fn has(&self, base: &Base) -> bool {
-        std::fs::metadata(self.file()).is_ok_and(|facts| (facts.dev(), facts.ino()) == base.file)
+        let which = |facts: Metadata| (facts.dev(), facts.ino());
+        let (there, ours) = (std::fs::metadata(self.file()), base.file.metadata());
+        there.and_then(|there| Ok(which(there) == which(ours?))).unwrap_or(false)
     }
 
     /// Waits until nobody else compiles this; the lock lasts as long as what is returned.
@@ -194,7 +195,10 @@ impl Place {
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(part).map_err(failed)?;
         write(file.try_clone().map_err(failed)?)?;
         file.sync_all().map_err(failed)?;
-        let base = Base::open(&file).map_err(|error| format!("{}: {error}", part.display()))?;
+        // What is handed to others may be read only.
+        drop(file);
+        let file = File::open(part).map_err(failed)?;
+        let base = Base::open(file).map_err(|error| format!("{}: {error}", part.display()))?;
         std::fs::rename(part, self.file()).map_err(failed)?;
         File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
         Ok(base)

@@ -10,24 +10,25 @@ mod cache;
 mod changes;
 mod compile;
 mod files;
-mod map;
 pub mod signed;
 mod source;
 pub mod worker;
 
 use std::fmt;
 use std::fs::File;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
+use rustix::fs::{MemfdFlags, SealFlags};
 use scan::{Builder, Database, Unwanted};
 use serde::{Deserialize, Serialize};
 
 use self::bar::Bar;
-use self::cache::{Base, Place};
+use self::cache::{Base, Note, Place};
 use self::changes::Changes;
 use self::compile::{Done, Progress};
 pub use self::files::{files, newest};
@@ -91,6 +92,8 @@ pub struct Loaded {
     pub is_due: bool,
     /// The mapped file that they lie in, if they do.
     base: Option<Arc<Base>>,
+    /// What lies over that file: another, and the paths whose signatures of before are not in force any more.
+    overlay: Option<Arc<(File, Vec<Box<str>>)>>,
     /// The files as they were.
     sources: Vec<Source>,
 }
@@ -104,6 +107,7 @@ impl Loaded {
             files: sources.len(),
             is_due: false,
             base: None,
+            overlay: None,
             sources,
             database: Arc::new(database.dated(now())),
         }
@@ -111,6 +115,22 @@ impl Loaded {
 
     fn of(base: Arc<Base>) -> Loaded {
         Loaded { base: Some(base.clone()), ..Loaded::new(base.database.clone(), base.note.sources.clone()) }
+    }
+
+    /// The same for processes that map them, too.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub fn signatures(&self) -> Result<jail::Signatures, Failure> {
+        let base = match &self.base {
+            Some(base) => base.file.try_clone()?,
+            None => in_memory(|file| Ok(self.database.store("", &mut BufWriter::with_capacity(1 << 20, file))?))?,
+        };
+        let overlay = match self.overlay.as_deref() {
+            Some((file, replaced)) => Some((file.try_clone()?.into(), replaced.clone())),
+            None => None,
+        };
+        Ok(jail::Signatures { base: base.into(), overlay, takes_back: self.database.takes_back(), now: now() })
     }
 
     /// Whether these files, and no others, are as they were.
@@ -173,8 +193,8 @@ pub fn load(paths: &[PathBuf], choice: &Choice, checker: &Checker) -> Result<Loa
         }
         return Ok(Loaded::new(builder.build(), Vec::new()));
     }
-    let (database, sources) = compiled(&files, choice, checker)?;
-    Ok(Loaded::new(database, sources))
+    let base = compiled(&files, choice, checker)?;
+    Ok(Loaded::of(Arc::new(base)))
 }
 
 /// Opens what the command line names, with the built-in signatures.
@@ -298,24 +318,37 @@ impl Wanted {
             return Ok(Loaded::of(base.clone()));
         }
         let choice = Choice { builtin: false, pua: self.choice.pua.clone() };
-        let (overlay, sources) = compiled(&changes.added, &choice, &self.checker()?)?;
-        let database = base.database.with_overlay(overlay, &changes.replaced);
+        let replaced = changes.replaced.iter().map(|path| Box::from(*path)).collect();
         let kept = base.note.sources.iter().filter(|source| !changes.replaced.contains(&&*source.path));
+        let over = compiled(&changes.added, &choice, &self.checker()?)?;
+        let database = base.database.with_overlay(over.database, &changes.replaced);
+        let sources = over.note.sources;
         let sources = kept.filter(|source| known(&sources, Path::new(&source.path)).is_none()).chain(&sources);
         let loaded = Loaded::new(database, sources.cloned().collect());
-        Ok(Loaded { is_due: changes.is_due, base: Some(base.clone()), ..loaded })
+        let overlay = Some(Arc::new((over.file, replaced)));
+        Ok(Loaded { is_due: changes.is_due, base: Some(base.clone()), overlay, ..loaded })
     }
 }
 
 /// A database of these files, in memory.
-fn compiled(files: &[PathBuf], choice: &Choice, checker: &Checker) -> Result<(Database, Vec<Source>), Failure> {
-    if files.is_empty() {
-        return Ok((Builder::new().build(), Vec::new()));
-    }
-    let memory = File::from(rustix::fs::memfd_create("signatures", rustix::fs::MemfdFlags::CLOEXEC)?);
-    compile::compile(files, choice, checker, memory.try_clone()?, &mut |_, _| ())?;
-    let base = Base::open(&memory)?;
-    Ok((base.database, base.note.sources))
+fn compiled(files: &[PathBuf], choice: &Choice, checker: &Checker) -> Result<Base, Failure> {
+    let memory = in_memory(|mut file| {
+        if files.is_empty() {
+            let note = serde_json::to_string(&Note::new(choice.clone(), Vec::new()))?;
+            return Ok(Builder::new().build().store(&note, &mut file)?);
+        }
+        compile::compile(files, choice, checker, file.try_clone()?, &mut |_, _| ()).map(drop)
+    })?;
+    Base::open(memory)
+}
+
+/// A file in memory that nobody can change once it is written.
+fn in_memory(write: impl FnOnce(&File) -> Result<(), Failure>) -> Result<File, Failure> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = File::from(rustix::fs::memfd_create("signatures", flags)?);
+    write(&file)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(file)
 }
 
 /// The folder of compiled signatures that somebody has named; `none` is none.

@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
@@ -130,7 +131,10 @@ impl Edge {
         let metrics = &site.metrics;
         for (count, now) in [
             (&metrics.head_pool_free_bytes, site.pool.free_bytes() as u64),
-            (&metrics.inspection_pool_free_bytes, site.memory.free_bytes() as u64),
+            (&metrics.inspection_pool_free_bytes, site.inspection_free_bytes()),
+            (&metrics.inspection_processes_started_total, site.counts.started.load(Relaxed)),
+            (&metrics.inspection_processes_lost_total, site.counts.lost.load(Relaxed)),
+            (&metrics.inspections_banned_total, site.counts.banned.load(Relaxed)),
             (&metrics.signatures, site.signatures),
             (&metrics.database_built_seconds, site.built.unwrap_or(0)),
             (&metrics.database_generation, site.generation),

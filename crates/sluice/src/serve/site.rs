@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use flow::Inspector;
 use inspect::Engine;
-use jail::{Local, Memory};
+use jail::{Counts, Jails, Local, Memory, Suspects};
 use tokio_rustls::rustls::ServerConfig;
 
 use super::clamd::Clamd;
@@ -18,9 +18,9 @@ use super::notice::Notices;
 use super::pool::Pool;
 use super::{rights, tls};
 use crate::cli::Serve;
-use crate::config::Config;
+use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
-use crate::{Failure, clamd_conf, database};
+use crate::{Failure, clamd_conf, database, privileges};
 
 /// What one run of the program serves, until the next reload.
 #[derive(Clone)]
@@ -31,6 +31,12 @@ pub struct Site {
     pub threads: usize,
     /// Who inspects, with which signatures and bounds.
     pub inspector: Arc<dyn Inspector>,
+    /// The processes that do, if they are others.
+    pub jails: Option<Arc<Jails>>,
+    /// What was counted of them, and what they died of; for the whole run.
+    pub counts: Arc<Counts>,
+    /// See `counts`.
+    pub suspects: Arc<Suspects>,
     /// Where the signatures come from.
     pub wanted: Wanted,
     /// What has become of them.
@@ -155,7 +161,8 @@ impl Site {
             None => Arc::new(wanted.open(&mut |_, _| ())?),
         };
         database.warn();
-        let inspector = inspector(&config, &database, &memory);
+        let (counts, suspects) = old.map(|old| (old.counts.clone(), old.suspects.clone())).unwrap_or_default();
+        let (inspector, jails) = inspector(&config, threads, &database, &memory, (&counts, &suspects))?;
         let notices = Notices::load(&config.notices, &config.hostname, old.map(|old| &*old.notices))?;
         let signatures = database.signatures;
         let loaded = time::OffsetDateTime::now_utc();
@@ -165,6 +172,9 @@ impl Site {
             config,
             threads,
             inspector,
+            jails,
+            counts,
+            suspects,
             wanted,
             database,
             passwords,
@@ -193,8 +203,11 @@ impl Site {
     pub fn with_new_signatures(&self) -> Result<Option<Site>, Failure> {
         let Some(database) = self.wanted.refresh(&self.database)? else { return Ok(None) };
         database.warn();
+        let rest = (&self.counts, &self.suspects);
+        let (inspector, jails) = inspector(&self.config, self.threads, &database, &self.memory, rest)?;
         Ok(Some(Site {
-            inspector: inspector(&self.config, &database, &self.memory),
+            inspector,
+            jails,
             signatures: database.signatures,
             generation: self.generation + 1,
             loaded: time::OffsetDateTime::now_utc(),
@@ -215,6 +228,11 @@ impl Site {
         is_older(self.age_days(), self.config.database.unready_days)
     }
 
+    /// Bytes that inspections may still borrow.
+    pub fn inspection_free_bytes(&self) -> u64 {
+        self.jails.as_ref().map_or_else(|| self.memory.free_bytes() as u64, |jails| jails.free_bytes())
+    }
+
     /// Says in the log that the signatures are old, if they are.
     pub fn warn_of_age(&self) {
         if is_older(self.age_days(), self.config.database.warn_days) {
@@ -230,10 +248,31 @@ impl Site {
     }
 }
 
-/// Who inspects with these signatures.
-fn inspector(config: &Config, database: &Loaded, memory: &Arc<Memory>) -> Arc<dyn Inspector> {
-    let engine = Engine { database: database.database.clone(), limits: config.limits.limits() };
-    Arc::new(Local::new(Arc::new(engine), Some(memory.clone())))
+/// Who inspects with these signatures: processes of their own, or this one.
+fn inspector(
+    config: &Config,
+    threads: usize,
+    database: &Loaded,
+    memory: &Arc<Memory>,
+    (counts, suspects): (&Arc<Counts>, &Arc<Suspects>),
+) -> Result<(Arc<dyn Inspector>, Option<Arc<Jails>>), Failure> {
+    if config.isolation == Isolation::None {
+        let engine = Engine { database: database.database.clone(), limits: config.limits.limits() };
+        return Ok((Arc::new(Local::new(Arc::new(engine), Some(memory.clone()))), None));
+    }
+    let settings = jail::Settings {
+        count: threads,
+        limits: config.limits.limits(),
+        memory_bytes: config.resources.inspection_pool_bytes,
+        user: privileges::is_root().then_some(privileges::NOBODY),
+    };
+    let (jails, confined) = Jails::start(settings, database.signatures()?, counts.clone(), suspects.clone())?;
+    tracing::info!(processes = threads, %confined, "inspections are isolated");
+    if !confined.is_enough() {
+        tracing::warn!(%confined, "inspections are not confined as they should be");
+    }
+    let jails = Arc::new(jails);
+    Ok((jails.clone(), Some(jails)))
 }
 
 fn metrics_socket(address: SocketAddr) -> Result<TcpListener, String> {

@@ -1,0 +1,272 @@
+//! The jail's side: inspections that take turns, until nobody is there any more to ask for them.
+//!
+//! One thread. It hears what is asked, gives every inspection that has something to do a turn, reports, and sleeps where
+//! there is nothing to do. What it has no room to report waits, and so does the inspection.
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::{Context, Poll, Waker};
+
+use flow::{Inspecting, Inspector, Progress, Unfinished, wire};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::local::Local;
+use crate::memory::Memory;
+use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told, write_pieces};
+use crate::ring::{self, Broken, Reader, Writer};
+
+/// How long is slept where somebody else has to make room.
+const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// How long is slept at the most.
+const SLEEP: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+
+/// A jail that works.
+pub struct Cell<'m> {
+    inspector: Local,
+    memory: &'m Memory,
+    reader: Reader,
+    writer: Writer,
+    /// Ends when the host does.
+    host: OwnedFd,
+    wards: HashMap<u32, Ward>,
+    /// Those that may have something to do.
+    active: VecDeque<u32>,
+}
+
+/// An inspection.
+enum Ward {
+    /// Its context comes in pieces.
+    Announced(Vec<u8>),
+    /// It runs.
+    Running(Box<Running>),
+}
+
+struct Running {
+    inspecting: Box<dyn Inspecting>,
+    /// What was fed and has not been taken.
+    waiting: Vec<u8>,
+    at: usize,
+    taken: u64,
+    finish: Finish,
+    /// A report that is not all written.
+    report: Vec<u8>,
+    written: usize,
+    /// What is told when all is reported.
+    owes: Option<Progress>,
+    is_active: bool,
+}
+
+/// How far the end of the content is.
+#[derive(PartialEq, Eq)]
+enum Finish {
+    NotYet,
+    Asked,
+    Done,
+}
+
+impl<'m> Cell<'m> {
+    /// One with nothing to do yet.
+    pub fn new(inspector: Local, memory: &'m Memory, reader: Reader, writer: Writer, host: OwnedFd) -> Cell<'m> {
+        Cell { inspector, memory, reader, writer, host, wards: HashMap::new(), active: VecDeque::new() }
+    }
+
+    /// Works until the host is gone.
+    ///
+    /// # Errors
+    /// When what the host says makes no sense.
+    pub fn run(mut self) -> Result<(), Broken> {
+        let mut turns = 0_u64;
+        loop {
+            self.hear()?;
+            let moved = self.round();
+            turns += 1;
+            let side = self.writer.side();
+            side.tell(ring::Told::Progress, turns);
+            side.tell(ring::Told::FreeBytes, self.memory.free_bytes() as u64);
+            self.writer.ring();
+            let nap = match () {
+                () if !self.active.is_empty() && moved => continue,
+                () if !self.active.is_empty() => NAP,
+                () if self.reader.may_sleep() => SLEEP,
+                () => continue,
+            };
+            if !self.sleep(&nap) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sleeps; whether the host is still there.
+    fn sleep(&self, most: &Timespec) -> bool {
+        let bell = self.reader.bell();
+        let mut polled =
+            [PollFd::new(&bell, PollFlags::IN), PollFd::new(&self.host, PollFlags::IN.union(PollFlags::HUP))];
+        let _ = poll(&mut polled, Some(most));
+        let gone = !polled[1].revents().is_empty();
+        self.reader.awake();
+        !gone
+    }
+
+    /// Takes all that is asked.
+    fn hear(&mut self) -> Result<(), Broken> {
+        while let Some(frame) = self.reader.read()? {
+            let (stream, asked) = (frame.stream, Asked::of(frame.kind).ok_or(Broken)?);
+            match (asked, self.wards.get_mut(&stream)) {
+                (Asked::OpenMore | Asked::Open, None) => {
+                    self.wards.insert(stream, Ward::Announced(frame.payload.to_vec()));
+                }
+                (Asked::OpenMore | Asked::Open, Some(Ward::Announced(context))) => {
+                    if context.len() + frame.payload.len() > MESSAGE_BYTES_MAX {
+                        return Err(Broken);
+                    }
+                    context.extend_from_slice(frame.payload);
+                }
+                (Asked::Feed, Some(Ward::Running(ward))) => ward.waiting.extend_from_slice(frame.payload),
+                (Asked::Finish, Some(Ward::Running(ward))) => ward.finish = Finish::Asked,
+                (Asked::Stop, Some(Ward::Running(ward))) => ward.inspecting.stop(stop_name(frame.payload)),
+                (Asked::Close, _) => drop(self.wards.remove(&stream)),
+                // Of one that is over more may be on its way.
+                (Asked::Feed | Asked::Finish | Asked::Stop, None) => {}
+                _ => return Err(Broken),
+            }
+            if asked == Asked::Open {
+                self.open(stream)?;
+            }
+            self.wake(stream);
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, stream: u32) -> Result<(), Broken> {
+        let Some(Ward::Announced(context)) = self.wards.remove(&stream) else { return Err(Broken) };
+        let context = wire::read(&context).map_err(|_| Broken)?;
+        let running = Running {
+            inspecting: self.inspector.open(context),
+            waiting: Vec::new(),
+            at: 0,
+            taken: 0,
+            finish: Finish::NotYet,
+            report: Vec::new(),
+            written: 0,
+            owes: None,
+            is_active: false,
+        };
+        self.wards.insert(stream, Ward::Running(Box::new(running)));
+        Ok(())
+    }
+
+    fn wake(&mut self, stream: u32) {
+        if let Some(Ward::Running(ward)) = self.wards.get_mut(&stream)
+            && !std::mem::replace(&mut ward.is_active, true)
+        {
+            self.active.push_back(stream);
+        }
+    }
+
+    /// Gives each that has something to do a turn; whether anything came of it.
+    fn round(&mut self) -> bool {
+        let mut moved = false;
+        for _ in 0..self.active.len() {
+            let Some(stream) = self.active.pop_front() else { break };
+            let Some(Ward::Running(ward)) = self.wards.get_mut(&stream) else { continue };
+            self.writer.side().tell(ring::Told::Working, u64::from(stream) + 1);
+            let turn = catch_unwind(AssertUnwindSafe(|| ward.turn(stream, &mut self.writer)));
+            // A mistake of ours costs the one inspection.
+            let turn = turn.unwrap_or_else(|_| {
+                self.writer.write(stream, Told::Took(Progress::Lost(Unfinished::Gone)).kind(), &[0; 8]);
+                Turn::Over
+            });
+            moved |= turn != Turn::Stuck;
+            match turn {
+                Turn::Over => drop(self.wards.remove(&stream)),
+                Turn::Idle => ward.is_active = false,
+                Turn::More | Turn::Stuck => self.active.push_back(stream),
+            }
+        }
+        self.writer.side().tell(ring::Told::Working, 0);
+        moved
+    }
+}
+
+/// What came of a turn.
+#[derive(PartialEq, Eq)]
+enum Turn {
+    /// There is more to do.
+    More,
+    /// There is no room for what it has to say.
+    Stuck,
+    /// It waits for more content.
+    Idle,
+    /// It has ended.
+    Over,
+}
+
+impl Running {
+    fn turn(&mut self, stream: u32, writer: &mut Writer) -> Turn {
+        if !self.report(stream, writer) {
+            return Turn::Stuck;
+        }
+        while self.at < self.waiting.len() {
+            let taken = self.inspecting.feed(&self.waiting[self.at..]);
+            if taken == 0 {
+                break;
+            }
+            self.at += taken;
+            self.taken += taken as u64;
+        }
+        let is_taken = self.at == self.waiting.len();
+        if is_taken {
+            self.waiting.clear();
+            self.at = 0;
+        }
+        let Poll::Ready(progress) = self.inspecting.poll(&mut Context::from_waker(Waker::noop())) else {
+            return Turn::More;
+        };
+        match progress {
+            Progress::Tired => {}
+            Progress::Hungry | Progress::Stopped if !is_taken => {}
+            Progress::Hungry | Progress::Stopped if self.finish == Finish::Asked => {
+                self.finish = Finish::Done;
+                self.inspecting.finish();
+            }
+            _ => self.owes = Some(progress),
+        }
+        let ended = matches!(self.owes, Some(Progress::Done | Progress::Lost(_)));
+        let owed = self.owes.is_some();
+        match self.report(stream, writer) {
+            false => Turn::Stuck,
+            true if ended => Turn::Over,
+            true if owed => Turn::Idle,
+            true => Turn::More,
+        }
+    }
+
+    /// Reports what there is to report; whether there was room for all of it.
+    fn report(&mut self, stream: u32, writer: &mut Writer) -> bool {
+        loop {
+            let kinds = [Told::OutMore.kind(), Told::Out.kind()];
+            self.written = write_pieces(writer, stream, kinds, &self.report, self.written);
+            if self.written < self.report.len() {
+                return false;
+            }
+            let Some(out) = self.inspecting.hear() else { break };
+            let mut report = std::mem::take(&mut self.report);
+            report.clear();
+            (self.report, self.written) = (wire::write(&out, report), 0);
+        }
+        let Some(progress) = self.owes else { return true };
+        let told = writer.write(stream, Told::Took(progress).kind(), &self.taken.to_le_bytes());
+        if told {
+            self.owes = None;
+        }
+        told
+    }
+}
+
+/// The name of a finding that a host ends an inspection with. Names are for ever, so only those that are known.
+fn stop_name(name: &[u8]) -> &'static str {
+    const KNOWN: [&str; 2] = ["Heuristics.Limits.Exceeded.MaxScanTime", "Heuristics.Limits.Exceeded.Time"];
+    KNOWN.into_iter().find(|known| known.as_bytes() == name).unwrap_or(KNOWN[1])
+}

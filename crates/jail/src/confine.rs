@@ -1,0 +1,166 @@
+//! What a jail gives up before it reads the first byte of anybody's.
+//!
+//! Each layer by itself as far as the kernel has it, and all of them without any privilege: a user namespace with no network
+//! and nobody else in it, Landlock without a path and without a port, limits (no new files, no new processes), and a list of the
+//! system calls that computing takes. What is not on the list fails; nothing can be opened, connected, started or signalled.
+
+use std::fmt;
+
+use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope};
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+use rustix::thread::{UnshareFlags, set_no_new_privs};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+
+/// What is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Confined {
+    /// Namespaces of its own, for users, the network, messages and names.
+    pub namespaces: bool,
+    /// Landlock: no path, and where the kernel is new enough no port and no signal.
+    pub landlock: Landlocked,
+    /// The list of system calls.
+    pub seccomp: bool,
+}
+
+/// How far the kernel knows Landlock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landlocked {
+    /// All of it.
+    Fully,
+    /// What an older kernel knows.
+    Partly,
+    /// Not at all.
+    Not,
+}
+
+impl Confined {
+    /// Whether nothing is missing that matters: paths and system calls.
+    pub fn is_enough(&self) -> bool {
+        self.seccomp
+    }
+
+    /// As a number, to be told over a wire; see [`Confined::of`].
+    pub fn code(self) -> u8 {
+        u8::from(self.namespaces) | (self.landlock as u8) << 1 | u8::from(self.seccomp) << 3
+    }
+
+    /// What a number stands for.
+    pub fn of(code: u8) -> Confined {
+        let landlock = match code >> 1 & 3 {
+            0 => Landlocked::Fully,
+            1 => Landlocked::Partly,
+            _ => Landlocked::Not,
+        };
+        Confined { namespaces: code & 1 != 0, landlock, seccomp: code & 8 != 0 }
+    }
+}
+
+impl fmt::Display for Confined {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let landlock = match self.landlock {
+            Landlocked::Fully => "landlock",
+            Landlocked::Partly => "landlock (older kernel)",
+            Landlocked::Not => "no landlock",
+        };
+        let seccomp = if self.seccomp { "seccomp" } else { "no seccomp" };
+        let namespaces = if self.namespaces { "namespaces" } else { "no namespaces" };
+        write!(formatter, "{seccomp}, {landlock}, {namespaces}")
+    }
+}
+
+/// Gives up everything. What the kernel does not have is left out, and said.
+///
+/// # Errors
+/// When the kernel has it and refuses.
+pub fn confine() -> Result<Confined, String> {
+    let failed = |what: &str, error: &dyn fmt::Display| format!("cannot confine the inspection: {what}: {error}");
+    // A service manager may have forbidden the call, having set the limit itself.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| failed("dumpable", &error))?;
+    set_no_new_privs(true).map_err(|error| failed("no_new_privs", &error))?;
+    let namespaces = unshare();
+    let landlock = landlock().map_err(|error| failed("landlock", &error))?;
+    // Two are waited for at a time; a third has no number any more.
+    for (resource, most) in [(Resource::Nofile, 2), (Resource::Nproc, 0)] {
+        let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+    }
+    let seccomp = seccomp().map_err(|error| failed("seccomp", &error))?;
+    Ok(Confined { namespaces, landlock, seccomp })
+}
+
+/// A user of its own in namespaces of its own, where that is allowed to everybody.
+fn unshare() -> bool {
+    let flags = UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
+    // SAFETY: the descriptors and the memory of this process stay its own: neither FILES nor VM are among the flags.
+    #[allow(unsafe_code, reason = "rustix marks every unshare unsafe because of the flags that are not used here")]
+    let unshared = unsafe { rustix::thread::unshare_unsafe(flags) };
+    unshared.is_ok()
+}
+
+fn landlock() -> Result<Landlocked, landlock::RulesetError> {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    let ruleset = ruleset.handle_access(AccessFs::from_all(ABI::V6))?.handle_access(AccessNet::from_all(ABI::V6))?;
+    let status = ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket)?.create()?.restrict_self()?;
+    Ok(match status.ruleset {
+        RulesetStatus::FullyEnforced => Landlocked::Fully,
+        RulesetStatus::PartiallyEnforced => Landlocked::Partly,
+        RulesetStatus::NotEnforced => Landlocked::Not,
+    })
+}
+
+/// What computing takes: memory, time, the bells, and an end.
+const CALLS: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_ppoll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    libc::SYS_futex,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_mprotect,
+    libc::SYS_brk,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_getrandom,
+    libc::SYS_sched_yield,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_getcpu,
+    libc::SYS_restart_syscall,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_close,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+/// The arguments of `mmap` and `mprotect` that make memory executable are refused: what is computed is no program.
+fn seccomp() -> Result<bool, seccompiler::Error> {
+    use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
+
+    let never_executable = || {
+        let is_not = SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64);
+        let condition = SeccompCondition::new(2, SeccompCmpArgLen::Dword, is_not, 0)?;
+        Ok::<_, seccompiler::Error>(vec![SeccompRule::new(vec![condition])?])
+    };
+    let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
+        CALLS.iter().map(|&call| (call, Vec::new())).collect();
+    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
+        rules.insert(call, never_executable()?);
+    }
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    let arch = std::env::consts::ARCH.try_into()?;
+    let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, arch)?;
+    let program: BpfProgram = filter.try_into()?;
+    match seccompiler::apply_filter(&program) {
+        Ok(()) => Ok(true),
+        // The kernel was built without it.
+        Err(seccompiler::Error::Prctl(error)) if error.raw_os_error() == Some(libc::EINVAL) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,117 @@
+//! What is said between a host and its jail: frames on the rings, and one message when the jail is started.
+//!
+//! ```text
+//!  host ── Open (context), Feed (bytes), Finish, Stop (name), Close ──► jail
+//!       ◄── Out, Took (bytes inspected), Hungry | Stopped | Done | Lost ──
+//! ```
+//!
+//! What is larger than a frame comes in pieces, all but the last marked as such; bounds: [`MESSAGE_BYTES_MAX`].
+
+use flow::{Progress, Unfinished};
+use serde::{Deserialize, Serialize};
+use stream::Limits;
+
+use crate::ring::{PAYLOAD_BYTES_MAX, Writer};
+
+/// The largest message in pieces: a verdict of many findings with long names.
+pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes that may be on their way to one inspection.
+pub const CREDIT_BYTES: u64 = 128 << 10;
+
+/// What is told a jail that is started, along with its descriptors: the rings' memory, both bells, and the compiled
+/// signatures.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Start {
+    /// The bounds of each inspection.
+    pub limits: Limits,
+    /// Bytes that all inspections together may hold, and that one may.
+    pub memory_bytes: u64,
+    /// See [`Start::memory_bytes`].
+    pub share_bytes: u64,
+    /// Whether signatures that have changed since lie over the others, in a file of their own.
+    pub has_overlay: bool,
+    /// The files whose signatures of before are not in force any more.
+    pub replaced: Vec<Box<str>>,
+    /// The time, in seconds since 1970.
+    pub now: i64,
+}
+
+/// What a frame to a jail is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// A piece of a context.
+    OpenMore,
+    /// The last piece of a context: an inspection begins.
+    Open,
+    /// Content.
+    Feed,
+    /// There is no more.
+    Finish,
+    /// It ends before its content, with this finding.
+    Stop,
+    /// Nobody wants it any more.
+    Close,
+}
+
+/// What a frame from a jail is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// A piece of what it reports.
+    OutMore,
+    /// The last piece of what it reports.
+    Out,
+    /// All that was fed up to here is inspected, and what follows from that.
+    Took(Progress),
+}
+
+impl Asked {
+    const ALL: [Asked; 6] = [Asked::OpenMore, Asked::Open, Asked::Feed, Asked::Finish, Asked::Stop, Asked::Close];
+
+    /// The kind of its frame.
+    pub const fn kind(self) -> u8 {
+        self as u8
+    }
+
+    /// What a frame of this kind is.
+    pub fn of(kind: u8) -> Option<Asked> {
+        Asked::ALL.get(usize::from(kind)).copied()
+    }
+}
+
+impl Told {
+    const ALL: [Told; 8] = [
+        Told::OutMore,
+        Told::Out,
+        Told::Took(Progress::Hungry),
+        Told::Took(Progress::Stopped),
+        Told::Took(Progress::Done),
+        Told::Took(Progress::Lost(Unfinished::Starved)),
+        Told::Took(Progress::Lost(Unfinished::Late)),
+        Told::Took(Progress::Lost(Unfinished::Gone)),
+    ];
+
+    /// The kind of its frame.
+    pub fn kind(self) -> u8 {
+        Told::ALL.iter().position(|told| *told == self).map_or(u8::MAX, |at| at as u8)
+    }
+
+    /// What a frame of this kind is.
+    pub fn of(kind: u8) -> Option<Told> {
+        Told::ALL.get(usize::from(kind)).copied()
+    }
+}
+
+/// Writes what fits of a message, from `at` on: as pieces, the last of them as `last`. Returns how far it came.
+pub fn write_pieces(writer: &mut Writer, stream: u32, [more, last]: [u8; 2], message: &[u8], mut at: usize) -> usize {
+    while at < message.len() {
+        let rest = &message[at..];
+        let is_last = rest.len() <= PAYLOAD_BYTES_MAX;
+        let piece = &rest[..rest.len().min(PAYLOAD_BYTES_MAX)];
+        if !writer.write(stream, if is_last { last } else { more }, piece) {
+            break;
+        }
+        at += piece.len();
+    }
+    at
+}

@@ -1,0 +1,428 @@
+//! A queue of frames in memory that two processes share: one writes, one reads.
+//!
+//! ```text
+//!   head (reader) ──┐                ┌── tail (writer)
+//!   [   free        |  frame | frame |     free      ]        both count for ever; a place is a count modulo the size
+//! ```
+//!
+//! A frame is a header of [`HEADER_BYTES`] (length, stream, kind) and its payload; it may lie across the end. The reader copies
+//! a frame before it looks at it, and believes nothing of it: the writer may be hostile, and may write while it is read. What
+//! cannot be is [`Broken`], and then nothing more is read.
+//!
+//! Waking up: a reader that finds nothing says that it sleeps, looks once more, and waits for its eventfd; a writer writes to
+//! that only where the reader sleeps. So a busy pair makes no system calls.
+//!
+//! Bounds: [`TO_JAIL_BYTES`] and [`FROM_JAIL_BYTES`] of memory; a payload of [`PAYLOAD_BYTES_MAX`].
+#![allow(unsafe_code, reason = "memory that another process writes to is reached by pointers")]
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+use memmap2::{MmapOptions, MmapRaw};
+use rustix::event::EventfdFlags;
+use rustix::fs::{MemfdFlags, SealFlags};
+
+/// What stands before a payload.
+pub const HEADER_BYTES: usize = 12;
+
+/// The largest payload.
+pub const PAYLOAD_BYTES_MAX: usize = 64 << 10;
+
+/// The memory of a side: what goes to the jail, and what comes from it.
+pub const TO_JAIL_BYTES: usize = 1 << 20;
+/// See [`TO_JAIL_BYTES`].
+pub const FROM_JAIL_BYTES: usize = 256 << 10;
+
+/// The page in front of each side, with its counters.
+const CONTROL_BYTES: usize = 4096;
+
+const _: () = assert!(TO_JAIL_BYTES.is_power_of_two() && FROM_JAIL_BYTES.is_power_of_two());
+
+/// The memory of both sides.
+pub struct Shared {
+    map: MmapRaw,
+}
+
+/// The counters of one side, each in a cache line of its own.
+#[repr(C)]
+struct Control {
+    head: Line<AtomicU64>,
+    tail: Line<AtomicU64>,
+    /// Whether the reader sleeps.
+    sleeps: Line<AtomicU32>,
+    /// What the writer tells besides: see [`Side::tell`].
+    told: [Line<AtomicU64>; 3],
+}
+
+#[repr(C, align(64))]
+struct Line<T>(T);
+
+const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES);
+
+impl Shared {
+    /// New memory, and the file that stands for it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn new() -> std::io::Result<(Shared, OwnedFd)> {
+        let file = rustix::fs::memfd_create("inspections", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::ftruncate(&file, Shared::BYTES as u64)?;
+        // Whoever else has it cannot make it shorter, so that our accesses would fault.
+        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        Ok((Shared::open(&file)?, file))
+    }
+
+    /// The memory that a file stands for.
+    ///
+    /// # Errors
+    /// When it is not of that size, or cannot be mapped.
+    pub fn open(file: &OwnedFd) -> std::io::Result<Shared> {
+        if rustix::fs::fstat(file)?.st_size != Shared::BYTES as i64 {
+            return Err(std::io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Shared { map: MmapOptions::new().len(Shared::BYTES).map_raw(file)? })
+    }
+
+    const BYTES: usize = 2 * CONTROL_BYTES + TO_JAIL_BYTES + FROM_JAIL_BYTES;
+
+    /// Both sides: what goes to the jail, and what comes from it.
+    pub fn sides(self) -> [Side; 2] {
+        let map = Arc::new(self.map);
+        let to_jail = Side { map: map.clone(), at: 0, bytes: TO_JAIL_BYTES };
+        let from_jail = Side { map, at: CONTROL_BYTES + TO_JAIL_BYTES, bytes: FROM_JAIL_BYTES };
+        [to_jail, from_jail]
+    }
+}
+
+/// One side of it.
+#[derive(Clone)]
+pub struct Side {
+    map: Arc<MmapRaw>,
+    at: usize,
+    bytes: usize,
+}
+
+// SAFETY: the map is plain memory that is reached by atomics and by copies of bytes that one writer and one reader take turns
+// with; nothing in it belongs to a thread.
+unsafe impl Send for Side {}
+
+impl Side {
+    fn control(&self) -> &Control {
+        // SAFETY: the map is as long as `at` and all of the side (see `Shared::sides`), page-aligned, lives as long as `self`,
+        // and holds nothing but atomics here, for which any bits are valid and which others may change.
+        unsafe { &*self.map.as_mut_ptr().add(self.at).cast::<Control>() }
+    }
+
+    /// What the writer tells besides frames, for anybody to look at: see [`Told`].
+    pub fn tell(&self, what: Told, value: u64) {
+        self.control().told[what as usize].0.store(value, Ordering::Relaxed);
+    }
+
+    /// The last that was told.
+    pub fn told(&self, what: Told) -> u64 {
+        self.control().told[what as usize].0.load(Ordering::Relaxed)
+    }
+
+    /// Copies bytes in, from a count on.
+    fn copy_in(&self, count: u64, bytes: &[u8]) {
+        let start = (count % self.bytes as u64) as usize;
+        let first = bytes.len().min(self.bytes - start);
+        let data = self.at + CONTROL_BYTES;
+        // SAFETY: both runs lie within the data of this side; the reader does not look at them before the tail has passed
+        // them, and a reader that does so all the same only reads bytes.
+        unsafe {
+            let data = self.map.as_mut_ptr().add(data);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), data.add(start), first);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr().add(first), data, bytes.len() - first);
+        }
+    }
+
+    /// Copies bytes out, from a count on.
+    fn copy_out(&self, count: u64, bytes: &mut [u8]) {
+        let start = (count % self.bytes as u64) as usize;
+        let first = bytes.len().min(self.bytes - start);
+        let data = self.at + CONTROL_BYTES;
+        // SAFETY: both runs lie within the data of this side. A hostile writer may change them meanwhile: then the copy holds
+        // some mixture of bytes, and any bytes are valid.
+        unsafe {
+            let data = self.map.as_ptr().add(data);
+            std::ptr::copy_nonoverlapping(data.add(start), bytes.as_mut_ptr(), first);
+            std::ptr::copy_nonoverlapping(data, bytes.as_mut_ptr().add(first), bytes.len() - first);
+        }
+    }
+}
+
+/// What a writer tells besides frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// Grows as long as it makes progress.
+    Progress,
+    /// The stream that it works on, and one more; 0 is none.
+    Working,
+    /// Bytes of memory that inspections may still borrow.
+    FreeBytes,
+}
+
+/// Makes frames.
+pub struct Writer {
+    side: Side,
+    tail: u64,
+    /// Wakes the reader.
+    bell: OwnedFd,
+}
+
+/// Takes frames.
+pub struct Reader {
+    side: Side,
+    head: u64,
+    payload: Vec<u8>,
+    bell: OwnedFd,
+}
+
+/// A frame that was taken.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Whose it is.
+    pub stream: u32,
+    /// What it is.
+    pub kind: u8,
+    /// What is in it.
+    pub payload: &'a [u8],
+}
+
+/// What the other side has written cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Broken;
+
+/// A new eventfd, that wakes a reader.
+///
+/// # Errors
+/// When there are no more descriptors.
+pub fn bell() -> std::io::Result<OwnedFd> {
+    Ok(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
+}
+
+impl Writer {
+    /// Writes to a side, whose reader this bell wakes.
+    pub fn new(side: Side, bell: OwnedFd) -> Writer {
+        Writer { tail: 0, side, bell }
+    }
+
+    /// The payload that fits now, at most [`PAYLOAD_BYTES_MAX`]; none where not even a header does.
+    pub fn room(&self) -> Option<usize> {
+        let head = self.side.control().head.0.load(Ordering::Acquire);
+        // A head that cannot be is that of a full queue.
+        let used = usize::try_from(self.tail.wrapping_sub(head)).unwrap_or(usize::MAX);
+        let free = self.side.bytes.checked_sub(used)?;
+        free.checked_sub(HEADER_BYTES).map(|room| room.min(PAYLOAD_BYTES_MAX))
+    }
+
+    /// Writes a frame; whether it fitted.
+    pub fn write(&mut self, stream: u32, kind: u8, payload: &[u8]) -> bool {
+        if self.room().is_none_or(|room| payload.len() > room) {
+            return false;
+        }
+        let mut header = [0; HEADER_BYTES];
+        header[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        header[4..8].copy_from_slice(&stream.to_le_bytes());
+        header[8] = kind;
+        self.side.copy_in(self.tail, &header);
+        self.side.copy_in(self.tail + HEADER_BYTES as u64, payload);
+        self.tail += (HEADER_BYTES + payload.len()) as u64;
+        self.side.control().tail.0.store(self.tail, Ordering::Release);
+        true
+    }
+
+    /// The side that it writes to.
+    pub fn side(&self) -> &Side {
+        &self.side
+    }
+
+    /// Wakes the reader, if it sleeps. To be called after the last frame of a batch.
+    pub fn ring(&self) {
+        // Either this sees that it sleeps, or it sees the tail when it looks once more.
+        fence(Ordering::SeqCst);
+        if self.side.control().sleeps.0.swap(0, Ordering::Relaxed) != 0 {
+            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        }
+    }
+}
+
+impl Reader {
+    /// Reads from a side, woken by this bell.
+    pub fn new(side: Side, bell: OwnedFd) -> Reader {
+        Reader { head: 0, side, payload: Vec::with_capacity(PAYLOAD_BYTES_MAX), bell }
+    }
+
+    /// The next frame, if there is one.
+    ///
+    /// # Errors
+    /// When what is there cannot be a frame.
+    pub fn read(&mut self) -> Result<Option<Frame<'_>>, Broken> {
+        let used = self.used()?;
+        if used == 0 {
+            return Ok(None);
+        }
+        let mut header = [0; HEADER_BYTES];
+        if used < HEADER_BYTES {
+            return Err(Broken);
+        }
+        self.side.copy_out(self.head, &mut header);
+        let [a, b, c, d, e, f, g, h, kind, ..] = header;
+        let len = u32::from_le_bytes([a, b, c, d]) as usize;
+        if len > PAYLOAD_BYTES_MAX || used - HEADER_BYTES < len {
+            return Err(Broken);
+        }
+        self.payload.resize(len, 0);
+        self.side.copy_out(self.head + HEADER_BYTES as u64, &mut self.payload);
+        self.head += (HEADER_BYTES + len) as u64;
+        self.side.control().head.0.store(self.head, Ordering::Release);
+        Ok(Some(Frame { stream: u32::from_le_bytes([e, f, g, h]), kind, payload: &self.payload }))
+    }
+
+    fn used(&self) -> Result<usize, Broken> {
+        let tail = self.side.control().tail.0.load(Ordering::Acquire);
+        let used = usize::try_from(tail.wrapping_sub(self.head)).map_err(|_| Broken)?;
+        if used > self.side.bytes { Err(Broken) } else { Ok(used) }
+    }
+
+    /// Says that it sleeps; whether it may, since there is nothing to read. Then it waits for [`Reader::bell`].
+    pub fn may_sleep(&self) -> bool {
+        let control = self.side.control();
+        control.sleeps.0.store(1, Ordering::Relaxed);
+        // See `Writer::ring`.
+        fence(Ordering::SeqCst);
+        let is_empty = self.used() == Ok(0);
+        if !is_empty {
+            control.sleeps.0.store(0, Ordering::Relaxed);
+        }
+        is_empty
+    }
+
+    /// It is awake: what has rung is forgotten.
+    pub fn awake(&self) {
+        self.side.control().sleeps.0.store(0, Ordering::Relaxed);
+        let _ = rustix::io::read(&self.bell, &mut [0; 8][..]);
+    }
+
+    /// What becomes readable when it is woken.
+    pub fn bell(&self) -> impl AsFd + '_ {
+        &self.bell
+    }
+
+    /// The side that it reads.
+    pub fn side(&self) -> &Side {
+        &self.side
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Writer, Reader, Side) {
+        let (shared, _file) = Shared::new().unwrap();
+        let [side, _] = shared.sides();
+        let bell = bell().unwrap();
+        let writer = Writer::new(side.clone(), bell.try_clone().unwrap());
+        (writer, Reader::new(side.clone(), bell), side)
+    }
+
+    #[test]
+    fn frames_come_out_as_they_went_in_however_often_the_end_is_passed() {
+        let (mut writer, mut reader, side) = pair();
+        assert_eq!(reader.read(), Ok(None));
+        let payload: Vec<u8> = (0..PAYLOAD_BYTES_MAX).map(|at| (at * 7) as u8).collect();
+        for round in 0..5 * side.bytes / PAYLOAD_BYTES_MAX {
+            let len = PAYLOAD_BYTES_MAX - round * 13;
+            assert!(writer.write(round as u32, 3, &payload[..len]));
+            assert!(writer.write(7, 4, b""));
+            let frame = reader.read().unwrap().unwrap();
+            assert_eq!((frame.stream, frame.kind, frame.payload == &payload[..len]), (round as u32, 3, true));
+            assert_eq!(reader.read(), Ok(Some(Frame { stream: 7, kind: 4, payload: b"" })));
+        }
+        assert_eq!(reader.read(), Ok(None));
+    }
+
+    #[test]
+    fn a_full_queue_refuses_and_takes_more_when_something_was_read() {
+        let (mut writer, mut reader, side) = pair();
+        let payload = vec![1; PAYLOAD_BYTES_MAX];
+        let mut count = 0;
+        while writer.write(0, 0, &payload) {
+            count += 1;
+        }
+        assert_eq!(count, side.bytes / (PAYLOAD_BYTES_MAX + HEADER_BYTES));
+        let room = writer.room().unwrap();
+        assert!(room < PAYLOAD_BYTES_MAX && writer.write(0, 0, &payload[..room]));
+        assert_eq!(writer.room(), None);
+        reader.read().unwrap().unwrap();
+        assert!(writer.write(0, 0, &payload));
+    }
+
+    #[test]
+    fn what_cannot_be_is_broken() {
+        for tail in [5, u64::MAX, (TO_JAIL_BYTES + 1) as u64] {
+            let (_, mut reader, side) = pair();
+            side.control().tail.0.store(tail, Ordering::Relaxed);
+            assert_eq!(reader.read(), Err(Broken), "a tail of {tail}");
+        }
+        for len in [100_u32, u32::MAX] {
+            let (mut writer, mut reader, side) = pair();
+            assert!(writer.write(0, 0, b"short"));
+            side.copy_in(0, &len.to_le_bytes());
+            assert_eq!(reader.read(), Err(Broken), "a length of {len}");
+        }
+        let (mut writer, _, side) = pair();
+        side.control().head.0.store(u64::MAX / 2, Ordering::Relaxed);
+        assert_eq!(writer.room(), None);
+        assert!(!writer.write(0, 0, b""));
+    }
+
+    #[test]
+    fn a_sleeper_is_woken_once() {
+        let (mut writer, mut reader, _) = pair();
+        writer.ring();
+        let rung = |reader: &Reader| rustix::io::read(&reader.bell, &mut [0; 8][..]).is_ok();
+        assert!(!rung(&reader), "nobody slept");
+        assert!(reader.may_sleep());
+        assert!(writer.write(0, 0, b""));
+        writer.ring();
+        writer.ring();
+        assert!(rung(&reader) && !rung(&reader));
+        assert!(!reader.may_sleep(), "there is something");
+        reader.read().unwrap().unwrap();
+        assert!(reader.may_sleep());
+    }
+
+    #[test]
+    fn frames_cross_threads_whole() {
+        let (mut writer, mut reader, _) = pair();
+        let writing = std::thread::spawn(move || {
+            for number in 0..20_000_u32 {
+                let payload = vec![number as u8; (number % 3_000) as usize];
+                while !writer.write(number, 1, &payload) {
+                    std::thread::yield_now();
+                }
+                writer.ring();
+            }
+        });
+        let mut next = 0;
+        while next < 20_000 {
+            if let Some(frame) = reader.read().unwrap() {
+                assert_eq!((frame.stream, frame.payload.len()), (next, (next % 3_000) as usize));
+                assert!(frame.payload.iter().all(|&byte| byte == next as u8));
+                next += 1;
+                continue;
+            }
+            if reader.may_sleep() {
+                let mut polled = [rustix::event::PollFd::new(&reader.bell, rustix::event::PollFlags::IN)];
+                let second = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
+                assert_eq!(rustix::event::poll(&mut polled, Some(&second)), Ok(1), "never woken");
+                reader.awake();
+            }
+        }
+        writing.join().unwrap();
+    }
+}

@@ -1,0 +1,359 @@
+//! Jails from outside: what they report, what becomes of inspections when one dies, and what a hostile one can reach.
+//!
+//! A program without the usual harness, since it is its own jail: it is started again with `jail` as its argument.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::panic::catch_unwind;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context as Polled, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use flow::{Context, Inspecting, Inspector, Out, Progress, Unfinished, Wants};
+use inspect::Engine;
+use jail::{Confined, Counting, Counts, Jails, Local, Settings, Signatures, Suspects};
+use scan::Database;
+use stream::{Limits, Object};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const TESTS: &[(&str, fn())] = &[
+    ("a_jail_reports_what_is_reported_here", a_jail_reports_what_is_reported_here),
+    ("many_inspections_share_a_jail", many_inspections_share_a_jail),
+    ("one_that_nobody_wants_any_more_leaves_nothing", one_that_nobody_wants_any_more_leaves_nothing),
+    (
+        "a_jail_that_is_killed_costs_what_it_had_and_is_replaced",
+        a_jail_that_is_killed_costs_what_it_had_and_is_replaced,
+    ),
+    ("a_thousand_deaths_leave_no_inspection_waiting", a_thousand_deaths_leave_no_inspection_waiting),
+    ("what_two_died_of_is_not_given_to_a_third", what_two_died_of_is_not_given_to_a_third),
+    ("a_hostile_jail_reaches_nothing", a_hostile_jail_reaches_nothing),
+    ("jails_end_with_their_host", jails_end_with_their_host),
+];
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let first = arguments.next();
+    match first.as_deref() {
+        Some("jail") => return jail::run(),
+        Some("hostile") => return hostile(),
+        Some("--list") => {
+            TESTS.iter().for_each(|(name, _)| println!("{name}: test"));
+            return ExitCode::SUCCESS;
+        }
+        _ => {}
+    }
+    let filter = first.filter(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let mut failed = 0;
+    for (name, test) in TESTS.iter().filter(|(name, _)| name.contains(&filter)) {
+        let passed = catch_unwind(test).is_ok();
+        failed += u32::from(!passed);
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+    }
+    println!("\ntest result: {}. {failed} failed", if failed == 0 { "ok" } else { "FAILED" });
+    ExitCode::from(u8::from(failed > 0))
+}
+
+const EICAR: &str = r"X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*";
+
+fn limits() -> Limits {
+    Limits::default()
+}
+
+struct Site {
+    jails: Jails,
+    counts: Arc<Counts>,
+    confined: Confined,
+}
+
+fn site(count: usize) -> Site {
+    let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
+    Database::with_builtin().store("", &mut &file).unwrap();
+    let signatures = Signatures { base: file.into(), overlay: None, takes_back: false, now: 0 };
+    let settings = Settings { count, limits: limits(), memory_bytes: 1 << 30, user: None };
+    let counts = Arc::new(Counts::default());
+    let (jails, confined) = Jails::start(settings, signatures, counts.clone(), Arc::new(Suspects::default())).unwrap();
+    Site { jails, counts, confined }
+}
+
+fn mail() -> Context {
+    let object = Object { media_type: Some("message/rfc822".into()), ..Object::default() };
+    let wants = Wants { parts: true, objects: true, fields: vec!["subject".into()].into() };
+    Context { object, wants, ..Context::default() }
+}
+
+/// Wakes a thread.
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Unpark>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls until it no longer waits.
+fn wait(inspecting: &mut dyn Inspecting, outs: &mut Vec<Out>) -> Progress {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let began = Instant::now();
+    loop {
+        let progress = inspecting.poll(&mut Polled::from_waker(&waker));
+        outs.extend(std::iter::from_fn(|| inspecting.hear()));
+        match progress {
+            Poll::Ready(Progress::Tired) => {}
+            Poll::Ready(progress) => return progress,
+            Poll::Pending => std::thread::park_timeout(Duration::from_secs(10)),
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "it waits for ever");
+    }
+}
+
+fn inspect(inspector: &dyn Inspector, content: &[u8]) -> (Progress, Vec<Out>) {
+    let mut inspecting = inspector.open(mail());
+    let mut outs = Vec::new();
+    let mut rest = content;
+    while !rest.is_empty() {
+        rest = &rest[inspecting.feed(rest)..];
+        if let Progress::Lost(why) = wait(&mut *inspecting, &mut outs) {
+            return (Progress::Lost(why), outs);
+        }
+    }
+    inspecting.finish();
+    (wait(&mut *inspecting, &mut outs), outs)
+}
+
+/// What was reported, without times and without how far what was cleared when.
+fn essence(outs: Vec<Out>) -> Vec<Out> {
+    let essence = outs.into_iter().filter_map(|out| match out {
+        Out::Cleared(_) => None,
+        Out::Object(mut object) => {
+            object.stages.clear();
+            Some(Out::Object(object))
+        }
+        out => Some(out),
+    });
+    essence.collect()
+}
+
+fn content(size: usize) -> Vec<u8> {
+    let mail = format!(
+        "Subject: x\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\ntext\r\n--b\r\n\
+         Content-Type: application/octet-stream; name=a.com\r\n\r\n{EICAR}\r\n--b\r\n\r\n"
+    );
+    let mut content = mail.into_bytes();
+    content.extend((content.len()..size.max(content.len())).map(|at| b'a' + (at % 17) as u8));
+    content.extend_from_slice(b"\r\n--b--\r\n");
+    content
+}
+
+fn a_jail_reports_what_is_reported_here() {
+    let site = site(1);
+    let engine = Engine { database: Arc::new(Database::with_builtin()), limits: limits() };
+    let local = Local::new(Arc::new(engine), None);
+    for size in [0, 5_000, 200_000, 3_000_000] {
+        let content = content(size);
+        let (progress, outs) = inspect(&site.jails, &content);
+        assert_eq!(progress, Progress::Done);
+        let (_, here) = inspect(&local, &content);
+        assert_eq!(essence(outs), essence(here), "{size} bytes");
+    }
+    assert!(site.confined.seccomp, "{}", site.confined);
+}
+
+fn many_inspections_share_a_jail() {
+    let site = Arc::new(site(2));
+    let content = Arc::new(content(300_000));
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let (site, content) = (site.clone(), content.clone());
+            std::thread::spawn(move || {
+                for _ in 0..5 {
+                    let (progress, outs) = inspect(&site.jails, &content);
+                    assert_eq!(progress, Progress::Done);
+                    let Some(Out::Verdict(verdict)) = outs.last() else { panic!("no verdict") };
+                    assert!(verdict.findings.iter().any(|spotted| spotted.finding.name.contains("Eicar")));
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(site.counts.lost.load(Relaxed), 0);
+}
+
+fn one_that_nobody_wants_any_more_leaves_nothing() {
+    let site = site(1);
+    let free = || {
+        inspect(&site.jails, b"\r\n");
+        std::thread::sleep(Duration::from_millis(50));
+        site.jails.free_bytes()
+    };
+    let before = free();
+    for _ in 0..200 {
+        let mut inspecting = site.jails.open(mail());
+        inspecting.feed(&content(100_000));
+    }
+    assert_eq!(free(), before);
+}
+
+/// The processes that this one has started.
+fn children() -> Vec<i32> {
+    let own = std::process::id().to_string();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_ours = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split(' ').skip(1);
+        fields.next() != Some("Z") && fields.next() == Some(&own)
+    };
+    processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_ours).collect()
+}
+
+fn kill(pid: i32) {
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
+
+fn inspects_again(site: &Site) {
+    let began = Instant::now();
+    while inspect(&site.jails, b"\r\nbody").0 != Progress::Done {
+        assert!(began.elapsed() < Duration::from_secs(30), "no jail comes back");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn a_jail_that_is_killed_costs_what_it_had_and_is_replaced() {
+    let site = site(1);
+    let mut outs = Vec::new();
+    let mut inspecting = site.jails.open(mail());
+    assert!(inspecting.feed(&content(10_000)) > 0);
+    assert_eq!(wait(&mut *inspecting, &mut outs), Progress::Hungry);
+    children().into_iter().for_each(kill);
+    inspecting.finish();
+    assert_eq!(wait(&mut *inspecting, &mut outs), Progress::Lost(Unfinished::Gone));
+    assert!(!outs.iter().any(|out| matches!(out, Out::Verdict(_))));
+    drop(inspecting);
+    inspects_again(&site);
+    assert_eq!(site.counts.lost.load(Relaxed), 1);
+}
+
+fn a_thousand_deaths_leave_no_inspection_waiting() {
+    let rounds = std::env::var("SLUICE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(40);
+    let site = Arc::new(site(2));
+    let content = Arc::new(content(400_000));
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let (site, content, stop) = (site.clone(), content.clone(), stop.clone());
+            std::thread::spawn(move || {
+                let (mut done, mut lost) = (0, 0);
+                while !stop.load(Relaxed) {
+                    // The first bytes differ, so that none is banned.
+                    let mail = [format!("X: {done} {lost} {:?}\r\n", std::thread::current().id()).as_bytes(), &content]
+                        .concat();
+                    match inspect(&site.jails, &mail) {
+                        (Progress::Done, outs) => {
+                            assert!(matches!(outs.last(), Some(Out::Verdict(verdict)) if !verdict.findings.is_empty()));
+                            done += 1;
+                        }
+                        (Progress::Lost(Unfinished::Gone), outs) => {
+                            assert!(!outs.iter().any(|out| matches!(out, Out::Verdict(_))), "a verdict and lost");
+                            lost += 1;
+                        }
+                        (progress, _) => panic!("{progress:?}"),
+                    }
+                }
+                (done, lost)
+            })
+        })
+        .collect();
+    for round in 0..rounds {
+        std::thread::sleep(Duration::from_millis(20 + round * 7 % 40));
+        if let Some(&pid) = children().get(round as usize % 2) {
+            kill(pid);
+        }
+    }
+    stop.store(true, Relaxed);
+    let counts: Vec<(u32, u32)> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    println!("{rounds} kills: {counts:?} inspections done and lost");
+    inspects_again(&site);
+}
+
+fn what_two_died_of_is_not_given_to_a_third() {
+    let site = site(1);
+    // No stage is known that dies of its input, so it is killed while it works on this.
+    let deadly = content(2_000_000);
+    for _ in 0..50 {
+        if site.counts.banned.load(Relaxed) > 0 {
+            break;
+        }
+        let mut inspecting = site.jails.open(mail());
+        let mut outs = Vec::new();
+        let mut rest = &deadly[..];
+        while !rest.is_empty() {
+            let taken = inspecting.feed(rest);
+            rest = &rest[taken..];
+            children().into_iter().for_each(kill);
+            if let Progress::Lost(_) = wait(&mut *inspecting, &mut outs) {
+                break;
+            }
+        }
+        drop(inspecting);
+        inspects_again(&site);
+    }
+    assert_eq!(site.counts.banned.load(Relaxed), 1);
+    assert_eq!(inspect(&site.jails, &deadly).0, Progress::Lost(Unfinished::Gone));
+    inspects_again(&site);
+}
+
+/// What an attacker would try who has taken over a jail: each attempt, and whether it came to anything.
+fn hostile() -> ExitCode {
+    let host = std::process::id();
+    let parent = rustix::process::getppid();
+    let stdin = std::io::stdin().as_raw_fd();
+    let secret = File::open("/etc/passwd").map(|file| file.as_raw_fd());
+    let confined = jail::confine();
+    let try_to = |what: &str, came: bool| println!("{what}: {}", if came { "DONE" } else { "refused" });
+    try_to("confined", confined.as_ref().is_ok_and(|confined| !confined.seccomp));
+    try_to("read a file", std::fs::read("/etc/passwd").is_ok());
+    try_to("write a file", std::fs::write("/tmp/sluice-hostile", b"x").is_ok());
+    try_to("list a folder", std::fs::read_dir("/").is_ok());
+    try_to("read its own maps", std::fs::read("/proc/self/maps").is_ok());
+    try_to("read the parent's memory", File::open(format!("/proc/{host}/mem")).is_ok());
+    try_to("connect", std::net::TcpStream::connect("127.0.0.1:9").is_ok_and(|_| true));
+    try_to("make a socket", std::net::UdpSocket::bind("127.0.0.1:0").is_ok());
+    try_to("make a pair of sockets", std::os::unix::net::UnixStream::pair().is_ok());
+    try_to("start a program", Command::new("/bin/true").stdin(Stdio::null()).spawn().is_ok());
+    try_to("start a thread", std::thread::Builder::new().spawn(|| ()).is_ok());
+    let killed = parent.map(|parent| rustix::process::test_kill_process(parent).is_ok());
+    try_to("signal the parent", killed == Some(true));
+    try_to("another descriptor", rustix::io::dup(std::io::stdout()).is_ok());
+    try_to("look at a descriptor's file", rustix::fs::fstat(std::io::stdout()).is_ok());
+    let _ = (secret, stdin);
+    ExitCode::SUCCESS
+}
+
+fn a_hostile_jail_reaches_nothing() {
+    let output = Command::new("/proc/self/exe").arg("hostile").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    print!("{said}");
+    assert!(said.lines().count() >= 14, "{said} {}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.lines().all(|line| line.ends_with("refused")), "{said}");
+}
+
+fn jails_end_with_their_host() {
+    let site = site(2);
+    assert_eq!(children().len(), 2);
+    let mut inspecting = site.jails.open(mail());
+    inspecting.feed(b"\r\nbody");
+    drop(site);
+    // What is under way comes to its end first.
+    inspecting.finish();
+    assert_eq!(wait(&mut *inspecting, &mut Vec::new()), Progress::Done);
+    drop(inspecting);
+    let began = Instant::now();
+    while !children().is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(20), "jails are left");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
