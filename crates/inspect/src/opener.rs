@@ -2,17 +2,7 @@
 
 use scan::Database;
 use stream::{Coding, FileType, Limits, Object, Stage};
-use unpack::Passwords;
-
-/// A stage to be set on a node, and how the driver treats it.
-pub(crate) struct Opener {
-    pub stage: Box<dyn Stage>,
-    pub name: &'static str,
-    /// It has one output that it does not open itself.
-    pub unnamed: bool,
-    /// It makes more out of its input than it is given.
-    pub expands: bool,
-}
+use unpack::{Claim, Due, Opener, Passwords};
 
 /// What `head` is. A mail is one by declaration too: any text can be its body.
 pub(crate) fn recognise(object: &Object, head: &[u8], first: bool) -> FileType {
@@ -36,79 +26,45 @@ pub(crate) fn with_magic(database: &Database, head: &[u8], by_content: FileType)
     }
 }
 
-/// The stages that open an object which is of a type by content, and of another by a database's magic.
+/// The stages that open an object which is of a type by content, and of another by a database's magic; and whether each
+/// has one output that it does not open itself.
 pub(crate) fn openers(
     object: &Object,
-    [file_type, by_magic]: [FileType; 2],
+    [content, magic]: [FileType; 2],
     head: &[u8],
     limits: &Limits,
     passwords: &Passwords,
-) -> Vec<Opener> {
-    let mut openers = Vec::new();
-    let mut add = |name, stage, unnamed, expands| openers.push(Opener { stage, name, unnamed, expands });
-    if file_type == FileType::Mail || declared_mail(object) {
-        add("mime", Box::new(mime::Parser::new(limits)), false, false);
-    }
-    if file_type == FileType::Mail {
-        if let Some(stage) = unpack::mailbox_opener(head) {
-            add("mbox", stage, false, false);
-        }
-        return openers;
-    }
-    if by_magic == FileType::Mail {
-        add("mime", Box::new(mime::Parser::new(limits)), false, false);
-    }
-    if by_magic != file_type
-        && let Some(stage) = unpack::keyed_opener(by_magic, limits, passwords)
-    {
-        add(by_magic.name(), stage, false, true);
-    }
+) -> Vec<(Opener, bool)> {
+    let (name, media_type) = (object.name.as_deref(), object.media_type.as_deref());
+    let read = unpack::open(&Claim { content, magic, name, media_type, head }, limits, passwords);
+    let (by_magic, by_claim): (Vec<Opener>, Vec<Opener>) = read.into_iter().partition(|one| one.due == Due::Magic);
+    let mail = || of_mail("mime", Box::new(mime::Parser::new(limits)));
+    let is_mail = content == FileType::Mail;
     // A container that is itself encoded: forbidden, and opened by some readers all the same.
-    if object.coding != Coding::Identity
-        && object.media_type.as_deref().is_some_and(|media| media.starts_with("multipart/"))
-    {
-        add("mime", Box::new(mime::Parser::of_multipart(limits)), false, false);
+    let is_encoded = !is_mail
+        && object.coding != Coding::Identity
+        && media_type.is_some_and(|media_type| media_type.starts_with("multipart/"));
+    let declared = (is_mail || declared_mail(object)).then(mail);
+    let found = (!is_mail && magic == FileType::Mail).then(mail);
+    let encoded = is_encoded.then(|| of_mail("mime", Box::new(mime::Parser::of_multipart(limits))));
+    let openers = declared.into_iter().chain(found).chain(by_magic).chain(encoded).chain(by_claim);
+    openers.map(|opener| (opener, false)).chain(of_text(object, content, head, limits)).collect()
+}
+
+fn of_mail(name: &'static str, stage: Box<dyn Stage>) -> Opener {
+    Opener { name, due: Due::Claim, expands: false, stage }
+}
+
+/// What text of any kind is read by: a converter to UTF-8, or the reader of the files that are encoded in it.
+fn of_text(object: &Object, content: FileType, head: &[u8], limits: &Limits) -> Option<(Opener, bool)> {
+    if !matches!(content, FileType::Text | FileType::Html | FileType::Xml | FileType::Binary) {
+        return None;
     }
-    if let Some(stage) = object.media_type.as_deref().and_then(|media| unpack::part_opener(media, limits)) {
-        add("part", stage, false, true);
+    match utf16(object, head) {
+        Some(stage) => Some((of_mail("utf-16", Box::new(stage)), true)),
+        None if content == FileType::Binary => None,
+        None => Some((of_mail("embedded", Box::new(mime::Embedded::new(limits))), false)),
     }
-    if let Some(stage) = unpack::keyed_opener(file_type, limits, passwords) {
-        add(file_type.name(), stage, false, true);
-    }
-    if let Some(second) = unpack::recognise_second(head, file_type)
-        && let Some(stage) = unpack::keyed_opener(second, limits, passwords)
-    {
-        add(second.name(), stage, false, true);
-    }
-    if let Some(stage) = unpack::searcher(file_type, limits, passwords) {
-        add("search", stage, false, true);
-    }
-    if let Some(stage) = object.name.as_deref().and_then(|name| unpack::named_opener(name, file_type, limits)) {
-        add("named", stage, false, true);
-    }
-    if let Some(stage) = unpack::relationships(object.name.as_deref().unwrap_or(""), file_type) {
-        add("relationships", stage, false, false);
-    }
-    if let Some(stage) = unpack::image_watcher(file_type, limits) {
-        add("image", stage, false, true);
-    }
-    if let Some(stage) = unpack::stowaway_searcher(file_type) {
-        add("stowaway", stage, false, true);
-    }
-    if let Some(stage) = unpack::unpacker(file_type, limits) {
-        add("packed", stage, false, true);
-    }
-    if let Some(stage) = unpack::carried_searcher(file_type) {
-        add("carried", stage, false, true);
-    }
-    if matches!(file_type, FileType::Text | FileType::Html | FileType::Xml | FileType::Binary) {
-        match utf16(object, head) {
-            Some(stage) => add("utf-16", Box::new(stage), true, false),
-            None if file_type == FileType::Binary => {}
-            None => add("embedded", Box::new(mime::Embedded::new(limits)), false, false),
-        }
-    }
-    openers
 }
 
 fn declared_mail(object: &Object) -> bool {

@@ -39,8 +39,10 @@ fn verb(input: &[u8], name: &str) -> Result<u64, String> {
     let limits = Limits::default();
     let head = &input[..input.len().min(unpack::HEAD_BYTES)];
     let file_type = unpack::recognise(&input[..input.len().min(unpack::head_bytes(head))]);
-    let named = unpack::named_opener(name, file_type, &limits);
-    let mut stage = named.or_else(|| unpack::opener(file_type, &limits)).ok_or("there is no reader")?;
+    let claim = unpack::Claim { name: Some(name), ..unpack::Claim::of(file_type) };
+    let mut openers = unpack::open(&claim, &limits, &unpack::Passwords::default());
+    let named = openers.iter().position(|opener| opener.name == "named").unwrap_or_default();
+    let stage = openers.get_mut(named).ok_or("there is no reader")?.stage.as_mut();
     let mut output = Window::with_capacity(WINDOW_BYTES);
     let mut spool = Spool::default();
     let (mut at, mut content) = (0, 0);

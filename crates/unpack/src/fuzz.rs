@@ -6,7 +6,6 @@ mod documents;
 
 use stream::Limits;
 
-use crate::HEAD_BYTES;
 use crate::archive::{tar, zip};
 use crate::codec::ppmd::{Ending, ModelH, ModelI, OfSevenZip, OfZip, Ppmd, Restore};
 use crate::frame::codec::Decoder;
@@ -15,6 +14,7 @@ use crate::frame::cuts::{compare, passwords, tell};
 use crate::frame::trial;
 use crate::recognise::head::recognise;
 use crate::stream::{brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zstd};
+use crate::{HEAD_BYTES, Passwords};
 
 pub use crate::archive::alz::fuzz_alz;
 pub use crate::archive::appledouble::fuzz_appledouble;
@@ -55,7 +55,7 @@ pub fn fuzz_recognise(data: &[u8]) {
         let head = &data[..end.min(data.len())];
         let found = recognise(head);
         assert_eq!(head.is_empty(), found == stream::FileType::Empty);
-        if let Some(mut stage) = crate::opener(found, &limits) {
+        if let Some(mut stage) = crate::reader(found, &limits, &Passwords::default()) {
             tell(stage.as_mut(), head, usize::MAX, 8192);
         }
     }

@@ -10,5 +10,6 @@ mod golden;
 mod hidden;
 mod law;
 mod limits;
+mod openers;
 mod packed;
 mod seeds;

@@ -70,8 +70,12 @@ struct Reader(Box<dyn Stage>);
 impl Reader {
     fn of(input: &[u8]) -> Reader {
         let file_type = unpack::recognise(&input[..input.len().min(unpack::HEAD_BYTES)]);
-        let stage = unpack::opener(file_type, &Limits::default());
-        Reader(stage.or_else(|| unpack::opener(FileType::Binary, &Limits::default())).expect("there is a reader"))
+        let stage = unpack::reader(file_type, &Limits::default(), &unpack::Passwords::default());
+        Reader(
+            stage
+                .or_else(|| unpack::reader(FileType::Binary, &Limits::default(), &unpack::Passwords::default()))
+                .expect("there is a reader"),
+        )
     }
 }
 

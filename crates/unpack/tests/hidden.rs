@@ -50,7 +50,7 @@ struct Reader(Box<dyn Stage>);
 
 impl Reader {
     fn of(file_type: FileType) -> Reader {
-        Reader(unpack::opener(file_type, &Limits::default()).expect("there is a reader"))
+        Reader(unpack::reader(file_type, &Limits::default(), &unpack::Passwords::default()).expect("there is a reader"))
     }
 }
 

@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
+use crate::driver::reader;
 use stream::{Event, FileType, Fuel, Limits, ReadAt, Stage, Step, Window, law};
+use unpack::Claim;
 
 /// The reader of a type, as one type that the harness can make again and again.
 struct Reader(Box<dyn Stage>);
 
 impl Reader {
     fn of(file_type: FileType) -> Reader {
-        Reader(
-            unpack::keyed_opener(file_type, &Limits::default(), &crate::driver::passwords())
-                .expect("there is a reader"),
-        )
+        Reader(unpack::reader(file_type, &Limits::default(), &crate::driver::passwords()).expect("there is a reader"))
     }
 }
 
@@ -37,12 +36,16 @@ type Make = fn(&[u8]) -> Option<Box<dyn Stage>>;
 /// Makes the reader of what the content does not show.
 fn unseen(format: &str) -> Option<Make> {
     match format {
-        "mbox" => Some(unpack::mailbox_opener),
-        "relationships" => Some(|_| unpack::relationships("a.rels", FileType::Binary)),
-        "dmg" => Some(|_| unpack::named_opener("a.dmg", FileType::Binary, &Limits::default())),
-        "brotli" => Some(|_| unpack::part_opener("application/x-brotli", &Limits::default())),
-        "stowaway" => Some(|_| unpack::carried_searcher(FileType::Binary)),
-        "packed" => Some(|head| unpack::unpacker(unpack::recognise(head), &Limits::default())),
+        "mbox" => Some(|head| reader("mbox", &Claim { head, ..Claim::of(FileType::Mail) })),
+        "relationships" => {
+            Some(|_| reader("relationships", &Claim { name: Some("a.rels"), ..Claim::of(FileType::Binary) }))
+        }
+        "dmg" => Some(|_| reader("named", &Claim { name: Some("a.dmg"), ..Claim::of(FileType::Binary) })),
+        "brotli" => {
+            Some(|_| reader("part", &Claim { media_type: Some("application/x-brotli"), ..Claim::of(FileType::Binary) }))
+        }
+        "stowaway" => Some(|_| reader("carried", &Claim::of(FileType::Binary))),
+        "packed" => Some(|head| reader("packed", &Claim::of(unpack::recognise(head)))),
         _ => None,
     }
 }

@@ -9,7 +9,7 @@ use stream::{Event, FileType, Finding, Fuel, Limits, Note, Nothing, Window};
 fn tell(seed: &str, file_type: FileType, limits: &Limits) -> Vec<Told> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");
-    let mut stage = unpack::opener(file_type, limits).expect("there is a reader");
+    let mut stage = unpack::reader(file_type, limits, &unpack::Passwords::default()).expect("there is a reader");
     let mut output = Window::with_capacity(8192);
     let (mut input, mut told) = (&bytes[1..], Vec::new());
     loop {

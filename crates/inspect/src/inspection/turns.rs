@@ -9,7 +9,7 @@ use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
 use super::events::{SPOOL_EXCEEDED, spool};
 use super::{Inspection, Unit, keys};
 use crate::node::{Form, Node, Open, Reader, Seed, Work};
-use crate::opener::{self, Opener};
+use crate::opener;
 use flow::{ObjectReport, Out, StageTime, Way};
 
 /// What each decompressor is granted whatever others have: enough for bzip2.
@@ -20,11 +20,6 @@ const UNITS_MAX: usize = 64;
 
 impl Inspection {
     pub(super) fn recognise(&mut self, node: &mut Node, slot: usize) {
-        fn stage(opener: Opener) -> (Reader, bool) {
-            let mut reader = Reader::new(opener.name, Work::Stage(opener.stage));
-            reader.expands = opener.expands;
-            (reader, opener.unnamed)
-        }
         let head = node.window.filled();
         let wanted = unpack::head_bytes(&head[..head.len().min(unpack::HEAD_BYTES)]);
         if head.len() < wanted && !node.closing {
@@ -49,8 +44,9 @@ impl Inspection {
             Way::Bypass => Vec::new(),
             _ => scan::views(&self.engine.database, text_of([by_content, file_type]), head),
         };
-        for opener in openers {
-            let (mut reader, unnamed) = stage(opener);
+        for (opener, unnamed) in openers {
+            let mut reader = Reader::new(opener.name, Work::Stage(opener.stage));
+            reader.expands = opener.expands;
             reader.second_reading = node.second_reading;
             if unnamed {
                 // What it converts to is read afresh: nothing that was said of the original holds.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use mime::{Decoder, Embedded, Parser, Utf16};
 use stream::{Coding, Event, FileType, Fuel, Limits, Note, Spool, Stage, Window};
-use unpack::Passwords;
+use unpack::{Claim, Passwords};
 
 /// The most content that is looked at; bombs are the business of the pipeline.
 const CONTENT_BYTES_MAX: u64 = 4 << 20;
@@ -140,17 +140,23 @@ impl Made {
         let limits = limits();
         let words = ["wrong", "sluice"].map(|word| word.as_bytes().into());
         let passwords = Passwords::new(words, &limits);
+        let due = |name: &str, claim: &Claim<'_>| {
+            let openers = unpack::open(claim, &limits, &passwords);
+            openers.into_iter().find(|opener| opener.name == name).map(|opener| opener.stage)
+        };
         match self {
-            Made::Opener(file_type) => unpack::keyed_opener(*file_type, &limits, &passwords),
-            Made::Part(media_type) => unpack::part_opener(media_type, &limits),
-            Made::Named(name, file_type) => unpack::named_opener(name, *file_type, &limits),
-            Made::Searcher => unpack::searcher(FileType::Pdf, &limits, &passwords),
-            Made::Image => unpack::image_watcher(FileType::Binary, &limits),
-            Made::Mailbox => unpack::mailbox_opener(b"From somebody"),
-            Made::Relationships => unpack::relationships("a.rels", FileType::Xml),
-            Made::Stowaway => unpack::stowaway_searcher(FileType::Pe),
-            Made::Unpacker => unpack::unpacker(FileType::Pe, &limits),
-            Made::Carried => unpack::carried_searcher(FileType::Pe),
+            Made::Opener(file_type) => unpack::reader(*file_type, &limits, &passwords),
+            Made::Part(media_type) => {
+                due("part", &Claim { media_type: Some(media_type), ..Claim::of(FileType::Binary) })
+            }
+            Made::Named(name, file_type) => due("named", &Claim { name: Some(name), ..Claim::of(*file_type) }),
+            Made::Searcher => due("search", &Claim::of(FileType::Pdf)),
+            Made::Image => due("image", &Claim::of(FileType::Binary)),
+            Made::Mailbox => due("mbox", &Claim { head: b"From somebody", ..Claim::of(FileType::Mail) }),
+            Made::Relationships => due("relationships", &Claim::of(FileType::Xml)),
+            Made::Stowaway => due("stowaway", &Claim::of(FileType::Pe)),
+            Made::Unpacker => due("packed", &Claim::of(FileType::Pe)),
+            Made::Carried => due("carried", &Claim::of(FileType::Pe)),
             Made::Mail => Some(Box::new(Parser::new(&limits))),
             Made::Coding(coding) => Some(Box::new(Decoder::new(*coding))),
             Made::Embedded => Some(Box::new(Embedded::new(&limits))),

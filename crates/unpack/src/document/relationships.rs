@@ -8,7 +8,7 @@
 //! Bounds: one tag, [`TAG_BYTES_MAX`]; a relationship longer than that is a finding whatever it says.
 
 use memchr::memchr;
-use stream::{Class, Kind, Object, ReadAt};
+use stream::{Class, FileType, Kind, Object, ReadAt};
 
 use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
@@ -30,6 +30,16 @@ pub(crate) const FORMAT: Format = Format {
 const TAG_BYTES_MAX: usize = 16 << 10;
 /// A name, with its prefix, that is longer is none of those that count.
 const NAME_BYTES_MAX: usize = 64;
+
+/// Whether a part of a document with this name and of this type may be one that says something of the document: XML, and
+/// whatever text a part is that has the name of relationships.
+pub(crate) fn may_be(name: &str, file_type: FileType) -> bool {
+    use FileType::{Binary, Html, Text, Xml};
+    const EXTENSION: &str = ".rels";
+    let end = name.len().checked_sub(EXTENSION.len()).and_then(|at| name.get(at..));
+    let is_named = end.is_some_and(|end| end.eq_ignore_ascii_case(EXTENSION));
+    file_type == Xml || is_named && matches!(file_type, Html | Text | Binary)
+}
 
 /// A reader of XML.
 pub(crate) struct Relationships {

@@ -4,7 +4,7 @@
 //! to 16 MiB, taken as the stream needs it, and tables of 1 MiB.
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, SliceWrapper, StandardAlloc};
-use stream::{Class, Limits};
+use stream::{Class, FileType, Limits};
 
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told};
 use crate::frame::format::{Format, Reads};
@@ -23,6 +23,13 @@ pub(crate) const FORMAT: Format = Format {
 
 /// The media type by which a stream is declared.
 pub(crate) const MEDIA_TYPE: &str = "application/x-brotli";
+
+/// Whether a file of this type and with this name may be such a stream.
+pub(crate) fn may_be(name: &str, file_type: FileType) -> bool {
+    const EXTENSION: &str = ".br";
+    let end = name.len().checked_sub(EXTENSION.len()).and_then(|at| name.get(at..));
+    file_type == FileType::Binary && end.is_some_and(|end| end.eq_ignore_ascii_case(EXTENSION))
+}
 
 const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Brotli.Data");
 const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.Brotli");

@@ -25,6 +25,12 @@ pub fn passwords() -> Passwords {
     Passwords::new(["wrong", "sluice"].map(|word| word.as_bytes().into()), &Limits::default())
 }
 
+/// The reader of that name which is due for an object, if one is.
+pub fn reader(name: &str, claim: &unpack::Claim<'_>) -> Option<Box<dyn Stage>> {
+    let openers = unpack::open(claim, &Limits::default(), &passwords());
+    openers.into_iter().find(|opener| opener.name == name).map(|opener| opener.stage)
+}
+
 impl Node {
     /// Opens `content` and what is in it, `depth` layers deep.
     pub fn open(object: Object, content: Vec<u8>, depth: u32) -> Node {
@@ -51,23 +57,19 @@ impl Node {
 
     fn read(&mut self, depth: u32, passwords: &Passwords) {
         let limits = Limits::default();
-        let declared = self.object.media_type.as_deref().and_then(|media| unpack::part_opener(media, &limits));
-        let head = &self.content[..self.content.len().min(unpack::HEAD_BYTES)];
-        let second = unpack::recognise_second(head, self.file_type)
-            .and_then(|second| unpack::keyed_opener(second, &limits, passwords));
-        let first = declared.or_else(|| unpack::keyed_opener(self.file_type, &limits, passwords));
-        let named = self.object.name.as_deref();
-        let named = named.and_then(|name| unpack::named_opener(name, self.file_type, &limits));
-        let relationships = unpack::relationships(self.object.name.as_deref().unwrap_or(""), self.file_type);
-        let mailbox = unpack::mailbox_opener(head);
-        let searcher = unpack::searcher(self.file_type, &limits, passwords);
-        let watcher = unpack::image_watcher(self.file_type, &limits);
-        let stowaway = unpack::stowaway_searcher(self.file_type);
-        let packed = unpack::unpacker(self.file_type, &limits);
-        let carried = unpack::carried_searcher(self.file_type);
-        for stage in [first, second, named, relationships, mailbox, searcher, watcher, stowaway, carried, packed] {
-            let Some(stage) = stage else { continue };
-            self.read_by(stage, 0, depth, passwords);
+        let head = self.content[..self.content.len().min(unpack::HEAD_BYTES)].to_vec();
+        let object = self.object.clone();
+        let claim = unpack::Claim {
+            name: object.name.as_deref(),
+            media_type: object.media_type.as_deref(),
+            head: &head,
+            ..unpack::Claim::of(self.file_type)
+        };
+        // What a mail is only the driver of all knows: here any text is one that begins as a mailbox does.
+        let mailbox =
+            unpack::open(&unpack::Claim { head: &head, ..unpack::Claim::of(FileType::Mail) }, &limits, passwords);
+        for opener in unpack::open(&claim, &limits, passwords).into_iter().chain(mailbox) {
+            self.read_by(opener.stage, 0, depth, passwords);
         }
     }
 

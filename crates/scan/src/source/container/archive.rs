@@ -23,7 +23,10 @@ type Sink<'s> = dyn FnMut(Piece<'_>) -> Result<(), String> + 's;
 /// Tells the members of `body` to `sink`.
 pub(super) fn unpack(body: &[u8], sink: &mut Sink<'_>) -> Result<(), String> {
     let limits = Limits::default();
-    let reader = |file_type| unpack::opener(file_type, &limits).ok_or_else(|| "no reader for archives".to_owned());
+    let reader = |file_type| {
+        unpack::reader(file_type, &limits, &unpack::Passwords::default())
+            .ok_or_else(|| "no reader for archives".to_owned())
+    };
     let mut members = 0;
     let mut unpacked = 0;
     let mut counted = |piece: Piece<'_>| {
@@ -56,7 +59,8 @@ pub(super) fn unpack(body: &[u8], sink: &mut Sink<'_>) -> Result<(), String> {
 
 /// What a gzip stream unpacks to, if that is no more than so much.
 pub(super) fn gunzip(bytes: &[u8], bytes_max: u64) -> Result<Vec<u8>, String> {
-    let reader = unpack::opener(FileType::Gzip, &Limits::default()).ok_or("no reader for gzip")?;
+    let reader = unpack::reader(FileType::Gzip, &Limits::default(), &unpack::Passwords::default())
+        .ok_or("no reader for gzip")?;
     let (mut gzip, mut out) = (Driven::new(reader), Vec::new());
     let mut each = |piece: Piece<'_>| {
         if let Piece::Bytes(bytes) = piece {

@@ -1,0 +1,266 @@
+//! Which reader reads what, in one table.
+//!
+//! An object is read by everything that its claim speaks for: the reader of its type by content and of its type by the
+//! magic of a database, of a second type that its head shows, of what its container declares, of what only its name
+//! tells, and by searches for what stands in it that its own reader passes over. [`ROWS`] says when each is due, in the
+//! order in which they are set on an object; a new format is its module, a row, and its place in `recognise`.
+
+use ::stream::FileType::{self, *};
+use ::stream::{Limits, Stage};
+
+use crate::archive::{alz, appledouble, ar, arj, cab, cpio, lha, macbinary, mbox, rar, rpm, sevenz, tar, xar, zip};
+use crate::disk::{dmg, hfs, image, iso};
+use crate::document::{chm, cms, html, lnk, ole2, onenote, pdf, relationships, rtf, runs, script, tnef};
+use crate::frame::archive::Archive;
+use crate::frame::compressed::Compressed;
+use crate::frame::password::Passwords;
+use crate::frame::reader::Reading;
+use crate::program::{autoit, executable, installshield, nsis, packed, sis};
+use crate::recognise::head::recognise_second;
+use crate::recognise::{carried, stowaway};
+use crate::stream::{
+    activemime, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zlib, zstd,
+};
+
+/// What is known of an object before it is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// Its type by its content ([`recognise`](crate::recognise)).
+    pub content: FileType,
+    /// Its type by the magic of a database; the same where that says nothing else.
+    pub magic: FileType,
+    /// Its name.
+    pub name: Option<&'a str>,
+    /// The media type that its container declares.
+    pub media_type: Option<&'a str>,
+    /// How it begins, as far as [`head_bytes`](crate::head_bytes) asks for it.
+    pub head: &'a [u8],
+}
+
+impl Claim<'_> {
+    /// That of an object of which nothing is known but its type.
+    pub const fn of(content: FileType) -> Claim<'static> {
+        Claim { content, magic: content, name: None, media_type: None, head: &[] }
+    }
+}
+
+/// A reader to be set on an object.
+pub struct Opener {
+    /// What it is called: its type's name, or that of its row.
+    pub name: &'static str,
+    /// Why it is due.
+    pub due: Due,
+    /// Whether it makes more out of its input than it is given.
+    pub expands: bool,
+    /// The reader, at its beginning.
+    pub stage: Box<dyn Stage>,
+}
+
+/// Why a reader is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// By the type that the magic of a database tells.
+    Magic,
+    /// By all else that is known of the object.
+    Claim,
+}
+
+/// A row of the table.
+pub struct Row {
+    /// What the reader is called; nothing for the readers of types, which are called as their type is.
+    pub name: &'static str,
+    /// When it is due.
+    pub when: When,
+    /// Whether it makes more out of its input than it is given.
+    pub expands: bool,
+    make: fn(&Limits, &Passwords) -> Box<dyn Stage>,
+}
+
+/// When a reader is due.
+pub enum When {
+    /// The object is a mail that begins so.
+    Mail(&'static [u8]),
+    /// The object's container declares this.
+    Declared(&'static str),
+    /// The object is of this type.
+    Type(FileType),
+    /// The object is of a type that has no reader of its own, but for these.
+    OtherTypeThan(&'static [FileType]),
+    /// The object is of one of these types by its content, beside the reader of that type.
+    Beside(&'static [FileType]),
+    /// The object is of any type by its content but for these, beside the reader of that type.
+    BesideAllBut(&'static [FileType]),
+    /// The object's name (without one, an empty one) and its type by content tell so.
+    Named(fn(&str, FileType) -> bool),
+}
+
+const STREAMS: &[FileType] =
+    &[Gzip, Zlib, ActiveMime, FlashPacked, Bzip2, Xz, Lzma, Lzip, Zstd, Szdd, Compress, Lz4, Snappy, Lzop];
+const DOCUMENTS: &[FileType] = &[Pdf, Ole2, Rtf, Tnef, OneNote, Cms, Html, Xml, FileType::Text, Lnk, Chm];
+const TEXTS: &[FileType] = &[FileType::Text, Html, Xml];
+
+/// The table: what is declared, the readers of types, then what reads beside them.
+pub const ROWS: &[Row] = &[
+    of(When::Mail(mbox::MARK), "mbox", |_, _| Box::new(Reading::new(mbox::Mbox::new()))).verbatim(),
+    declared(brotli::MEDIA_TYPE, |limits, _| Box::new(Compressed::new(brotli::Brotli::new(limits)))),
+    declared(pdf::OBJECTS, |limits, _| Box::new(Reading::new(pdf::Pdf::objects(limits)))),
+    declared(nsis::SOLID, |limits, _| Box::new(Archive::new(nsis::Solid::new(limits), limits))),
+    declared(autoit::SCRIPT, |_, _| Box::new(Reading::new(autoit::AutoIt::new()))),
+    declared(rtf::OLE1, |limits, _| Box::new(Reading::new(rtf::ole1::Ole1::new(limits)))),
+    typed(Gzip, |limits, _| Box::new(Compressed::new(gzip::Gzip::new(limits)))),
+    typed(Zlib, |_, _| Box::new(Compressed::new(zlib::Zlib::new()))),
+    typed(Bzip2, |limits, _| Box::new(Compressed::new(bzip2::Bzip2::new(limits)))),
+    typed(Xz, |limits, _| Box::new(Compressed::new(xz::Xz::new(limits)))),
+    typed(Lzma, |limits, _| Box::new(Compressed::new(lzma_alone::LzmaAlone::new(limits)))),
+    typed(Lzip, |limits, _| Box::new(Compressed::new(lzip::Lzip::new(limits)))),
+    typed(Compress, |_, _| Box::new(Compressed::new(lzw::Compress::new()))),
+    typed(Zstd, |limits, _| Box::new(Compressed::new(zstd::Zstd::new(limits)))),
+    typed(Lz4, |_, _| Box::new(Compressed::new(lz4::Lz4::new()))),
+    typed(Snappy, |_, _| Box::new(Compressed::new(snappy::Snappy::new()))),
+    typed(Lzop, |limits, _| Box::new(Compressed::new(lzop::Lzop::new(limits)))),
+    typed(Szdd, |_, _| Box::new(Compressed::new(szdd::Szdd::new()))),
+    typed(ActiveMime, |_, _| Box::new(Compressed::new(activemime::ActiveMime::new()))),
+    typed(FlashPacked, |limits, _| Box::new(Compressed::new(swf::Swf::new(limits)))),
+    typed(Tar, |limits, _| Box::new(tar::Tar::new(limits))),
+    typed(SevenZip, |limits, passwords| Box::new(Reading::new(sevenz::SevenZip::new(limits, passwords)))),
+    typed(Ar, |limits, _| Box::new(Archive::new(ar::Ar::new(limits), limits))),
+    typed(Arj, |limits, _| Box::new(Archive::new(arj::Arj::new(limits), limits))),
+    typed(Cab, |limits, _| Box::new(Archive::new(cab::Cab::new(limits), limits))),
+    typed(Cpio, |limits, _| Box::new(Archive::new(cpio::Cpio::new(limits), limits))),
+    typed(Rar, |limits, passwords| Box::new(Archive::new(rar::Rar::new(limits, passwords), limits))),
+    typed(Lha, |limits, _| Box::new(Archive::new(lha::Lha::new(limits), limits))),
+    typed(Rpm, |limits, _| Box::new(Archive::new(rpm::Rpm::new(), limits))),
+    typed(Xar, |limits, _| Box::new(Archive::new(xar::Xar::new(limits), limits))),
+    typed(Alz, |limits, _| Box::new(Archive::new(alz::Alz::new(limits), limits))),
+    typed(Nsis, |limits, _| Box::new(Archive::new(nsis::Nsis::new(limits), limits))),
+    typed(Sis, |limits, _| Box::new(Archive::new(sis::Sis::new(limits), limits))),
+    typed(InstallShield, |limits, _| Box::new(Archive::new(installshield::InstallShield::new(limits), limits))),
+    typed(InstallShieldCab, |limits, _| Box::new(Archive::new(installshield::Cabinet::new(), limits))),
+    typed(AppleDouble, |limits, _| Box::new(Archive::new(appledouble::AppleDouble::new(limits), limits))),
+    typed(MacBinary, |limits, _| Box::new(Archive::new(macbinary::MacBinary::new(limits), limits))),
+    typed(Chm, |limits, _| Box::new(Reading::new(chm::Chm::new(limits)))),
+    typed(Lnk, |_, _| Box::new(Reading::new(lnk::Lnk::new()))),
+    typed(Hfs, |limits, _| Box::new(Reading::new(hfs::Hfs::new(limits)))),
+    typed(Disk, |limits, _| Box::new(Reading::new(image::DiskImage::new(limits)))),
+    typed(Iso, |limits, _| Box::new(Reading::new(iso::Iso::new(limits)))),
+    typed(Zip, |limits, passwords| Box::new(zip::Zip::new(limits, passwords))),
+    typed(Ole2, |limits, passwords| Box::new(Reading::new(ole2::Ole2::new(limits, passwords)))),
+    typed(Pdf, |limits, passwords| Box::new(Reading::new(pdf::Pdf::new(limits, passwords)))),
+    typed(Pe, |limits, _| Box::new(Reading::new(executable::Executable::new(limits)))),
+    typed(OneNote, |_, _| Box::new(Reading::new(onenote::OneNote::new()))),
+    typed(Cms, |_, _| Box::new(Reading::new(cms::Cms::new()))),
+    typed(Html, |_, _| Box::new(Reading::new(html::Html::new()))),
+    typed(Xml, |_, _| Box::new(Reading::new(html::Html::new()))),
+    typed(FileType::Text, |_, _| Box::new(Reading::new(html::Html::new()))),
+    typed(FileType::Rtf, |_, _| Box::new(Reading::new(rtf::Rtf::new()))),
+    typed(Tnef, |limits, _| Box::new(Reading::new(tnef::Tnef::new(limits)))),
+    // Zip archives in what has no reader, or behind it.
+    of(When::OtherTypeThan(&[Empty, Mail]), "", searching),
+    // Zip archives where the type's own reader passes over what is none of its content: between the objects of a document,
+    // in the header of a compressed stream, in its compressed bytes, in a cabinet's reserved areas.
+    of(When::Beside(STREAMS), "search", searching),
+    of(When::Beside(DOCUMENTS), "search", searching),
+    of(When::Beside(&[Pe, Cab, Arj, Rar, SevenZip, Lha, Alz, Xar]), "search", searching),
+    // Brotli has no magic, and disk images of macOS have theirs at the end.
+    of(When::Named(dmg::may_be), "named", |limits, _| Box::new(Reading::new(dmg::Dmg::new(limits)))),
+    of(When::Named(brotli::may_be), "named", |limits, _| Box::new(Compressed::new(brotli::Brotli::new(limits)))),
+    // What a part of a document says of the document.
+    of(When::Named(relationships::may_be), "relationships", |_, _| {
+        Box::new(Reading::new(relationships::Relationships::new()))
+    })
+    .verbatim(),
+    // Disc images may begin with anything.
+    of(When::BesideAllBut(&[Empty, Mail, Iso]), "image", |limits, _| Box::new(Reading::new(iso::Iso::new(limits)))),
+    // Other archives than zip where they are carried: in executables, and behind pictures; RAR and ARJ archives in anything
+    // that has no members of its own.
+    of(When::Beside(&[Pe, Elf, MachO, Image]), "stowaway", |_, _| Box::new(Reading::new(stowaway::Stowaway::new()))),
+    of(When::Beside(DOCUMENTS), "stowaway", |_, _| Box::new(Reading::new(stowaway::Stowaway::anywhere()))),
+    of(When::Beside(&[Binary, Flash, JavaClass]), "stowaway", |_, _| {
+        Box::new(Reading::new(stowaway::Stowaway::anywhere()))
+    }),
+    // Executables that may be packed, the compiled scripts that are in them or that a file is; strings of scripts.
+    of(When::Beside(&[Pe, Elf, Binary]), "packed", |limits, _| Box::new(Reading::new(packed::Packed::new(limits)))),
+    of(When::Beside(TEXTS), "packed", |_, _| Box::new(Reading::new(script::Script::new()))),
+    // Executables as they are, and encoded files in text.
+    of(When::Beside(&[Binary, Pe, Elf, MachO, Image]), "carried", |_, _| {
+        Box::new(Reading::new(carried::Carried::default()))
+    }),
+    of(When::Beside(TEXTS), "carried", |_, _| Box::new(Reading::new(runs::Runs::new()))),
+];
+
+const fn of(when: When, name: &'static str, make: fn(&Limits, &Passwords) -> Box<dyn Stage>) -> Row {
+    Row { name, when, expands: true, make }
+}
+
+const fn typed(file_type: FileType, make: fn(&Limits, &Passwords) -> Box<dyn Stage>) -> Row {
+    of(When::Type(file_type), "", make)
+}
+
+const fn declared(media_type: &'static str, make: fn(&Limits, &Passwords) -> Box<dyn Stage>) -> Row {
+    of(When::Declared(media_type), "part", make)
+}
+
+fn searching(limits: &Limits, passwords: &Passwords) -> Box<dyn Stage> {
+    Box::new(zip::Zip::searching(limits, passwords))
+}
+
+impl Row {
+    /// The same of a reader that tells no more than it is given.
+    const fn verbatim(self) -> Row {
+        Row { expands: false, ..self }
+    }
+}
+
+/// The readers of an object, in the order in which they are set on it. What is encrypted is opened with the one of
+/// `passwords` that fits.
+pub fn open(claim: &Claim<'_>, limits: &Limits, passwords: &Passwords) -> Vec<Opener> {
+    let set = |row: &Row, name, due| Opener { name, due, expands: row.expands, stage: (row.make)(limits, passwords) };
+    let typed = |file_type: FileType, due| row_of(file_type).map(|row| set(row, file_type.name(), due));
+    let named = |row: &Row| set(row, row.name, Due::Claim);
+    if claim.content == Mail {
+        return ROWS.iter().filter(|row| row.is_mail(claim)).map(named).collect();
+    }
+    let magic = (claim.magic != claim.content).then_some(claim.magic).and_then(|magic| typed(magic, Due::Magic));
+    let second = recognise_second(claim.head, claim.content).and_then(|second| typed(second, Due::Claim));
+    magic
+        .into_iter()
+        .chain(ROWS.iter().filter(|row| row.is_declared(claim)).map(named))
+        .chain(typed(claim.content, Due::Claim))
+        .chain(second)
+        .chain(ROWS.iter().filter(|row| row.is_beside(claim)).map(named))
+        .collect()
+}
+
+/// The reader of a type alone, or `None` where there is nothing to open.
+///
+/// Types without a reader of their own are searched for zip archives inside of them or behind them.
+pub fn reader(file_type: FileType, limits: &Limits, passwords: &Passwords) -> Option<Box<dyn Stage>> {
+    row_of(file_type).map(|row| (row.make)(limits, passwords))
+}
+
+fn row_of(file_type: FileType) -> Option<&'static Row> {
+    ROWS.iter().find(|row| match row.when {
+        When::Type(own) => own == file_type,
+        When::OtherTypeThan(without) => !without.contains(&file_type),
+        _ => false,
+    })
+}
+
+impl Row {
+    fn is_mail(&self, claim: &Claim<'_>) -> bool {
+        matches!(self.when, When::Mail(mark) if claim.head.starts_with(mark))
+    }
+
+    fn is_declared(&self, claim: &Claim<'_>) -> bool {
+        matches!(self.when, When::Declared(media_type) if claim.media_type == Some(media_type))
+    }
+
+    fn is_beside(&self, claim: &Claim<'_>) -> bool {
+        match self.when {
+            When::Beside(types) => types.contains(&claim.content),
+            When::BesideAllBut(types) => !types.contains(&claim.content),
+            When::Named(tells) => tells(claim.name.unwrap_or_default(), claim.content),
+            _ => false,
+        }
+    }
+}
