@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 
 floor() {
     case $1 in
-        stream) echo 0 ;;
-        pattern | digest | text | mime | unpack | proto | store | flow) echo 1 ;;
+        stream | text) echo 0 ;;
+        pattern | digest | mime | unpack | proto | store | flow) echo 1 ;;
         scan | rules | dnsbl) echo 2 ;;
         inspect | webmail) echo 3 ;;
         edge | jail | bare) echo 4 ;;
@@ -40,7 +40,7 @@ while read -r file; do
     head -1 "$file" | grep -q '^//!' || fail "$file does not say what it is for"
 done < <(git ls-files 'crates/*/src/*.rs')
 
-for crate in stream flow mime unpack scan proto dnsbl inspect; do
+for crate in stream text flow mime unpack scan proto dnsbl inspect; do
     grep -q 'forbid(unsafe_code)' "crates/$crate/src/lib.rs" || fail "$crate does not forbid unsafe code"
 done
 
@@ -60,7 +60,7 @@ for module in \
     grep -q 'deny(clippy::arithmetic_side_effects)' "crates/unpack/src/$module.rs" ||
         fail "crates/unpack/src/$module.rs does not deny arithmetic that wraps"
 done
-for crate in stream flow mime unpack scan proto dnsbl inspect; do
+for crate in stream text flow mime unpack scan proto dnsbl inspect; do
     grep -A1 "^\[profile.release.package.sluice-$crate\]" Cargo.toml | grep -q 'overflow-checks = true' ||
         fail "$crate is built without overflow checks"
 done

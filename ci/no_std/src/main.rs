@@ -1,4 +1,4 @@
-//! Links `stream`, `flow`, `mime` and `proto` into a program without std: what is missing is an error of the linker.
+//! Links `stream`, `text`, `flow`, `mime` and `proto` into a program without std: what is missing is an error of the linker.
 //!
 //! It parses a mail, decodes a word, and lets both halves of SMTP say a line; its exit status is 0 if they did. The
 //! host's C library is linked for what a bare machine brings itself: the call of `main`, `memcpy` and its like, `_exit`.

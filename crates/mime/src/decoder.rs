@@ -218,23 +218,6 @@ impl Stage for Ended {
     }
 }
 
-/// The byte that two hexadecimal digits in either case stand for.
-pub(crate) const fn hex_pair(high: u8, low: u8) -> Option<u8> {
-    match (hex(high), hex(low)) {
-        (Some(high), Some(low)) => Some(high << 4 | low),
-        _ => None,
-    }
-}
-
-const fn hex(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
-    }
-}
-
 /// Decodes the Base64 of a short text whole, junk and padding skipped.
 pub(crate) fn base64_word(encoded: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::with_capacity(encoded.len() / 4 * 3 + 3);

@@ -41,25 +41,9 @@ fn field<'a>(response: &'a [u8], name: &[u8], end: u8) -> Option<&'a [u8]> {
     response.split(|&byte| byte == end).find_map(|part| part.strip_prefix(name))
 }
 
+/// Base64 up to its padding.
 fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut word, mut bits) = (0u32, 0);
-    for &digit in text.iter().take_while(|&&digit| digit != b'=') {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        (word, bits) = (word << 6 | u32::from(value), bits + 6);
-        if bits >= 8 {
-            bits -= 8;
-            out.push((word >> bits) as u8);
-        }
-    }
-    Some(out)
+    text::base64::decode(text.iter().copied().take_while(|&digit| digit != b'='))
 }
 
 #[cfg(test)]

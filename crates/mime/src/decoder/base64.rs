@@ -9,6 +9,8 @@
 //! shifted for each of the four places, so that eight characters are decoded by eight loads and checked by one
 //! comparison; everything unusual goes the plain way.
 
+use text::base64::ALPHABET;
+
 use super::Remark;
 use super::sink::Sink;
 
@@ -19,11 +21,10 @@ const NONE: u32 = 1 << 31;
 static TABLES: [[u32; 256]; 4] = [table(18), table(12), table(6), table(0)];
 
 const fn table(shift: u32) -> [u32; 256] {
-    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut table = [NONE; 256];
     let mut value = 0;
-    while value < alphabet.len() {
-        table[alphabet[value] as usize] = (value as u32) << shift;
+    while value < ALPHABET.len() {
+        table[ALPHABET[value] as usize] = (value as u32) << shift;
         value += 1;
     }
     table

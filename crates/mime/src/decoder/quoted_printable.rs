@@ -8,8 +8,8 @@
 
 use memchr::memchr;
 
+use super::Remark;
 use super::sink::Sink;
-use super::{Remark, hex_pair};
 
 /// How much white space may stand between `=` and its line end.
 const SPACE_MAX: usize = 64;
@@ -90,8 +90,8 @@ impl QuotedPrintable {
         while wrote < room {
             let rest = &input[taken..];
             match *rest {
-                [b'=', high, low, ..] if hex_pair(high, low).is_some() => {
-                    spare[wrote] = hex_pair(high, low).unwrap_or_default();
+                [b'=', high, low, ..] if text::hex::pair(high, low).is_some() => {
+                    spare[wrote] = text::hex::pair(high, low).unwrap_or_default();
                     taken += 3;
                     wrote += 1;
                 }
@@ -121,7 +121,7 @@ impl QuotedPrintable {
             (At::Digit(high), _) => {
                 let high = *high;
                 self.at = At::Text;
-                match hex_pair(high, byte) {
+                match text::hex::pair(high, byte) {
                     Some(decoded) => sink.push(&[decoded]),
                     None => {
                         sink.push(&[b'=', high]);

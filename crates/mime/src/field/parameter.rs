@@ -195,7 +195,7 @@ fn percent_decode(value: &[u8], into: &mut Vec<u8>) {
     let mut rest = value;
     while let Some((&byte, behind)) = rest.split_first() {
         let pair = behind.first().zip(behind.get(1));
-        match pair.and_then(|(&high, &low)| crate::decoder::hex_pair(high, low)) {
+        match pair.and_then(|(&high, &low)| text::hex::pair(high, low)) {
             Some(decoded) if byte == b'%' => {
                 into.push(decoded);
                 rest = &behind[2..];

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use encoding_rs::{Encoding, WINDOWS_1252};
 
-use crate::decoder::{base64_word, hex_pair};
+use crate::decoder::base64_word;
 
 /// The text of `raw` with encoded words decoded, cut to `bytes_max`.
 pub fn text(raw: &[u8], bytes_max: usize) -> Box<str> {
@@ -84,7 +84,7 @@ fn quoted_word(encoded: &[u8]) -> Vec<u8> {
     let mut rest = encoded;
     while let Some((&byte, behind)) = rest.split_first() {
         let pair = behind.first().zip(behind.get(1));
-        match (byte, pair.and_then(|(&high, &low)| hex_pair(high, low))) {
+        match (byte, pair.and_then(|(&high, &low)| text::hex::pair(high, low))) {
             (b'=', Some(decoded)) => {
                 bytes.push(decoded);
                 rest = &behind[2..];

@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_pinned_name_is_ignored_only_while_its_line_is_the_same() {
         let line = "Pinned:0:*:6162";
-        let pin: String = Md5::digest(line).iter().map(|byte| format!("{byte:02x}")).collect();
+        let pin = text::hex::encode(&Md5::digest(line));
         for (text, ignored) in [(line, 1), ("Pinned:0:*:6163", 0)] {
             let mut builder = Builder::new();
             builder.add("i.ign2", format!("Pinned:{pin}").as_bytes()).expect("a list");

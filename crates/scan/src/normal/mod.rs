@@ -9,7 +9,6 @@
 //! `docs/signatures.md`. There is no size up to which views are made, as clamscan has it: nothing of an object is held but
 //! a script, and of that [`script::SOURCE_BYTES_MAX`].
 
-mod entities;
 mod html;
 mod late;
 mod page;

@@ -5,7 +5,7 @@
 //! stays as it is, in lower case. A number needs no semicolon; without one it is a byte,
 //! whatever is above, and stays a capital.
 
-use super::entities;
+use text::entities;
 
 /// The longest name that is looked up.
 const NAME_BYTES_MAX: usize = 1023;

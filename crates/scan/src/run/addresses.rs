@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn sha256(form: &str) -> String {
-        Sha256::digest(form).iter().map(|byte| format!("{byte:02x}")).collect()
+        text::hex::encode(&Sha256::digest(form))
     }
 
     fn told(lines: &[String], address: &str) -> Option<String> {

@@ -190,7 +190,7 @@ impl Executable {
             let is_cut = matches!(sums, Err(true));
             self.tables.cut |= is_cut;
             if let Some(md5) = sums.ok().and_then(|sums| sums.md5) {
-                self.tables.import_hash = Some(md5.iter().map(|byte| format!("{byte:02x}")).collect());
+                self.tables.import_hash = Some(text::hex::encode(&md5).into());
             } else if is_cut {
                 self.tables.import_hash = None;
             }

@@ -19,23 +19,6 @@ pub(crate) mod trust;
 
 /// Bytes of base 64, in one line or several.
 fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let (mut out, mut bits, mut count) = (Vec::with_capacity(text.len() / 4 * 3), 0u32, 0);
-    for &letter in text.trim_ascii_end().strip_suffix(b"==").unwrap_or(text.trim_ascii_end()) {
-        let digit = match letter {
-            b'A'..=b'Z' => letter - b'A',
-            b'a'..=b'z' => letter - b'a' + 26,
-            b'0'..=b'9' => letter - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            b'=' | b'\r' | b'\n' | b' ' => continue,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(digit);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push((bits >> count) as u8);
-        }
-    }
-    Some(out)
+    let passed_over = |letter: &u8| matches!(letter, b'=' | b'\r' | b'\n' | b' ');
+    text::base64::decode(text.trim_ascii_end().iter().copied().filter(|letter| !passed_over(letter)))
 }

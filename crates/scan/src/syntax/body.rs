@@ -249,12 +249,10 @@ fn none_of(all: &[Vec<Piece>]) -> Result<Piece, String> {
 }
 
 fn nibble(digit: u8) -> Result<Option<u8>, String> {
-    match digit {
-        b'?' => Ok(None),
-        b'0'..=b'9' => Ok(Some(digit - b'0')),
-        b'a'..=b'f' => Ok(Some(digit - b'a' + 10)),
-        b'A'..=b'F' => Ok(Some(digit - b'A' + 10)),
-        _ => Err(format!("{:?} is not a hexadecimal digit", char::from(digit))),
+    match text::hex::digit(digit) {
+        None if digit == b'?' => Ok(None),
+        None => Err(format!("{:?} is not a hexadecimal digit", char::from(digit))),
+        value => Ok(value),
     }
 }
 

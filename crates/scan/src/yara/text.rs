@@ -4,6 +4,7 @@
 //! makes three of it, for the three places in a group where it can begin; `xor` one for each key.
 
 use pattern::Piece;
+use text::base64::ALPHABET;
 
 use crate::syntax::class;
 use crate::syntax::line::Reject;
@@ -22,8 +23,6 @@ pub(crate) struct Modifiers {
     /// The alphabet of Base64, if it is another.
     pub(crate) alphabet: Option<Vec<u8>>,
 }
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 impl Modifiers {
     /// Whether the bytes are looked for as they stand; they are if nothing else is asked for.

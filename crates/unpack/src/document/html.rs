@@ -239,14 +239,11 @@ impl Html {
 
 /// The value of a Base64 character, of the URL alphabet too.
 pub(crate) const fn base64_value(byte: u8) -> Option<u8> {
-    Some(match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' | b'-' => 62,
-        b'/' | b'_' => 63,
-        _ => return None,
-    })
+    match byte {
+        b'-' => Some(62),
+        b'_' => Some(63),
+        _ => text::base64::value(byte),
+    }
 }
 
 impl Html {

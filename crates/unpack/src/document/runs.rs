@@ -103,7 +103,7 @@ const NUMBER: u8 = 2;
 
 /// Whether a character is of the usual alphabet: rules of dashes and of underlines are no Base64.
 const fn is_base64(byte: u8) -> bool {
-    base64_value(byte).is_some() && !matches!(byte, b'-' | b'_')
+    text::base64::value(byte).is_some()
 }
 
 const CLASSES: [u8; 256] = {
@@ -496,12 +496,7 @@ mod tests {
         b"What a file holds: words, numbers 0123456789 and marks; enough of them for three lines, the last one short.!";
 
     fn encoded(line: usize, between: &str) -> String {
-        const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let groups = CONTENT.chunks(3).flat_map(|group| {
-            let word = group.iter().fold(0u32, |word, &byte| word << 8 | u32::from(byte));
-            (0..4).rev().map(move |at| ALPHABET[(word >> (6 * at) & 63) as usize])
-        });
-        let text: Vec<u8> = groups.collect();
+        let text = text::base64::encode(CONTENT).into_bytes();
         assert_eq!(CONTENT.len() % 3, 0);
         let lines: Vec<_> = text.chunks(line).map(|line| String::from_utf8_lossy(line).into_owned()).collect();
         lines.join(between)

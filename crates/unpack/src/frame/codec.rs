@@ -246,25 +246,3 @@ pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
 pub(crate) fn be64(bytes: &[u8], at: usize) -> u64 {
     le64(bytes, at).swap_bytes()
 }
-
-/// Base64 up to its padding, other characters passed over.
-pub(crate) fn base64(text: &str) -> Vec<u8> {
-    let sextets = text.bytes().filter_map(|byte| match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    });
-    let (mut bytes, mut bits, mut count) = (Vec::new(), 0u32, 0);
-    for sextet in sextets {
-        bits = bits << 6 | u32::from(sextet);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    bytes
-}

@@ -2,6 +2,8 @@
 //!
 //! Callers bound the bytes they keep; what is not text in the charset tried becomes U+FFFD or the next charset's view.
 
+use text::utf16::{Endian, decode};
+
 /// UTF-8 if it is that, else each byte as the character of its number, as gzip's headers are defined.
 pub(crate) fn utf8_or_latin1(bytes: &[u8]) -> Box<str> {
     match std::str::from_utf8(bytes) {
@@ -17,17 +19,12 @@ pub(crate) fn utf8_lossy(bytes: &[u8]) -> Box<str> {
 
 /// UTF-16, least byte first.
 pub(crate) fn utf16_le(bytes: &[u8]) -> Box<str> {
-    utf16(bytes, u16::from_le_bytes)
+    decode(bytes, Endian::Little).into()
 }
 
 /// UTF-16, greatest byte first.
 pub(crate) fn utf16_be(bytes: &[u8]) -> Box<str> {
-    utf16(bytes, u16::from_be_bytes)
-}
-
-fn utf16(bytes: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Box<str> {
-    let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
-    char::decode_utf16(units).map(|char| char.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    decode(bytes, Endian::Big).into()
 }
 
 /// The beginning of a name, of so many bytes at most.

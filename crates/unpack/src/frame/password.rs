@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stream::{Class, Limits};
+use text::utf16::{Endian, encode};
 
 use crate::frame::codec::Fault;
 
@@ -86,7 +87,7 @@ impl Passwords {
 /// A password as those formats want it that have it in UTF-16, little-endian.
 pub(crate) fn utf16(password: &[u8]) -> Vec<u8> {
     match std::str::from_utf8(password) {
-        Ok(text) => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        Ok(text) => encode(text, Endian::Little),
         Err(_) => password.iter().flat_map(|&byte| [byte, 0]).collect(),
     }
 }

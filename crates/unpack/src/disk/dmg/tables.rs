@@ -7,8 +7,9 @@
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
+use text::base64::decode_loosely;
+
 use super::{be32, be64};
-use crate::frame::codec::base64;
 
 /// What the tables tell.
 #[derive(Default)]
@@ -50,7 +51,7 @@ pub(super) fn read(xml: &[u8], data_at: u64, max: usize) -> Tables {
     let tables = xml.split_once("<key>blkx</key>").and_then(|(_, rest)| rest.split_once("</array>"));
     let mut read = Tables::default();
     for part in tables.map_or("", |(tables, _)| tables).split("<data>").skip(1) {
-        let table = base64(part.split('<').next().unwrap_or(""));
+        let table = decode_loosely(part.split('<').next().unwrap_or(""));
         if !table.starts_with(b"mish") || table.len() < HEADER_BYTES {
             continue;
         }

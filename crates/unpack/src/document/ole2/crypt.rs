@@ -13,10 +13,11 @@
 use md5::Md5;
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha384, Sha512};
+use text::base64::decode_loosely;
 
 use crate::codec::block_cipher::{Aes, BLOCK, Cbc};
 use crate::codec::rc4::Rc4;
-use crate::frame::codec::{base64, le16, le32};
+use crate::frame::codec::{le16, le32};
 use crate::frame::keys::{Derivation, Derived};
 use crate::frame::password::utf16;
 
@@ -132,14 +133,14 @@ impl Agile {
         }
         Some(Agile {
             data_hash: Hash::named(attribute(data, "hashAlgorithm")?)?,
-            data_salt: base64(attribute(data, "saltValue")?),
+            data_salt: decode_loosely(attribute(data, "saltValue")?),
             hash: Hash::named(attribute(key, "hashAlgorithm")?)?,
             key_bytes: aes_key_bytes(number(key, "keyBits")?)?,
             spins,
-            salt: base64(attribute(key, "saltValue")?),
-            verifier: base64(attribute(key, "encryptedVerifierHashInput")?),
-            verifier_hash: base64(attribute(key, "encryptedVerifierHashValue")?),
-            key: base64(attribute(key, "encryptedKeyValue")?),
+            salt: decode_loosely(attribute(key, "saltValue")?),
+            verifier: decode_loosely(attribute(key, "encryptedVerifierHashInput")?),
+            verifier_hash: decode_loosely(attribute(key, "encryptedVerifierHashValue")?),
+            key: decode_loosely(attribute(key, "encryptedKeyValue")?),
         })
     }
 
@@ -442,7 +443,7 @@ mod tests {
         let element = element(xml, "encryptedKey ").expect("it is there");
         assert_eq!(attribute(element, "spinCount"), Some("7"));
         assert_eq!(attribute(element, "spin"), None);
-        assert_eq!(base64("SGVsbG8="), b"Hello");
+        assert_eq!(decode_loosely("SGVsbG8="), b"Hello");
     }
 
     #[test]

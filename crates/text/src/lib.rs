@@ -1,0 +1,13 @@
+//! Text, as others write bytes in it and characters in bytes: Base64, hexadecimal digits, UTF-16, and the names of characters.
+//!
+//! This crate knows no format and no stage: it is given bytes and returns bytes or characters. What is done about junk is
+//! its callers' business, since each reader that they follow does something else about it.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod base64;
+pub mod entities;
+pub mod hex;
+pub mod utf16;
