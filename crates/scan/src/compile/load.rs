@@ -46,7 +46,7 @@ pub struct Loaded {
     pub entries: u64,
     /// Names to be ignored.
     pub ignored: u64,
-    /// Signatures that are not looked for; [`Census`] says why.
+    /// Signatures that are not looked for; [`Census`](crate::Census) says why.
     pub left_out: u64,
 }
 
