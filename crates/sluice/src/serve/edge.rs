@@ -6,7 +6,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
@@ -19,7 +18,7 @@ use super::door::{Door, Refusal, Ticket};
 use super::hop::{Hop, Leases};
 use super::http::Page;
 use super::listening::{LOCAL, Socket, network_address};
-use super::site::Site;
+use super::runtime::Runtime;
 use super::stream::Stream;
 use super::systemd::Beat;
 use super::{Control, clamd, imap, intercept, metrics, milter, pop3, relay, session};
@@ -27,8 +26,8 @@ use crate::config::{Address, ListenerTls, Protocol};
 
 /// What the sessions of one event loop share.
 pub struct Edge {
-    /// The site in force, for new messages.
-    pub site: RefCell<Arc<Site>>,
+    /// What is in force for new messages.
+    pub runtime: RefCell<Arc<Runtime>>,
     /// Connections to next hops that wait for their next transaction.
     pub leases: Leases,
     /// Says when to stop.
@@ -37,15 +36,16 @@ pub struct Edge {
 
 /// Runs an event loop until the program stops and its last session has ended.
 pub fn run(control: watch::Receiver<Control>, ready: mpsc::Sender<()>, beat: Arc<Beat>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop can start");
+    let event_loop =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop can start");
     let tasks = LocalSet::new();
     tasks.spawn_local(beat.go_on());
-    tasks.block_on(&runtime, serve(control, ready));
+    tasks.block_on(&event_loop, serve(control, ready));
 }
 
 async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
-    let site = control.borrow_and_update().site.clone();
-    let edge = Rc::new(Edge { site: RefCell::new(site), leases: Leases::default(), control: control.clone() });
+    let runtime = control.borrow_and_update().runtime.clone();
+    let edge = Rc::new(Edge { runtime: RefCell::new(runtime), leases: Leases::default(), control: control.clone() });
     let mut accepting: HashMap<String, JoinHandle<()>> = HashMap::new();
     let mut clamd = clamd::Accepting::default();
     edge.open(&mut accepting);
@@ -53,11 +53,11 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
     let _ = ready.send(()).await;
     drop(ready);
     while control.changed().await.is_ok() {
-        let Control { site, stopping } = control.borrow_and_update().clone();
+        let Control { runtime, stopping } = control.borrow_and_update().clone();
         if stopping {
             break;
         }
-        edge.site.replace(site);
+        edge.runtime.replace(runtime);
         edge.open(&mut accepting);
         clamd.open(&edge);
     }
@@ -74,15 +74,16 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
 impl Edge {
     /// Starts to accept on the sockets that are new, and stops on those that are gone.
     fn open(self: &Rc<Edge>, accepting: &mut HashMap<String, JoinHandle<()>>) {
-        let site = self.site.borrow().clone();
+        let runtime = self.runtime.borrow().clone();
         accepting.retain(|address, task| {
-            let kept = site.doors.iter().any(|door| door.address.to_string() == *address) || self.is_metrics(address);
+            let kept =
+                runtime.doors.iter().any(|door| door.address.to_string() == *address) || self.is_metrics(address);
             if !kept {
                 task.abort();
             }
             kept
         });
-        for door in &site.doors {
+        for door in &runtime.doors {
             let Some(socket) = door.sockets.take() else { continue };
             match socket {
                 Ok(socket) => {
@@ -93,7 +94,7 @@ impl Edge {
                 Err(error) => tracing::error!(address = %door.address, %error, "cannot accept"),
             }
         }
-        if let Some(address) = site.config.metrics.address
+        if let Some(address) = runtime.settings.metrics
             && let std::collections::hash_map::Entry::Vacant(vacant) = accepting.entry(address.to_string())
             && let Some(task) = self.show_metrics()
         {
@@ -102,12 +103,12 @@ impl Edge {
     }
 
     fn is_metrics(&self, address: &str) -> bool {
-        self.site.borrow().config.metrics.address.is_some_and(|metrics| metrics.to_string() == address)
+        self.runtime.borrow().settings.metrics.is_some_and(|metrics| metrics.to_string() == address)
     }
 
     /// Shows the numbers, on the event loop that gets the socket first.
     fn show_metrics(self: &Rc<Edge>) -> Option<JoinHandle<()>> {
-        let socket = self.site.borrow().metrics_socket.lock().expect("no holder panics").take()?;
+        let socket = self.runtime.borrow().metrics_socket.lock().expect("no holder panics").take()?;
         let listener = TcpListener::from_std(socket).ok()?;
         let edge = Rc::downgrade(self);
         let page = move |path: &[u8]| edge.upgrade()?.page(path);
@@ -120,46 +121,45 @@ impl Edge {
             b"/metrics" => Some(Page::ok(self.numbers())),
             b"/healthz" => Some(Page::ok("ok\n".into())),
             b"/readyz" if self.control.borrow().stopping => Some(Page::unavailable("stopping\n".into())),
-            b"/readyz" if self.site.borrow().is_too_old() => Some(Page::unavailable("signatures too old\n".into())),
+            b"/readyz" if self.runtime.borrow().signatures.is_too_old() => {
+                Some(Page::unavailable("signatures too old\n".into()))
+            }
             b"/readyz" => Some(Page::ok("ready\n".into())),
             _ => None,
         }
     }
 
     fn numbers(&self) -> String {
-        let site = self.site.borrow();
-        let metrics = &site.metrics;
+        let runtime = self.runtime.borrow();
+        let metrics = &runtime.metrics;
         for (count, now) in [
-            (&metrics.head_pool_free_bytes, site.pool.free_bytes() as u64),
-            (&metrics.inspection_pool_free_bytes, site.inspection_free_bytes()),
-            (&metrics.inspection_processes_started_total, site.counts.started.load(Relaxed)),
-            (&metrics.inspection_processes_lost_total, site.counts.lost.load(Relaxed)),
-            (&metrics.inspections_banned_total, site.counts.banned.load(Relaxed)),
-            (&metrics.signatures, site.signatures),
-            (&metrics.database_built_seconds, site.built.unwrap_or(0)),
-            (&metrics.database_generation, site.generation),
+            (&metrics.head_pool_free_bytes, runtime.pool.free_bytes() as u64),
+            (&metrics.inspection_pool_free_bytes, (runtime.inspection_free_bytes)()),
+            (&metrics.signatures, runtime.signatures.count),
+            (&metrics.database_built_seconds, runtime.signatures.built.unwrap_or(0)),
+            (&metrics.database_generation, runtime.signatures.generation),
             (&metrics.resident_bytes, resident_bytes()),
         ] {
             count.set(now);
         }
-        metrics.text() + &site.identities.text()
+        metrics.text() + &runtime.identities.text()
     }
 
     /// The door with the way that a connection takes from it.
     fn aim(&self, door: Arc<Door>, stream: &Stream, client: SocketAddr) -> io::Result<Arc<Door>> {
         let (Some(how), Stream::Tcp(stream)) = (door.listener.transparent, stream) else { return Ok(door) };
-        let site = self.site.borrow();
-        let server = intercept::destination(how, stream, site.doors.iter().map(|door| &**door));
+        let runtime = self.runtime.borrow();
+        let server = intercept::destination(how, stream, runtime.doors.iter().map(|door| &**door));
         let door = server.and_then(|server| door.towards(server, client));
         door.map(Arc::new).inspect_err(|error| {
-            site.metrics.sessions_refused_total.add(1);
+            runtime.metrics.sessions_refused_total.add(1);
             tracing::warn!(%client, %error, "a connection was not intercepted");
         })
     }
 
     /// The door at an address, with the settings in force.
     fn door(&self, address: &Address) -> Option<Arc<Door>> {
-        self.site.borrow().doors.iter().find(|door| door.address == *address).cloned()
+        self.runtime.borrow().doors.iter().find(|door| door.address == *address).cloned()
     }
 }
 
@@ -172,7 +172,7 @@ fn resident_bytes() -> u64 {
 
 /// Learns what the next hop offers, before the first client asks.
 async fn probe(edge: Rc<Edge>, door: Arc<Door>) {
-    let hostname = edge.site.borrow().config.hostname.clone();
+    let hostname = edge.runtime.borrow().settings.hostname.clone();
     let _ = Hop::probe(&door.route, &hostname, &edge.leases).await;
 }
 
@@ -222,7 +222,7 @@ fn admit(edge: &Rc<Edge>, door: Arc<Door>, mut ticket: Ticket, stream: Stream, c
     };
     match admitted {
         Ok(()) => {
-            edge.site.borrow().metrics.sessions_total.add(1);
+            edge.runtime.borrow().metrics.sessions_total.add(1);
             begin(edge.clone(), door, client, ticket, stream);
         }
         Err(refusal) => refuse(edge, &door, stream, client, refusal),
@@ -230,7 +230,7 @@ fn admit(edge: &Rc<Edge>, door: Arc<Door>, mut ticket: Ticket, stream: Stream, c
 }
 
 fn refuse(edge: &Edge, door: &Door, stream: Stream, client: SocketAddr, refusal: Refusal) {
-    edge.site.borrow().metrics.sessions_refused_total.add(1);
+    edge.runtime.borrow().metrics.sessions_refused_total.add(1);
     tracing::debug!(%client, ?refusal, "refused");
     // A client that expects a handshake would not understand a word.
     if door.listener.tls != ListenerTls::Implicit {

@@ -22,8 +22,8 @@ use super::message::{self, Origin};
 use super::notice::{Incident, Nature, Notice};
 use super::passage::{Asked, Passage, try_again};
 use super::pool::Pool;
+use super::runtime::Runtime;
 use super::session::Session;
-use super::site::Site;
 use super::smtp_hop::Peer;
 use crate::config::{BareLineEnds, Protocol};
 use crate::quarantine::Facts;
@@ -51,7 +51,7 @@ pub struct Intake {
 struct Mail {
     envelope: Envelope,
     passage: Passage,
-    site: Arc<Site>,
+    runtime: Arc<Runtime>,
     client: IpAddr,
     /// The `Received` field, where one is added.
     trace: String,
@@ -70,7 +70,7 @@ enum Stage {
 impl Intake {
     /// A mail of a session's client, for this hop.
     pub fn new(session: &Session, envelope: Envelope, hop: Hop) -> Intake {
-        let site = session.edge.site.borrow().clone();
+        let runtime = session.edge.runtime.borrow().clone();
         let listener = &session.door.listener;
         let ruling = session.door.rulings.under(envelope.rule);
         let with = match (listener.protocol, session.extended, session.encrypted) {
@@ -83,9 +83,9 @@ impl Intake {
             (_, false, false) => "SMTP",
         };
         let (hello, address) = (session.hello.as_str(), session.client.ip());
-        let origin = Origin { hello, address, with, hostname: &site.config.hostname, id: &envelope.id };
+        let origin = Origin { hello, address, with, hostname: &runtime.settings.hostname, id: &envelope.id };
         let trace = if listener.received { message::received(&origin) } else { String::new() };
-        let head_window = site.config.resources.head_window_bytes;
+        let head_window = runtime.settings.head_window_bytes;
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
         let is_large = envelope.mail.size.is_some_and(|bytes| bytes > head_window as u64);
         let window_bytes = if is_large && ruling.policy.only_rejects() { 0 } else { head_window };
@@ -95,8 +95,8 @@ impl Intake {
             wants: Wants { fields: Nature::FIELDS.into(), ..Wants::default() },
             heaviest: Action::Blank,
         };
-        let passage = Passage::mail(&site, &envelope.id, ruling, asked);
-        Intake { mail: Mail { envelope, passage, site, client: address, trace }, hop, stage: Stage::Held }
+        let passage = Passage::mail(&runtime, &envelope.id, ruling, asked);
+        Intake { mail: Mail { envelope, passage, runtime, client: address, trace }, hop, stage: Stage::Held }
     }
 
     /// Takes more content.
@@ -239,19 +239,19 @@ impl Mail {
     fn count_infected(&self, session: &Session, verdict: &Verdict) {
         let infected = verdict.findings.iter().any(|spotted| spotted.finding.class == Class::Match);
         if infected && session.door.gate.infected(&session.door.listener, self.client, Instant::now()) {
-            self.site.metrics.clients_infectious_total.add(1);
+            self.runtime.metrics.clients_infectious_total.add(1);
             tracing::warn!(id = self.envelope.id, client = %self.client, "too many infected mails, told to come later");
         }
     }
 
     /// Notifies those who are to know, in the background.
     fn notify(&self, session: &Session, verdict: &Verdict, action: Action) {
-        let (site, id) = (self.site.clone(), self.envelope.id.clone());
+        let (runtime, id) = (self.runtime.clone(), self.envelope.id.clone());
         let policy = self.passage.ruling().policy;
         let asked =
             |spotted: &&Spotted| action != Action::Blank || policy.action(spotted.finding.class) == Action::Blank;
         let incident = Incident {
-            hostname: &site.config.hostname,
+            hostname: &runtime.settings.hostname,
             id: &id,
             client: self.client,
             sender: &self.envelope.mail.path,
@@ -260,21 +260,21 @@ impl Mail {
             found: &verdict.findings.iter().filter(asked).map(message::describe).collect::<Vec<_>>(),
             nature: Nature::of(self.passage.fields()),
         };
-        let (due, suppressed) = site.notices.due(&incident, Instant::now());
-        site.metrics.notices_suppressed_total.add(suppressed);
+        let (due, suppressed) = runtime.notices.due(&incident, Instant::now());
+        runtime.metrics.notices_suppressed_total.add(suppressed);
         if due.is_empty() {
             return;
         }
         let (leases, door) = (session.leases.of_nobody(), session.door.clone());
         tokio::task::spawn_local(async move {
-            let hostname = &site.config.hostname;
+            let hostname = &runtime.settings.hostname;
             let peer = Peer { address: [127, 0, 0, 1].into(), port: 0, hello: hostname, xforward: &[], lmtp: false };
             for Notice { rcpt, text } in due {
                 let null = MailFrom { smtputf8: rcpt.path.needs_utf8(), ..MailFrom::default() };
                 let leased = Hop::lease(&door.route, hostname, &leases, &null, &rcpt, &peer).await;
                 let reply = send_notice(leased, &text, &leases).await;
                 if reply.is_positive() {
-                    site.metrics.notices_sent_total.add(1);
+                    runtime.metrics.notices_sent_total.add(1);
                 } else {
                     tracing::error!(id, to = %rcpt.path, %reply, "notification not delivered");
                 }
@@ -286,8 +286,8 @@ impl Mail {
     fn record(&self, verdict: &Verdict, action: Action, replies: &[Reply], last_dot: Instant) {
         let (passage, envelope) = (&self.passage, &self.envelope);
         let taken = replies.iter().any(Reply::is_positive);
-        journal::count(&self.site.metrics, passage, action, taken);
-        self.site.metrics.after_end_microseconds_total.add(last_dot.elapsed().as_micros() as u64);
+        journal::count(&self.runtime.metrics, passage, action, taken);
+        self.runtime.metrics.after_end_microseconds_total.add(last_dot.elapsed().as_micros() as u64);
         let to: Vec<&str> = envelope.recipients.iter().map(|rcpt| rcpt.path.as_str()).collect();
         tracing::info!(
             id = envelope.id,

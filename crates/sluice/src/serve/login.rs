@@ -32,7 +32,7 @@ impl Session {
         let hop = match self.exchange.take() {
             Some(exchange) => Ok(exchange.hop),
             None => {
-                let hostname = self.edge.site.borrow().config.hostname.clone();
+                let hostname = self.edge.runtime.borrow().settings.hostname.clone();
                 Hop::open(&self.door.route, &hostname, &self.leases, &self.as_peer()).await
             }
         };

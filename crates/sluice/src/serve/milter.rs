@@ -37,7 +37,7 @@ const STATUS: &str = "X-Sluice-Status";
 
 /// Runs a connection from its first byte to its last.
 pub async fn run(edge: Rc<Edge>, door: Arc<Door>, peer: SocketAddr, ticket: Ticket, stream: Stream) {
-    let _open = SessionOpen::new(&edge.site.borrow().metrics);
+    let _open = SessionOpen::new(&edge.runtime.borrow().metrics);
     let session = Session {
         edge,
         door,
@@ -229,7 +229,7 @@ impl Session {
 
     fn record(&self, message: &Message, action: Action, decision: &Decision, verdict: &Verdict, asked: Instant) {
         let (passage, envelope) = (&message.passage, &message.envelope);
-        journal::count(&self.edge.site.borrow().metrics, passage, action, true);
+        journal::count(&self.edge.runtime.borrow().metrics, passage, action, true);
         let reply = match decision {
             Decision::Accept => String::new(),
             Decision::Reply(reply) => reply.to_string(),
@@ -262,7 +262,7 @@ fn refusal(mut reply: Reply, id: &str) -> Decision {
 
 impl Message {
     fn new(session: &Session, envelope: Envelope) -> Message {
-        let site = session.edge.site.borrow().clone();
+        let runtime = session.edge.runtime.borrow().clone();
         let ruling = session.door.rulings.under(session.rule(&envelope));
         let flow = Flow {
             protocol: Protocol::Milter,
@@ -273,9 +273,9 @@ impl Message {
             ..Flow::default()
         };
         let may_change = ruling.policy.actions().contains(&Action::Blank);
-        let terms = Terms { window_bytes: site.config.resources.head_window_bytes, ..Terms::default() };
+        let terms = Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() };
         let asked = Asked { flow, terms, heaviest: Action::Reject, ..Asked::default() };
-        let mut passage = Passage::mail(&site, &new_id(), ruling, asked);
+        let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
         if !may_change {
             passage.hold().watch();
         }

@@ -38,6 +38,7 @@ mod relay;
 mod reload;
 mod retrieval;
 mod rights;
+mod runtime;
 mod session;
 mod site;
 pub mod smtp_hop;
@@ -57,6 +58,7 @@ use tokio::sync::{mpsc, watch};
 use crate::Failure;
 use crate::cli::Serve;
 use reload::{Anew, Reload};
+use runtime::Runtime;
 use site::Site;
 use systemd::{Beat, Manager};
 
@@ -64,7 +66,7 @@ use systemd::{Beat, Manager};
 #[derive(Clone)]
 pub struct Control {
     /// What is served.
-    pub site: Arc<Site>,
+    pub runtime: Arc<Runtime>,
     /// No new sessions; those under way come to their end.
     pub stopping: bool,
 }
@@ -76,7 +78,7 @@ const WARN_OF_AGE_EVERY: Duration = Duration::from_secs(24 * 3_600);
 pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     let site = Arc::new(Site::load(args, None)?);
     let threads = site.threads;
-    let (control, watched) = watch::channel(Control { site, stopping: false });
+    let (control, watched) = watch::channel(Control { runtime: site.runtime.clone(), stopping: false });
     let (ready, readies) = mpsc::channel(threads);
     let beats: Vec<Arc<Beat>> = (0..threads).map(|_| Arc::default()).collect();
     let edges: Vec<_> = (0..threads)
@@ -89,7 +91,7 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     Manager::watch(beats);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let supervised = runtime.block_on(supervise(args, control, readies));
+    let supervised = runtime.block_on(supervise(args, site, control, readies));
     // Whatever is being read or compiled is not waited for.
     runtime.shutdown_background();
     supervised?;
@@ -105,27 +107,28 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
 /// Waits for signals until one ends the program.
 async fn supervise(
     args: &Serve,
+    site: Arc<Site>,
     control: watch::Sender<Control>,
     mut readies: mpsc::Receiver<()>,
 ) -> Result<(), Failure> {
     let [mut hangup, mut terminate, mut interrupt] =
         [signal(SignalKind::hangup())?, signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
-    for _ in 0..control.borrow().site.threads {
+    for _ in 0..site.threads {
         readies.recv().await.ok_or("an event loop did not start")?;
     }
-    announce(&control.borrow().site, args.config.is_none() && args.clamd_conf.is_none());
-    let clamd = control.borrow().site.clamd.shared.clone();
+    announce(&site.runtime, args.config.is_none() && args.clamd_conf.is_none());
+    let clamd = site.runtime.clamd.shared.clone();
     let manager = Manager::find();
-    manager.ready(&status(&control.borrow().site));
+    manager.ready(&status(&site.runtime));
     tokio::spawn(acme::keep(control.subscribe()));
-    let mut reload = Reload::new(args, &control, &manager);
+    let mut reload = Reload::new(args, site, &control, &manager);
     let mut sweeps = tokio::time::interval(quarantine::SWEEP_EVERY);
     sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut warnings = tokio::time::interval(WARN_OF_AGE_EVERY);
     loop {
         tokio::select! {
-            _ = warnings.tick() => control.borrow().site.warn_of_age(),
-            _ = sweeps.tick() => drop(tokio::spawn(quarantine::sweep(control.borrow().site.clone()))),
+            _ = warnings.tick() => reload.site().warn_of_age(),
+            _ = sweeps.tick() => drop(tokio::spawn(quarantine::sweep(reload.site().clone()))),
             _ = hangup.recv() => {
                 reload.ask(Anew::Everything);
                 sweeps.reset_immediately();
@@ -137,8 +140,8 @@ async fn supervise(
         }
     }
     manager.stopping();
-    let site = control.borrow().site.clone();
-    tracing::info!(sessions = site.metrics.sessions_open.get(), "stopping");
+    let site = reload.site().clone();
+    tracing::info!(sessions = site.runtime.metrics.sessions_open.get(), "stopping");
     control.send_modify(|control| control.stopping = true);
     // A second signal means now.
     tokio::select! {
@@ -162,23 +165,23 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
 }
 
 /// What is served, for people.
-fn status(site: &Site) -> String {
-    let doors = site.doors.len() + site.clamd.sockets.len();
-    format!("{doors} addresses, {} signatures, generation {}", site.signatures, site.generation)
+fn status(runtime: &Runtime) -> String {
+    let doors = runtime.doors.len() + runtime.clamd.sockets.len();
+    format!("{doors} addresses, {} signatures, generation {}", runtime.signatures.count, runtime.signatures.generation)
 }
 
 /// Says in one line that every listener is ready, and to a newcomer what to type next.
-fn announce(site: &Site, first_steps: bool) {
-    let doors = site.doors.iter().map(|door| {
+fn announce(runtime: &Runtime, first_steps: bool) {
+    let doors = runtime.doors.iter().map(|door| {
         let listener = &door.listener;
         format!("{:?} {} -> {}", listener.protocol, door.address, listener.forward).to_lowercase()
     });
-    let clamd = site.clamd.sockets.iter().map(|sockets| format!("clamd {} -> replies", sockets.address));
+    let clamd = runtime.clamd.sockets.iter().map(|sockets| format!("clamd {} -> replies", sockets.address));
     println!("sluice: ready: {}", doors.chain(clamd).collect::<Vec<_>>().join(", "));
     if !first_steps {
         return;
     }
-    let Some(door) = site.doors.first() else { return };
+    let Some(door) = runtime.doors.first() else { return };
     println!("\nSend a clean mail, and one with the EICAR test file; the first arrives, the second is refused:\n");
     let swaks = format!("swaks --server {} --from you@example.org --to me@example.org", door.address);
     println!("  {swaks}");

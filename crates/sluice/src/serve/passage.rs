@@ -19,7 +19,7 @@ use stream::Object;
 use super::message;
 use super::pool::Pool;
 use super::quarantine::Draft;
-use super::site::Site;
+use super::runtime::Runtime;
 use super::systemd;
 use crate::config::Ruling;
 use crate::quarantine::Facts;
@@ -62,22 +62,22 @@ pub struct Passage {
 
 impl Passage {
     /// A mail that begins.
-    pub fn mail(site: &Site, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
+    pub fn mail(runtime: &Runtime, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
         let Asked { flow, terms, wants, heaviest } = asked;
         let context = Context {
             flow,
             policy: ruling.policy,
             object: Object { media_type: Some("message/rfc822".into()), ..Object::default() },
             rules: ruling.attachments.clone(),
-            passwords: site.passwords.clone(),
+            passwords: runtime.passwords.clone(),
             wants,
         };
-        let terms = Terms { policy: ruling.policy, takes_back: site.inspector.takes_back(), ..terms };
+        let terms = Terms { policy: ruling.policy, takes_back: runtime.inspector.takes_back(), ..terms };
         Passage {
             id: id.into(),
             ruling,
-            hold: Hold::new(site.pool.clone(), terms),
-            inspecting: site.inspector.open(context),
+            hold: Hold::new(runtime.pool.clone(), terms),
+            inspecting: runtime.inspector.open(context),
             heaviest,
             draft: None,
             without_copy: false,

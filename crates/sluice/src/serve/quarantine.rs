@@ -96,7 +96,7 @@ pub async fn sweep(site: Arc<Site>) {
             match expiry::sweep(&folder, &site.config.quarantine, SystemTime::now()) {
                 Ok(expired) => {
                     let count = expired.too_old + expired.too_much;
-                    site.metrics.quarantine_expired_total.add(count.into());
+                    site.runtime.metrics.quarantine_expired_total.add(count.into());
                 }
                 Err(error) => tracing::error!(folder = %folder.display(), %error, "cannot sweep the quarantine"),
             }

@@ -34,6 +34,8 @@ type Read = Result<Option<Site>, String>;
 /// Reads things anew, one after the other.
 pub struct Reload<'a> {
     args: Arc<Serve>,
+    /// What is in force.
+    site: Arc<Site>,
     control: &'a watch::Sender<Control>,
     manager: &'a Manager,
     reading: Option<JoinHandle<Read>>,
@@ -45,9 +47,10 @@ pub struct Reload<'a> {
 
 impl<'a> Reload<'a> {
     /// Nothing is to be read yet.
-    pub fn new(args: &Serve, control: &'a watch::Sender<Control>, manager: &'a Manager) -> Reload<'a> {
+    pub fn new(args: &Serve, site: Arc<Site>, control: &'a watch::Sender<Control>, manager: &'a Manager) -> Reload<'a> {
         let args = Arc::new(args.clone());
-        let mut reload = Reload { args, control, manager, reading: None, next: None, compiling: None, watcher: None };
+        let mut reload =
+            Reload { args, site, control, manager, reading: None, next: None, compiling: None, watcher: None };
         reload.watch();
         reload
     }
@@ -80,7 +83,7 @@ impl<'a> Reload<'a> {
 
     fn begin(&mut self) {
         let Some(what) = self.next.take() else { return };
-        let (args, old) = (self.args.clone(), self.site());
+        let (args, old) = (self.args.clone(), self.site.clone());
         if what == Anew::Everything {
             self.manager.reloading();
         }
@@ -93,14 +96,16 @@ impl<'a> Reload<'a> {
     fn take_over(&mut self, read: Result<Read, JoinError>) {
         match flatten(read) {
             Ok(Some(site)) => {
-                let (generation, signatures) = (site.generation, site.signatures);
-                self.control.send_modify(|control| control.site = Arc::new(site));
+                self.site = Arc::new(site);
+                let runtime = self.site.runtime.clone();
+                let (generation, signatures) = (runtime.signatures.generation, runtime.signatures.count);
+                self.control.send_modify(|control| control.runtime = runtime);
                 tracing::info!(generation, signatures, "reloaded");
             }
             Ok(None) => {}
             Err(error) => tracing::error!(%error, "not reloaded, the old configuration stays in force"),
         }
-        self.manager.ready(&super::status(&self.site()));
+        self.manager.ready(&super::status(&self.site.runtime));
         self.compile_what_is_due();
         self.begin();
         self.watch();
@@ -108,7 +113,7 @@ impl<'a> Reload<'a> {
 
     /// Has the whole compiled, if what is in force is not that.
     fn compile_what_is_due(&mut self) {
-        let site = self.site();
+        let site = self.site.clone();
         if site.database.is_due && self.compiling.is_none() {
             tracing::info!("compiling signatures");
             let compile = move || site.wanted.compile(&mut |_, _| ()).map(drop).map_err(|error| error.to_string());
@@ -118,7 +123,7 @@ impl<'a> Reload<'a> {
 
     /// Watches what the site in force was made from.
     fn watch(&mut self) {
-        let site = self.site();
+        let site = self.site.clone();
         let wanted = if site.config.database.watch { &*site.wanted.paths } else { &[] };
         if self.watcher.as_ref().map_or(&[] as &[_], |watcher| &watcher.paths) == wanted {
             return;
@@ -132,8 +137,9 @@ impl<'a> Reload<'a> {
         self.ask(Anew::Signatures);
     }
 
-    fn site(&self) -> Arc<Site> {
-        self.control.borrow().site.clone()
+    /// What is in force.
+    pub fn site(&self) -> &Arc<Site> {
+        &self.site
     }
 }
 

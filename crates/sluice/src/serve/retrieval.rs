@@ -16,13 +16,13 @@ use super::journal;
 use super::known::{Fate, Named};
 use super::message::new_id;
 use super::passage::{Asked, Passage};
-use super::site::Site;
+use super::runtime::Runtime;
 use crate::config::Protocol;
 use crate::quarantine::{Facts, Mailbox};
 
 /// A message under way.
 pub struct Retrieval {
-    site: Arc<Site>,
+    runtime: Arc<Runtime>,
     reader: Reader,
     named: Option<Named>,
     passage: Passage,
@@ -77,10 +77,10 @@ pub enum Outcome {
 
 impl Retrieval {
     /// A message that begins, as far as it is known already. The server has announced so many bytes, or nothing.
-    pub fn new(site: Arc<Site>, reader: Reader, named: Option<Named>, announced: Option<u64>) -> Retrieval {
+    pub fn new(runtime: Arc<Runtime>, reader: Reader, named: Option<Named>, announced: Option<u64>) -> Retrieval {
         let ruling = reader.door.rulings.under(None);
-        let head_window = site.config.resources.head_window_bytes;
-        let fate = named.and_then(|named| site.known.fate(&named)).unwrap_or_default();
+        let head_window = runtime.settings.head_window_bytes;
+        let fate = named.and_then(|named| runtime.known.fate(&named)).unwrap_or_default();
         let (known, kept) = (!fate.is_clean(), fate.kept);
         let refused = fate.refusal.clone().filter(|_| reader.sees != Sees::Parts);
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
@@ -105,7 +105,7 @@ impl Retrieval {
             // What is known is overwritten already.
             heaviest: if known { Action::Quarantine } else { Action::Blank },
         };
-        let mut passage = Passage::mail(&site, &new_id(), ruling, asked);
+        let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
         if streams {
             passage.hold().stream();
         }
@@ -115,7 +115,7 @@ impl Retrieval {
         if kept {
             passage.forgo_copy();
         }
-        Retrieval { site, reader, named, passage, streams, known, kept, refused }
+        Retrieval { runtime, reader, named, passage, streams, known, kept, refused }
     }
 
     /// Takes more of it.
@@ -180,7 +180,7 @@ impl Retrieval {
         if let Some(Named { key, identity }) = self.named.filter(|_| self.reader.sees != Sees::Top) {
             let refusal = (action == Action::Reject).then(|| self.passage.refusal(&verdict));
             let fate = Fate { blanks: self.passage.hold().blanks(), refusal, kept: self.kept, identity };
-            self.site.known.remember(key, fate);
+            self.runtime.known.remember(key, fate);
         }
         self.record(&verdict, action, &outcome);
         outcome
@@ -230,7 +230,7 @@ impl Retrieval {
         if self.reader.sees == Sees::Parts || self.reader.sees == Sees::Header && action == Action::Pass {
             return;
         }
-        journal::count(&self.site.metrics, &self.passage, action, true);
+        journal::count(&self.runtime.metrics, &self.passage, action, true);
         tracing::info!(
             id = self.passage.id(),
             client = %self.reader.address,

@@ -112,7 +112,7 @@ impl Pace {
 
 /// Runs a session from its first byte to its last.
 pub async fn run(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
-    let _open = SessionOpen::new(&edge.site.borrow().metrics);
+    let _open = SessionOpen::new(&edge.runtime.borrow().metrics);
     if let Err(error) = admit(edge, door, client, ticket, stream).await {
         tracing::debug!(%client, %error, "session not begun");
     }
@@ -136,7 +136,7 @@ async fn admit(
     }
     let asks_for_mechanisms = door.listener.auth() != Auth::Off && door.route.facts.extensions().is_none();
     if door.listener.transparent.is_some() || asks_for_mechanisms {
-        let hostname = edge.site.borrow().config.hostname.clone();
+        let hostname = edge.runtime.borrow().settings.hostname.clone();
         if let Err(reply) = Hop::probe(&door.route, &hostname, &leases).await
             && door.listener.transparent.is_some()
         {
@@ -153,7 +153,7 @@ async fn admit(
 
 /// Shakes hands with a client.
 async fn secure(edge: &Edge, client: SocketAddr, stream: Stream) -> std::io::Result<Stream> {
-    let tls = edge.site.borrow().tls.clone();
+    let tls = edge.runtime.borrow().tls.clone();
     let tls = tls.ok_or_else(|| std::io::Error::other("no certificate any more"))?;
     let secured = stream.accept_tls(tls).await;
     secured.inspect_err(|error| tracing::debug!(%client, %error, "handshake failed"))
@@ -162,7 +162,7 @@ async fn secure(edge: &Edge, client: SocketAddr, stream: Stream) -> std::io::Res
 impl Session {
     /// A session that was let in.
     fn new(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, encrypted: bool) -> Session {
-        let hostname = edge.site.borrow().config.hostname.clone();
+        let hostname = edge.runtime.borrow().settings.hostname.clone();
         let listener = &door.listener;
         let config = smtp::Config {
             hostname,
@@ -356,7 +356,7 @@ impl Session {
             Some(hop) => hop.recipient(&rcpt).await,
             None => {
                 let peer = peer(self.client, &self.hello, &self.xforward, self.door.listener.protocol);
-                let hostname = self.edge.site.borrow().config.hostname.clone();
+                let hostname = self.edge.runtime.borrow().settings.hostname.clone();
                 let route = &self.door.route;
                 let (hop, reply) = Hop::lease(route, &hostname, &self.leases, &envelope.mail, &rcpt, &peer).await;
                 *leased = hop;
@@ -470,7 +470,7 @@ impl Session {
         let deadline = self.started + Duration::from_millis(self.server.deadline()).min(end);
         let mut control = self.edge.control.clone();
         // A client that fills the buffer again and again gets a larger one, while it sends content and keeps it filled.
-        let open = self.edge.site.borrow().metrics.sessions_open.get() as usize;
+        let open = self.edge.runtime.borrow().metrics.sessions_open.get() as usize;
         let most = (INPUT_BYTES_SHARED / open.max(1)).clamp(INPUT_BYTES, INPUT_BYTES_MAX);
         let wanted = match self.mail {
             Mail::None | Mail::Envelope(_) => INPUT_BYTES,

@@ -52,7 +52,7 @@ impl Wire {
         if door.listener.tls != ListenerTls::Implicit {
             return Ok((wire, door.clone()));
         }
-        let tls = edge.site.borrow().tls.clone();
+        let tls = edge.runtime.borrow().tls.clone();
         wire.accept_tls(tls.ok_or_else(|| io::Error::other("no certificate any more"))?).await?;
         let door = door.clone().asked_for(wire.server_name());
         Ok((wire, door))

@@ -34,19 +34,19 @@ const WAITS: [u64; 4] = [60, 600, 6_000, LOOK_EVERY];
 /// How long one order may take.
 const ORDER_WAIT: Duration = Duration::from_secs(600);
 
-/// Looks after the certificates of the site in force, until the program stops.
+/// Looks after the certificates of the runtime in force, until the program stops.
 pub async fn keep(mut control: watch::Receiver<Control>) {
     loop {
-        let Control { site, stopping } = control.borrow_and_update().clone();
+        let Control { runtime, stopping } = control.borrow_and_update().clone();
         if stopping {
             return;
         }
-        // Of the site no more than this: its signatures are not to outlive it here.
-        let identities = site.identities.clone();
-        let caretaker = look_after(identities.clone(), site.config.tls.clone(), site.metrics.clone());
-        drop(site);
+        // Of the runtime no more than this: its signatures are not to outlive it here.
+        let identities = runtime.identities.clone();
+        let caretaker = look_after(identities.clone(), runtime.settings.tls.clone(), runtime.metrics.clone());
+        drop(runtime);
         let changed =
-            control.wait_for(|control| control.stopping || !Arc::ptr_eq(&control.site.identities, &identities));
+            control.wait_for(|control| control.stopping || !Arc::ptr_eq(&control.runtime.identities, &identities));
         tokio::select! {
             () = caretaker => return,
             changed = changed => if changed.is_err() { return },

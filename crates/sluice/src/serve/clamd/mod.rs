@@ -160,7 +160,7 @@ pub struct Accepting {
 impl Accepting {
     /// Starts to accept on the sockets that are new, and stops on those that are gone.
     pub fn open(&mut self, edge: &Rc<Edge>) {
-        let clamd = edge.site.borrow().clamd.clone();
+        let clamd = edge.runtime.borrow().clamd.clone();
         let open: Vec<_> = clamd.sockets.iter().map(|sockets| (sockets.address.to_string(), sockets)).collect();
         self.tasks.retain(|address, task| {
             let kept = open.iter().any(|(other, _)| other == address);
@@ -190,7 +190,7 @@ async fn accept(edge: Rc<Edge>, socket: Socket) {
     loop {
         match socket.accept().await {
             Ok((stream, client)) => {
-                let clamd = edge.site.borrow().clamd.clone();
+                let clamd = edge.runtime.borrow().clamd.clone();
                 let (peer, wire, client): (_, _, Arc<str>) = match stream {
                     Stream::Unix(stream) => (Client::of(&stream), Wire::Unix(stream), "local".into()),
                     Stream::Tcp(stream) => (Client::Address(client.ip()), Wire::Tcp(stream), client.to_string().into()),
@@ -198,7 +198,7 @@ async fn accept(edge: Rc<Edge>, socket: Socket) {
                 };
                 let Some(guest) = clamd.let_in(peer) else {
                     tracing::info!(%client, "turned away");
-                    edge.site.borrow().metrics.sessions_refused_total.add(1);
+                    edge.runtime.borrow().metrics.sessions_refused_total.add(1);
                     continue;
                 };
                 let Ok(permit) = clamd.shared.connections.clone().acquire_owned().await else { return };

@@ -104,8 +104,8 @@ impl Session {
             read_ms_max: settings.read_seconds_max.saturating_mul(1_000),
             ..clamd::Config::default()
         };
-        edge.site.borrow().metrics.sessions_total.add(1);
-        let open = SessionOpen::new(&edge.site.borrow().metrics);
+        edge.runtime.borrow().metrics.sessions_total.add(1);
+        let open = SessionOpen::new(&edge.runtime.borrow().metrics);
         Session {
             guest,
             _open: open,
@@ -249,7 +249,7 @@ impl Session {
             Request::Version { .. } if !settings.version => self.say(tag, &Reply::UNAVAILABLE),
             Request::Version { commands } => {
                 let list = if commands { format!("| COMMANDS: {}", clamd::commands()) } else { String::new() };
-                let text = self.edge.site.borrow().clamd_version() + &list;
+                let text = self.edge.runtime.borrow().signatures.clamd_version() + &list;
                 self.say(tag, &Reply::Text(&text));
             }
             Request::Stats if !settings.stats => self.say(tag, &Reply::UNAVAILABLE),
@@ -289,14 +289,14 @@ impl Session {
             let (sender, receiver) = mpsc::channel(ANSWERS_MAX);
             Answers { sender, receiver }
         });
-        let site = self.edge.site.borrow();
+        let runtime = self.edge.runtime.borrow();
         Job {
             tag,
             answers: answers.sender.clone(),
-            inspector: site.inspector.clone(),
+            inspector: runtime.inspector.clone(),
             settings: self.clamd.settings.clone(),
             client: self.client.clone(),
-            metrics: site.metrics.clone(),
+            metrics: runtime.metrics.clone(),
             _place: self.clamd.shared.queue.enter(command, subject),
         }
     }

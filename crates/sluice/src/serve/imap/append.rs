@@ -87,7 +87,7 @@ impl Session {
     }
 
     async fn begin_message(&mut self, mut appending: Box<Appending>) -> io::Result<()> {
-        let site = self.edge.site.borrow().clone();
+        let runtime = self.edge.runtime.borrow().clone();
         let listener = &self.door.listener;
         let bytes_max = listener.message_bytes_max;
         if bytes_max > 0 && appending.message.len > bytes_max {
@@ -109,11 +109,11 @@ impl Session {
                 login: Some(self.shown_user().into()),
                 ..Flow::default()
             },
-            terms: Terms { window_bytes: site.config.resources.head_window_bytes, ..Terms::default() },
+            terms: Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() },
             heaviest: Action::Tag,
             ..Asked::default()
         };
-        let passage = Passage::mail(&site, &appending.id, self.door.rulings.under(None), asked);
+        let passage = Passage::mail(&runtime, &appending.id, self.door.rulings.under(None), asked);
         appending.passage = Some(Box::new(passage));
         self.hears.accept();
         let is_empty = appending.message.len == 0;
@@ -285,7 +285,7 @@ impl Session {
     fn record_append(&self, verdict: &Verdict, action: Action) {
         let Work::Append(appending) = &self.work else { return };
         let Some(passage) = &appending.passage else { return };
-        journal::count(&self.edge.site.borrow().metrics, passage, action, true);
+        journal::count(&self.edge.runtime.borrow().metrics, passage, action, true);
         tracing::info!(
             id = appending.id,
             client = %self.address.ip(),

@@ -247,7 +247,7 @@ impl Session {
     }
 
     fn retrieval(&mut self, uid: Option<u32>, identity: Option<Identity>, sees: Sees, len: u64) -> Box<Retrieval> {
-        let site = self.edge.site.borrow().clone();
+        let runtime = self.edge.runtime.borrow().clone();
         let key = uid.and_then(|uid| self.key(uid)).filter(|_| sees != Sees::Header);
         let named = key.map(|key| Named { key, identity });
         let reader = Reader {
@@ -257,7 +257,7 @@ impl Session {
             uid: self.shown_message(uid),
             sees,
         };
-        Box::new(Retrieval::new(site, reader, named, Some(len)))
+        Box::new(Retrieval::new(runtime, reader, named, Some(len)))
     }
 
     /// The first bytes of what the server has sent are content.

@@ -41,7 +41,7 @@ const OWED_MAX: usize = 10_000;
 
 /// Runs a session from its first byte to its last.
 pub async fn run(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
-    let _open = SessionOpen::new(&edge.site.borrow().metrics);
+    let _open = SessionOpen::new(&edge.runtime.borrow().metrics);
     if let Err(error) = converse(&edge, &door, client, stream).await {
         tracing::debug!(%client, %error, "session broken off");
     }

@@ -102,7 +102,7 @@ impl Session {
             self.answer(tag, "BAD", "Not offered here");
             return Ok(());
         }
-        let tls = self.edge.site.borrow().tls.clone();
+        let tls = self.edge.runtime.borrow().tls.clone();
         let tls = tls.ok_or_else(|| io::Error::other("no certificate any more"))?;
         self.answer(tag, "OK", "Begin");
         self.flush().await?;

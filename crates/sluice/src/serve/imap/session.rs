@@ -268,7 +268,7 @@ impl Session {
         let (name, validity) = (self.folder.name.as_ref()?, self.folder.validity?);
         let stranger = self.stranger.get_or_insert_with(|| format!("stranger {}", new_id()));
         let user = self.user.as_ref().unwrap_or(stranger);
-        let generation = self.edge.site.borrow().generation;
+        let generation = self.edge.runtime.borrow().signatures.generation;
         let (validity, uid) = (validity.to_le_bytes(), uid.to_le_bytes());
         let (door, route) = (self.door.address.to_string(), self.door.route.key.as_bytes());
         Some(Key::new(generation, &[b"imap", door.as_bytes(), route, user.as_bytes(), name, &validity, &uid]))
@@ -278,7 +278,7 @@ impl Session {
     pub fn seems_clean(&mut self, uid: u32) -> bool {
         let Some(key) = self.key(uid) else { return false };
         let named = Named { key, identity: self.folder.identity(uid) };
-        let fate = self.edge.site.borrow().known.fate(&named);
+        let fate = self.edge.runtime.borrow().known.fate(&named);
         fate.is_some_and(|fate| fate.is_clean() && fate.identity.is_some())
     }
 
@@ -287,7 +287,7 @@ impl Session {
     pub fn fate(&mut self, uid: u32, identity: Identity) -> Option<Arc<Fate>> {
         let identity = Some(identity);
         let named = Named { key: self.key(uid)?, identity };
-        let fate = self.edge.site.borrow().known.fate(&named);
+        let fate = self.edge.runtime.borrow().known.fate(&named);
         fate.filter(|fate| fate.identity == identity)
     }
 }

@@ -30,7 +30,7 @@ const TASKS_MAX: usize = 64;
 
 /// Runs a session from its first byte to its last.
 pub async fn run(edge: Rc<Edge>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
-    let _open = SessionOpen::new(&edge.site.borrow().metrics);
+    let _open = SessionOpen::new(&edge.runtime.borrow().metrics);
     if let Err(error) = converse(&edge, &door, client, stream).await {
         tracing::debug!(%client, %error, "session broken off");
     }

@@ -267,7 +267,7 @@ impl Session {
 
     /// Shakes hands; what the client has sent before that is thrown away.
     async fn secure(&mut self) -> io::Result<()> {
-        let tls = self.edge.site.borrow().tls.clone();
+        let tls = self.edge.runtime.borrow().tls.clone();
         let tls = tls.ok_or_else(|| io::Error::other("no certificate any more"))?;
         self.hears.say(true, b"Begin");
         self.flush().await?;
@@ -401,11 +401,11 @@ impl Session {
     }
 
     fn retrieve(&mut self, message: Option<u32>, sees: Sees, status: Vec<u8>) {
-        let site = self.edge.site.borrow().clone();
+        let runtime = self.edge.runtime.borrow().clone();
         let uid = self.uid.as_ref().filter(|(named, _)| Some(*named) == message).map(|(_, name)| name.clone());
         let named = self.user.as_ref().zip(uid.as_ref()).map(|(user, uid)| {
             let (door, route) = (self.door.address.to_string(), self.door.route.key.as_bytes());
-            let key = Key::new(site.generation, &[b"pop3", door.as_bytes(), route, user.as_bytes(), uid]);
+            let key = Key::new(runtime.signatures.generation, &[b"pop3", door.as_bytes(), route, user.as_bytes(), uid]);
             Named { key, identity: None }
         });
         let reader = Reader {
@@ -417,7 +417,7 @@ impl Session {
         };
         // "+OK 1234 octets": a hint, for what is done at once does not depend on its truth.
         let announced = first_number(&status);
-        self.retrieval = Some((Box::new(Retrieval::new(site, reader, named, announced)), Some(status)));
+        self.retrieval = Some((Box::new(Retrieval::new(runtime, reader, named, announced)), Some(status)));
         self.content = Window::with_capacity(CONTENT_BYTES);
     }
 
