@@ -27,6 +27,14 @@ for manifest in crates/*/Cargo.toml; do
     done
 done
 
+# What parses content is linked into no door: a door imports what crosses the wall, and its protocols.
+for used in $(sed -n 's|.*path = "\.\./\([a-z]*\)".*|\1|p' crates/edge/Cargo.toml); do
+    case $used in
+        stream | flow | proto) ;;
+        *) fail "edge imports $used, and a door parses no content" ;;
+    esac
+done
+
 # The map names each crate that there is, and no other.
 mapped=$(awk '/^```/ { if (inside) exit; inside = 1; next } inside { print $1 ~ /^[0-4]$/ ? $3 : $1 }' ARCHITECTURE.md | sort)
 crates=$(for crate in crates/*/; do basename "$crate"; done | sort)
@@ -40,7 +48,7 @@ while read -r file; do
     head -1 "$file" | grep -q '^//!' || fail "$file does not say what it is for"
 done < <(git ls-files 'crates/*/src/*.rs')
 
-for crate in stream text flow mime unpack scan proto dnsbl inspect; do
+for crate in stream text flow mime unpack scan proto dnsbl inspect edge; do
     grep -q 'forbid(unsafe_code)' "crates/$crate/src/lib.rs" || fail "$crate does not forbid unsafe code"
 done
 

@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use edge::net::identity::Identities;
+use edge::settings::{Listener, Parties};
+
 use crate::cli::Check;
-use crate::config::{Config, Listener, Parties};
+use crate::config::Config;
 use crate::confine::{Confined, Reach};
-use crate::serve::identity::Identities;
 use crate::{Failure, database, privileges};
 
 /// Reads the configuration and the signatures, and says what stands there.
@@ -78,7 +80,7 @@ fn explain(config: &Config, listener: &Listener, args: &Check) {
         println!("  {name} = {:?}", action.name());
     }
     println!("  message_bytes_max = {}", listener.message_bytes_max);
-    for attachment in config.ways(&listener.attachments).iter() {
+    for attachment in listener.ways(&config.attachments).iter() {
         println!("  attachment {}: {}", attachment.label, attachment.way.name());
     }
 }

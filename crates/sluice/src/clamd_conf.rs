@@ -10,8 +10,9 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
-use crate::clamd_settings::{Said, Who};
-use crate::config::Address;
+use edge::settings::Address;
+use edge::settings::{Said, Who};
+
 use crate::config::Config;
 
 /// What becomes of a key.

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
+use edge::settings::Forward;
+use edge::settings::Pattern;
 
 use crate::clamd_conf;
-use crate::clamd_settings::Pattern;
-
-use crate::config::Forward;
 use crate::database::Pua;
 use crate::quarantine;
 
@@ -391,7 +390,7 @@ pub struct DnsblServe {
     pub no_prefixes: bool,
     /// Give whole zones (AXFR) to these addresses; repeatable.
     #[arg(long, value_name = "NETWORK")]
-    pub transfer_to: Vec<crate::config::Network>,
+    pub transfer_to: Vec<edge::settings::Network>,
     /// Tell this secondary that a zone has changed; repeatable.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub notify: Vec<SocketAddr>,
@@ -535,7 +534,7 @@ pub struct Selection {
     pub found: Option<String>,
     /// Messages in this state.
     #[arg(long)]
-    pub state: Option<quarantine::State>,
+    pub state: Option<quarantine::select::Stage>,
 }
 
 /// `sluice log`

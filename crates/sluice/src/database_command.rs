@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+use edge::inspector::examine::{self, Look};
 use inspect::Engine;
 use jail::Local;
 use scan::{Builder, Census, Container};
@@ -17,7 +18,6 @@ use crate::config::Config;
 use crate::database::bar::Bar;
 use crate::database::signed::Checker;
 use crate::database::{Choice, Wanted};
-use crate::examine::{self, Look};
 use crate::{Failure, database};
 
 /// Does what the command line says.

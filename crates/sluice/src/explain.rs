@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use edge::inspector::examine::{self, Examined, Look};
 use flow::ObjectReport;
 use inspect::Engine;
 use jail::Local;
@@ -13,7 +14,6 @@ use stream::{Class, Coding, Limits};
 
 use crate::cli::Explain;
 use crate::confine::Reach;
-use crate::examine::{self, Examined, Look};
 use crate::{Failure, database, privileges};
 
 /// Prints the tree of objects, or one JSON object a line.

@@ -15,17 +15,14 @@ macro_rules! eprintln {
     ($($text:tt)*) => { drop(std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($text)*)))) };
 }
 
-mod agent;
 mod check;
 mod clamd_conf;
-mod clamd_settings;
 mod cli;
 mod config;
 mod confine;
 mod database;
 mod database_command;
 mod dnsbl;
-mod examine;
 mod explain;
 mod freshclam_conf;
 mod held;

@@ -14,7 +14,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use nix::unistd::{self, Gid, Group, Uid, User};
+use edge::net::listening::group_number;
+use nix::unistd::{self, Gid, Uid, User};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_keep_capabilities, set_no_new_privs};
 
@@ -38,18 +39,6 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The number of a group, by its name or as a number.
-///
-/// # Errors
-/// When there is no such group.
-pub fn group(name: &str) -> io::Result<u32> {
-    if let Ok(number) = name.parse() {
-        return Ok(number);
-    }
-    let group = Group::from_name(name)?;
-    group.map(|group| group.gid.as_raw()).ok_or_else(|| io::Error::other(format!("there is no group {name:?}")))
-}
-
 impl Account {
     /// A user by its name or number, and with this group in place of its own.
     ///
@@ -63,7 +52,7 @@ impl Account {
         let found = found.map_err(|error| format!("user {user:?}: {error}"))?;
         let Some(found) = found else { return Err(format!("there is no user {user:?}")) };
         let gid = match main {
-            Some(name) => Gid::from_raw(group(name).map_err(|error| error.to_string())?),
+            Some(name) => Gid::from_raw(group_number(name).map_err(|error| error.to_string())?),
             None => found.gid,
         };
         Ok(Account { groups: groups(&found.name, gid), name: found.name, uid: found.uid, gid })
@@ -187,10 +176,10 @@ mod tests {
         let root = Account::named("root", None).expect("there is root");
         assert!(root.is_root() && root.numbers() == (0, 0));
         assert_eq!(Account::named("0", None).expect("there is root"), root);
-        assert_eq!(group("root").expect("there is a group"), 0);
-        assert_eq!(group("1234").expect("a number"), 1234);
+        assert_eq!(group_number("root").expect("there is a group"), 0);
+        assert_eq!(group_number("1234").expect("a number"), 1234);
         assert!(Account::named("no-such-user", None).is_err_and(|error| error.contains("no user")));
-        assert!(Account::named("root", Some("no-such-group")).is_err() && group("no-such-group").is_err());
+        assert!(Account::named("root", Some("no-such-group")).is_err() && group_number("no-such-group").is_err());
         assert_eq!(Account::numbered(3_999_999, 7).groups, [Gid::from_raw(7)]);
     }
 

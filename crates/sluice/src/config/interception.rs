@@ -1,21 +1,9 @@
-//! Connections that were meant for somebody else: `transparent`, `intercepts` and `keep_source` of a listener, and
-//! `[intercept]`, which says what the packet filter sends there.
+//! `[intercept]`: what the packet filter sends to transparent listeners, and whether they can have it.
 
-use std::net::SocketAddr;
-
+use edge::settings::{Forward, Listener, Network, Transparent};
 use serde::Deserialize;
 
-use super::{Config, Forward, Listener, ListenerTls, Network, Protocol, Scheme};
-
-/// How connections come that were meant for somebody else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Transparent {
-    /// Their destination was rewritten; the kernel remembers what it was.
-    Redirect,
-    /// As they are: the socket takes the place of the server.
-    Tproxy,
-}
+use super::Config;
 
 /// `[intercept]`: which connections are sent to transparent listeners. Empty lists mean any.
 #[derive(Debug, Clone, Deserialize)]
@@ -34,45 +22,6 @@ pub struct Interception {
 impl Default for Interception {
     fn default() -> Interception {
         Interception { interfaces: Vec::new(), clients: Vec::new(), servers: Vec::new(), mark: 0x736c }
-    }
-}
-
-impl Listener {
-    /// Where nothing is said of it, mail goes where the client wanted to.
-    pub(super) fn aim(&mut self) {
-        if self.transparent.is_some() && self.forward == Forward::Caller {
-            self.forward = Forward::Original;
-        }
-    }
-
-    /// The next hop of a connection that was meant for `server`; none if there is no way to speak to it.
-    pub fn towards_server(&self, server: SocketAddr) -> Option<Forward> {
-        let scheme = match (self.protocol, self.tls) {
-            (Protocol::Smtp, ListenerTls::Implicit) => Scheme::Smtps,
-            (Protocol::Smtp, _) => Scheme::Smtp,
-            (Protocol::Pop3, ListenerTls::Implicit) => Scheme::Pop3s,
-            (Protocol::Pop3, _) => Scheme::Pop3,
-            (Protocol::Imap, ListenerTls::Implicit) => Scheme::Imaps,
-            (Protocol::Imap, _) => Scheme::Imap,
-            (Protocol::Lmtp | Protocol::Milter, _) => return None,
-        };
-        Some(Forward::Server { scheme, address: server.to_string() })
-    }
-
-    /// The ports whose connections are sent to it.
-    pub fn intercepted_ports(&self) -> Vec<u16> {
-        if !self.intercepts.is_empty() || self.transparent.is_none() {
-            return self.intercepts.clone();
-        }
-        match (self.protocol, self.tls) {
-            (Protocol::Smtp, ListenerTls::Implicit) => vec![465],
-            (Protocol::Smtp, _) => vec![25, 587],
-            (Protocol::Pop3, ListenerTls::Implicit) => vec![995],
-            (Protocol::Pop3, _) => vec![110],
-            (Protocol::Imap, ListenerTls::Implicit) => vec![993],
-            (Protocol::Imap, _) => vec![143],
-            (Protocol::Lmtp | Protocol::Milter, _) => Vec::new(),
-        }
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
-use super::{Config, Listener, Protocol};
+use edge::settings::{Forward, Listener, Protocol, Scheme};
+
+use super::Config;
 
 impl Config {
     /// What is allowed, and most probably not wanted.
     pub fn warnings(&self) -> Vec<String> {
-        let exposed = self.listeners.iter().filter(|listener| listener.may_open_a_relay());
+        let exposed = self.listeners.iter().filter(|listener| may_open_a_relay(listener));
         let warning = |listener: &Listener| {
             format!(
                 "listener {}: everybody may come, and {} is told nothing of them: a mail server there takes all of \
@@ -19,25 +21,22 @@ impl Config {
     }
 }
 
-impl Listener {
-    /// Whether clients from elsewhere look to the next hop like this machine.
-    fn may_open_a_relay(&self) -> bool {
-        let exposed = self.address.tcp().is_some_and(|address| !address.ip().to_canonical().is_loopback());
-        let sends = matches!(self.protocol, Protocol::Smtp | Protocol::Lmtp) && self.transparent.is_none();
-        let tells = self.forward_proxy.is_some() || self.forward_xclient;
-        exposed && sends && !tells && self.clients.is_empty() && self.forwards_to_this_machine()
-    }
+/// Whether clients from elsewhere look to the next hop like this machine.
+fn may_open_a_relay(listener: &Listener) -> bool {
+    let exposed = listener.address.tcp().is_some_and(|address| !address.ip().to_canonical().is_loopback());
+    let sends = matches!(listener.protocol, Protocol::Smtp | Protocol::Lmtp) && listener.transparent.is_none();
+    let tells = listener.forward_proxy.is_some() || listener.forward_xclient;
+    exposed && sends && !tells && listener.clients.is_empty() && forwards_to_this_machine(listener)
+}
 
-    /// Whether the next hop is spoken to over the loopback interface, or under an address of ours. LMTP delivers, and
-    /// relays nothing.
-    fn forwards_to_this_machine(&self) -> bool {
-        let super::Forward::Server { scheme: super::Scheme::Smtp | super::Scheme::Smtps, address } = &self.forward
-        else {
-            return matches!(self.forward, super::Forward::SmtpSocket(_));
-        };
-        let ours = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified() || is_of_this_machine(ip);
-        address.to_socket_addrs().is_ok_and(|mut all| all.any(|address| ours(address.ip().to_canonical())))
-    }
+/// Whether the next hop is spoken to over the loopback interface, or under an address of ours. LMTP delivers, and
+/// relays nothing.
+fn forwards_to_this_machine(listener: &Listener) -> bool {
+    let Forward::Server { scheme: Scheme::Smtp | Scheme::Smtps, address } = &listener.forward else {
+        return matches!(listener.forward, Forward::SmtpSocket(_));
+    };
+    let ours = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified() || is_of_this_machine(ip);
+    address.to_socket_addrs().is_ok_and(|mut all| all.any(|address| ours(address.ip().to_canonical())))
 }
 
 /// Whether an address is this machine's: only then may a socket have it.

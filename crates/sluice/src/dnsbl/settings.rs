@@ -8,7 +8,9 @@ use serde::de::{self, Deserializer};
 
 use crate::Failure;
 use crate::cli::DnsblServe;
-use crate::config::{Config, Network};
+use edge::settings::Network;
+
+use crate::config::Config;
 
 /// How many threads answer at most.
 const THREADS_MAX: usize = 256;

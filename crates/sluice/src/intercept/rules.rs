@@ -5,7 +5,9 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use crate::config::{Config, Interception, Listener, Network, Transparent};
+use edge::settings::{Listener, Network, Transparent};
+
+use crate::config::{Config, Interception};
 
 /// What is intercepted.
 pub struct Rules<'a> {

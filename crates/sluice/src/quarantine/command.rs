@@ -11,17 +11,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use edge::quarantine::{Kept, Release, Trained, read};
+use edge::settings::{Forward, Listener, Target};
+use edge::upstream::route::Route;
 use rustix::thread::CapabilitySet;
 
 use super::release::release;
 use super::train::{self, Kind};
-use super::{Kept, Release, Trained, read};
 use crate::Failure;
 use crate::cli::{Quarantine, QuarantineCommand, Selection};
-use crate::config::{Config, Forward, Listener};
+use crate::config::Config;
 use crate::held::Held;
 use crate::privileges::{self, owner_on_the_way};
-use crate::serve::hop::Route;
 
 /// Runs one of the commands.
 pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {
@@ -151,12 +152,11 @@ impl Place {
         if !forward.takes_mail() {
             return Err(format!("{forward} takes no mail").into());
         }
-        let same = |listener: &&Listener| listener.forward == forward;
-        let listener = self.config.listeners.iter().find(same).cloned();
-        if listener.is_none() && to.is_none() {
+        let target = self.config.listeners.iter().find(|listener| listener.forward == forward).map(Listener::target);
+        if target.is_none() && to.is_none() {
             return Err(format!("{forward} is no next hop of the configuration: name it with --hop").into());
         }
-        Ok(Route::new(&listener.unwrap_or_else(|| Listener::towards(forward)), &self.config.tls)?)
+        Ok(Route::new(&target.unwrap_or_else(|| Target::new(forward)), &self.config.tls)?)
     }
 }
 

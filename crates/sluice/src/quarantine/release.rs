@@ -7,12 +7,13 @@
 use std::fs::File;
 use std::io::Read as _;
 
+use edge::quarantine::{Kept, Recipient, Release, now};
+use edge::upstream::hop::Hop;
+use edge::upstream::route::Route;
+use edge::upstream::smtp_hop::{Leases, Peer};
 use proto::smtp::{RcptTo, Reply};
 
-use super::{Kept, Recipient, Release, now};
 use crate::Failure;
-use crate::serve::hop::{Hop, Leases, Route};
-use crate::serve::smtp_hop::Peer;
 
 /// Bytes read from a mail at a time.
 const PIECE_BYTES: usize = 64 << 10;
@@ -31,8 +32,8 @@ pub struct Outcome {
 /// When somebody else is at it, a file cannot be read or written, or its envelope is none. What the hop says against it
 /// is no error.
 pub async fn release(kept: &mut Kept, route: &Route, hostname: &str, again: bool) -> Result<Outcome, Failure> {
-    let mail = super::read(&kept.mail())?;
-    if !super::lock(&mail)? {
+    let mail = edge::quarantine::read(&kept.mail())?;
+    if !edge::quarantine::lock(&mail)? {
         return Err("it is being released already".into());
     }
     // What was read before the lock may be old.

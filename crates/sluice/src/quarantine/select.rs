@@ -2,8 +2,31 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::Kept;
+use edge::quarantine::Kept;
+use edge::quarantine::State;
+
 use crate::cli::Selection;
+
+/// How far a message has come, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Stage {
+    /// Nobody has it.
+    Held,
+    /// Some of its recipients have it.
+    Partly,
+    /// All of its recipients have it.
+    Released,
+}
+
+impl Stage {
+    const fn state(self) -> State {
+        match self {
+            Stage::Held => State::Held,
+            Stage::Partly => State::Partly,
+            Stage::Released => State::Released,
+        }
+    }
+}
 
 impl Selection {
     /// Whether nothing at all is said, so that it would mean everything.
@@ -28,7 +51,7 @@ impl Selection {
             && holds(self.from.as_deref(), std::iter::once(facts.envelope.from.as_str()))
             && holds(self.to.as_deref(), facts.envelope.to.iter().map(|rcpt| rcpt.address.as_str()))
             && holds(self.found.as_deref(), facts.found.iter().map(String::as_str))
-            && self.state.is_none_or(|state| facts.state() == state)
+            && self.state.is_none_or(|stage| facts.state() == stage.state())
     }
 }
 

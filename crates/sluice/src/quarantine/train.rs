@@ -10,11 +10,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
+use edge::quarantine::{Kept, Trained, now};
+use edge::settings::Learners;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Kept, Trained, now};
 use crate::Failure;
-use crate::config::Learners;
 
 /// What a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -56,14 +56,14 @@ pub fn train(kept: &mut Kept, kind: Kind, learners: &Learners) -> Result<(), Fai
     let Some((program, arguments)) = command.split_first() else {
         return Err(format!("no learner is set: [quarantine.train] {} = [\"PROGRAM\"]", kind.name()).into());
     };
-    let mail = super::read(&kept.mail())?;
-    if !super::lock(&mail)? {
+    let mail = edge::quarantine::read(&kept.mail())?;
+    if !edge::quarantine::lock(&mail)? {
         return Err("somebody else is at it".into());
     }
     // What was read before the lock may be old.
     *kept = Kept::open(&kept.folder, &kept.facts.id)?;
     let mut learner = Command::new(program);
-    learner.args(arguments).stdin(super::read(&kept.mail())?).stdout(Stdio::null()).stderr(Stdio::piped());
+    learner.args(arguments).stdin(edge::quarantine::read(&kept.mail())?).stdout(Stdio::null()).stderr(Stdio::piped());
     learner.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     let child = learner.current_dir("/").process_group(0).spawn();
     let mut child = child.map_err(|error| format!("{program}: {error}"))?;

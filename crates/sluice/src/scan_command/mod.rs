@@ -32,8 +32,8 @@ use self::tally::Tally;
 use self::walk::Step;
 use crate::cli::{Scan, ScanLook};
 use crate::confine::Reach;
-use crate::examine::{self, Examined, Look};
 use crate::{Failure, clamd_conf, database, privileges};
+use edge::inspector::examine::{self, Examined, Look};
 
 /// What all threads share.
 struct Shared<'a> {

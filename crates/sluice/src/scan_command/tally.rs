@@ -5,10 +5,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
+use edge::inspector::examine::Examined;
 use time::OffsetDateTime;
 use time::format_description::BorrowedFormatItem;
-
-use crate::examine::Examined;
 
 /// A number that grows.
 #[derive(Default)]

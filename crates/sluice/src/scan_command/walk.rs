@@ -5,10 +5,10 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use edge::settings::Pattern;
 use walkdir::{DirEntry, WalkDir};
 
 use super::report::Text;
-use crate::clamd_settings::Pattern;
 use crate::cli::ScanChoice;
 
 /// One thing on the way.

@@ -9,67 +9,31 @@
 //!                           └─ edge 1 ── ...
 //! ```
 
-mod acme;
-mod clamd;
-mod door;
-mod edge;
-pub mod hop;
-mod http;
-pub mod identity;
-mod imap;
-mod intake;
-mod intercept;
-mod journal;
-mod known;
-mod listening;
 mod log;
-mod login;
-mod maildir;
-mod message;
-mod metrics;
-mod milter;
-mod notice;
-mod occupant;
-mod passage;
-mod pool;
-mod pop3;
-mod quarantine;
-mod relay;
 mod reload;
-mod retrieval;
 mod rights;
-mod runtime;
-mod session;
 mod site;
-pub mod smtp_hop;
-mod stream;
+mod sweep;
 mod systemd;
-mod tls;
 mod watcher;
-mod wire;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use edge::beat::Beat;
+use edge::control::Control;
+use edge::net::acme;
+use edge::runtime::Runtime;
+use edge::worker;
+use reload::{Anew, Reload};
+use site::Site;
+use systemd::Manager;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::Failure;
 use crate::cli::Serve;
-use reload::{Anew, Reload};
-use runtime::Runtime;
-use site::Site;
-use systemd::{Beat, Manager};
-
-/// What the main thread tells the event loops.
-#[derive(Clone)]
-pub struct Control {
-    /// What is served.
-    pub runtime: Arc<Runtime>,
-    /// No new sessions; those under way come to their end.
-    pub stopping: bool,
-}
 
 /// How often the log says that the signatures are old.
 const WARN_OF_AGE_EVERY: Duration = Duration::from_secs(24 * 3_600);
@@ -81,10 +45,10 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     let (control, watched) = watch::channel(Control { runtime: site.runtime.clone(), stopping: false });
     let (ready, readies) = mpsc::channel(threads);
     let beats: Vec<Arc<Beat>> = (0..threads).map(|_| Arc::default()).collect();
-    let edges: Vec<_> = (0..threads)
+    let workers: Vec<_> = (0..threads)
         .map(|index| {
             let (watched, ready, beat) = (watched.clone(), ready.clone(), beats[index].clone());
-            std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || edge::run(watched, ready, beat))
+            std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || worker::run(watched, ready, beat))
         })
         .collect::<Result<_, _>>()?;
     drop((watched, ready));
@@ -95,8 +59,8 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     // Whatever is being read or compiled is not waited for.
     runtime.shutdown_background();
     supervised?;
-    for edge in edges {
-        if edge.join().is_err() {
+    for worker in workers {
+        if worker.join().is_err() {
             return Err("an event loop failed".into());
         }
     }
@@ -120,15 +84,15 @@ async fn supervise(
     let clamd = site.runtime.clamd.shared.clone();
     let manager = Manager::find();
     manager.ready(&status(&site.runtime));
-    tokio::spawn(acme::keep(control.subscribe()));
+    tokio::spawn(acme::caretaker::keep(control.subscribe()));
     let mut reload = Reload::new(args, site, &control, &manager);
-    let mut sweeps = tokio::time::interval(quarantine::SWEEP_EVERY);
+    let mut sweeps = tokio::time::interval(sweep::SWEEP_EVERY);
     sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut warnings = tokio::time::interval(WARN_OF_AGE_EVERY);
     loop {
         tokio::select! {
             _ = warnings.tick() => reload.site().warn_of_age(),
-            _ = sweeps.tick() => drop(tokio::spawn(quarantine::sweep(reload.site().clone()))),
+            _ = sweeps.tick() => drop(tokio::spawn(sweep::sweep(reload.site().clone()))),
             _ = hangup.recv() => {
                 reload.ask(Anew::Everything);
                 sweeps.reset_immediately();

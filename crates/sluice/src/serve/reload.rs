@@ -10,10 +10,10 @@
 
 use std::sync::Arc;
 
+use edge::control::Control;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
-use super::Control;
 use super::site::Site;
 use super::systemd::Manager;
 use super::watcher::Watcher;

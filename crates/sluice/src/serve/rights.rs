@@ -15,12 +15,13 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
+use edge::settings::{Address, Certificate, Forward};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, chownat, fstat, openat};
 use rustix::thread::CapabilitySet;
 
 use crate::Failure;
 use crate::cli::Serve;
-use crate::config::{Address, Certificate, Config, Forward};
+use crate::config::Config;
 use crate::confine::{self, Confined, Reach};
 use crate::database::Wanted;
 use crate::held::Held;
@@ -145,7 +146,7 @@ fn socket_paths(config: &Config) -> impl Iterator<Item = &Path> {
 pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
     for listener in &config.listeners {
         if let Forward::Maildir(path) = &listener.forward {
-            super::maildir::prepare(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            edge::upstream::maildir::prepare(path).map_err(|error| format!("{}: {error}", path.display()))?;
         }
         if let Some(folder) = &listener.quarantine {
             std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;

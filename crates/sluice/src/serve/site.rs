@@ -3,21 +3,24 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 
-use super::clamd::Clamd;
-use super::door::{Door, House};
-use super::identity::Identities;
+use edge::clamd::door::Clamd;
+use edge::door::{Door, House};
+use edge::message::notice::Notices;
+use edge::message::pool::Pool;
+use edge::net::identity::Identities;
+use edge::net::tls;
+use edge::runtime::{Measure, Runtime, Settings, Signatures};
+use edge::settings::Rulings;
+use flow::Inspector;
+use inspect::Engine;
+use jail::{Local, Memory};
+
 use super::log;
-use super::notice::Notices;
-use super::pool::Pool;
-use super::runtime::{Measure, Runtime, Settings, Signatures};
-use super::{rights, tls};
+use super::rights;
 use crate::cli::Serve;
 use crate::config::Config;
 use crate::database::{Loaded, Wanted};
 use crate::{Failure, clamd_conf, database};
-use flow::Inspector;
-use inspect::Engine;
-use jail::{Local, Memory};
 
 /// What one run of the program serves, until the next reload: what its doors have of it, and what it was made from.
 #[derive(Clone)]
@@ -102,10 +105,11 @@ impl Site {
         let house = old.map_or_else(|| Arc::new(House::new(0)), |old| old.house.clone());
         house.allow(config.resources.sessions_max);
         let doors = config.listeners.iter().map(|listener| {
+            let rulings = Rulings::new(listener, &config.attachments);
             let known = before.and_then(|old| old.doors.iter().find(|door| door.listener.address == listener.address));
             match known {
-                Some(door) => door.with_settings(listener.clone(), &config).map(Arc::new),
-                None => Door::open(listener.clone(), &config, threads, house.clone()).map(Arc::new),
+                Some(door) => door.with_settings(listener.clone(), rulings, &config.tls).map(Arc::new),
+                None => Door::open(listener.clone(), rulings, &config.tls, threads, house.clone()).map(Arc::new),
             }
         });
         let doors = doors.collect::<Result<Vec<_>, String>>()?;

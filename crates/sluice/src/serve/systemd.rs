@@ -6,16 +6,13 @@
 //! A restart costs all sessions, so one slow mail must not lead to it: a loop that stands is logged after [`STILL`], with what it is
 //! doing, and only after [`DEAD`] without any progress the service manager hears nothing any more.
 
-use std::cell::RefCell;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How often an event loop says that it is alive.
-const BEAT_EVERY: Duration = Duration::from_secs(1);
+use edge::beat::{BEAT_EVERY, Beat};
 
 /// How long an event loop may stand before that is logged, and before it counts as dead.
 const STILL: Duration = Duration::from_secs(5);
@@ -71,11 +68,10 @@ impl Manager {
             let every = within.map_or(STILL / 2, |within| (within / 4).clamp(BEAT_EVERY / 2, STILL / 2));
             loop {
                 std::thread::sleep(every);
-                let progress: Vec<u64> = beats.iter().map(|beat| beat.progress.load(Relaxed)).collect();
+                let progress: Vec<u64> = beats.iter().map(|beat| beat.progress()).collect();
                 let seen = watch.look(&progress, Instant::now());
                 for (index, since) in seen.still {
-                    let doing =
-                        if beats[index].inspecting.load(Relaxed) { "a turn of an inspection" } else { "its tasks" };
+                    let doing = if beats[index].is_inspecting() { "a turn of an inspection" } else { "its tasks" };
                     tracing::warn!(edge = index, doing, seconds = since.as_secs(), "an event loop stands");
                 }
                 if seen.alive && within.is_some() {
@@ -85,47 +81,6 @@ impl Manager {
         };
         let _ = std::thread::Builder::new().name("watchdog".into()).spawn(watch);
     }
-}
-
-/// The progress of one event loop.
-#[derive(Debug, Default)]
-pub struct Beat {
-    /// How often it has come round, and turns of inspections in it.
-    progress: AtomicU64,
-    /// Whether it is in such a turn.
-    inspecting: AtomicBool,
-}
-
-thread_local! {
-    /// That of the event loop which runs in this thread.
-    static BEAT: RefCell<Option<Arc<Beat>>> = const { RefCell::new(None) };
-}
-
-impl Beat {
-    /// Goes on as long as the event loop does, in whose thread it is called.
-    pub async fn go_on(self: Arc<Beat>) {
-        BEAT.set(Some(self.clone()));
-        loop {
-            self.progress.fetch_add(1, Relaxed);
-            tokio::time::sleep(BEAT_EVERY).await;
-        }
-    }
-}
-
-/// Does a turn of an inspection, which counts as progress of the event loop in whose thread it is done.
-pub fn turn<T>(work: impl FnOnce() -> T) -> T {
-    let mark = |inspecting| {
-        BEAT.with_borrow(|beat| {
-            if let Some(beat) = beat {
-                beat.inspecting.store(inspecting, Relaxed);
-                beat.progress.fetch_add(1, Relaxed);
-            }
-        });
-    };
-    mark(true);
-    let done = work();
-    mark(false);
-    done
 }
 
 /// What the watchdog remembers: how far each event loop was, since when, and whether its standing was told.
@@ -178,13 +133,5 @@ mod tests {
         assert_eq!(at(100, [4, 1]), fine, "told once, and one slow turn is no death");
         assert!(!at(1 + DEAD.as_secs(), [5, 1]).alive);
         assert_eq!(at(2 + DEAD.as_secs(), [5, 2]), fine, "it goes on");
-    }
-
-    #[test]
-    fn a_turn_is_progress_of_the_loop_that_it_is_done_in() {
-        let beat: Arc<Beat> = Arc::default();
-        BEAT.set(Some(beat.clone()));
-        turn(|| assert!(beat.inspecting.load(Relaxed)));
-        assert!(!beat.inspecting.load(Relaxed) && beat.progress.load(Relaxed) > 0);
     }
 }

@@ -4,13 +4,13 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
+use edge::net::agent;
 use httpdate::HttpDate;
 use ureq::Agent;
 use ureq::http::{HeaderMap, StatusCode};
 
 use super::folder::{Folder, Steps};
 use super::state::Known;
-use crate::agent;
 use crate::update_settings::{UpdateSettings, Wanted};
 
 /// The head of a container.

@@ -1,0 +1,156 @@
+//! Paths that clients name: whether they may be scanned, what is below them, and opening them.
+//!
+//! A path is permitted when what it leads to, all links resolved, lies in one of the folders of the settings. The file
+//! is then opened by that resolved path with no link allowed in it, so that nothing can be put in its way in between.
+//! About a path that is not permitted nothing is said, not even whether it exists.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use walkdir::{DirEntry, WalkDir};
+
+use crate::settings::ClamdSettings;
+
+/// What is said of pipes, sockets and devices.
+const NOT_A_FILE: &str = "Not supported file type";
+
+/// Why a path is not scanned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// As configured.
+    Excluded,
+    /// What is answered.
+    Failed(String),
+}
+
+/// What a client named, permitted and found.
+#[derive(Debug)]
+pub struct Found {
+    /// What it is called in answers: as the client did.
+    pub shown: PathBuf,
+    /// What it is, all links resolved.
+    real: PathBuf,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+}
+
+/// Finds what a client named.
+pub fn find(settings: &ClamdSettings, path: &[u8]) -> Result<Found, Refusal> {
+    let shown = without_slashes(path);
+    let facts = match permitted(settings, &shown) {
+        Ok(real) => std::fs::symlink_metadata(&shown).map(|facts| (real, facts)),
+        Err(error) => Err(error),
+    };
+    let (real, facts) = facts.map_err(|error| failed_check(&error))?;
+    if excluded(settings, &shown) {
+        return Err(Refusal::Excluded);
+    }
+    if facts.is_symlink() && !settings.follow_symlinks {
+        return Err(Refusal::Failed("Symbolic link not followed".into()));
+    }
+    let facts = std::fs::metadata(&real).map_err(|error| failed_check(&error))?;
+    if !facts.is_dir() && !facts.is_file() {
+        return Err(Refusal::Failed(NOT_A_FILE.into()));
+    }
+    Ok(Found { shown, real, is_folder: facts.is_dir() })
+}
+
+/// What lies below a folder, in the order of the names, or why it is not scanned. Links and what is no file are passed
+/// over, as clamd does below a folder.
+pub fn below<'a>(
+    settings: &'a ClamdSettings,
+    folder: &'a Found,
+) -> impl Iterator<Item = (PathBuf, Result<Found, Refusal>)> + 'a {
+    let depth = if settings.directory_depth_max == 0 { usize::MAX } else { settings.directory_depth_max + 1 };
+    let walk = WalkDir::new(&folder.real)
+        .sort_by_file_name()
+        .max_depth(depth)
+        .follow_links(settings.follow_symlinks)
+        .same_file_system(!settings.cross_filesystems);
+    let shown = |real: &Path| match real.strip_prefix(&folder.real) {
+        Ok(below) if !below.as_os_str().is_empty() => folder.shown.join(below),
+        _ => folder.shown.clone(),
+    };
+    let entered = move |entry: &DirEntry| !entry.file_type().is_dir() || !excluded(settings, &shown(entry.path()));
+    walk.into_iter().filter_entry(entered).filter_map(move |entry| {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                let path = shown(error.path()?);
+                let error = error.into_io_error()?;
+                return Some((path, Err(failed_check(&error))));
+            }
+        };
+        let path = shown(entry.path());
+        if !entry.file_type().is_file() || excluded(settings, &path) {
+            return None;
+        }
+        let real = if settings.follow_symlinks { permitted(settings, entry.path()) } else { Ok(entry.into_path()) };
+        let found = real.map(|real| Found { shown: path.clone(), real, is_folder: false });
+        Some((path, found.map_err(|error| failed_check(&error))))
+    })
+}
+
+/// Opens a file to be scanned.
+pub fn open(found: &Found) -> Result<File, String> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(CWD, &found.real, flags, Mode::empty(), resolve) {
+        Ok(file) => regular(file.into()),
+        Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => Err("Access denied.".into()),
+        Err(error) => Err(format!("{}.", reason(&error.into()))),
+    }
+}
+
+/// A file, if it is one: nothing else is read.
+pub fn regular(file: File) -> Result<File, String> {
+    match file.metadata() {
+        Ok(facts) if facts.is_file() => Ok(file),
+        Ok(_) => Err(NOT_A_FILE.into()),
+        Err(error) => Err(format!("{}.", reason(&error))),
+    }
+}
+
+/// Where a path leads, if that is permitted. What does not exist in a permitted folder is said not to exist.
+fn permitted(settings: &ClamdSettings, path: &Path) -> io::Result<PathBuf> {
+    let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+    let allowed = |real: &Path| {
+        let roots = settings.paths.iter().filter_map(|root| root.canonicalize().ok());
+        roots.into_iter().any(|root| real.starts_with(root))
+    };
+    match path.canonicalize() {
+        Err(error) if path.as_os_str().is_empty() => Err(error),
+        Ok(real) if allowed(&real) => Ok(real),
+        Ok(_) => Err(denied()),
+        Err(error) => {
+            let near = path.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
+            Err(if near.is_some_and(|near| allowed(&near)) || allowed(Path::new("/")) { error } else { denied() })
+        }
+    }
+}
+
+fn excluded(settings: &ClamdSettings, path: &Path) -> bool {
+    settings.exclude.iter().any(|pattern| pattern.0.is_match(path.as_os_str().as_bytes()))
+}
+
+fn failed_check(error: &io::Error) -> Refusal {
+    Refusal::Failed(format!("File path check failure: {}.", reason(error)))
+}
+
+/// The system's word for an error, without its number.
+pub fn reason(error: &io::Error) -> String {
+    let text = match error.kind() {
+        io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => "Permission denied".into(),
+        _ => error.to_string(),
+    };
+    text.split(" (os error").next().unwrap_or_default().into()
+}
+
+fn without_slashes(path: &[u8]) -> PathBuf {
+    let last = path.iter().rposition(|&byte| byte != b'/').unwrap_or(0);
+    let end = path.len().min(last + 1);
+    Path::new(std::ffi::OsStr::from_bytes(&path[..end])).into()
+}

@@ -1,0 +1,14 @@
+//! What event loops are told while they run.
+
+use std::sync::Arc;
+
+use crate::runtime::Runtime;
+
+/// What the event loops are told.
+#[derive(Clone)]
+pub struct Control {
+    /// What is served.
+    pub runtime: Arc<Runtime>,
+    /// No new sessions; those under way come to their end.
+    pub stopping: bool,
+}

@@ -1,0 +1,3 @@
+//! Whole files through an inspection.
+
+pub mod examine;

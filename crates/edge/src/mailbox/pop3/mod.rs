@@ -1,0 +1,51 @@
+//! The POP3 door: a client, the server that has its mailbox, and the inspection of each message between them.
+//!
+//! A session is one task. The client's commands go to the server as they come, each answered in its turn; what is ours to
+//! answer waits in the same queue. A message is asked for together with its lasting name, by which its fate is remembered.
+//!
+//! ```text
+//!  client ─ pop3::Server ─ Command ─► tasks ─► pop3::Client ─ server
+//!         ◄─────────────── Retrieval ◄──────── Content
+//! ```
+//!
+//! Bounds: `TASKS_MAX` commands that are not answered; a head window for the one message that is under way.
+
+mod session;
+mod upstream;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::door::{Door, Ticket};
+use crate::metrics::SessionOpen;
+use crate::net::stream::Stream;
+use crate::net::wire::Wire;
+use crate::shared::Shared;
+use session::Session;
+use upstream::Upstream;
+
+/// Commands of one session that are not answered.
+const TASKS_MAX: usize = 64;
+
+/// Runs a session from its first byte to its last.
+pub async fn run(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
+    let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
+    if let Err(error) = converse(&shared, &door, client, stream).await {
+        tracing::debug!(%client, %error, "session broken off");
+    }
+    drop(ticket);
+}
+
+async fn converse(shared: &Rc<Shared>, door: &Arc<Door>, client: SocketAddr, stream: Stream) -> std::io::Result<()> {
+    let (mut wire, door) = Wire::begin(shared, door, stream).await?;
+    match Upstream::connect(&door.route).await {
+        Ok(upstream) => Session::new(shared.clone(), door, client, wire, upstream).run().await,
+        Err(error) => {
+            tracing::warn!(server = %door.route.forward, %error, "the server cannot be reached");
+            wire.write(b"-ERR [SYS/TEMP] The server cannot be reached now\r\n").await?;
+            wire.close().await;
+            Ok(())
+        }
+    }
+}

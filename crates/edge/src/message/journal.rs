@@ -1,0 +1,52 @@
+//! What is written down of a mail at every door: metrics, log fields, and the facts that go with it into the quarantine.
+
+use std::net::IpAddr;
+
+use flow::{Action, Verdict};
+
+use crate::door::Door;
+use crate::message::passage::Passage;
+use crate::message::trace;
+use crate::metrics::Metrics;
+use crate::quarantine::{Envelope, Facts};
+
+/// Counts a mail by what was done with it; `taken` is false where it is to come again.
+pub fn count(metrics: &Metrics, passage: &Passage, action: Action, taken: bool) {
+    metrics.messages_total.add(1);
+    metrics.content_bytes_total.add(passage.received());
+    metrics.inspect_microseconds_total.add(passage.inspect_time().as_micros() as u64);
+    metrics.messages_streamed_total.add(u64::from(passage.is_streamed()));
+    let counted = match action {
+        Action::Reject => &metrics.messages_rejected_total,
+        _ if !taken => &metrics.messages_deferred_total,
+        Action::Quarantine => &metrics.messages_quarantined_total,
+        Action::Blank => &metrics.messages_blanked_total,
+        Action::Tag => &metrics.messages_tagged_total,
+        Action::Pass => &metrics.messages_passed_total,
+    };
+    counted.add(1);
+}
+
+/// What was found, in one line.
+pub fn found(verdict: &Verdict) -> String {
+    verdict.findings.iter().map(trace::describe).collect::<Vec<_>>().join("; ")
+}
+
+/// What is known of a mail at every door; its envelope or its mailbox comes to it.
+pub fn facts(id: &str, client: IpAddr, door: &Door, verdict: &Verdict) -> Facts {
+    Facts {
+        format: crate::quarantine::FORMAT,
+        id: id.into(),
+        date: crate::quarantine::now(),
+        client,
+        hello: String::new(),
+        listener: door.address.to_string(),
+        hop: door.route.forward.to_string(),
+        mailbox: None,
+        envelope: Envelope::default(),
+        trace: String::new(),
+        found: verdict.findings.iter().map(trace::describe).collect(),
+        releases: Vec::new(),
+        trained: Vec::new(),
+    }
+}

@@ -1,0 +1,7 @@
+//! A mail on its way through a door, and what is told of it.
+
+pub mod journal;
+pub mod notice;
+pub mod passage;
+pub mod pool;
+pub mod trace;

@@ -1,0 +1,298 @@
+//! A mail on its way through a door: held back and inspected, and copied aside where it may have to be kept. What becomes of
+//! it then is the door's to decide.
+//!
+//! Bounds: those of [`Hold`]; a copy is on the disk.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flow::{
+    Action, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Out, Parts, Progress, State, Terms,
+    Unfinished,
+};
+use flow::{Verdict, Wants};
+use proto::smtp::Reply;
+use stream::Object;
+
+use crate::beat;
+use crate::message::pool::Pool;
+use crate::message::trace;
+use crate::quarantine::Facts;
+use crate::quarantine::draft::Draft;
+use crate::runtime::Runtime;
+use crate::settings::Ruling;
+
+/// How long the verdict may take after the end of the content; later it is a temporary refusal, never a clean.
+const VERDICT_WAIT: Duration = Duration::from_secs(120);
+
+/// What a door asks of a passage besides what the ruling says.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Who sends it to whom.
+    pub flow: Flow,
+    /// What it holds back, and how; the policy is the ruling's.
+    pub terms: Terms,
+    /// What it wants to know of the mail.
+    pub wants: Wants,
+    /// What goes on at the most once something was sent; a mail of which more is asked is hopeless.
+    pub heaviest: Action,
+}
+
+/// A mail under way.
+pub struct Passage {
+    id: String,
+    ruling: Arc<Ruling>,
+    hold: Hold<Pool>,
+    inspecting: Box<dyn Inspecting>,
+    heaviest: Action,
+    /// A copy, where the mail is larger than the head window and may have to be kept.
+    draft: Option<Draft>,
+    /// Whether none is made.
+    without_copy: bool,
+    fields: Vec<Field>,
+    parts: Option<Parts>,
+    verdict: Option<Verdict>,
+    lost: Option<Unfinished>,
+    deadline: Option<Instant>,
+    inspect_time: Duration,
+    started: Instant,
+}
+
+impl Passage {
+    /// A mail that begins.
+    pub fn mail(runtime: &Runtime, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
+        let Asked { flow, terms, wants, heaviest } = asked;
+        let context = Context {
+            flow,
+            policy: ruling.policy,
+            object: Object { media_type: Some("message/rfc822".into()), ..Object::default() },
+            rules: ruling.attachments.clone(),
+            passwords: runtime.passwords.clone(),
+            wants,
+        };
+        let terms = Terms { policy: ruling.policy, takes_back: runtime.inspector.takes_back(), ..terms };
+        Passage {
+            id: id.into(),
+            ruling,
+            hold: Hold::new(runtime.pool.clone(), terms),
+            inspecting: runtime.inspector.open(context),
+            heaviest,
+            draft: None,
+            without_copy: false,
+            fields: Vec::new(),
+            parts: None,
+            verdict: None,
+            lost: None,
+            deadline: None,
+            inspect_time: Duration::ZERO,
+            started: Instant::now(),
+        }
+    }
+
+    /// The message's name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What holds for it.
+    pub fn ruling(&self) -> &Ruling {
+        &self.ruling
+    }
+
+    /// What is held back of it.
+    pub fn hold(&mut self) -> &mut Hold<Pool> {
+        &mut self.hold
+    }
+
+    /// How far it has come.
+    pub fn state(&self) -> State {
+        self.hold.state()
+    }
+
+    /// Bytes that have come in.
+    pub fn received(&self) -> u64 {
+        self.hold.received()
+    }
+
+    /// Time spent in the inspection.
+    pub fn inspect_time(&self) -> Duration {
+        self.inspect_time
+    }
+
+    /// Time since it began.
+    pub fn age(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// The header fields that were asked for.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// The parts, if they were asked for; once.
+    pub fn parts(&mut self) -> Option<Parts> {
+        self.parts.take()
+    }
+
+    /// Why there will be no verdict, if that is known already.
+    pub fn lost(&self) -> Option<Unfinished> {
+        self.lost
+    }
+
+    /// It is kept already: no copy is made of what does not fit the window.
+    pub fn forgo_copy(&mut self) {
+        self.without_copy = true;
+    }
+
+    /// Takes more of it, a piece that [`Hold::piece_bytes`] allows. A mail that does not fit the window any more streams from
+    /// here on; one of which a copy is wanted, and which cannot go on, is watched.
+    pub async fn take(&mut self, piece: &[u8]) {
+        if !self.hold.has_room(piece.len()) && self.state() == State::Holding {
+            if !self.without_copy {
+                self.draft = self.begin_draft().await;
+            }
+            self.hold.stream();
+            self.hold.has_room(piece.len());
+        }
+        if let Some(draft) = &mut self.draft {
+            draft.write(piece).await;
+        }
+        self.hold.push(piece);
+        if self.state() != State::Draining {
+            self.inspect(piece).await;
+        }
+        if self.draft.is_some() && self.is_hopeless() && self.lost.is_none() {
+            self.hold.watch();
+        }
+    }
+
+    /// A copy of what is held, where the mail may have to be kept.
+    async fn begin_draft(&self) -> Option<Draft> {
+        let folder = self.ruling.quarantine.as_ref()?;
+        let mut draft = Draft::begin(folder, &self.id).await;
+        for piece in self.hold.pieces() {
+            draft.write(piece).await;
+        }
+        Some(draft)
+    }
+
+    async fn inspect(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() && self.lost.is_none() {
+            let taken = self.inspecting.feed(bytes);
+            bytes = &bytes[taken..];
+            self.work().await;
+        }
+    }
+
+    /// Lets the inspection work, in turns with everybody else, and hears what it reports.
+    async fn work(&mut self) {
+        loop {
+            let turn = Instant::now();
+            let progress = poll_fn(|context| beat::turn(|| self.inspecting.poll(context))).await;
+            self.inspect_time += turn.elapsed();
+            while let Some(out) = self.inspecting.hear() {
+                self.hear(out);
+            }
+            let is_overdue = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
+            match progress {
+                Progress::Lost(why) => return self.lost = Some(why),
+                Progress::Tired if is_overdue => return self.lost = Some(Unfinished::Late),
+                Progress::Tired => tokio::task::yield_now().await,
+                Progress::Hungry | Progress::Stopped | Progress::Done => return,
+            }
+        }
+    }
+
+    fn hear(&mut self, out: Out) {
+        self.hold.hear(&out);
+        match out {
+            Out::Finding(spotted) => tracing::debug!(found = trace::describe(&spotted), "found"),
+            Out::Field(field) => self.fields.push(field),
+            Out::Parts(parts) => self.parts = Some(parts),
+            Out::Verdict(verdict) => self.verdict = Some(verdict),
+            Out::Cleared(_) | Out::Body(_) | Out::Blank(_) | Out::Object(_) => {}
+        }
+    }
+
+    /// Whether it is known already that what streams will not go on as a whole: no use to send more of it.
+    pub fn is_hopeless(&self) -> bool {
+        self.state() == State::Streaming && (self.lost.is_some() || self.hold.is_hopeless(self.heaviest))
+    }
+
+    /// What can still be done with it, for a door that is able to do all of it.
+    pub fn capabilities(&self) -> Capabilities {
+        let able = self.hold.capabilities();
+        Capabilities { quarantine: able.quarantine || self.draft.is_some(), ..able }
+    }
+
+    /// Whether it went on, or was to, before its end.
+    pub fn is_streamed(&self) -> bool {
+        self.state() == State::Streaming
+    }
+
+    /// It will not go on, whatever comes, and no copy is wanted.
+    pub fn drain(&mut self) {
+        self.draft = None;
+        self.hold.drain();
+    }
+
+    /// It is complete: the verdict.
+    ///
+    /// # Errors
+    /// When there is none, and so nothing is known to be clean.
+    pub async fn finish(&mut self) -> Result<Verdict, Unfinished> {
+        self.deadline = Some(Instant::now() + VERDICT_WAIT);
+        if self.lost.is_none() {
+            self.inspecting.finish();
+            self.work().await;
+        }
+        self.verdict.take().ok_or(self.lost.unwrap_or(Unfinished::Late))
+    }
+
+    /// What is overwritten, or is not after all.
+    pub fn settle(&mut self, disposition: Disposition, verdict: &Verdict) {
+        match disposition {
+            Disposition::Blank { whole: true } => self.hold.mark_whole(verdict),
+            Disposition::Pass | Disposition::Tag => self.hold.spare(),
+            Disposition::Blank { whole: false } | Disposition::Quarantine | Disposition::Reject => {}
+        }
+    }
+
+    /// Keeps all of it aside.
+    ///
+    /// # Errors
+    /// When it cannot be written; nothing is kept then.
+    pub async fn keep(&mut self, facts: &Facts) -> io::Result<()> {
+        let draft = match self.draft.take() {
+            Some(draft) => draft,
+            None => self.begin_draft().await.ok_or(io::ErrorKind::NotFound)?,
+        };
+        let kept = draft.keep(facts).await;
+        if let Err(error) = &kept {
+            tracing::error!(id = self.id, folder = ?self.ruling.quarantine, %error, "cannot write to the quarantine");
+        }
+        kept
+    }
+
+    /// What was found that decided, as a client may be told.
+    pub fn reason(&self, verdict: &Verdict) -> String {
+        verdict.reason(&self.ruling.policy).map_or_else(|| "content".to_string(), trace::describe)
+    }
+
+    /// The text of a refusal, as far as the client is to know why.
+    pub fn refusal(&self, verdict: &Verdict) -> String {
+        self.ruling.refusal.words(&self.reason(verdict), &self.id)
+    }
+}
+
+/// The reply to a client that may try again.
+pub fn try_again(unfinished: Unfinished) -> Reply {
+    let status = match unfinished {
+        Unfinished::Late => (4, 7, 1),
+        Unfinished::Starved => (4, 3, 2),
+        Unfinished::Gone => (4, 3, 0),
+    };
+    Reply::new(451, status, unfinished.words())
+}

@@ -1,0 +1,318 @@
+//! The milter door: a mail server tells what its client sends, and asks before it answers.
+//!
+//! The message stays with the mail server, so nothing is held here but what `blank` has to send back: where an action
+//! asks for that, the message as far as it fits the head window. A larger one that is to be blanked is refused.
+//!
+//! Bounds: those of the protocol half; recipients beyond `RECIPIENTS_MAX` are counted and not named in the log.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use flow::{Action, Capabilities, Disposition, Flow, Protocol, State, Terms, Verdict};
+use proto::milter::{Decision, Server, ServerEvent};
+use proto::smtp::Reply;
+use tokio::time::timeout;
+
+use crate::door::{Door, Ticket};
+use crate::message::journal;
+use crate::message::passage::{Asked, Passage, try_again};
+use crate::message::trace::{self, new_id};
+use crate::metrics::SessionOpen;
+use crate::net::stream::Stream;
+use crate::net::wire::Wire;
+use crate::settings::Parties;
+use crate::shared::Shared;
+
+/// How long a mail server may say nothing: as libmilter's default.
+const SILENCE_WAIT: Duration = Duration::from_secs(7_210);
+
+/// Recipients kept of one message.
+const RECIPIENTS_MAX: usize = 1_000;
+
+/// The field that marks a message; what a message brings itself of it is deleted.
+const STATUS: &str = "X-Sluice-Status";
+
+/// Runs a connection from its first byte to its last.
+pub async fn run(shared: Rc<Shared>, door: Arc<Door>, peer: SocketAddr, ticket: Ticket, stream: Stream) {
+    let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
+    let session = Session {
+        shared,
+        door,
+        wire: Wire::new(stream),
+        server: Server::new(),
+        client: peer.ip(),
+        hello: String::new(),
+        envelope: None,
+        message: None,
+    };
+    if let Err(error) = session.converse().await {
+        tracing::debug!(%peer, %error, "connection broken off");
+    }
+    drop(ticket);
+}
+
+struct Session {
+    shared: Rc<Shared>,
+    door: Arc<Door>,
+    wire: Wire,
+    server: Server,
+    client: IpAddr,
+    hello: String,
+    envelope: Option<Envelope>,
+    message: Option<Box<Message>>,
+}
+
+/// From whom and for whom a message is.
+#[derive(Default)]
+struct Envelope {
+    from: String,
+    to: Vec<String>,
+    recipients: usize,
+}
+
+/// A message under way.
+struct Message {
+    envelope: Envelope,
+    passage: Passage,
+    header_bytes: u64,
+    /// Fields that it brings by the name of our own.
+    forged: u32,
+}
+
+impl Session {
+    async fn converse(mut self) -> io::Result<()> {
+        loop {
+            let (taken, event) = self.server.step(self.wire.input());
+            match event {
+                ServerEvent::Idle if taken == 0 => {
+                    self.wire.write(self.server.outbox()).await?;
+                    self.server.sent();
+                    if !self.wait().await? {
+                        return Ok(());
+                    }
+                }
+                ServerEvent::Body(count) => {
+                    self.begin();
+                    let body = &self.wire.input()[taken - count..taken];
+                    if let Some(message) = &mut self.message {
+                        message.take(body).await;
+                    }
+                }
+                ServerEvent::End => self.end().await,
+                ServerEvent::Closed => return self.wire.write(self.server.outbox()).await,
+                ServerEvent::Broken(reason) => return Err(io::Error::other(reason)),
+                event => self.told(event).await,
+            }
+            self.wire.take(taken);
+        }
+    }
+
+    /// Waits for more; whether any came.
+    async fn wait(&mut self) -> io::Result<bool> {
+        let mut control = self.shared.control.clone();
+        tokio::select! {
+            biased;
+            read = timeout(SILENCE_WAIT, self.wire.read()) => read?,
+            _ = control.wait_for(|control| control.stopping), if self.envelope.is_none() && self.message.is_none() => {
+                Ok(false)
+            }
+        }
+    }
+
+    async fn told(&mut self, event: ServerEvent) {
+        match event {
+            ServerEvent::Connect(address) => {
+                self.client = address.unwrap_or(IpAddr::from([127, 0, 0, 1]));
+                self.hello.clear();
+            }
+            ServerEvent::Hello(name) => self.hello = name,
+            ServerEvent::Mail(from) => {
+                self.message = None;
+                self.envelope = Some(Envelope { from, ..Envelope::default() });
+            }
+            ServerEvent::Recipient(to) => {
+                if let Some(envelope) = &mut self.envelope {
+                    envelope.recipients += 1;
+                    if envelope.to.len() < RECIPIENTS_MAX {
+                        envelope.to.push(to);
+                    }
+                }
+            }
+            ServerEvent::Header(field) => {
+                self.begin();
+                if let Some(message) = &mut self.message {
+                    message.header(&field).await;
+                }
+            }
+            ServerEvent::Abort => (self.envelope, self.message) = (None, None),
+            _ => {}
+        }
+    }
+
+    /// The first of a message has come: its envelope is complete, and with it what holds for it.
+    fn begin(&mut self) {
+        if let Some(envelope) = self.envelope.take() {
+            self.message = Some(Box::new(Message::new(self, envelope)));
+        }
+    }
+
+    /// The rule that holds for all recipients; none if they differ.
+    fn rule(&self, envelope: &Envelope) -> Option<usize> {
+        let means = |recipient: &String| {
+            self.door.listener.rule_for(&Parties { client: self.client, sender: &envelope.from, recipient })
+        };
+        let mut rules = envelope.to.iter().map(means);
+        let first = rules.next()?;
+        if envelope.recipients == envelope.to.len() && rules.all(|rule| rule == first) { first } else { None }
+    }
+
+    /// The message is complete: the verdict, and what follows from it.
+    async fn end(&mut self) {
+        self.begin();
+        let Some(mut message) = self.message.take() else { return self.server.decide(&Decision::Accept) };
+        let asked = Instant::now();
+        let (action, decision, verdict) = match message.passage.finish().await {
+            Err(unfinished) => {
+                (Action::Reject, refusal(try_again(unfinished), message.passage.id()), Verdict::default())
+            }
+            Ok(verdict) => {
+                let disposition = Disposition::of(&verdict, &self.capabilities(&message));
+                message.passage.settle(disposition, &verdict);
+                (disposition.action(), self.act(&mut message, disposition, &verdict), verdict)
+            }
+        };
+        self.record(&message, action, &decision, &verdict, asked);
+        self.server.decide(&decision);
+    }
+
+    /// What can still be done; the mail server may not have agreed to all of it.
+    fn capabilities(&self, message: &Message) -> Capabilities {
+        let (able, changes) = (message.passage.capabilities(), self.server.changes());
+        Capabilities {
+            pass: true,
+            tag: changes.may_add_fields(),
+            late_tag: message.passage.ruling().on_late_tag,
+            blank: able.blank && message.passage.state() == State::Holding && changes.may_replace_body(),
+            blank_whole: false,
+            quarantine: changes.may_quarantine(),
+        }
+    }
+
+    fn act(&mut self, message: &mut Message, disposition: Disposition, verdict: &Verdict) -> Decision {
+        if disposition == Disposition::Reject {
+            let words = message.passage.refusal(verdict);
+            return refusal(Reply::with_text(554, (5, 7, 1), words), message.passage.id());
+        }
+        let changes = self.server.changes();
+        if changes.may_change_fields() {
+            // From the last to the first, so that the others keep their places.
+            (1..=message.forged).rev().for_each(|index| self.server.change_field(index, STATUS, ""));
+        }
+        if matches!(disposition, Disposition::Tag | Disposition::Blank { .. }) && changes.may_add_fields() {
+            let field = trace::status(verdict).replace("\r\n", "\n");
+            let value = field.strip_prefix(STATUS).and_then(|rest| rest.strip_prefix(": ")).unwrap_or_default();
+            self.server.add_field(STATUS, value.trim_end());
+        }
+        match disposition {
+            Disposition::Blank { .. } => message.replace_body(&mut self.server),
+            Disposition::Quarantine => {
+                let (found, id) = (message.passage.reason(verdict), message.passage.id());
+                self.server.quarantine(&format!("{found} (id {id})"));
+            }
+            _ => {}
+        }
+        Decision::Accept
+    }
+
+    fn record(&self, message: &Message, action: Action, decision: &Decision, verdict: &Verdict, asked: Instant) {
+        let (passage, envelope) = (&message.passage, &message.envelope);
+        journal::count(&self.shared.runtime.borrow().metrics, passage, action, true);
+        let reply = match decision {
+            Decision::Accept => String::new(),
+            Decision::Reply(reply) => reply.to_string(),
+        };
+        tracing::info!(
+            id = passage.id(),
+            queue_id = self.server.queue_id().unwrap_or_default(),
+            client = %self.client,
+            hello = trace::printable(&self.hello),
+            from = trace::printable(&envelope.from),
+            to = trace::printable(&envelope.to.join(",")),
+            recipients = envelope.recipients,
+            bytes = passage.received(),
+            objects = verdict.objects,
+            action = action.name(),
+            found = journal::found(verdict),
+            reply,
+            inspect_us = passage.inspect_time().as_micros() as u64,
+            after_end_us = asked.elapsed().as_micros() as u64,
+            ms = passage.age().as_millis() as u64,
+            "message filtered"
+        );
+    }
+}
+
+fn refusal(mut reply: Reply, id: &str) -> Decision {
+    trace::sign(&mut reply, id);
+    Decision::Reply(reply)
+}
+
+impl Message {
+    fn new(session: &Session, envelope: Envelope) -> Message {
+        let runtime = session.shared.runtime.borrow().clone();
+        let ruling = session.door.rulings.under(session.rule(&envelope));
+        let flow = Flow {
+            protocol: Protocol::Milter,
+            client: Some(session.client),
+            hello: session.hello.as_str().into(),
+            sender: envelope.from.as_str().into(),
+            recipients: envelope.to.iter().map(|to| to.as_str().into()).collect(),
+            ..Flow::default()
+        };
+        let may_change = ruling.policy.actions().contains(&Action::Blank);
+        let terms = Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() };
+        let asked = Asked { flow, terms, heaviest: Action::Reject, ..Asked::default() };
+        let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
+        if !may_change {
+            passage.hold().watch();
+        }
+        Message { envelope, passage, header_bytes: 0, forged: 0 }
+    }
+
+    async fn header(&mut self, field: &[u8]) {
+        let name = field.split(|&byte| byte == b':').next().unwrap_or_default();
+        self.forged += u32::from(name.trim_ascii().eq_ignore_ascii_case(STATUS.as_bytes()));
+        self.header_bytes += field.len() as u64;
+        self.take(field).await;
+    }
+
+    /// Inspects more, and holds it as long as all of it can be held: the mail server has it, too.
+    async fn take(&mut self, bytes: &[u8]) {
+        let piece_bytes = self.passage.hold().piece_bytes(bytes.len());
+        for piece in bytes.chunks(piece_bytes.max(1)) {
+            if !self.passage.hold().has_room(piece.len()) {
+                self.passage.hold().watch();
+            }
+            self.passage.take(piece).await;
+        }
+    }
+
+    /// Sends the body back, with what was marked overwritten.
+    fn replace_body(&mut self, server: &mut Server) {
+        let hold = self.passage.hold();
+        while hold.held() > 0 {
+            // Never across the end of the header.
+            let header_left = self.header_bytes.saturating_sub(hold.sent());
+            let most = if header_left > 0 { header_left as usize } else { usize::MAX };
+            let piece = hold.redacted(most);
+            if header_left == 0 {
+                server.replace_body(piece);
+            }
+            let count = piece.len();
+            hold.forget(count);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Who we are to clients: certificates with their keys.
+//!
+//! A certificate answers to the names that stand in it, so the configuration names none for files. Those are read when
+//! the configuration is. One that is got by ACME is read from where it was kept; until there is one, a placeholder
+//! that vouches for itself is shown, and what comes later takes its place at once.
+
+use std::fmt::{self, Write as _};
+use std::path::Path;
+use std::sync::{Arc, RwLock};
+
+use rcgen::generate_simple_self_signed;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use time::OffsetDateTime;
+use tokio_rustls::rustls;
+use x509_parser::parse_x509_certificate;
+
+use crate::net::acme::store;
+use crate::net::pem::{certificates, unreadable};
+use crate::settings::{Certificate, Tls};
+
+/// Our certificates; the first serves whoever asks for none of the others.
+#[derive(Debug, Default)]
+pub struct Identities(Vec<Arc<Identity>>);
+
+/// One certificate, which may be replaced.
+#[derive(Debug)]
+pub struct Identity {
+    /// The names that ACME is asked for; none for files.
+    pub names: Vec<String>,
+    /// What people call it: its first name, or its file.
+    pub label: String,
+    shown: RwLock<Shown>,
+}
+
+#[derive(Debug, Clone)]
+struct Shown {
+    key: Arc<CertifiedKey>,
+    is_placeholder: bool,
+}
+
+impl Identities {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or a key is not its certificate's; the message names the file.
+    pub fn load(settings: &Tls) -> Result<Identities, String> {
+        let all = settings.certificates.iter().map(|certificate| {
+            let (names, label, shown) = match certificate {
+                Certificate::Files { chain, key } => (Vec::new(), chain.display().to_string(), from_files(chain, key)?),
+                Certificate::Acme { names } => {
+                    (names.clone(), names[0].clone(), kept_or_placeholder(&settings.acme.folder, names)?)
+                }
+            };
+            Ok(Arc::new(Identity { names, label, shown: RwLock::new(shown) }))
+        });
+        all.collect::<Result<_, String>>().map(Identities)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Arc<Identity>] {
+        &self.0
+    }
+
+    /// When each of them expires, in Prometheus' text format.
+    pub fn text(&self) -> String {
+        if self.0.is_empty() {
+            return String::new();
+        }
+        let mut text = String::from(
+            "# HELP sluice_certificate_expires_seconds When a certificate expires, in seconds since 1970; 0 until there \
+             is one.\n# TYPE sluice_certificate_expires_seconds gauge\n",
+        );
+        for identity in &self.0 {
+            let expires = identity.certificate().and_then(|der| validity(&der)).map_or(0, |(_, end)| end);
+            let name = identity.label.escape_default();
+            let _ = writeln!(text, "sluice_certificate_expires_seconds{{name=\"{name}\"}} {expires}");
+        }
+        text
+    }
+}
+
+impl ResolvesServerCert for Identities {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let asked = hello.server_name().and_then(|name| ServerName::try_from(name).ok());
+        let all = || self.0.iter().map(|identity| identity.shown().key);
+        asked.and_then(|name| all().find(|key| answers_to(key, &name))).or_else(|| all().next())
+    }
+}
+
+impl Identity {
+    /// Shows another certificate from here on.
+    pub fn show(&self, key: CertifiedKey) {
+        *self.shown.write().expect("no holder panics") = Shown { key: Arc::new(key), is_placeholder: false };
+    }
+
+    /// The certificate; none as long as it is a placeholder.
+    pub fn certificate(&self) -> Option<CertificateDer<'static>> {
+        let shown = self.shown();
+        let certificate = shown.key.end_entity_cert().ok().filter(|_| !shown.is_placeholder);
+        certificate.map(|der| der.clone().into_owned())
+    }
+
+    /// Whether what is shown is for all the names.
+    pub fn is_complete(&self) -> bool {
+        is_for(&self.shown().key, &self.names)
+    }
+
+    fn shown(&self) -> Shown {
+        self.shown.read().expect("no holder panics").clone()
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = if self.names.is_empty() { "" } else { " by ACME" };
+        let end = self
+            .certificate()
+            .and_then(|der| validity(&der))
+            .and_then(|(_, end)| OffsetDateTime::from_unix_timestamp(end).ok());
+        match end {
+            Some(end) => write!(f, "Certificate {}{how} until {}", self.label, end.date()),
+            None => write!(f, "Certificate {}{how}: none yet", self.label),
+        }
+    }
+}
+
+fn from_files(chain: &Path, key: &Path) -> Result<Shown, String> {
+    let certificates = certificates(chain)?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, &error))?;
+    let identity = CertifiedKey::from_der(certificates, secret, &ring::default_provider());
+    let identity = identity.map_err(|error| unreadable(key, &error))?;
+    Ok(Shown { key: Arc::new(identity), is_placeholder: false })
+}
+
+fn kept_or_placeholder(folder: &Path, names: &[String]) -> Result<Shown, String> {
+    let path = store::path(folder, &names[0]);
+    match store::read(&path).map_err(|error| unreadable(&path, &error))? {
+        Some(pem) => {
+            let key = parse(&pem).map_err(|error| unreadable(&path, &error))?;
+            Ok(Shown { key: Arc::new(key), is_placeholder: false })
+        }
+        None => Ok(Shown { key: Arc::new(placeholder(names)?), is_placeholder: true }),
+    }
+}
+
+/// A certificate that vouches for itself: whoever does not look is served in TLS, whoever looks is not deceived.
+fn placeholder(names: &[String]) -> Result<CertifiedKey, String> {
+    let made = generate_simple_self_signed(names).map_err(|error| error.to_string())?;
+    parse((made.cert.pem() + &made.signing_key.serialize_pem()).as_bytes())
+}
+
+/// A key and a certificate with those between it and its authority, in PEM.
+///
+/// # Errors
+/// When something is missing, or the key is another one's.
+pub fn parse(pem: &[u8]) -> Result<CertifiedKey, String> {
+    let chain = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    let chain = chain.map_err(|error| error.to_string())?;
+    let key = PrivateKeyDer::from_pem_slice(pem).map_err(|error| error.to_string())?;
+    CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| error.to_string())
+}
+
+/// Whether a certificate is for all these names.
+pub fn is_for(identity: &CertifiedKey, names: &[String]) -> bool {
+    let name = |name: &String| ServerName::try_from(name.clone()).ok();
+    names.iter().all(|text| name(text).is_some_and(|name| answers_to(identity, &name)))
+}
+
+fn answers_to(identity: &CertifiedKey, name: &ServerName<'_>) -> bool {
+    let parsed = identity.end_entity_cert().and_then(ParsedCertificate::try_from);
+    parsed.is_ok_and(|certificate| rustls::client::verify_server_name(&certificate, name).is_ok())
+}
+
+/// From when to when a certificate holds, in seconds since 1970.
+pub fn validity(certificate: &CertificateDer<'_>) -> Option<(i64, i64)> {
+    let (_, parsed) = parse_x509_certificate(certificate).ok()?;
+    let validity = parsed.validity();
+    Some((validity.not_before.timestamp(), validity.not_after.timestamp()))
+}

@@ -1,0 +1,195 @@
+//! The sockets of an address: TCP or UNIX, one for each event loop.
+//!
+//! The sockets of one TCP address share it by SO_REUSEPORT, which by itself would let another program of the same user
+//! share it too, and take its part of the clients. So the first of them asks for the address alone, listens, and only
+//! then lets in the others: wherever somebody listens already, with SO_REUSEPORT or without, it fails.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Mutex;
+
+use nix::unistd::Group;
+use socket2::{Domain, Protocol, Type};
+
+use crate::net::occupant;
+use crate::net::stream::{Stream, set_transparent};
+use crate::settings::{Address, SocketMode};
+
+/// The sockets of one address: one for each event loop, until it takes it.
+pub struct Sockets {
+    /// As configured.
+    pub configured: Address,
+    /// As it is, with the port that the system chose.
+    pub address: Address,
+    waiting: Mutex<Vec<Listening>>,
+    /// The file of a UNIX socket: another one may have its place when it goes.
+    inode: Option<u64>,
+}
+
+enum Listening {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// Who may connect to a UNIX socket.
+pub struct Owner<'a> {
+    /// Its permissions.
+    pub mode: SocketMode,
+    /// Its group; none: that of the program.
+    pub group: Option<&'a str>,
+}
+
+impl Sockets {
+    /// Opens them; those of TCP may be for connections that were meant for other addresses.
+    ///
+    /// # Errors
+    /// When the address cannot be had; the message names it.
+    pub fn open(configured: &Address, owner: &Owner<'_>, threads: usize, transparent: bool) -> Result<Sockets, String> {
+        let failed = |error| format!("cannot listen on {configured}: {error}");
+        let (address, waiting, inode) = match configured {
+            Address::Tcp(address) => {
+                let first = bind_first(*address, transparent).map_err(failed)?;
+                let address = first.local_addr().map_err(failed)?;
+                let more = (1..threads).map(|_| bind(address, transparent, Sharing::Shared).map(Listening::Tcp));
+                let all = std::iter::once(Ok(Listening::Tcp(first))).chain(more);
+                (Address::Tcp(address), all.collect::<Result<_, _>>().map_err(failed)?, None)
+            }
+            Address::Unix(path) => {
+                let first = bind_unix(path, owner).map_err(failed)?;
+                // They share one queue: whichever event loop has time takes the next client.
+                let all = (0..threads).map(|_| first.try_clone().map(Listening::Unix));
+                (configured.clone(), all.collect::<Result<_, _>>().map_err(failed)?, inode_of(path))
+            }
+        };
+        Ok(Sockets { configured: configured.clone(), address, waiting: Mutex::new(waiting), inode })
+    }
+
+    /// The socket of one more event loop; none if all of them have theirs.
+    pub fn take(&self) -> Option<io::Result<Socket>> {
+        let socket = self.waiting.lock().expect("no holder panics").pop()?;
+        Some(match socket {
+            Listening::Tcp(socket) => tokio::net::TcpListener::from_std(socket).map(Socket::Tcp),
+            Listening::Unix(socket) => tokio::net::UnixListener::from_std(socket).map(Socket::Unix),
+        })
+    }
+}
+
+impl Drop for Sockets {
+    fn drop(&mut self) {
+        if let Address::Unix(path) = &self.address
+            && inode_of(path) == self.inode
+        {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn inode_of(path: &Path) -> Option<u64> {
+    std::fs::symlink_metadata(path).ok().map(|facts| facts.ino())
+}
+
+/// Whether a socket begins alone on its address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sharing {
+    /// It has the address for itself until it listens; others of ours may follow then.
+    Alone,
+    /// Other sockets of ours listen there.
+    Shared,
+}
+
+/// The first socket on an address. What only we ourselves have, for all addresses or from before a reload, we share.
+fn bind_first(address: SocketAddr, transparent: bool) -> io::Result<TcpListener> {
+    let error = match bind(address, transparent, Sharing::Alone) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => error,
+        outcome => return outcome,
+    };
+    let occupants = occupant::of(address);
+    if !occupants.is_empty() && occupants.iter().all(occupant::Occupant::is_us) {
+        return bind(address, transparent, Sharing::Shared);
+    }
+    Err(match occupants.iter().find(|occupant| !occupant.is_us()) {
+        Some(occupant) => io::Error::new(error.kind(), format!("address in use by {occupant}")),
+        None => error,
+    })
+}
+
+/// One socket of several on the same address: the kernel spreads connections over the event loops.
+fn bind(address: SocketAddr, transparent: bool, sharing: Sharing) -> io::Result<TcpListener> {
+    let socket = socket2::Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if transparent {
+        set_transparent(&socket, address.is_ipv4())?;
+    }
+    // What is left of connections of an earlier run is no hindrance, whoever listens is.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    if sharing == Sharing::Shared {
+        socket.set_reuse_port(true)?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(1024)?;
+    if sharing == Sharing::Alone {
+        socket.set_reuse_port(true)?;
+    }
+    Ok(socket.into())
+}
+
+/// A UNIX socket with its permissions. What an earlier run has left there is removed, if nobody answers at it.
+fn bind_unix(path: &Path, owner: &Owner<'_>) -> io::Result<UnixListener> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|facts| facts.file_type().is_socket());
+    if is_socket && UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    let socket = UnixListener::bind(path)?;
+    if let Some(group) = owner.group {
+        std::os::unix::fs::chown(path, None, Some(group_number(group)?))?;
+    }
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(owner.mode.0))?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// The number of a group, by its name or as a number.
+///
+/// # Errors
+/// When there is no such group.
+pub fn group_number(name: &str) -> io::Result<u32> {
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    let group = Group::from_name(name)?;
+    group.map(|group| group.gid.as_raw()).ok_or_else(|| io::Error::other(format!("there is no group {name:?}")))
+}
+
+/// A socket of an event loop.
+pub enum Socket {
+    /// TCP.
+    Tcp(tokio::net::TcpListener),
+    /// A UNIX socket.
+    Unix(tokio::net::UnixListener),
+}
+
+impl Socket {
+    /// Waits for a client: its stream, and where it is. On a UNIX socket it is on this machine.
+    pub async fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
+        match self {
+            Socket::Tcp(socket) => {
+                let (stream, client) = socket.accept().await?;
+                let _ = stream.set_nodelay(true);
+                // On a socket for both versions of IP, IPv4 looks like IPv6.
+                Ok((Stream::Tcp(stream), SocketAddr::new(client.ip().to_canonical(), client.port())))
+            }
+            Socket::Unix(socket) => Ok((Stream::Unix(socket.accept().await?.0), LOCAL)),
+        }
+    }
+}
+
+/// The address of a client; a client on a UNIX socket has none.
+pub fn network_address(client: SocketAddr) -> Option<std::net::IpAddr> {
+    (client != LOCAL).then_some(client.ip())
+}
+
+/// Where a client on a UNIX socket is. On TCP nobody has port 0.
+pub const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);

@@ -1,0 +1,14 @@
+//! Sockets, TLS, and what is spoken before a session begins.
+
+pub mod acme;
+pub mod agent;
+pub mod http;
+pub mod identity;
+pub mod intercept;
+pub mod listening;
+pub mod occupant;
+pub mod pem;
+pub mod relay;
+pub mod stream;
+pub mod tls;
+pub mod wire;

@@ -1,0 +1,159 @@
+//! Reading and writing a stream that a session waits on.
+//!
+//! A session that waits holds no buffer: what comes is read into one that all sessions of an event loop share, and copied
+//! out of it. Only while more comes than fits there a session has its own.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
+use tokio::time::timeout;
+use tokio_rustls::rustls::ServerConfig;
+
+use crate::door::Door;
+use crate::net::stream::Stream;
+use crate::net::tls::Connector;
+use crate::settings::ListenerTls;
+use crate::shared::Shared;
+
+/// Bytes read at a time.
+const SHARED_BYTES: usize = 32 << 10;
+
+/// Bytes read at a time from a side that sends faster than we read.
+const INPUT_BYTES: usize = 64 << 10;
+
+thread_local! {
+    /// What all wires of an event loop read into; nothing stays in it.
+    static SHARED: RefCell<Box<[u8]>> = RefCell::new(vec![0; SHARED_BYTES].into_boxed_slice());
+}
+
+/// How long the other side may take to take what we say.
+const WRITE_WAIT: Duration = Duration::from_secs(60);
+
+/// A stream, and what was read from it and has not been looked at.
+pub struct Wire {
+    /// None while a handshake is under way, and for ever if it failed.
+    stream: Option<Stream>,
+    input: Vec<u8>,
+    at: usize,
+    /// The last read filled the buffer.
+    flows: bool,
+}
+
+impl Wire {
+    /// Begins with a client of a listener: shakes hands where TLS comes first. The door is that of the server that the
+    /// client asked for.
+    pub async fn begin(shared: &Shared, door: &Arc<Door>, stream: Stream) -> io::Result<(Wire, Arc<Door>)> {
+        let mut wire = Wire::new(stream);
+        if door.listener.tls != ListenerTls::Implicit {
+            return Ok((wire, door.clone()));
+        }
+        let tls = shared.runtime.borrow().tls.clone();
+        wire.accept_tls(tls.ok_or_else(|| io::Error::other("no certificate any more"))?).await?;
+        let door = door.clone().asked_for(wire.server_name());
+        Ok((wire, door))
+    }
+
+    /// Nothing read yet.
+    pub fn new(stream: Stream) -> Wire {
+        Wire { stream: Some(stream), input: Vec::new(), at: 0, flows: false }
+    }
+
+    /// Shakes hands as a server. What was read and not looked at is thrown away: nobody knows who said it.
+    ///
+    /// # Errors
+    /// When that fails; the wire is of no more use.
+    pub async fn accept_tls(&mut self, tls: Arc<ServerConfig>) -> io::Result<()> {
+        let stream = self.stream.take().ok_or(io::ErrorKind::NotConnected)?;
+        self.input = Vec::new();
+        self.at = 0;
+        self.stream = Some(stream.accept_tls(tls).await?);
+        Ok(())
+    }
+
+    /// Shakes hands as a client.
+    ///
+    /// # Errors
+    /// As [`Wire::accept_tls`], and when the other side has spoken in the clear behind its go-ahead, or does not prove
+    /// who it is.
+    pub async fn connect_tls(&mut self, connector: &Connector) -> io::Result<()> {
+        if !self.input().is_empty() {
+            return Err(io::Error::other("it spoke before the handshake"));
+        }
+        let stream = self.stream.take().ok_or(io::ErrorKind::NotConnected)?;
+        self.stream = Some(connector.secure(stream).await?);
+        Ok(())
+    }
+
+    /// Whether it is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.stream.as_ref().is_some_and(Stream::is_encrypted)
+    }
+
+    /// As [`Stream::server_name`].
+    pub fn server_name(&self) -> Option<&str> {
+        self.stream.as_ref().and_then(Stream::server_name)
+    }
+
+    fn stream(&mut self) -> io::Result<&mut Stream> {
+        self.stream.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// What has been read and not been taken.
+    pub fn input(&self) -> &[u8] {
+        &self.input[self.at..]
+    }
+
+    /// The first `count` bytes of it are done with.
+    pub fn take(&mut self, count: usize) {
+        self.at += count;
+    }
+
+    /// Waits for more; whether any came, or the other side has closed. Nothing is lost when the wait is given up.
+    pub async fn read(&mut self) -> io::Result<bool> {
+        self.input.drain(..self.at);
+        self.at = 0;
+        if !self.flows {
+            self.input.shrink_to_fit();
+            let count = std::future::poll_fn(|context| self.poll_shared(context)).await?;
+            self.flows = count == SHARED_BYTES;
+            return Ok(count > 0);
+        }
+        self.input.reserve_exact(INPUT_BYTES);
+        let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        let count = stream.read_buf(&mut self.input).await?;
+        self.flows = count >= SHARED_BYTES;
+        Ok(count > 0)
+    }
+
+    /// Appends what there is, as far as it fits the shared buffer.
+    fn poll_shared(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let Some(stream) = self.stream.as_mut() else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
+        SHARED.with_borrow_mut(|shared| {
+            let mut read = ReadBuf::new(shared);
+            std::task::ready!(Pin::new(stream).poll_read(context, &mut read))?;
+            self.input.extend_from_slice(read.filled());
+            Poll::Ready(Ok(read.filled().len()))
+        })
+    }
+
+    /// Sends `bytes`.
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        timeout(WRITE_WAIT, self.stream()?.write_all(bytes)).await??;
+        timeout(WRITE_WAIT, self.stream()?.flush()).await?
+    }
+
+    /// Ends it in good order.
+    pub async fn close(self) {
+        if let Some(stream) = self.stream {
+            stream.close().await;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What the doors need of one reading of the configuration: settings, tables, and who inspects.
+//!
+//! It knows no file of settings, no database of signatures and no command line; whoever makes it does.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use flow::Inspector;
+use time::OffsetDateTime;
+use tokio_rustls::rustls::ServerConfig;
+
+use crate::clamd::door::Clamd;
+use crate::door::Door;
+use crate::mailbox::known::Known;
+use crate::message::notice::Notices;
+use crate::message::pool::Pool;
+use crate::metrics::Metrics;
+use crate::net::identity::Identities;
+use crate::settings::Tls;
+
+/// What is served until the next reload.
+#[derive(Clone)]
+pub struct Runtime {
+    /// What holds for all doors.
+    pub settings: Arc<Settings>,
+    /// Who inspects, with which signatures and bounds.
+    pub inspector: Arc<dyn Inspector>,
+    /// The signatures that it has.
+    pub signatures: Signatures,
+    /// Passwords that are tried where something is encrypted.
+    pub passwords: Arc<[Box<[u8]>]>,
+    /// What clients are shown in a handshake, where there is a certificate.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// The certificates in it.
+    pub identities: Arc<Identities>,
+    /// The doors.
+    pub doors: Vec<Arc<Door>>,
+    /// The door that speaks clamd's protocol.
+    pub clamd: Arc<Clamd>,
+    /// Who is told what was done.
+    pub notices: Arc<Notices>,
+    /// The pool of head windows; one for the whole run.
+    pub pool: Pool,
+    /// Bytes that inspections may yet hold; one measure for the whole run.
+    pub inspection_free_bytes: Measure,
+    /// What is known of messages in mailboxes; one memory for the whole run.
+    pub known: Arc<Known>,
+    /// The metrics; one set for the whole run.
+    pub metrics: Arc<Metrics>,
+    /// Where the metrics are asked for, until an event loop takes it.
+    pub metrics_socket: Arc<Mutex<Option<TcpListener>>>,
+}
+
+/// What is measured when somebody asks.
+pub type Measure = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// What holds for all doors.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The name that the gateway gives itself.
+    pub hostname: String,
+    /// The head window of one mail, at most, in bytes.
+    pub head_window_bytes: usize,
+    /// Where the metrics are; none: nowhere.
+    pub metrics: Option<SocketAddr>,
+    /// Certificates, and what is spoken.
+    pub tls: Tls,
+}
+
+/// What is told of the signatures.
+#[derive(Debug, Clone, Copy)]
+pub struct Signatures {
+    /// How many.
+    pub count: u64,
+    /// How often they have been loaded.
+    pub generation: u64,
+    /// When they were loaded.
+    pub loaded: OffsetDateTime,
+    /// When the newest of ClamAV's containers was built, in seconds since 1970.
+    pub built: Option<u64>,
+    /// Days after which nobody should rely on them; 0 means never.
+    pub unready_days: u32,
+}
+
+/// A date as `ctime` writes it.
+const CTIME: &[time::format_description::BorrowedFormatItem<'_>] = time::macros::format_description!(
+    "[weekday repr:short] [month repr:short] [day padding:space] [hour]:[minute]:[second] [year]"
+);
+
+impl Signatures {
+    /// How many days ago the newest of ClamAV's containers was built, if there is one.
+    pub fn age_days(&self) -> Option<u64> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        self.built.map(|built| now.saturating_sub(built) / (24 * 3_600))
+    }
+
+    /// Whether they are so many days old; 0 days are never reached.
+    pub fn is_older(&self, days: u32) -> bool {
+        days > 0 && self.age_days().is_some_and(|age| age >= u64::from(days))
+    }
+
+    /// Whether they are so old that nobody should rely on them.
+    pub fn is_too_old(&self) -> bool {
+        self.is_older(self.unready_days)
+    }
+
+    /// What clients of clamd are told of us: they look for its name and the version whose protocol is spoken. What
+    /// follows are the generation of the signatures and when they were loaded.
+    pub fn clamd_version(&self) -> String {
+        let date = self.loaded.format(&CTIME).unwrap_or_default();
+        format!("ClamAV 1.4.6 (Sluice {})/{}/{date}", env!("CARGO_PKG_VERSION"), self.generation)
+    }
+}

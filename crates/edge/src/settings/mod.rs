@@ -1,0 +1,34 @@
+//! What the configuration says to doors: a struct for each table, as `serde` reads it.
+//!
+//! Reading the file, and what holds across its tables, is up to whoever has the whole of it.
+
+mod acme;
+mod action;
+mod address;
+mod auth;
+mod clamd;
+mod forward;
+mod listener;
+mod network;
+mod notices;
+mod policy;
+mod quarantine;
+mod refusal;
+mod ruling;
+mod target;
+mod tls;
+mod transparent;
+
+pub use acme::Acme;
+pub use address::{Address, SocketMode};
+pub use clamd::{ClamdSettings, Pattern, Said, Who};
+pub use forward::{Forward, ProxyVersion, Scheme};
+pub use listener::{Auth, BareLineEnds, Listener, Protocol, Transparent};
+pub use network::{Network, Trusted};
+pub use notices::NoticeSettings;
+pub use policy::{Attachment, MailRule, Parties};
+pub use quarantine::{Learners, QuarantineSettings};
+pub use refusal::Refusal;
+pub use ruling::{Ruling, Rulings};
+pub use target::Target;
+pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};

@@ -1,0 +1,46 @@
+//! Connections that were meant for somebody else: `transparent`, `intercepts` and `keep_source` of a listener.
+
+use std::net::SocketAddr;
+
+use super::forward::{Forward, Scheme};
+use super::listener::{Listener, Protocol};
+use super::tls::ListenerTls;
+
+impl Listener {
+    /// Where nothing is said of it, mail goes where the client wanted to.
+    pub fn aim(&mut self) {
+        if self.transparent.is_some() && self.forward == Forward::Caller {
+            self.forward = Forward::Original;
+        }
+    }
+
+    /// The next hop of a connection that was meant for `server`; none if there is no way to speak to it.
+    pub fn towards_server(&self, server: SocketAddr) -> Option<Forward> {
+        let scheme = match (self.protocol, self.tls) {
+            (Protocol::Smtp, ListenerTls::Implicit) => Scheme::Smtps,
+            (Protocol::Smtp, _) => Scheme::Smtp,
+            (Protocol::Pop3, ListenerTls::Implicit) => Scheme::Pop3s,
+            (Protocol::Pop3, _) => Scheme::Pop3,
+            (Protocol::Imap, ListenerTls::Implicit) => Scheme::Imaps,
+            (Protocol::Imap, _) => Scheme::Imap,
+            (Protocol::Lmtp | Protocol::Milter, _) => return None,
+        };
+        Some(Forward::Server { scheme, address: server.to_string() })
+    }
+
+    /// The ports whose connections are sent to it.
+    pub fn intercepted_ports(&self) -> Vec<u16> {
+        if !self.intercepts.is_empty() || self.transparent.is_none() {
+            return self.intercepts.clone();
+        }
+        match (self.protocol, self.tls) {
+            (Protocol::Smtp, ListenerTls::Implicit) => vec![465],
+            (Protocol::Smtp, _) => vec![25, 587],
+            (Protocol::Pop3, ListenerTls::Implicit) => vec![995],
+            (Protocol::Pop3, _) => vec![110],
+            (Protocol::Imap, ListenerTls::Implicit) => vec![993],
+            (Protocol::Imap, _) => vec![143],
+            (Protocol::Lmtp | Protocol::Milter, _) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What the sessions of one event loop share.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::control::Control;
+use crate::runtime::Runtime;
+use crate::upstream::smtp_hop::Leases;
+
+/// What a session is given besides its client.
+pub struct Shared {
+    /// What is in force for new messages.
+    pub runtime: RefCell<Arc<Runtime>>,
+    /// Connections to next hops that wait for their next transaction.
+    pub upstreams: Leases,
+    /// Says when to stop.
+    pub control: watch::Receiver<Control>,
+}

@@ -1,0 +1,23 @@
+//! A client of a session, and where it goes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::door::Door;
+use crate::upstream::smtp_hop::Leases;
+
+/// Who sends.
+pub struct Client {
+    /// The door that it has come by.
+    pub door: Arc<Door>,
+    /// Where it is.
+    pub address: SocketAddr,
+    /// What it calls itself.
+    pub hello: String,
+    /// It has said so by `EHLO`.
+    pub extended: bool,
+    /// Its stream is encrypted.
+    pub encrypted: bool,
+    /// Connections to the next hop that wait for their next transaction.
+    pub leases: Leases,
+}

@@ -1,0 +1,7 @@
+//! The door for mail that is sent: SMTP and LMTP.
+
+pub mod client;
+pub mod exchange;
+pub mod intake;
+pub mod login;
+pub mod session;

@@ -1,0 +1,602 @@
+//! One session: a client, the inspection of what it sends, and the next hop.
+//!
+//! The session is one task. It takes from the client only what the inspection has room for and the hop takes off its
+//! hands, so a slow peer on either side slows its own mail and nobody else's.
+//!
+//! The next hop is leased at the first recipient; its refusals are the client's. The end of the content is never sent
+//! before the verdict, and the client is told of success only after the hop was.
+
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use proto::smtp::{self, Extensions, Mechanisms, RcptTo, Reply, Server, ServerEvent, attribute};
+use stream::Window;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::client::Client;
+use super::exchange::Exchange;
+use crate::door::{Door, Ticket};
+use crate::message::trace::{self, new_id};
+use crate::metrics::SessionOpen;
+use crate::net::listening::{LOCAL, network_address};
+use crate::net::stream::Stream;
+use crate::settings::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol};
+use crate::shared::Shared;
+use crate::smtp::intake::{Envelope, Intake};
+use crate::upstream::hop::Hop;
+use crate::upstream::smtp_hop::Leases;
+use crate::upstream::smtp_hop::Peer;
+
+/// Bytes read from a client at a time, to begin with and between messages.
+const INPUT_BYTES: usize = 4 << 10;
+
+/// Bytes read at a time from a client that sends faster than we read.
+const INPUT_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes read at a time from all clients together, when there are many.
+const INPUT_BYTES_SHARED: usize = 2 << 20;
+
+/// How long a client may take to take what we say.
+const REPLY_WAIT: Duration = Duration::from_secs(60);
+
+/// One session.
+pub struct Session {
+    pub(super) shared: Rc<Shared>,
+    pub(super) client: Client,
+    /// Who has connected: the client, or one that speaks for it.
+    peer: SocketAddr,
+    /// Who speaks for the client has told its name: what it calls itself does not count then.
+    hello_is_told: bool,
+    /// Logging in to the next hop, under way or not done.
+    pub(super) exchange: Option<Exchange>,
+    xforward: Vec<(String, String)>,
+    _ticket: Ticket,
+    pub(super) server: Server,
+    started: Instant,
+    /// Reads in a row that filled the buffer without waiting.
+    filled_reads: u32,
+    pace: Pace,
+    mail: Mail,
+}
+
+/// The mail under way.
+enum Mail {
+    /// There is none.
+    None,
+    /// Its envelope comes.
+    Envelope(Box<Addressed>),
+    /// Its content comes.
+    Content(Box<Intake>),
+}
+
+/// An envelope, and the hop that is leased at the first recipient that it takes.
+struct Addressed {
+    envelope: Envelope,
+    hop: Option<Hop>,
+}
+
+/// How fast content comes: what came, and how long was waited for it. The time that we or the next hop take is not the
+/// client's.
+#[derive(Default)]
+struct Pace {
+    waited: Duration,
+    bytes: u64,
+}
+
+impl Pace {
+    /// The time over which is measured.
+    const SPAN: Duration = Duration::from_secs(180);
+
+    fn came(&mut self, waited: Duration, count: usize) {
+        self.waited += waited;
+        self.bytes += count as u64;
+    }
+
+    /// Whether less came than so many bytes a second, once there is something to measure; then it begins anew.
+    fn is_too_slow(&mut self, least: u64) -> bool {
+        if self.waited < Pace::SPAN {
+            return false;
+        }
+        let too_slow = self.bytes < least.saturating_mul(self.waited.as_secs());
+        *self = Pace::default();
+        too_slow
+    }
+}
+
+/// Runs a session from its first byte to its last.
+pub async fn run(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
+    let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
+    if let Err(error) = admit(shared, door, client, ticket, stream).await {
+        tracing::debug!(%client, %error, "session not begun");
+    }
+}
+
+/// Shakes hands where that comes first. A client that wanted to go to a server is greeted when the server has greeted.
+async fn admit(
+    shared: Rc<Shared>,
+    mut door: Arc<Door>,
+    client: SocketAddr,
+    ticket: Ticket,
+    mut stream: Stream,
+) -> std::io::Result<()> {
+    if door.listener.tls == ListenerTls::Implicit {
+        stream = secure(&shared, client, stream).await?;
+        door = door.asked_for(stream.server_name());
+    }
+    let mut leases = shared.upstreams.clone();
+    if door.route.is_private {
+        leases = Leases::default();
+    }
+    let asks_for_mechanisms = door.listener.auth() != Auth::Off && door.route.facts.extensions().is_none();
+    if door.listener.transparent.is_some() || asks_for_mechanisms {
+        let hostname = shared.runtime.borrow().settings.hostname.clone();
+        if let Err(reply) = Hop::probe(&door.route, &hostname, &leases).await
+            && door.listener.transparent.is_some()
+        {
+            let farewell = format!("421 4.4.1 {}\r\n", reply.text);
+            timeout(REPLY_WAIT, stream.write_all(farewell.as_bytes())).await??;
+            stream.close().await;
+            return Ok(());
+        }
+    }
+    let encrypted = stream.is_encrypted();
+    let mut session = Session::new(shared, door, client, ticket, encrypted);
+    session.client.leases = leases;
+    session.run(stream).await;
+    Ok(())
+}
+
+/// Shakes hands with a client.
+async fn secure(shared: &Shared, client: SocketAddr, stream: Stream) -> std::io::Result<Stream> {
+    let tls = shared.runtime.borrow().tls.clone();
+    let tls = tls.ok_or_else(|| std::io::Error::other("no certificate any more"))?;
+    let secured = stream.accept_tls(tls).await;
+    secured.inspect_err(|error| tracing::debug!(%client, %error, "handshake failed"))
+}
+
+impl Session {
+    /// A session that was let in.
+    fn new(shared: Rc<Shared>, door: Arc<Door>, address: SocketAddr, ticket: Ticket, encrypted: bool) -> Session {
+        let hostname = shared.runtime.borrow().settings.hostname.clone();
+        let listener = &door.listener;
+        let config = smtp::Config {
+            hostname,
+            protocol: match listener.protocol {
+                Protocol::Lmtp => smtp::Protocol::Lmtp,
+                _ => smtp::Protocol::Smtp,
+            },
+            extensions: offered(&door, address, encrypted),
+            tls_required: listener.tls == ListenerTls::Require,
+            auth_needs_tls: listener.auth() == Auth::Tls && !encrypted && listener.tls != ListenerTls::Off,
+            recipients_max: listener.recipients_max,
+            line_bytes_max: match listener.auth() {
+                Auth::Off => smtp::Config::default().line_bytes_max,
+                Auth::Tls | Auth::Any => smtp::AUTH_LINE_BYTES_MAX,
+            },
+            ..smtp::Config::default()
+        };
+        Session {
+            client: Client {
+                door,
+                address,
+                hello: String::new(),
+                extended: false,
+                encrypted,
+                leases: shared.upstreams.clone(),
+            },
+            shared,
+            peer: address,
+            hello_is_told: false,
+            exchange: None,
+            xforward: Vec::new(),
+            _ticket: ticket,
+            server: Server::new(config, 0),
+            started: Instant::now(),
+            filled_reads: 0,
+            pace: Pace::default(),
+            mail: Mail::None,
+        }
+    }
+
+    /// Runs the session to its end.
+    async fn run(mut self, stream: Stream) {
+        tracing::debug!(client = %self.client.address, "session begins");
+        let outcome = self.converse(stream).await;
+        if !matches!(self.mail, Mail::None) {
+            let reason = if outcome.is_err() { "the client was lost" } else { "the client left" };
+            tracing::debug!(client = %self.client.address, reason, "message not finished");
+            self.reset().await;
+        }
+        tracing::debug!(client = %self.client.address, ms = self.started.elapsed().as_millis() as u64, "session ends");
+    }
+
+    async fn converse(&mut self, mut stream: Stream) -> std::io::Result<()> {
+        let mut input = Vec::new();
+        let mut at = 0;
+        let mut content = Window::with_capacity(smtp::LineReader::ROOM_MIN);
+        loop {
+            let (taken, event) = self.server.step(self.now(), &input[at..], &mut content);
+            at += taken;
+            match event {
+                ServerEvent::Idle if taken == 0 => {
+                    debug_assert!(at == input.len(), "input is left and nothing is done with it");
+                    self.flush(&mut stream).await?;
+                    if !self.read(&mut stream, &mut input).await? {
+                        stream.close().await;
+                        return Ok(());
+                    }
+                    at = 0;
+                }
+                ServerEvent::Idle => {}
+                ServerEvent::Content => {
+                    if let Mail::Content(intake) = &mut self.mail {
+                        intake.take(content.filled()).await;
+                    }
+                    content.clear();
+                    if content.capacity() != input.capacity() {
+                        content = Window::with_capacity(input.capacity());
+                    }
+                }
+                ServerEvent::Data => {
+                    self.begin();
+                    content = Window::with_capacity(INPUT_BYTES);
+                }
+                ServerEvent::End { bare_line_ends } => {
+                    self.flush(&mut stream).await?;
+                    content = Window::with_capacity(smtp::LineReader::ROOM_MIN);
+                    self.end(bare_line_ends, &mut stream).await?;
+                }
+                ServerEvent::StartTls => {
+                    self.flush(&mut stream).await?;
+                    (input, at) = (Vec::new(), 0);
+                    stream = self.secure(stream).await?;
+                }
+                ServerEvent::Closed => {
+                    self.flush(&mut stream).await?;
+                    stream.close().await;
+                    return Ok(());
+                }
+                event => self.answer(event).await,
+            }
+        }
+    }
+
+    /// Shakes hands. What the client has told before counts no more.
+    async fn secure(&mut self, stream: Stream) -> std::io::Result<Stream> {
+        let secured = secure(&self.shared, self.client.address, stream).await?;
+        self.client.encrypted = true;
+        self.client.hello.clear();
+        self.hello_is_told = false;
+        self.xforward.clear();
+        self.log_out();
+        self.serve(self.peer);
+        self.server.secured(self.now(), offered(&self.client.door, self.peer, true));
+        Ok(secured)
+    }
+
+    /// Answers what is said between messages.
+    async fn answer(&mut self, event: ServerEvent) {
+        match event {
+            ServerEvent::Hello { domain, extended } => {
+                if !self.hello_is_told {
+                    self.client.hello = domain;
+                }
+                self.client.extended = extended;
+                self.reset().await;
+            }
+            ServerEvent::Xforward(attributes) => self.xforward = attributes,
+            ServerEvent::Auth { mechanism, initial } => self.log_in(mechanism, initial).await,
+            ServerEvent::Response(response) => self.respond(&response).await,
+            ServerEvent::Xclient(attributes) => {
+                self.reset().await;
+                self.log_out();
+                self.stand_in(&attributes);
+            }
+            ServerEvent::Mail(mail) => {
+                self.reset().await;
+                if self.client.door.gate.is_infectious(
+                    &self.client.door.listener,
+                    self.client.address.ip(),
+                    Instant::now(),
+                ) {
+                    let text = "Too many infected messages from you, try again later";
+                    return self.server.reply(&Reply::new(450, (4, 7, 1), text));
+                }
+                let envelope = Envelope { id: new_id(), mail, recipients: Vec::new(), rule: None };
+                self.mail = Mail::Envelope(Box::new(Addressed { envelope, hop: None }));
+                self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
+            }
+            ServerEvent::Recipient(rcpt) => {
+                let reply = self.recipient(rcpt).await;
+                if self.is_orphaned() {
+                    self.server.close(Reply::new(421, (4, 4, 2), "The next hop has gone, log in again"));
+                } else {
+                    self.server.reply(&reply);
+                }
+            }
+            ServerEvent::Reset => self.reset().await,
+            _ => {}
+        }
+    }
+
+    /// Another client takes the place of the one before; what is not told of it stays as it is.
+    fn stand_in(&mut self, attributes: &[(String, String)]) {
+        let address =
+            attribute(attributes, "ADDR").and_then(|address| ip(&address)).unwrap_or(self.client.address.ip());
+        let port = attribute(attributes, "PORT").and_then(|port| port.parse().ok()).unwrap_or(0);
+        self.serve(SocketAddr::new(address, port));
+        if let Some(hello) = attribute(attributes, "HELO") {
+            (self.client.hello, self.hello_is_told) = (hello, true);
+        }
+        self.xforward.clear();
+    }
+
+    /// The client is this one from here on.
+    fn serve(&mut self, client: SocketAddr) {
+        self.client.address = client;
+        if self.client.door.listener.forward_proxy.is_some() {
+            self.client.door =
+                self.client.door.clone().serving(client, self.client.door.address.tcp().unwrap_or(LOCAL));
+            self.client.leases = Leases::default();
+        }
+    }
+
+    /// Hands a recipient to the next hop, which is leased for the first one.
+    async fn recipient(&mut self, rcpt: RcptTo) -> Reply {
+        let Mail::Envelope(addressed) = &mut self.mail else {
+            return Reply::new(503, (5, 5, 1), "Say MAIL first");
+        };
+        let Addressed { envelope, hop: leased } = &mut **addressed;
+        let (sender, recipient) = (envelope.mail.path.as_str(), rcpt.path.as_str());
+        let client = xforwarded(&self.xforward).unwrap_or(self.client.address.ip());
+        let rule = self.client.door.listener.rule_for(&Parties { client, sender, recipient });
+        if envelope.recipients.is_empty() {
+            envelope.rule = rule;
+        } else if envelope.rule != rule {
+            return Reply::new(452, (4, 5, 3), "Other rules hold for this recipient, send it another time");
+        }
+        let mut reply = match leased {
+            Some(hop) => hop.recipient(&rcpt).await,
+            None => {
+                let peer =
+                    peer(self.client.address, &self.client.hello, &self.xforward, self.client.door.listener.protocol);
+                let hostname = self.shared.runtime.borrow().settings.hostname.clone();
+                let route = &self.client.door.route;
+                let (hop, reply) =
+                    Hop::lease(route, &hostname, &self.client.leases, &envelope.mail, &rcpt, &peer).await;
+                *leased = hop;
+                reply
+            }
+        };
+        trace::sign(&mut reply, &envelope.id);
+        if reply.is_positive() {
+            envelope.recipients.push(rcpt);
+        } else {
+            tracing::info!(id = envelope.id, client = %self.client.address, from = %envelope.mail.path, to = %rcpt.path, %reply, "recipient refused");
+        }
+        reply
+    }
+
+    /// Whether the connection over which the client has logged in is gone, and no message has it.
+    fn is_orphaned(&self) -> bool {
+        let has_hop = match &self.mail {
+            Mail::None => false,
+            Mail::Envelope(addressed) => addressed.hop.is_some(),
+            Mail::Content(_) => true,
+        };
+        self.client.leases.logged_in && !has_hop && self.client.leases.is_empty()
+    }
+
+    /// The client, as the next hop may be told.
+    pub(super) fn as_peer(&self) -> Peer<'_> {
+        peer(self.client.address, &self.client.hello, &self.xforward, self.client.door.listener.protocol)
+    }
+
+    /// The content may come.
+    fn begin(&mut self) {
+        if let Mail::Envelope(addressed) = std::mem::replace(&mut self.mail, Mail::None)
+            && let Addressed { envelope, hop: Some(hop) } = *addressed
+        {
+            let runtime = self.shared.runtime.borrow().clone();
+            self.mail = Mail::Content(Box::new(Intake::new(runtime, &self.client, envelope, hop)));
+            return self.server.begin();
+        }
+        // The server half asks for recipients first, and none was accepted without a hop.
+        self.server.reply(&Reply::new(451, (4, 3, 0), "Try again later"));
+    }
+
+    /// The content is complete: the verdict, what follows from it, and the reply.
+    async fn end(&mut self, bare_line_ends: bool, stream: &mut Stream) -> std::io::Result<()> {
+        let Mail::Content(intake) = std::mem::replace(&mut self.mail, Mail::None) else { return Ok(()) };
+        let mut concluded = intake.conclude(&self.client, bare_line_ends).await;
+        let count = match self.client.door.listener.protocol {
+            Protocol::Lmtp => self.server.recipients() as usize,
+            _ => 1,
+        };
+        let (mut said, mut told) = (0, Ok(()));
+        loop {
+            for reply in concluded.replies().iter().take(count).skip(said) {
+                self.server.reply(reply);
+                said += 1;
+            }
+            // The first recipient's reply does not wait for that of the last. A client that has gone changes nothing.
+            if concluded.is_late() && told.is_ok() {
+                told = self.flush(stream).await;
+            }
+            if !concluded.another().await {
+                break;
+            }
+        }
+        // A hop that gave one reply gave it for all.
+        for _ in said..count {
+            self.server.reply(&concluded.replies()[0]);
+        }
+        concluded.settle(&self.client);
+        // What follows on this connection may be what the line ends were to hide.
+        if bare_line_ends && self.client.door.listener.bare_line_ends == BareLineEnds::Refuse {
+            self.server.hang_up();
+        }
+        told
+    }
+
+    /// Drops the mail under way, if there is one.
+    async fn reset(&mut self) {
+        match std::mem::replace(&mut self.mail, Mail::None) {
+            Mail::None => {}
+            Mail::Envelope(addressed) => {
+                if let Some(hop) = addressed.hop {
+                    hop.abandon(&self.client.leases).await;
+                }
+            }
+            Mail::Content(intake) => intake.abandon(&self.client.leases).await,
+        }
+    }
+
+    async fn flush(&mut self, stream: &mut Stream) -> std::io::Result<()> {
+        if self.server.outbox().is_empty() {
+            return Ok(());
+        }
+        timeout(REPLY_WAIT, stream.write_all(self.server.outbox())).await??;
+        timeout(REPLY_WAIT, stream.flush()).await??;
+        self.server.sent(self.server.outbox().len());
+        Ok(())
+    }
+
+    /// Waits for more from the client; whether there is more to do.
+    async fn read(&mut self, stream: &mut Stream, input: &mut Vec<u8>) -> std::io::Result<bool> {
+        if self.server.is_closed() {
+            return Ok(false);
+        }
+        let end = Duration::from_secs(self.client.door.listener.session_seconds_max());
+        if self.started.elapsed() > end {
+            self.server.timeout();
+            return Ok(true);
+        }
+        let waiting = Instant::now();
+        let deadline = self.started + Duration::from_millis(self.server.deadline()).min(end);
+        let mut control = self.shared.control.clone();
+        // A client that fills the buffer again and again gets a larger one, while it sends content and keeps it filled.
+        let open = self.shared.runtime.borrow().metrics.sessions_open.get() as usize;
+        let most = (INPUT_BYTES_SHARED / open.max(1)).clamp(INPUT_BYTES, INPUT_BYTES_MAX);
+        let wanted = match self.mail {
+            Mail::None | Mail::Envelope(_) => INPUT_BYTES,
+            Mail::Content(_) if input.capacity() > most => most,
+            Mail::Content(_) if self.filled_reads > 3 => (2 * input.capacity()).min(most),
+            Mail::Content(_) if input.len() < input.capacity() / 4 => (input.capacity() / 2).max(INPUT_BYTES),
+            Mail::Content(_) => input.capacity().max(INPUT_BYTES),
+        };
+        input.clear();
+        input.shrink_to(wanted);
+        input.reserve_exact(wanted);
+        let ready = stream.read_ready(input).await?;
+        let filled = ready.is_some_and(|count| count > 0 && count == input.capacity());
+        self.filled_reads = if filled { self.filled_reads + 1 } else { 0 };
+        if let Some(count) = ready {
+            self.pace.came(Duration::ZERO, count);
+            if filled {
+                // There is more already. The others come first.
+                tokio::task::yield_now().await;
+            }
+            return Ok(count > 0);
+        }
+        tokio::select! {
+            biased;
+            read = stream.read_buf(input) => {
+                let count = read?;
+                self.pace.came(waiting.elapsed(), count);
+                let least = self.client.door.listener.content_bytes_per_second_min;
+                if !self.server.is_in_content() {
+                    self.pace = Pace::default();
+                } else if self.pace.is_too_slow(least) {
+                    self.server.timeout();
+                }
+                return Ok(count > 0);
+            }
+            () = tokio::time::sleep_until(deadline.into()) => self.server.timeout(),
+            _ = control.wait_for(|control| control.stopping), if self.server.is_idle() => {
+                self.server.close(Reply::new(421, (4, 3, 2), "Going down, try again later"));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Milliseconds since the session began.
+    fn now(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+}
+
+fn peer<'a>(client: SocketAddr, hello: &'a str, xforward: &'a [(String, String)], protocol: Protocol) -> Peer<'a> {
+    Peer { address: client.ip(), port: client.port(), hello, xforward, lmtp: protocol == Protocol::Lmtp }
+}
+
+/// The client's own client, as a client that is trusted with XFORWARD has told.
+fn xforwarded(attributes: &[(String, String)]) -> Option<IpAddr> {
+    ip(&attribute(attributes, "ADDR")?)
+}
+
+/// An address as XFORWARD and XCLIENT write it.
+fn ip(text: &str) -> Option<IpAddr> {
+    let is_marked = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("IPv6:"));
+    text[if is_marked { 5 } else { 0 }..].parse().ok()
+}
+
+/// What is offered to a client: what we do, as far as the next hop does not stand against it.
+fn offered(door: &Door, client: SocketAddr, encrypted: bool) -> Extensions {
+    let listener = &door.listener;
+    let may_log_in = match listener.auth() {
+        Auth::Off => false,
+        Auth::Tls => encrypted,
+        Auth::Any => true,
+    };
+    let ours = listener.message_bytes_max;
+    let hop = match listener.forward {
+        Forward::Maildir(_) | Forward::Discard => {
+            Extensions { eight_bit_mime: true, smtputf8: true, ..Extensions::default() }
+        }
+        // Of a hop that has not been spoken to yet, what nearly all of them do is expected.
+        _ => door.route.facts.extensions().unwrap_or(Extensions { eight_bit_mime: true, ..Extensions::default() }),
+    };
+    let size = match (ours, hop.size.unwrap_or(0)) {
+        (0, theirs) => theirs,
+        (ours, 0) => ours,
+        (ours, theirs) => ours.min(theirs),
+    };
+    Extensions {
+        pipelining: true,
+        size: Some(size),
+        eight_bit_mime: hop.eight_bit_mime,
+        smtputf8: hop.smtputf8,
+        chunking: true,
+        enhanced_status_codes: true,
+        dsn: hop.dsn,
+        starttls: matches!(listener.tls, ListenerTls::Offer | ListenerTls::Require),
+        auth: if may_log_in { hop.auth } else { Mechanisms::NONE },
+        xforward: listener.xforward_from.iter().any(|trusted| trusted.means(network_address(client))),
+        xclient: listener.xclient_from.iter().any(|trusted| trusted.means(network_address(client))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_now_and_then_is_too_slow() {
+        let minute = Duration::from_secs(60);
+        let mut pace = Pace::default();
+        let mut slow = |count| {
+            pace.came(minute, count);
+            pace.is_too_slow(100)
+        };
+        assert_eq!([slow(1), slow(1), slow(1)], [false, false, true]);
+        // A pause is none, if enough came before or comes behind it.
+        assert_eq!([slow(0), slow(0), slow(18_000)], [false, false, false]);
+        pace.came(9 * minute, 1);
+        assert!(!Pace { waited: 9 * minute, bytes: 1 }.is_too_slow(0));
+        assert!(pace.is_too_slow(100));
+    }
+}

@@ -1,0 +1,7 @@
+//! Where mail goes: servers, Maildirs, connections to them. It knows no listener's sockets.
+
+pub mod hop;
+pub mod leases;
+pub mod maildir;
+pub mod route;
+pub mod smtp_hop;

@@ -1,0 +1,146 @@
+//! The way to a next hop: where it is, how it is spoken to, and what is known of it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use proto::proxy;
+use proto::smtp::{Extensions, Protocol};
+use tokio::io::AsyncWriteExt;
+
+use crate::net::stream::Stream;
+use crate::net::tls::Connector;
+use crate::settings::{Forward, ProxyVersion, Scheme, Target, Tls};
+
+/// The way to a next hop: where it is, how it is spoken to, and what is known of it.
+pub struct Route {
+    /// Where it is.
+    pub forward: Forward,
+    /// How it is spoken to in TLS.
+    pub connector: Connector,
+    /// What is known of it.
+    pub facts: Arc<HopFacts>,
+    /// Connections that may be exchanged have the same: where they go and what was asked of them.
+    pub key: String,
+    /// Whether it is one client's alone, so that no connection over it serves another.
+    pub is_private: bool,
+    /// Whether it is told of each client by XCLIENT, where it offers that.
+    pub xclient: bool,
+    /// The address that the server is to see in place of ours.
+    source: Option<IpAddr>,
+    /// What connections begin with.
+    proxy: Option<ProxyVersion>,
+    /// The client, and the address that it has connected to, where connections begin with that.
+    client: Option<(SocketAddr, SocketAddr)>,
+}
+
+impl Route {
+    /// The way to a next hop.
+    ///
+    /// # Errors
+    /// As [`Connector::new`].
+    pub fn new(target: &Target, tls: &Tls) -> Result<Route, String> {
+        let Target { forward, starttls, verify, .. } = target;
+        Ok(Route {
+            forward: forward.clone(),
+            connector: Connector::new(target, tls)?,
+            facts: Arc::default(),
+            key: format!("{forward} {starttls:?} {verify:?}"),
+            is_private: false,
+            xclient: target.xclient,
+            source: None,
+            proxy: target.proxy,
+            client: None,
+        })
+    }
+
+    /// The way of one client to the server that it wanted.
+    pub fn towards(&self, forward: &Forward, source: Option<IpAddr>) -> Route {
+        Route {
+            connector: self.connector.for_host(forward.host().unwrap_or_default()),
+            forward: forward.clone(),
+            facts: Arc::default(),
+            key: format!("{forward} {}", self.key),
+            is_private: true,
+            source,
+            ..*self
+        }
+    }
+
+    /// The way of one client that has connected to `to`, where the server is told that in front of everything else.
+    pub fn for_client(&self, client: SocketAddr, to: SocketAddr) -> Route {
+        let (forward, facts, key) = (self.forward.clone(), self.facts.clone(), self.key.clone());
+        let (connector, client) = (self.connector.clone(), Some((client, to)));
+        Route { connector, forward, facts, key, client, is_private: true, ..*self }
+    }
+
+    /// The same way, where the server is asked for by this name.
+    pub fn for_name(&self, name: &str) -> Route {
+        let (forward, facts, key) = (self.forward.clone(), self.facts.clone(), self.key.clone());
+        Route { connector: self.connector.for_name(name), forward, facts, key, ..*self }
+    }
+
+    /// Connects to the server at its end.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or not from where it is to be.
+    pub async fn dial(&self, address: &str) -> io::Result<Stream> {
+        let mut stream = match (self.source, address.parse::<SocketAddr>()) {
+            (Some(source), Ok(server)) => Stream::connect_from(source, server).await?,
+            _ => Stream::connect(address).await?,
+        };
+        if let Some(version) = self.proxy {
+            let version = match version {
+                ProxyVersion::V1 => proxy::Version::V1,
+                ProxyVersion::V2 => proxy::Version::V2,
+            };
+            stream.write_all(&proxy::write(version, self.client)).await?;
+        }
+        Ok(stream)
+    }
+
+    /// The same, with what is known already where it leads to the same hop.
+    pub fn or_known(self, known: &Route) -> Route {
+        let facts = if self.forward == known.forward { known.facts.clone() } else { self.facts };
+        Route { facts, ..self }
+    }
+
+    /// The server at its end that takes mail, if there is one.
+    pub fn server(&self) -> Option<(String, Protocol)> {
+        match &self.forward {
+            Forward::Server { scheme: Scheme::Smtp | Scheme::Smtps, address } => {
+                Some((address.clone(), Protocol::Smtp))
+            }
+            Forward::Server { scheme: Scheme::Lmtp, address } => Some((address.clone(), Protocol::Lmtp)),
+            Forward::LmtpSocket(path) => Some((path.display().to_string(), Protocol::Lmtp)),
+            Forward::SmtpSocket(path) => Some((path.display().to_string(), Protocol::Smtp)),
+            _ => None,
+        }
+    }
+
+    /// The server at its end that has mailboxes, if there is one.
+    pub fn mailboxes(&self) -> Option<&str> {
+        match &self.forward {
+            Forward::Server { scheme: Scheme::Pop3 | Scheme::Pop3s | Scheme::Imap | Scheme::Imaps, address } => {
+                Some(address)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What is known of a hop without asking it again.
+#[derive(Debug, Default)]
+pub struct HopFacts(Mutex<Option<Extensions>>);
+
+impl HopFacts {
+    /// What it offered when it was last spoken to.
+    pub fn extensions(&self) -> Option<Extensions> {
+        *self.0.lock().expect("no holder panics")
+    }
+
+    /// It has been spoken to.
+    pub fn learn(&self, extensions: Extensions) {
+        *self.0.lock().expect("no holder panics") = Some(extensions);
+    }
+}

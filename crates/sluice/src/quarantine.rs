@@ -1,0 +1,6 @@
+//! `sluice quarantine`: what people do with what `serve` has kept. The folder's format is [`edge::quarantine`].
+
+pub mod command;
+mod release;
+pub mod select;
+pub mod train;
