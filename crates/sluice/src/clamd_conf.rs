@@ -14,6 +14,7 @@ use edge::settings::Address;
 use edge::settings::{Said, Who};
 
 use crate::config::Config;
+use crate::values::{number, size};
 
 /// What becomes of a key.
 pub enum Heed {
@@ -224,11 +225,6 @@ pub fn truth(value: &str) -> Result<bool, String> {
     }
 }
 
-/// A number.
-pub fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
-    value.parse().map_err(|_| format!("{value:?} is no number that fits here"))
-}
-
 fn seconds(value: &str) -> Result<u64, String> {
     match number(value)? {
         0 => Err("no client can answer in no time".into()),
@@ -239,18 +235,6 @@ fn seconds(value: &str) -> Result<u64, String> {
 /// Objects in one file, of which 0 means any: as many as memory can be answered for.
 pub fn objects(count: u32) -> u32 {
     if count == 0 { 1 << 20 } else { count }
-}
-
-/// Bytes, with `K`, `M` or `G` behind the number.
-pub fn size(value: &str) -> Result<u64, String> {
-    let (digits, unit) = match value.as_bytes().last() {
-        Some(b'k' | b'K') => (&value[..value.len() - 1], 1 << 10),
-        Some(b'm' | b'M') => (&value[..value.len() - 1], 1 << 20),
-        Some(b'g' | b'G') => (&value[..value.len() - 1], 1 << 30),
-        _ => (value, 1),
-    };
-    let bytes = number::<u64>(digits)?.checked_mul(unit);
-    bytes.ok_or_else(|| format!("{value:?} is too much"))
 }
 
 #[cfg(test)]

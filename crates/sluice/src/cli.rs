@@ -9,9 +9,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 use edge::settings::Forward;
 use edge::settings::Pattern;
 
-use crate::clamd_conf;
-use crate::database::Pua;
-use crate::quarantine;
+use crate::pua::Pua;
+use crate::values::{self, Kind, Stage};
 
 /// A streaming content-security gateway.
 ///
@@ -200,10 +199,10 @@ pub struct ScanLook {
     #[arg(short = 'z', long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
     pub allmatch: bool,
     /// Do not look at larger files: a limit. K, M and G may follow the number; 0 means any size.
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = clamd_conf::size)]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = values::size)]
     pub max_filesize: u64,
     /// Look at no more of a file than this: a limit. 0 means all of it.
-    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = clamd_conf::size)]
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = values::size)]
     pub max_scansize: u64,
     /// Look at a file no longer than this: a limit. 0 means 120 seconds of processor time, and more for long files.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 0)]
@@ -495,7 +494,7 @@ pub enum QuarantineCommand {
     /// Have a program learn from messages, as the configuration says: `[quarantine.train]`.
     Train {
         /// As what: spam or ham.
-        kind: quarantine::train::Kind,
+        kind: Kind,
         /// Which messages.
         #[command(flatten)]
         selection: Selection,
@@ -518,10 +517,10 @@ pub struct Selection {
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     /// Messages that are at least this old: 90s, 15m, 12h, 7d, 4w.
-    #[arg(long, value_name = "TIME", value_parser = quarantine::select::duration)]
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub older: Option<Duration>,
     /// Messages that are younger than this.
-    #[arg(long, value_name = "TIME", value_parser = quarantine::select::duration)]
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub newer: Option<Duration>,
     /// Messages whose sender holds this text; <> is the null sender.
     #[arg(long, value_name = "TEXT")]
@@ -534,7 +533,7 @@ pub struct Selection {
     pub found: Option<String>,
     /// Messages in this state.
     #[arg(long)]
-    pub state: Option<quarantine::select::Stage>,
+    pub state: Option<Stage>,
 }
 
 /// `sluice log`

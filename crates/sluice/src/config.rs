@@ -26,7 +26,8 @@ use stream::Limits;
 
 use crate::Failure;
 use crate::database::signed::Checker;
-use crate::database::{self, Choice, Pua, Wanted};
+use crate::database::{self, Choice, Wanted};
+use crate::pua::Pua;
 use crate::update_settings::UpdateSettings;
 
 /// Room for a few mails without large decompressors.

@@ -5,9 +5,10 @@
 
 use std::path::Path;
 
-use crate::clamd_conf::{Heed, lines, number, truth};
+use crate::clamd_conf::{Heed, lines, truth};
 use crate::config::Config;
 use crate::update_settings::needs_pin;
+use crate::values::number;
 
 /// Where ClamAV's own databases are if the file does not say.
 const OFFICIAL: &str = "database.clamav.net";

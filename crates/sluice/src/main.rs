@@ -30,12 +30,14 @@ mod intercept;
 mod log_command;
 mod manual;
 mod privileges;
+mod pua;
 mod quarantine;
 mod scan_command;
 mod serve;
 mod top;
 mod update;
 mod update_settings;
+mod values;
 
 use std::process::ExitCode;
 
@@ -65,7 +67,7 @@ fn main() -> ExitCode {
         Command::Database(args) => database_command::run(&args),
         Command::Update(args) => update::run(&args),
         Command::Top(args) => top::run(&args),
-        Command::Dnsbl(args) => dnsbl::run(&args),
+        Command::Dnsbl(args) => dnsbl::command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

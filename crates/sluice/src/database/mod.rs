@@ -21,8 +21,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use clap::Args;
-use clap::builder::BoolishValueParser;
 use rustix::fs::{MemfdFlags, SealFlags};
 use scan::{Builder, Database, Unwanted};
 use serde::{Deserialize, Serialize};
@@ -36,6 +34,7 @@ use self::signed::Checker;
 use self::source::{Source, known};
 use crate::Failure;
 use crate::cli::DatabaseArgs;
+use crate::pua::Pua;
 
 /// Sets of fewer bytes are compiled at every start unless a folder is named: it takes no longer than a blink.
 const WORTHWHILE_BYTES: u64 = 4 << 20;
@@ -62,20 +61,6 @@ pub struct Choice {
     pub builtin: bool,
     /// Which of potentially unwanted applications.
     pub pua: Pua,
-}
-
-/// Which signatures of potentially unwanted applications are loaded. A category is the second word of their names.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Args)]
-pub struct Pua {
-    /// Load signatures of potentially unwanted applications (PUA), too.
-    #[arg(long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = clap::ArgAction::Set, hide_possible_values = true)]
-    pub detect_pua: bool,
-    /// Of these, only those of this category, the second word of their names; repeatable.
-    #[arg(long, value_name = "CATEGORY", conflicts_with = "exclude_pua")]
-    pub include_pua: Vec<String>,
-    /// Of these, none of this category; repeatable.
-    #[arg(long, value_name = "CATEGORY")]
-    pub exclude_pua: Vec<String>,
 }
 
 /// Signatures, ready to be matched.

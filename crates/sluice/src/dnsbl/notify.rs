@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ::dnsbl::zone::Zones;
 use proto::dns::{Writer, class, flag, kind, opcode};
 
-use super::serve::Shared;
+use super::shared::Shared;
 
 /// Tells of zones whose serial number is not what it was.
 pub fn tell(shared: &Arc<Shared>, before: &Zones) {

@@ -10,83 +10,22 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ::dnsbl::answer::Options;
-use ::dnsbl::zone::Zones;
 use rustix::thread::CapabilitySet;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::load::{Loaded, Report};
-use super::{Settings, notify, tcp, udp};
+use super::settings::Settings;
+use super::shared::Shared;
+use super::{notify, tcp, udp};
 use crate::Failure;
 use crate::cli::DnsblServe;
 use crate::confine::Reach;
 use crate::privileges::{self, Account};
-
-/// What all threads share.
-pub struct Shared {
-    zones: RwLock<Arc<Zones>>,
-    generation: AtomicU64,
-    stopping: AtomicBool,
-    /// What is answered, and how.
-    pub options: Options,
-    /// The settings.
-    pub settings: Settings,
-    /// What is counted.
-    pub counts: Counts,
-}
-
-/// What is counted, for metrics.
-#[derive(Debug, Default)]
-pub struct Counts {
-    /// Queries, by UDP and by TCP.
-    pub queries: [AtomicU64; 2],
-    /// Responses with answers.
-    pub positive: AtomicU64,
-    /// Responses without.
-    pub negative: AtomicU64,
-    /// Responses that refuse or fail.
-    pub errors: AtomicU64,
-    /// Packets that got no response.
-    pub silent: AtomicU64,
-    /// Queries and responses that a limit left out.
-    pub limited: AtomicU64,
-    /// Bytes of responses.
-    pub bytes: AtomicU64,
-    /// Zones sent whole.
-    pub transfers: AtomicU64,
-    /// How often data was read anew.
-    pub reloads: AtomicU64,
-    /// How often that failed.
-    pub failures: AtomicU64,
-}
-
-impl Shared {
-    /// The zones of now, and their generation.
-    pub fn zones(&self) -> (Arc<Zones>, u64) {
-        let generation = self.generation();
-        (self.zones.read().unwrap_or_else(PoisonError::into_inner).clone(), generation)
-    }
-
-    /// Which zones count.
-    pub fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    /// Whether the program ends.
-    pub fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-
-    fn replace(&self, zones: Zones) {
-        *self.zones.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(zones);
-        self.generation.fetch_add(1, Ordering::AcqRel);
-    }
-}
 
 /// Attempts to find a port that is free for both, where port 0 is asked for.
 const PORTS_TRIED: usize = 16;
@@ -138,20 +77,13 @@ pub fn run(args: &DnsblServe) -> Result<ExitCode, Failure> {
         prefixes: settings.prefixes,
         prefixes_in_aaaa: settings.prefixes_in_aaaa,
     };
-    let shared = Arc::new(Shared {
-        zones: RwLock::new(Arc::new(zones)),
-        generation: AtomicU64::new(0),
-        stopping: AtomicBool::new(false),
-        options,
-        settings,
-        counts: Counts::default(),
-    });
+    let shared = Arc::new(Shared::new(zones, options, settings));
     let threads = start(sockets, &shared)?;
     addresses.iter().for_each(|address| println!("sluice: answering on {address}"));
     tracing::info!(zones = shared.zones().0.zones().len(), threads = threads.len(), "ready");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ended = runtime.block_on(supervise(&shared, loaded, listeners, metrics));
-    shared.stopping.store(true, Ordering::Relaxed);
+    shared.stop();
     runtime.shutdown_background();
     for thread in threads {
         if thread.join().is_err() {

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::load::now;
-use super::serve::Shared;
+use super::shared::Shared;
 
 /// How many connections there are at most. Further ones are closed at once.
 const CONNECTIONS_MAX: usize = 1_024;

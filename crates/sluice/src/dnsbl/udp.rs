@@ -13,7 +13,7 @@ use proto::dns::{Query, Writer, flag};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::load::now;
-use super::serve::Shared;
+use super::shared::Shared;
 
 /// How many packets are read at once.
 const BATCH: usize = 64;

@@ -17,12 +17,13 @@ use edge::upstream::route::Route;
 use rustix::thread::CapabilitySet;
 
 use super::release::release;
-use super::train::{self, Kind};
+use super::train;
 use crate::Failure;
 use crate::cli::{Quarantine, QuarantineCommand, Selection};
 use crate::config::Config;
 use crate::held::Held;
 use crate::privileges::{self, owner_on_the_way};
+use crate::values::Kind;
 
 /// Runs one of the commands.
 pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {

@@ -1,32 +1,9 @@
 //! Which messages a command means: by id, or by what they are.
 
-use std::time::{Duration, SystemTime};
-
-use edge::quarantine::Kept;
-use edge::quarantine::State;
+use std::time::SystemTime;
 
 use crate::cli::Selection;
-
-/// How far a message has come, as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Stage {
-    /// Nobody has it.
-    Held,
-    /// Some of its recipients have it.
-    Partly,
-    /// All of its recipients have it.
-    Released,
-}
-
-impl Stage {
-    const fn state(self) -> State {
-        match self {
-            Stage::Held => State::Held,
-            Stage::Partly => State::Partly,
-            Stage::Released => State::Released,
-        }
-    }
-}
+use edge::quarantine::Kept;
 
 impl Selection {
     /// Whether nothing at all is said, so that it would mean everything.
@@ -67,34 +44,9 @@ fn holds<'a>(wanted: Option<&str>, mut texts: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-/// Reads `90s`, `15m`, `12h`, `7d`, `4w`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no time: a number with s, m, h, d or w");
-    let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;
-    let seconds: u64 = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        'w' => 7 * 86_400,
-        _ => return Err(wrong()),
-    };
-    let count: u64 = text[..at].parse().map_err(|_| wrong())?;
-    count.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("2w"), Ok(Duration::from_secs(14 * 86_400)));
-        for wrong in ["", "7", "d", "-1d", "1é", "99999999999999999999w", "18446744073709551615w"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn texts_are_found_in_any_case_and_the_null_sender_by_its_brackets() {

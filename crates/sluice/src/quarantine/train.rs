@@ -15,15 +15,7 @@ use edge::settings::Learners;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::Failure;
-
-/// What a message is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Kind {
-    /// Unwanted.
-    Spam,
-    /// Wanted.
-    Ham,
-}
+use crate::values::Kind;
 
 /// How much of what a program says is told.
 const COMPLAINT_BYTES_MAX: u64 = 1_000;
@@ -33,16 +25,6 @@ const COMPLAINT_WAIT: Duration = Duration::from_secs(1);
 
 /// How often is looked whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-impl Kind {
-    /// Its name in commands and files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Spam => "spam",
-            Kind::Ham => "ham",
-        }
-    }
-}
 
 /// Has the learner for this kind learn from a message, and marks that.
 ///

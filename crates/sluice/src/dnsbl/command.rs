@@ -1,0 +1,17 @@
+//! `sluice dnsbl`: which of its commands is meant.
+
+use std::process::ExitCode;
+
+use super::{reputation, serve, tell};
+use crate::Failure;
+use crate::cli::{Dnsbl, DnsblCommand};
+
+/// Does what was asked for.
+pub fn run(args: &Dnsbl) -> Result<ExitCode, Failure> {
+    match &args.command {
+        DnsblCommand::Serve(args) => serve::run(args),
+        DnsblCommand::Check(args) => tell::check(args),
+        DnsblCommand::Why(args) => tell::why(args),
+        DnsblCommand::Reputation(args) => reputation::run(args),
+    }
+}

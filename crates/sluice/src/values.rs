@@ -1,0 +1,93 @@
+//! What stands behind options and keys: numbers, sizes, times, states, kinds.
+
+use std::time::Duration;
+
+use edge::quarantine::State;
+
+/// A number.
+pub fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
+    value.parse().map_err(|_| format!("{value:?} is no number that fits here"))
+}
+
+/// Bytes, with `K`, `M` or `G` behind the number.
+pub fn size(value: &str) -> Result<u64, String> {
+    let (digits, unit) = match value.as_bytes().last() {
+        Some(b'k' | b'K') => (&value[..value.len() - 1], 1 << 10),
+        Some(b'm' | b'M') => (&value[..value.len() - 1], 1 << 20),
+        Some(b'g' | b'G') => (&value[..value.len() - 1], 1 << 30),
+        _ => (value, 1),
+    };
+    let bytes = number::<u64>(digits)?.checked_mul(unit);
+    bytes.ok_or_else(|| format!("{value:?} is too much"))
+}
+
+/// Reads `90s`, `15m`, `12h`, `7d`, `4w`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no time: a number with s, m, h, d or w");
+    let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        'w' => 7 * 86_400,
+        _ => return Err(wrong()),
+    };
+    let count: u64 = text[..at].parse().map_err(|_| wrong())?;
+    count.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+}
+
+/// How far a message has come, as it is typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Stage {
+    /// Nobody has it.
+    Held,
+    /// Some of its recipients have it.
+    Partly,
+    /// All of its recipients have it.
+    Released,
+}
+
+impl Stage {
+    /// The state that is meant.
+    pub const fn state(self) -> State {
+        match self {
+            Stage::Held => State::Held,
+            Stage::Partly => State::Partly,
+            Stage::Released => State::Released,
+        }
+    }
+}
+
+/// What a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// Unwanted.
+    Spam,
+    /// Wanted.
+    Ham,
+}
+
+impl Kind {
+    /// Its name in commands and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Spam => "spam",
+            Kind::Ham => "ham",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2w"), Ok(Duration::from_secs(14 * 86_400)));
+        for wrong in ["", "7", "d", "-1d", "1é", "99999999999999999999w", "18446744073709551615w"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}
