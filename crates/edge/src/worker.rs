@@ -64,7 +64,7 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
     clamd.stop();
     // The numbers are shown to the last, and that nobody new should come.
     accepting.iter().filter(|(address, _)| !shared.is_metrics(address)).for_each(|(_, task)| task.abort());
-    // Each session holds the edge while it lasts; so do the accepting tasks until they are gone.
+    // Each session holds what is shared while it lasts; so do the accepting tasks until they are gone.
     while Rc::strong_count(&shared) > 1 {
         shared.upstreams.clear();
         tokio::time::sleep(Duration::from_millis(10)).await;
