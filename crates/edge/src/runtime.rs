@@ -42,8 +42,8 @@ pub struct Runtime {
     pub notices: Arc<Notices>,
     /// The pool of head windows; one for the whole run.
     pub pool: Pool,
-    /// Bytes that inspections may yet hold; one measure for the whole run.
-    pub inspection_free_bytes: Measure,
+    /// Brings the metrics of inspections up to date.
+    pub measure: Measure,
     /// What is known of messages in mailboxes; one memory for the whole run.
     pub known: Arc<Known>,
     /// The metrics; one set for the whole run.
@@ -52,8 +52,8 @@ pub struct Runtime {
     pub metrics_socket: Arc<Mutex<Option<TcpListener>>>,
 }
 
-/// What is measured when somebody asks.
-pub type Measure = Arc<dyn Fn() -> u64 + Send + Sync>;
+/// What is measured when somebody asks for metrics.
+pub type Measure = Arc<dyn Fn(&Metrics) + Send + Sync>;
 
 /// What holds for all doors.
 #[derive(Debug, Clone)]

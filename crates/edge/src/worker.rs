@@ -134,7 +134,6 @@ impl Shared {
         let metrics = &runtime.metrics;
         for (count, now) in [
             (&metrics.head_pool_free_bytes, runtime.pool.free_bytes() as u64),
-            (&metrics.inspection_pool_free_bytes, (runtime.inspection_free_bytes)()),
             (&metrics.signatures, runtime.signatures.count),
             (&metrics.database_built_seconds, runtime.signatures.built.unwrap_or(0)),
             (&metrics.database_generation, runtime.signatures.generation),
@@ -142,6 +141,7 @@ impl Shared {
         ] {
             count.set(now);
         }
+        (runtime.measure)(metrics);
         metrics.text() + &runtime.identities.text()
     }
 

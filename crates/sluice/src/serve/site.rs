@@ -1,26 +1,28 @@
 //! Everything that is made from one reading of the configuration.
 
 use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 use edge::clamd::door::Clamd;
 use edge::door::{Door, House};
 use edge::message::notice::Notices;
 use edge::message::pool::Pool;
+use edge::metrics::Metrics;
 use edge::net::identity::Identities;
 use edge::net::tls;
 use edge::runtime::{Measure, Runtime, Settings, Signatures};
 use edge::settings::Rulings;
 use flow::Inspector;
 use inspect::Engine;
-use jail::{Local, Memory};
+use jail::{Counts, Jails, Local, Memory, Suspects};
 
 use super::log;
 use super::rights;
 use crate::cli::Serve;
-use crate::config::Config;
+use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
-use crate::{Failure, clamd_conf, database};
+use crate::{Failure, clamd_conf, database, privileges};
 
 /// What one run of the program serves, until the next reload: what its doors have of it, and what it was made from.
 #[derive(Clone)]
@@ -37,8 +39,18 @@ pub struct Site {
     pub database: Arc<Loaded>,
     /// The sessions of all doors; one count for the whole run.
     house: Arc<House>,
-    /// What inspections hold; one for the whole run.
+    /// What inspections have in common; for the whole run.
+    common: Common,
+}
+
+/// What all inspections have in common, whatever their signatures.
+#[derive(Clone)]
+struct Common {
+    /// What those in this process hold.
     memory: Arc<Memory>,
+    /// What is counted of processes that inspect, and what they died of.
+    counts: Arc<Counts>,
+    suspects: Arc<Suspects>,
 }
 
 /// What is served without a configuration.
@@ -80,11 +92,15 @@ impl Site {
         if old.is_some() {
             rights::check_reload(args, &config, &wanted)?;
         }
-        let (pool, memory) = match old {
-            Some(old) => (old.runtime.pool.clone(), old.memory.clone()),
+        let (pool, common) = match old {
+            Some(old) => (old.runtime.pool.clone(), old.common.clone()),
             None => (
                 Pool::new(config.resources.head_pool_bytes),
-                Arc::new(Memory::new(config.resources.inspection_pool_bytes)),
+                Common {
+                    memory: Arc::new(Memory::new(config.resources.inspection_pool_bytes)),
+                    counts: Arc::default(),
+                    suspects: Arc::default(),
+                },
             ),
         };
         let before = old.map(|old| &*old.runtime);
@@ -125,9 +141,11 @@ impl Site {
         };
         database.warn();
         let notices = Notices::load(&config.notices, &config.hostname, before.map(|old| &*old.notices))?;
+        let (inspector, measure) = inspector(&config, threads, &database, &common)?;
         let runtime = Runtime {
             settings: Arc::new(settings(&config)),
-            inspector: inspector(&config, &database, &memory),
+            inspector,
+            measure,
             signatures: signatures(&config, &wanted, &database, generation)?,
             passwords: config.archives.passwords.iter().map(|word| word.as_bytes().into()).collect(),
             tls,
@@ -136,12 +154,11 @@ impl Site {
             clamd,
             notices: Arc::new(notices),
             pool,
-            inspection_free_bytes: free_bytes(&memory),
             known,
             metrics,
             metrics_socket,
         };
-        Ok(Site { config, threads, runtime: Arc::new(runtime), wanted, database, house, memory })
+        Ok(Site { config, threads, runtime: Arc::new(runtime), wanted, database, house, common })
     }
 
     /// The same with the signatures as the files have them now; nothing if they have not changed.
@@ -152,8 +169,10 @@ impl Site {
         let Some(database) = self.wanted.refresh(&self.database)? else { return Ok(None) };
         database.warn();
         let generation = self.runtime.signatures.generation + 1;
+        let (inspector, measure) = inspector(&self.config, self.threads, &database, &self.common)?;
         let runtime = Runtime {
-            inspector: inspector(&self.config, &database, &self.memory),
+            inspector,
+            measure,
             signatures: signatures(&self.config, &self.wanted, &database, generation)?,
             ..Runtime::clone(&self.runtime)
         };
@@ -193,16 +212,38 @@ fn signatures(config: &Config, wanted: &Wanted, database: &Loaded, generation: u
     })
 }
 
-/// What inspections may yet hold.
-fn free_bytes(memory: &Arc<Memory>) -> Measure {
-    let memory = memory.clone();
-    Arc::new(move || memory.free_bytes() as u64)
-}
-
-/// Who inspects with these signatures.
-fn inspector(config: &Config, database: &Loaded, memory: &Arc<Memory>) -> Arc<dyn Inspector> {
-    let engine = Engine { database: database.database.clone(), limits: config.limits.limits() };
-    Arc::new(Local::new(Arc::new(engine), Some(memory.clone())))
+/// Who inspects with these signatures, processes of their own or this one, and how that is measured.
+fn inspector(
+    config: &Config,
+    threads: usize,
+    database: &Loaded,
+    common: &Common,
+) -> Result<(Arc<dyn Inspector>, Measure), Failure> {
+    let (limits, memory_bytes) = (config.limits.limits(), config.resources.inspection_pool_bytes);
+    if config.isolation == Isolation::None {
+        let engine = Arc::new(Engine { database: database.database.clone(), limits });
+        let memory = common.memory.clone();
+        let measure = move |metrics: &Metrics| metrics.inspection_pool_free_bytes.set(memory.free_bytes() as u64);
+        return Ok((Arc::new(Local::new(engine, Some(common.memory.clone()))), Arc::new(measure)));
+    }
+    let user = privileges::is_root().then_some(privileges::NOBODY);
+    let settings = jail::Settings { count: threads, limits, memory_bytes, user };
+    let (counts, suspects) = (common.counts.clone(), common.suspects.clone());
+    let (jails, confined) = Jails::start(settings, database.signatures()?, counts.clone(), suspects)?;
+    tracing::info!(processes = threads, %confined, "inspections are isolated");
+    if !confined.is_enough() {
+        tracing::warn!(%confined, "inspections are not confined as they should be");
+    }
+    let jails = Arc::new(jails);
+    // The metrics do not keep jails that nobody inspects with any more.
+    let measured = Arc::downgrade(&jails);
+    let measure = move |metrics: &Metrics| {
+        metrics.inspection_pool_free_bytes.set(measured.upgrade().map_or(0, |jails| jails.free_bytes()));
+        metrics.inspection_processes_started_total.set(counts.started.load(Relaxed));
+        metrics.inspection_processes_lost_total.set(counts.lost.load(Relaxed));
+        metrics.inspections_banned_total.set(counts.banned.load(Relaxed));
+    };
+    Ok((jails, Arc::new(measure)))
 }
 
 fn metrics_socket(address: SocketAddr) -> Result<TcpListener, String> {
