@@ -134,6 +134,66 @@ fn a_header_may_begin_with_a_line_of_blanks() {
     }
 }
 
+/// The test virus, quoted-printable throughout.
+fn quoted() -> String {
+    eicar().iter().map(|byte| format!("={byte:02X}=\r\n")).collect()
+}
+
+#[test]
+fn a_boundary_that_readers_decode_is_read_decoded_or_refused() {
+    let part = format!("Content-Transfer-Encoding: quoted-printable\r\n\r\n{}\r\n", quoted());
+    for (parameter, boundary) in [
+        ("boundary*=utf-7''+AC0-+AC0-", "--"),
+        ("boundary*=utf-7''+AEI-", "B"),
+        ("boundary*=cp037''%60%60", "--"),
+        ("boundary*=cp037''%81%40%82", "a b"),
+        ("boundary*=utf-16-be''%00-%00-", "--"),
+        ("boundary*0*=x-unknown''%2D; boundary*1=\"-\"", "--"),
+        ("boundary=\"=?utf-8?q?--?=\"", "--"),
+        ("boundary=\"=?utf-8?q?a b?=\"", "a b"),
+        ("boundary==?utf-8?b?LS0=?=", "--"),
+        ("boundary=<-->", "--"),
+        ("boundary=<a b>", "a b"),
+        ("boundary='--'", "--"),
+    ] {
+        let head = format!("Content-Type: multipart/mixed; {parameter}\r\n");
+        let whole = mail(&mixed(&head, boundary, &part));
+        is_seen_through(parameter, &whole);
+        // A delimiter as it stands does not hide those that are decoded.
+        let raw = parameter.split_once('=').map_or("", |(_, raw)| raw).trim_matches('"');
+        is_seen_through(parameter, &whole.replacen("\r\n--", &format!("\r\n--{raw}\r\n\r\nx\r\n--"), 1));
+    }
+}
+
+#[test]
+fn encoded_words_in_type_and_coding_are_decoded_and_not() {
+    let plain = format!("\r\n\r\n{}", base64(&eicar()));
+    for value in ["=?us-ascii?q?base64?=", "=?us-ascii?b?YmFzZTY0?=", "=?utf-8?q?=62ase64?="] {
+        is_seen_through(value, &mail(&format!("Content-Transfer-Encoding: {value}{plain}")));
+    }
+    for value in ["=?utf-8?q?multipart/mixed?=; boundary=B", "=?utf-8?b?bXVsdGlwYXJ0L21peGVkOyBib3VuZGFyeT1C?="] {
+        is_seen_through(value, &mail(&mixed(&format!("Content-Type: {value}\r\n"), "B", &part(""))));
+    }
+    for value in ["=?utf-8?q?message/rfc822?=", "=?utf-8?b?bWVzc2FnZS9yZmM4MjI=?="] {
+        let inner = format!("Content-Transfer-Encoding: quoted-printable\r\n\r\n{}", quoted());
+        is_seen_through(value, &mail(&format!("Content-Type: {value}\r\n\r\n{inner}")));
+    }
+}
+
+#[test]
+fn a_field_name_may_be_longer_than_any() {
+    for length in [200, 255, 256, 257, 500, 1100, 9000] {
+        for empty_line in ["", "\r\n"] {
+            let (name, base64) = ("X".repeat(length), base64(&eicar()));
+            let head = "Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: ";
+            for (coding, body) in [("base64", &base64), ("quoted-printable", &quoted())] {
+                let rest = format!("{head}{coding}\r\n{name}: y\r\n{empty_line}{body}\r\n");
+                is_seen_through(&format!("{length} {coding} {empty_line:?}"), &mail(&rest));
+            }
+        }
+    }
+}
+
 #[test]
 fn pieces_of_messages_are_refused_and_those_elsewhere_are_told() {
     let seen =

@@ -42,11 +42,8 @@ pub(crate) fn content_type(value: &[u8], bytes_max: usize) -> ContentType {
     let parameters = Parameters::parse(cursor.rest());
     let mut boundaries: Vec<Box<[u8]>> = Vec::new();
     let mut boundary_cut = false;
-    let mut more = parameters.cut;
-    // RFC 2046 forbids white space at the end; readers that compare it nevertheless are another reading.
-    for boundary in
-        parameters.candidates(b"boundary").flat_map(|boundary| [boundary.trim_ascii_end().to_vec(), boundary.to_vec()])
-    {
+    let mut more = parameters.cut || parameters.is_undecoded(b"boundary");
+    for boundary in parameters.candidates(b"boundary").flat_map(|boundary| readings(&boundary)) {
         boundary_cut |= boundary.len() > bytes_max;
         let boundary = &boundary[..boundary.len().min(bytes_max)];
         let known = boundaries.iter().any(|known| **known == *boundary);
@@ -64,6 +61,25 @@ pub(crate) fn content_type(value: &[u8], bytes_max: usize) -> ContentType {
         charset: parameters.text(b"charset", bytes_max).map(|charset| charset.trim().to_lowercase().into()),
         name: parameters.text(b"name", bytes_max),
     }
+}
+
+/// The value of a `Content-Type` field with its encoded words decoded, if there are some before its parameters.
+pub(crate) fn decoded_type(value: &[u8]) -> Option<Box<str>> {
+    let main = value.split(|&byte| byte == b';').next()?;
+    memchr::memmem::find(main, b"=?").map(|_| text(value, usize::MAX))
+}
+
+/// What readers make of the value of a boundary, likeliest first.
+fn readings(boundary: &[u8]) -> Vec<Vec<u8>> {
+    // RFC 2046 forbids white space at the end; readers that compare it nevertheless are another reading.
+    let mut readings = [boundary.trim_ascii_end().to_vec(), boundary.to_vec()].to_vec();
+    if let [b'<', inner @ .., b'>'] | [b'\'', inner @ .., b'\''] = boundary {
+        readings.push(inner.to_vec());
+    }
+    if memchr::memmem::find(boundary, b"=?").is_some() {
+        readings.push(text(boundary, usize::MAX).as_bytes().to_vec());
+    }
+    readings
 }
 
 /// Reads the file name out of the value of a `Content-Disposition` field.

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use stream::Coding;
 
 use super::cursor::Cursor;
+use super::word;
 
 /// What a `Content-Transfer-Encoding` field says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,8 +16,21 @@ pub(crate) struct TransferCoding {
     pub others: Vec<Coding>,
 }
 
-/// Reads the value of a `Content-Transfer-Encoding` field.
+/// Reads the value of a `Content-Transfer-Encoding` field. Some readers decode encoded words in it.
 pub(crate) fn transfer_coding(value: &[u8]) -> TransferCoding {
+    let mut read = words_as_they_stand(value);
+    if memchr::memmem::find(value, b"=?").is_some() {
+        let TransferCoding { coding, others } = words_as_they_stand(word::text(value, usize::MAX).as_bytes());
+        for other in [coding].into_iter().chain(others) {
+            if other != read.coding && !read.others.contains(&other) {
+                read.others.push(other);
+            }
+        }
+    }
+    read
+}
+
+fn words_as_they_stand(value: &[u8]) -> TransferCoding {
     let mut cursor = Cursor::new(value);
     let mut tokens = Vec::new();
     while cursor.peek().is_some() {
@@ -115,6 +129,13 @@ mod tests {
     fn a_coding_is_read_whatever_stands_around_it() {
         for value in [&b" BASE64"[..], b"(c) base64 (x)", b"\"base64\"", b"base64;", b"=base64", b"base64\r\n junk"] {
             assert_eq!(read(value), (Coding::Base64, None), "{}", value.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn encoded_words_are_read_as_they_stand_and_decoded() {
+        for value in [&b"=?us-ascii?q?base64?="[..], b"=?us-ascii?b?YmFzZTY0?=", b"=?utf-8?Q?=62ase6?= =?utf-8?Q?4?="] {
+            assert_eq!(read(value), (Coding::Identity, Some(Coding::Base64)), "{}", value.escape_ascii());
         }
     }
 

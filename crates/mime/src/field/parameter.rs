@@ -6,6 +6,8 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use encoding_rs::Encoding;
+
 use super::cursor::Cursor;
 use super::word;
 
@@ -63,6 +65,14 @@ impl Parameters {
             .flatten()
             .map(Cow::Borrowed)
             .chain(self.continued(name).map(|(_, bytes)| Cow::Owned(bytes)))
+    }
+
+    /// Whether the continued value of `name` is in a charset whose letters are not those of ASCII, or that is not known: a reader
+    /// that decodes it sees another value.
+    pub(super) fn is_undecoded(&self, name: &[u8]) -> bool {
+        let charset = self.continued(name).and_then(|(charset, _)| charset).unwrap_or_default();
+        let is_plain = || Encoding::for_label(&charset).is_some_and(Encoding::is_ascii_compatible);
+        !charset.is_empty() && !is_plain()
     }
 
     /// The parameter `name` as text: the RFC 2231 form if there is one, else the first plain one.

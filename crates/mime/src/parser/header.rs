@@ -124,10 +124,12 @@ impl Header {
         self.fields == 0
     }
 
-    /// The second reading at a line that is not a field: the line, held by `reader`, is told as one and more follow.
+    /// The second reading at a line that is not a field: the line, held by `reader`, is told as one and more follow. Where it
+    /// may be a field for those who know no longest name, the next that is none is in doubt again.
     pub(super) fn going_on(&self, reader: &mut Reader) -> Box<Header> {
         let mut header = Box::new(self.as_second_reading());
-        header.garbage = Garbage::Field;
+        let is_long_name = reader.held().len() > NAME_BYTES_MAX && reader.held().iter().copied().all(is_name_byte);
+        header.garbage = if is_long_name { Garbage::EndsHeader } else { Garbage::Field };
         reader.begin_field(&mut header);
         header
     }

@@ -132,6 +132,10 @@ impl Reader {
                 if let Some(bare) = field::without_comments(value) {
                     found.note_type(field::content_type(&bare, bytes_max));
                 }
+                // Some readers decode encoded words; those of names are everywhere and change nothing.
+                if let Some(decoded) = field::decoded_type(value) {
+                    found.note_type(field::content_type(decoded.as_bytes(), bytes_max));
+                }
             }
             Meaning::TransferEncoding => found.note_coding(field::transfer_coding(value)),
             Meaning::Disposition => found.note_name(field::disposition_name(value, bytes_max)),
