@@ -178,6 +178,12 @@ pub const ROWS: &[Row] = &[
     of(When::Beside(&[Binary, Flash, JavaClass]), "stowaway", |_, _| {
         Box::new(Reading::new(stowaway::Stowaway::anywhere()))
     }),
+    // Archives and compressed streams that 7-Zip opens behind anything, where the file itself is none.
+    of(When::Beside(DOCUMENTS), "archive", |_, _| Box::new(Reading::new(stowaway::Stowaway::others(false)))),
+    of(When::Beside(&[Binary, Flash, JavaClass]), "archive", |_, _| {
+        Box::new(Reading::new(stowaway::Stowaway::others(false)))
+    }),
+    of(When::Beside(&[Image]), "archive", |_, _| Box::new(Reading::new(stowaway::Stowaway::others(true)))),
     // Executables that may be packed, the compiled scripts that are in them or that a file is; strings of scripts.
     of(When::Beside(&[Pe, Elf, Binary]), "packed", |limits, _| Box::new(Reading::new(packed::Packed::new(limits)))),
     of(When::Beside(TEXTS), "packed", |_, _| Box::new(Reading::new(script::Script::new()))),

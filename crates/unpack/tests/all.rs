@@ -1,6 +1,7 @@
 //! Most tests of the crate in one program, which is linked once; those that count every allocation have their own.
 
 mod corpus;
+mod cuts;
 mod damage;
 mod driver;
 mod encrypted;
@@ -12,4 +13,5 @@ mod law;
 mod limits;
 mod openers;
 mod packed;
+mod prefixes;
 mod seeds;

@@ -66,6 +66,8 @@ struct Packed {
     open: Option<u64>,
     /// Where the next byte stands in the section.
     at: u64,
+    /// What is told raw behind all members: the section from the first frame on that cannot be decompressed.
+    raw: Option<(u64, u64)>,
 }
 
 /// The first bytes that are there of so many.
@@ -136,7 +138,7 @@ impl Chm {
         directory.packed.sort_by_key(|entry| std::cmp::Reverse((entry.offset, entry.length)));
         match section {
             Some(section) if section.window_bytes() <= self.limits.codec_bytes_max as usize => {
-                State::Packed(Box::new(Packed { section, entries: directory.packed, open: None, at: 0 }))
+                State::Packed(Box::new(Packed { section, entries: directory.packed, open: None, at: 0, raw: None }))
             }
             found => {
                 let (class, name) = if found.is_some() { (Class::Limit, WINDOW) } else { (Class::Malformed, DATA) };
@@ -152,28 +154,34 @@ impl Chm {
         let mut frame = Vec::new();
         let result = packed.section.frame(kept, &mut frame);
         outbox.worked(frame.len() + section::FRAME_BYTES / 8);
+        let goes_on = match result {
+            Frame::More => true,
+            Frame::End => false,
+            Frame::Cut | Frame::Broken => {
+                if packed.raw.is_none() {
+                    let is_cut = matches!(result, Frame::Cut);
+                    let (class, name) = if is_cut { (Class::Truncated, TRUNCATED) } else { (Class::Malformed, DATA) };
+                    self.finding(class, name, outbox);
+                    packed.raw = Some(packed.section.left());
+                }
+                // Readers that want another member begin there.
+                packed.section.pass_over(kept, &mut frame)
+            }
+        };
         let overlaps = packed.tell(&frame, self, outbox);
         if overlaps {
             self.finding(Class::Ambiguous, OVERLAP, outbox);
         }
-        match result {
-            Frame::More => return State::Packed(packed),
-            Frame::End => {
-                if packed.open.take().is_some() {
-                    outbox.close();
-                }
-                if !packed.entries.is_empty() {
-                    self.finding(Class::Truncated, TRUNCATED, outbox);
-                }
-                return State::Over;
-            }
-            Frame::Cut => self.finding(Class::Truncated, TRUNCATED, outbox),
-            Frame::Broken => self.finding(Class::Malformed, DATA, outbox),
+        if goes_on {
+            return State::Packed(packed);
         }
         if packed.open.take().is_some() {
             outbox.close();
         }
-        self.stored = Some(packed.section.left());
+        if packed.raw.is_none() && !packed.entries.is_empty() {
+            self.finding(Class::Truncated, TRUNCATED, outbox);
+        }
+        self.stored = packed.raw;
         State::Raw
     }
 

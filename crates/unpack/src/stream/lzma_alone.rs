@@ -56,6 +56,7 @@ pub(crate) fn is_plausible(head: &[u8]) -> bool {
     const LENGTH_MAX: u64 = 1 << 38;
     const DICTIONARY_BYTES_MIN: u32 = 1 << 12;
     const TRIAL_BYTES: usize = 1 << 12;
+    const DAMAGED_BYTES_MIN: usize = 48;
     let Some((header, rest)) = head.split_first_chunk::<HEADER_BYTES>() else {
         return false;
     };
@@ -79,12 +80,14 @@ pub(crate) fn is_plausible(head: &[u8]) -> bool {
         rest = &rest[progress.taken..];
         wrote += progress.wrote;
         match progress.told {
-            Told::Fault(_) => return false,
+            // Damaged data are written up to where that shows.
+            Told::Fault(_) => return wrote >= DAMAGED_BYTES_MIN,
             Told::Over => return wrote > 0,
             _ => {}
         }
     }
-    wrote > 0
+    // Where the file ends with its head, what is held decides.
+    wrote > 0 || stream.decode(b"", &mut output).wrote > 0
 }
 
 impl Decoder for LzmaAlone {

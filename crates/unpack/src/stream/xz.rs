@@ -29,7 +29,7 @@ use check::Check;
 use filter::Chain;
 use header::{HEADER_BYTES_MAX, Header, Refused};
 use index::{Index, Seen};
-use lzma2::{Broken, Lzma2};
+use lzma2::{Broken, Lzma2, Why};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -203,8 +203,7 @@ impl Xz {
         };
         let mut progress = match block.decode(lzma2, input, output) {
             Ok(progress) => progress,
-            Err(Broken { taken, limit: false }) => return Progress::fault(taken, DATA),
-            Err(Broken { taken, limit: true }) => return Progress::fault(taken, DICTIONARY),
+            Err(Broken { taken, why }) => return Progress::fault(taken, fault(why)),
         };
         if progress.told != Told::Over {
             self.state = State::Block(block);
@@ -300,7 +299,19 @@ impl Framed for Xz {
         }
     }
 
+    fn cut_short(&mut self) -> bool {
+        matches!(self.state, State::Block(_)) && self.lzma2.as_mut().is_some_and(|lzma2| lzma2.cut_short())
+    }
+
     fn surplus(&self) -> &[u8] {
         self.magic.bytes()
+    }
+}
+
+const fn fault(why: Why) -> Fault {
+    match why {
+        Why::Malformed => DATA,
+        Why::Limit => DICTIONARY,
+        Why::Truncated => TRUNCATED,
     }
 }

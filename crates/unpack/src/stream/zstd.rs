@@ -339,6 +339,19 @@ fn block_bytes(block: &[u8]) -> Option<usize> {
     })
 }
 
+/// What there is of a block that is stored as it is, as a block of that length.
+fn stored_beginning(mut block: Vec<u8>) -> Option<Vec<u8>> {
+    const STORED: u32 = 0;
+    let header = le32(block.first_chunk::<BLOCK_HEADER_BYTES>()?, 0);
+    let length = block.len() - BLOCK_HEADER_BYTES;
+    if header >> 1 & 3 != STORED || length == 0 {
+        return None;
+    }
+    let header = (length as u32) << 3;
+    block[..BLOCK_HEADER_BYTES].copy_from_slice(&header.to_le_bytes()[..BLOCK_HEADER_BYTES]);
+    Some(block)
+}
+
 impl Framed for Zstd {
     const TRUNCATED: Fault = TRUNCATED;
 
@@ -367,11 +380,13 @@ impl Framed for Zstd {
     }
 
     fn cut_short(&mut self) -> bool {
-        let is_in_content = matches!(self.state, State::Block(_));
-        if is_in_content {
-            self.frame_ends(0, Told::Fault(TRUNCATED));
+        let State::Block(bytes) = &mut self.state else { return false };
+        let bytes = std::mem::take(bytes);
+        if let Some((frame, stored)) = self.frame.as_mut().zip(stored_beginning(bytes)) {
+            let _ = frame.decoder.decode_blocks(&stored[..], BlockDecodingStrategy::UptoBlocks(1));
         }
-        is_in_content
+        self.frame_ends(0, Told::Fault(TRUNCATED));
+        true
     }
 
     fn surplus(&self) -> &[u8] {

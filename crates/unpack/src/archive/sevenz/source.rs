@@ -16,7 +16,7 @@ use crate::codec::ppmd::{Ending, ModelH, OfSevenZip, Ppmd};
 use crate::frame::codec::{Decoder, Fault, Progress, Told, le32};
 use crate::stream::bzip2::Bzip2;
 use crate::stream::xz::filter::{Chain, FILTER_BYTES};
-use crate::stream::xz::lzma2::Lzma2;
+use crate::stream::xz::lzma2::{Lzma2, Why};
 use crate::stream::zstd::Zstd;
 
 const METHOD: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.SevenZipMethod");
@@ -40,8 +40,9 @@ pub(super) struct Coded {
     buffer: [u8; FILTER_BYTES],
     start: usize,
     end: usize,
-    /// Whether the input has ended.
+    /// Whether the input has ended, and what is wrong if it is not its end.
     ended: bool,
+    broken: Option<Fault>,
     left: u64,
     owing: Option<Fault>,
 }
@@ -99,6 +100,7 @@ impl Means<'_> {
             start: 0,
             end: 0,
             ended: false,
+            broken: None,
             left: size,
             owing: None,
         })))
@@ -174,10 +176,11 @@ impl Coded {
         let mut work = 0;
         while work < WORK_BYTES {
             if self.start == self.end && !self.ended {
-                match self.input.read(kept, &mut self.buffer)? {
-                    Read::Some(count) => (self.start, self.end) = (0, count),
-                    Read::End => self.ended = true,
-                    Read::Later => return Ok(Read::Later),
+                match self.input.read(kept, &mut self.buffer) {
+                    Ok(Read::Some(count)) => (self.start, self.end) = (0, count),
+                    Ok(Read::End) => self.ended = true,
+                    Ok(Read::Later) => return Ok(Read::Later),
+                    Err(fault) => (self.ended, self.broken) = (true, Some(fault)),
                 }
             }
             let progress = self.decoder.decode(&self.buffer[self.start..self.end], &mut output[..wanted]);
@@ -188,7 +191,7 @@ impl Coded {
             match progress.told {
                 Told::Fault(fault) if fault.fatal => self.owing = Some(fault),
                 Told::Over if self.left > 0 => self.owing = Some(DATA),
-                _ if stuck => self.owing = Some(self.decoder.missing().unwrap_or(DATA)),
+                _ if stuck => self.owing = self.broken.or_else(|| self.decoder.missing()).or(Some(DATA)),
                 _ => {}
             }
             if progress.wrote > 0 {
@@ -252,13 +255,23 @@ struct Lzma2Coder(Lzma2);
 
 impl Decoder for Lzma2Coder {
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
-        self.0
-            .decode(input, output)
-            .unwrap_or_else(|broken| Progress::fault(broken.taken, if broken.limit { DICTIONARY } else { DATA }))
+        let mut progress = self.0.decode(input, output);
+        if progress == Ok(Progress::took(0)) && input.is_empty() && self.0.cut_short() {
+            progress = self.0.decode(input, output);
+        }
+        progress.unwrap_or_else(|broken| Progress::fault(broken.taken, fault(broken.why)))
     }
 
     fn missing(&self) -> Option<Fault> {
         Some(DATA)
+    }
+}
+
+const fn fault(why: Why) -> Fault {
+    match why {
+        Why::Malformed => DATA,
+        Why::Limit => DICTIONARY,
+        Why::Truncated => CUT,
     }
 }
 

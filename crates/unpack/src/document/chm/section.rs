@@ -23,6 +23,8 @@ pub(super) struct Section {
     /// LZX begins anew after so many frames.
     interval: u64,
     frame: u64,
+    /// Frames are passed over until LZX begins anew.
+    passing: bool,
     lzx: Box<Lzx>,
 }
 
@@ -59,6 +61,7 @@ impl Section {
             window_bits,
             interval: u64::from(interval / UNIT),
             frame: 0,
+            passing: false,
             lzx: Box::new(Lzx::new()),
         })
     }
@@ -92,7 +95,14 @@ impl Section {
         let Some(left) = self.bytes.checked_sub(done).filter(|left| *left > 0 && self.frame < self.resets) else {
             return Frame::End;
         };
-        let (Some(start), Some(end)) = (self.start(self.frame, kept), self.start(self.frame + 1, kept)) else {
+        let frame = self.frame;
+        self.frame += 1;
+        self.passing &= !frame.is_multiple_of(self.interval);
+        if self.passing {
+            content.resize(FRAME_BYTES, 0);
+            return Frame::More;
+        }
+        let (Some(start), Some(end)) = (self.start(frame, kept), self.start(frame + 1, kept)) else {
             return Frame::Cut;
         };
         self.start = start;
@@ -100,20 +110,32 @@ impl Section {
             return Frame::Broken;
         };
         let data = read(kept, self.content.0.saturating_add(start), length as usize);
-        if (data.len() as u64) < length {
-            return Frame::Cut;
-        }
-        if self.frame.is_multiple_of(self.interval) {
+        let is_cut = (data.len() as u64) < length;
+        if frame.is_multiple_of(self.interval) {
             self.lzx.restart(self.window_bits);
         }
-        self.frame += 1;
         let done = match usize::try_from(left).unwrap_or(FRAME_BYTES) {
             left @ ..FRAME_BYTES => self.lzx.last_frame(&data, left, content),
             _ => self.lzx.frame(&data, FRAME_BYTES, content),
         };
         match done {
+            _ if is_cut => Frame::Cut,
             Some(()) => Frame::More,
             None => Frame::Broken,
         }
+    }
+
+    /// Passes over what cannot be decompressed, behind a frame that is `content` as far as it could be, to where LZX begins
+    /// anew: that becomes NULs. Whether there is such a place.
+    pub fn pass_over(&mut self, kept: &dyn ReadAt, content: &mut Vec<u8>) -> bool {
+        let next = self.frame.next_multiple_of(self.interval);
+        let is_content = next < self.resets && next.saturating_mul(FRAME_BYTES as u64) < self.bytes;
+        let start = self.start(next, kept).filter(|_| is_content);
+        let is_there = start.is_some_and(|start| read(kept, self.content.0.saturating_add(start), 1).len() == 1);
+        if is_there {
+            content.resize(FRAME_BYTES, 0);
+            self.passing = true;
+        }
+        is_there
     }
 }

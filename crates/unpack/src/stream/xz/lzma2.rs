@@ -31,14 +31,17 @@ enum State {
         left: usize,
         registers: Registers,
     },
+    /// As `Decoding`, where the data end within the chunk.
+    Cut {
+        left: usize,
+        registers: Registers,
+    },
     /// In an uncompressed chunk.
     Copying {
         left: usize,
     },
     /// The last chunk ended in what cannot be decoded.
-    Broken {
-        limit: bool,
-    },
+    Broken(Why),
     Over,
 }
 
@@ -56,13 +59,21 @@ enum Needs {
 pub(crate) struct Broken {
     /// Bytes taken by the call that found it.
     pub taken: usize,
-    /// Whether only the cap of the dictionary stands in the way.
-    pub limit: bool,
+    pub why: Why,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    Malformed,
+    /// Only the cap of the dictionary stands in the way.
+    Limit,
+    /// The data end within a chunk.
+    Truncated,
 }
 
 impl Broken {
     const fn data(taken: usize) -> Broken {
-        Broken { taken, limit: false }
+        Broken { taken, why: Why::Malformed }
     }
 }
 
@@ -101,8 +112,9 @@ impl Lzma2 {
             State::Header(control) => self.header(control, input),
             State::Filling { plain, packed, started } => self.fill(plain, packed, started, input),
             State::Decoding { left, registers } => self.decode_chunk(left, registers, output),
+            State::Cut { left, registers } => self.decode_cut(left, registers, output),
             State::Copying { left } => Ok(self.copy(left, input, output)),
-            State::Broken { limit } => Err(Broken { taken: 0, limit }),
+            State::Broken(why) => Err(Broken { taken: 0, why }),
             State::Over => Ok(Progress::tells(0, Told::Over)),
         }
     }
@@ -190,24 +202,60 @@ impl Lzma2 {
     }
 
     fn decode_chunk(&mut self, left: usize, mut registers: Registers, output: &mut [u8]) -> Result<Progress, Broken> {
-        let count = self.dictionary.room(left.min(output.len()));
-        let before = self.dictionary.position();
-        let result = self.lzma.decode(&mut registers, &self.chunk, usize::MAX, &mut self.dictionary, count);
-        let wrote = (self.dictionary.position() - before) as usize;
-        output[..wrote].copy_from_slice(self.dictionary.last(wrote));
+        let (wrote, result) = self.decode_some(left, &mut registers, usize::MAX, output);
         let left = left - wrote;
         self.state = match result {
-            Err(unreachable) => State::Broken { limit: unreachable == Unreachable::Forgotten },
+            Err(unreachable) => State::Broken(why(&unreachable)),
             Ok(()) if left > 0 => State::Decoding { left, registers },
             Ok(()) if registers.over(&self.chunk).is_finished() && !self.lzma.is_pending() => State::Control,
-            Ok(()) => State::Broken { limit: false },
+            Ok(()) => State::Broken(Why::Malformed),
         };
-        if wrote == 0
-            && let State::Broken { limit } = self.state
-        {
-            return Err(Broken { taken: 0, limit });
+        self.wrote(wrote)
+    }
+
+    /// As [`decode_chunk`](Self::decode_chunk), up to the symbol that needs more than there is.
+    fn decode_cut(&mut self, left: usize, mut registers: Registers, output: &mut [u8]) -> Result<Progress, Broken> {
+        let until = self.chunk.len() + 1;
+        let (wrote, result) = self.decode_some(left, &mut registers, until, output);
+        let left = left - wrote;
+        let goes_on = left > 0 && (registers.at() < until || self.lzma.is_pending());
+        self.state = match result {
+            Err(unreachable) => State::Broken(why(&unreachable)),
+            Ok(()) if goes_on => State::Cut { left, registers },
+            Ok(()) => State::Broken(Why::Truncated),
+        };
+        self.wrote(wrote)
+    }
+
+    fn decode_some(
+        &mut self,
+        left: usize,
+        registers: &mut Registers,
+        until: usize,
+        output: &mut [u8],
+    ) -> (usize, Result<(), Unreachable>) {
+        let count = self.dictionary.room(left.min(output.len()));
+        let before = self.dictionary.position();
+        let result = self.lzma.decode(registers, &self.chunk, until, &mut self.dictionary, count);
+        let wrote = (self.dictionary.position() - before) as usize;
+        output[..wrote].copy_from_slice(self.dictionary.last(wrote));
+        (wrote, result)
+    }
+
+    const fn wrote(&self, wrote: usize) -> Result<Progress, Broken> {
+        match self.state {
+            State::Broken(why) if wrote == 0 => Err(Broken { taken: 0, why }),
+            _ => Ok(Progress { taken: 0, wrote, told: Told::Nothing }),
         }
-        Ok(Progress { taken: 0, wrote, told: Told::Nothing })
+    }
+
+    /// The data end here, after a call with no input that did nothing: within a chunk, what there is of it is decoded. Whether
+    /// there may be more content.
+    pub fn cut_short(&mut self) -> bool {
+        let State::Filling { plain, started: true, .. } = self.state else { return false };
+        let Some(registers) = Registers::start(&self.chunk) else { return false };
+        self.state = State::Cut { left: plain, registers };
+        true
     }
 
     fn copy(&mut self, left: usize, input: &[u8], output: &mut [u8]) -> Progress {
@@ -223,5 +271,12 @@ impl Lzma2 {
             left => State::Copying { left },
         };
         Progress { taken: count, wrote: count, told: Told::Nothing }
+    }
+}
+
+const fn why(unreachable: &Unreachable) -> Why {
+    match unreachable {
+        Unreachable::Forgotten => Why::Limit,
+        Unreachable::Never => Why::Malformed,
     }
 }
