@@ -200,6 +200,58 @@ fn serve_removes_what_is_too_old() {
     assert!(text(&quarantine(&gateway, &["list"])).starts_with(&new));
 }
 
+/// The draft of a long mail that has not ended, on a gateway that was killed; and the connection, which keeps nothing alive.
+fn draft_of_a_killed_gateway(gateway: &mut Gateway) -> std::path::PathBuf {
+    let mut wire = gateway.connect();
+    wire.begin_data();
+    wire.send(&mail_with("7bit", "long.txt", &"a line of a long mail\r\n".repeat(100_000)));
+    let draft = || {
+        let files = gateway.files("quarantine");
+        files.into_iter().find(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 500_000))
+    };
+    let draft = wait_for(draft, "the draft of a mail that is passed on");
+    gateway.signal("KILL");
+    assert!(!gateway.wait().success());
+    draft
+}
+
+#[test]
+fn drafts_that_a_kill_left_go_once_they_are_an_hour_old() {
+    let sink = Sink::start(Behaviour::default());
+    let mut killed = Gateway::start(&sink.forward(), KEEPS);
+    let old = draft_of_a_killed_gateway(&mut killed);
+    assert!(name(&old).starts_with('.') && name(&old).ends_with(".eml.part"), "{}", old.display());
+    let folder = killed.folder.path().join("quarantine");
+    let [hour, facts, young] = ["hour.eml.part", "facts.json.part", "young.eml.part"].map(|end| {
+        let path = folder.join(format!(".{end}"));
+        std::fs::write(&path, "From: a@b").unwrap();
+        path
+    });
+    let age = |path: &Path, minutes: u64| {
+        let then = SystemTime::now() - Duration::from_secs(60 * minutes);
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+    };
+    for (path, minutes) in [(&old, 61), (&hour, 61), (&facts, 61), (&young, 58)] {
+        age(path, minutes);
+    }
+    let keeps = format!("on_infected = \"quarantine\"\nquarantine = \"{}\"", folder.display());
+    let gateway = Gateway::start(&sink.forward(), &keeps);
+    // What is written while the old ones go is not among them.
+    let mut wire = gateway.connect();
+    wire.begin_data();
+    wire.send(&mail_with("7bit", "long.txt", &"a line of a long mail\r\n".repeat(100_000)));
+    gateway.signal("HUP");
+    let left = || {
+        let files = killed.files("quarantine");
+        let is_gone = [&old, &hour, &facts].iter().all(|path| !files.contains(path));
+        is_gone.then_some(files)
+    };
+    let left = wait_for(left, "drafts that are an hour old to go");
+    assert!(left.contains(&young), "{left:?}");
+    wire.send(b".\r\n");
+    assert!(wire.reply().starts_with("250 "));
+}
+
 /// A gateway whose learners are these scripts, in its folder.
 fn learning(spam: &str, ham: &str, seconds: u32) -> Gateway {
     let settings = format!(
