@@ -101,6 +101,12 @@ impl Session {
                         message.take(body).await;
                     }
                 }
+                ServerEvent::LastBody(body) => {
+                    self.begin();
+                    if let Some(message) = &mut self.message {
+                        message.take(&body).await;
+                    }
+                }
                 ServerEvent::End => self.end().await,
                 ServerEvent::Closed => return self.wire.write(self.server.outbox()).await,
                 ServerEvent::Broken(reason) => return Err(io::Error::other(reason)),
@@ -152,9 +158,11 @@ impl Session {
         }
     }
 
-    /// The first of a message has come: its envelope is complete, and with it what holds for it.
+    /// The first of a message has come: its envelope is complete, and with it what holds for it. Content without an envelope is
+    /// inspected like any other.
     fn begin(&mut self) {
-        if let Some(envelope) = self.envelope.take() {
+        let missing = self.message.is_none().then(Envelope::default);
+        if let Some(envelope) = self.envelope.take().or(missing) {
             self.message = Some(Box::new(Message::new(self, envelope)));
         }
     }

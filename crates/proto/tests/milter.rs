@@ -30,6 +30,7 @@ impl Filter {
                     ServerEvent::Idle if taken == 0 => break,
                     ServerEvent::Idle => continue,
                     ServerEvent::Body(count) => self.body.extend_from_slice(&piece[at - count..at]),
+                    ServerEvent::LastBody(body) => self.body.extend_from_slice(body),
                     ServerEvent::End => {
                         let body = std::mem::take(&mut self.body);
                         let is_infected = body.windows(5).any(|five| five == b"virus");
@@ -124,6 +125,32 @@ fn one_that_does_not_gets_the_decision_alone() {
     );
     assert!(filter.told.contains(&ServerEvent::Mail(String::new())), "{:?}", filter.told);
     assert!(filter.told.contains(&ServerEvent::Header(b"Subject: x\r\n".to_vec())), "{:?}", filter.told);
+}
+
+#[test]
+fn the_end_may_bring_the_last_of_the_body() {
+    let filter = play(
+        SILENT,
+        "C: M<a@b>|
+         C: N
+         C: Ba vir
+         C: Eus
+         S: y554 5.7.1 100%% no|
+         C: M<a@b>|
+         C: N
+         C: Ea virus
+         S: y554 5.7.1 100%% no|
+         C: Q",
+    );
+    assert_eq!(filter.told.iter().filter(|event| matches!(event, ServerEvent::LastBody(_))).count(), 2);
+}
+
+#[test]
+fn a_nul_within_a_value_does_not_end_it() {
+    let filter = play(SILENT, "C: M<a@b>|\nC: LSubject| x|y|\nC: LTo| z\nC: Q");
+    for field in [&b"Subject: x\0y\r\n"[..], b"To: z\r\n"] {
+        assert!(filter.told.contains(&ServerEvent::Header(field.to_vec())), "{:?}", filter.told);
+    }
 }
 
 #[test]

@@ -183,6 +183,40 @@ fn an_aborted_message_leaves_nothing_behind() {
 }
 
 #[test]
+fn no_content_comes_by_that_stands_elsewhere_than_it_should() {
+    let gateway = gateway("");
+    let infected = infected();
+    let header_end = infected.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let (header, body) = (String::from_utf8_lossy(&infected[..header_end]), &infected[header_end + 4..]);
+    let ways: [(&str, bool, bool); 4] = [
+        ("as it should", true, false),
+        ("no envelope", false, false),
+        ("all at its end", true, true),
+        ("both", false, true),
+    ];
+    let mut server = Server::new(&gateway, true);
+    for (way, has_envelope, at_end) in ways {
+        if has_envelope {
+            server.tell('M', b"<a@b>\0");
+            server.tell('R', b"<c@d>\0");
+        }
+        for line in header.replace("\r\n\t", "\n\t").replace("\r\n ", "\n ").split("\r\n") {
+            let (name, value) = line.split_once(':').unwrap();
+            server.tell('L', format!("{name}\0{value}\0").as_bytes());
+        }
+        server.tell('N', b"");
+        // What comes behind an end belongs to another message.
+        if at_end {
+            server.tell('E', body);
+        } else {
+            server.tell('B', body);
+            server.tell('E', b"");
+        }
+        assert_eq!(server.packet().0, 'y', "{way}");
+    }
+}
+
+#[test]
 fn what_is_no_milter_is_left() {
     let gateway = gateway("");
     for rubbish in [&b"EHLO x\r\n"[..], &[0; 64], &[0, 0, 0, 1, b'B'], b"\0\0\0\x05Habc\0", b"\x7f\xff\xff\xffL"] {

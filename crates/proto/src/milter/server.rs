@@ -72,6 +72,8 @@ pub enum ServerEvent {
     Header(Vec<u8>),
     /// The last `.0` of the bytes taken are of the body.
     Body(usize),
+    /// The last of the body, which came with its end.
+    LastBody(Vec<u8>),
     /// The message is complete: to be decided, by [`Server::decide`] at last.
     End,
     /// The message will not come.
@@ -109,6 +111,8 @@ enum State {
     Begun,
     /// Between and within messages.
     Session,
+    /// The message is complete, which has not been told.
+    Ending,
     /// The host has not decided.
     Deciding,
     /// No more.
@@ -149,6 +153,7 @@ impl Server {
         match self.state {
             State::Closed => return (0, ServerEvent::Closed),
             State::Deciding => return (0, ServerEvent::Idle),
+            State::Ending => return (0, self.ends()),
             State::Begun | State::Session => {}
         }
         let (taken, packet) = self.packets.take(input);
@@ -224,16 +229,19 @@ impl Server {
             b'U' => self.passed_over(flags::SILENT_UNKNOWN),
             b'L' => {
                 self.go_on(flags::SILENT_HEADER);
-                let (name, value) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-                ServerEvent::Header(self.field(name, value))
+                let name = words.next().unwrap_or_default();
+                // A NUL within a value is one of the message.
+                let value = data.get(name.len() + 1..).unwrap_or_default();
+                ServerEvent::Header(self.field(name, value.strip_suffix(b"\0").unwrap_or(value)))
             }
             b'N' => {
                 self.go_on(flags::SILENT_EOH);
                 ServerEvent::Header(b"\r\n".to_vec())
             }
+            b'E' if data.is_empty() => self.ends(),
             b'E' => {
-                self.state = State::Deciding;
-                ServerEvent::End
+                self.state = State::Ending;
+                ServerEvent::LastBody(data.into())
             }
             b'A' => ServerEvent::Abort,
             b'K' => ServerEvent::Abort,
@@ -243,6 +251,11 @@ impl Server {
             }
             _ => self.broken("an unknown packet"),
         }
+    }
+
+    fn ends(&mut self) -> ServerEvent {
+        self.state = State::Deciding;
+        ServerEvent::End
     }
 
     fn passed_over(&mut self, silent: u32) -> ServerEvent {
