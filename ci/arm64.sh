@@ -16,7 +16,7 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch
 # Pages have 4, 16 or 64 KiB there; the allocator is made for the largest, and works with all.
 export JEMALLOC_SYS_WITH_LG_PAGE=16
 
-[ $# -gt 0 ] || set -- test -p sluice-pattern
+[ $# -gt 0 ] || set -- test -p sluice-pattern -p sluice-digest
 command=$1
 shift
 exec cargo "$command" --locked --target aarch64-unknown-linux-gnu "$@"

@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use digest::Batch;
 use memmap2::{Advice, Mmap};
 use scan::{Builder, Database, Scan};
-use stream::{Event, FileType, Fuel, Nothing, Stage as _, Window};
+use stream::{Event, FileType, Fuel, Nothing};
 
 use crate::input::{Took, objects, seconds};
 
@@ -94,7 +95,7 @@ pub fn scan(file: &str, input: &str, limit: f64, also: Also) -> Result<(), Box<d
 
 /// Scans objects by turns, a segment of each; whether there is time for more.
 fn by_turns(mut scans: Vec<(Scan, &[u8])>, took: &mut Took) -> bool {
-    let mut window = Window::with_capacity(1);
+    let mut batch = Batch::new(2 * STREAMS, 64 << 10);
     let mut fuel = Fuel::unlimited();
     let mut scanned = 0;
     while scans.iter().any(|(_, rest)| !rest.is_empty()) {
@@ -103,7 +104,10 @@ fn by_turns(mut scans: Vec<(Scan, &[u8])>, took: &mut Took) -> bool {
             *object = rest;
             scanned += segment.len();
             while !segment.is_empty() {
-                let step = scan.step(segment, &mut window, &mut fuel);
+                let step = scan.step_beside(&mut batch, segment, &mut fuel);
+                if batch.is_due() {
+                    batch.run();
+                }
                 segment = &segment[step.taken..];
                 took.found += u64::from(step.event != Event::Idle);
             }
@@ -113,8 +117,12 @@ fn by_turns(mut scans: Vec<(Scan, &[u8])>, took: &mut Took) -> bool {
         }
     }
     for (scan, _) in &mut scans {
-        while scan.finish(&Nothing, &mut window, &mut fuel) != Event::End {
-            took.found += 1;
+        loop {
+            match scan.finish_beside(&mut batch, &Nothing, &mut fuel) {
+                Event::End => break,
+                Event::Idle => _ = batch.run(),
+                _ => took.found += 1,
+            }
         }
     }
     took.goes_on(scanned)

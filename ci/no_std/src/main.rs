@@ -1,6 +1,7 @@
-//! Links `stream`, `text`, `flow`, `mime` and `proto` into a program without std: what is missing is an error of the linker.
+//! Links `stream`, `text`, `flow`, `mime`, `proto` and `digest` into a program without std: what is missing is an error of the
+//! linker.
 //!
-//! It parses a mail, decodes a word, and lets both halves of SMTP say a line; its exit status is 0 if they did. The
+//! It parses a mail, decodes a word, hashes a line, and lets both halves of SMTP say one; its exit status is 0 if they did. The
 //! host's C library is linked for what a bare machine brings itself: the call of `main`, `memcpy` and its like, `_exit`.
 #![no_std]
 #![no_main]
@@ -12,6 +13,7 @@ use core::cell::UnsafeCell;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use digest::{Batch, Wanted};
 use flow::{Out, wire};
 use mime::{Decoder, Embedded, Parser, Utf16};
 use proto::smtp::{Client, Config, Protocol, Server};
@@ -34,8 +36,17 @@ extern "C" fn main() -> i32 {
     client.step(server.outbox());
     client.hello();
     let cleared = wire::read(&wire::write(&Out::Cleared(7), Default::default())) == Ok(Out::Cleared(7));
+    let mut batch = Batch::new(1, 64 << 10);
+    let ticket = batch.open(Wanted { md5: true, sha1: true, sha256: true });
+    batch.update(&ticket, MAIL);
+    batch.run();
+    let hashed = batch.finish(ticket).is_some_and(|sums| sums.sha256 == Some(digest::sha256::digest(MAIL)));
     let works = cleared
-        && told > 10 && server.is_closed() && !client.outbox().is_empty() && mime::looks_like_mail(MAIL);
+        && hashed
+        && told > 10
+        && server.is_closed()
+        && !client.outbox().is_empty()
+        && mime::looks_like_mail(MAIL);
     i32::from(!works)
 }
 

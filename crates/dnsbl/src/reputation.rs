@@ -4,9 +4,9 @@
 //! itself as its score decays, or at once when it is forgiven. An IPv6 address counts as its network of 64 bits. The ledger is text, a line an address, so that it can
 //! be read, merged and mended; the zone that other machines ask is made of it in rbldnsd's form.
 
+use core::net::{IpAddr, Ipv6Addr};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::net::{IpAddr, Ipv6Addr};
 
 /// What was seen of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -17,6 +17,7 @@ mod turns;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use digest::Batch;
 use scan::{Allowance, Database};
 use stream::{Class, Coding, Finding, Fuel, Limits, Window};
 use unpack::Passwords;
@@ -43,7 +44,7 @@ pub struct Engine {
 pub enum Progress {
     /// All that was fed is inspected; it waits for more.
     Hungry,
-    /// The fuel ran out; call again.
+    /// The fuel ran out, or the batch should be run; call again.
     Tired,
     /// The verdict has been given.
     Done,
@@ -55,6 +56,12 @@ pub enum Progress {
 /// [`tell`](Inspection::tell) bytes, [`work`](Inspection::work) until it is no longer [`Progress::Tired`],
 /// [`hear`](Inspection::hear) what it says; at the end tell [`In::Finish`] and work until [`Progress::Done`].
 ///
+/// # Company
+/// Content is hashed much faster beside that of others. Who has several inspections under way owns a [`Batch`] and lends it
+/// to each call of [`work_beside`](Inspection::work_beside), in place of `work`, always the same one; between the calls it
+/// runs the batch whenever that is due. What an inspection comes to does not depend on it, and one that ends, in whatever
+/// way, leaves nothing there.
+///
 /// It allocates a window for each object that it opens, and what the stages declare; [`Inspection::window_bytes`]
 /// says how much the windows are.
 pub struct Inspection {
@@ -64,6 +71,8 @@ pub struct Inspection {
     budget: Budget,
     /// What the scans of all objects together may spend.
     allowance: Arc<Allowance>,
+    /// Where content waits to be hashed if the inspection is in nobody's company.
+    alone: Batch,
     /// The nodes, by slot; the root is in slot 0.
     nodes: Vec<Option<Box<Node>>>,
     /// The slots in use, in the order in which their objects began: parents before children.
@@ -121,6 +130,7 @@ impl Inspection {
         let mut inspection = Inspection {
             budget,
             allowance,
+            alone: Batch::default(),
             engine,
             facts: Facts::new(context.wants.clone()),
             context,
@@ -215,6 +225,7 @@ impl Inspection {
     fn let_go(&mut self) {
         self.nodes.iter_mut().for_each(|node| *node = None);
         self.order.clear();
+        self.alone = Batch::default();
     }
 
     /// The next thing that the inspection says.
@@ -224,8 +235,23 @@ impl Inspection {
 
     /// Inspects until there is nothing left to do or the fuel is used up.
     pub fn work(&mut self, fuel: &mut Fuel) -> Progress {
+        let mut alone = std::mem::take(&mut self.alone);
+        let progress = self.work_in(&mut alone, true, fuel);
+        if !self.nodes.iter().all(Option::is_none) {
+            self.alone = alone;
+        }
+        progress
+    }
+
+    /// The same in the company of others. It is [`Progress::Tired`], too, where the batch is due: what waits there is not
+    /// hashed here, since it may be others'.
+    pub fn work_beside(&mut self, batch: &mut Batch, fuel: &mut Fuel) -> Progress {
+        self.work_in(batch, false, fuel)
+    }
+
+    fn work_in(&mut self, batch: &mut Batch, is_own: bool, fuel: &mut Fuel) -> Progress {
         self.budget.begin(fuel);
-        let progress = self.take_turns(fuel);
+        let progress = self.take_turns(batch, is_own, fuel);
         let spent = self.is_spent();
         self.budget.end();
         match progress {
@@ -237,7 +263,7 @@ impl Inspection {
         }
     }
 
-    fn take_turns(&mut self, fuel: &mut Fuel) -> Progress {
+    fn take_turns(&mut self, batch: &mut Batch, is_own: bool, fuel: &mut Fuel) -> Progress {
         loop {
             if self.done || self.stopped.is_some() {
                 return self.wind_up();
@@ -246,7 +272,13 @@ impl Inspection {
             if fuel.is_empty() {
                 return Progress::Tired;
             }
-            self.turn(slot, task, fuel);
+            self.turn(slot, task, batch, fuel);
+            if batch.is_due() {
+                if !is_own {
+                    return Progress::Tired;
+                }
+                batch.run();
+            }
             if self.budget.is_due(fuel) && self.is_spent() {
                 return Progress::Tired;
             }
@@ -285,12 +317,12 @@ impl Inspection {
         deepest_first.copied().find_map(|slot| Some((slot, self.nodes[slot].as_ref()?.task()?)))
     }
 
-    fn turn(&mut self, slot: usize, task: Task, fuel: &mut Fuel) {
+    fn turn(&mut self, slot: usize, task: Task, batch: &mut Batch, fuel: &mut Fuel) {
         let mut node = self.nodes[slot].take().expect("a node in order is in its slot");
         match task {
             Task::Recognise => self.recognise(&mut node, slot),
-            Task::Step(index) => self.step(&mut node, slot, index, fuel),
-            Task::Finish(index) => self.finish(&mut node, slot, index, fuel),
+            Task::Step(index) => self.step(&mut node, slot, index, batch, fuel),
+            Task::Finish(index) => self.finish(&mut node, slot, index, batch, fuel),
             Task::Retire => return self.retire(*node, slot),
         }
         node.trim();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use digest::Batch;
 use scan::{Normaliser, Roll, Scan};
 use sha2::{Digest, Sha256};
 use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
@@ -245,9 +246,9 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    pub fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
+    pub fn step(&mut self, batch: &mut Batch, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
         match self {
-            Work::Scan(scan) => scan.step(input, output, fuel),
+            Work::Scan(scan) => scan.step_beside(batch, input, fuel),
             Work::Stage(stage) => stage.step(input, output, fuel),
             Work::View(normaliser) => normaliser.step(input, output, fuel),
             Work::Sha256(hash) => {
@@ -263,9 +264,9 @@ impl Work {
         }
     }
 
-    pub fn finish(&mut self, kept: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
+    pub fn finish(&mut self, batch: &mut Batch, kept: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event {
         match self {
-            Work::Scan(scan) => scan.finish(kept, output, fuel),
+            Work::Scan(scan) => scan.finish_beside(batch, kept, fuel),
             Work::Stage(stage) => stage.finish(kept, output, fuel),
             Work::View(normaliser) => normaliser.finish(kept, output, fuel),
             Work::Sha256(_) | Work::Words(_) => Event::End,

@@ -5,6 +5,7 @@ mod budget;
 #[path = "pipeline/build.rs"]
 mod build;
 mod clamav;
+mod company;
 mod differential;
 mod documents;
 mod evasion;

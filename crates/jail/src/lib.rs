@@ -12,6 +12,7 @@
 
 mod cell;
 mod clock;
+mod company;
 mod confine;
 mod host;
 mod local;

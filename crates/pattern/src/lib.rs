@@ -18,8 +18,6 @@
 //! # Where the tables lie
 //! Compiled [`Patterns`] are [`flat`] arrays: owned where they were built, or in a mapped file that processes share.
 //!
-//! [`md5`] has nothing to do with all this: it is here because vector code is.
-//!
 //! # Order
 //! Matches are told in the order in which they become known (the end of the part, or the byte after it where a part
 //! looks at what follows), and that order does not depend on how the stream is cut.
@@ -41,14 +39,11 @@ mod filter;
 pub mod flat;
 mod found;
 mod fuzz;
-pub mod lanes;
-pub mod md5;
 mod naive;
 mod patterns;
 mod piece;
 mod program;
 mod rarity;
-pub mod sha256;
 mod shape;
 mod shapes;
 mod state;

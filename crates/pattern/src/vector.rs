@@ -1,10 +1,8 @@
 //! Vector code and prefetching: the only unsafe code of this crate.
 #![allow(unsafe_code)]
 
-mod digest;
 mod sweep;
 
-pub(crate) use digest::paths;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use sweep::neon;
 #[cfg(target_arch = "x86_64")]

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use digest::Batch;
 use scan::{Builder, Database, Scan};
 use stream::{Event, FileType, Fuel, Nothing, Stage, Window};
 
@@ -182,13 +183,16 @@ fn objects(data: &[u8], count: usize) -> f64 {
     let signature = format!("{}:*:Bench.Any:73\n", "0".repeat(32));
     builder.add("bench.hdb", signature.as_bytes()).expect("the generator writes what can be read");
     let database = Arc::new(builder.build());
-    let mut scans = vec![Scan::new(database, FileType::Binary, None); count];
-    let mut window = Window::with_capacity(1);
+    let mut scans: Vec<_> = (0..count).map(|_| Scan::new(database.clone(), FileType::Binary, None)).collect();
+    let mut batch = Batch::new(count, 64 << 10);
     let since = Instant::now();
     let begin = seconds(since);
     for segment in data.chunks_exact(16 << 10) {
         for scan in &mut scans {
-            scan.step(segment, &mut window, &mut Fuel::unlimited());
+            scan.step_beside(&mut batch, segment, &mut Fuel::unlimited());
+            if batch.is_due() {
+                batch.run();
+            }
         }
     }
     (data.len() * count) as f64 / 1e6 / (seconds(since) - begin)

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use digest::Sums;
 use pattern::flat::{Flat, Reader, Unfit, Writer};
 
 use crate::packed::Packed;
@@ -229,20 +230,9 @@ impl HashTable {
     }
 }
 
-/// The finished digests of a stream, those that were wanted.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Sums {
-    pub(crate) size: u64,
-    pub(crate) md5: Option<[u8; 16]>,
-    pub(crate) sha1: Option<[u8; 20]>,
-    pub(crate) sha256: Option<[u8; 32]>,
-}
-
-impl Sums {
-    /// A digest that was not computed over the stream.
-    pub(crate) fn of_md5(md5: [u8; 16], size: u64) -> Sums {
-        Sums { size, md5: Some(md5), ..Sums::default() }
-    }
+/// An MD5 that was not computed over a stream.
+pub(crate) fn of_md5(md5: [u8; 16], size: u64) -> Sums {
+    Sums { size, md5: Some(md5), ..Sums::default() }
 }
 
 #[cfg(test)]
@@ -257,7 +247,7 @@ mod tests {
 
     fn names(table: &HashTable, bytes: &[u8]) -> Vec<u32> {
         let md5 = md5::Md5::digest(bytes).into();
-        table.matching(&Sums::of_md5(md5, bytes.len() as u64))
+        table.matching(&of_md5(md5, bytes.len() as u64))
     }
 
     #[test]
@@ -275,7 +265,7 @@ mod tests {
         let entry = |number: u32| HashEntry { digest: AnyDigest::Md5(digest(number)), size: 4, name: number };
         let table = HashTable::new((0..count).map(entry).collect());
         assert_eq!(table.md5.cut(), SHARED);
-        let names = |number: u32| table.matching(&Sums::of_md5(digest(number), 4));
+        let names = |number: u32| table.matching(&of_md5(digest(number), 4));
         assert!((0..count).all(|number| names(number) == [number]));
         assert!((count..2 * count).all(|number| names(number).is_empty()));
     }

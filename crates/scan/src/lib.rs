@@ -36,7 +36,6 @@ mod source;
 mod syntax;
 mod table;
 mod target;
-mod waiting;
 mod yara;
 
 pub use allowance::Allowance;

@@ -18,8 +18,8 @@
 mod cache;
 pub mod sites;
 
+use core::net::IpAddr;
 use std::collections::{HashMap, VecDeque};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use cache::{Cache, Key, Known};

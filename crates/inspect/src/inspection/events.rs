@@ -1,5 +1,6 @@
 //! Events: what a reader's words do to the tree.
 
+use digest::Batch;
 use stream::{Class, Coding, Event, Finding, Kind, Note, Object, Window};
 
 use super::Inspection;
@@ -9,15 +10,23 @@ use flow::{Blank, ObjectReport, Out};
 /// What is told when the spool refuses.
 pub(super) const SPOOL_EXCEEDED: &str = "Heuristics.Limits.Exceeded.Spool";
 
+/// What a reader told, and with how many bytes of content; whether after its last byte.
+pub(super) struct Told {
+    pub event: Event,
+    pub bytes: usize,
+    pub at_end: bool,
+}
+
 impl Inspection {
     /// Acts on what a reader told.
-    pub(super) fn heed(&mut self, node: &mut Node, slot: usize, index: usize, event: Event, told: usize, at_end: bool) {
+    pub(super) fn heed(&mut self, node: &mut Node, slot: usize, index: usize, batch: &mut Batch, told: Told) {
+        let Told { event, bytes, at_end } = told;
         match event {
             Event::Idle => {}
-            Event::Verbatim => self.deliver(node, index, told),
+            Event::Verbatim => self.deliver(node, index, bytes),
             Event::Wrote => {
-                self.deliver(node, index, told);
-                self.expand(node, slot, index, told);
+                self.deliver(node, index, bytes);
+                self.expand(node, slot, index, bytes);
             }
             Event::Open(object) => self.open(node, slot, index, object),
             Event::Close => {
@@ -26,7 +35,7 @@ impl Inspection {
                 self.close(open, node.readers[index].second_reading);
             }
             Event::Note(Note::Finding(finding)) => self.found(node, slot, index, finding, at_end),
-            Event::Note(Note::Fork(finding)) => self.fork(node, slot, index, finding),
+            Event::Note(Note::Fork(finding)) => self.fork(node, slot, index, batch, finding),
             Event::Keep(range) => {
                 let reader = &mut node.readers[index];
                 let at = reader.at - reader.began;
@@ -239,7 +248,7 @@ impl Inspection {
     }
 
     /// Starts the second reading of ambiguous content, if none is under way.
-    fn fork(&mut self, node: &mut Node, slot: usize, index: usize, finding: Finding) {
+    fn fork(&mut self, node: &mut Node, slot: usize, index: usize, batch: &mut Batch, finding: Finding) {
         let alternative = match &mut node.readers[index].work {
             Work::Stage(stage) if self.second_readings == 0 => stage.alternative(),
             _ => None,
@@ -253,7 +262,7 @@ impl Inspection {
         (second.second_reading, second.forked, second.expands) = (true, true, first.expands);
         if let Some(Open::Node(open)) = first.open.last() {
             // What was told so far belongs to both readings.
-            let twin = self.twin(*open);
+            let twin = self.twin(*open, batch);
             second.open.push(Open::Node(twin));
         }
         node.readers.push(second);
@@ -261,14 +270,14 @@ impl Inspection {
 
     /// A second node with the same content so far, for a second reading that goes on differently. Only its scans are
     /// carried over: what an opener has in the works stays with the first.
-    fn twin(&mut self, slot: usize) -> usize {
+    fn twin(&mut self, slot: usize, batch: &mut Batch) -> usize {
         let first = self.nodes[slot].as_ref().expect("an open node is in its slot");
         let (source, parent) = (first.source, self.ledger.parents[first.id as usize]);
         let views: Vec<_> = first.readers.iter().filter_map(Reader::view).collect();
         let id = self.ledger.number(parent);
-        let twin = self.copy(slot, id, source);
+        let twin = self.copy(slot, id, source, batch);
         for (mut reader, view) in views {
-            reader.open.push(Open::Node(self.copy(view, id, Some(twin))));
+            reader.open.push(Open::Node(self.copy(view, id, Some(twin), batch)));
             reader.second_reading = true;
             self.node(twin).readers.push(reader);
         }
@@ -276,7 +285,7 @@ impl Inspection {
     }
 
     /// Another node with the content of this one and its scan.
-    fn copy(&mut self, slot: usize, id: u32, source: Option<usize>) -> usize {
+    fn copy(&mut self, slot: usize, id: u32, source: Option<usize>, batch: &mut Batch) -> usize {
         let first = self.nodes[slot].as_ref().expect("an open node is in its slot");
         let seed = Seed {
             id,
@@ -291,7 +300,7 @@ impl Inspection {
         let (file_type, form, bytes, base) = (first.file_type, first.form, first.bytes, first.base);
         let filled = first.window.filled().to_vec();
         let scan = first.readers.iter().find_map(|reader| match &reader.work {
-            Work::Scan(scan) => Some((scan.clone(), reader.at)),
+            Work::Scan(scan) => Some((Box::new(scan.copy(batch)), reader.at)),
             _ => None,
         });
         let copy = self.plant(seed);

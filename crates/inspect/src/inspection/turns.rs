@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use digest::Batch;
 use scan::{Links, Normaliser, Roll, Scan};
 use sha2::{Digest, Sha256};
 use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
 
-use super::events::{SPOOL_EXCEEDED, spool};
+use super::events::{SPOOL_EXCEEDED, Told, spool};
 use super::{Inspection, Unit, keys};
 use crate::node::{Form, Node, Open, Reader, Seed, Work};
 use crate::opener;
@@ -137,7 +138,7 @@ impl Inspection {
         containers
     }
 
-    pub(super) fn step(&mut self, node: &mut Node, slot: usize, index: usize, fuel: &mut Fuel) {
+    pub(super) fn step(&mut self, node: &mut Node, slot: usize, index: usize, batch: &mut Batch, fuel: &mut Fuel) {
         let started = self.clock.map(|clock| clock());
         let reader = &mut node.readers[index];
         let target = reader.target();
@@ -149,7 +150,7 @@ impl Inspection {
 
         let mut window = self.lend(target);
         let before = fuel.left();
-        let Step { taken, event } = reader.work.step(input, &mut window, fuel);
+        let Step { taken, event } = reader.work.step(batch, input, &mut window, fuel);
         let at = reader.at - reader.began;
         let content = match event {
             Event::Verbatim => &input[..taken],
@@ -182,16 +183,16 @@ impl Inspection {
         if overfull && !node.readers[index].is_scan() {
             self.found(node, slot, index, Finding::new(Class::Limit, SPOOL_EXCEEDED, at), false);
         }
-        self.heed(node, slot, index, event, told, false);
+        self.heed(node, slot, index, batch, Told { event, bytes: told, at_end: false });
     }
 
-    pub(super) fn finish(&mut self, node: &mut Node, slot: usize, index: usize, fuel: &mut Fuel) {
+    pub(super) fn finish(&mut self, node: &mut Node, slot: usize, index: usize, batch: &mut Batch, fuel: &mut Fuel) {
         let started = self.clock.map(|clock| clock());
         let reader = &mut node.readers[index];
         let target = reader.target();
         let mut window = self.lend(target);
         let before = fuel.left();
-        let event = reader.work.finish(&reader.spool, &mut window, fuel);
+        let event = reader.work.finish(batch, &reader.spool, &mut window, fuel);
         if slot == 0 && reader.is_of_mail() {
             let content = if matches!(event, Event::Wrote) { window.filled() } else { &[] };
             self.out.extend(self.facts.see(&[], &event, content, true));
@@ -204,7 +205,7 @@ impl Inspection {
         if stalled {
             return self.stall(node, slot, index, true);
         }
-        self.heed(node, slot, index, event, told, true);
+        self.heed(node, slot, index, batch, Told { event, bytes: told, at_end: true });
     }
 
     /// Ends a reader that comes no further.

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use md5::{Digest, Md5};
 
-use crate::hashes::Sums;
+use crate::hashes;
 use crate::layout::passing::Passing;
 use crate::layout::{Imports, Layout};
 
@@ -50,11 +50,11 @@ impl Caught {
     ///
     /// # Errors
     /// If there is none; with whether that may be because of a bound.
-    pub(crate) fn sums(&self) -> Result<Sums, bool> {
+    pub(crate) fn sums(&self) -> Result<digest::Sums, bool> {
         let mut text = Text { digest: Md5::new(), length: 0, functions: 0, full: false };
         let read = self.read(&mut |library, function| text.add(library, function));
         read.filter(|()| text.functions > 0).ok_or(self.section.is_cut() || text.full)?;
-        Ok(Sums::of_md5(text.digest.finalize().into(), text.length))
+        Ok(hashes::of_md5(text.digest.finalize().into(), text.length))
     }
 
     /// Libraries and functions, in lower case, as far as they can be read.

@@ -14,7 +14,7 @@
 use sha2::{Digest, Sha256};
 use stream::{Class, Finding};
 
-use crate::hashes::{HashTable, Sums};
+use crate::hashes::HashTable;
 use crate::links::address::Address;
 use crate::links::digests::forms;
 use crate::links::entry::Entry;
@@ -59,7 +59,7 @@ impl Database {
 
     /// Whether a form stands in a list: the name that it is told under, none if it is allowed.
     fn listed(&self, form: &str) -> Option<Option<String>> {
-        let sums = Sums { sha256: Some(Sha256::digest(form).into()), ..Sums::default() };
+        let sums = digest::Sums { sha256: Some(Sha256::digest(form).into()), ..digest::Sums::default() };
         let name =
             |of: fn(&Database) -> &HashTable| self.matching(of, &sums).into_iter().find_map(|name| self.name(name));
         if name(|layer| &layer.addresses.allowed).is_some() {

@@ -1,9 +1,10 @@
 //! What is done with an executable because of its layout: matching waits for its head, the table of its sections is
 //! caught, its sections are digested, and its imports.
 
+use digest::{Batch, Sums};
 use stream::FileType;
 
-use crate::hashes::{HashTable, Sums};
+use crate::hashes::HashTable;
 use crate::layout::exports::Exports;
 use crate::layout::imports::Caught;
 use crate::layout::version::Resources;
@@ -14,7 +15,7 @@ use crate::table::sections::SectionSums;
 use crate::yara::{Asked, Tables};
 
 /// An executable that is being read.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Executable {
     file_type: FileType,
     /// The head, until the layout can be read from it.
@@ -68,6 +69,27 @@ impl Executable {
         })
     }
 
+    /// One that has been read as far as this and goes its own way from here on.
+    pub(crate) fn copy(&self, batch: &mut Batch) -> Executable {
+        Executable {
+            file_type: self.file_type,
+            head: self.head.clone(),
+            wanted: self.wanted,
+            layout: self.layout.clone(),
+            damaged: self.damaged.clone(),
+            late: self.late.clone(),
+            position: self.position,
+            sections: self.sections.copy(batch),
+            imports: self.imports.clone(),
+            exports: self.exports.clone(),
+            signed: self.signed.clone(),
+            resources: self.resources.clone(),
+            asked: self.asked,
+            tables: self.tables.clone(),
+            lost: self.lost,
+        }
+    }
+
     /// The layout, once it is known.
     pub(crate) fn layout(&self) -> Option<&Layout> {
         self.layout.as_ref()
@@ -79,9 +101,9 @@ impl Executable {
     }
 
     /// Takes in the next bytes; what may be matched now: bytes that were held back, and the rest of these.
-    pub(crate) fn take<'a>(&mut self, database: &Database, bytes: &'a [u8]) -> (Vec<u8>, &'a [u8]) {
+    pub(crate) fn take<'a>(&mut self, database: &Database, batch: &mut Batch, bytes: &'a [u8]) -> (Vec<u8>, &'a [u8]) {
         let Some(mut head) = self.head.take() else {
-            self.pass(bytes);
+            self.pass(batch, bytes);
             return (Vec::new(), bytes);
         };
         let mut rest = bytes;
@@ -97,13 +119,15 @@ impl Executable {
                 Reading::More(wanted) if wanted > head.len() => self.wanted = wanted,
                 reading => {
                     self.complete(database, reading, &head);
-                    self.pass(rest);
+                    self.pass(batch, &head);
+                    self.pass(batch, rest);
                     return (head, rest);
                 }
             }
         }
     }
 
+    /// The layout is known, or that there is none.
     fn complete(&mut self, database: &Database, reading: Reading, head: &[u8]) {
         if let (Reading::None | Reading::More(_), FileType::Pe) = (&reading, self.file_type)
             && let Some(layout) = Layout::of_damaged(head)
@@ -131,13 +155,12 @@ impl Executable {
             }
             self.layout = Some(*layout);
         }
-        self.pass(head);
     }
 
-    fn pass(&mut self, bytes: &[u8]) {
+    fn pass(&mut self, batch: &mut Batch, bytes: &[u8]) {
         let offset = self.position;
         self.position += bytes.len() as u64;
-        self.sections.update(offset, bytes);
+        self.sections.update(batch, offset, bytes);
         if let Some(imports) = &mut self.imports {
             imports.pass(offset, bytes);
         }
@@ -156,13 +179,20 @@ impl Executable {
     }
 
     /// The file is at its end: the bytes that were still held back, to be matched now.
-    pub(crate) fn end(&mut self, database: &Database) -> Vec<u8> {
+    pub(crate) fn end(&mut self, database: &Database, batch: &mut Batch) -> Vec<u8> {
         let held = self.head.take().unwrap_or_default();
         if !held.is_empty() {
             let reading = Layout::read(self.file_type, &held);
             self.complete(database, reading, &held);
+            self.pass(batch, &held);
         }
+        self.sections.close(batch);
         held
+    }
+
+    /// Whether [`matching`](Executable::matching) has nothing left to hash.
+    pub(crate) fn is_hashed(&self, batch: &Batch) -> bool {
+        self.sections.is_hashed(batch)
     }
 
     /// All has passed: the sections are known now, or never will be.
@@ -218,16 +248,19 @@ impl Executable {
 
     /// The names of the signatures that digests of parts of the file have, each with the offset of the part; and how
     /// much could not be digested.
-    pub(crate) fn matching(&mut self, database: &Database) -> (Vec<(Name, u64)>, u64) {
-        let mut found = Vec::new();
+    pub(crate) fn matching(&mut self, database: &Database, batch: &mut Batch) -> (Vec<(Name, u64)>, u64) {
+        let (mut found, mut lost) = (Vec::new(), self.lost);
         let mut add = |of: fn(&Database) -> &HashTable, sums: &Sums, offset: u64| {
             let names = database.matching(of, sums);
             found.extend(names.into_iter().map(|name| (name, offset)));
         };
-        for (offset, sums) in self.sections.finish() {
-            add(|layer| &layer.sections.digests, &sums, offset);
+        for (offset, sums) in self.sections.finish(batch) {
+            match sums {
+                Some(sums) => add(|layer| &layer.sections.digests, &sums, offset),
+                None => lost += 1,
+            }
         }
-        let mut lost = self.sections.lost() + self.lost;
+        lost += self.sections.lost();
         if database.layers().all(|layer| layer.imports.is_empty()) {
             return (found, lost);
         }

@@ -10,7 +10,7 @@
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
-use crate::hashes::{HashTable, Sums};
+use crate::hashes::HashTable;
 use crate::layout::{Layout, Places};
 use crate::signed::catalogue::{INDIRECT_DATA, signed_digest};
 use crate::signed::message::Message;
@@ -111,7 +111,8 @@ impl Passing {
         }
         let mut outcome = Outcome::default();
         let sha1 = self.sha1.map(|sha1| sha1.finalize().into());
-        let sums = Sums { size: 0, md5: None, sha1, sha256: self.sha256.map(|sha256| sha256.finalize().into()) };
+        let sums =
+            digest::Sums { size: 0, md5: None, sha1, sha256: self.sha256.map(|sha256| sha256.finalize().into()) };
         if let Some((at, length)) = signature {
             if at < entry + 8 || at.checked_add(length) != Some(self.position) {
                 return outcome;
@@ -127,7 +128,7 @@ impl Passing {
 }
 
 /// Looks at a signature: length, revision 2.0, type 2 (PKCS #7), message.
-fn judge(table: &[u8], sums: &Sums, database: &Database, outcome: &mut Outcome) {
+fn judge(table: &[u8], sums: &digest::Sums, database: &Database, outcome: &mut Outcome) {
     let Some((&[_, _, _, _, 0, 2, 2, 0], message)) = table.split_first_chunk() else { return };
     let Some(message) = Message::read(message) else {
         outcome.lost = table.len() as u64 == SIGNATURE_BYTES_MAX && has_rules(database);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
+use digest::Batch;
 use pattern::{Found, State};
 use stream::{Class, Event, FileType, Finding, Fuel, ReadAt, Stage, Step, Window};
 
@@ -33,9 +34,12 @@ const PIECE: usize = 32 << 10;
 /// it is known, with the offset of the match; hashes and whatever depends on the end in `finish`. It writes nothing.
 /// After the end, [`Scan::allowed`] tells whether an allow list has the object, or somebody who is trusted signed it.
 ///
-/// At rest it is about 3 kB, and up to 64 KiB wait to be hashed; parked verifications and signatures half seen add to that within bounds. Where such a
+/// What has come waits to be hashed in a [`Batch`], beside other streams: that of [`step_beside`](Scan::step_beside) and
+/// [`finish_beside`](Scan::finish_beside), the same from beginning to end. As a [`Stage`] it has one of its own.
+///
+/// At rest it is about 3 kB; parked verifications and signatures half seen add to that within bounds. Where such a
 /// bound is reached a `Heuristics.Limits.Exceeded.Signatures` finding is told at the end.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Scan {
     database: Arc<Database>,
     targets: Targets,
@@ -47,6 +51,8 @@ pub struct Scan {
     sides: Box<[Option<Box<Side>>]>,
     /// None for a view whose digests no signature speaks of.
     running: Option<Running>,
+    /// Where it waits to be hashed if it is in nobody's company.
+    alone: Batch,
     position: u64,
     /// The work of matching that fuel was burned for.
     work: u64,
@@ -93,6 +99,8 @@ enum Phase {
 #[derive(Debug, Clone)]
 struct Ending {
     phase: Phase,
+    /// Whether the digests have been waited for.
+    waited: bool,
     known: Known,
     /// How far the rules of YARA are decided.
     rules: Verdicts,
@@ -144,6 +152,7 @@ impl Scan {
         Scan {
             sides: tables.map(|table| table.map(|_| Box::default())).collect(),
             running: hashed.then(|| Running::new(digests_of(&database))),
+            alone: Batch::default(),
             recent: recent.then(Box::default),
             asking,
             pictured: false,
@@ -193,17 +202,105 @@ impl Scan {
         self.allowed
     }
 
+    /// A scan that has read what this one has, and goes its own way from here on. `batch` is that of both.
+    #[must_use]
+    pub fn copy(&self, batch: &mut Batch) -> Scan {
+        Scan {
+            database: self.database.clone(),
+            targets: self.targets,
+            containers: self.containers.clone(),
+            called: self.called.clone(),
+            sides: self.sides.clone(),
+            running: self.running.as_ref().map(|running| running.copy(batch)),
+            alone: Batch::default(),
+            position: self.position,
+            work: self.work,
+            executable: self.executable.as_ref().map(|executable| executable.copy(batch)),
+            recent: self.recent.clone(),
+            asking: self.asking,
+            pictured: self.pictured,
+            yara: self.yara.clone(),
+            told: self.told.clone(),
+            names_told: self.names_told.clone(),
+            ending: self.ending.clone(),
+            allowance: self.allowance.clone(),
+            allowed: self.allowed,
+        }
+    }
+
+    /// [`Stage::step`], with what is to be hashed in a batch that others share. The batch is to be run when it is due.
+    pub fn step_beside(&mut self, batch: &mut Batch, input: &[u8], fuel: &mut Fuel) -> Step {
+        if fuel.is_empty() {
+            return Step::idle(0);
+        }
+        let asking = std::mem::take(&mut self.asking);
+        if asking > 0 {
+            fuel.burn(1);
+            return Step::tell(0, Event::Keep(0..asking));
+        }
+        let allowed = fuel.allows(input.len());
+        let mut taken = 0;
+        while self.told.is_empty() && taken < allowed {
+            let piece = &input[taken..allowed.min(taken + PIECE)];
+            self.read(piece, batch);
+            taken += piece.len();
+        }
+        fuel.burn(taken);
+        fuel.burn(self.take_work());
+        match self.told.pop_front() {
+            Some(finding) => {
+                fuel.burn(1);
+                Step::tell(taken, Event::finding(finding))
+            }
+            None => Step::idle(taken),
+        }
+    }
+
+    /// [`Stage::finish`] in the same way. It is [`Event::Idle`] once, though there be fuel, if there is something that is better
+    /// hashed in company: the batch is due then. If it has not been run by the next call, that is hashed alone.
+    pub fn finish_beside(&mut self, batch: &mut Batch, kept: &dyn ReadAt, fuel: &mut Fuel) -> Event {
+        if fuel.is_empty() {
+            return Event::Idle;
+        }
+        fuel.burn(1);
+        let mut ending = self.ending.take().unwrap_or_else(|| Box::new(Ending::new()));
+        while self.told.is_empty() && ending.phase != Phase::Over {
+            if ending.phase == Phase::Conclude && !ending.waited && !self.is_hashed(batch) {
+                ending.waited = true;
+                break;
+            }
+            let work = self.end(&mut ending, batch, kept);
+            fuel.burn(usize::try_from(work).unwrap_or(usize::MAX));
+            if fuel.is_empty() {
+                break;
+            }
+        }
+        let over = ending.phase == Phase::Over;
+        self.ending = Some(ending);
+        match self.told.pop_front() {
+            Some(finding) => Event::finding(finding),
+            None if over => Event::End,
+            None => Event::Idle,
+        }
+    }
+
+    /// Whether there is nothing left to hash at the end.
+    fn is_hashed(&self, batch: &Batch) -> bool {
+        let sections = self.executable.as_ref().is_none_or(|executable| executable.is_hashed(batch));
+        sections && self.running.as_ref().is_none_or(|running| running.is_hashed(batch))
+    }
+
     /// Takes in the next bytes.
-    fn read(&mut self, bytes: &[u8]) {
+    fn read(&mut self, bytes: &[u8], batch: &mut Batch) {
         self.position += bytes.len() as u64;
         if let Some(running) = &mut self.running {
-            running.update(bytes, self.position);
+            running.update(batch, bytes, self.position);
         }
         let Some(executable) = &mut self.executable else {
             return self.look(bytes);
         };
         // The layout decides where matches count, so matching waits for it.
-        let (held, bytes) = executable.take(&self.database, bytes);
+        let (held, bytes) = executable.take(&self.database, batch, bytes);
         self.look(&held);
         self.look(bytes);
     }
@@ -311,11 +408,11 @@ impl Scan {
     }
 
     /// The stream has ended: a turn of what is still to be decided, and how much work that was.
-    fn end(&mut self, ending: &mut Ending, kept: &dyn ReadAt) -> u64 {
+    fn end(&mut self, ending: &mut Ending, batch: &mut Batch, kept: &dyn ReadAt) -> u64 {
         let (size, allowance) = (self.position, self.allowance.clone());
         let mut content = Content::new(kept, size, &mut ending.known, &allowance);
         match ending.phase {
-            Phase::Hold => self.end_hold(),
+            Phase::Hold => self.end_hold(batch),
             Phase::Picture if self.pictured => content.decode_picture(),
             Phase::Hash => content.hash_picture(),
             Phase::Picture | Phase::Over => {}
@@ -324,7 +421,7 @@ impl Scan {
             Phase::Search => {}
             Phase::Rules if self.decide_rules(&mut ending.rules, &mut content) => return content.searched(),
             Phase::Rules => ending.lost += self.lost_of_rules(&ending.rules),
-            Phase::Conclude => ending.lost += self.conclude(&mut content),
+            Phase::Conclude => ending.lost += self.conclude(&content, batch),
         }
         ending.phase = ending.phase.next();
         let searched = content.searched();
@@ -335,9 +432,13 @@ impl Scan {
         searched
     }
 
-    fn end_hold(&mut self) {
+    fn end_hold(&mut self, batch: &mut Batch) {
+        if let Some(running) = &mut self.running {
+            running.drop_unwanted(batch, self.position, digests_of(&self.database));
+            running.close(batch);
+        }
         if let Some(executable) = &mut self.executable {
-            let held = executable.end(&self.database);
+            let held = executable.end(&self.database, batch);
             self.look(&held);
         }
         if let Some(executable) = &mut self.executable {
@@ -373,11 +474,12 @@ impl Scan {
     }
 
     /// How much was given up.
-    fn conclude(&mut self, content: &mut Content<'_>) -> u64 {
+    fn conclude(&mut self, content: &Content<'_>, batch: &mut Batch) -> u64 {
         let (size, mut lost) = (content.size(), 0);
         if let Some(mut running) = self.running.take() {
-            running.drop_unwanted(size, digests_of(&self.database));
-            let sums = running.finish(size);
+            let sums = running.finish(batch, size);
+            lost += u64::from(sums.is_none());
+            let sums = sums.unwrap_or_default();
             for name in self.database.matching(|layer| &layer.hashes, &sums) {
                 self.tell(name, 0);
             }
@@ -388,7 +490,7 @@ impl Scan {
             let signature = executable.signature(&self.database);
             signature.told.into_iter().for_each(|name| self.tell(name, 0));
             self.allowed |= signature.trusted;
-            let (found, missed) = executable.matching(&self.database);
+            let (found, missed) = executable.matching(&self.database, batch);
             found.into_iter().for_each(|(name, offset)| self.tell(name, offset));
             lost += missed + u64::from(signature.lost);
         }
@@ -412,7 +514,7 @@ impl Phase {
 
 impl Ending {
     fn new() -> Ending {
-        Ending { phase: Phase::Hold, known: Known::default(), rules: Verdicts::new(), lost: 0 }
+        Ending { phase: Phase::Hold, waited: false, known: Known::default(), rules: Verdicts::new(), lost: 0 }
     }
 }
 
@@ -426,51 +528,23 @@ const LOST: Finding = Finding::new(Class::Limit, "Heuristics.Limits.Exceeded.Sig
 
 impl Stage for Scan {
     fn step(&mut self, input: &[u8], _output: &mut Window, fuel: &mut Fuel) -> Step {
-        if fuel.is_empty() {
-            return Step::idle(0);
+        let mut alone = std::mem::take(&mut self.alone);
+        let step = self.step_beside(&mut alone, input, fuel);
+        if alone.is_due() {
+            alone.run();
         }
-        let asking = std::mem::take(&mut self.asking);
-        if asking > 0 {
-            fuel.burn(1);
-            return Step::tell(0, Event::Keep(0..asking));
-        }
-        let allowed = fuel.allows(input.len());
-        let mut taken = 0;
-        while self.told.is_empty() && taken < allowed {
-            let piece = &input[taken..allowed.min(taken + PIECE)];
-            self.read(piece);
-            taken += piece.len();
-        }
-        fuel.burn(taken);
-        fuel.burn(self.take_work());
-        match self.told.pop_front() {
-            Some(finding) => {
-                fuel.burn(1);
-                Step::tell(taken, Event::finding(finding))
-            }
-            None => Step::idle(taken),
-        }
+        self.alone = alone;
+        step
     }
 
     fn finish(&mut self, kept: &dyn ReadAt, _output: &mut Window, fuel: &mut Fuel) -> Event {
-        if fuel.is_empty() {
-            return Event::Idle;
+        let mut alone = std::mem::take(&mut self.alone);
+        let mut event = self.finish_beside(&mut alone, kept, fuel);
+        if event == Event::Idle && alone.is_due() {
+            alone.run();
+            event = self.finish_beside(&mut alone, kept, fuel);
         }
-        fuel.burn(1);
-        let mut ending = self.ending.take().unwrap_or_else(|| Box::new(Ending::new()));
-        while self.told.is_empty() && ending.phase != Phase::Over {
-            let work = self.end(&mut ending, kept);
-            fuel.burn(usize::try_from(work).unwrap_or(usize::MAX));
-            if fuel.is_empty() {
-                break;
-            }
-        }
-        let over = ending.phase == Phase::Over;
-        self.ending = Some(ending);
-        match self.told.pop_front() {
-            Some(finding) => Event::finding(finding),
-            None if over => Event::End,
-            None => Event::Idle,
-        }
+        self.alone = alone;
+        event
     }
 }

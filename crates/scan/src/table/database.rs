@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::census::Census;
-use crate::hashes::{HashTable, Sums};
+use crate::hashes::HashTable;
 use crate::signed::rule::Rule;
 use crate::table::content::Table;
 use crate::table::magic::Magic;
@@ -141,7 +141,7 @@ impl Database {
     }
 
     /// The names that a table of each layer has for these digests.
-    pub(crate) fn matching(&self, of: impl Fn(&Database) -> &HashTable, sums: &Sums) -> Vec<Name> {
+    pub(crate) fn matching(&self, of: impl Fn(&Database) -> &HashTable, sums: &digest::Sums) -> Vec<Name> {
         let layers = self.layers().enumerate();
         let names = layers.flat_map(|(layer, database)| {
             of(database).matching(sums).into_iter().map(move |number| Name { layer, number })

@@ -7,10 +7,11 @@
 use std::io;
 use std::ops::Range;
 
+use digest::{Batch, Sums};
 use pattern::flat::{Reader, Unfit, Writer};
 
 use crate::digests::Running;
-use crate::hashes::{HashEntry, HashTable, Sums};
+use crate::hashes::{HashEntry, HashTable};
 use crate::layout::Section;
 
 /// The most sections that are hashed at one place of the file.
@@ -46,13 +47,13 @@ impl SectionTable {
 }
 
 /// The sections of one file that are being hashed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct SectionSums {
     sections: Vec<Hashed>,
     lost: u64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Hashed {
     raw: Range<u64>,
     /// How much of it has passed.
@@ -74,7 +75,8 @@ impl SectionSums {
                 all.lost += 1;
                 continue;
             }
-            let running = Running::new(tables.clone().map(|table| &table.digests));
+            let tables = tables.clone().map(|table| &table.digests);
+            let running = Running::of_sizes(tables, [length, section.declared]);
             all.sections.push(Hashed { raw: section.raw.clone(), bytes: 0, running });
         }
         all
@@ -85,22 +87,43 @@ impl SectionSums {
         self.lost
     }
 
+    /// Sections that have passed as far as these and go their own way from here on.
+    pub(crate) fn copy(&self, batch: &mut Batch) -> SectionSums {
+        let mut copy = |section: &Hashed| Hashed {
+            raw: section.raw.clone(),
+            bytes: section.bytes,
+            running: section.running.copy(batch),
+        };
+        SectionSums { sections: self.sections.iter().map(&mut copy).collect(), lost: self.lost }
+    }
+
     /// Takes in bytes that stand at `offset` of the file.
-    pub(crate) fn update(&mut self, offset: u64, bytes: &[u8]) {
+    pub(crate) fn update(&mut self, batch: &mut Batch, offset: u64, bytes: &[u8]) {
         let end = offset + bytes.len() as u64;
         for section in &mut self.sections {
             let (from, to) = (section.raw.start.max(offset), section.raw.end.min(end));
             if from < to {
                 section.bytes += to - from;
-                section.running.update(&bytes[(from - offset) as usize..(to - offset) as usize], section.bytes);
+                let bytes = &bytes[(from - offset) as usize..(to - offset) as usize];
+                section.running.update(batch, bytes, section.bytes);
             }
         }
     }
 
-    /// The digests, in the order of the sections, each with where its section starts.
-    pub(crate) fn finish(&mut self) -> impl Iterator<Item = (u64, Sums)> {
+    /// The file has ended: no more will come of any.
+    pub(crate) fn close(&self, batch: &mut Batch) {
+        self.sections.iter().for_each(|section| section.running.close(batch));
+    }
+
+    /// Whether [`finish`](SectionSums::finish) has nothing left to hash.
+    pub(crate) fn is_hashed(&self, batch: &Batch) -> bool {
+        self.sections.iter().all(|section| section.running.is_hashed(batch))
+    }
+
+    /// The digests, in the order of the sections, each with where its section starts; none in place of one that is lost.
+    pub(crate) fn finish(&mut self, batch: &mut Batch) -> impl Iterator<Item = (u64, Option<Sums>)> {
         let passed = self.sections.drain(..).filter(|section| section.bytes > 0);
-        passed.map(|mut section| (section.raw.start, section.running.finish(section.bytes)))
+        passed.map(|mut section| (section.raw.start, section.running.finish(batch, section.bytes)))
     }
 }
 
@@ -115,12 +138,13 @@ mod tests {
         let table = SectionTable::new(vec![HashEntry { digest, size: 3, name: 7 }]);
         let section = |start: u64| Section { raw: start..start + 3, declared: 3, address: 0, address_length: 0 };
         let sections: Vec<Section> = (0..9).map(|_| section(1)).chain([section(9), section(20)]).collect();
-        let mut sums = SectionSums::new([&table].into_iter(), &sections);
+        let (mut batch, mut sums) = (Batch::default(), SectionSums::new([&table].into_iter(), &sections));
         assert_eq!(sums.lost(), 1);
         for (byte, offset) in b".abc.....abc".chunks(1).zip(0..) {
-            sums.update(offset, byte);
+            sums.update(&mut batch, offset, byte);
         }
-        let found: Vec<u32> = sums.finish().flat_map(|(_, sums)| table.digests.matching(&sums)).collect();
+        let found = sums.finish(&mut batch).filter_map(|(_, sums)| Some(table.digests.matching(&sums?)));
+        let found: Vec<u32> = found.flatten().collect();
         assert_eq!(found, [7; 9]);
     }
 }

@@ -1,8 +1,9 @@
 //! Words of eight streams in AVX2.
 
-use std::arch::x86_64::*;
+use core::arch::x86_64::*;
 
-use crate::lanes::{LANES, Words};
+use super::WIDTH;
+use crate::lanes::Words;
 
 /// Words of eight streams. There are none but in the functions for machines with AVX2.
 #[derive(Clone, Copy)]
@@ -10,15 +11,15 @@ pub(super) struct Vector(__m256i);
 
 impl Vector {
     #[inline(always)]
-    pub(super) fn new(lanes: [u32; LANES]) -> Vector {
+    pub(super) fn new(lanes: [u32; WIDTH]) -> Vector {
         // SAFETY: both are 32 bytes, of which any are valid.
-        Vector(unsafe { std::mem::transmute::<[u32; LANES], __m256i>(lanes) })
+        Vector(unsafe { core::mem::transmute::<[u32; WIDTH], __m256i>(lanes) })
     }
 
     #[inline(always)]
-    pub(super) fn lanes(self) -> [u32; LANES] {
+    pub(super) fn lanes(self) -> [u32; WIDTH] {
         // SAFETY: both are 32 bytes, of which any are valid.
-        unsafe { std::mem::transmute::<__m256i, [u32; LANES]>(self.0) }
+        unsafe { core::mem::transmute::<__m256i, [u32; WIDTH]>(self.0) }
     }
 
     /// Eight words of one stream.
@@ -46,28 +47,25 @@ impl Vector {
 pub(super) fn transpose(rows: [Vector; 8]) -> [Vector; 8] {
     // SAFETY: whoever has a `Vector` is on a machine with AVX2.
     unsafe {
-        let rows = rows.map(|Vector(row)| row);
-        let pairs = |low: usize| {
-            let (first, second) = (rows[low], rows[low + 1]);
-            (_mm256_unpacklo_epi32(first, second), _mm256_unpackhi_epi32(first, second))
-        };
-        let fours = |low: usize| {
-            let ((a, c), (b, d)) = (pairs(low), pairs(low + 2));
-            [
-                _mm256_unpacklo_epi64(a, b),
-                _mm256_unpackhi_epi64(a, b),
-                _mm256_unpacklo_epi64(c, d),
-                _mm256_unpackhi_epi64(c, d),
-            ]
-        };
-        let (upper, lower) = (fours(0), fours(4));
-        std::array::from_fn(|column| {
-            let (upper, lower) = (upper[column % 4], lower[column % 4]);
-            Vector(match column / 4 {
-                0 => _mm256_permute2x128_si256::<0x20>(upper, lower),
-                _ => _mm256_permute2x128_si256::<0x31>(upper, lower),
-            })
-        })
+        let [r0, r1, r2, r3, r4, r5, r6, r7] = rows;
+        let (p0, p1) = (_mm256_unpacklo_epi32(r0.0, r1.0), _mm256_unpackhi_epi32(r0.0, r1.0));
+        let (p2, p3) = (_mm256_unpacklo_epi32(r2.0, r3.0), _mm256_unpackhi_epi32(r2.0, r3.0));
+        let (p4, p5) = (_mm256_unpacklo_epi32(r4.0, r5.0), _mm256_unpackhi_epi32(r4.0, r5.0));
+        let (p6, p7) = (_mm256_unpacklo_epi32(r6.0, r7.0), _mm256_unpackhi_epi32(r6.0, r7.0));
+        let (f0, f1) = (_mm256_unpacklo_epi64(p0, p2), _mm256_unpackhi_epi64(p0, p2));
+        let (f2, f3) = (_mm256_unpacklo_epi64(p1, p3), _mm256_unpackhi_epi64(p1, p3));
+        let (f4, f5) = (_mm256_unpacklo_epi64(p4, p6), _mm256_unpackhi_epi64(p4, p6));
+        let (f6, f7) = (_mm256_unpacklo_epi64(p5, p7), _mm256_unpackhi_epi64(p5, p7));
+        [
+            Vector(_mm256_permute2x128_si256::<0x20>(f0, f4)),
+            Vector(_mm256_permute2x128_si256::<0x20>(f1, f5)),
+            Vector(_mm256_permute2x128_si256::<0x20>(f2, f6)),
+            Vector(_mm256_permute2x128_si256::<0x20>(f3, f7)),
+            Vector(_mm256_permute2x128_si256::<0x31>(f0, f4)),
+            Vector(_mm256_permute2x128_si256::<0x31>(f1, f5)),
+            Vector(_mm256_permute2x128_si256::<0x31>(f2, f6)),
+            Vector(_mm256_permute2x128_si256::<0x31>(f3, f7)),
+        ]
     }
 }
 
@@ -75,7 +73,7 @@ pub(super) fn transpose(rows: [Vector; 8]) -> [Vector; 8] {
 impl Words for Vector {
     #[inline(always)]
     fn all(word: u32) -> Vector {
-        Vector::new([word; LANES])
+        Vector::new([word; WIDTH])
     }
     #[inline(always)]
     fn add(self, other: Vector) -> Vector {

@@ -5,9 +5,9 @@
 //!     a, b, c, d = d, b + rotate(a + f(b, c, d) + word + constant), b, c
 //! ```
 
-use std::hint::black_box;
+use core::hint::black_box;
 
-use crate::lanes::{self, Block, Function, Words};
+use crate::lanes::{self, Block, Function, Two, Words};
 
 /// What a digest is made of.
 pub type State = [u32; 4];
@@ -86,13 +86,15 @@ const CONSTANTS: [u32; 64] = [
 const ROUNDS: [(usize, usize, [u32; 4]); 4] =
     [(0, 1, [7, 12, 17, 22]), (1, 5, [5, 9, 14, 20]), (5, 3, [4, 11, 16, 23]), (0, 7, [6, 10, 15, 21])];
 
-/// Takes blocks of up to [`LANES`](lanes::LANES) streams into their states; of each stream as many as of the one that has
-/// the fewest.
+/// Takes blocks of any number of streams into their states; of each stream as many as of the one that has the fewest.
 pub fn compress(streams: &mut [(&mut State, &[Block])]) {
-    if streams.len() > 2 && lanes::compress::<Md5, 4>(streams) {
-        return;
-    }
     // One or two streams are faster in plain registers, whose operations take fewer cycles than those of vectors.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if streams.len() > 2
+        && let Some(paths) = crate::vector::paths::<Md5, 4>().next()
+    {
+        return paths.take(streams);
+    }
     let count = lanes::common(streams);
     for streams in streams.chunks_mut(2) {
         match streams {
@@ -102,26 +104,31 @@ pub fn compress(streams: &mut [(&mut State, &[Block])]) {
     }
 }
 
+/// The digest of what is there whole.
+pub fn digest(content: &[u8]) -> [u8; 16] {
+    let (blocks, rest) = content.as_chunks();
+    let mut state = INITIAL;
+    compress(&mut [(&mut state, blocks)]);
+    finish(state, rest, content.len() as u64)
+}
+
 /// A stream at a time.
 fn take_one(state: &mut State, blocks: &[Block]) {
     blocks.iter().for_each(|block| Md5::take(state, &words(block)));
 }
 
-/// Two streams a round at a time: while one waits for itself, a processor looks far enough ahead to go on with the other.
+/// Two streams a step at a time: while one waits for itself, the processor goes on with the other.
 fn take_two([first, second]: [&mut State; 2], [blocks, beside]: [&[Block]; 2]) {
+    let mut state: [Two<u32>; 4] = core::array::from_fn(|word| Two(first[word], second[word]));
     for (block, other) in blocks.iter().zip(beside) {
         let (words, others) = (words(block), words(other));
-        let before = [*first, *second];
-        macro_rules! rounds {
-            ($($round:literal)*) => { $(
-                round::<u32, $round>(first, &words);
-                round::<u32, $round>(second, &others);
-            )* };
+        let mut pairs = [Two(0, 0); 16];
+        for (pair, (word, other)) in pairs.iter_mut().zip(words.into_iter().zip(others)) {
+            *pair = Two(word, other);
         }
-        rounds!(0 1 2 3);
-        add(first, before[0]);
-        add(second, before[1]);
+        Md5::take(&mut state, &pairs);
     }
+    (*first, *second) = (state.map(|Two(word, _)| word), state.map(|Two(_, word)| word));
 }
 
 fn words(block: &Block) -> [u32; 16] {
@@ -160,31 +167,40 @@ fn round<W: Words, const ROUND: usize>(state: &mut [W; 4], words: &[W; 16]) {
     // Each step waits for the `b` of the one before, so all else has to be added up by then. A compiler that knows the
     // constants adds them last.
     let constants = black_box(&CONSTANTS);
-    let (first, stride, turns) = ROUNDS[ROUND];
-    let not = |word: W| word.xor(W::all(!0));
-    let mix = |sum: W, b: W, c: W, d: W| match ROUND {
+    let (first, stride, turns) = const { ROUNDS[ROUND] };
+    macro_rules! steps {
+        ($($step:literal: $a:ident $b:ident $c:ident $d:ident)*) => { $(
+            let word = words[(first + stride * $step) % 16].add(W::all(constants[16 * ROUND + $step]));
+            $a = mix::<W, ROUND>($a.add(word), $b, $c, $d).rotate_left(turns[$step % 4]).add($b);
+        )* };
+    }
+    // Written out, so that it is known which word each step takes.
+    steps!(0: a b c d   1: d a b c   2: c d a b   3: b c d a);
+    steps!(4: a b c d   5: d a b c   6: c d a b   7: b c d a);
+    steps!(8: a b c d   9: d a b c  10: c d a b  11: b c d a);
+    steps!(12: a b c d  13: d a b c  14: c d a b  15: b c d a);
+    *state = [a, b, c, d];
+}
+
+/// The sum, and what a round makes of three words. Whatever is said here is inlined as a closure would not be.
+#[inline(always)]
+fn mix<W: Words, const ROUND: usize>(sum: W, b: W, c: W, d: W) -> W {
+    match ROUND {
         0 => sum.add(d.xor(b.and(c.xor(d)))),
         1 => sum.add(c.and(not(d))).add(b.and(d)),
         2 => sum.add(c.xor(d).xor(b)),
         _ => sum.add(c.xor(b.or(not(d)))),
-    };
-    for group in 0..4 {
-        macro_rules! step {
-            ($turn:literal: $a:ident $b:ident $c:ident $d:ident) => {
-                let step = 4 * group + $turn;
-                let word = words[(first + stride * step) % 16].add(W::all(constants[16 * ROUND + step]));
-                $a = mix($a.add(word), $b, $c, $d).rotate_left(turns[$turn]).add($b);
-            };
-        }
-        step!(0: a b c d);
-        step!(1: d a b c);
-        step!(2: c d a b);
-        step!(3: b c d a);
     }
-    *state = [a, b, c, d];
+}
+
+#[inline(always)]
+fn not<W: Words>(word: W) -> W {
+    word.xor(W::all(!0))
 }
 
 #[inline(always)]
 fn add<W: Words>(state: &mut [W; 4], before: [W; 4]) {
-    state.iter_mut().zip(before).for_each(|(now, before)| *now = now.add(before));
+    for (now, before) in state.iter_mut().zip(before) {
+        *now = now.add(before);
+    }
 }

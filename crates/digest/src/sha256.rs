@@ -7,6 +7,7 @@
 //! ```
 
 use crate::lanes::{self, Block, Function, Words};
+use crate::roots::CUBE_ROOTS;
 
 /// What a digest is made of.
 pub type State = [u32; 8];
@@ -15,95 +16,39 @@ pub type State = [u32; 8];
 pub const INITIAL: State =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
-/// The first 32 bits behind the point of the cube roots of the first 64 primes.
-const CONSTANTS: [u32; 64] = [
-    0x428a_2f98,
-    0x7137_4491,
-    0xb5c0_fbcf,
-    0xe9b5_dba5,
-    0x3956_c25b,
-    0x59f1_11f1,
-    0x923f_82a4,
-    0xab1c_5ed5,
-    0xd807_aa98,
-    0x1283_5b01,
-    0x2431_85be,
-    0x550c_7dc3,
-    0x72be_5d74,
-    0x80de_b1fe,
-    0x9bdc_06a7,
-    0xc19b_f174,
-    0xe49b_69c1,
-    0xefbe_4786,
-    0x0fc1_9dc6,
-    0x240c_a1cc,
-    0x2de9_2c6f,
-    0x4a74_84aa,
-    0x5cb0_a9dc,
-    0x76f9_88da,
-    0x983e_5152,
-    0xa831_c66d,
-    0xb003_27c8,
-    0xbf59_7fc7,
-    0xc6e0_0bf3,
-    0xd5a7_9147,
-    0x06ca_6351,
-    0x1429_2967,
-    0x27b7_0a85,
-    0x2e1b_2138,
-    0x4d2c_6dfc,
-    0x5338_0d13,
-    0x650a_7354,
-    0x766a_0abb,
-    0x81c2_c92e,
-    0x9272_2c85,
-    0xa2bf_e8a1,
-    0xa81a_664b,
-    0xc24b_8b70,
-    0xc76c_51a3,
-    0xd192_e819,
-    0xd699_0624,
-    0xf40e_3585,
-    0x106a_a070,
-    0x19a4_c116,
-    0x1e37_6c08,
-    0x2748_774c,
-    0x34b0_bcb5,
-    0x391c_0cb3,
-    0x4ed8_aa4a,
-    0x5b9c_ca4f,
-    0x682e_6ff3,
-    0x748f_82ee,
-    0x78a5_636f,
-    0x84c8_7814,
-    0x8cc7_0208,
-    0x90be_fffa,
-    0xa450_6ceb,
-    0xbef9_a3f7,
-    0xc671_78f2,
-];
-
-/// Takes blocks of up to [`LANES`](lanes::LANES) streams into their states; of each stream as many as of the one that has
-/// the fewest.
+/// Takes blocks of any number of streams into their states; of each stream as many as of the one that has the fewest.
 pub fn compress(streams: &mut [(&mut State, &[Block])]) {
-    if !lanes::has_sha() && lanes::compress::<Sha256, 8>(streams) {
-        return;
-    }
     let count = lanes::common(streams);
-    // Two streams a block at a time: while one waits for itself, a processor looks far enough ahead to go on with the other.
-    for streams in streams.chunks_mut(2) {
-        match streams {
-            [(first, blocks), (second, beside)] => {
-                for (block, other) in blocks[..count].chunks(1).zip(beside[..count].chunks(1)) {
-                    sha2::block_api::compress256(first, block);
-                    sha2::block_api::compress256(second, other);
+    #[cfg(target_arch = "x86_64")]
+    if crate::vector::sha::is_supported() {
+        for streams in streams.chunks_mut(2) {
+            match streams {
+                [(first, blocks), (second, beside)] => {
+                    crate::vector::sha::sha256([first, second], [&blocks[..count], &beside[..count]]);
                 }
-            }
-            streams => {
-                streams.iter_mut().for_each(|(state, blocks)| sha2::block_api::compress256(state, &blocks[..count]))
+                streams => streams
+                    .iter_mut()
+                    .for_each(|(state, blocks)| crate::vector::sha::sha256([state], [&blocks[..count]])),
             }
         }
+        return;
     }
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if !crate::has_instructions()
+        && streams.len() > 1
+        && let Some(paths) = crate::vector::paths::<Sha256, 8>().next()
+    {
+        return paths.take(streams);
+    }
+    streams.iter_mut().for_each(|(state, blocks)| sha2::block_api::compress256(state, &blocks[..count]));
+}
+
+/// The digest of what is there whole.
+pub fn digest(content: &[u8]) -> [u8; 32] {
+    let (blocks, rest) = content.as_chunks();
+    let mut state = INITIAL;
+    compress(&mut [(&mut state, blocks)]);
+    finish(state, rest, content.len() as u64)
 }
 
 /// The digest, when what came last is `rest` (less than a block) and `length` bytes came in all.
@@ -134,14 +79,15 @@ impl Function<8> for Sha256 {
         }
         macro_rules! spread {
             ($($index:literal)*) => { $(
-                let [second, tenth, fifteenth] = [1, 9, 14].map(|ahead| words[($index + ahead) % 16]);
+                let (second, tenth, fifteenth) =
+                    (words[($index + 1) % 16], words[($index + 9) % 16], words[($index + 14) % 16]);
                 let low = second.rotate_left(32 - 7).xor(second.rotate_left(32 - 18)).xor(second.shift_right(3));
                 let high = fifteenth.rotate_left(32 - 17).xor(fifteenth.rotate_left(32 - 19)).xor(fifteenth.shift_right(10));
                 words[$index] = words[$index].add(low).add(tenth).add(high);
             )* };
         }
         // Written out, so that the words stay in registers.
-        for constants in CONSTANTS.as_chunks::<16>().0 {
+        for constants in CUBE_ROOTS.as_chunks::<16>().0 {
             steps!(constants: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
             // What the next sixteen steps take; after the last ones it is for nothing.
             spread!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
@@ -167,6 +113,6 @@ fn majority<W: Words>(first: W, second: W, third: W) -> W {
 /// The sum, bit by bit, of the word turned right by each of `turns`.
 #[inline(always)]
 fn turned<W: Words>(word: W, turns: [u32; 3]) -> W {
-    let [first, second, third] = turns.map(|turn| word.rotate_left(32 - turn));
-    first.xor(second).xor(third)
+    let [first, second, third] = turns;
+    word.rotate_left(32 - first).xor(word.rotate_left(32 - second)).xor(word.rotate_left(32 - third))
 }

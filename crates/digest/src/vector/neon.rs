@@ -1,8 +1,9 @@
 //! Words of eight streams in NEON, four in each of two vectors: what one waits for itself, the other computes.
 
-use std::arch::aarch64::*;
+use core::arch::aarch64::*;
 
-use crate::lanes::{LANES, Words};
+use super::WIDTH;
+use crate::lanes::Words;
 
 /// Words of eight streams. There are none but in the functions for machines with NEON.
 #[derive(Clone, Copy)]
@@ -10,15 +11,15 @@ pub(super) struct Vector([uint32x4_t; 2]);
 
 impl Vector {
     #[inline(always)]
-    pub(super) fn new(lanes: [u32; LANES]) -> Vector {
+    pub(super) fn new(lanes: [u32; WIDTH]) -> Vector {
         // SAFETY: both are 32 bytes, of which any are valid.
-        Vector(unsafe { std::mem::transmute::<[u32; LANES], [uint32x4_t; 2]>(lanes) })
+        Vector(unsafe { core::mem::transmute::<[u32; WIDTH], [uint32x4_t; 2]>(lanes) })
     }
 
     #[inline(always)]
-    pub(super) fn lanes(self) -> [u32; LANES] {
+    pub(super) fn lanes(self) -> [u32; WIDTH] {
         // SAFETY: both are 32 bytes, of which any are valid.
-        unsafe { std::mem::transmute::<[uint32x4_t; 2], [u32; LANES]>(self.0) }
+        unsafe { core::mem::transmute::<[uint32x4_t; 2], [u32; WIDTH]>(self.0) }
     }
 
     /// Eight words of one stream.
@@ -63,7 +64,7 @@ pub(super) fn transpose(rows: [Vector; 8]) -> [Vector; 8] {
         ]
         .map(|column| vreinterpretq_u32_u64(column))
     };
-    std::array::from_fn(|column| {
+    core::array::from_fn(|column| {
         let (half, column) = (column / 4, column % 4);
         Vector([fours(0, half)[column], fours(4, half)[column]])
     })
@@ -73,7 +74,7 @@ pub(super) fn transpose(rows: [Vector; 8]) -> [Vector; 8] {
 impl Words for Vector {
     #[inline(always)]
     fn all(word: u32) -> Vector {
-        Vector::new([word; LANES])
+        Vector::new([word; WIDTH])
     }
     #[inline(always)]
     fn add(self, other: Vector) -> Vector {

@@ -1,0 +1,39 @@
+//! Digests: MD5, SHA-1 and SHA-256, of one stream and of many side by side.
+//!
+//! This crate knows nothing of signatures, mails or files. A digest of several streams at once costs little more than that
+//! of one ([`md5`], [`sha1`], [`sha256`]; how, [`lanes`] says). A [`Batch`] brings streams together: what they have to say
+//! waits there until enough of them do. It is a plain value, and whoever runs the loop owns it: no thread, no lock, no
+//! clock.
+#![cfg_attr(not(test), no_std)]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+mod batch;
+mod fuzz;
+pub mod lanes;
+pub mod md5;
+mod roots;
+pub mod sha1;
+pub mod sha256;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod vector;
+mod waiting;
+
+pub use batch::{Batch, Sums, Ticket, Wanted};
+pub use fuzz::fuzz_batch;
+
+/// Whether the processor computes SHA-1 and SHA-256 by itself.
+#[cfg(target_arch = "x86_64")]
+fn has_instructions() -> bool {
+    vector::sha::is_supported()
+}
+
+#[cfg(target_arch = "aarch64")]
+cpufeatures::new!(sha_here, "sha2");
+
+/// Whether the processor computes SHA-1 and SHA-256 by itself.
+#[cfg(target_arch = "aarch64")]
+fn has_instructions() -> bool {
+    sha_here::get()
+}

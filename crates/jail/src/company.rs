@@ -1,0 +1,102 @@
+//! The inspections of one thread in company: what they have to be hashed waits in one batch, and is hashed side by side.
+//!
+//! An inspection works with one batch from its first turn to its last, that of the thread in which it had its first turn. If
+//! it moves to another thread, it takes along where its batch is: no digest is lost, but the two threads wait for each other.
+//! So those that are polled by whatever thread is free work alone.
+//!
+//! Bounds: [`SEATS`] of [`SEAT_BYTES`], for each thread in which something has been inspected in company. They are the
+//! thread's and not an inspection's: whoever is in the middle of a turn has not borrowed them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use digest::Batch;
+use flow::Protocol;
+
+/// Streams that can wait: a mail has two or three, itself, what is attached, and a section of that.
+const SEATS: usize = 64;
+
+/// How much of a stream can wait: twice what is read at a time, so that a client who sends fast waits for others.
+const SEAT_BYTES: usize = 128 << 10;
+
+thread_local! {
+    /// That of this thread. Nobody else locks it unless an inspection has moved.
+    static BATCH: Arc<Mutex<Batch>> = Arc::new(Mutex::new(Batch::new(SEATS, SEAT_BYTES).stocked()));
+}
+
+/// Beside whom an inspection works.
+pub(crate) enum Company {
+    /// Nobody.
+    Alone,
+    /// The others of the thread in which it has its first turn.
+    Awaited,
+    /// Those who have this batch.
+    Of(Arc<Mutex<Batch>>),
+}
+
+impl Company {
+    /// That of the objects of such a door. Files are read one by one, and scans for clamd's clients are polled by several
+    /// threads; the other doors have an event loop in one.
+    pub fn of(protocol: Protocol) -> Company {
+        match protocol {
+            Protocol::File | Protocol::Clamd => Company::Alone,
+            Protocol::Smtp | Protocol::Lmtp | Protocol::Pop3 | Protocol::Imap | Protocol::Milter => Company::Awaited,
+        }
+    }
+
+    /// The batch for the next turn, always the same one; none for who works alone.
+    pub fn batch(&mut self) -> Option<&Mutex<Batch>> {
+        if let Company::Awaited = self {
+            *self = Company::Of(BATCH.with(Arc::clone));
+        }
+        match self {
+            Company::Of(batch) => Some(batch),
+            Company::Alone | Company::Awaited => None,
+        }
+    }
+}
+
+/// Does a turn of an inspection with a batch, and what is due of that afterwards. A turn that ended in a panic has left what
+/// others have there as it was.
+pub(crate) fn turn<T>(batch: &Mutex<Batch>, work: impl FnOnce(&mut Batch) -> T) -> T {
+    let mut batch = batch.lock().unwrap_or_else(PoisonError::into_inner);
+    let done = work(&mut batch);
+    if batch.is_due() {
+        batch.run();
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use digest::Wanted;
+
+    use super::*;
+
+    #[test]
+    fn a_turn_that_ends_in_a_panic_leaves_the_batch_to_the_others() {
+        let mut company = Company::of(Protocol::Smtp);
+        let batch = company.batch().expect("mails are in company");
+        let ticket = turn(batch, |batch| batch.open(Wanted { md5: true, ..Wanted::default() }));
+        turn(batch, |batch| batch.update(&ticket, b"abc"));
+        let panics = std::panic::AssertUnwindSafe(|| turn(batch, |_| panic!("in the middle of its turn")));
+        assert!(std::panic::catch_unwind(panics).is_err());
+        let sums = turn(batch, |batch| batch.finish(ticket)).expect("the stream is here");
+        assert_eq!(sums.md5, Some(digest::md5::digest(b"abc")));
+    }
+
+    #[test]
+    fn inspections_of_one_thread_share_a_batch_and_keep_it_in_another() {
+        let mut mails = [Company::of(Protocol::Smtp), Company::of(Protocol::Milter)];
+        let [first, second] = mails.each_mut().map(|company| company.batch().map(std::ptr::from_ref));
+        assert!(first.is_some() && first == second);
+        let place = |company: &mut Company| company.batch().map(|batch| std::ptr::from_ref(batch).addr());
+        let here = place(&mut mails[0]);
+        let [mut moved, _] = mails;
+        let (there, stranger) =
+            std::thread::spawn(move || (place(&mut moved), place(&mut Company::of(Protocol::Imap))))
+                .join()
+                .expect("it ends");
+        assert_eq!(there, here);
+        assert_ne!(stranger, here);
+    }
+}
