@@ -341,7 +341,17 @@ fn a_hostile_jail_reaches_nothing() {
     assert!(said.lines().all(|line| line.ends_with("refused")), "{said}");
 }
 
+/// Waits until no jail is left, of tests before this one either.
+fn wait_for_their_end() {
+    let began = Instant::now();
+    while !children().is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(20), "jails are left");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 fn jails_end_with_their_host() {
+    wait_for_their_end();
     let site = site(2);
     assert_eq!(children().len(), 2);
     let mut inspecting = site.jails.open(mail());
@@ -351,9 +361,5 @@ fn jails_end_with_their_host() {
     inspecting.finish();
     assert_eq!(wait(&mut *inspecting, &mut Vec::new()), Progress::Done);
     drop(inspecting);
-    let began = Instant::now();
-    while !children().is_empty() {
-        assert!(began.elapsed() < Duration::from_secs(20), "jails are left");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for_their_end();
 }
