@@ -160,7 +160,11 @@ fn seccomp() -> Result<bool, seccompiler::Error> {
     match seccompiler::apply_filter(&program) {
         Ok(()) => Ok(true),
         // The kernel was built without it.
-        Err(seccompiler::Error::Prctl(error)) if error.raw_os_error() == Some(libc::EINVAL) => Ok(false),
+        Err(seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error))
+            if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
+        {
+            Ok(false)
+        }
         Err(error) => Err(error),
     }
 }
