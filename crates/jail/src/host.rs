@@ -6,7 +6,7 @@
 //! nothing else.
 //!
 //! A jail that dies, stands still or makes no sense costs the inspections that it had: they are [`Unfinished::Gone`], which is a
-//! temporary refusal. Content that two jails died of is not given to a third for [`BANNED_FOR`].
+//! temporary refusal. Content that two jails died of is not given to a third for an hour.
 //!
 //! Bounds: [`CREDIT_BYTES`] on their way to an inspection, [`REPORTS_MAX`] reports that nobody has taken.
 
@@ -112,7 +112,7 @@ struct Link {
     next_stream: u32,
     /// Inspections that nobody wants any more, and the jail has not heard of it.
     closing: Vec<u32>,
-    /// What the host has made sense of, so that its silence can be seen.
+    /// The jail has written what cannot be: nothing more of it is read.
     is_broken: bool,
 }
 

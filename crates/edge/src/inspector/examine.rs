@@ -2,8 +2,10 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::task::{Poll, Waker};
-use std::time::Instant;
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use flow::{
     Action, Context, Flow, Inspecting, Inspector, ObjectReport, Out, Policy, Progress, Protocol, Spotted, Verdict,
@@ -96,6 +98,18 @@ pub struct Examination {
     stopped: bool,
 }
 
+/// How long this thread waits at a time for another process.
+const PARKED_MAX: Duration = Duration::from_millis(100);
+
+/// Wakes a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Unpark>) {
+        self.0.unpark();
+    }
+}
+
 /// All inspections together hold too much.
 #[derive(Debug)]
 pub struct NoMemory;
@@ -160,15 +174,18 @@ impl Examination {
 
     /// The same in this thread, until it is done, or until then.
     fn work(&mut self, until: Option<Instant>) -> Result<(), NoMemory> {
-        let mut context = std::task::Context::from_waker(Waker::noop());
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let mut context = std::task::Context::from_waker(&waker);
         loop {
             if until.is_some_and(|until| Instant::now() > until) {
                 self.inspecting.stop(TOO_LONG);
             }
-            if let Poll::Ready(outcome) = self.poll(&mut context)
-                && outcome?
-            {
-                return Ok(());
+            match self.poll(&mut context) {
+                Poll::Ready(Ok(true)) => return Ok(()),
+                Poll::Ready(Ok(false)) => {}
+                Poll::Ready(Err(error)) => return Err(error),
+                // Another process works; whoever has a deadline looks at it now and then.
+                Poll::Pending => std::thread::park_timeout(PARKED_MAX),
             }
         }
     }
