@@ -77,6 +77,8 @@ pub struct Inspection {
     nodes: Vec<Option<Box<Node>>>,
     /// The slots in use, in the order in which their objects began: parents before children.
     order: Vec<usize>,
+    /// Which of them, by slot, can do nothing until they are told something: a mailbox may have hundreds open.
+    asleep: Vec<bool>,
     /// Written to where the target's window is not empty: while it waits to be recognised.
     scratch: Option<Window>,
     out: VecDeque<Out>,
@@ -98,6 +100,9 @@ pub struct Inspection {
     stopped: Option<Stopped>,
     done: bool,
 }
+
+/// What a turn burns besides the bytes that it looks at, so that content of many small pieces makes no long ones.
+const TURN_COST: usize = 64;
 
 /// What is left of an inspection that ended before its content.
 #[derive(Clone, Copy)]
@@ -139,6 +144,7 @@ impl Inspection {
             clock: None,
             nodes: Vec::new(),
             order: Vec::new(),
+            asleep: Vec::new(),
             scratch: Some(Window::with_capacity(unpack::HEAD_BYTES)),
             out: VecDeque::new(),
             cleared: 0,
@@ -179,6 +185,7 @@ impl Inspection {
             return stopped.tell(message);
         }
         let Some(root) = self.nodes[0].as_mut() else { return 0 };
+        self.asleep[0] = false;
         match message {
             In::Feed(bytes) => {
                 root.trim();
@@ -273,6 +280,7 @@ impl Inspection {
                 return Progress::Tired;
             }
             self.turn(slot, task, batch, fuel);
+            fuel.burn(TURN_COST);
             if batch.is_due() {
                 if !is_own {
                     return Progress::Tired;
@@ -312,9 +320,19 @@ impl Inspection {
         used.chain(self.scratch.iter().map(Window::capacity)).sum()
     }
 
-    fn next_task(&self) -> Option<(usize, Task)> {
-        let deepest_first = self.order.iter().rev();
-        deepest_first.copied().find_map(|slot| Some((slot, self.nodes[slot].as_ref()?.task()?)))
+    /// What the deepest node that can do something does next.
+    fn next_task(&mut self) -> Option<(usize, Task)> {
+        for place in (0..self.order.len()).rev() {
+            let slot = self.order[place];
+            if self.asleep[slot] {
+                continue;
+            }
+            match self.nodes[slot].as_ref().and_then(|node| node.task()) {
+                Some(task) => return Some((slot, task)),
+                None => self.asleep[slot] = true,
+            }
+        }
+        None
     }
 
     fn turn(&mut self, slot: usize, task: Task, batch: &mut Batch, fuel: &mut Fuel) {

@@ -48,6 +48,7 @@ impl Inspection {
     }
 
     pub(super) fn node(&mut self, slot: usize) -> &mut Node {
+        self.asleep[slot] = false;
         self.nodes[slot].as_mut().expect("an open node is in its slot")
     }
 
@@ -175,6 +176,7 @@ impl Inspection {
         let node = Box::new(seed.grow(self.window()));
         let slot = self.free_slot();
         self.nodes[slot] = Some(node);
+        self.asleep[slot] = false;
         self.order.push(slot);
         slot
     }
@@ -184,6 +186,7 @@ impl Inspection {
         let free = (0..self.nodes.len()).find(|slot| self.nodes[*slot].is_none() && !self.order.contains(slot));
         free.unwrap_or_else(|| {
             self.nodes.push(None);
+            self.asleep.push(false);
             self.nodes.len() - 1
         })
     }
@@ -199,7 +202,7 @@ impl Inspection {
         decoded.source = Some(encoded);
         let decoded = self.plant(decoded);
         decoder.open.push(Open::Node(decoded));
-        let node = self.nodes[encoded].as_mut().expect("just planted");
+        let node = self.node(encoded);
         node.form = Some(Form::Encoded);
         node.readers.push(decoder);
         encoded
@@ -208,7 +211,7 @@ impl Inspection {
     fn close(&mut self, open: Option<Open>, second_reading: bool) {
         match open {
             Some(Open::Node(slot)) => {
-                self.nodes[slot].as_mut().expect("an open node is in its slot").closing = true;
+                self.node(slot).closing = true;
             }
             Some(Open::Field(field)) => self.take_field(&field),
             Some(Open::Container { id, parent, path, object }) if self.context.wants.objects => {
