@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Reads the sources: each crate imports only from the floors below it, each file says what it is for, `unsafe` stays where
-# the house allows it, and what is not a host does without files, sockets, clocks and threads.
+# the house allows it, what is not a host does without files, sockets, clocks and threads, and the pages link to each other.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -40,6 +40,9 @@ mapped=$(awk '/^```/ { if (inside) exit; inside = 1; next } inside { print $1 ~ 
 crates=$(for crate in crates/*/; do basename "$crate"; done | sort)
 [ "$mapped" = "$crates" ] || fail "ARCHITECTURE.md maps" $mapped "and there are" $crates
 
+# Links between pages lead somewhere, and every page is in the index.
+python3 ci/links.py || status=1
+
 # The modules of a crate import each other in no ring.
 python3 ci/rings.py $crates || status=1
 
@@ -65,7 +68,7 @@ for crate in stream text flow mime unpack scan proto dnsbl inspect edge; do
     grep -q 'forbid(unsafe_code)' "crates/$crate/src/lib.rs" || fail "$crate does not forbid unsafe code"
 done
 
-# Where lengths from the wire are framed a sum cannot wrap; docs/limits.md speaks of the others.
+# Where lengths from the wire are framed a sum cannot wrap; docs/operate/limits.md speaks of the others.
 for module in spool window; do
     grep -q 'deny(clippy::arithmetic_side_effects)' "crates/stream/src/$module.rs" ||
         fail "crates/stream/src/$module.rs does not deny arithmetic that wraps"

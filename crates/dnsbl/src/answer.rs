@@ -62,7 +62,7 @@ pub struct Options {
     pub full: bool,
     /// The largest UDP response.
     pub udp_bytes_max: usize,
-    /// Whether prefixes are answered (`docs/pbl-draft.md`).
+    /// Whether prefixes are answered (`docs/engine/pbl-draft.md`).
     pub prefixes: bool,
     /// Whether AAAA of the lower or upper half of a /24 (`0.z.y.x`, `1.z.y.x`) is answered with a bitmap of it.
     pub prefixes_in_aaaa: bool,

@@ -2,7 +2,7 @@
 //!
 //! [`zone`] reads rbldnsd's data files and finds what is listed. [`answer`] makes a response of a query: the classic ones
 //! (A and TXT of an address or name), and prefix answers, in which one response speaks for all the neighbours
-//! ([`prefix`], `docs/pbl-draft.md`).
+//! ([`prefix`], `docs/engine/pbl-draft.md`).
 //!
 //! Nothing here opens a file or a socket, or looks at a clock: the host feeds bytes and hands in the time, in seconds since
 //! 1970.

@@ -1,4 +1,4 @@
-//! Prefix answers: what is listed of a whole IPv4 /24 or IPv6 /48, in one TXT record (`docs/pbl-draft.md`).
+//! Prefix answers: what is listed of a whole IPv4 /24 or IPv6 /48, in one TXT record (`docs/engine/pbl-draft.md`).
 //!
 //! ```text
 //! answer4  = version count *4class4            version = 1; count = number of classes, or 0x80: ask for each address

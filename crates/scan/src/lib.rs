@@ -8,7 +8,7 @@
 //! Every kind of ClamAV database, single or in a container. Hashes of objects, sections and imports, bodies, logical
 //! signatures, metadata of archives and rules of YARA are looked for; the rest is refused one by one, with the reason in
 //! the [`Census`]. What stands in which class, with which bound, and where clamscan says something else, is on the page
-//! `docs/signatures.md`.
+//! `docs/engine/signatures.md`.
 //!
 //! # How
 //! [`Builder`] ← containers ([`Container`]) ← lines of a kind → names, hash tables, and a table of patterns for each

@@ -1,8 +1,8 @@
 //! Reading `clamd.conf`, so that a site can put Sluice in clamd's place and keep its file.
 //!
 //! Every key of clamd 1.4 and of `clamonacc` is known. It is taken over, or means nothing here (Sluice does it anyway, or
-//! has no such thing to set), or asks for what Sluice does not do: of those the log warns. `docs/clamd.md` lists them. An
-//! unknown key is an error, as it is for clamd.
+//! has no such thing to set), or asks for what Sluice does not do: of those the log warns. `docs/doors/clamd.md` lists them.
+//! An unknown key is an error, as it is for clamd.
 //!
 //! The file and not a table in the configuration, because then nothing has to be written: clamd's own file, and the
 //! tools that write it, stay as they are.

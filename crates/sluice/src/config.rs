@@ -1,7 +1,7 @@
 //! The configuration: one TOML file, a struct for each table, checked before it is used.
 //!
 //! What doors read stands with them in `edge::settings`; here are the other tables, and what holds across them. An unknown key, a wrong type or a wrong value is an error that names the file, the line and the column. The page of
-//! settings (`docs/configuration.md`) describes what stands here.
+//! settings (`docs/operate/configuration.md`) describes what stands here.
 
 #[cfg(test)]
 mod acme_tests;
@@ -124,7 +124,7 @@ pub enum Signing {
     Required,
 }
 
-/// `[limits]`: see `docs/limits.md`.
+/// `[limits]`: see `docs/operate/limits.md`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {

@@ -1,7 +1,7 @@
 //! Reading `freshclam.conf`, so that a site can have `sluice update` in freshclam's place and keep its file.
 //!
 //! Every key of freshclam 1.4 is known. It is taken over, or means nothing here, or asks for what is not done, which is
-//! told. `docs/clamd.md` lists them. An unknown key is an error, as it is for freshclam.
+//! told. `docs/doors/clamd.md` lists them. An unknown key is an error, as it is for freshclam.
 
 use std::path::Path;
 

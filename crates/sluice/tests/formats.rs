@@ -91,10 +91,10 @@ fn the_same_mails_are_refused_by_pop3_and_imap() {
 #[test]
 fn each_is_a_format_that_is_claimed_and_has_to_be_opened() {
     const IN_REACH: usize = 1024 + 68;
-    let claimed = include_str!("../../../docs/formats.md");
+    let claimed = include_str!("../../../docs/engine/formats.md");
     let eicar = crate::harness::eicar();
     for Sample { format, bytes, .. } in samples() {
-        assert!(claimed.contains(&format!("\n| {format} |")), "{format} is not in docs/formats.md");
+        assert!(claimed.contains(&format!("\n| {format} |")), "{format} is not in docs/engine/formats.md");
         let front = &bytes[..bytes.len().min(IN_REACH)];
         let is_open = front.windows(eicar.len()).any(|window| window == eicar);
         assert_eq!(is_open, STANDS_IN_THE_OPEN.contains(&format), "{format}");

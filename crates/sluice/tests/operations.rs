@@ -178,9 +178,9 @@ fn the_dashboard_asks_for_all_numbers_and_no_others() {
     let words = expressions.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
     let asked: BTreeSet<&str> = words.filter(|word| word.starts_with("sluice_")).collect();
     assert_eq!(asked, told);
-    let page = include_str!("../../../docs/configuration.md");
+    let page = include_str!("../../../docs/operate/configuration.md");
     let untold: Vec<_> = told.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
-    assert!(untold.is_empty(), "docs/configuration.md does not name {untold:?}");
+    assert!(untold.is_empty(), "docs/operate/configuration.md does not name {untold:?}");
 }
 
 /// A Prometheus that asks a gateway every fifth of a second.

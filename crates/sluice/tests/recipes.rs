@@ -1,4 +1,4 @@
-//! The recipes of docs/recipes.md, each with the real mail server.
+//! The recipes of docs/start/recipes.md, each with the real mail server.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! `docs/formats.md` says what the table in the code says, and the tests that it names are there.
+//! `docs/engine/formats.md` says what the table in the code says, and the tests that it names are there.
 //!
 //! Write the page anew with `SLUICE_WRITE_PAGES=1 cargo test -p sluice-unpack --test all formats::`.
 
@@ -43,7 +43,7 @@ fn tables() -> String {
 
 #[test]
 fn the_page_is_up_to_date() {
-    let path = root("docs/formats.md");
+    let path = root("docs/engine/formats.md");
     let page = std::fs::read_to_string(&path).expect("the page is there");
     let (before, rest) = page.split_once(BEGIN).expect("the page says where the tables begin");
     let (told, after) = rest.split_once(END).expect("the page says where the tables end");
@@ -52,7 +52,7 @@ fn the_page_is_up_to_date() {
         std::fs::write(&path, [before, BEGIN, &tables, END, after].concat()).expect("the page can be written");
         return;
     }
-    assert_eq!(told, tables, "docs/formats.md is out of date: see the head of this file");
+    assert_eq!(told, tables, "docs/engine/formats.md is out of date: see the head of this file");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The mails that tell somebody what was done with another mail.
 //!
 //! Each is a mail of its own with a null reverse-path, so that nothing can bounce off it, and marked as automatic
-//! (RFC 3834) and as a notice. Who is told at which action is set in `[notices]`; `docs/notices.md` has the rules. In
-//! short: never because of a notice; a sender only where the client has made sure who that is, and never a list or a
-//! machine; nobody more often than `Budget` allows.
+//! (RFC 3834) and as a notice. Who is told at which action is set in `[notices]`; `docs/operate/notices.md` has the
+//! rules. In short: never because of a notice; a sender only where the client has made sure who that is, and never a list
+//! or a machine; nobody more often than `Budget` allows.
 
 mod budget;
 mod nature;

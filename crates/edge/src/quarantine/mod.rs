@@ -1,7 +1,7 @@
 //! The quarantine: a folder with two files a message, `ID.eml` as it came and `ID.json` with what is known of it.
 //!
-//! `docs/quarantine.md` is the page of the format: its states, what it promises, and what a crash leaves. A message is
-//! there when its `ID.json` is; that file comes last and goes first, and is only ever replaced whole.
+//! `docs/operate/quarantine.md` is the page of the format: its states, what it promises, and what a crash leaves. A message
+//! is there when its `ID.json` is; that file comes last and goes first, and is only ever replaced whole.
 //!
 //! The folder belongs to the service, and the commands may be run by root: nothing in it is opened through a link.
 

@@ -37,7 +37,7 @@ pub enum Verb {
     Other,
 }
 
-/// The names of commands that pass. Not here, with the reason, are those of `docs/imap.md`.
+/// The names of commands that pass. Not here, with the reason, are those of `docs/doors/imap.md`.
 const NAMES: [(&str, Verb); 45] = [
     ("AUTHENTICATE", Verb::Authenticate),
     ("CAPABILITY", Verb::Capability),

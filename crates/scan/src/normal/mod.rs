@@ -6,8 +6,8 @@
 //!
 //! What the views are was learned from the manual ("Writing signatures for special files") and by comparing with
 //! `sigtool --html-normalise` and `--ascii-normalise` of ClamAV 1.4; the differences that are left are listed in
-//! `docs/signatures.md`. There is no size up to which views are made, as clamscan has it: nothing of an object is held but
-//! a script, and of that [`script::SOURCE_BYTES_MAX`].
+//! `docs/engine/signatures.md`. There is no size up to which views are made, as clamscan has it: nothing of an object is
+//! held but a script, and of that [`script::SOURCE_BYTES_MAX`].
 
 mod html;
 mod late;

@@ -1,6 +1,6 @@
-//! A row of `docs/formats.md`: what is read of one format, within which bounds. Each stands beside its reader.
+//! A row of `docs/engine/formats.md`: what is read of one format, within which bounds. Each stands beside its reader.
 
-/// One format that is opened: a row of `docs/formats.md`.
+/// One format that is opened: a row of `docs/engine/formats.md`.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
     /// The format's usual name.
