@@ -125,6 +125,29 @@ fn what_ends_at_the_padding_is_hashed_as_that_too() {
 }
 
 #[test]
+fn padding_in_a_line_of_base64_hides_nothing_from_readers_that_skip_it() {
+    let whole = base64(&eicar());
+    for at in [3, 7, 11, 20] {
+        let (head, tail) = whole.split_at(at);
+        let mail = format!("From: a\r\nContent-Transfer-Encoding: base64\r\n\r\n{head}={tail}\r\n");
+        let seen = inspect(&engine(), Policy::default(), mail.as_bytes());
+        assert_eq!(seen.verdict.action, Action::Reject, "{mail}");
+    }
+}
+
+#[test]
+fn a_field_without_a_name_does_not_hide_the_coding_behind_it() {
+    let coding = "From: a\r\n:\r\nContent-Transfer-Encoding: base64\r\n";
+    for blank in ["\r\n", ""] {
+        // A backslash, which readers skip, so that no run of Base64 in a text is found.
+        let body = base64(&eicar());
+        let (head, tail) = body.split_at(70);
+        let seen = inspect(&engine(), Policy::default(), format!("{coding}{blank}{head}\\{tail}\r\n").as_bytes());
+        assert_eq!(seen.verdict.action, Action::Reject, "{blank:?}: {:?}", seen.names());
+    }
+}
+
+#[test]
 fn utf_16_is_read_as_text_too() {
     let hex: String = b"wide words".iter().map(|byte| format!("{byte:02x}")).collect();
     let engine = engine_of("t.ndb", &format!("Wide:0:*:{hex}\n"));

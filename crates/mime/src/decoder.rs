@@ -25,7 +25,8 @@ use yenc::Yenc;
 /// Undoes one transfer coding. `step` as long as there is input, then `finish` until it ends.
 ///
 /// In Base64, junk is one finding `Heuristics.Malformed.Base64.Junk`; where data follows padding the stream can be read
-/// as ending there, which is `Heuristics.Ambiguous.Base64.Padding`: this reading goes on, the second ends at once.
+/// as ending there, which is `Heuristics.Ambiguous.Base64.Padding`: this reading goes on, the second ends at once. In the same
+/// line the second goes on, too, as if there were no padding.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     inner: Inner,
@@ -40,6 +41,7 @@ pub struct Decoder {
 #[derive(Debug, Clone)]
 enum Other {
     Ended,
+    Skipping(Base64),
     Joining(QuotedPrintable),
 }
 
@@ -60,6 +62,8 @@ enum Remark {
     Junk,
     /// It follows padding.
     DataAfterPadding,
+    /// It follows padding in the same line.
+    DataBesidePadding,
     /// It follows one character of padding where there should be two.
     DataInPadding,
     /// It ends a soft break within an escape.
@@ -121,8 +125,11 @@ impl Decoder {
             Remark::Junk => {
                 Note::Finding(Finding::new(Class::Malformed, "Heuristics.Malformed.Base64.Junk", self.offset - 1))
             }
-            Remark::DataAfterPadding => {
-                self.alternative = Some(Other::Ended);
+            remark @ (Remark::DataAfterPadding | Remark::DataBesidePadding) => {
+                self.alternative = Some(match &self.inner {
+                    Inner::Base64(base64) if remark == Remark::DataBesidePadding => Other::Skipping(base64.skipping()),
+                    _ => Other::Ended,
+                });
                 Note::Fork(Finding::new(Class::Ambiguous, "Heuristics.Ambiguous.Base64.Padding", self.offset))
             }
             Remark::DataInPadding => {
@@ -191,6 +198,9 @@ impl Stage for Decoder {
     fn alternative(&mut self) -> Option<Box<dyn Stage>> {
         Some(match self.alternative.take()? {
             Other::Ended => Box::new(Ended),
+            Other::Skipping(base64) => {
+                Box::new(Decoder { inner: Inner::Base64(base64), ..Decoder::new(Coding::Base64) })
+            }
             Other::Joining(quoted) => {
                 Box::new(Decoder { inner: Inner::QuotedPrintable(quoted), ..Decoder::new(Coding::QuotedPrintable) })
             }
@@ -299,6 +309,51 @@ mod tests {
         assert_eq!(told[2], Told::Alternative([Told::End(0)].to_vec()));
         let padding = "Heuristics.Ambiguous.Base64.Padding".into();
         assert_eq!(notes(Coding::Base64, input), [(padding, 6)]);
+    }
+
+    #[test]
+    fn lines_that_are_decoded_together_are_those_that_are_decoded_apart() {
+        let line = |length: usize| -> Vec<u8> { (0..length).map(|at| text::base64::ALPHABET[at * 7 % 64]).collect() };
+        for (length, end) in
+            [(76, "\r\n"), (75, "\n"), (61, "\r\n"), (1, "\n"), (9_000, "\r\n"), (130, "\n\n"), (76, "\r")]
+        {
+            let lines = [&line(length)[..], end.as_bytes()].concat().repeat(20_000 / length);
+            for unusual in ["", "!", "=", "==", "\x0c\x00"] {
+                let (head, tail) = lines.split_at(lines.len() / 3);
+                let input = [head, unusual.as_bytes(), tail].concat();
+                let mut apart = Decoder::new(Coding::Base64);
+                let (mut window, mut fuel) = (Window::with_capacity(64), Fuel::new(u64::MAX));
+                let mut decoded = Vec::new();
+                for byte in &input {
+                    while apart.step(core::slice::from_ref(byte), &mut window, &mut fuel).taken == 0 {}
+                    decoded.extend_from_slice(window.filled());
+                    window.clear();
+                }
+                while apart.finish(&stream::Nothing, &mut window, &mut fuel) != Event::End {
+                    decoded.extend_from_slice(window.filled());
+                    window.clear();
+                }
+                assert!(
+                    content(&tell(Decoder::new(Coding::Base64), &input)) == decoded,
+                    "{length} {end:?} {unusual:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn padding_within_a_line_can_be_read_as_absent() {
+        for (input, first, second) in
+            [("WDV=PIVA", r"X5<\x85@", "O!P"), ("WA==DVPIVA", r"X\rS\xc8T", r"\x00\xd5<\x85@")]
+        {
+            assert_eq!(decode(Coding::Base64, input.as_bytes()).escape_ascii().to_string(), first);
+            let told = tell(Decoder::new(Coding::Base64), input.as_bytes());
+            let other = told.iter().find_map(|told| match told {
+                Told::Alternative(told) => Some(content(told).escape_ascii().to_string()),
+                _ => None,
+            });
+            assert_eq!(other.as_deref(), Some(second), "{input}");
+        }
     }
 
     #[test]

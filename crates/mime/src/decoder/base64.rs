@@ -1,13 +1,14 @@
 //! Base64 (RFC 2045, section 6.8; RFC 4648).
 //!
 //! White space is skipped silently, other junk with one remark. Padding ends a quantum and what follows begins a new
-//! one; the first time that data follows padding is a remark, and another where it follows half of it, since some readers then
-//! skip that and go on with the quantum. Missing padding at the end is no fault. A single character
-//! left over is dropped.
+//! one; the first time that data follows padding is a remark, another one where it does so in the same line, since some readers
+//! skip padding and go on with the quantum ([`Base64::skipping`]), and one more where half of the padding is missing. Missing padding at the end is no fault. A
+//! single character left over is dropped.
 //!
 //! Plainly: look up each character, collect four, write three bytes. Made fast by tables that hold the six bits already
 //! shifted for each of the four places, so that eight characters are decoded by eight loads and checked by one
-//! comparison; everything unusual goes the plain way.
+//! comparison; everything unusual goes the plain way. With the feature `simd`, lines of nothing but the alphabet are gathered
+//! and decoded together by vector instructions.
 
 use text::base64::ALPHABET;
 
@@ -36,22 +37,46 @@ pub(super) struct Base64 {
     bits: u32,
     /// How many characters of the quantum have been read, 0 to 3.
     count: u8,
+    /// How many of its bytes have been written already.
+    written: u8,
+    /// The quantum that padding ended last: its bits, and how many characters it had.
+    ended: (u32, u8),
+    /// Padding is skipped.
+    skips: bool,
     /// Padding was the last thing read.
     padded: bool,
     /// It is one character of two.
     half: bool,
+    /// Nothing has come since, not even the end of a line.
+    adjoins: bool,
+    /// Characters to come that are not decoded together, since something unusual stands among them.
+    #[cfg(feature = "simd")]
+    scattered: u16,
     junk_told: bool,
     padding_told: bool,
     half_told: bool,
 }
 
 impl Base64 {
+    /// Another reading from here on: the quantum that padding has ended goes on, and padding is skipped.
+    pub(super) fn skipping(&self) -> Base64 {
+        let (bits, count) = self.ended;
+        Base64 {
+            bits,
+            count,
+            written: count.saturating_sub(1),
+            skips: true,
+            junk_told: self.junk_told,
+            ..Base64::default()
+        }
+    }
+
     /// Decodes a prefix of `input`; how long it was. After a remark nothing more is decoded.
     pub(super) fn decode(&mut self, input: &[u8], sink: &mut Sink) -> (usize, Option<Remark>) {
         let mut taken = 0;
         while taken < input.len() && !sink.is_full() {
             if self.count == 0 && !self.padded {
-                taken += run(&input[taken..], sink);
+                taken += self.run(&input[taken..], sink);
             }
             let Some(&byte) = input.get(taken) else {
                 break;
@@ -67,15 +92,23 @@ impl Base64 {
                 }
                 if self.padded && !self.padding_told {
                     self.padding_told = true;
-                    return (taken, Some(Remark::DataAfterPadding));
+                    let remark = if self.adjoins { Remark::DataBesidePadding } else { Remark::DataAfterPadding };
+                    return (taken, Some(remark));
                 }
                 self.character(value, sink);
+            } else if byte == b'=' && self.skips {
+                // It is nothing here.
             } else if byte == b'=' && self.count != 1 {
                 // One character alone makes no byte; behind it padding is junk.
                 self.half = self.count == 2;
+                if self.count > 0 {
+                    self.ended = (self.bits, self.count);
+                }
                 self.end_quantum(sink);
-                self.padded = true;
-            } else if !matches!(byte, b'\r' | b'\n' | b' ' | b'\t') && !self.junk_told {
+                (self.padded, self.adjoins) = (true, true);
+            } else if matches!(byte, b'\r' | b'\n') {
+                self.adjoins = false;
+            } else if !matches!(byte, b' ' | b'\t') && !self.junk_told {
                 self.junk_told = true;
                 return (taken + 1, Some(Remark::Junk));
             }
@@ -94,21 +127,97 @@ impl Base64 {
         self.bits |= value << (18 - 6 * u32::from(self.count));
         self.count += 1;
         if self.count == 4 {
-            sink.push(&self.bits.to_be_bytes()[1..]);
-            self.bits = 0;
-            self.count = 0;
+            self.end_quantum(sink);
         }
     }
 
     fn end_quantum(&mut self, sink: &mut Sink) {
-        let bytes = usize::from(self.count.saturating_sub(1));
-        sink.push(&self.bits.to_be_bytes()[1..1 + bytes]);
-        self.bits = 0;
-        self.count = 0;
+        let bytes = &self.bits.to_be_bytes()[1..1 + usize::from(self.count.saturating_sub(1))];
+        sink.push(&bytes[usize::from(self.written)..]);
+        (self.bits, self.count, self.written) = (0, 0, 0);
     }
 }
 
-/// Decodes whole quanta of nothing but the alphabet, and the ends of lines between them; how many bytes that took.
+#[cfg(feature = "simd")]
+impl Base64 {
+    /// Decodes whole quanta of nothing but the alphabet, and the ends of lines between them; how many bytes that took.
+    fn run(&mut self, input: &[u8], sink: &mut Sink) -> usize {
+        let mut taken = 0;
+        while self.scattered == 0 {
+            match together(&input[taken..], sink) {
+                Some(0) => break,
+                Some(count) => taken += count,
+                None => self.scattered = GATHERED_BYTES as u16,
+            }
+        }
+        let rest = &input[taken..];
+        let rest = if self.scattered == 0 { rest } else { &rest[..rest.len().min(self.scattered.into())] };
+        let count = run(rest, sink);
+        self.scattered = self.scattered.saturating_sub(count.max(1) as u16);
+        taken + count
+    }
+}
+
+/// The most characters that are decoded together, and the fewest for which it pays.
+#[cfg(feature = "simd")]
+const GATHERED_BYTES: usize = 4096;
+#[cfg(feature = "simd")]
+const GATHERED_BYTES_MIN: usize = 128;
+
+/// Decodes lines of nothing but the alphabet together; how many bytes that took. None if there is something else among them.
+#[cfg(feature = "simd")]
+fn together(input: &[u8], sink: &mut Sink) -> Option<usize> {
+    let spare = sink.spare();
+    let room = (spare.len() / 3 * 4).min(GATHERED_BYTES);
+    if input.len().min(room) < GATHERED_BYTES_MIN {
+        return Some(0);
+    }
+    let mut gathered = [0; GATHERED_BYTES];
+    let (count, taken) = gather(input, &mut gathered[..room]);
+    if count < GATHERED_BYTES_MIN {
+        return Some(0);
+    }
+    let out = base64_simd::Out::from_slice(&mut spare[..count / 4 * 3]);
+    let wrote = base64_simd::STANDARD_NO_PAD.decode(&gathered[..count], out).ok()?.len();
+    sink.wrote(wrote);
+    Some(taken)
+}
+
+/// Copies whole quanta without the ends of lines between them; how many characters, and how many bytes of the input.
+#[cfg(feature = "simd")]
+fn gather(input: &[u8], gathered: &mut [u8]) -> (usize, usize) {
+    let (mut count, mut taken, mut length) = (0, 0, 0);
+    while count < gathered.len() {
+        let rest = &input[taken..];
+        let rest = &rest[..rest.len().min(gathered.len() - count)];
+        // Most lines are as long as the one before; one that ended earlier is noticed when it is decoded.
+        if !matches!(rest.get(length), Some(b'\r' | b'\n')) || length == 0 {
+            length = memchr::memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
+        }
+        gathered[count..count + length].copy_from_slice(&rest[..length]);
+        (count, taken) = (count + length, taken + length);
+        taken += match &input[taken..] {
+            [b'\r', b'\n', ..] => 2,
+            [b'\n', ..] => 1,
+            _ => break,
+        };
+    }
+    // What is no whole quantum stays where it is.
+    for _ in 0..count % 4 {
+        taken = input[..taken].iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(0);
+    }
+    (count / 4 * 4, taken)
+}
+
+#[cfg(not(feature = "simd"))]
+impl Base64 {
+    /// Decodes whole quanta of nothing but the alphabet, and the ends of lines between them; how many bytes that took.
+    fn run(&mut self, input: &[u8], sink: &mut Sink) -> usize {
+        run(input, sink)
+    }
+}
+
+/// Decodes eight and four characters at a time, and the ends of lines between them; how many bytes that took.
 fn run(input: &[u8], sink: &mut Sink) -> usize {
     let spare = sink.spare();
     let (mut taken, mut wrote) = (0, 0);

@@ -125,11 +125,13 @@ impl Header {
     }
 
     /// The second reading at a line that is not a field: the line, held by `reader`, is told as one and more follow. Where it
-    /// may be a field for those who know no longest name, the next that is none is in doubt again.
+    /// may be a field for those who know no longest name, or no shortest, the next that is none is in doubt again.
     pub(super) fn going_on(&self, reader: &mut Reader) -> Box<Header> {
         let mut header = Box::new(self.as_second_reading());
-        let is_long_name = reader.held().len() > NAME_BYTES_MAX && reader.held().iter().copied().all(is_name_byte);
-        header.garbage = if is_long_name { Garbage::EndsHeader } else { Garbage::Field };
+        let held = reader.held();
+        let is_long_name = held.len() > NAME_BYTES_MAX && held.iter().copied().all(is_name_byte);
+        let may_be_field = is_long_name || held.starts_with(b":");
+        header.garbage = if may_be_field { Garbage::EndsHeader } else { Garbage::Field };
         reader.begin_field(&mut header);
         header
     }
