@@ -1,6 +1,6 @@
 //! PPMd: a byte is predicted by the longest context in which it has been seen, and range coded.
 //!
-//! The models ([`ModelH`] of 7z and RAR, [`ModelI`] of zip) know nothing of where the bytes come from: they ask a
+//! The models ([`ModelH`] of 7z and RAR, [`ModelI`] of zip, one [`Model`] but for what the variants count) know nothing of where the bytes come from: they ask a
 //! [`Coder`] for choices. [`Ppmd`] is the push decoder of a stream that is nothing but such choices, as 7z and zip have
 //! it; RAR mixes them with its own and drives [`ModelH`] itself.
 //!
@@ -14,7 +14,7 @@ mod arena;
 mod estimate;
 mod h;
 mod i;
-
+mod model;
 mod range;
 
 use stream::Class;
@@ -22,7 +22,7 @@ use stream::Class;
 use crate::frame::codec::{Decoder, Fault, Progress, Told};
 pub(crate) use h::ModelH;
 pub(crate) use i::{ModelI, Restore};
-
+use model::{Model, Variant};
 pub(crate) use range::{Carryless, CarrylessRegisters, Coder, SevenZip, SevenZipRegisters};
 
 /// The longest context, in bytes.
@@ -38,15 +38,6 @@ pub(crate) enum Symbol {
     Broken,
     /// The model needs more memory than it may have. Nothing can be decoded from here on.
     OverLimit,
-}
-
-/// A model that predicts bytes.
-pub(crate) trait Model: Send {
-    /// Decodes one symbol and learns from it.
-    fn symbol(&mut self, coder: &mut impl Coder) -> Symbol;
-
-    /// The order that was asked for.
-    fn order_max(&self) -> u32;
 }
 
 /// The range coder of a stream: where its registers become a decoder.
@@ -86,8 +77,8 @@ const HELD_BYTES_MAX: usize = 4096;
 const _: () = assert!(HELD_BYTES_MAX > (ORDER_MAX as usize + 2) * 4, "the bytes of a symbol can be held");
 
 /// A decoder of a stream of one model and one range coder.
-pub(crate) struct Ppmd<M, F: Flavour> {
-    model: Box<M>,
+pub(crate) struct Ppmd<V, F: Flavour> {
+    model: Box<Model<V>>,
     registers: F::Registers,
     ending: Ending,
     /// Bytes written so far.
@@ -117,9 +108,9 @@ enum State {
 
 const LIMIT: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Codec");
 
-impl<M: Model, F: Flavour> Ppmd<M, F> {
+impl<V: Variant, F: Flavour> Ppmd<V, F> {
     /// A decoder that reports `data` for a broken stream and `truncated` for an early end.
-    pub fn new(model: M, ending: Ending, data: &'static str, truncated: &'static str) -> Ppmd<M, F> {
+    pub fn new(model: Model<V>, ending: Ending, data: &'static str, truncated: &'static str) -> Ppmd<V, F> {
         Ppmd {
             model: Box::new(model),
             registers: F::Registers::default(),
@@ -199,7 +190,7 @@ impl<M: Model, F: Flavour> Ppmd<M, F> {
     }
 }
 
-impl<M: Model, F: Flavour> Decoder for Ppmd<M, F> {
+impl<V: Variant, F: Flavour> Decoder for Ppmd<V, F> {
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         match self.state {
             State::Init => self.init(input),
@@ -222,7 +213,7 @@ mod tests {
     use super::*;
     use crate::frame::trial;
 
-    type OfH = Ppmd<ModelH, OfSevenZip>;
+    type OfH = Ppmd<h::H, OfSevenZip>;
 
     /// What the golden streams hold: numbers in hexadecimal, some of them in binary, drawn by a linear congruence.
     fn sample_of(length: usize) -> Vec<u8> {
@@ -272,7 +263,7 @@ mod tests {
         (include_bytes!("../../tests/ppmd/i-16-1m-cut-off"), 16, Restore::CutOff, 64_000),
     ];
 
-    fn of_i(order: u32, restore: Restore, length: Option<u64>) -> Ppmd<ModelI, OfZip> {
+    fn of_i(order: u32, restore: Restore, length: Option<u64>) -> Ppmd<i::I, OfZip> {
         let model = ModelI::new(order, 1 << 20, restore, 64 << 20).expect("there is such a model");
         Ppmd::new(model, Ending::EndSymbol(length), "data", "truncated")
     }

@@ -11,7 +11,7 @@ use super::lz::{DATA, DICTIONARY, Stop};
 use super::program::Telling;
 use crate::bits::history::History;
 use crate::bits::pushed::Bits;
-use crate::codec::ppmd::{Carryless, CarrylessRegisters, Coder, Model, ModelH, Symbol};
+use crate::codec::ppmd::{Carryless, CarrylessRegisters, Coder, ModelH, Symbol};
 
 const ESCAPE: u8 = 2;
 

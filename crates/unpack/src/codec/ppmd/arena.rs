@@ -27,16 +27,20 @@ const CLASS_OF_UNITS: [u8; BLOCK_UNITS_MAX] = class_of_units();
 /// What a free unit begins with; no state and no context does.
 const FREE: u32 = u32::MAX;
 
-/// The variants of PPMd, as far as they treat memory differently.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Variant {
-    H,
-    I,
+/// How free blocks that are neighbours are joined, which the variants do differently.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gluing {
+    /// How many searches for a block there are between two times.
+    pub every: u32,
+    /// The longest run that is made.
+    pub run_units_max: u32,
+    /// Whether the blocks of the last list are joined first.
+    pub last_first: bool,
 }
 
 /// The memory of one model.
-pub(super) struct Arena {
-    variant: Variant,
+pub(crate) struct Arena {
+    gluing: Gluing,
     size: u32,
     bytes_max: usize,
     over_limit: bool,
@@ -53,10 +57,10 @@ pub(super) struct Arena {
 
 impl Arena {
     /// An arena of `size` bytes, of which at most `bytes_max` may be used. It takes no memory yet.
-    pub fn new(variant: Variant, size: u32, bytes_max: usize) -> Arena {
+    pub fn new(gluing: Gluing, size: u32, bytes_max: usize) -> Arena {
         let units_start = size - size / 8 / UNIT * 7 * UNIT;
         Arena {
-            variant,
+            gluing,
             size,
             bytes_max,
             over_limit: false,
@@ -86,6 +90,11 @@ impl Arena {
     /// Whether an allocation has failed for the cap, and not for the size that was declared.
     pub const fn is_over_limit(&self) -> bool {
         self.over_limit
+    }
+
+    /// The size that was declared.
+    pub const fn size(&self) -> u32 {
+        self.size
     }
 
     /// Bytes of memory taken now.
@@ -309,7 +318,7 @@ impl Arena {
         while self.is_free(node + units * UNIT) {
             let neighbour = node + units * UNIT;
             let joined = units + self.units(neighbour);
-            if self.variant == Variant::H && joined > 0xffff {
+            if joined > self.gluing.run_units_max {
                 break;
             }
             units = joined;
@@ -330,12 +339,9 @@ impl Arena {
             }
         }
         self.free_blocks = [0; CLASSES];
-        match self.variant {
-            Variant::H => {
-                self.glue_in = 255;
-                nodes.reverse();
-            }
-            Variant::I => self.glue_in = 1 << 13,
+        self.glue_in = self.gluing.every;
+        if self.gluing.last_first {
+            nodes.reverse();
         }
         nodes
     }

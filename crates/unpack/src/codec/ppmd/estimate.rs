@@ -12,7 +12,7 @@ pub(super) const FREQUENCY_MAX: u32 = 124;
 
 /// A secondary estimate of how often a context with so many masked symbols escapes.
 #[derive(Clone, Copy)]
-pub(super) struct Escape {
+pub(crate) struct Escape {
     sum: u16,
     shift: u8,
     count: u8,
@@ -58,7 +58,7 @@ impl Escape {
 
 /// How probable the one symbol of a context is, in 2^14ths.
 #[derive(Clone, Copy)]
-pub(super) struct Single(u16);
+pub(crate) struct Single(u16);
 
 impl Single {
     /// The first estimates, for eight kinds of context and a symbol seen `divisor` times, so to speak.

@@ -4,7 +4,8 @@
 
 use super::super::arena::STATE;
 use super::super::estimate::high;
-use super::{LED_BY_HIGH, ModelI, ONE_STATE, RESCALED, Restore, STATES, SUM};
+use super::super::model::{ONE_STATE, STATES, SUM};
+use super::{I, LED_BY_HIGH, ModelI, RESCALED, Restore};
 
 impl ModelI {
     /// The memory was exhausted when `failed` was to be enlarged.
@@ -14,7 +15,7 @@ impl ModelI {
         }
         self.arena.clear_text();
         self.take_back(failed);
-        if self.restore == Restore::Restart || self.arena.used() < self.size / 2 {
+        if self.variant.restore == Restore::Restart || self.arena.used() < self.arena.size() / 2 {
             self.restart();
         } else {
             while self.suffix(self.longest) != 0 {
@@ -23,12 +24,12 @@ impl ModelI {
             loop {
                 self.cut_off(self.longest, 0);
                 self.arena.expand_text_area();
-                if self.arena.used() <= 3 * (self.size / 4) {
+                if self.arena.used() <= 3 * (self.arena.size() / 4) {
                     break;
                 }
             }
             self.arena.glue_soon();
-            self.order_fall = self.order_max;
+            self.order_fall = self.order_max();
         }
         self.shortest = self.longest;
     }
@@ -80,7 +81,8 @@ impl ModelI {
         }
         self.arena.set_u16(context + SUM, all.wrapping_add(escaping.wrapping_add(scale) >> scale));
         let kept = LED_BY_HIGH + RESCALED * scale as u8;
-        self.set_flags(context, (self.flags(context) & kept) + highest);
+        let flags = (I::flags(&self.arena, context) & kept) + highest;
+        I::set_flags(&mut self.arena, context, flags);
     }
 
     /// Cuts off a context and the longer ones that it leads to; where it is now, or 0 if it is gone. The depth is at most
@@ -149,7 +151,7 @@ impl ModelI {
 
     fn cut_off_successor(&mut self, state: u32, order: u32) -> u32 {
         let longer = self.successor(state);
-        let successor = if order < self.order_max { self.cut_off(longer, order + 1) } else { 0 };
+        let successor = if order < self.order_max() { self.cut_off(longer, order + 1) } else { 0 };
         self.set_successor(state, successor);
         successor
     }
