@@ -34,9 +34,18 @@ pub(crate) trait Words: Copy {
 }
 
 /// A hash function whose state is of `N` words.
-pub(crate) trait Function<const N: usize> {
+pub(crate) trait Function<const N: usize>: Sized {
+    /// What every digest begins with.
+    const INITIAL: [u32; N];
+
     /// Whether words come with their high byte first.
     const SWAPS: bool;
+
+    /// How many streams this machine takes one after the other, in pairs, and not in vectors.
+    fn in_pairs_max() -> usize;
+
+    /// Takes blocks of one stream or of two, equally many of each, into their states.
+    fn take_few<const S: usize>(states: [&mut [u32; N]; S], blocks: [&[Block]; S]);
 
     /// Takes a block of each stream.
     fn take<W: Words>(state: &mut [W; N], words: &[W; 16]);

@@ -10,6 +10,7 @@
 extern crate alloc;
 
 mod batch;
+mod driver;
 mod fuzz;
 pub mod lanes;
 pub mod md5;
@@ -36,4 +37,10 @@ cpufeatures::new!(sha_here, "sha2");
 #[cfg(target_arch = "aarch64")]
 fn has_instructions() -> bool {
     sha_here::get()
+}
+
+/// Whether the processor computes SHA-1 and SHA-256 by itself: not known of others.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn has_instructions() -> bool {
+    false
 }

@@ -7,6 +7,7 @@
 
 use core::hint::black_box;
 
+use crate::driver;
 use crate::lanes::{self, Block, Function, Two, Words};
 
 /// What a digest is made of.
@@ -88,66 +89,51 @@ const ROUNDS: [(usize, usize, [u32; 4]); 4] =
 
 /// Takes blocks of any number of streams into their states; of each stream as many as of the one that has the fewest.
 pub fn compress(streams: &mut [(&mut State, &[Block])]) {
-    // One or two streams are faster in plain registers, whose operations take fewer cycles than those of vectors.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    if streams.len() > 2
-        && let Some(paths) = crate::vector::paths::<Md5, 4>().next()
-    {
-        return paths.take(streams);
-    }
-    let count = lanes::common(streams);
-    for streams in streams.chunks_mut(2) {
-        match streams {
-            [(first, blocks), (second, beside)] => take_two([first, second], [&blocks[..count], &beside[..count]]),
-            streams => streams.iter_mut().for_each(|(state, blocks)| take_one(state, &blocks[..count])),
-        }
-    }
+    driver::compress::<Md5, _>(streams);
 }
 
 /// The digest of what is there whole.
 pub fn digest(content: &[u8]) -> [u8; 16] {
-    let (blocks, rest) = content.as_chunks();
-    let mut state = INITIAL;
-    compress(&mut [(&mut state, blocks)]);
-    finish(state, rest, content.len() as u64)
+    driver::digest::<Md5, _, _>(content)
 }
 
-/// A stream at a time.
-fn take_one(state: &mut State, blocks: &[Block]) {
-    blocks.iter().for_each(|block| Md5::take(state, &words(block)));
-}
-
-/// Two streams a step at a time: while one waits for itself, the processor goes on with the other.
-fn take_two([first, second]: [&mut State; 2], [blocks, beside]: [&[Block]; 2]) {
-    let mut state: [Two<u32>; 4] = core::array::from_fn(|word| Two(first[word], second[word]));
-    for (block, other) in blocks.iter().zip(beside) {
-        let (words, others) = (words(block), words(other));
-        let mut pairs = [Two(0, 0); 16];
-        for (pair, (word, other)) in pairs.iter_mut().zip(words.into_iter().zip(others)) {
-            *pair = Two(word, other);
-        }
-        Md5::take(&mut state, &pairs);
-    }
-    (*first, *second) = (state.map(|Two(word, _)| word), state.map(|Two(_, word)| word));
+/// The digest, when what came last is `rest` (less than a block) and `length` bytes came in all.
+pub fn finish(state: State, rest: &[u8], length: u64) -> [u8; 16] {
+    driver::finish::<Md5, _, _>(state, rest, length)
 }
 
 fn words(block: &Block) -> [u32; 16] {
     lanes::words(block, u32::from_le_bytes)
 }
 
-/// The digest, when what came last is `rest` (less than a block) and `length` bytes came in all.
-pub fn finish(mut state: State, rest: &[u8], length: u64) -> [u8; 16] {
-    let (end, count) = lanes::end(rest, length.wrapping_mul(8).to_le_bytes());
-    compress(&mut [(&mut state, &end[..count])]);
-    let mut digest = [0; 16];
-    digest.as_chunks_mut().0.iter_mut().zip(state).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
-    digest
-}
-
 pub(crate) struct Md5;
 
 impl Function<4> for Md5 {
+    const INITIAL: State = INITIAL;
     const SWAPS: bool = false;
+
+    /// Plain registers are faster for one or two streams: their operations take fewer cycles than those of vectors.
+    fn in_pairs_max() -> usize {
+        2
+    }
+
+    /// A step of each in turn: while one stream waits for itself, the processor goes on with the other.
+    fn take_few<const S: usize>(mut states: [&mut State; S], blocks: [&[Block]; S]) {
+        let ([first, second], [blocks, beside]) = (&mut states[..], &blocks[..]) else {
+            let each = states.into_iter().zip(blocks);
+            return each.for_each(|(state, blocks)| blocks.iter().for_each(|block| Md5::take(state, &words(block))));
+        };
+        let mut state: [Two<u32>; 4] = core::array::from_fn(|word| Two(first[word], second[word]));
+        for (block, other) in blocks.iter().zip(*beside) {
+            let (words, others) = (words(block), words(other));
+            let mut pairs = [Two(0, 0); 16];
+            for (pair, (word, other)) in pairs.iter_mut().zip(words.into_iter().zip(others)) {
+                *pair = Two(word, other);
+            }
+            Md5::take(&mut state, &pairs);
+        }
+        (**first, **second) = (state.map(|Two(word, _)| word), state.map(|Two(_, word)| word));
+    }
 
     #[inline(always)]
     fn take<W: Words>(state: &mut [W; 4], words: &[W; 16]) {

@@ -5,7 +5,8 @@
 //!     a, b, c, d, e = rotate(a, 5) + f(b, c, d) + e + constant + word, a, rotate(b, 30), c, d
 //! ```
 
-use crate::lanes::{self, Block, Function, Words};
+use crate::driver;
+use crate::lanes::{Block, Function, Words};
 
 /// What a digest is made of.
 pub type State = [u32; 5];
@@ -18,52 +19,36 @@ const CONSTANTS: [u32; 4] = [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6]
 
 /// Takes blocks of any number of streams into their states; of each stream as many as of the one that has the fewest.
 pub fn compress(streams: &mut [(&mut State, &[Block])]) {
-    let count = lanes::common(streams);
-    #[cfg(target_arch = "x86_64")]
-    if crate::vector::sha::is_supported() {
-        for streams in streams.chunks_mut(2) {
-            match streams {
-                [(first, blocks), (second, beside)] => {
-                    crate::vector::sha::sha1([first, second], [&blocks[..count], &beside[..count]]);
-                }
-                streams => {
-                    streams.iter_mut().for_each(|(state, blocks)| crate::vector::sha::sha1([state], [&blocks[..count]]))
-                }
-            }
-        }
-        return;
-    }
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    if !crate::has_instructions()
-        && streams.len() > 1
-        && let Some(paths) = crate::vector::paths::<Sha1, 5>().next()
-    {
-        return paths.take(streams);
-    }
-    streams.iter_mut().for_each(|(state, blocks)| ::sha1::block_api::compress(state, &blocks[..count]));
+    driver::compress::<Sha1, _>(streams);
 }
 
 /// The digest of what is there whole.
 pub fn digest(content: &[u8]) -> [u8; 20] {
-    let (blocks, rest) = content.as_chunks();
-    let mut state = INITIAL;
-    compress(&mut [(&mut state, blocks)]);
-    finish(state, rest, content.len() as u64)
+    driver::digest::<Sha1, _, _>(content)
 }
 
 /// The digest, when what came last is `rest` (less than a block) and `length` bytes came in all.
-pub fn finish(mut state: State, rest: &[u8], length: u64) -> [u8; 20] {
-    let (end, count) = lanes::end(rest, length.wrapping_mul(8).to_be_bytes());
-    compress(&mut [(&mut state, &end[..count])]);
-    let mut digest = [0; 20];
-    digest.as_chunks_mut().0.iter_mut().zip(state).for_each(|(bytes, word)| *bytes = word.to_be_bytes());
-    digest
+pub fn finish(state: State, rest: &[u8], length: u64) -> [u8; 20] {
+    driver::finish::<Sha1, _, _>(state, rest, length)
 }
 
 pub(crate) struct Sha1;
 
 impl Function<5> for Sha1 {
+    const INITIAL: State = INITIAL;
     const SWAPS: bool = true;
+
+    fn in_pairs_max() -> usize {
+        if crate::has_instructions() { usize::MAX } else { 1 }
+    }
+
+    fn take_few<const S: usize>(states: [&mut State; S], blocks: [&[Block]; S]) {
+        #[cfg(target_arch = "x86_64")]
+        if crate::has_instructions() {
+            return crate::vector::sha::sha1(states, blocks);
+        }
+        states.into_iter().zip(blocks).for_each(|(state, blocks)| ::sha1::block_api::compress(state, blocks));
+    }
 
     #[inline(always)]
     fn take<W: Words>(state: &mut [W; 5], words: &[W; 16]) {
