@@ -1,6 +1,9 @@
 //! Named character references: those of HTML 4 and of the sets of ISO 8879, as ClamAV knows them, read off
 //! `sigtool --html-normalise` 1.4.
 
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+
 /// `name code` in each line, the code in hexadecimal, in the order of the names.
 const TEXT: &str = include_str!("entities.txt");
 
@@ -23,6 +26,88 @@ pub fn code(name: &[u8]) -> Option<u32> {
     u32::from_str_radix(found?, 16).ok()
 }
 
+/// The character that a reference stands for, without its `&` and `;`: a name, or `#` and a number, hexadecimal behind `x`.
+/// Numbers of no character are U+FFFD, and those of control characters stand for what Windows-1252 has there (WHATWG HTML,
+/// 13.2.5.80).
+pub fn character(reference: &[u8]) -> Option<char> {
+    let Some(number) = reference.strip_prefix(b"#") else {
+        return char::from_u32(code(reference)?);
+    };
+    let (digits, radix) = match number {
+        [b'x' | b'X', digits @ ..] => (digits, 16),
+        digits => (digits, 10),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let number = digits.iter().try_fold(0u32, |number, &byte| {
+        Some(number.saturating_mul(radix).saturating_add(char::from(byte).to_digit(radix)?))
+    })?;
+    let number = match number {
+        0x80..=0x9f => u32::from(WINDOWS_1252[number as usize - 0x80]),
+        0 => 0xfffd,
+        number => number,
+    };
+    Some(char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER))
+}
+
+/// The characters of Windows-1252 where ISO 8859-1 has control characters; what it leaves open stays.
+const WINDOWS_1252: [u16; 32] = [
+    0x20ac, 0x81, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8d, 0x017d,
+    0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d,
+    0x017e, 0x0178,
+];
+
+/// The longest reference that is looked for, without its `&` and `;`.
+const REFERENCE_BYTES_MAX: usize = 32;
+
+/// Text with its references in UTF-8; what is none stays as it stands. The `;` may be missing behind a number.
+pub fn decode(text: &[u8]) -> Cow<'_, [u8]> {
+    let Some(first) = memchr::memchr(b'&', text) else { return Cow::Borrowed(text) };
+    let (before, mut rest) = text.split_at(first);
+    let mut plain = Vec::with_capacity(text.len());
+    plain.extend_from_slice(before);
+    while let Some((&byte, behind)) = rest.split_first() {
+        let reference = if byte == b'&' { reference(behind) } else { None };
+        rest = match reference {
+            Some((character, bytes)) => {
+                plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                &behind[bytes..]
+            }
+            None => {
+                plain.push(byte);
+                let next = memchr::memchr(b'&', behind).unwrap_or(behind.len());
+                plain.extend_from_slice(&behind[..next]);
+                &behind[next..]
+            }
+        };
+    }
+    Cow::Owned(plain)
+}
+
+/// The character of a reference at the beginning of what stands behind an `&`, and how many bytes it takes.
+fn reference(behind: &[u8]) -> Option<(char, usize)> {
+    let is_part = |(at, byte): &(usize, &u8)| {
+        *at < REFERENCE_BYTES_MAX && (byte.is_ascii_alphanumeric() || *at == 0 && **byte == b'#')
+    };
+    let length = behind.iter().enumerate().take_while(is_part).count();
+    let (name, rest) = behind.split_at(length);
+    match rest.first() {
+        Some(b';') => Some((character(name)?, length + 1)),
+        _ => {
+            // As many digits as there are.
+            let start = match name {
+                [b'#', b'x' | b'X', ..] => 2,
+                [b'#', ..] => 1,
+                _ => return None,
+            };
+            let is_digit = |byte: &&u8| if start == 2 { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() };
+            let length = start + name[start..].iter().take_while(is_digit).count();
+            Some((character(&name[..length])?, length))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +120,21 @@ mod tests {
             assert_eq!(code(format!("{name}\0").as_bytes()), None, "{name}");
         }
         assert!(TEXT.lines().map(|line| line.split(' ').next()).is_sorted());
+    }
+
+    #[test]
+    fn references_are_decoded_and_what_is_none_stays() {
+        for (text, plain) in [
+            ("a", "a"),
+            ("a&amp;b&lt;&eacute;", "a&b<\u{e9}"),
+            ("&#65;&#x42;&#X43;&#68 &#69x&#x46g", "ABCD ExFg"),
+            ("&#128;&#0;&#xd800;&#99999999999;", "\u{20ac}\u{fffd}\u{fffd}\u{fffd}"),
+            ("&", "&"),
+            ("&;&#;&#x;&#x &no;&amp & &&amp;", "&;&#;&#x;&#x &no;&amp & &&"),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&decode(text.as_bytes())), plain, "{text}");
+        }
+        assert!(matches!(decode(b"plain"), Cow::Borrowed(b"plain")));
     }
 
     #[test]

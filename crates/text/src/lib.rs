@@ -1,6 +1,7 @@
-//! Text, as others write bytes in it and characters in bytes: Base64, hexadecimal digits, UTF-16, and the names of characters.
+//! Text, as others write bytes in it and characters in bytes: Base64, hexadecimal digits, UTF-16, the names of characters, and
+//! the tags, attributes and text of HTML.
 //!
-//! This crate knows no format and no stage: it is given bytes and returns bytes or characters. What is done about junk is
+//! This crate knows no stage and finds nothing: it is given bytes and returns bytes or characters. What is done about junk is
 //! its callers' business, since each reader that they follow does something else about it.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -10,4 +11,5 @@ extern crate alloc;
 pub mod base64;
 pub mod entities;
 pub mod hex;
+pub mod html;
 pub mod utf16;
