@@ -49,7 +49,7 @@ pub async fn run(shared: Rc<Shared>, door: Arc<Door>, peer: SocketAddr, ticket: 
         message: None,
     };
     if let Err(error) = session.converse().await {
-        tracing::debug!(%peer, %error, "connection broken off");
+        tracing::debug!(%peer, %error, "connection aborted");
     }
     drop(ticket);
 }

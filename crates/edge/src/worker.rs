@@ -210,7 +210,7 @@ async fn accept(shared: Rc<Shared>, socket: Socket, address: Address) {
 async fn admit_behind(shared: Rc<Shared>, door: Arc<Door>, ticket: Ticket, mut stream: Stream, relay: SocketAddr) {
     match relay::client_behind(&mut stream, relay).await {
         Ok(client) => admit(&shared, door, ticket, stream, client),
-        Err(error) => tracing::warn!(%relay, %error, "a relay does not say for whom it speaks"),
+        Err(error) => tracing::warn!(%relay, %error, "invalid PROXY header"),
     }
 }
 

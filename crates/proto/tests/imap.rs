@@ -141,7 +141,7 @@ fn wrong_commands_are_told_under_their_tags_until_there_are_too_many() {
 fn what_stands_behind_a_wrong_literal_is_no_command() {
     let mut server = Server::new(Config::default(), 0);
     let events = hear(&mut server, b"a XFOO {9+}\r\nb LOGOUT\n\r\n").0;
-    assert_eq!(events, [ServerEvent::Wrong(b"a".to_vec(), "Not a command")]);
+    assert_eq!(events, [ServerEvent::Wrong(b"a".to_vec(), "Unknown command")]);
 }
 
 #[test]

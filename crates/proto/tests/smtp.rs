@@ -191,9 +191,9 @@ fn starttls_begins_anew_and_is_not_offered_twice() {
          S: 250-mx.test
          S: 250 STARTTLS
          C: STARTTLS
-         S: 220 2.0.0 Begin
+         S: 220 2.0.0 Ready to start TLS
          C: MAIL FROM:<a@b>
-         S: 503 5.5.1 Say EHLO first
+         S: 503 5.5.1 Send EHLO first
          C: STARTTLS
          S: 502 *
          C: EHLO after
@@ -238,7 +238,7 @@ fn where_tls_is_required_nothing_is_done_before_it() {
         Config { tls_required: true, extensions, ..smtp() },
         "S: 220 *
          C: MAIL FROM:<a@b>
-         S: 530 5.7.0 Say STARTTLS first
+         S: 530 5.7.0 Must issue a STARTTLS command first
          C: EHLO x
          S: 250-*
          S: 250-*
@@ -303,7 +303,7 @@ fn a_client_logs_in_once_between_messages_and_a_handshake_undoes_it() {
         &format!(
             "S: 220 *
              C: AUTH PLAIN c2VjcmV0
-             S: 503 5.5.1 Say EHLO first
+             S: 503 5.5.1 Send EHLO first
              C: EHLO x
              S: 250-mx.test
              S: 250-STARTTLS
@@ -321,7 +321,7 @@ fn a_client_logs_in_once_between_messages_and_a_handshake_undoes_it() {
              C: MAIL FROM:<a@b>
              S: 250 *
              C: AUTH PLAIN c2VjcmV0
-             S: 503 5.5.1 Not within a message
+             S: 503 5.5.1 Not allowed during a mail transaction
              C: RSET
              S: 250 *
              C: AUTH LOGIN
@@ -329,7 +329,7 @@ fn a_client_logs_in_once_between_messages_and_a_handshake_undoes_it() {
              C: c2VjcmV0
              S: 235 2.7.0 Welcome
              C: AUTH PLAIN c2VjcmV0
-             S: 503 5.5.1 You have logged in
+             S: 503 5.5.1 Already authenticated
              C: STARTTLS
              S: 220 *"
         ),
@@ -376,14 +376,14 @@ fn refused_recipients_and_loops_of_commands_end_a_session() {
     let config = Config { idle_commands_max: 3, ..smtp() };
     for looped in ["HELO x\r\n", "HELO x\r\nMAIL FROM:<a@b>\r\n", "MAIL FROM:<a@b>\r\nRSET\r\n", "NOOP\r\n"] {
         let said = Host::new(config.clone()).hear(format!("HELO x\r\n{}", looped.repeat(9)).as_bytes(), 100);
-        assert!(said.ends_with("421 4.7.0 Too many commands and no mail\r\n"), "{looped}: {said}");
+        assert!(said.ends_with("421 4.7.0 Too many commands without mail\r\n"), "{looped}: {said}");
     }
     let chunks = format!("HELO x\r\nMAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\n{}", "BDAT 0\r\n".repeat(9));
     let said = Host::new(config.clone()).hear(chunks.as_bytes(), 100);
-    assert!(said.ends_with("421 4.7.0 Too many commands and no mail\r\n"), "{said}");
+    assert!(said.ends_with("421 4.7.0 Too many commands without mail\r\n"), "{said}");
     let begun = "MAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nBDAT 1\r\nxRSET\r\n".repeat(9);
     let said = Host::new(config).hear(format!("HELO x\r\n{begun}").as_bytes(), 100);
-    assert!(said.ends_with("421 4.7.0 Too many commands and no mail\r\n"), "{said}");
+    assert!(said.ends_with("421 4.7.0 Too many commands without mail\r\n"), "{said}");
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn a_mail_that_is_taken_begins_the_count_anew() {
 fn what_another_protocol_says_ends_the_session() {
     for line in ["GET / HTTP/1.1", "post /x HTTP/1.0", "CONNECT a:25", "PUT x", "Host: a.test", "\x16\x03\x01", "{}"] {
         let said = Host::new(smtp()).hear(format!("{line}\r\nNOOP\r\n").as_bytes(), 100);
-        assert!(said.ends_with("ESMTP Sluice\r\n421 4.7.0 This is no SMTP\r\n"), "{line}: {said}");
+        assert!(said.ends_with("ESMTP Sluice\r\n421 4.7.0 Not SMTP, closing connection\r\n"), "{line}: {said}");
     }
     play(smtp(), "S: 220 *\nC: GETTING\nS: 500 *\nC: NOOP Host: x\nS: 250 *");
 }
@@ -431,7 +431,7 @@ fn no_recipient_comes_between_chunks() {
     let mut host = Host::new(smtp());
     let said = host
         .hear(b"HELO x\r\nMAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nBDAT 3\r\nabcRCPT TO:<late@d>\r\nBDAT 0 LAST\r\n", 100);
-    assert!(said.contains("250 2.0.0 Chunk taken\r\n503 5.5.1 The content has begun by BDAT\r\n250"), "{said}");
+    assert!(said.contains("250 2.0.0 Chunk received\r\n503 5.5.1 Not allowed after BDAT\r\n250"), "{said}");
 }
 
 #[test]
@@ -503,7 +503,7 @@ fn chunks_are_content_too() {
         4,
     );
     assert!(
-        said.ends_with("250 2.0.0 Chunk taken\r\n250 2.0.0 Chunk taken\r\n250 2.0.0 Taken\r\n250 2.0.0 Ok\r\n"),
+        said.ends_with("250 2.0.0 Chunk received\r\n250 2.0.0 Chunk received\r\n250 2.0.0 Taken\r\n250 2.0.0 Ok\r\n"),
         "{said}"
     );
     assert_eq!(host.content, b".\r\nab\r\ncd\r\n.");
@@ -580,7 +580,7 @@ fn time_runs_out() {
     server.step(2_000, b"NOOP\r\n", &mut Window::with_capacity(8));
     assert_eq!(server.deadline(), 302_000);
     server.timeout();
-    assert!(server.outbox().ends_with(b"421 4.4.2 You took too long\r\n"));
+    assert!(server.outbox().ends_with(b"421 4.4.2 Timeout\r\n"));
     assert_eq!(server.step(0, b"x", &mut Window::with_capacity(8)), (0, ServerEvent::Closed));
 }
 
@@ -727,12 +727,12 @@ fn a_trusted_client_speaks_for_its_own() {
          C: MAIL FROM:<a@b>
          S: 250 *
          C: XCLIENT ADDR=192.0.2.10
-         S: 503 5.5.1 Not within a message",
+         S: 503 5.5.1 Not allowed during a mail transaction",
     );
     let Some(ServerEvent::Xclient(told)) = host.events.first() else { panic!("{:?}", host.events) };
     assert_eq!(proto::smtp::attribute(told, "ADDR").as_deref(), Some("192.0.2.9"));
     assert_eq!(proto::smtp::attribute(told, "HELO").as_deref(), Some("client.test"));
     assert_eq!(proto::smtp::attribute(told, "NAME"), None);
     let untrusted = Config { extensions: Extensions { xclient: false, ..ALL }, ..smtp() };
-    play(untrusted, "S: 220 *\nC: XCLIENT ADDR=192.0.2.9\nS: 550 5.7.0 Not allowed for you");
+    play(untrusted, "S: 220 *\nC: XCLIENT ADDR=192.0.2.9\nS: 550 5.7.0 Insufficient authorization");
 }

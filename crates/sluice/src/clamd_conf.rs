@@ -56,7 +56,7 @@ fn apply_text(config: &mut Config, text: &str) -> Result<Vec<String>, String> {
     // One kind alone would bring the other with it.
     config.clamd.follow_symlinks = gathered.follow_folders && gathered.follow_files;
     if gathered.follow_folders != gathered.follow_files {
-        undone.push(" Follow...Symlinks: links are followed when both say yes".into());
+        undone.push(" Follow...Symlinks: links are followed only if both are yes".into());
     }
     Ok(undone)
 }
@@ -193,25 +193,25 @@ const UNMAPPED: [(&str, When, &str); 13] = [
         "ScanPE ScanELF ScanMail ScanHTML ScanOLE2 ScanPDF ScanSWF ScanXMLDOCS ScanHWP3 ScanOneNote ScanArchive ScanImage \
          ScanImageFuzzyHash",
         When::Yes,
-        "what can be opened is always opened",
+        "all formats are always scanned",
     ),
     ("HeuristicAlerts AlgorithmicDetection", When::Yes, "see on_limit, on_ambiguous and on_malformed in [clamd]"),
     ("Bytecode", When::Always, ""),
-    ("ScanPartialMessages", When::No, "parts of a message are not put together"),
-    ("StructuredDataDetection", When::No, "numbers of cards and persons are not looked for"),
+    ("ScanPartialMessages", When::No, "partial messages are not reassembled"),
+    ("StructuredDataDetection", When::No, "credit card and social security numbers are not searched"),
     (
         "AlertBrokenExecutables AlertBrokenMedia AlertOLE2Macros OLE2BlockMacros AlertPhishingSSLMismatch \
          AlertPhishingCloak AlertPartitionIntersection PhishingAlwaysBlockSSLMismatch PhishingAlwaysBlockCloak \
          PartitionIntersection",
         When::No,
-        "there is no such alert",
+        "no such alert",
     ),
-    ("OfficialDatabaseOnly", When::No, "whatever is in the folder is loaded"),
+    ("OfficialDatabaseOnly", When::No, "all files in the folder are loaded"),
     ("DisableCertCheck", When::Always, ""),
-    ("LogFile LogSyslog PreludeEnable", When::No, "the log goes to the standard error"),
-    ("GenerateMetadataJson", When::No, "`sluice explain --json` does that"),
-    ("VirusEvent", When::Never, "nothing is run"),
-    ("PidFile", When::Never, "whoever starts the program sees to that"),
+    ("LogFile LogSyslog PreludeEnable", When::No, "the log goes to standard error"),
+    ("GenerateMetadataJson", When::No, "use `sluice explain --json`"),
+    ("VirusEvent", When::Never, "no commands are run"),
+    ("PidFile", When::Never, "left to the service manager"),
 ];
 
 /// Whether a value says yes.
@@ -227,7 +227,7 @@ pub fn truth(value: &str) -> Result<bool, String> {
 
 fn seconds(value: &str) -> Result<u64, String> {
     match number(value)? {
-        0 => Err("no client can answer in no time".into()),
+        0 => Err("the timeout must not be 0".into()),
         seconds => Ok(seconds),
     }
 }
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(refusal("\nTCPSocket x\n"), "2: TCPSocket: \"x\" is no number that fits here");
         assert_eq!(refusal("Nonsense 1"), "1: Nonsense: not a key of clamd.conf");
         assert!(refusal("Example").starts_with("1: Example: this is the example"));
-        assert_eq!(refusal("ReadTimeout 0"), "1: ReadTimeout: no client can answer in no time");
+        assert_eq!(refusal("ReadTimeout 0"), "1: ReadTimeout: the timeout must not be 0");
         assert!(refusal("StreamMaxLength 99999999999G").contains("too much"));
     }
 

@@ -14,8 +14,8 @@ use crate::values::{self, Kind, Stage};
 
 /// A streaming content-security gateway.
 ///
-/// Sluice takes mail at a door, inspects every byte while it flows (MIME, archives, signatures), and hands the clean
-/// on. It stores nothing on the way.
+/// Sluice accepts mail, inspects every byte while it flows (MIME, archives, signatures), and relays clean messages. It
+/// has no queue and spools nothing.
 #[derive(Debug, Parser)]
 #[command(name = "sluice", version, about, max_term_width = 100)]
 pub struct Cli {
@@ -29,53 +29,54 @@ pub struct Cli {
 pub enum Command {
     /// Run the gateway, in the foreground.
     ///
-    /// SIGTERM and SIGINT end it after the sessions under way; SIGHUP reads the configuration and the signatures anew.
-    /// Without any configuration it takes mail on 127.0.0.1:2525 and puts it into the Maildir ./maildir; started as root, it
-    /// becomes nobody for that.
+    /// SIGTERM and SIGINT stop it once the sessions in progress have ended; SIGHUP reloads the configuration and the
+    /// signatures. Without a configuration it accepts mail on 127.0.0.1:2525 and delivers it to the Maildir ./maildir; if
+    /// started as root, it switches to the user nobody.
     Serve(Serve),
-    /// Look for signatures in files and folders.
+    /// Scan files and folders for viruses.
     ///
-    /// Prints `PATH: NAME FOUND` or `PATH: OK` for each file, in the order of the names, and a summary. The options are
-    /// those of clamscan; of its others, those that mean nothing here are passed over. Exit status: 0 nothing found, 1
-    /// something found, 2 an error.
+    /// Prints `PATH: NAME FOUND` or `PATH: OK` for each file, sorted by name, and a summary. The options are those of
+    /// clamscan; clamscan options that have no meaning here are ignored. Exit status: 0 nothing found, 1 something found,
+    /// 2 an error.
     Scan(Box<Scan>),
-    /// Show what the engine sees in a file: the tree of objects, their types, sizes and findings, and the time spent.
+    /// Show how the engine parses a file: the tree of objects, their types, sizes and findings, and the time spent.
     Explain(Explain),
-    /// Check a configuration and the signatures that it names.
+    /// Check a configuration and the signatures that it loads.
     Check(Check),
-    /// Write the rules that send other servers' connections to transparent listeners.
+    /// Manage the nftables rules that redirect connections to transparent listeners.
     ///
-    /// A table of nftables of its own, and for TPROXY a rule and a table of routes. Exit status: 0 done, 2 an error.
+    /// The rules are in an nftables table of their own; TPROXY also needs a routing rule and a routing table. Exit status:
+    /// 0 done, 2 an error.
     Intercept(Intercept),
-    /// Look at what was put into quarantine, send it on, or delete it.
+    /// List, show, release or delete quarantined messages.
     ///
-    /// Exit status: 0 done, 1 something could not be done or nothing was meant, 2 an error.
+    /// Exit status: 0 done, 1 some messages failed or none matched, 2 an error.
     Quarantine(Quarantine),
-    /// Search the decisions in a log.
+    /// Search the message log.
     ///
-    /// Takes JSON lines: a file that `format = "json"` in `[log]` has written, or `journalctl -u sluice -o cat`. Exit
-    /// status: 0 something was found, 1 nothing, 2 an error.
+    /// Reads JSON lines: a log written with `format = "json"` in `[log]`, or the output of `journalctl -u sluice -o cat`.
+    /// Exit status: 0 something matched, 1 nothing matched, 2 an error.
     Log(Log),
-    /// Look at signature files: what they hold and how it is understood.
+    /// Inspect, compile, search, test and verify signature files.
     Database(Database),
-    /// Fetch new signatures, as `[update]` in the configuration says.
+    /// Download new signatures as configured in `[update]`.
     ///
-    /// What has changed is fetched, read and verified, and put in force when everything can be read together. A running
-    /// service that watches the folder takes it over by itself. Exit status: 0 up to date, 2 something failed.
+    /// Changed files are downloaded and verified, and installed together once the whole set loads. A running service that
+    /// watches the folder loads them by itself. Exit status: 0 up to date, 2 something failed.
     Update(Update),
-    /// Show what a running gateway does: sessions, messages and what became of them, throughput, times, memory.
+    /// Show live statistics of a running gateway: sessions, messages by action, throughput, latency, memory.
     ///
-    /// Asks at the address in `[metrics]`. In a pipe one page is printed below the other. Ctrl-C ends it.
+    /// Reads the metrics endpoint in `[metrics]`. In a pipe, pages are printed one after the other. Ctrl-C ends it.
     Top(Top),
-    /// Serve block lists over DNS from rbldnsd's zone files, or look into them.
+    /// Serve DNS block lists (DNSBL) from rbldnsd zone files, or query the files.
     Dnsbl(Dnsbl),
-    /// Print the man page, or write one for each command into a folder.
+    /// Print the man page, or write the man pages of all commands to a folder.
     Man {
         /// The folder; without it, the main page is printed.
         #[arg(value_hint = ValueHint::DirPath)]
         folder: Option<PathBuf>,
     },
-    /// Print the completions for a shell.
+    /// Print shell completions.
     Completions {
         /// Which shell.
         shell: clap_complete::Shell,
@@ -85,18 +86,18 @@ pub enum Command {
 /// Where signatures come from.
 #[derive(Debug, Args, Clone)]
 pub struct DatabaseArgs {
-    /// Load this signature file, or all in this folder, besides the built-in test signatures; repeatable.
+    /// Load this signature file, or all files in this folder, in addition to the built-in test signatures; repeatable.
     #[arg(short, long = "database", value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub databases: Vec<PathBuf>,
-    /// Keep compiled signatures in this folder; `none`: compile them at every start. Without it a service uses the folder
-    /// that its manager gives it, and other commands ~/.cache/sluice for sets of more than 4 MiB.
+    /// Cache compiled signatures in this folder; `none`: compile them at every start. Default: $CACHE_DIRECTORY for a
+    /// service (CacheDirectory= of systemd), ~/.cache/sluice for other commands and sets of more than 4 MiB.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub cache: Option<PathBuf>,
-    /// Refuse containers that have a signature beside them (`.cvd.sign`) which is not their own, or by nobody whom these
-    /// certificates vouch for; a file, or a folder of them.
+    /// Verify detached signatures (`.cvd.sign`) against these CA certificates, and refuse containers whose signature is
+    /// invalid or untrusted; a file, or a folder of them.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub certificates: Option<PathBuf>,
-    /// Of potentially unwanted applications.
+    /// Potentially unwanted applications.
     #[command(flatten)]
     pub pua: Pua,
 }
@@ -107,13 +108,13 @@ pub struct Serve {
     /// The configuration.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// Take clamd's place: addresses, databases and limits from this `clamd.conf`.
+    /// Replace clamd: read addresses, databases and limits from this `clamd.conf`.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub clamd_conf: Option<PathBuf>,
-    /// Stay root when started as root. Without it, and without `user` in the configuration, that is refused.
+    /// Keep running as root. Without this option, and without `user` in the configuration, starting as root is refused.
     #[arg(long)]
     pub allow_root: bool,
-    /// Signatures besides those of the configuration.
+    /// Signatures in addition to those of the configuration.
     #[command(flatten)]
     pub database: DatabaseArgs,
 }
@@ -122,95 +123,95 @@ pub struct Serve {
 #[derive(Debug, Args)]
 #[command(args_override_self = true, infer_long_args = true)]
 pub struct Scan {
-    /// Files and folders; `-` is the standard input. Without any: the current folder.
+    /// Files and folders; `-` is standard input. Default: the current folder.
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Signatures.
     #[command(flatten)]
     pub database: DatabaseArgs,
-    /// What is looked at.
+    /// Which files are scanned.
     #[command(flatten)]
     pub choice: ScanChoice,
-    /// What counts as found, and how far files are looked into.
+    /// What counts as found, and limits of a scan.
     #[command(flatten)]
     pub look: ScanLook,
-    /// What becomes of infected files.
+    /// What is done with infected files.
     #[command(flatten)]
     pub keep: ScanKeep,
     /// What is printed.
     #[command(flatten)]
     pub output: ScanOutput,
-    /// Look at nothing if the newest of ClamAV's containers is older, or there is none: exit status 2.
+    /// Exit with status 2 without scanning if the newest ClamAV container is older than this, or there is none.
     #[arg(long, value_name = "DAYS")]
     pub fail_if_cvd_older_than: Option<u64>,
-    /// Files looked at side by side; 0 means one for each core.
+    /// Number of files scanned in parallel; 0 means one per core.
     #[arg(short, long, default_value_t = 0, value_name = "COUNT")]
     pub jobs: usize,
 }
 
-/// Which files `sluice scan` looks at.
+/// Which files `sluice scan` scans.
 #[derive(Debug, Args)]
 pub struct ScanChoice {
-    /// Enter folders within folders; `--recursive=no` keeps to the files right in the folders named.
+    /// Scan folders recursively; `--recursive=no` scans only the files directly in the given folders.
     #[arg(short, long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "yes", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
     pub recursive: bool,
-    /// Look at the files that this file lists, too, one a line.
+    /// Also scan the files listed in this file, one per line.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file_list: Option<PathBuf>,
-    /// Pass over files whose path matches; repeatable.
+    /// Skip files whose path matches; repeatable.
     #[arg(long, value_name = "REGEX")]
     pub exclude: Vec<Pattern>,
-    /// Pass over folders whose path matches; repeatable.
+    /// Skip folders whose path matches; repeatable.
     #[arg(long, value_name = "REGEX")]
     pub exclude_dir: Vec<Pattern>,
-    /// Look only at files whose path matches; repeatable.
+    /// Scan only files whose path matches; repeatable.
     #[arg(long, value_name = "REGEX")]
     pub include: Vec<Pattern>,
-    /// Look only into folders whose path matches; repeatable.
+    /// Scan only folders whose path matches; repeatable.
     #[arg(long, value_name = "REGEX")]
     pub include_dir: Vec<Pattern>,
-    /// Folders within each other, at most, those named here among them.
+    /// Maximum folder depth, counting the folders given here.
     #[arg(long, value_name = "COUNT")]
     pub max_dir_recursion: Option<usize>,
-    /// Enter folders on other file systems.
+    /// Scan folders on other file systems.
     #[arg(long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "yes", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
     pub cross_fs: bool,
-    /// Follow links to folders: 0 never, 1 those named here, 2 always.
+    /// Follow symbolic links to folders: 0 never, 1 those given here, 2 always.
     #[arg(long, value_name = "0|1|2", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub follow_dir_symlinks: u8,
-    /// Follow links to files: 0 never, 1 those named here, 2 always.
+    /// Follow symbolic links to files: 0 never, 1 those given here, 2 always.
     #[arg(long, value_name = "0|1|2", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub follow_file_symlinks: u8,
 }
 
-/// How `sluice scan` looks at a file.
+/// How `sluice scan` scans a file.
 #[derive(Debug, Args)]
 pub struct ScanLook {
-    /// Count limits, ambiguities and encryption as found, too.
+    /// Also report exceeded limits, ambiguous content and encryption as found.
     #[arg(long)]
     pub strict: bool,
-    /// Count limits as found.
+    /// Report exceeded limits as found.
     #[arg(long, alias = "block-max", value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
     pub alert_exceeds_max: bool,
-    /// Count encryption as found.
+    /// Report encrypted content as found.
     #[arg(long, visible_aliases = ["alert-encrypted-archive", "alert-encrypted-doc"], alias = "block-encrypted", value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
     pub alert_encrypted: bool,
-    /// Name every signature that matches in a file, not just the first.
+    /// Report every signature that matches in a file, not just the first.
     #[arg(short = 'z', long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "no", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
     pub allmatch: bool,
-    /// Do not look at larger files: a limit. K, M and G may follow the number; 0 means any size.
+    /// Do not scan files larger than this; reported as a limit. Suffixes K, M and G; 0 means no limit.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = values::size)]
     pub max_filesize: u64,
-    /// Look at no more of a file than this: a limit. 0 means all of it.
+    /// Scan at most this much of a file; reported as a limit. 0 means all of it.
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = values::size)]
     pub max_scansize: u64,
-    /// Look at a file no longer than this: a limit. 0 means 120 seconds of processor time, and more for long files.
+    /// Scan a file for at most this long; reported as a limit. 0 means 120 seconds of CPU time, more for large files.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 0)]
     pub max_scantime: u64,
-    /// Containers within containers; 0 means as many as without this option.
+    /// Maximum nesting of containers; 0 means the default.
     #[arg(long, value_name = "COUNT")]
     pub max_recursion: Option<u32>,
-    /// Objects in one file; 0 means 1,048,576.
+    /// Maximum number of objects in one file; 0 means 1,048,576.
     #[arg(long, value_name = "COUNT")]
     pub max_files: Option<u32>,
 }
@@ -233,25 +234,25 @@ pub struct ScanKeep {
 /// What `sluice scan` prints.
 #[derive(Debug, Args)]
 pub struct ScanOutput {
-    /// Print only what something was found in.
+    /// Print only infected files.
     #[arg(short, long)]
     pub infected: bool,
-    /// Print no files that are OK.
+    /// Do not print files that are OK.
     #[arg(short = 'o', long)]
     pub suppress_ok_results: bool,
     /// Print errors only.
     #[arg(long)]
     pub quiet: bool,
-    /// Print where in a file something was found: `mail.eml » invoice.zip » a.exe`.
+    /// Print the path inside the file: `mail.eml » invoice.zip » a.exe`.
     #[arg(short, long)]
     pub archive_verbose: bool,
-    /// Print one JSON object a file, and no summary.
+    /// Print one JSON object per file, and no summary.
     #[arg(long)]
     pub json: bool,
     /// Print no summary.
     #[arg(long)]
     pub no_summary: bool,
-    /// Print errors on the standard output, too.
+    /// Print errors to standard output, too.
     #[arg(long)]
     pub stdout: bool,
     /// Ring the bell when something is found.
@@ -265,13 +266,13 @@ pub struct ScanOutput {
 /// `sluice explain`
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The file; `-` is the standard input.
+    /// The file; `-` is standard input.
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// Signatures.
     #[command(flatten)]
     pub database: DatabaseArgs,
-    /// Print one JSON object a line, for each object.
+    /// Print one JSON object per line for each object.
     #[arg(long)]
     pub json: bool,
 }
@@ -282,13 +283,13 @@ pub struct Check {
     /// The configuration.
     #[arg(value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
-    /// Say what holds for a mail from this sender; an empty one is the null sender.
+    /// Show the policy for a message from this sender; the empty string is the null sender.
     #[arg(long, value_name = "ADDRESS")]
     pub from: Option<String>,
-    /// Say what holds for a mail to this recipient.
+    /// Show the policy for a message to this recipient.
     #[arg(long, value_name = "ADDRESS")]
     pub to: Option<String>,
-    /// Say what holds for a mail from this client.
+    /// Show the policy for a message from this client.
     #[arg(long, value_name = "ADDRESS")]
     pub client: Option<IpAddr>,
 }
@@ -301,32 +302,32 @@ pub struct Dnsbl {
     pub command: DnsblCommand,
 }
 
-/// What can be done with block lists.
+/// The commands of `sluice dnsbl`.
 #[derive(Debug, Subcommand)]
 pub enum DnsblCommand {
-    /// Answer queries for zones, in the foreground.
+    /// Run the DNS server, in the foreground.
     ///
-    /// SIGTERM and SIGINT end it; SIGHUP looks at the files at once. Started as root, it becomes nobody (or --user), and may
-    /// still read the zone files.
+    /// SIGTERM and SIGINT stop it; SIGHUP checks the files for changes at once. If started as root, it switches to nobody
+    /// (or --user) and can still read the zone files.
     Serve(Box<DnsblServe>),
-    /// Read zones and say what they hold and what is wrong with them. Exit status: 0 nothing is, 1 some lines are, 2 an error.
+    /// Check zone files and print statistics and errors. Exit status: 0 no errors, 1 bad lines, 2 an error.
     Check(DnsblCheck),
-    /// Say what lists an address or name. Exit status: 0 it is listed, 1 it is not, 2 an error.
+    /// Show why an address or name is listed. Exit status: 0 listed, 1 not listed, 2 an error.
     Why(DnsblWhy),
-    /// Keep a reputation of our own: note what was seen of an address, and make zone files of it.
+    /// Keep a local reputation database: record events of addresses, and generate zone files.
     Reputation(DnsblReputation),
 }
 
 /// `sluice dnsbl reputation`
 #[derive(Debug, Args)]
 pub struct DnsblReputation {
-    /// Where the ledger and the zone files `ip4` (ip4set) and `ip6` (ip6trie) are.
+    /// The folder with the event log and the zone files `ip4` (ip4set) and `ip6` (ip6trie).
     #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
-    /// After how many seconds a score is worth half; default a day.
+    /// Half-life of a score in seconds; default one day.
     #[arg(long, value_name = "SECONDS")]
     pub half_life: Option<u64>,
-    /// From which score on an address is listed; default 5.
+    /// Score at which an address is listed; default 5.
     #[arg(long, value_name = "SCORE")]
     pub threshold: Option<f64>,
     /// What to do.
@@ -334,69 +335,69 @@ pub struct DnsblReputation {
     pub command: ReputationCommand,
 }
 
-/// What can be done with a reputation.
+/// The commands of `sluice dnsbl reputation`.
 #[derive(Debug, Subcommand)]
 pub enum ReputationCommand {
-    /// Note an event: trust, harvest, spam or infected.
+    /// Record an event: trust, harvest, spam or infected.
     Note {
-        /// Whose.
+        /// The address.
         address: IpAddr,
-        /// Which.
+        /// The event.
         event: String,
     },
-    /// Say how an address stands, and why. Exit status: 0 it is listed, 1 it is not, 2 an error.
+    /// Show the score of an address, and why. Exit status: 0 listed, 1 not listed, 2 an error.
     #[command(visible_alias = "why")]
     Standing {
-        /// Whose.
+        /// The address.
         address: IpAddr,
     },
-    /// Forget all about an address. Exit status: 0 it is forgotten, 1 there was nothing, 2 an error.
+    /// Delete all events of an address. Exit status: 0 deleted, 1 there were none, 2 an error.
     Forgive {
-        /// Whose.
+        /// The address.
         address: IpAddr,
     },
-    /// Make the zone files anew, without what has decayed.
+    /// Regenerate the zone files without decayed events.
     Forget,
 }
 
 /// `sluice dnsbl serve`
 #[derive(Debug, Args)]
 pub struct DnsblServe {
-    /// Take what is not said here from [dnsbl] in this configuration.
+    /// Read options that are not given here from [dnsbl] in this configuration.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// Answer here, by UDP and TCP; repeatable.
+    /// Listen on this address, UDP and TCP; repeatable.
     #[arg(short, long, value_name = "ADDRESS:PORT")]
     pub listen: Vec<SocketAddr>,
-    /// A zone, as rbldnsd is told; repeatable. Types: ip4set, ip4trie, ip4tset, ip6trie, ip6tset, dnset, generic, combined,
-    /// acl, and feed for plain lists.
+    /// A zone in rbldnsd's notation; repeatable. Types: ip4set, ip4trie, ip4tset, ip6trie, ip6tset, dnset, generic,
+    /// combined, acl, and feed for plain lists.
     #[arg(short, long = "zone", value_name = "NAME:TYPE:FILE[,FILE]")]
     pub zones: Vec<::dnsbl::zone::Spec>,
-    /// Look at the files every so many seconds; 0: never, but for SIGHUP. Default 60.
+    /// Check the files for changes every so many seconds; 0: only on SIGHUP. Default 60.
     #[arg(long, value_name = "SECONDS")]
     pub check: Option<u64>,
-    /// How many event loops answer; default one a core.
+    /// Number of event loops; default one per core.
     #[arg(long, value_name = "NUMBER")]
     pub threads: Option<usize>,
-    /// Show metrics here, by HTTP.
+    /// Serve metrics over HTTP on this address.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Answer AAAA of half a /24 with a bitmap.
+    /// Answer AAAA queries for half a /24 with a bitmap.
     #[arg(long)]
     pub aaaa: bool,
-    /// Answer addresses and names alone, no prefixes.
+    /// Disable prefix answers.
     #[arg(long)]
     pub no_prefixes: bool,
-    /// Give whole zones (AXFR) to these addresses; repeatable.
+    /// Allow zone transfers (AXFR) to these networks; repeatable.
     #[arg(long, value_name = "NETWORK")]
     pub transfer_to: Vec<edge::settings::Network>,
-    /// Tell this secondary that a zone has changed; repeatable.
+    /// Send NOTIFY to this secondary when a zone changes; repeatable.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub notify: Vec<SocketAddr>,
-    /// Become this user, where root has started it; default nobody.
+    /// Switch to this user if started as root; default nobody.
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
-    /// Stay root.
+    /// Keep running as root.
     #[arg(long)]
     pub allow_root: bool,
 }
@@ -430,24 +431,24 @@ pub struct Intercept {
     pub command: InterceptCommand,
 }
 
-/// What can be done with the rules.
+/// The commands of `sluice intercept`.
 #[derive(Debug, Subcommand)]
 pub enum InterceptCommand {
-    /// Print them, as `nft -f` takes them; what `ip` is told besides stands in comments.
+    /// Print the rules for `nft -f`; the `ip` commands are in comments.
     Print,
-    /// Put them in force, in place of those that are.
+    /// Install the rules, replacing those installed before.
     Install,
-    /// Remove them: connections go straight to their servers again.
+    /// Remove the rules: connections reach their servers directly again.
     Remove,
 }
 
 /// `sluice quarantine`
 #[derive(Debug, Args)]
 pub struct Quarantine {
-    /// The configuration whose listeners' quarantines are meant.
+    /// The configuration that names the quarantine folders.
     #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
-    /// This quarantine, and no configuration.
+    /// Use this quarantine folder, and no configuration.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub folder: Option<PathBuf>,
     /// What to do.
@@ -455,50 +456,50 @@ pub struct Quarantine {
     pub command: QuarantineCommand,
 }
 
-/// What can be done in a quarantine.
+/// The commands of `sluice quarantine`.
 #[derive(Debug, Subcommand)]
 pub enum QuarantineCommand {
-    /// Print a line for each message: id, date, state, bytes, sender, recipients, the first finding.
+    /// List messages: id, date, state, size, sender, recipients, first finding.
     List {
-        /// Which messages; all without any.
+        /// Which messages; default all.
         #[command(flatten)]
         selection: Selection,
-        /// Print one JSON object a message.
+        /// Print one JSON object per message.
         #[arg(long)]
         json: bool,
     },
-    /// Print what is known of a message, and the header of the mail.
+    /// Show a message: its metadata and its header.
     Show {
-        /// Its id.
+        /// The id.
         id: String,
-        /// Print what is known as a JSON object.
+        /// Print the metadata as JSON.
         #[arg(long, conflicts_with = "raw")]
         json: bool,
-        /// Print the mail itself, as it came.
+        /// Print the message as it was received.
         #[arg(long)]
         raw: bool,
     },
-    /// Send messages on to those of their recipients that do not have them, with the original envelope and without
-    /// another inspection. They stay in the quarantine, marked, until they are deleted or expire.
+    /// Deliver messages to recipients that have not received them yet, with the original envelope and without another
+    /// inspection. They stay in the quarantine, marked as released, until they are deleted or expire.
     Release {
         /// Which messages.
         #[command(flatten)]
         selection: Selection,
-        /// Send them there, and not to the next hop that they were meant for: smtp://HOST:PORT, lmtp:/PATH and so on.
+        /// Deliver to this next hop instead of the original one: smtp://HOST:PORT, lmtp:/PATH and so on.
         #[arg(long)]
         hop: Option<Forward>,
-        /// Send them to those recipients too that have them.
+        /// Deliver again to recipients that have received them.
         #[arg(long)]
         again: bool,
     },
-    /// Have a program learn from messages, as the configuration says: `[quarantine.train]`.
+    /// Train a spam filter with messages, as configured in `[quarantine.train]`.
     Train {
-        /// As what: spam or ham.
+        /// spam or ham.
         kind: Kind,
         /// Which messages.
         #[command(flatten)]
         selection: Selection,
-        /// Print one JSON object a message.
+        /// Print one JSON object per message.
         #[arg(long)]
         json: bool,
     },
@@ -510,25 +511,25 @@ pub enum QuarantineCommand {
     },
 }
 
-/// Which messages of a quarantine: those that are all of what is said.
+/// Filters for quarantined messages; all must match.
 #[derive(Debug, Args)]
 pub struct Selection {
     /// Messages with these ids.
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// Messages that are at least this old: 90s, 15m, 12h, 7d, 4w.
+    /// Messages at least this old: 90s, 15m, 12h, 7d, 4w.
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub older: Option<Duration>,
-    /// Messages that are younger than this.
+    /// Messages younger than this.
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub newer: Option<Duration>,
-    /// Messages whose sender holds this text; <> is the null sender.
+    /// Messages whose sender contains this text; <> is the null sender.
     #[arg(long, value_name = "TEXT")]
     pub from: Option<String>,
-    /// Messages with a recipient that holds this text.
+    /// Messages with a recipient that contains this text.
     #[arg(long, value_name = "TEXT")]
     pub to: Option<String>,
-    /// Messages with a finding that holds this text.
+    /// Messages with a finding that contains this text.
     #[arg(long, value_name = "TEXT")]
     pub found: Option<String>,
     /// Messages in this state.
@@ -539,34 +540,34 @@ pub struct Selection {
 /// `sluice log`
 #[derive(Debug, Args)]
 pub struct Log {
-    /// The log; `-` is the standard input.
+    /// The log; `-` is standard input.
     #[arg(default_value = "-", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// The message with this id.
     #[arg(long)]
     pub id: Option<String>,
-    /// Sender, recipients or client hold this text.
+    /// Sender, recipients or client contain this text.
     #[arg(long, value_name = "TEXT")]
     pub address: Option<String>,
-    /// The sender holds this text.
+    /// The sender contains this text.
     #[arg(long, value_name = "TEXT")]
     pub from: Option<String>,
-    /// The recipients hold this text.
+    /// The recipients contain this text.
     #[arg(long, value_name = "TEXT")]
     pub to: Option<String>,
-    /// This was done: pass, tag, blank, quarantine or reject.
+    /// The action: pass, tag, blank, quarantine or reject.
     #[arg(long)]
     pub action: Option<String>,
-    /// What was found holds this text.
+    /// A finding contains this text.
     #[arg(long, value_name = "TEXT")]
     pub found: Option<String>,
-    /// Not before this time, as the log writes it or the beginning of that: 2026-11-21 or 2026-11-21T20:15 (UTC).
+    /// At or after this time (UTC), in full or abbreviated: 2026-11-21 or 2026-11-21T20:15.
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
     /// Before this time.
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
-    /// Print the lines as they stand.
+    /// Print the matching lines unchanged.
     #[arg(long)]
     pub json: bool,
 }
@@ -585,62 +586,62 @@ pub struct Database {
 /// The commands of `sluice database`.
 #[derive(Debug, Subcommand)]
 pub enum DatabaseCommand {
-    /// Load files and folders, and print the census: how many signatures are looked for and how exactly, and which are
-    /// not and why.
+    /// Load signatures and print statistics: how many are loaded, how exactly they match, and which are not loaded and
+    /// why.
     Info {
         /// Signature files, or folders of them.
         #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
-        /// Name each signature that is not looked for.
+        /// List each signature that is not loaded.
         #[arg(long)]
         refused: bool,
     },
-    /// Compile files and folders to one file that `scan` with the same paths, or `serve` with the same configuration, maps.
+    /// Compile signatures to one file, which `scan` with the same paths or `serve` with the same configuration maps.
     ///
-    /// It is done in a process that may open nothing. What is compiled already and has not changed is left as it is. Prints
-    /// the path of the file.
+    /// A sandboxed process compiles them. If they are compiled already and have not changed, nothing is done. Prints the
+    /// path of the compiled file.
     Compile {
         /// Signature files, or folders of them, as `--database` of `scan` names them.
         #[arg(required_unless_present = "config", value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
-        /// Those that this configuration names.
+        /// Compile the signatures of this configuration.
         #[arg(short, long, value_name = "FILE", conflicts_with = "paths", value_hint = ValueHint::FilePath)]
         config: Option<PathBuf>,
         /// The folder of compiled signatures.
         #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
         cache: Option<PathBuf>,
-        /// Certificates that containers with a signature beside them have to be signed by.
+        /// CA certificates for detached signatures (`.cvd.sign`).
         #[arg(long, value_name = "PATH", conflicts_with = "config", value_hint = ValueHint::AnyPath)]
         certificates: Option<PathBuf>,
-        /// Of potentially unwanted applications.
+        /// Potentially unwanted applications.
         #[command(flatten)]
         pua: Pua,
     },
-    /// Compile what comes in: the other end of `compile`.
+    /// The sandboxed process of `compile`.
     #[command(hide = true)]
     Worker,
-    /// Print the lines of the signatures whose name has this text in it. Exit status 1: there is none.
+    /// Print the signatures whose name contains this text. Exit status 1: none.
     Find {
-        /// A part of a name; letters in either case.
+        /// Part of a name, case-insensitive.
         name: String,
         /// Signature files, or folders of them.
         #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
     },
-    /// Look for one signature, or for those of one file, in a file and in all that it holds. Exit status as of `scan`.
+    /// Test one signature, or one database file, against a file and everything in it. Exit status as for `scan`.
     Test {
-        /// A line of a database, or the path of one.
+        /// A database line, or the path of a database.
         signature: String,
-        /// The file; `-` is the standard input.
+        /// The file; `-` is standard input.
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
-    /// Read each file by itself, check what it is signed with, and say whose word it is. Exit status 2: one is not right.
+    /// Verify each file's signature and print the signer. Exit status 2: at least one is invalid.
     Verify {
         /// Signature files, or folders of them.
         #[arg(required = true, value_name = "PATH", value_hint = ValueHint::AnyPath)]
         paths: Vec<PathBuf>,
-        /// Certificates that containers with a signature beside them have to be signed by.
+        /// CA certificates for detached signatures (`.cvd.sign`).
         #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
         certificates: Option<PathBuf>,
     },
@@ -652,13 +653,13 @@ pub struct Update {
     /// The configuration.
     #[arg(short, long, required_unless_present = "freshclam_conf", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// Take freshclam's place: folder, mirror and databases from this `freshclam.conf`.
+    /// Replace freshclam: read folder, mirror and databases from this `freshclam.conf`.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub freshclam_conf: Option<PathBuf>,
-    /// Ask for files that failed lately, too.
+    /// Also retry files that failed recently.
     #[arg(long)]
     pub force: bool,
-    /// Fetch nothing: put back in force what was before.
+    /// Download nothing; restore the previous signatures.
     #[arg(long)]
     pub rollback: bool,
 }
@@ -666,16 +667,16 @@ pub struct Update {
 /// `sluice top`
 #[derive(Debug, Args)]
 pub struct Top {
-    /// The configuration that says where the numbers are.
+    /// The configuration with the metrics endpoint.
     #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
-    /// Ask there, and read no configuration.
+    /// Use this metrics endpoint, and no configuration.
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Seconds from page to page.
+    /// Refresh interval in seconds.
     #[arg(long, default_value_t = 2, value_name = "SECONDS")]
     pub every: u64,
-    /// Pages; 0 means until it is ended.
+    /// Number of pages; 0 means no limit.
     #[arg(long, default_value_t = 0)]
     pub count: u32,
 }

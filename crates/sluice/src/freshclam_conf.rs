@@ -42,7 +42,7 @@ fn apply_text(config: &mut Config, text: &str) -> Result<Vec<String>, String> {
     config.update.mirror = Some(format!("{scheme}{mirror}"));
     config.update.databases.retain(|name| !excluded.contains(name));
     if mirrors.len() > 1 {
-        undone.push(format!(" Mirrors: of several the first is asked, {mirror}"));
+        undone.push(format!(" Mirrors: only the first is used, {mirror}"));
     }
     Ok(undone)
 }
@@ -61,29 +61,27 @@ fn take(config: &mut Config, gathered: &mut Gathered, key: &str, value: &str) ->
         "Bytecode" if truth(value)? => {}
         "Bytecode" => gathered.excluded.push("bytecode".into()),
         "DatabaseCustomURL" if value.starts_with("http") && needs_pin(value).is_some() => {
-            return Ok(Heed::Undone(
-                "by https only, and lists that allow or ignore only with their digest: URL#sha256=HEX",
-            ));
+            return Ok(Heed::Undone("needs https, and allow and ignore lists need a digest: URL#sha256=HEX"));
         }
         "DatabaseCustomURL" if value.starts_with("http") => update.urls.push(value.into()),
-        "DatabaseCustomURL" => return Ok(Heed::Undone("only http and https; a file can be put into the folder")),
+        "DatabaseCustomURL" => return Ok(Heed::Undone("only http and https are supported; put files into the folder")),
         "ReceiveTimeout" => match number(value)? {
             0 => {}
             seconds => update.seconds_max = seconds,
         },
         "TestDatabases" | "ScriptedUpdates" => {
-            return Ok(if truth(value)? { Heed::Unneeded } else { Heed::Undone("it is always done where it can be") });
+            return Ok(if truth(value)? { Heed::Unneeded } else { Heed::Undone("always on") });
         }
-        "UpdateLogFile" => return Ok(Heed::Undone("what is done goes to the standard output")),
-        "LogSyslog" if truth(value)? => return Ok(Heed::Undone("what is done goes to the standard output")),
-        "Checks" => return Ok(Heed::Undone("it runs once: a timer says how often")),
+        "UpdateLogFile" => return Ok(Heed::Undone("the log goes to standard output")),
+        "LogSyslog" if truth(value)? => return Ok(Heed::Undone("the log goes to standard output")),
+        "Checks" => return Ok(Heed::Undone("the command runs once, use a timer")),
         "HTTPProxyServer" | "HTTPProxyPort" | "HTTPProxyUsername" | "HTTPProxyPassword" => {
-            return Ok(Heed::Undone("https_proxy in the environment says which"));
+            return Ok(Heed::Undone("set https_proxy in the environment"));
         }
         "OnUpdateExecute" | "OnErrorExecute" | "OnOutdatedExecute" => {
-            return Ok(Heed::Undone("nothing is run: the exit status tells"));
+            return Ok(Heed::Undone("no commands are run, use the exit status"));
         }
-        "LocalIPAddress" | "HTTPUserAgent" => return Ok(Heed::Undone("it is not chosen")),
+        "LocalIPAddress" | "HTTPUserAgent" => return Ok(Heed::Undone("not configurable")),
         "LogFileMaxSize"
         | "LogTime"
         | "LogSyslog"

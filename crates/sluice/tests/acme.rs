@@ -159,7 +159,7 @@ fn mail_is_taken_in_tls_while_the_authority_is_away_and_a_reload_asks_again() {
     let metrics = free_port();
     let config = scene.config(&format!("\"{NAME}\""));
     let gateway = Gateway::with(&format!("metrics.address = \"127.0.0.1:{metrics}\"\n{config}"));
-    let line = gateway.wait_for_log("no certificate by ACME");
+    let line = gateway.wait_for_log("ACME: certificate not obtained");
     assert!(line.contains("a placeholder") && line.contains("retry_seconds"), "{line}");
     let said = mail_unverified(&gateway);
     assert!(said.contains("250 2.0.0 Discarded"), "{said}");
@@ -185,7 +185,7 @@ fn a_certificate_that_is_due_is_shown_until_its_successor_comes_and_sessions_go_
     let kept = scene.path(&format!("acme/{NAME}.pem"));
     std::fs::write(&kept, scene.authority.issue(NAME, -80, 10)).unwrap();
     let gateway = scene.gateway();
-    let line = gateway.wait_for_log("no certificate by ACME");
+    let line = gateway.wait_for_log("ACME: certificate not obtained");
     assert!(line.contains("the old one"), "{line}");
     assert!(is_shown(&gateway, &scene.authority.root));
     let mut wire = gateway.connect().secure(scene.authority.root.client(NAME));
@@ -218,7 +218,7 @@ fn an_account_that_the_authority_has_forgotten_is_opened_anew() {
     std::fs::remove_file(scene.path(&format!("acme/{NAME}.pem"))).unwrap();
     scene.authority.state().forgetful = true;
     let gateway = scene.gateway();
-    let line = gateway.wait_for_log("no certificate by ACME");
+    let line = gateway.wait_for_log("ACME: certificate not obtained");
     assert!(line.contains("who?"), "{line}");
     assert_eq!(scene.authority.state().accounts, 1);
     gateway.signal("HUP");
@@ -230,7 +230,7 @@ fn an_account_that_the_authority_has_forgotten_is_opened_anew() {
 fn what_the_authority_says_against_a_name_stands_in_the_log() {
     let scene = Scene::new();
     let gateway = Gateway::with(&scene.config(&format!("\"{NAME}\", \"refused.example.test\"")));
-    let line = gateway.wait_for_log("no certificate by ACME");
+    let line = gateway.wait_for_log("ACME: certificate not obtained");
     assert!(line.contains("no A record for refused.example.test"), "{line}");
 }
 

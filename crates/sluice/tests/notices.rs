@@ -91,5 +91,5 @@ fn a_sender_is_told_only_where_the_client_vouches_for_it() {
     send(&gateway, "anna@own.test", "b@mx.test", "");
     let told = wait_for_notices(&sink, 1);
     assert_eq!((told.len(), &told[0].to[..]), (1, &["anna@own.test".to_string()][..]));
-    assert!(told[0].text().contains("Your mail to b@mx.test held"), "{}", told[0].text());
+    assert!(told[0].text().contains("Your message to b@mx.test contained"), "{}", told[0].text());
 }

@@ -121,7 +121,7 @@ fn old_signatures_are_told_and_may_end_readiness() {
             old.display()
         );
         let gateway = Gateway::start_with(&head, "smtp", "discard:", "");
-        gateway.wait_for_log("old signatures");
+        gateway.wait_for_log("signatures are out of date");
         assert_eq!(get(address, "/readyz").0, status);
         assert_eq!(get(address, "/healthz").0, "HTTP/1.1 200 OK");
         let numbers = get(address, "/metrics").1;

@@ -84,13 +84,13 @@ fn what_does_not_fit_the_protocol_never_reaches_the_server() {
     let mut wire = login(&gateway);
     wire.talk(
         "C: XTND XLST
-         S: -ERR Not a command
+         S: -ERR Unknown command
          C: RETR 1 2
          S: -ERR Wrong arguments
          C: AUTH GSSAPI
          S: -ERR This mechanism cannot be used here
          C: STLS
-         S: -ERR Not offered here
+         S: -ERR Not available
          C: NOOP
          S: +OK",
     );
@@ -121,7 +121,7 @@ fn capabilities_are_those_that_can_pass() {
     wire.talk("C: USER tim\nS: -ERR Say STLS first");
     // What is sent in the clear behind STLS is never obeyed.
     wire.send(b"STLS\r\nUSER evil\r\nPASS evil\r\n");
-    assert_eq!(wire.line(), "+OK Begin");
+    assert_eq!(wire.line(), "+OK Begin TLS negotiation");
     let mut wire = wire.secure(certificate.client("mx.test"));
     wire.talk("C: NOOP\nS: +OK");
     let after = String::from_utf8(retrieve(&mut wire, "CAPA")).unwrap();
@@ -138,7 +138,7 @@ fn pipelined_commands_are_answered_in_their_order() {
         let gateway = gateway(server.start(), "");
         let mut wire = gateway.connect();
         wire.send(b"USER tim\r\nPASS secret\r\nRUBBISH\r\nRETR 2\r\nRETR 1\r\nNOOP\r\nRETR 9\r\nQUIT\r\n");
-        wire.talk("S: +OK *\nS: +OK\nS: +OK\nS: -ERR Not a command\nS: +OK *");
+        wire.talk("S: +OK *\nS: +OK\nS: +OK\nS: -ERR Unknown command\nS: +OK *");
         assert_eq!(wire.lines_to_dot(), blanked(&virus));
         wire.talk("S: +OK *");
         assert_eq!(wire.lines_to_dot(), CLEAN);
@@ -255,14 +255,14 @@ fn a_hostile_server_is_not_believed() {
         Pop3 { injected: Some(("NOOP", b"+OK injected\r\n+OK 20 octets\r\nFrom: evil\r\n")), ..Pop3::with(&[CLEAN]) };
     let odd = gateway(server.start(), "");
     let mut wire = login(&odd);
-    wire.talk("C: NOOP\nS: +OK\nS: -ERR [SYS/TEMP] The server does not behave");
+    wire.talk("C: NOOP\nS: +OK\nS: -ERR [SYS/TEMP] Upstream protocol error");
     assert_eq!(wire.line(), "");
     // Lines that are no status, and lines without an end.
     for injected in [&b"* OK IMAP\r\n"[..], &[b'x'; 100_000]] {
         let server = Pop3 { injected: Some(("USER", injected)), ..Pop3::with(&[]) };
         let odd = gateway(server.start(), "");
         let mut wire = odd.connect();
-        wire.talk("S: +OK *\nC: USER tim\nS: +OK\nS: -ERR [SYS/TEMP] The server does not behave");
+        wire.talk("S: +OK *\nC: USER tim\nS: +OK\nS: -ERR [SYS/TEMP] Upstream protocol error");
     }
     // A dot that ends the message for lenient clients only.
     let smuggled = b"From: a\r\n\r\none\n.\n+OK 1 octets\r\nFrom: evil\r\n";
@@ -303,7 +303,7 @@ fn no_content_comes_by_as_a_listing() {
     }
     wire.talk("C: LIST 1\nS: +OK 1 100\nC: UIDL 1\nS: +OK 1 name-1_From:_evil\nC: STAT\nS: +OK 2 300");
     assert_eq!(retrieve(&mut wire, "RETR 1"), CLEAN);
-    assert_eq!(odd.wait_for_log("a listing holds more").matches("a listing holds more").count(), 1);
+    assert_eq!(odd.wait_for_log("excess lines in a listing").matches("excess lines in a listing").count(), 1);
 }
 
 #[test]

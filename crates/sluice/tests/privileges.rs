@@ -182,7 +182,7 @@ fn the_process_is_called_by_its_name() {
 
 /// Whether the kernel confines.
 fn is_confined(gateway: &Gateway) -> bool {
-    let log = gateway.wait_for_log("privileges given up");
+    let log = gateway.wait_for_log("privileges dropped");
     let confined = log.contains("confined=\"fully\"") || log.contains("confined=fully");
     if !confined {
         eprintln!("skipped: the kernel does not know all of Landlock: {log}");

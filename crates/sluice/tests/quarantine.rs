@@ -295,7 +295,7 @@ fn a_program_that_fails_or_does_not_end_has_learnt_nothing() {
     assert!(text(&output).contains("exit status: 3: no room"), "{}", text(&output));
     let output = quarantine(&gateway, &["train", "ham", "--json", &id]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output).contains("not done after 1 s, killed"), "{}", text(&output));
+    assert!(text(&output).contains("timed out after 1 s, killed"), "{}", text(&output));
     assert!(facts(&gateway, &id).get("trained").is_none());
     let none = Gateway::start("discard:", KEEPS);
     let id = keep(&none, "a@client.test", &["b@mx.test"]);

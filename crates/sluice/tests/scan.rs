@@ -265,7 +265,7 @@ fn what_is_printed_is_as_asked_for() {
     let all = tree.scan(&["--no-summary", "-z", "both"]);
     assert_eq!(all.lines(), [format!("both: {FOUND}"), "both: Test.Other.UNOFFICIAL FOUND".into()]);
     let not_done = tree.scan(&["--gen-json=yes", "--scan-pe=no", "--scan-elf=yes", "--no-summary", "files/a.ok"]);
-    let told = "sluice: --gen-json=yes: not done\nsluice: --scan-pe=no: not done\n";
+    let told = "sluice: --gen-json=yes: not supported\nsluice: --scan-pe=no: not supported\n";
     assert_eq!((not_done.status, not_done.errors.as_str()), (0, told));
     let json = tree.scan(&["--json", "files/a.txt", "files/folder"]);
     assert!(json.output.lines().all(|line| line.starts_with('{')) && json.output.lines().count() == 5, "{json:?}");

@@ -356,7 +356,7 @@ fn no_recipient_gets_into_the_content_of_another() {
         wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 250 *");
         wire.send(format!("BDAT {}\r\n", mail.len()).as_bytes());
         wire.send(&mail);
-        wire.expect("250 2.0.0 Chunk taken");
+        wire.expect("250 2.0.0 Chunk received");
         wire.talk("C: RCPT TO:<late@d>\nS: 503 5.5.1 *\nC: NOOP\nS: 250 *\nC: BDAT 0 LAST\nS: 250 *");
         assert_eq!(sink.wait(1)[0].original(), mail);
         assert!(!sink.commands().iter().any(|command| command.contains("late")), "{:?}", sink.commands());
@@ -456,7 +456,7 @@ fn who_sends_too_many_infected_mails_is_told_to_come_later() {
     wire.talk("C: MAIL FROM:<a@b>\nS: 450 4.7.1 *");
     let mut another = gateway.connect();
     another.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 450 4.7.1 *");
-    gateway.wait_for_log("too many infected mails");
+    gateway.wait_for_log("too many infected messages");
 }
 
 #[test]
@@ -756,7 +756,7 @@ fn a_relay_says_for_whom_it_speaks() {
     let mut wire = gateway.connect();
     wire.send(b"EHLO client.test\r\n");
     assert_eq!(wire.line(), "");
-    gateway.wait_for_log("does not say for whom it speaks");
+    gateway.wait_for_log("invalid PROXY header");
     // Where none is expected, it is a wrong command.
     let trusting = Gateway::start(&sink.forward(), "");
     let mut wire = trusting.connect();

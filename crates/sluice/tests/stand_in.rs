@@ -48,7 +48,7 @@ fn others_may_not_speak_for_anybody() {
     let mut wire = gateway.connect();
     wire.talk("S: 220 *\nC: EHLO x");
     assert!(!wire.reply().contains("XCLIENT"));
-    wire.talk("C: XCLIENT ADDR=192.0.2.9\nS: 550 5.7.0 Not allowed for you");
+    wire.talk("C: XCLIENT ADDR=192.0.2.9\nS: 550 5.7.0 Insufficient authorization");
     assert_eq!(wire.transaction(&clean()), "250 2.0.0 Discarded");
     assert!(gateway.wait_for_log("message").contains("client=127.0.0.1"));
 }

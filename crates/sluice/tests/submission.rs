@@ -78,7 +78,7 @@ fn nothing_is_told_to_the_next_hop_in_the_clear_unless_that_is_allowed() {
     let (none, certificate) = self::gateway(&sink, "");
     let (mut wire, offered) = secured(&none, &certificate);
     assert!(!offered.contains("AUTH"));
-    wire.talk(&format!("C: AUTH PLAIN {PLAIN}\nS: 502 5.5.1 Not offered here"));
+    wire.talk(&format!("C: AUTH PLAIN {PLAIN}\nS: 502 5.5.1 Command not implemented"));
 }
 
 #[test]
@@ -149,7 +149,9 @@ fn what_is_sent_behind_a_login_is_heard_after_it() {
     wrong.send(format!("AUTH PLAIN AAAA\r\n{envelope}").as_bytes());
     wrong.talk("S: 535 *\nS: 250 *\nS: 530 *");
     let (mut within, _) = secured(&gateway, &certificate);
-    within.talk(&format!("C: MAIL FROM:<a@b>\nS: 250 *\nC: AUTH PLAIN {PLAIN}\nS: 503 5.5.1 Not within a message"));
+    within.talk(&format!(
+        "C: MAIL FROM:<a@b>\nS: 250 *\nC: AUTH PLAIN {PLAIN}\nS: 503 5.5.1 Not allowed during a mail transaction"
+    ));
     // A password behind a mechanism that is not offered is no command, and stands in no log.
     let (mut hasty, _) = secured(&gateway, &certificate);
     hasty.send(format!("AUTH CRAM-MD5\r\n{PLAIN}\r\n").as_bytes());

@@ -42,7 +42,7 @@ fn a_client_that_says_starttls_is_served_within_it() {
     let sink = Sink::start(Behaviour::default());
     let (gateway, certificate) = gateway(&sink.forward(), "tls = \"offer\"");
     let mut wire = gateway.connect();
-    wire.talk("S: 220 *\nC: EHLO before\nS: 250-*\nC: STARTTLS\nS: 220 2.0.0 Begin");
+    wire.talk("S: 220 *\nC: EHLO before\nS: 250-*\nC: STARTTLS\nS: 220 2.0.0 Ready to start TLS");
     let mut wire = wire.secure(certificate.client("mx.test"));
     wire.talk("C: MAIL FROM:<a@b>\nS: 503 *\nC: EHLO after");
     assert!(!wire.reply().contains("STARTTLS"));
@@ -63,10 +63,10 @@ fn commands_sent_before_the_handshake_are_dropped() {
     let mut wire = gateway.connect();
     wire.talk("S: 220 *\nC: EHLO x\nS: 250-*");
     wire.send(b"STARTTLS\r\nEHLO evil\r\nMAIL FROM:<evil@x.test>\r\nRCPT TO:<b@mx.test>\r\n");
-    assert_eq!(wire.reply(), "220 2.0.0 Begin");
+    assert_eq!(wire.reply(), "220 2.0.0 Ready to start TLS");
     let mut wire = wire.secure(certificate.client("mx.test"));
     // Were the injected EHLO obeyed, this would be taken; were the MAIL, it would be the second.
-    wire.talk("C: MAIL FROM:<a@b>\nS: 503 5.5.1 Say EHLO first\nC: EHLO x\nS: 250-*");
+    wire.talk("C: MAIL FROM:<a@b>\nS: 503 5.5.1 Send EHLO first\nC: EHLO x\nS: 250-*");
     assert_eq!(wire.transaction(MAIL), "250 2.0.0 Taken");
     assert_eq!(sink.wait(1)[0].from, "a@client.test");
 }
@@ -76,7 +76,7 @@ fn where_tls_is_required_no_mail_is_taken_without() {
     let (gateway, certificate) = gateway("discard:", "tls = \"require\"");
     let mut wire = gateway.connect();
     wire.talk(
-        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 530 5.7.0 Say STARTTLS first\nC: STARTTLS\nS: 220 *",
+        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 530 5.7.0 Must issue a STARTTLS command first\nC: STARTTLS\nS: 220 *",
     );
     let mut wire = wire.secure(certificate.client("mx.test"));
     wire.talk("C: EHLO x\nS: 250-*");

@@ -425,7 +425,10 @@ fn freshclams_own_file_is_enough() {
     let output = command.env_remove("http_proxy").env_remove("HTTP_PROXY").output().unwrap();
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!((output.status.code(), &*said), (Some(0), "test.cvd: new\na.ndb: new\n"), "{errors}");
-    let told = format!("sluice: not done: {}:8: Checks: it runs once: a timer says how often\n", conf.display());
+    let told = format!(
+        "sluice: unsupported option ignored: {}:8: Checks: the command runs once, use a timer\n",
+        conf.display()
+    );
     assert_eq!((errors, site.read("test.cvd")), (told.into(), third));
 }
 

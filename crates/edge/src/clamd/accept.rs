@@ -60,7 +60,7 @@ async fn accept(shared: Rc<Shared>, socket: Socket) {
                     Stream::Tls(_) => continue,
                 };
                 let Some(guest) = clamd.let_in(peer) else {
-                    tracing::info!(%client, "turned away");
+                    tracing::info!(%client, "client not in the access list");
                     shared.runtime.borrow().metrics.sessions_refused_total.add(1);
                     continue;
                 };

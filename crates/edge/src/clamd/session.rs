@@ -268,7 +268,7 @@ impl Session {
             }
             Request::Shutdown if !settings.shutdown => self.say(tag, &Reply::UNAVAILABLE),
             Request::Shutdown => {
-                tracing::info!(client = %self.client, "told to end");
+                tracing::info!(client = %self.client, "SHUTDOWN received");
                 self.clamd.shared.shutdown.notify_one();
                 self.server.done(self.now());
             }

@@ -218,7 +218,7 @@ impl Retrieval {
     /// Puts a copy aside; whether that is done.
     async fn keep(&mut self, verdict: &Verdict) -> bool {
         if !self.passage.capabilities().quarantine {
-            tracing::warn!(id = self.passage.id(), "not all of it is here for the quarantine");
+            tracing::warn!(id = self.passage.id(), "message not held whole, not quarantined");
             return false;
         }
         let mailbox = Mailbox { user: self.reader.user.clone(), uid: self.reader.uid.clone() };

@@ -240,7 +240,7 @@ impl Mail {
         let infected = verdict.findings.iter().any(|spotted| spotted.finding.class == Class::Match);
         if infected && client.door.gate.infected(&client.door.listener, self.client, Instant::now()) {
             self.runtime.metrics.clients_infectious_total.add(1);
-            tracing::warn!(id = self.envelope.id, client = %self.client, "too many infected mails, told to come later");
+            tracing::warn!(id = self.envelope.id, client = %self.client, "too many infected messages, client deferred");
         }
     }
 

@@ -61,7 +61,7 @@ impl Session {
             }
             Ok(reply) if reply.code >= 400 => {
                 // Who it was is not said: whoever is refused has perhaps told a password in place of a name.
-                tracing::info!(%client, mechanism = exchange.mechanism, code = reply.code, "not logged in");
+                tracing::info!(%client, mechanism = exchange.mechanism, code = reply.code, "login failed");
                 self.server.reply(&reply);
                 self.exchange = Some(exchange);
             }
@@ -79,4 +79,4 @@ impl Session {
     }
 }
 
-const NOT_NOW: Reply = Reply::new(454, (4, 7, 0), "Nobody can log in now");
+const NOT_NOW: Reply = Reply::new(454, (4, 7, 0), "Temporary authentication failure");

@@ -207,7 +207,7 @@ impl Session {
         let outcome = self.converse(stream).await;
         if !matches!(self.mail, Mail::None) {
             let reason = if outcome.is_err() { "the client was lost" } else { "the client left" };
-            tracing::debug!(client = %self.client.address, reason, "message not finished");
+            tracing::debug!(client = %self.client.address, reason, "message incomplete");
             self.reset().await;
         }
         tracing::debug!(client = %self.client.address, ms = self.started.elapsed().as_millis() as u64, "session ends");
@@ -312,7 +312,7 @@ impl Session {
             ServerEvent::Recipient(rcpt) => {
                 let reply = self.recipient(rcpt).await;
                 if self.is_orphaned() {
-                    self.server.close(Reply::new(421, (4, 4, 2), "The next hop has gone, log in again"));
+                    self.server.close(Reply::new(421, (4, 4, 2), "The next hop closed the connection, log in again"));
                 } else {
                     self.server.reply(&reply);
                 }
@@ -347,7 +347,7 @@ impl Session {
     /// Hands a recipient to the next hop, which is leased for the first one.
     async fn recipient(&mut self, rcpt: RcptTo) -> Reply {
         let Mail::Envelope(addressed) = &mut self.mail else {
-            return Reply::new(503, (5, 5, 1), "Say MAIL first");
+            return Reply::new(503, (5, 5, 1), "Send MAIL first");
         };
         let Addressed { envelope, hop: leased } = &mut **addressed;
         let (sender, recipient) = (envelope.mail.path.as_str(), rcpt.path.as_str());
@@ -356,7 +356,7 @@ impl Session {
         if envelope.recipients.is_empty() {
             envelope.rule = rule;
         } else if envelope.rule != rule {
-            return Reply::new(452, (4, 5, 3), "Other rules hold for this recipient, send it another time");
+            return Reply::new(452, (4, 5, 3), "Recipient needs a separate transaction");
         }
         let mut reply = match leased {
             Some(hop) => hop.recipient(&rcpt).await,
@@ -517,7 +517,7 @@ impl Session {
             }
             () = tokio::time::sleep_until(deadline.into()) => self.server.timeout(),
             _ = control.wait_for(|control| control.stopping), if self.server.is_idle() => {
-                self.server.close(Reply::new(421, (4, 3, 2), "Going down, try again later"));
+                self.server.close(Reply::new(421, (4, 3, 2), "Shutting down, try again later"));
             }
         }
         Ok(true)

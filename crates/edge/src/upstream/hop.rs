@@ -78,7 +78,7 @@ impl Hop {
         }
         match route.server() {
             Some((address, protocol)) => SmtpHop::open(&address, protocol, route, hostname, peer).await,
-            None => Err(Reply::new(454, (4, 7, 0), "Nobody can log in there")),
+            None => Err(Reply::new(454, (4, 7, 0), "Authentication not available")),
         }
     }
 

@@ -21,7 +21,7 @@ pub fn prepare(folder: &Path) -> io::Result<()> {
     ["tmp", "new", "cur"].iter().try_for_each(|part| std::fs::create_dir_all(folder.join(part)))?;
     let removed = clean(&folder.join("tmp"), SystemTime::now())?;
     if removed > 0 {
-        tracing::info!(folder = %folder.display(), removed, "left by a crash, removed");
+        tracing::info!(folder = %folder.display(), removed, "temporary files of a crash removed");
     }
     Ok(())
 }

@@ -193,7 +193,7 @@ impl SmtpHop {
         match route.connector.starttls {
             ForwardTls::Require if !offered && !hop.stream.is_encrypted() => {
                 tracing::error!(hop = address, "the next hop offers no STARTTLS, and TLS is required");
-                Err(Reply::new(451, (4, 7, 4), "The next hop cannot be reached safely now"))
+                Err(Reply::new(451, (4, 7, 4), "No secure connection to the next hop"))
             }
             ForwardTls::Opportunistic if offered => match hop.start_tls(route).await {
                 Ok(hop) => Ok(hop),
@@ -226,7 +226,7 @@ impl SmtpHop {
         };
         let greeting = hop.reply(Asked::Greeting, GREETING_WAIT).await.map_err(|lost| lost.reply())?;
         if !greeting.is_positive() {
-            return Err(Reply::new(451, (4, 4, 1), "The next hop takes no mail now"));
+            return Err(Reply::new(451, (4, 4, 1), "The next hop is not accepting mail"));
         }
         hop.hello().await?;
         Ok(hop)
@@ -235,7 +235,7 @@ impl SmtpHop {
     async fn hello(&mut self) -> Result<(), Reply> {
         self.client.hello();
         let hello = self.reply(Asked::Hello, COMMAND_WAIT).await.map_err(|lost| lost.reply())?;
-        if hello.is_positive() { Ok(()) } else { Err(Reply::new(451, (4, 4, 1), "The next hop does not want to talk")) }
+        if hello.is_positive() { Ok(()) } else { Err(Reply::new(451, (4, 4, 1), "The next hop refused EHLO/LHLO")) }
     }
 
     /// The same connection, encrypted, and greeted anew.
@@ -305,7 +305,7 @@ impl SmtpHop {
     pub async fn recipient(&mut self, rcpt: &RcptTo) -> Reply {
         // Within the content it would be content, or change who gets what was sent already.
         if self.in_data || self.client.is_in_content() || self.chunk.is_some() {
-            return Reply::new(503, (5, 5, 1), "The content has begun");
+            return Reply::new(503, (5, 5, 1), "Content transfer has started");
         }
         if self.recipients > 0 && !self.many_recipients {
             return Reply::new(452, (4, 5, 3), "One recipient at a time");
@@ -511,7 +511,7 @@ fn gone() -> Reply {
 /// Connects; where TLS begins with the connection, shakes hands.
 async fn open(address: &str, route: &Route) -> Result<Stream, Reply> {
     let unreachable = |error: &dyn std::fmt::Display| {
-        tracing::warn!(hop = address, %error, "next hop not reachable");
+        tracing::warn!(hop = address, %error, "next hop unreachable");
         Reply::new(451, (4, 4, 1), "The next hop cannot be reached now")
     };
     let stream = match timeout(CONNECT_WAIT, route.dial(address)).await {
@@ -527,7 +527,7 @@ async fn open(address: &str, route: &Route) -> Result<Stream, Reply> {
 
 fn insecure(address: &str, error: &dyn std::fmt::Display) -> Reply {
     tracing::warn!(hop = address, %error, "no TLS with the next hop");
-    Reply::new(451, (4, 7, 4), "The next hop cannot be reached safely now")
+    Reply::new(451, (4, 7, 4), "No secure connection to the next hop")
 }
 
 fn attributes(peer: &Peer<'_>) -> Vec<(&'static str, String)> {

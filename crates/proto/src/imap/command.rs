@@ -125,7 +125,7 @@ impl Command {
         let (tag, rest) = word(line);
         let odd = |byte: &u8| !byte.is_ascii_graphic() || b"(){%*\"\\+".contains(byte);
         if tag.is_empty() || tag.len() > 100 || tag.iter().any(odd) {
-            return Err((b"*".to_vec(), "Not a command"));
+            return Err((b"*".to_vec(), "Unknown command"));
         }
         let (first, after) = word(rest);
         let (name, arguments) = match first.eq_ignore_ascii_case(b"UID") {
@@ -135,7 +135,7 @@ impl Command {
             }
             false => (first.to_vec(), after),
         };
-        let (verb, name) = known(&name).ok_or((tag.to_vec(), "Not a command"))?;
+        let (verb, name) = known(&name).ok_or((tag.to_vec(), "Unknown command"))?;
         let pieces = if arguments.is_empty() { Vec::new() } else { alloc::vec![Piece::Text(arguments.to_vec())] };
         Ok(Command { tag: tag.to_vec(), verb, name, pieces })
     }

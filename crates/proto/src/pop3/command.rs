@@ -98,7 +98,7 @@ impl Command {
         let end = line.iter().position(|&byte| byte == b' ').unwrap_or(line.len());
         let (word, rest) = line.split_at(end);
         let known = VERBS.iter().find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(word));
-        let Some(&(_, verb)) = known else { return Err("Not a command") };
+        let Some(&(_, verb)) = known else { return Err("Unknown command") };
         let argument = rest.strip_prefix(b" ").unwrap_or(rest);
         // A password may end in blanks.
         let argument = if verb == Verb::Pass { argument } else { argument.trim_ascii() };

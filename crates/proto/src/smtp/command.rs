@@ -29,6 +29,17 @@ pub(super) enum Hello {
     Lhlo,
 }
 
+impl Hello {
+    /// What a greeting without a name is answered.
+    fn syntax(self) -> &'static str {
+        match self {
+            Hello::Helo => "Syntax: HELO hostname",
+            Hello::Ehlo => "Syntax: EHLO hostname",
+            Hello::Lhlo => "Syntax: LHLO hostname",
+        }
+    }
+}
+
 impl Command<'_> {
     /// What RFC 3207, section 4, lets a client say before TLS where that is required. A chunk has to be read in any
     /// case: it is refused for want of a sender.
@@ -48,8 +59,8 @@ impl<'a> Command<'a> {
         let line = line.trim_end_matches([' ', '\t']);
         let (verb, argument) = line.split_once([' ', '\t']).unwrap_or((line, ""));
         let argument = argument.trim_start_matches([' ', '\t']);
-        let hello = |verb| match argument {
-            "" => Err(Reply::new(501, (5, 5, 4), "Say who you are")),
+        let hello = |verb: Hello| match argument {
+            "" => Err(Reply::new(501, (5, 5, 4), verb.syntax())),
             domain => Ok(Command::Hello { domain, verb }),
         };
         match verb.to_ascii_uppercase().as_str() {
@@ -63,15 +74,15 @@ impl<'a> Command<'a> {
             "RSET" if argument.is_empty() => Ok(Command::Rset),
             "QUIT" if argument.is_empty() => Ok(Command::Quit),
             "STARTTLS" if argument.is_empty() => Ok(Command::StartTls),
-            "DATA" | "RSET" | "QUIT" | "STARTTLS" => Err(Reply::new(501, (5, 5, 4), "No argument is allowed here")),
+            "DATA" | "RSET" | "QUIT" | "STARTTLS" => Err(Reply::new(501, (5, 5, 4), "No argument allowed")),
             "NOOP" => Ok(Command::Noop),
             "VRFY" => Ok(Command::Vrfy),
             "HELP" => Ok(Command::Help),
             "XFORWARD" => Ok(Command::Xforward(argument)),
             "XCLIENT" => Ok(Command::Xclient(argument)),
             "AUTH" => Command::auth(argument),
-            "EXPN" | "ETRN" | "TURN" => Err(Reply::new(502, (5, 5, 1), "Not offered here")),
-            _ => Err(Reply::new(500, (5, 5, 2), "Not a command")),
+            "EXPN" | "ETRN" | "TURN" => Err(Reply::new(502, (5, 5, 1), "Command not implemented")),
+            _ => Err(Reply::new(500, (5, 5, 2), "Command unrecognized")),
         }
     }
 

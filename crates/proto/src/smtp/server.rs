@@ -260,7 +260,7 @@ impl Server {
 
     /// The deadline has passed: the session ends.
     pub fn timeout(&mut self) {
-        self.close(Reply::new(421, (4, 4, 2), "You took too long"));
+        self.close(Reply::new(421, (4, 4, 2), "Timeout"));
     }
 
     /// We end the session, and everything has been said.
@@ -372,7 +372,7 @@ impl Server {
         if errors || tally.deferred >= config.deferred_max {
             self.close(Reply::new(421, (4, 7, 0), "Too many errors"));
         } else if tally.idle_commands > config.idle_commands_max {
-            self.close(Reply::new(421, (4, 7, 0), "Too many commands and no mail"));
+            self.close(Reply::new(421, (4, 7, 0), "Too many commands without mail"));
         }
         self.is_closed()
     }
@@ -401,7 +401,7 @@ impl Server {
                 self.state = State::Chunk { left: bytes, last };
             }
             _ => {
-                self.outbox.extend_from_slice(b"354 End it by a dot on a line of its own\r\n");
+                self.outbox.extend_from_slice(b"354 End data with <CR><LF>.<CR><LF>\r\n");
                 self.state = State::Data(LineReader::data());
             }
         }
@@ -435,7 +435,7 @@ impl Server {
             Line::Unfinished => return (taken, ServerEvent::Idle),
             Line::TooLong => Err(Reply::new(500, (5, 5, 2), "Line too long")),
             Line::Whole(line) if command::is_foreign(&line) => {
-                self.close(Reply::new(421, (4, 7, 0), "This is no SMTP"));
+                self.close(Reply::new(421, (4, 7, 0), "Not SMTP, closing connection"));
                 return (taken, ServerEvent::Closed);
             }
             Line::Whole(line) => match Command::parse(&line) {
@@ -454,7 +454,7 @@ impl Server {
 
     fn obey(&mut self, command: Command<'_>) -> Result<ServerEvent, Reply> {
         if self.config.tls_required && !command.is_allowed_in_the_clear() {
-            return Err(Reply::new(530, (5, 7, 0), "Say STARTTLS first"));
+            return Err(Reply::new(530, (5, 7, 0), "Must issue a STARTTLS command first"));
         }
         let idle = |command: &Command<'_>| {
             use Command::{Hello, Help, Noop, Rset, Vrfy, Xclient, Xforward};
@@ -488,7 +488,10 @@ impl Server {
                 Ok(self.say(Reply::new(250, (2, 0, 0), "Ok"), ServerEvent::Reset))
             }
             Command::Noop => Ok(self.say(Reply::new(250, (2, 0, 0), "Ok"), ServerEvent::Idle)),
-            Command::Vrfy => Ok(self.say(Reply::new(252, (2, 0, 0), "Send mail and see"), ServerEvent::Idle)),
+            Command::Vrfy => Ok(self.say(
+                Reply::new(252, (2, 0, 0), "Cannot VRFY user, but will accept message and attempt delivery"),
+                ServerEvent::Idle,
+            )),
             Command::Help => Ok(self.say(Reply::new(214, (2, 0, 0), "See RFC 5321"), ServerEvent::Idle)),
             Command::Quit => {
                 Reply::new(221, (2, 0, 0), "Bye").write(&mut self.outbox);
@@ -506,8 +509,8 @@ impl Server {
     fn hello(&mut self, domain: &str, verb: Hello) -> Result<ServerEvent, Reply> {
         if (verb == Hello::Lhlo) != (self.config.protocol == Protocol::Lmtp) {
             return Err(match self.config.protocol {
-                Protocol::Smtp => Reply::new(500, (5, 5, 1), "This is SMTP: say EHLO"),
-                Protocol::Lmtp => Reply::new(500, (5, 5, 1), "This is LMTP: say LHLO"),
+                Protocol::Smtp => Reply::new(500, (5, 5, 1), "This is SMTP, send EHLO"),
+                Protocol::Lmtp => Reply::new(500, (5, 5, 1), "This is LMTP, send LHLO"),
             });
         }
         self.greeted = true;
@@ -524,10 +527,10 @@ impl Server {
 
     fn mail(&mut self, text: &str) -> Result<ServerEvent, Reply> {
         if !self.greeted {
-            return Err(Reply::new(503, (5, 5, 1), "Say EHLO first"));
+            return Err(Reply::new(503, (5, 5, 1), "Send EHLO first"));
         }
         if self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "One sender at a time"));
+            return Err(Reply::new(503, (5, 5, 1), "Nested MAIL command"));
         }
         let mail = MailFrom::parse(text, &self.config.extensions).map_err(wrong)?;
         if mail.path.needs_utf8() && !mail.smtputf8 {
@@ -546,10 +549,10 @@ impl Server {
 
     fn rcpt(&mut self, text: &str) -> Result<ServerEvent, Reply> {
         if !self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Say MAIL first"));
+            return Err(Reply::new(503, (5, 5, 1), "Send MAIL first"));
         }
         if self.transaction.chunks.is_some() || self.transaction.failed {
-            return Err(Reply::new(503, (5, 5, 1), "The content has begun by BDAT"));
+            return Err(Reply::new(503, (5, 5, 1), "Not allowed after BDAT"));
         }
         if self.transaction.recipients >= self.config.recipients_max {
             return Err(Reply::new(452, (4, 5, 3), "Too many recipients"));
@@ -561,7 +564,7 @@ impl Server {
 
     fn data(&mut self) -> Result<ServerEvent, Reply> {
         if self.transaction.chunks.is_some() || self.transaction.failed {
-            return Err(Reply::new(503, (5, 5, 1), "The content has begun by BDAT"));
+            return Err(Reply::new(503, (5, 5, 1), "Not allowed after BDAT"));
         }
         self.need_recipients()?;
         self.state = State::Asked(Question::Data);
@@ -570,7 +573,7 @@ impl Server {
 
     fn need_recipients(&self) -> Result<(), Reply> {
         if !self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Say MAIL first"));
+            return Err(Reply::new(503, (5, 5, 1), "Send MAIL first"));
         }
         if self.transaction.recipients == 0 {
             return Err(Reply::new(554, (5, 5, 1), "No valid recipients"));
@@ -582,7 +585,7 @@ impl Server {
     fn bdat(&mut self, bytes: u64, last: bool) -> ServerEvent {
         let refusal = match self.need_recipients() {
             Err(refusal) => Some(refusal),
-            Ok(()) if !self.config.extensions.chunking => Some(Reply::new(502, (5, 5, 1), "Not offered here")),
+            Ok(()) if !self.config.extensions.chunking => Some(Reply::new(502, (5, 5, 1), "Command not implemented")),
             Ok(()) if self.transaction.failed => Some(Reply::new(503, (5, 5, 1), "An earlier chunk was refused")),
             Ok(()) => None,
         };
@@ -609,36 +612,36 @@ impl Server {
 
     fn start_tls(&mut self) -> Result<ServerEvent, Reply> {
         if !self.config.extensions.starttls {
-            return Err(Reply::new(502, (5, 5, 1), "Not offered here"));
+            return Err(Reply::new(502, (5, 5, 1), "Command not implemented"));
         }
         if self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Not within a message"));
+            return Err(Reply::new(503, (5, 5, 1), "Not allowed during a mail transaction"));
         }
-        Reply::new(220, (2, 0, 0), "Begin").write(&mut self.outbox);
+        Reply::new(220, (2, 0, 0), "Ready to start TLS").write(&mut self.outbox);
         self.state = State::Handshake;
         Ok(ServerEvent::StartTls)
     }
 
     fn auth(&mut self, mechanism: &str, initial: Option<&str>) -> Result<ServerEvent, Reply> {
         if self.config.auth_needs_tls {
-            return Err(Reply::new(538, (5, 7, 11), "Not in the clear: say STARTTLS first"));
+            return Err(Reply::new(538, (5, 7, 11), "Encryption required for this authentication mechanism"));
         }
         if self.config.extensions.auth.is_empty() {
-            return Err(Reply::new(502, (5, 5, 1), "Not offered here"));
+            return Err(Reply::new(502, (5, 5, 1), "Command not implemented"));
         }
         if !self.greeted {
-            return Err(Reply::new(503, (5, 5, 1), "Say EHLO first"));
+            return Err(Reply::new(503, (5, 5, 1), "Send EHLO first"));
         }
         if self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Not within a message"));
+            return Err(Reply::new(503, (5, 5, 1), "Not allowed during a mail transaction"));
         }
         if self.authenticated {
-            return Err(Reply::new(503, (5, 5, 1), "You have logged in"));
+            return Err(Reply::new(503, (5, 5, 1), "Already authenticated"));
         }
         let offered = self.config.extensions.auth.find(mechanism);
-        let mechanism = offered.ok_or(Reply::new(504, (5, 5, 4), "Mechanism not offered"))?;
+        let mechanism = offered.ok_or(Reply::new(504, (5, 5, 4), "Unrecognized authentication mechanism"))?;
         if initial.is_some_and(|text| !auth::is_base64(text.as_bytes())) {
-            return Err(Reply::new(501, (5, 5, 2), "Not Base64"));
+            return Err(Reply::new(501, (5, 5, 2), "Cannot decode Base64"));
         }
         self.state = State::Asked(Question::Auth);
         Ok(ServerEvent::Auth { mechanism, initial: initial.map(|text| Secret::new(text.into())) })
@@ -658,10 +661,10 @@ impl Server {
     /// What a client says of its own client, if it may.
     fn told(&self, text: &str, allowed: bool, known: &[&str]) -> Result<Vec<(String, String)>, Reply> {
         if !allowed {
-            return Err(Reply::new(550, (5, 7, 0), "Not allowed for you"));
+            return Err(Reply::new(550, (5, 7, 0), "Insufficient authorization"));
         }
         if self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Not within a message"));
+            return Err(Reply::new(503, (5, 5, 1), "Not allowed during a mail transaction"));
         }
         attributes::parse(text, known).ok_or(Reply::new(501, (5, 5, 4), "Syntax: NAME=value..."))
     }
@@ -681,7 +684,7 @@ impl Server {
         }
         if !*last {
             self.state = State::Command;
-            Reply::new(250, (2, 0, 0), "Chunk taken").write(&mut self.outbox);
+            Reply::new(250, (2, 0, 0), "Chunk received").write(&mut self.outbox);
             // Idle without a byte taken would say that there is nothing left to do.
             return if read.taken > 0 { (read.taken, ServerEvent::Idle) } else { self.command(input) };
         }

@@ -120,7 +120,7 @@ impl Place {
             Err(error) => {
                 let file = self.file();
                 match tracing::enabled!(tracing::Level::WARN) {
-                    true => tracing::warn!(file = %file.display(), %error, "a compiled database is not used"),
+                    true => tracing::warn!(file = %file.display(), %error, "compiled database not usable"),
                     false => eprintln!("sluice: {}: {error}; it is compiled anew", file.display()),
                 }
                 None

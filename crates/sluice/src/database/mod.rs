@@ -127,7 +127,7 @@ impl Loaded {
     /// Says in the log what was not loaded.
     pub fn warn(&self) {
         if let Some(first) = self.refused.first() {
-            tracing::warn!(count = self.refused.len(), first, "signatures of forms that cannot be matched yet");
+            tracing::warn!(count = self.refused.len(), first, "signatures of unsupported forms not loaded");
         }
     }
 }

@@ -130,7 +130,7 @@ fn settle(args: &DnsblServe, settings: &Settings) -> Result<(), Failure> {
         };
     }
     let confined = reach.connect().clone().confine(&[])?;
-    tracing::info!(%confined, "privileges given up");
+    tracing::info!(%confined, "privileges dropped");
     Ok(())
 }
 
@@ -146,9 +146,9 @@ fn tell(report: &Report) {
             bytes = dataset.memory_bytes(),
             warnings = report.warning_count,
             milliseconds,
-            "data read"
+            "zone data loaded"
         ),
-        Err(error) => tracing::error!(files, error, "data not read"),
+        Err(error) => tracing::error!(files, error, "zone data not loaded"),
     }
 }
 

@@ -55,7 +55,7 @@ pub fn train(kept: &mut Kept, kind: Kind, learners: &Learners) -> Result<(), Fai
     match ended {
         Some(status) if status.success() => {}
         Some(status) => return Err(format!("{program}: {status}: {said}").into()),
-        None => return Err(format!("{program}: not done after {} s, killed", learners.seconds_max).into()),
+        None => return Err(format!("{program}: timed out after {} s, killed", learners.seconds_max).into()),
     }
     kept.facts.trained.push(Trained { date: now(), kind: kind.name().into(), by: program.clone() });
     kept.rewrite().map_err(|error| format!("it was learnt, and could not be marked: {error}").into())

@@ -84,7 +84,7 @@ pub fn without_passed_over(arguments: impl Iterator<Item = OsString>) -> Vec<OsS
         rest |= argument == "--";
         match argument.to_str().filter(|_| scan && !rest).map(Meaning::of) {
             Some(Meaning::PassedOver) => {}
-            Some(Meaning::NotDone(text)) => eprintln!("sluice: {text}: not done"),
+            Some(Meaning::NotDone(text)) => eprintln!("sluice: {text}: not supported"),
             Some(Meaning::NextToo) => drop(arguments.next()),
             Some(Meaning::Other) | None => kept.push(argument),
         }

@@ -46,7 +46,7 @@ pub fn settle(args: &Serve, config: &Config, wanted: &Wanted) -> Result<(), Fail
     make_folders(config, wanted)?;
     let confined = if config.confine { reach(args, config, wanted).confine(&[])? } else { Confined::Not };
     let user = account.map_or_else(|| rustix::process::geteuid().as_raw().to_string(), |account| account.name);
-    tracing::info!(user, confined = %confined, "privileges given up");
+    tracing::info!(user, confined = %confined, "privileges dropped");
     Ok(())
 }
 
@@ -63,7 +63,7 @@ fn becomes(args: &Serve, config: &Config) -> Result<Option<Account>, Failure> {
     let named = config.user.as_deref().map(|user| Account::named(user, config.group.as_deref())).transpose()?;
     if !privileges::is_root() {
         if let Some(account) = named.filter(|account| !account.is_us()) {
-            tracing::warn!(user = account.name, "not started as root: the user stays who it is");
+            tracing::warn!(user = account.name, "not started as root: user unchanged");
         }
         return Ok(None);
     }

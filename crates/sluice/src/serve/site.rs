@@ -84,7 +84,7 @@ impl Site {
         if old.is_none() {
             log::start(&config.log);
         }
-        undone.iter().for_each(|what| tracing::warn!(what, "not done"));
+        undone.iter().for_each(|what| tracing::warn!(what, "unsupported option ignored"));
         config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
         let mut wanted = config.database.wanted(args.database.cache.as_ref());
         wanted.certificates = args.database.certificates.clone().or(wanted.certificates);
@@ -183,10 +183,7 @@ impl Site {
     pub fn warn_of_age(&self) {
         let signatures = &self.runtime.signatures;
         if signatures.is_older(self.config.database.warn_days) {
-            tracing::warn!(
-                days = signatures.age_days(),
-                "old signatures: the newest container has not changed for days"
-            );
+            tracing::warn!(days = signatures.age_days(), "signatures are out of date");
         }
     }
 }

@@ -54,7 +54,7 @@ impl Manager {
         if let Some((socket, address)) = &self.0
             && let Err(error) = socket.send_to_addr(text.as_bytes(), address)
         {
-            tracing::debug!(%error, "the service manager does not listen");
+            tracing::debug!(%error, "cannot notify the service manager");
         }
     }
 
@@ -72,7 +72,7 @@ impl Manager {
                 let seen = watch.look(&progress, Instant::now());
                 for (index, since) in seen.still {
                     let doing = if beats[index].is_inspecting() { "a turn of an inspection" } else { "its tasks" };
-                    tracing::warn!(edge = index, doing, seconds = since.as_secs(), "an event loop stands");
+                    tracing::warn!(edge = index, doing, seconds = since.as_secs(), "event loop stalled");
                 }
                 if seen.alive && within.is_some() {
                     manager.tell("WATCHDOG=1");

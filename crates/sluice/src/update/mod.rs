@@ -37,7 +37,7 @@ pub fn run(args: &Update) -> Result<ExitCode, Failure> {
     };
     if let Some(path) = &args.freshclam_conf {
         for what in freshclam_conf::apply(&mut config, path)? {
-            eprintln!("sluice: not done: {what}");
+            eprintln!("sluice: unsupported option ignored: {what}");
         }
     }
     let settings = &config.update;

@@ -49,7 +49,7 @@ const OWED_MAX: usize = 10_000;
 pub async fn run(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
     let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
     if let Err(error) = converse(&shared, &door, client, stream).await {
-        tracing::debug!(%client, %error, "session broken off");
+        tracing::debug!(%client, %error, "session aborted");
     }
     drop(ticket);
 }

@@ -99,12 +99,12 @@ impl Session {
     /// Shakes hands; what the client has sent before that is thrown away.
     async fn secure(&mut self, tag: &[u8]) -> io::Result<()> {
         if !self.offers_tls() {
-            self.answer(tag, "BAD", "Not offered here");
+            self.answer(tag, "BAD", "Not available");
             return Ok(());
         }
         let tls = self.shared.runtime.borrow().tls.clone();
         let tls = tls.ok_or_else(|| io::Error::other("no certificate any more"))?;
-        self.answer(tag, "OK", "Begin");
+        self.answer(tag, "OK", "Begin TLS negotiation now");
         self.flush().await?;
         self.client.accept_tls(tls).await?;
         self.hears.secured(self.now());

@@ -184,11 +184,11 @@ impl Session {
             }
             read = self.client.read(), if listening => return Ok(if read? { Next::Go } else { Next::Over }),
             () = tokio::time::sleep_until(patience.min(session).into()) => {
-                self.bye(if listening { "You took too long" } else { "[UNAVAILABLE] The server took too long" });
+                self.bye(if listening { "Timeout" } else { "[UNAVAILABLE] The server took too long" });
                 return Ok(Next::Over);
             }
             _ = control.wait_for(|control| control.stopping), if between => {
-                self.bye("[UNAVAILABLE] Going down, try again later");
+                self.bye("[UNAVAILABLE] Shutting down, try again later");
                 return Ok(Next::Over);
             }
         }
@@ -210,9 +210,9 @@ impl Session {
 
     /// The server is not to be believed: nothing more of it goes to the client.
     pub fn distrust(&mut self, reason: &str) {
-        tracing::warn!(server = %self.door.route.forward, reason, "the server does not behave");
+        tracing::warn!(server = %self.door.route.forward, reason, "upstream protocol error");
         if self.told.is_none() {
-            self.hears.line(b"* BYE [UNAVAILABLE] The server does not behave");
+            self.hears.line(b"* BYE [UNAVAILABLE] Upstream protocol error");
         }
         self.hears.close();
     }

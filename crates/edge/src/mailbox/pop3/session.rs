@@ -159,11 +159,11 @@ impl Session {
             }
             read = self.client.read(), if listening => return Ok(if read? { Next::Go } else { Next::Over }),
             () = tokio::time::sleep_until(patience.min(session).into()) => {
-                self.say(false, if idle { "You took too long" } else { "[SYS/TEMP] The server took too long" });
+                self.say(false, if idle { "Timeout" } else { "[SYS/TEMP] The server took too long" });
                 return Ok(Next::Over);
             }
             _ = control.wait_for(|control| control.stopping), if idle => {
-                self.say(false, "[SYS/TEMP] Going down, try again later");
+                self.say(false, "[SYS/TEMP] Shutting down, try again later");
                 return Ok(Next::Over);
             }
         }
@@ -219,7 +219,7 @@ impl Session {
             Verb::Stls if offered && !self.client.is_encrypted() => return self.tasks.push_back(Task::Stls),
             Verb::Stls => {
                 self.hears.resume();
-                return self.tasks.push_back(Task::Say(false, "Not offered here"));
+                return self.tasks.push_back(Task::Say(false, "Not available"));
             }
             Verb::User | Verb::Apop | Verb::Auth => {
                 self.user = command.user();
@@ -269,7 +269,7 @@ impl Session {
     async fn secure(&mut self) -> io::Result<()> {
         let tls = self.shared.runtime.borrow().tls.clone();
         let tls = tls.ok_or_else(|| io::Error::other("no certificate any more"))?;
-        self.hears.say(true, b"Begin");
+        self.hears.say(true, b"Begin TLS negotiation");
         self.flush().await?;
         self.client.accept_tls(tls).await?;
         self.user = None;
@@ -304,8 +304,8 @@ impl Session {
             ClientEvent::Content => return self.pass_content().await,
             ClientEvent::End => return self.end().await,
             ClientEvent::Broken(reason) => {
-                tracing::warn!(server = %self.door.route.forward, reason, "the server does not behave");
-                self.say(false, "[SYS/TEMP] The server does not behave");
+                tracing::warn!(server = %self.door.route.forward, reason, "upstream protocol error");
+                self.say(false, "[SYS/TEMP] Upstream protocol error");
                 self.hears.close();
                 return Ok(Next::Wait);
             }
@@ -396,7 +396,7 @@ impl Session {
         if told != Some(line) && matches!(verb, Verb::List | Verb::Uidl | Verb::Lang) && !self.has_strayed {
             self.has_strayed = true;
             let (server, user) = (&self.door.route.forward, self.shown_user());
-            tracing::warn!(%server, user, command = ?verb, "a listing holds more than it should, which is left out");
+            tracing::warn!(%server, user, command = ?verb, "excess lines in a listing dropped");
         }
     }
 

@@ -67,7 +67,7 @@ async fn look_after(identities: Arc<Identities>, settings: Tls, metrics: Arc<Met
     let authority = match Authority::new(&settings) {
         Ok(authority) => authority,
         Err(error) => {
-            tracing::error!(%error, "no certificates by ACME");
+            tracing::error!(%error, "ACME: no certificates");
             return std::future::pending().await;
         }
     };
@@ -84,7 +84,7 @@ async fn look_after(identities: Arc<Identities>, settings: Tls, metrics: Arc<Met
                 metrics.certificate_failures_total.add(1);
                 let seconds = longer(WAITS[next.failures.min(WAITS.len() - 1)]);
                 let shown = if next.identity.certificate().is_some() { "the old one" } else { "a placeholder" };
-                tracing::error!(name, %error, shown, retry_seconds = seconds, "no certificate by ACME");
+                tracing::error!(name, %error, shown, retry_seconds = seconds, "ACME: certificate not obtained");
                 next.failures += 1;
                 seconds
             }
@@ -102,12 +102,12 @@ async fn look_at(authority: &Authority, identity: &Identity) -> Result<u64, Stri
             return Ok(u64::try_from(left).unwrap_or(0).clamp(LOOK_SECONDS_MIN, LOOK_EVERY));
         }
     }
-    tracing::info!(name = identity.label, names = ?identity.names, "asking for a certificate");
+    tracing::info!(name = identity.label, names = ?identity.names, "requesting a certificate");
     let asked = timeout(ORDER_WAIT, authority.certificate(&identity.names, old.as_ref())).await;
-    let pem = asked.map_err(|_| "the authority takes too long".to_string())??;
+    let pem = asked.map_err(|_| "the ACME server timed out".to_string())??;
     let key = identity::parse(pem.as_bytes())?;
     if !identity::is_for(&key, &identity.names) {
-        return Err("the authority has made a certificate for other names".into());
+        return Err("the ACME server issued a certificate for other names".into());
     }
     authority.keep(&identity.names[0], &pem)?;
     identity.show(key);

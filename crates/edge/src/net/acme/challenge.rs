@@ -53,7 +53,7 @@ async fn serve(listener: TcpListener, answers: Arc<Answers>) {
         requests.spawn(async move {
             let page = |path: &[u8]| {
                 let text = answers.get(str::from_utf8(path).ok()?)?;
-                tracing::debug!(%client, "a question of ACME was answered");
+                tracing::debug!(%client, "ACME challenge answered");
                 Some(Page::ok(text.clone()))
             };
             let _ = answer(stream, page).await;
