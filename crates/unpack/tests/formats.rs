@@ -22,7 +22,7 @@ fn tables() -> String {
     let mut page = String::new();
     for (title, formats) in SECTIONS.into_iter().filter(|(_, formats)| !formats.is_empty()) {
         let _ = writeln!(page, "\n## {title}\n");
-        page += "| format | read | told raw | input | memory | decoder | fuzz target | compared with |\n";
+        page += "| format | supported | not decoded (scanned as is) | input | memory | decoder | fuzz target | compared with |\n";
         page += "|---|---|---|---|---|---|---|---|\n";
         for format in formats {
             let cells = [

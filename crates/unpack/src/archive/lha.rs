@@ -37,7 +37,7 @@ const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Lha.Dat
 pub(crate) const FORMAT: Format = Format {
     name: "lha",
     methods: "headers of levels 0 to 3; stored, lh1 to lh7, lhx, lzs, lz5, pm1, pm2",
-    not_read: "lh2 with long runs as libjlha-java writes it (its checksum is told as wrong)",
+    not_read: "lh2 with long runs as libjlha-java writes it (its checksum is reported as wrong)",
     reads: Reads::Stream,
     memory: "a header of 64 KiB, a dictionary of the method's size (4 KiB to 1 MiB)",
     decoder: "own",

@@ -13,7 +13,7 @@ use crate::frame::reader::{Ended, Outbox, Reader, Reading};
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "mbox",
-    methods: "the mails behind the first, which is read as a mail",
+    methods: "the messages after the first, which is parsed as a message",
     not_read: "",
     reads: Reads::Stream,
     memory: "a line of 256 bytes",

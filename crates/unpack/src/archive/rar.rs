@@ -48,7 +48,7 @@ const MARK_5: &[u8] = b"Rar!\x1a\x07\x01\0";
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "rar",
-    methods: "stored, the compressions of 1.5, 2.0, 2.9 to 4 (LZ, PPMd), 5 and 7; filters of 3 and 5; solid; AES of 3 to 7, of headers too, with candidates for the password",
+    methods: "stored, the compressions of 1.5, 2.0, 2.9 to 4 (LZ, PPMd), 5 and 7; filters of 3 and 5; solid; AES of 3 to 7, of headers too, with password candidates",
     not_read: "other encryption, members that began in another volume, filters of 3 that archivers do not write",
     reads: Reads::Stream,
     memory: "dictionary up to `codec_bytes_max`, growing with the data; PPMd as much; two filter blocks of 4 MiB",

@@ -1,7 +1,7 @@
 //! 7z: a header at the end tells what the packed streams in front of it are.
 //!
 //! The archive is kept as it passes and opened when it is over. Coders: copy, LZMA, LZMA2, PPMd, bzip2, deflate, deflate64,
-//! zstd, delta, the branch filters, BCJ2, AES with candidates for the password; folders of many files, packed headers. What
+//! zstd, delta, the branch filters, BCJ2, AES with password candidates; folders of many files, packed headers. What
 //! cannot be opened (other coders and passwords, broken data) is told raw, folder by folder. What follows the archive is
 //! told as a member without name.
 //!
@@ -34,7 +34,7 @@ use source::Source;
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "7z",
-    methods: "copy, LZMA, LZMA2, PPMd, bzip2, deflate, deflate64, zstd, delta, branch filters, BCJ2; solid, packed headers; AES, of headers too, with candidates for the password",
+    methods: "copy, LZMA, LZMA2, PPMd, bzip2, deflate, deflate64, zstd, delta, branch filters, BCJ2; solid, packed headers; AES, of headers too, with password candidates",
     not_read: "other coders",
     reads: Reads::Spool("the archive, up to `spool_bytes_max`"),
     memory: "dictionaries of one folder up to `codec_bytes_max`, growing with the data; a header of 8 MiB",

@@ -69,7 +69,7 @@ use watch::Watch;
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "zip",
-    methods: "stored, shrink (1), reduce (2-5), implode (6), deflate (8), deflate64 (9), bzip2 (12), lzma (14), zstd (93), xz (95), ppmd (98); zip64, descriptors, prefix, several archives; AES (AE-1, AE-2) and the traditional cipher with candidates for the password",
+    methods: "stored, shrink (1), reduce (2-5), implode (6), deflate (8), deflate64 (9), bzip2 (12), lzma (14), zstd (93), xz (95), ppmd (98); zip64, descriptors, prefix, several archives; AES (AE-1, AE-2) and the traditional cipher with password candidates",
     not_read: "other encryption, members of split archives in other files",
     reads: Reads::Stream,
     memory: "a thirty-second part of `spool_bytes_max` kept for the reading by the directory, 56 bytes for each of `directory_entries_max` members, one decoder (two while passwords are tried)",

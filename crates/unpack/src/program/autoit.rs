@@ -21,8 +21,8 @@ use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "AutoIt",
-    methods: "compiled scripts EA05 and EA06 and the files behind them, stored and compressed; tokens as text",
-    not_read: "compressions of versions before 3.1; names of functions that are told by number",
+    methods: "compiled scripts EA05 and EA06 and the files after them, stored and compressed; tokens as text",
+    not_read: "compressions of versions before 3.1; names of functions stored as numbers",
     reads: Reads::Stream,
     memory: "a window of 32 KiB, names of 1 KiB",
     decoder: "own",

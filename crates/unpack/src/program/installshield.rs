@@ -27,7 +27,7 @@ use setup::Setup;
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "InstallShield",
-    methods: "files behind self-extracting installers, of both kinds (with a list of lines, and mixed with their names, compressed or not); cabinets from version 6 on, without names",
+    methods: "files appended to self-extracting installers, of both kinds (with a list, or interleaved with their names, compressed or not); cabinets from version 6 on, without names",
     not_read: "older cabinets, stored and garbled files in cabinets",
     reads: Reads::Stream,
     memory: "names of 1 KiB, 57 KiB",

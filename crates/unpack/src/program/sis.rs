@@ -2,7 +2,7 @@
 //!
 //! Files are told in the order of their places, under the names that they had when the file was made. Left out: files of
 //! version 9 (another format), texts, conditions, signatures. Source: A. Thoukydides' description of the format. Bounds:
-//! what stands in front of the first file, up to `spool_bytes_max`; a name for each of `directory_entries_max` files.
+//! the data before the first file, up to `spool_bytes_max`; a name for each of `directory_entries_max` files.
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
@@ -23,7 +23,7 @@ pub(crate) const FORMAT: Format = Format {
     methods: "stored, zlib; files of each language",
     not_read: "version 9",
     reads: Reads::Stream,
-    memory: "what stands in front of the first file, up to `spool_bytes_max`, a name for each of `directory_entries_max` files; \
+    memory: "the data before the first file, up to `spool_bytes_max`, a name for each of `directory_entries_max` files; \
              57 KiB",
     decoder: "own; zlib-rs",
     fuzz: "unpack_sis",
