@@ -27,4 +27,5 @@ mod smtp;
 mod stand_in;
 mod submission;
 mod tls;
+mod trust;
 mod update;

@@ -3,6 +3,7 @@
 //! A stream begins in the clear or encrypted and may become encrypted once. What has been read from it before and not
 //! been looked at is the caller's to throw away: it was said by nobody knows whom.
 
+use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -23,6 +24,14 @@ const HANDSHAKE_WAIT: Duration = Duration::from_secs(30);
 
 /// How long the other side may take to take our farewell.
 const FAREWELL_WAIT: Duration = Duration::from_secs(1);
+
+/// Bytes read at a time by way of the buffer that streams share.
+pub const SHARED_BYTES: usize = 32 << 10;
+
+thread_local! {
+    /// What the streams of an event loop read into that have no room of their own; nothing stays in it.
+    static SHARED: RefCell<Box<[u8]>> = RefCell::new(vec![0; SHARED_BYTES].into_boxed_slice());
+}
 
 /// A connection.
 pub enum Stream {
@@ -121,12 +130,30 @@ impl Stream {
 
     /// Appends what has come already, without waiting; none if nothing has.
     pub async fn read_ready(&mut self, input: &mut Vec<u8>) -> io::Result<Option<usize>> {
-        let mut read = std::pin::pin!(self.read_buf(input));
-        std::future::poll_fn(|context| match read.as_mut().poll(context) {
+        std::future::poll_fn(|context| match self.poll_append(context, input) {
             Poll::Ready(outcome) => Poll::Ready(outcome.map(Some)),
             Poll::Pending => Poll::Ready(Ok(None)),
         })
         .await
+    }
+
+    /// Waits for more and appends it; 0 at the end of the stream. Nothing is lost when the wait is given up.
+    pub async fn append(&mut self, input: &mut Vec<u8>) -> io::Result<usize> {
+        std::future::poll_fn(|context| self.poll_append(context, input)).await
+    }
+
+    /// Appends to the room that `input` has; where it has none, by way of a buffer that all streams of the event loop
+    /// share, so that whoever waits holds no buffer.
+    pub fn poll_append(&mut self, context: &mut Context<'_>, input: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+        if input.capacity() > input.len() {
+            return std::pin::pin!(self.read_buf(input)).poll(context);
+        }
+        SHARED.with_borrow_mut(|shared| {
+            let mut read = ReadBuf::new(shared);
+            std::task::ready!(Pin::new(self).poll_read(context, &mut read))?;
+            input.extend_from_slice(read.filled());
+            Poll::Ready(Ok(read.filled().len()))
+        })
     }
 
     /// Ends it in good order, as far as the other side goes along.

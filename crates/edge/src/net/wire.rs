@@ -3,33 +3,22 @@
 //! A session that waits holds no buffer: what comes is read into one that all sessions of an event loop share, and copied
 //! out of it. Only while more comes than fits there a session has its own.
 
-use std::cell::RefCell;
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::door::Door;
-use crate::net::stream::Stream;
+use crate::net::stream::{SHARED_BYTES, Stream};
 use crate::net::tls::Connector;
 use crate::settings::ListenerTls;
 use crate::shared::Shared;
 
-/// Bytes read at a time.
-const SHARED_BYTES: usize = 32 << 10;
-
 /// Bytes read at a time from a side that sends faster than we read.
 const INPUT_BYTES: usize = 64 << 10;
-
-thread_local! {
-    /// What all wires of an event loop read into; nothing stays in it.
-    static SHARED: RefCell<Box<[u8]>> = RefCell::new(vec![0; SHARED_BYTES].into_boxed_slice());
-}
 
 /// How long the other side may take to take what we say.
 const WRITE_WAIT: Duration = Duration::from_secs(60);
@@ -119,7 +108,8 @@ impl Wire {
         self.at = 0;
         if !self.flows {
             self.input.shrink_to_fit();
-            let count = std::future::poll_fn(|context| self.poll_shared(context)).await?;
+            let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            let count = stream.append(&mut self.input).await?;
             self.flows = count == SHARED_BYTES;
             return Ok(count > 0);
         }
@@ -128,17 +118,6 @@ impl Wire {
         let count = stream.read_buf(&mut self.input).await?;
         self.flows = count >= SHARED_BYTES;
         Ok(count > 0)
-    }
-
-    /// Appends what there is, as far as it fits the shared buffer.
-    fn poll_shared(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let Some(stream) = self.stream.as_mut() else { return Poll::Ready(Err(io::ErrorKind::NotConnected.into())) };
-        SHARED.with_borrow_mut(|shared| {
-            let mut read = ReadBuf::new(shared);
-            std::task::ready!(Pin::new(stream).poll_read(context, &mut read))?;
-            self.input.extend_from_slice(read.filled());
-            Poll::Ready(Ok(read.filled().len()))
-        })
     }
 
     /// Sends `bytes`.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use proto::smtp::{self, Extensions, Mechanisms, RcptTo, Reply, Server, ServerEvent, attribute};
 use stream::Window;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
 use super::client::Client;
@@ -22,7 +22,7 @@ use crate::door::{Door, Ticket};
 use crate::message::trace::{self, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::listening::{LOCAL, network_address};
-use crate::net::stream::Stream;
+use crate::net::stream::{SHARED_BYTES, Stream};
 use crate::settings::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol};
 use crate::shared::Shared;
 use crate::smtp::intake::{Envelope, Intake};
@@ -30,7 +30,8 @@ use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
 use crate::upstream::smtp_hop::Peer;
 
-/// Bytes read from a client at a time, to begin with and between messages.
+/// Bytes read from a client at a time when its content begins. Between messages it has no buffer: what comes is read into
+/// one that all share.
 const INPUT_BYTES: usize = 4 << 10;
 
 /// Bytes read at a time from a client that sends faster than we read.
@@ -123,7 +124,7 @@ async fn admit(
     mut stream: Stream,
 ) -> std::io::Result<()> {
     if door.listener.tls == ListenerTls::Implicit {
-        stream = secure(&shared, client, stream).await?;
+        stream = Box::pin(secure(&shared, client, stream)).await?;
         door = door.asked_for(stream.server_name());
     }
     let mut leases = shared.upstreams.clone();
@@ -143,7 +144,7 @@ async fn admit(
         }
     }
     let encrypted = stream.is_encrypted();
-    let mut session = Session::new(shared, door, client, ticket, encrypted);
+    let mut session = Box::new(Session::new(shared, door, client, ticket, encrypted));
     session.client.leases = leases;
     session.run(stream).await;
     Ok(())
@@ -202,13 +203,13 @@ impl Session {
     }
 
     /// Runs the session to its end.
-    async fn run(mut self, stream: Stream) {
+    async fn run(mut self: Box<Session>, stream: Stream) {
         tracing::debug!(client = %self.client.address, "session begins");
         let outcome = self.converse(stream).await;
         if !matches!(self.mail, Mail::None) {
             let reason = if outcome.is_err() { "the client was lost" } else { "the client left" };
             tracing::debug!(client = %self.client.address, reason, "message incomplete");
-            self.reset().await;
+            Box::pin(self.reset()).await;
         }
         tracing::debug!(client = %self.client.address, ms = self.started.elapsed().as_millis() as u64, "session ends");
     }
@@ -233,11 +234,12 @@ impl Session {
                 ServerEvent::Idle => {}
                 ServerEvent::Content => {
                     if let Mail::Content(intake) = &mut self.mail {
-                        intake.take(content.filled()).await;
+                        Box::pin(intake.take(content.filled())).await;
                     }
                     content.clear();
-                    if content.capacity() != input.capacity() {
-                        content = Window::with_capacity(input.capacity());
+                    let room = input.capacity().max(INPUT_BYTES);
+                    if content.capacity() != room {
+                        content = Window::with_capacity(room);
                     }
                 }
                 ServerEvent::Data => {
@@ -247,19 +249,19 @@ impl Session {
                 ServerEvent::End { bare_line_ends } => {
                     self.flush(&mut stream).await?;
                     content = Window::with_capacity(smtp::LineReader::ROOM_MIN);
-                    self.end(bare_line_ends, &mut stream).await?;
+                    Box::pin(self.end(bare_line_ends, &mut stream)).await?;
                 }
                 ServerEvent::StartTls => {
                     self.flush(&mut stream).await?;
                     (input, at) = (Vec::new(), 0);
-                    stream = self.secure(stream).await?;
+                    stream = Box::pin(self.secure(stream)).await?;
                 }
                 ServerEvent::Closed => {
                     self.flush(&mut stream).await?;
                     stream.close().await;
                     return Ok(());
                 }
-                event => self.answer(event).await,
+                event => Box::pin(self.answer(event)).await,
             }
         }
     }
@@ -482,7 +484,7 @@ impl Session {
         let open = self.shared.runtime.borrow().metrics.sessions_open.get() as usize;
         let most = (INPUT_BYTES_SHARED / open.max(1)).clamp(INPUT_BYTES, INPUT_BYTES_MAX);
         let wanted = match self.mail {
-            Mail::None | Mail::Envelope(_) => INPUT_BYTES,
+            Mail::None | Mail::Envelope(_) => 0,
             Mail::Content(_) if input.capacity() > most => most,
             Mail::Content(_) if self.filled_reads > 3 => (2 * input.capacity()).min(most),
             Mail::Content(_) if input.len() < input.capacity() / 4 => (input.capacity() / 2).max(INPUT_BYTES),
@@ -492,7 +494,8 @@ impl Session {
         input.shrink_to(wanted);
         input.reserve_exact(wanted);
         let ready = stream.read_ready(input).await?;
-        let filled = ready.is_some_and(|count| count > 0 && count == input.capacity());
+        let room = if wanted == 0 { SHARED_BYTES } else { input.capacity() };
+        let filled = ready.is_some_and(|count| count > 0 && count == room);
         self.filled_reads = if filled { self.filled_reads + 1 } else { 0 };
         if let Some(count) = ready {
             self.pace.came(Duration::ZERO, count);
@@ -504,7 +507,7 @@ impl Session {
         }
         tokio::select! {
             biased;
-            read = stream.read_buf(input) => {
+            read = stream.append(input) => {
                 let count = read?;
                 self.pace.came(waiting.elapsed(), count);
                 let least = self.client.door.listener.content_bytes_per_second_min;
@@ -583,6 +586,18 @@ fn offered(door: &Door, client: SocketAddr, encrypted: bool) -> Extensions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The size of what a function's future holds.
+    const fn size_of_future<A, B, C, D, E, F>(_: fn(A, B, C, D, E) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_session_that_waits_is_small() {
+        let (future, session) = (size_of_future(run), size_of::<Session>());
+        println!("future {future}, session {session}, server {}, client {}", size_of::<Server>(), size_of::<Client>());
+        assert!(future + session <= 3_000, "{future} bytes of the future, {session} of the session");
+    }
 
     #[test]
     fn a_byte_now_and_then_is_too_slow() {
