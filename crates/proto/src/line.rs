@@ -9,6 +9,7 @@ use memchr::memchr;
 pub(crate) struct LineBuffer {
     bytes: Vec<u8>,
     overflow: bool,
+    bare: bool,
 }
 
 /// A line, or why there is none.
@@ -33,6 +34,11 @@ impl LineBuffer {
         self.bytes.is_empty() && !self.overflow
     }
 
+    /// Whether a line has ended by LF alone.
+    pub fn has_bare_newline(&self) -> bool {
+        self.bare
+    }
+
     /// Takes bytes of `input` up to the end of a line, and returns how many.
     pub fn take(&mut self, input: &[u8], bytes_max: usize) -> (usize, Line) {
         let end = memchr(b'\n', input).map(|at| at + 1);
@@ -50,8 +56,9 @@ impl LineBuffer {
             return (count, Line::TooLong);
         }
         line.pop();
-        if line.last() == Some(&b'\r') {
-            line.pop();
+        match line.last() {
+            Some(b'\r') => _ = line.pop(),
+            _ => self.bare = true,
         }
         (count, Line::Whole(line))
     }

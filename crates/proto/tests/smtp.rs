@@ -1,8 +1,8 @@
 //! Conversations with the server half, written as they stand on the wire, and the two halves face to face.
 
 use proto::smtp::{
-    AUTH_LINE_BYTES_MAX, Asked, Client, ClientEvent, Config, Extensions, MailFrom, Mechanisms, Protocol, RcptTo, Reply,
-    Server, ServerEvent, Unsupported,
+    AUTH_LINE_BYTES_MAX, Asked, Client, ClientEvent, Config, Extensions, Faults, MailFrom, Mechanisms, Protocol,
+    RcptTo, Reply, Server, ServerEvent, Unsupported,
 };
 use stream::Window;
 
@@ -401,6 +401,41 @@ fn what_another_protocol_says_ends_the_session() {
         assert!(said.ends_with("ESMTP Sluice\r\n421 4.7.0 Not SMTP, closing connection\r\n"), "{line}: {said}");
     }
     play(smtp(), "S: 220 *\nC: GETTING\nS: 500 *\nC: NOOP Host: x\nS: 250 *");
+}
+
+#[test]
+fn what_no_mail_server_does_is_noticed() {
+    let faults = |input: &str| {
+        let mut host = Host::new(smtp());
+        host.hear(input.as_bytes(), usize::MAX);
+        host.server.faults()
+    };
+    let (none, pipelining) = (Faults::default(), Faults { pipelining: true, ..Faults::default() });
+    for (input, wanted) in [
+        ("EHLO x\r\n", none),
+        ("EHLO x\r\nMAIL FROM:<a@b>\r\n", pipelining),
+        ("HELO x\r\nMAIL FROM:<a@b>\r\n", pipelining),
+        ("STARTTLS\r\nEHLO x\r\n", pipelining),
+        ("NOOP\r\nNOOP\r\n", none),
+        ("NOOP\n", Faults { bare_newline: true, ..none }),
+        ("GET / HTTP/1.1\r\n", Faults { foreign: true, ..none }),
+    ] {
+        assert_eq!(faults(input), wanted, "{input:?}");
+    }
+    for (hello, group, wanted) in [
+        ("EHLO", "MAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nDATA\r\n", none),
+        ("EHLO", "MAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nBDAT 2 LAST\r\nx\nMAIL FROM:<a@b>\r\n", none),
+        ("EHLO", "MAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nDATA\r\nx\r\n.\r\n", pipelining),
+        ("HELO", "MAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\n", pipelining),
+    ] {
+        let mut host = Host::new(smtp());
+        host.hear(format!("{hello} x\r\n").as_bytes(), usize::MAX);
+        host.hear(group.as_bytes(), usize::MAX);
+        assert_eq!(host.server.faults(), wanted, "{hello} {group:?}");
+    }
+    let mut host = Host::new(smtp());
+    host.hear(b"EHLO x\r\nMAIL FROM:<a@b>\r\nRCPT TO:<c@d>\r\nRCPT TO:<no@d>\r\nRCPT TO:<no@d>\r\nWHAT\r\n", 1);
+    assert_eq!((host.server.errors(), host.server.faults()), (3, none), "in single bytes nothing comes early");
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub use extensions::Extensions;
 pub use fuzz::{fuzz_client, fuzz_server};
 pub use path::{NotAPath, Path};
 pub use reply::{Enhanced, Reply};
-pub use server::{Config, Server, ServerEvent};
+pub use server::{Config, Faults, Server, ServerEvent};
 
 /// Which of the two protocols is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -130,10 +130,25 @@ pub struct Server {
     line: LineBuffer,
     outbox: Vec<u8>,
     greeted: bool,
+    /// It has greeted by EHLO or LHLO, and knows what is offered.
+    extended: bool,
     authenticated: bool,
     tally: Tally,
+    faults: Faults,
     transaction: Transaction,
     deadline: u64,
+}
+
+/// What a client has done that no mail server does. Nothing follows from it here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// It sent more before it had the answer to a command that has to be the last of its group (RFC 2920, section 3.1),
+    /// or that it could not know to be one of a group.
+    pub pipelining: bool,
+    /// It ended a command by LF alone.
+    pub bare_newline: bool,
+    /// It spoke another protocol, and the session was ended.
+    pub foreign: bool,
 }
 
 /// What a client has done without bringing a mail to its end.
@@ -204,8 +219,10 @@ impl Server {
             line: LineBuffer::default(),
             outbox: Vec::new(),
             greeted: false,
+            extended: false,
             authenticated: false,
             tally: Tally::default(),
+            faults: Faults::default(),
             transaction: Transaction::default(),
             deadline: now + config.command_ms_max,
             config,
@@ -228,9 +245,12 @@ impl Server {
         &self.outbox
     }
 
-    /// The first `count` bytes of the outbox have been sent.
+    /// The first `count` bytes of the outbox have been sent. An empty outbox holds no memory: most sessions wait.
     pub fn sent(&mut self, count: usize) {
         self.outbox.drain(..count);
+        if self.outbox.is_empty() {
+            self.outbox = Vec::new();
+        }
     }
 
     /// When the client's patience with us, and ours with it, ends.
@@ -280,6 +300,7 @@ impl Server {
     ///
     /// `content` is empty and has room for at least [`LineReader::ROOM_MIN`] bytes.
     pub fn step(&mut self, now: u64, input: &[u8], content: &mut Window) -> (usize, ServerEvent) {
+        let was_extended = self.extended;
         let (taken, event) = match &mut self.state {
             State::Closed => return (0, ServerEvent::Closed),
             State::Asked(_) | State::Handshake => return (0, ServerEvent::Idle),
@@ -300,6 +321,9 @@ impl Server {
             State::Chunk { .. } => self.chunk(input, content),
             State::Swallow { .. } => self.swallow(input),
         };
+        if taken < input.len() && self.has_to_wait(&event, was_extended) {
+            self.faults.pipelining = true;
+        }
         // A command has its time from its beginning: a byte now and then does not prolong it.
         let unfinished = matches!(self.state, State::Command | State::Response) && !self.line.is_empty();
         if taken > 0 && !unfinished {
@@ -309,6 +333,26 @@ impl Server {
             });
         }
         (taken, event)
+    }
+
+    /// Whether nothing may follow the command of this event before its answer.
+    fn has_to_wait(&self, event: &ServerEvent, extended: bool) -> bool {
+        match event {
+            ServerEvent::Hello { .. } | ServerEvent::StartTls | ServerEvent::Auth { .. } => true,
+            ServerEvent::Data => matches!(self.state, State::Asked(Question::Data)),
+            ServerEvent::Mail(_) | ServerEvent::Recipient(_) | ServerEvent::Reset => !extended,
+            _ => false,
+        }
+    }
+
+    /// What the client has done so far that no mail server does.
+    pub fn faults(&self) -> Faults {
+        Faults { bare_newline: self.line.has_bare_newline(), ..self.faults }
+    }
+
+    /// Wrong commands, and senders, recipients and mails refused for good, since the last mail that was taken.
+    pub fn errors(&self) -> u32 {
+        self.tally.errors.saturating_add(self.tally.refused)
     }
 
     /// Answers the event that waits.
@@ -435,6 +479,7 @@ impl Server {
             Line::Unfinished => return (taken, ServerEvent::Idle),
             Line::TooLong => Err(Reply::new(500, (5, 5, 2), "Line too long")),
             Line::Whole(line) if command::is_foreign(&line) => {
+                self.faults.foreign = true;
                 self.close(Reply::new(421, (4, 7, 0), "Not SMTP, closing connection"));
                 return (taken, ServerEvent::Closed);
             }
@@ -516,6 +561,7 @@ impl Server {
         self.greeted = true;
         self.transaction = Transaction::default();
         let extended = verb != Hello::Helo;
+        self.extended = extended;
         if extended {
             self.config.extensions.offer(&self.config.hostname, &mut self.outbox);
         } else {
