@@ -21,5 +21,6 @@ pub mod runtime;
 pub mod settings;
 mod shared;
 pub mod smtp;
+pub mod trust;
 pub mod upstream;
 pub mod worker;

@@ -18,6 +18,7 @@ use crate::message::pool::Pool;
 use crate::metrics::Metrics;
 use crate::net::identity::Identities;
 use crate::settings::Tls;
+use crate::trust::warden::Warden;
 
 /// What is served until the next reload.
 #[derive(Clone)]
@@ -46,6 +47,8 @@ pub struct Runtime {
     pub measure: Measure,
     /// What is known of messages in mailboxes; one memory for the whole run.
     pub known: Arc<Known>,
+    /// Who may talk; what is known of clients is kept for the whole run.
+    pub warden: Arc<Warden>,
     /// The metrics; one set for the whole run.
     pub metrics: Arc<Metrics>,
     /// Where the metrics are asked for, until an event loop takes it.

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use edge::net::identity::Identities;
 use edge::settings::{Listener, Parties};
+use edge::trust::access::Access;
 
 use crate::cli::Check;
 use crate::config::Config;
@@ -20,6 +21,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let identities = Identities::load(&config.tls)?;
+    Access::load(&config.trust)?;
     let checker = config.database.checker()?;
     let loaded = database::load(&config.database.paths, &config.database.choice(), &checker)?;
     for listener in &config.listeners {

@@ -19,7 +19,9 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use edge::settings::{Attachment, ClamdSettings, Listener, NoticeSettings, Protocol, QuarantineSettings, Tls};
+use edge::settings::{
+    Attachment, ClamdSettings, Listener, NoticeSettings, Protocol, QuarantineSettings, Tls, TrustSettings,
+};
 use flow::Action;
 use serde::Deserialize;
 use stream::Limits;
@@ -66,6 +68,8 @@ pub struct Config {
     pub dnsbl: crate::dnsbl::Settings,
     /// Certificates, and what is spoken.
     pub tls: Tls,
+    /// What strangers have to show before there is work for them.
+    pub trust: TrustSettings,
     /// What is sent to transparent listeners.
     pub intercept: Interception,
     /// Where signatures are fetched from.
@@ -242,6 +246,7 @@ impl Default for Config {
             dnsbl: crate::dnsbl::Settings::default(),
             log: Log::default(),
             tls: Tls::default(),
+            trust: TrustSettings::default(),
             intercept: Interception::default(),
             update: UpdateSettings::default(),
             clamd: ClamdSettings::default(),
@@ -419,6 +424,8 @@ impl Config {
             return Err("a group without a user: user = \"NAME\"".into());
         }
         self.tls.check_acme()?;
+        self.trust.check()?;
+        crate::dnsbl::ask::check(&self.trust)?;
         self.intercept.check()?;
         if !self.database.include_pua.is_empty() && !self.database.exclude_pua.is_empty() {
             return Err("database: include_pua and exclude_pua exclude each other".into());
@@ -509,6 +516,19 @@ mod tests {
     fn a_wrong_next_hop_is_refused() {
         let refusal = refusal(&LISTENER.replace("discard:", "smtp://host:port"));
         assert!(refusal.contains("has no valid port"), "{refusal}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_trust_is_said() {
+        for (trust, wanted) in [
+            ("greet_wait = 1", "unknown field `greet_wait`"),
+            ("permit = [\"mail.example\"]", "neither a network"),
+            ("[trust.scores]\ndefer = 13", "trust: scores.defer"),
+            ("[trust.tarpit]\nms_max = 1000000", "trust: clients lose patience"),
+        ] {
+            let refusal = refusal(&format!("[trust]\n{trust}\n{LISTENER}"));
+            assert!(refusal.contains(wanted), "{refusal}");
+        }
     }
 
     #[test]

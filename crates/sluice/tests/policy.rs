@@ -93,7 +93,7 @@ fn a_rule_goes_by_the_network_of_the_client() {
     let gateway = gateway(
         &sink,
         "",
-        "proxy_from = ['127.0.0.1']\n\
+        "proxy_from = ['127.0.0.1']\ntrust = 'off'\n\
          [[listener.rule]]\nclient = ['192.0.2.0/24', '2001:db8::/32']\non_infected = 'pass'",
     );
     let infected = attached("eicar.com", &eicar());

@@ -733,7 +733,10 @@ fn the_log_says_what_was_decided_and_nothing_of_the_content() {
 #[test]
 fn a_relay_says_for_whom_it_speaks() {
     let sink = Sink::start(Behaviour::default());
-    let gateway = Gateway::start(&sink.forward(), "proxy_from = [\"127.0.0.1\"]\nconnections_per_client_max = 1");
+    let gateway = Gateway::start(
+        &sink.forward(),
+        "proxy_from = [\"127.0.0.1\"]\ntrust = \"off\"\nconnections_per_client_max = 1",
+    );
     let binary = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x08\x7f\0\0\x01\x12\x34\0\x19".to_vec();
     let mut open = Vec::new();
     for (index, (header, address)) in

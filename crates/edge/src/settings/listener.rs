@@ -13,6 +13,7 @@ use super::network::{Network, Trusted};
 use super::policy::MailRule;
 use super::refusal::Refusal;
 use super::tls::{ForwardTls, ListenerTls, Verify};
+use super::trust::Tested;
 
 /// `[[listener]]`
 #[derive(Debug, Clone, Deserialize)]
@@ -113,6 +114,8 @@ pub struct Listener {
     pub client_ipv6_bits: u8,
     /// Infected mails of one client within an hour; then it is told to come later. 0 means any; without it: as above.
     pub infected_per_client_max: Option<u32>,
+    /// Whose trust is tested: `off`, `strangers` or `all`. Without it: strangers', where mail comes from the world.
+    pub trust: Option<Tested>,
     /// The bytes of content that a client has to send in a second, on average over three minutes; 0 means none.
     #[serde(default = "content_bytes_per_second_min")]
     pub content_bytes_per_second_min: u64,
@@ -215,6 +218,21 @@ impl Listener {
         let trusted = self.proxy_from.iter().chain(&self.xforward_from).chain(&self.xclient_from);
         let known = self.clients.iter().any(|network| network.holds(client));
         !client.is_loopback() && !known && !trusted.into_iter().any(|trusted| trusted.means(Some(client)))
+    }
+
+    /// Whether a client has to show that it can be trusted. Who logs in shows that by a password, and a connection that was
+    /// meant for somebody else is not ours to judge.
+    pub fn tests(&self, client: IpAddr) -> bool {
+        let usual = match self.auth() == Auth::Off && self.transparent.is_none() {
+            true => Tested::Strangers,
+            false => Tested::Off,
+        };
+        self.protocol == Protocol::Smtp
+            && match self.trust.unwrap_or(usual) {
+                Tested::Off => false,
+                Tested::Strangers => self.is_stranger(client),
+                Tested::All => true,
+            }
     }
 
     /// A bound for a client: what is set holds for everybody, `usual` for strangers who send mail.

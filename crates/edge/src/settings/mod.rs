@@ -18,6 +18,7 @@ mod ruling;
 mod target;
 mod tls;
 mod transparent;
+mod trust;
 
 pub use acme::Acme;
 pub use address::{Address, SocketMode};
@@ -32,3 +33,4 @@ pub use refusal::Refusal;
 pub use ruling::{Ruling, Rulings};
 pub use target::Target;
 pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};
+pub use trust::{AccessEntry, Bounds, DnsblSettings, HarvestSettings, Scores, TarpitSettings, Tested, TrustSettings};

@@ -20,6 +20,21 @@ impl Network {
         self.address.is_ipv4()
     }
 
+    /// Its address.
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// How many bits of it count.
+    pub const fn bits(&self) -> u8 {
+        self.bits
+    }
+
+    /// The same network, written in the one way that has no bits beyond those that count.
+    pub fn trimmed(self) -> Network {
+        Network::around(self.address, self.bits)
+    }
+
     /// The network of so many bits around an address, its other bits 0.
     pub fn around(address: IpAddr, bits: u8) -> Network {
         let address = match address {

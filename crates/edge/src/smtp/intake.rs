@@ -237,8 +237,7 @@ impl Mail {
 
     /// An infected mail counts against who has sent it.
     fn count_infected(&self, client: &Client, verdict: &Verdict) {
-        let infected = verdict.findings.iter().any(|spotted| spotted.finding.class == Class::Match);
-        if infected && client.door.gate.infected(&client.door.listener, self.client, Instant::now()) {
+        if is_infected(verdict) && client.door.gate.infected(&client.door.listener, self.client, Instant::now()) {
             self.runtime.metrics.clients_infectious_total.add(1);
             tracing::warn!(id = self.envelope.id, client = %self.client, "too many infected messages, client deferred");
         }
@@ -340,6 +339,16 @@ impl Concluded {
         true
     }
 
+    /// Whether a signature has matched.
+    pub fn is_infected(&self) -> bool {
+        is_infected(&self.verdict)
+    }
+
+    /// Whether somebody has it, as it came.
+    pub fn is_accepted(&self) -> bool {
+        self.disposition.action() == Action::Pass && self.replies.iter().any(Reply::is_positive)
+    }
+
     /// All replies are here: gives back the hop, and notifies whoever is to know.
     pub fn settle(self, client: &Client) {
         let Concluded { mail, hop, verdict, disposition, replies, last_dot } = self;
@@ -355,6 +364,10 @@ impl Concluded {
             mail.count_infected(client, &verdict);
         }
     }
+}
+
+fn is_infected(verdict: &Verdict) -> bool {
+    verdict.findings.iter().any(|spotted| spotted.finding.class == Class::Match)
 }
 
 /// What the inspection is to know of the mail.

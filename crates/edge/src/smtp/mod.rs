@@ -5,3 +5,4 @@ pub mod exchange;
 pub mod intake;
 pub mod login;
 pub mod session;
+pub mod vetting;

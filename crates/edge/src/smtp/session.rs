@@ -26,6 +26,8 @@ use crate::net::stream::{SHARED_BYTES, Stream};
 use crate::settings::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol};
 use crate::shared::Shared;
 use crate::smtp::intake::{Envelope, Intake};
+use crate::smtp::vetting::Vetting;
+use crate::trust::reputation::Seen;
 use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
 use crate::upstream::smtp_hop::Peer;
@@ -55,6 +57,8 @@ pub struct Session {
     pub(super) exchange: Option<Exchange>,
     xforward: Vec<(String, String)>,
     _ticket: Ticket,
+    /// What is asked of a client that has to earn trust.
+    vetting: Option<Box<Vetting>>,
     pub(super) server: Server,
     started: Instant,
     /// Reads in a row that filled the buffer without waiting.
@@ -123,6 +127,10 @@ async fn admit(
     ticket: Ticket,
     mut stream: Stream,
 ) -> std::io::Result<()> {
+    let vetting = match Vetting::begin(&shared.runtime.borrow(), &door.listener, client) {
+        Ok(vetting) => vetting,
+        Err(refusal) => return turn_away(&door, stream, refusal).await,
+    };
     if door.listener.tls == ListenerTls::Implicit {
         stream = Box::pin(secure(&shared, client, stream)).await?;
         door = door.asked_for(stream.server_name());
@@ -146,7 +154,20 @@ async fn admit(
     let encrypted = stream.is_encrypted();
     let mut session = Box::new(Session::new(shared, door, client, ticket, encrypted));
     session.client.leases = leases;
+    session.vetting = vetting;
     session.run(stream).await;
+    Ok(())
+}
+
+/// Tells a client that it may not come. One that expects a handshake would not understand a word.
+async fn turn_away(door: &Door, mut stream: Stream, refusal: Reply) -> std::io::Result<()> {
+    if door.listener.tls == ListenerTls::Implicit {
+        return Ok(());
+    }
+    let mut line = Vec::new();
+    refusal.write(&mut line);
+    timeout(REPLY_WAIT, stream.write_all(&line)).await??;
+    stream.close().await;
     Ok(())
 }
 
@@ -161,10 +182,16 @@ async fn secure(shared: &Shared, client: SocketAddr, stream: Stream) -> std::io:
 impl Session {
     /// A session that was let in.
     fn new(shared: Rc<Shared>, door: Arc<Door>, address: SocketAddr, ticket: Ticket, encrypted: bool) -> Session {
-        let hostname = shared.runtime.borrow().settings.hostname.clone();
+        let runtime = shared.runtime.borrow().clone();
         let listener = &door.listener;
+        let usual = smtp::Config::default();
+        let errors_max = match network_address(address).is_some_and(|client| listener.tests(client)) {
+            true => runtime.warden.settings.errors_max,
+            false => usual.errors_max,
+        };
         let config = smtp::Config {
-            hostname,
+            hostname: runtime.settings.hostname.clone(),
+            errors_max,
             protocol: match listener.protocol {
                 Protocol::Lmtp => smtp::Protocol::Lmtp,
                 _ => smtp::Protocol::Smtp,
@@ -174,10 +201,10 @@ impl Session {
             auth_needs_tls: listener.auth() == Auth::Tls && !encrypted && listener.tls != ListenerTls::Off,
             recipients_max: listener.recipients_max,
             line_bytes_max: match listener.auth() {
-                Auth::Off => smtp::Config::default().line_bytes_max,
+                Auth::Off => usual.line_bytes_max,
                 Auth::Tls | Auth::Any => smtp::AUTH_LINE_BYTES_MAX,
             },
-            ..smtp::Config::default()
+            ..usual
         };
         Session {
             client: Client {
@@ -194,6 +221,7 @@ impl Session {
             exchange: None,
             xforward: Vec::new(),
             _ticket: ticket,
+            vetting: None,
             server: Server::new(config, 0),
             started: Instant::now(),
             filled_reads: 0,
@@ -218,9 +246,19 @@ impl Session {
         let mut input = Vec::new();
         let mut at = 0;
         let mut content = Window::with_capacity(smtp::LineReader::ROOM_MIN);
+        if let Some(vetting) = &mut self.vetting {
+            let hostname = self.shared.runtime.borrow().settings.hostname.clone();
+            Box::pin(vetting.greet(&mut stream, &mut input, &hostname)).await?;
+        }
         loop {
             let (taken, event) = self.server.step(self.now(), &input[at..], &mut content);
             at += taken;
+            if let Some(vetting) = &mut self.vetting {
+                vetting.observe(self.server.faults());
+                if vetting.is_behind(self.server.errors()) {
+                    Box::pin(vetting.slow_down(self.server.errors())).await;
+                }
+            }
             match event {
                 ServerEvent::Idle if taken == 0 => {
                     debug_assert!(at == input.len(), "input is left and nothing is done with it");
@@ -307,12 +345,15 @@ impl Session {
                     let text = "Too many infected messages from you, try again later";
                     return self.server.reply(&Reply::new(450, (4, 7, 1), text));
                 }
+                if let Some(refusal) = self.vetting.as_mut().and_then(|vetting| vetting.message()) {
+                    return self.server.reply(&refusal);
+                }
                 let envelope = Envelope { id: new_id(), mail, recipients: Vec::new(), rule: None };
                 self.mail = Mail::Envelope(Box::new(Addressed { envelope, hop: None }));
                 self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
             }
             ServerEvent::Recipient(rcpt) => {
-                let reply = self.recipient(rcpt).await;
+                let reply = self.vetted_recipient(rcpt).await;
                 if self.is_orphaned() {
                     self.server.close(Reply::new(421, (4, 4, 2), "The next hop closed the connection, log in again"));
                 } else {
@@ -346,6 +387,25 @@ impl Session {
         }
     }
 
+    /// Answers to a recipient: what the client's trust comes to, or else whoever knows the recipient.
+    async fn vetted_recipient(&mut self, rcpt: RcptTo) -> Reply {
+        if let Some(vetting) = &mut self.vetting
+            && let Some(mut refusal) = vetting.recipient().await
+        {
+            if let Mail::Envelope(addressed) = &self.mail {
+                let envelope = &addressed.envelope;
+                trace::sign(&mut refusal, &envelope.id);
+                tracing::info!(id = envelope.id, client = %self.client.address, hello = self.client.hello, from = %envelope.mail.path, to = %rcpt.path, reply = %refusal, "recipient refused");
+            }
+            return refusal;
+        }
+        let reply = self.recipient(rcpt).await;
+        if let Some(vetting) = &mut self.vetting {
+            vetting.answered(&reply);
+        }
+        reply
+    }
+
     /// Hands a recipient to the next hop, which is leased for the first one.
     async fn recipient(&mut self, rcpt: RcptTo) -> Reply {
         let Mail::Envelope(addressed) = &mut self.mail else {
@@ -376,8 +436,14 @@ impl Session {
         trace::sign(&mut reply, &envelope.id);
         if reply.is_positive() {
             envelope.recipients.push(rcpt);
-        } else {
-            tracing::info!(id = envelope.id, client = %self.client.address, from = %envelope.mail.path, to = %rcpt.path, %reply, "recipient refused");
+            return reply;
+        }
+        tracing::info!(id = envelope.id, client = %self.client.address, from = %envelope.mail.path, to = %rcpt.path, %reply, "recipient refused");
+        if envelope.recipients.is_empty()
+            && let Some(hop) = leased.take()
+        {
+            // Whoever has no recipient yet holds no connection to the next hop while it waits.
+            hop.abandon(&self.client.leases).await;
         }
         reply
     }
@@ -435,6 +501,13 @@ impl Session {
         // A hop that gave one reply gave it for all.
         for _ in said..count {
             self.server.reply(&concluded.replies()[0]);
+        }
+        if let Some(vetting) = &mut self.vetting {
+            match concluded.is_infected() {
+                true => vetting.note(Seen::Infected),
+                false if concluded.is_accepted() => vetting.accepted(),
+                false => {}
+            }
         }
         concluded.settle(&self.client);
         // What follows on this connection may be what the line ends were to hide.

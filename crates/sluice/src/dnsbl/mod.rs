@@ -1,8 +1,9 @@
 //! `sluice dnsbl`: block lists over DNS.
 //!
 //! `serve` answers for zones of rbldnsd's kind ([`serve`]), `check` reads them and says what they hold, `why` says what
-//! lists an address, `reputation` keeps what the site itself has seen.
+//! lists an address, `reputation` keeps what the site itself has seen; [`ask`] asks lists for the gateway's doors.
 
+pub mod ask;
 pub mod command;
 mod load;
 mod notify;

@@ -166,7 +166,13 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     let files = args.config.iter().chain(&args.clamd_conf).chain(&config.notices.templates);
     let signatures = wanted.paths.iter().chain(&wanted.certificates);
     let authorities = std::iter::once(&config.tls.authorities);
-    files.chain(signatures).chain(authorities).chain(&config.clamd.paths).for_each(|path| _ = reach.read(path));
+    let access = config.trust.files();
+    files
+        .chain(signatures)
+        .chain(authorities)
+        .chain(access)
+        .chain(&config.clamd.paths)
+        .for_each(|path| _ = reach.read(path));
     for certificate in &config.tls.certificates {
         if let Certificate::Files { chain, key } = certificate {
             reach.read(chain).read(key);

@@ -13,6 +13,8 @@ use edge::net::identity::Identities;
 use edge::net::tls;
 use edge::runtime::{Measure, Runtime, Settings, Signatures};
 use edge::settings::Rulings;
+use edge::trust::reputation::Reputation;
+use edge::trust::warden::Warden;
 use flow::Inspector;
 use inspect::Engine;
 use jail::{Counts, Jails, Local, Memory, Suspects};
@@ -22,6 +24,7 @@ use super::rights;
 use crate::cli::Serve;
 use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
+use crate::dnsbl::ask::{self, Lists, Own};
 use crate::{Failure, clamd_conf, database, privileges};
 
 /// What one run of the program serves, until the next reload: what its doors have of it, and what it was made from.
@@ -39,6 +42,8 @@ pub struct Site {
     pub database: Arc<Loaded>,
     /// The sessions of all doors; one count for the whole run.
     house: Arc<House>,
+    /// What was seen of clients; for the whole run.
+    own: Own,
     /// What inspections have in common; for the whole run.
     common: Common,
 }
@@ -142,8 +147,11 @@ impl Site {
         database.warn();
         let notices = Notices::load(&config.notices, &config.hostname, before.map(|old| &*old.notices))?;
         let (inspector, measure) = inspector(&config, threads, &database, &common)?;
+        let own = old.map_or_else(ask::nothing_seen, |old| old.own.clone());
+        let warden = warden(&config, own.clone(), before)?;
         let runtime = Runtime {
             settings: Arc::new(settings(&config)),
+            warden: Arc::new(warden),
             inspector,
             measure,
             signatures: signatures(&config, &wanted, &database, generation)?,
@@ -158,7 +166,7 @@ impl Site {
             metrics,
             metrics_socket,
         };
-        Ok(Site { config, threads, runtime: Arc::new(runtime), wanted, database, house, common })
+        Ok(Site { config, threads, runtime: Arc::new(runtime), wanted, database, house, own, common })
     }
 
     /// The same with the signatures as the files have them now; nothing if they have not changed.
@@ -196,6 +204,18 @@ fn settings(config: &Config) -> Settings {
         metrics: config.metrics.address,
         tls: config.tls.clone(),
     }
+}
+
+/// Who may talk. Lists that have not changed are asked on as before.
+fn warden(config: &Config, own: Own, before: Option<&Runtime>) -> Result<Warden, String> {
+    let old = before.map(|before| &*before.warden);
+    let settings = &config.trust;
+    let same = old.filter(|old| old.settings.dnsbl == settings.dnsbl && old.settings.scores.own == settings.scores.own);
+    let reputation: Arc<dyn Reputation> = match same.and_then(|old| old.reputation.clone()) {
+        Some(reputation) => reputation,
+        None => Arc::new(Lists::start(settings, own)?),
+    };
+    Warden::load(settings, Some(reputation), old)
 }
 
 /// What is told of these signatures, which are loaded now.
