@@ -138,7 +138,7 @@ impl Shared {
             (&metrics.database_built_seconds, runtime.signatures.built.unwrap_or(0)),
             (&metrics.database_generation, runtime.signatures.generation),
             (&metrics.resident_bytes, resident_bytes()),
-            (&metrics.trust_clients, runtime.warden.clients().len() as u64),
+            (&metrics.trust_clients, runtime.warden.clients().count() as u64),
         ] {
             count.set(now);
         }

@@ -134,7 +134,7 @@ fn a_harvester_is_put_off_and_its_neighbour_is_not() {
     assert_eq!(sink.commands().len(), asked);
     let mut neighbour = from(&gateway, "192.0.2.2");
     assert_eq!(neighbour.deliver(b"From: a\r\n\r\nHello\r\n"), "250 2.0.0 Taken");
-    assert!(gateway.log().contains("tries out addresses"));
+    gateway.wait_for_log("tries out addresses");
 }
 
 #[test]
@@ -304,4 +304,20 @@ fn what_was_seen_here_counts() {
     wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: 550 5.7.1 *\nC: QUIT\nS: 221 *");
     from(&gateway, "192.0.2.2").deliver(b"From: a\r\n\r\nHello\r\n");
     gateway.wait_for_log("lists=\"own\"");
+}
+
+#[test]
+fn a_load_generator_that_keeps_the_rules_passes() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start_with("[trust]\ngreet_wait_ms = 200", "smtp", &sink.forward(), "trust = \"all\"");
+    let sent = Command::new("smtp-source")
+        .args(["-m", "20", "-s", "4", "-f", "a@client.test", "-t", "b@mx.test", &gateway.address.to_string()])
+        .output();
+    let Ok(sent) = sent else {
+        eprintln!("skipped: no smtp-source");
+        return;
+    };
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    sink.wait(20);
+    assert!(!gateway.log().contains("failed="), "{}", gateway.log());
 }

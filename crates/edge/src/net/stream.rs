@@ -156,6 +156,15 @@ impl Stream {
         })
     }
 
+    /// Writes as much as there is room for, without waiting; 0 if there is none.
+    pub async fn write_ready(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        std::future::poll_fn(|context| match Pin::new(&mut *self).poll_write(context, bytes) {
+            Poll::Ready(outcome) => Poll::Ready(outcome),
+            Poll::Pending => Poll::Ready(Ok(0)),
+        })
+        .await
+    }
+
     /// Ends it in good order, as far as the other side goes along.
     pub async fn close(mut self) {
         let _ = timeout(FAREWELL_WAIT, self.shutdown()).await;

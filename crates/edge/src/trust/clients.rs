@@ -111,8 +111,8 @@ impl Clients {
     }
 
     /// How many are remembered.
-    pub const fn len(&self) -> usize {
-        self.clients.len()
+    pub const fn count(&self) -> usize {
+        self.clients.count()
     }
 
     /// A session begins; whoever lets it in says [`Clients::leave`] at its end.
@@ -127,7 +127,7 @@ impl Clients {
                 return Err(Limit::Connections);
             }
         }
-        self.count(settings, who, now, |counts, bounds| {
+        self.tally(settings, who, now, |counts, bounds| {
             exceeds(&mut counts.arrivals, bounds.arrivals_max).then_some(Limit::Arrivals)
         })?;
         for (open, network) in self.open.iter_mut().zip([who.client, who.prefix]) {
@@ -163,7 +163,7 @@ impl Clients {
     /// The bound that stands against it.
     pub fn message(&mut self, settings: &TrustSettings, who: Who, now: u64) -> Result<(), Limit> {
         self.rests(who, now)?;
-        self.count(settings, who, now, |counts, bounds| {
+        self.tally(settings, who, now, |counts, bounds| {
             exceeds(&mut counts.messages, bounds.messages_max).then_some(Limit::Messages)
         })
     }
@@ -174,7 +174,7 @@ impl Clients {
     /// The bound that stands against it.
     pub fn recipient(&mut self, settings: &TrustSettings, who: Who, now: u64) -> Result<(), Limit> {
         self.rests(who, now)?;
-        self.count(settings, who, now, |counts, bounds| {
+        self.tally(settings, who, now, |counts, bounds| {
             if bounds.unknown_max > 0 && counts.unknown >= bounds.unknown_max {
                 return Some(Limit::Unknown);
             }
@@ -231,7 +231,7 @@ impl Clients {
     }
 
     /// Counts for a client and its prefix. One that has no place in the table is not counted.
-    fn count(
+    fn tally(
         &mut self,
         settings: &TrustSettings,
         who: Who,
@@ -343,7 +343,7 @@ mod tests {
             clients.answered(&settings, of(number), Recipient::Unknown, SECOND);
             clients.leave(of(number));
         }
-        assert!(clients.len() <= 1_000 && clients.open.iter().all(HashMap::is_empty));
+        assert!(clients.count() <= 1_000 && clients.open.iter().all(HashMap::is_empty));
         for who in good {
             assert_eq!(clients.arrive(&settings, who, 2 * SECOND), Ok(Arrival::Known));
         }

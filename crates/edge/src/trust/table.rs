@@ -55,7 +55,7 @@ impl<E: Entry> Table<E> {
     }
 
     /// How many entries there are.
-    pub const fn len(&self) -> usize {
+    pub const fn count(&self) -> usize {
         self.count
     }
 
@@ -129,12 +129,13 @@ mod tests {
 
     #[test]
     fn strangers_drive_out_strangers_and_nobody_who_has_proved_himself() {
-        let mut table = Table::new(800);
+        // So many places that no nine of the good ones have to share eight.
+        let mut table = Table::new(8_000);
         (0..400).for_each(|number| assert!(enter(&mut table, v4(number), true, 1)));
         (1_000..101_000).for_each(|number| _ = enter(&mut table, v4(number), false, 2));
         let kept = (0..400).filter(|&number| table.get(Network::around(v4(number), 32)).is_some()).count();
         assert_eq!(kept, 400);
-        assert!(table.len() <= 800, "{}", table.len());
+        assert!(table.count() <= 8_000, "{}", table.count());
         assert!(enter(&mut table, v4(200_000), true, 3), "who proves himself finds a place");
     }
 
@@ -145,7 +146,7 @@ mod tests {
         for number in 0..200_000_u128 {
             enter(&mut table, IpAddr::V6(((0x2001_0db8_u128 << 96) + (number << 64)).into()), false, 2);
         }
-        assert!(table.len() <= 2_000 + 512, "{}", table.len());
+        assert!(table.count() <= 2_000 + 512, "{}", table.count());
         let kept = (0..2_000).filter(|&number| table.get(Network::around(v4(number), 32)).is_some()).count();
         assert!(kept > 1_700, "{kept} of 2000 are left");
     }
@@ -157,6 +158,6 @@ mod tests {
         assert!(enter(&mut table, v4(8), false, 9));
         assert_eq!(table.get(Network::around(v4(0), 32)), None);
         assert_eq!(table.get(Network::around(v4(1), 32)), Some(&Known { seen: 1, proven: false }));
-        assert_eq!(table.len(), 8);
+        assert_eq!(table.count(), 8);
     }
 }
