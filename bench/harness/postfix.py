@@ -84,15 +84,27 @@ FILTER = """filter unix - - n - {children} lmtp
 """
 
 
-def start(folder, port, sink, *, milter=None, lmtp_filter=None, back=None, children=4):
-    """Starts Postfix on `port`; `milter` and `lmtp_filter` are UNIX sockets, mail from the filter comes to `back`."""
+# One process that talks to everybody first, and hands on who has passed.
+SCREEN = """127.0.0.1:{port} inet n - n - 1 postscreen
+smtpd pass - - n - - smtpd
+dnsblog unix - - n - 0 dnsblog
+tlsproxy unix - - n - 0 tlsproxy
+"""
+
+
+def start(folder, port, sink, *, milter=None, lmtp_filter=None, back=None, children=4, screen=False, more=""):
+    """Starts Postfix on `port`; `milter` and `lmtp_filter` are UNIX sockets, mail from the filter comes to `back`.
+
+    With `screen` postscreen stands in front of smtpd; `more` is added to main.cf.
+    """
     for name in ("etc", "queue", "data"):
         os.makedirs(f"{folder}/{name}")
     shutil.chown(f"{folder}/data", "postfix")
     main = MAIN.format(folder=folder, daemons=DAEMONS, sink=sink)
     if milter:
         main += f"smtpd_milters = unix:{milter}\nmilter_default_action = tempfail\nmilter_protocol = 6\n"
-    master = f"127.0.0.1:{port} inet n - n - - smtpd\n"
+    main += more
+    master = SCREEN.format(port=port) if screen else f"127.0.0.1:{port} inet n - n - - smtpd\n"
     if lmtp_filter:
         master += f"  -o content_filter=filter:unix:{lmtp_filter}\n"
     master += MASTER

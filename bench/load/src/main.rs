@@ -6,7 +6,7 @@
 //! connections.
 //!
 //! An order that begins with `retrieve=` is for clients that read mail instead (see [`retrieve`]), and one that begins with
-//! `relay=` opens a relay (see [`relay`]).
+//! `relay=` opens a relay (see [`relay`]). One that begins with `mixed=` is for good mails among bounces (see [`mixed`]).
 //!
 //! It knows nothing of the gateways under test and measures only times and counts; processor time and memory are read
 //! from outside. The sender opens a connection for each mail unless told otherwise (`mails_per_connection`) and waits
@@ -17,6 +17,7 @@
 
 mod ledger;
 mod mail;
+mod mixed;
 mod relay;
 mod report;
 mod retrieve;
@@ -67,6 +68,9 @@ fn answer(line: &str, number: u32, board: &Board, sunk: bool) -> String {
     }
     if line.starts_with("relay=") {
         return relay::answer(line);
+    }
+    if line.starts_with("mixed=") {
+        return mixed::answer(line, number, board, sunk);
     }
     let run = match Run::parse(line) {
         Ok(run) => run,
