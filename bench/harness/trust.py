@@ -108,8 +108,9 @@ def cell(options, folder, load, path, name, bounces):
     program = start(place, path)
     peak = _Peak([program])
     try:
-        # The good clients, and in the closed load all of them, have waited for their greetings when it counts.
-        order = {"mixed": 1, "target": f"127.0.0.1:{PORTS[path]}", "seconds": options.seconds, "warm": 10,
+        # The good clients, and in the closed load all of them, have waited for their greetings when it counts: there they
+        # come by only as places become free.
+        order = {"mixed": 1, "target": f"127.0.0.1:{PORTS[path]}", "seconds": options.seconds, "warm": 10 if name == "open" else 30,
                  "bounces": bounces, "unfinished": 10, "bots": 500}
         if name == "open":
             order |= {"rate": options.rate, "senders": 8000}
