@@ -213,7 +213,7 @@ fn whoever_has_no_recipient_holds_no_connection_to_the_next_hop() {
 #[test]
 fn another_protocol_and_a_bare_newline_are_noticed() {
     let gateway = gateway("discard:", "greet_wait_ms = 0", "");
-    from(&gateway, "192.0.2.1").talk("S: 220 *\nC: GET / HTTP/1.1\nS: 421 4.7.0 This is no SMTP");
+    from(&gateway, "192.0.2.1").talk("S: 220 *\nC: GET / HTTP/1.1\nS: 421 4.7.0 Not SMTP, closing connection");
     gateway.wait_for_log("failed=non_smtp");
     let mut wire = from(&gateway, "192.0.2.2");
     wire.talk("S: 220 *");
