@@ -56,7 +56,7 @@ fn an_encrypted_connection_that_waits_costs_little() {
         wire.talk("C: EHLO client.test\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *");
         wire
     });
-    assert!(each <= 40 << 10, "{each} bytes");
+    assert!(each <= 18 << 10, "{each} bytes");
 }
 
 /// A gateway that is told by a header of the PROXY protocol who connects, so that strangers come; `trust` is its table.
