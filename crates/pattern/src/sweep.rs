@@ -72,11 +72,11 @@ pub(crate) fn sweep<'a, const Q: usize, const S: usize>(
     let done = match path {
         Path::Portable => 0,
         #[cfg(target_arch = "x86_64")]
-        Path::Avx2 => vector::avx2::sweep::<Q, S>(filter, fold, bytes, masks),
+        Path::Avx2 => vector::sweep::avx2::<Q, S>(filter, fold, bytes, masks),
         #[cfg(target_arch = "x86_64")]
-        Path::Avx512 => vector::avx512::sweep::<Q, S>(filter, fold, bytes, masks),
+        Path::Avx512 => vector::sweep::avx512::<Q, S>(filter, fold, bytes, masks),
         #[cfg(target_arch = "aarch64")]
-        Path::Neon => vector::neon::sweep::<Q, S>(filter, fold, bytes, masks),
+        Path::Neon => vector::sweep::neon::<Q, S>(filter, fold, bytes, masks),
     };
     let rest = bytes.get(done * 8 * S..).unwrap_or(&[]);
     for (group, mask) in masks[done..].iter_mut().enumerate() {

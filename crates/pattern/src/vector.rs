@@ -1,12 +1,7 @@
 //! Vector code and prefetching: the only unsafe code of this crate.
 #![allow(unsafe_code)]
 
-mod sweep;
-
-#[cfg(target_arch = "aarch64")]
-pub(crate) use sweep::neon;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use sweep::{avx2, avx512};
+pub(crate) mod sweep;
 
 /// Whether this machine has AVX2, which all of it needs.
 #[cfg(target_arch = "x86_64")]

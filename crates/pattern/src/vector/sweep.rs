@@ -1,8 +1,149 @@
-//! The sweep in vectors.
+//! The sweep in vectors: one algorithm over what each kind of them can do.
+//!
+//! As many grams as a vector has lanes are cut out of the stream, multiplied and tested at once. The words of the filter
+//! are fetched by plain loads: a gather was no faster where this was measured, and with some microcode it is much slower.
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod avx2;
+mod avx2;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod avx512;
+mod avx512;
 #[cfg(target_arch = "aarch64")]
-pub(crate) mod neon;
+mod neon;
+
+use crate::filter::{BIT_SHIFTS, FACTORS, Filter};
+
+/// Numbers of 32 bits, one in each lane. There are none but in functions that are compiled for machines with what they are
+/// made of; all methods are inlined there.
+trait Vector: Copy {
+    /// How many lanes: eight or sixteen.
+    const LANES: usize;
+
+    /// The same number in all lanes.
+    fn all(number: u32) -> Self;
+    fn add(self, other: Self) -> Self;
+    fn multiply(self, other: Self) -> Self;
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn shift_right(self, bits: u32) -> Self;
+
+    /// Two to the power of each number, which is below 32.
+    fn powers(self) -> Self;
+
+    /// Which lanes are equal: a bit for each, the lowest for the first.
+    fn equals(self, other: Self) -> u16;
+
+    /// The words at these places.
+    ///
+    /// # Safety
+    /// Each number is below the number of words.
+    unsafe fn fetch(self, words: &[u32]) -> Self;
+
+    /// How many bytes [`grams`](Vector::grams) reads.
+    fn span<const Q: usize, const S: usize>() -> usize;
+
+    /// The `Q` bytes at each of the first multiples of `S`, a lane each: the low and the high halves. Of short grams there is
+    /// no high half.
+    fn grams<const Q: usize, const S: usize>(bytes: &[u8]) -> (Self, Option<Self>);
+}
+
+/// The sweep for machines with these instructions; it panics on others.
+macro_rules! sweep_in {
+    ($name:ident, $vector:ty, $features:literal, $has:ident) => {
+        pub(crate) fn $name<const Q: usize, const S: usize>(
+            filter: &Filter,
+            fold: u64,
+            bytes: &[u8],
+            masks: &mut [u8],
+        ) -> usize {
+            #[target_feature(enable = $features)]
+            fn here<const Q: usize, const S: usize>(
+                filter: &Filter,
+                fold: u64,
+                bytes: &[u8],
+                masks: &mut [u8],
+            ) -> usize {
+                sweep::<$vector, Q, S>(filter, fold, bytes, masks)
+            }
+            assert!(super::$has());
+            // SAFETY: the machine has what this is compiled for, as was just asserted.
+            unsafe { here::<Q, S>(filter, fold, bytes, masks) }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+sweep_in!(avx2, avx2::Eight, "avx2", is_supported);
+#[cfg(target_arch = "x86_64")]
+sweep_in!(avx512, avx512::Sixteen, "avx512f,avx512bw,avx512vl", has_avx512);
+#[cfg(target_arch = "aarch64")]
+sweep_in!(neon, neon::Sixteen, "neon", is_supported);
+
+/// Looks at every `S`-th offset and sets the answers, eight a byte, as far as whole vectors go. Returns how many bytes
+/// of answers were set.
+#[inline(always)]
+fn sweep<V: Vector, const Q: usize, const S: usize>(
+    filter: &Filter,
+    fold: u64,
+    bytes: &[u8],
+    masks: &mut [u8],
+) -> usize {
+    let (span, stride, mask_bytes) = (V::span::<Q, S>(), V::LANES * S, V::LANES / 8);
+    let room = bytes.len().checked_sub(span).map_or(0, |room| room / stride + 1);
+    let groups = room.min(masks.len() / mask_bytes);
+    let tester = Tester::<V>::new(filter, fold);
+    for (group, mask) in masks[..groups * mask_bytes].chunks_exact_mut(mask_bytes).enumerate() {
+        let bytes = &bytes[group * stride..group * stride + span];
+        let (low, high) = V::grams::<Q, S>(bytes);
+        mask.copy_from_slice(&tester.passes(low, high).to_le_bytes()[..mask_bytes]);
+    }
+    groups * mask_bytes
+}
+
+/// What the tests of all grams of a sweep have in common.
+struct Tester<'a, V> {
+    words: &'a [u32],
+    shift: u32,
+    fold_low: V,
+    fold_high: V,
+    factors: [V; 4],
+    salt: V,
+}
+
+impl<'a, V: Vector> Tester<'a, V> {
+    #[inline(always)]
+    fn new(filter: &'a Filter, fold: u64) -> Tester<'a, V> {
+        let [low_place, high_place, low_bits, high_bits] = FACTORS;
+        Tester {
+            words: filter.words(),
+            shift: filter.shift(),
+            fold_low: V::all(fold as u32),
+            fold_high: V::all((fold >> 32) as u32),
+            factors: [V::all(low_place), V::all(high_place), V::all(low_bits), V::all(high_bits)],
+            salt: V::all(filter.salt()),
+        }
+    }
+
+    /// [`Filter::passes`] for the grams of all lanes.
+    #[inline(always)]
+    fn passes(&self, low: V, high: Option<V>) -> u16 {
+        let low = low.or(self.fold_low);
+        let mut place = low.multiply(self.factors[0]);
+        let mut number = low.multiply(self.factors[2]).add(self.salt);
+        if let Some(high) = high {
+            let high = high.or(self.fold_high);
+            place = place.add(high.multiply(self.factors[1]));
+            number = number.add(high.multiply(self.factors[3]));
+        }
+        // SAFETY: a place has been shifted until it has no more bits than the number of words, a power of two.
+        let words = unsafe { place.shift_right(self.shift).fetch(self.words) };
+        let [first, second, third] = BIT_SHIFTS;
+        let bits = bit::<V>(number, first).or(bit(number, second)).or(bit(number, third));
+        words.and(bits).equals(bits)
+    }
+}
+
+/// The bit that five of the bits of each number name, from `shift` on.
+#[inline(always)]
+fn bit<V: Vector>(number: V, shift: u32) -> V {
+    number.shift_right(shift).and(V::all(31)).powers()
+}

@@ -1,66 +1,115 @@
-//! The sweep in NEON: sixteen grams at a time in four vectors of four, otherwise as in AVX2.
+//! Sixteen lanes in NEON, four in each of four vectors.
 
 use std::arch::aarch64::*;
 
-use crate::filter::{BIT_SHIFTS, FACTORS, Filter};
+use super::Vector;
 
-/// How many grams are looked at together.
-const TOGETHER: usize = 16;
+/// Numbers in sixteen lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Sixteen([uint32x4_t; 4]);
 
-/// Looks at every `S`-th offset and sets the answers, eight a byte, as far as whole rounds go. Returns how many bytes of
-/// answers were set.
-///
-/// # Panics
-/// If the machine has no NEON.
-pub(crate) fn sweep<const Q: usize, const S: usize>(
-    filter: &Filter,
-    fold: u64,
-    bytes: &[u8],
-    masks: &mut [u8],
-) -> usize {
-    assert!(super::super::is_supported());
-    // SAFETY: the machine has NEON, as was just asserted.
-    unsafe { sweep_neon::<Q, S>(filter, fold, bytes, masks) }
-}
-
-#[target_feature(enable = "neon")]
-fn sweep_neon<const Q: usize, const S: usize>(filter: &Filter, fold: u64, bytes: &[u8], masks: &mut [u8]) -> usize {
-    let span = (TOGETHER - 4) * S + span::<Q, S>();
-    let groups = bytes.len().checked_sub(span).map_or(0, |room| room / (TOGETHER * S) + 1);
-    let tester = Tester::new(filter, fold);
-    let masks = masks.as_chunks_mut::<2>().0;
-    let groups = groups.min(masks.len());
-    for (group, mask) in masks[..groups].iter_mut().enumerate() {
-        let bytes = &bytes[group * TOGETHER * S..group * TOGETHER * S + span];
-        let passes = |four: usize| tester.passes(four_grams::<Q, S>(&bytes[four * 4 * S..]));
-        *mask = bits([passes(0), passes(1), passes(2), passes(3)]).to_le_bytes();
+impl Sixteen {
+    #[inline(always)]
+    fn each(self, work: impl Fn(uint32x4_t) -> uint32x4_t) -> Sixteen {
+        let [a, b, c, d] = self.0;
+        Sixteen([work(a), work(b), work(c), work(d)])
     }
-    2 * groups
-}
 
-/// How many bytes [`four_grams`] reads.
-const fn span<const Q: usize, const S: usize>() -> usize {
-    match (Q, S) {
-        (8, 8) => 32,
-        (8 | 6, _) => 20,
-        _ => 16,
+    #[inline(always)]
+    fn both(self, other: Sixteen, work: impl Fn(uint32x4_t, uint32x4_t) -> uint32x4_t) -> Sixteen {
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+        Sixteen([work(a, e), work(b, f), work(c, g), work(d, h)])
     }
 }
 
-/// The low and the high halves of four grams; of short grams there is no high half.
-type Grams = (uint32x4_t, Option<uint32x4_t>);
+// SAFETY of all that follows: whoever has a `Sixteen` is in a function for machines with NEON.
+impl Vector for Sixteen {
+    const LANES: usize = 16;
+
+    #[inline(always)]
+    fn all(number: u32) -> Sixteen {
+        Sixteen([unsafe { vdupq_n_u32(number) }; 4])
+    }
+    #[inline(always)]
+    fn add(self, other: Sixteen) -> Sixteen {
+        self.both(other, |one, other| unsafe { vaddq_u32(one, other) })
+    }
+    #[inline(always)]
+    fn multiply(self, other: Sixteen) -> Sixteen {
+        self.both(other, |one, other| unsafe { vmulq_u32(one, other) })
+    }
+    #[inline(always)]
+    fn and(self, other: Sixteen) -> Sixteen {
+        self.both(other, |one, other| unsafe { vandq_u32(one, other) })
+    }
+    #[inline(always)]
+    fn or(self, other: Sixteen) -> Sixteen {
+        self.both(other, |one, other| unsafe { vorrq_u32(one, other) })
+    }
+    #[inline(always)]
+    fn shift_right(self, bits: u32) -> Sixteen {
+        // A shift to the left by less than nothing is one to the right.
+        self.each(|numbers| unsafe { vshlq_u32(numbers, vdupq_n_s32(-bits.cast_signed())) })
+    }
+    #[inline(always)]
+    fn powers(self) -> Sixteen {
+        self.each(|numbers| unsafe { vshlq_u32(vdupq_n_u32(1), vreinterpretq_s32_u32(numbers)) })
+    }
+    #[inline(always)]
+    fn equals(self, other: Sixteen) -> u16 {
+        let Sixteen([a, b, c, d]) = self.both(other, |one, other| unsafe { vceqq_u32(one, other) });
+        // SAFETY: both are 16 bytes, of which any are valid.
+        let first = unsafe { std::mem::transmute::<[u32; 4], uint32x4_t>([1, 2, 4, 8]) };
+        unsafe {
+            let low = vorrq_u32(vandq_u32(a, first), vandq_u32(b, vshlq_n_u32::<4>(first)));
+            let high = vorrq_u32(vandq_u32(c, vshlq_n_u32::<8>(first)), vandq_u32(d, vshlq_n_u32::<12>(first)));
+            vaddvq_u32(vorrq_u32(low, high)) as u16
+        }
+    }
+    #[inline(always)]
+    unsafe fn fetch(self, words: &[u32]) -> Sixteen {
+        self.each(|places| {
+            // SAFETY: both are 16 bytes, of which any are valid.
+            let places: [u32; 4] = unsafe { std::mem::transmute(places) };
+            // SAFETY: the caller has seen to it.
+            let words = places.map(|place| unsafe { *words.get_unchecked(place as usize) });
+            // SAFETY: both are 16 bytes, of which any are valid.
+            unsafe { std::mem::transmute::<[u32; 4], uint32x4_t>(words) }
+        })
+    }
+
+    #[inline(always)]
+    fn span<const Q: usize, const S: usize>() -> usize {
+        let last = match (Q, S) {
+            (8, 8) => 32,
+            (8 | 6, _) => 20,
+            _ => 16,
+        };
+        12 * S + last
+    }
+
+    #[inline(always)]
+    fn grams<const Q: usize, const S: usize>(bytes: &[u8]) -> (Sixteen, Option<Sixteen>) {
+        let [a, b, c, d] = [0, 4, 8, 12].map(|gram| four_grams::<Q, S>(&bytes[gram * S..]));
+        let low = Sixteen([a.0, b.0, c.0, d.0]);
+        let high = match (a.1, b.1, c.1, d.1) {
+            (Some(a), Some(b), Some(c), Some(d)) => Some(Sixteen([a, b, c, d])),
+            _ => None,
+        };
+        (low, high)
+    }
+}
 
 /// The `Q` bytes at each of the first four multiples of `S`.
-#[inline]
-#[target_feature(enable = "neon")]
-fn four_grams<const Q: usize, const S: usize>(bytes: &[u8]) -> Grams {
+#[inline(always)]
+fn four_grams<const Q: usize, const S: usize>(bytes: &[u8]) -> (uint32x4_t, Option<uint32x4_t>) {
     match (Q, S) {
         (8, 8) => {
             let (first, second) = (load(bytes), load(&bytes[16..]));
-            (vuzp1q_u32(first, second), Some(vuzp2q_u32(first, second)))
+            unsafe { (vuzp1q_u32(first, second), Some(vuzp2q_u32(first, second))) }
         }
         (8, 4) => (load(bytes), Some(load(&bytes[4..]))),
-        (6, 4) => (load(bytes), Some(vandq_u32(load(&bytes[4..]), vdupq_n_u32(0xffff)))),
+        (6, 4) => (load(bytes), Some(unsafe { vandq_u32(load(&bytes[4..]), vdupq_n_u32(0xffff)) })),
         (8, _) => (fours_at_twos(bytes), Some(fours_at_twos(&bytes[4..]))),
         (_, 4) => (load(bytes), None),
         (4, 2) => (fours_at_twos(bytes), None),
@@ -70,8 +119,7 @@ fn four_grams<const Q: usize, const S: usize>(bytes: &[u8]) -> Grams {
 }
 
 /// The four bytes at each of the first four even places.
-#[inline]
-#[target_feature(enable = "neon")]
+#[inline(always)]
 fn fours_at_twos(bytes: &[u8]) -> uint32x4_t {
     reorder(bytes, [0, 1, 2, 3, 2, 3, 4, 5, 4, 5, 6, 7, 6, 7, 8, 9])
 }
@@ -80,89 +128,17 @@ fn fours_at_twos(bytes: &[u8]) -> uint32x4_t {
 const Z: u8 = 0xff;
 
 /// Of the first 16 bytes those that `order` numbers.
-#[inline]
-#[target_feature(enable = "neon")]
+#[inline(always)]
 fn reorder(bytes: &[u8], order: [u8; 16]) -> uint32x4_t {
     // SAFETY: both are 16 bytes, of which any are valid.
     let order = unsafe { std::mem::transmute::<[u8; 16], uint8x16_t>(order) };
-    vreinterpretq_u32_u8(vqtbl1q_u8(vreinterpretq_u8_u32(load(bytes)), order))
-}
-
-/// One bit for each of sixteen answers, all ones or all zeros.
-#[inline]
-#[target_feature(enable = "neon")]
-fn bits(answers: [uint32x4_t; 4]) -> u16 {
-    // SAFETY: both are 16 bytes, of which any are valid.
-    let first = unsafe { std::mem::transmute::<[u32; 4], uint32x4_t>([1, 2, 4, 8]) };
-    let [a, b, c, d] = answers;
-    let low = vorrq_u32(vandq_u32(a, first), vandq_u32(b, vshlq_n_u32::<4>(first)));
-    let high = vorrq_u32(vandq_u32(c, vshlq_n_u32::<8>(first)), vandq_u32(d, vshlq_n_u32::<12>(first)));
-    vaddvq_u32(vorrq_u32(low, high)) as u16
-}
-
-/// What the tests of all grams of a sweep have in common.
-struct Tester<'a> {
-    words: &'a [u32],
-    shift: int32x4_t,
-    fold_low: uint32x4_t,
-    fold_high: uint32x4_t,
-    factors: [uint32x4_t; 4],
-    salt: uint32x4_t,
-}
-
-impl<'a> Tester<'a> {
-    #[inline]
-    #[target_feature(enable = "neon")]
-    fn new(filter: &'a Filter, fold: u64) -> Tester<'a> {
-        Tester {
-            words: filter.words(),
-            // A shift to the left by less than nothing is one to the right.
-            shift: vdupq_n_s32(-filter.shift().cast_signed()),
-            fold_low: vdupq_n_u32(fold as u32),
-            fold_high: vdupq_n_u32((fold >> 32) as u32),
-            factors: FACTORS.map(|factor| vdupq_n_u32(factor)),
-            salt: vdupq_n_u32(filter.salt()),
-        }
-    }
-
-    /// [`Filter::passes`] for four grams: all ones for those that pass.
-    #[inline]
-    #[target_feature(enable = "neon")]
-    fn passes(&self, (low, high): Grams) -> uint32x4_t {
-        let low = vorrq_u32(low, self.fold_low);
-        let mut place = vmulq_u32(low, self.factors[0]);
-        let mut number = vmlaq_u32(self.salt, low, self.factors[2]);
-        if let Some(high) = high {
-            let high = vorrq_u32(high, self.fold_high);
-            place = vmlaq_u32(place, high, self.factors[1]);
-            number = vmlaq_u32(number, high, self.factors[3]);
-        }
-        let words = self.fetch(vshlq_u32(place, self.shift));
-        let [first, second, third] = BIT_SHIFTS.map(|shift| {
-            let number = vshlq_u32(number, vdupq_n_s32(-shift.cast_signed()));
-            vshlq_u32(vdupq_n_u32(1), vreinterpretq_s32_u32(vandq_u32(number, vdupq_n_u32(31))))
-        });
-        let bits = vorrq_u32(vorrq_u32(first, second), third);
-        vceqq_u32(vandq_u32(words, bits), bits)
-    }
-
-    #[inline]
-    #[target_feature(enable = "neon")]
-    fn fetch(&self, places: uint32x4_t) -> uint32x4_t {
-        // SAFETY: both are 16 bytes, of which any are valid.
-        let places: [u32; 4] = unsafe { std::mem::transmute(places) };
-        // SAFETY: a place has been shifted until it has no more bits than the number of words, a power of two.
-        let words = places.map(|place| unsafe { *self.words.get_unchecked(place as usize) });
-        // SAFETY: both are 16 bytes, of which any are valid.
-        unsafe { std::mem::transmute::<[u32; 4], uint32x4_t>(words) }
-    }
+    unsafe { vreinterpretq_u32_u8(vqtbl1q_u8(vreinterpretq_u8_u32(load(bytes)), order)) }
 }
 
 /// The first 16 bytes.
-#[inline]
-#[target_feature(enable = "neon")]
+#[inline(always)]
 fn load(bytes: &[u8]) -> uint32x4_t {
     let bytes: &[u8; 16] = bytes.first_chunk().expect("the caller has counted the bytes");
     // SAFETY: the 16 bytes are there, and the load asks for no alignment.
-    vreinterpretq_u32_u8(unsafe { vld1q_u8(bytes.as_ptr()) })
+    unsafe { vreinterpretq_u32_u8(vld1q_u8(bytes.as_ptr())) }
 }
