@@ -40,12 +40,12 @@ impl Count {
 
 macro_rules! numbers {
     ($($field:ident $kind:literal $help:literal,)*) => {
-        /// The numbers of the whole program.
+        /// The metrics of the whole program.
         #[derive(Debug, Default)]
         pub struct Metrics { $(#[doc = $help] pub $field: Count,)* }
 
         impl Metrics {
-            /// The numbers in Prometheus' text format.
+            /// The metrics in Prometheus' text format.
             pub fn text(&self) -> String {
                 let mut text = String::new();
                 $(
@@ -59,10 +59,10 @@ macro_rules! numbers {
 }
 
 numbers! {
-    sessions_open "gauge" "Sessions open now.",
+    sessions_open "gauge" "Open sessions.",
     sessions_total "counter" "Sessions accepted.",
-    sessions_refused_total "counter" "Sessions refused for a limit.",
-    clients_infectious_total "counter" "Infected messages that made their sender one who is told to come later, or kept it one.",
+    sessions_refused_total "counter" "Sessions refused because of a limit.",
+    clients_infectious_total "counter" "Infected messages from clients at or over the limit of infected messages.",
     trust_pregreet_total "counter" "Sessions whose client spoke before its greeting.",
     trust_pipelining_total "counter" "Sessions whose client did not wait for an answer that it has to wait for.",
     trust_bare_newline_total "counter" "Sessions whose client ended commands by LF alone.",
@@ -75,31 +75,31 @@ numbers! {
     trust_slowed_total "counter" "Answers to errors that were delayed.",
     trust_clients "gauge" "Clients remembered.",
     messages_total "counter" "Messages received to their end.",
-    messages_passed_total "counter" "Messages handed on as they were.",
-    messages_tagged_total "counter" "Messages handed on with a mark.",
-    messages_blanked_total "counter" "Messages handed on with a part overwritten.",
-    messages_quarantined_total "counter" "Messages put into quarantine.",
-    quarantine_expired_total "counter" "Messages that went from the quarantine for their age or the room.",
-    messages_rejected_total "counter" "Messages refused for what they hold.",
-    messages_deferred_total "counter" "Messages refused for the time being.",
-    messages_streamed_total "counter" "Messages larger than their head window.",
-    certificate_failures_total "counter" "Attempts to get a certificate by ACME that failed.",
-    notices_sent_total "counter" "Notices that a next hop has taken.",
-    notices_suppressed_total "counter" "Notices not sent, as there were too many.",
+    messages_passed_total "counter" "Messages delivered unchanged.",
+    messages_tagged_total "counter" "Messages delivered with X-Sluice-Status.",
+    messages_blanked_total "counter" "Messages delivered with a part overwritten.",
+    messages_quarantined_total "counter" "Messages quarantined.",
+    quarantine_expired_total "counter" "Messages deleted from the quarantine for age or size.",
+    messages_rejected_total "counter" "Messages refused for their content.",
+    messages_deferred_total "counter" "Messages not accepted for any other reason than their content.",
+    messages_streamed_total "counter" "Messages larger than the head window.",
+    certificate_failures_total "counter" "Failed attempts to obtain a certificate by ACME.",
+    notices_sent_total "counter" "Notices accepted by a next hop.",
+    notices_suppressed_total "counter" "Notices not sent because of the rate limits.",
     content_bytes_total "counter" "Bytes of content received.",
     inspect_microseconds_total "counter" "Time spent in inspection.",
     clamd_scans_total "counter" "Files and streams scanned for clients of clamd.",
-    clamd_found_total "counter" "Those in which something was found.",
-    head_pool_free_bytes "gauge" "Bytes of the head-window pool that are free.",
-    inspection_pool_free_bytes "gauge" "Bytes of the inspections' pool that are free.",
-    inspection_processes_started_total "counter" "Processes started to inspect.",
-    inspection_processes_lost_total "counter" "Those that ended by themselves: what they had is deferred.",
-    inspections_banned_total "counter" "Objects not inspected, since inspection processes had died of the like.",
-    after_end_microseconds_total "counter" "Time from the end of a message to the reply to it.",
-    resident_bytes "gauge" "Memory of the program that is in RAM.",
+    clamd_found_total "counter" "Files and streams of clients of clamd with a detection.",
+    head_pool_free_bytes "gauge" "Free bytes of the pool of head windows.",
+    inspection_pool_free_bytes "gauge" "Free bytes of the pool of inspections.",
+    inspection_processes_started_total "counter" "Inspection processes started.",
+    inspection_processes_lost_total "counter" "Inspection processes that died: their messages were deferred.",
+    inspections_banned_total "counter" "Inspections refused because inspection processes had died of the same content.",
+    after_end_microseconds_total "counter" "Time from the end of a message to the reply.",
+    resident_bytes "gauge" "Resident memory of the program.",
     signatures "gauge" "Signatures loaded.",
-    database_built_seconds "gauge" "When the newest of ClamAV's containers was built, in seconds since 1970; 0 if there is none.",
-    database_generation "gauge" "How often the signatures have been loaded.",
+    database_built_seconds "gauge" "Build time of the newest ClamAV container, in seconds since 1970; 0 if there is none.",
+    database_generation "gauge" "Number of times the signatures have been loaded.",
 }
 
 /// Requests answered at a time; more wait their turn.

@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_refused_with_its_line() {
         let refusal = |text| apply_text(&mut Config::default(), text).unwrap_err();
-        assert_eq!(refusal("\nTCPSocket x\n"), "2: TCPSocket: \"x\" is no number that fits here");
+        assert_eq!(refusal("\nTCPSocket x\n"), "2: TCPSocket: \"x\" is not a valid number");
         assert_eq!(refusal("Nonsense 1"), "1: Nonsense: not a key of clamd.conf");
         assert!(refusal("Example").starts_with("1: Example: this is the example"));
         assert_eq!(refusal("ReadTimeout 0"), "1: ReadTimeout: the timeout must not be 0");

@@ -442,7 +442,7 @@ impl Config {
             return Err("resources: head_window_bytes is larger than head_pool_bytes".into());
         }
         if self.resources.inspection_pool_bytes < INSPECTION_POOL_BYTES_MIN {
-            return Err("resources: inspection_pool_bytes is less than 1 MiB, and mails would never get through".into());
+            return Err("resources: inspection_pool_bytes is less than 1 MiB, and no message would get through".into());
         }
         let LimitSettings { depth_max, objects_max, ratio_max, cpu_ms_max, .. } = self.limits;
         if depth_max == 0 || objects_max == 0 || ratio_max == 0 || cpu_ms_max == 0 {
@@ -509,7 +509,7 @@ mod tests {
     #[test]
     fn a_wrong_action_is_refused_where_it_stands() {
         let refusal = refusal(&format!("{LISTENER}on_infected = \"destroy\"\n"));
-        assert!(refusal.starts_with("sluice.toml:5:15: \"destroy\" is no action"), "{refusal}");
+        assert!(refusal.starts_with("sluice.toml:5:15: \"destroy\" is not an action"), "{refusal}");
     }
 
     #[test]

@@ -134,7 +134,7 @@ fn info(paths: &[PathBuf], refused: bool, json: bool, paint: Paint) -> Result<Ex
         print(format_args!("{count:>10}  {what}"));
     }
     for (reason, count) in census.refusals() {
-        print(format_args!("{:>10}  {}: {reason}", count, paint.yellow("not looked for")));
+        print(format_args!("{:>10}  {}: {reason}", count, paint.yellow("not loaded")));
     }
     for one in census.refused.iter().filter(|_| refused) {
         print(format_args!("{}: {}", paint.bold(&one.name), one.reason));
@@ -232,10 +232,10 @@ fn test(signature: &str, file: &Path, json: bool, paint: Paint) -> Result<ExitCo
     }
     let database = builder.build().dated(database::now());
     for one in &database.census().refused {
-        eprintln!("sluice: {} is not looked for: {}", one.name, one.reason);
+        eprintln!("sluice: {} is not loaded: {}", one.name, one.reason);
     }
     if database.census().signatures() == 0 {
-        return Err("no signature to look for".into());
+        return Err("no signature to test".into());
     }
     let engine = Arc::new(Engine { database: Arc::new(database), limits: Limits::default() });
     let name = |error| format!("{}: {error}", file.display());
@@ -308,7 +308,7 @@ fn verify(paths: &[PathBuf], checker: &Checker, json: bool, paint: Paint) -> Res
             })),
             (false, Some(error)) => print(format_args!("{}", paint.red(error))),
             (false, None) => print(format_args!(
-                "{}: {} ({}{}), {signatures} signatures, {refused} not looked for",
+                "{}: {} ({}{}), {signatures} signatures, {refused} not loaded",
                 paint.bold(&file),
                 paint.green("OK"),
                 verified.unwrap_or("text"),

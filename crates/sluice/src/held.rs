@@ -182,7 +182,7 @@ impl AsFd for Held {
 fn named(name: &Path, error: Errno) -> io::Error {
     let kind = io::Error::from(error).kind();
     match error {
-        Errno::LOOP => io::Error::other(format!("{}: it is a link, which is not followed", name.display())),
+        Errno::LOOP => io::Error::other(format!("{}: a symbolic link, not followed", name.display())),
         _ => io::Error::new(kind, format!("{}: {error}", name.display())),
     }
 }
@@ -204,7 +204,7 @@ mod tests {
         symlink(outside.join("secret"), inside.join("file")).expect("a link");
         symlink(&outside, inside.join("folder")).expect("a link");
         let held = Held::open(&inside).expect("a folder");
-        assert!(held.read("file").is_err_and(|error| error.to_string().contains("a link")));
+        assert!(held.read("file").is_err_and(|error| error.to_string().contains("a symbolic link")));
         assert!(held.lock_file("file").is_err() && !held.has("file"));
         assert!(held.make(Path::new("folder")).is_err());
         held.create("file").and_then(|mut file| file.write_all(b"ours")).expect("a new file");

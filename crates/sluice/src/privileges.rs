@@ -120,7 +120,7 @@ fn groups(name: &str, gid: Gid) -> Vec<Gid> {
 /// # Errors
 /// When the kernel refuses.
 pub fn harden() -> Result<(), String> {
-    let failed = |error: rustix::io::Errno| format!("cannot give up privileges: {error}");
+    let failed = |error: rustix::io::Errno| format!("cannot drop privileges: {error}");
     // A service manager may have forbidden the call, having set the limit itself; without the next one nothing is written.
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(failed)?;

@@ -115,7 +115,7 @@ impl UpdateSettings {
             let path = url.split(['?', '#']).next().unwrap_or_default();
             let name = path.rsplit('/').next().unwrap_or_default().to_string();
             if !url.starts_with("https://") && !url.starts_with("http://") {
-                return Err(format!("update: {url:?} is no URL"));
+                return Err(format!("update: {url:?} is not a URL"));
             }
             let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
             if !plain || name.starts_with('.') || !scan::is_database(&name) {

@@ -6,7 +6,7 @@ use edge::quarantine::State;
 
 /// A number.
 pub fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
-    value.parse().map_err(|_| format!("{value:?} is no number that fits here"))
+    value.parse().map_err(|_| format!("{value:?} is not a valid number"))
 }
 
 /// Bytes, with `K`, `M` or `G` behind the number.
@@ -23,7 +23,7 @@ pub fn size(value: &str) -> Result<u64, String> {
 
 /// Reads `90s`, `15m`, `12h`, `7d`, `4w`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no time: a number with s, m, h, d or w");
+    let wrong = || format!("{text:?} is not a time: a number with s, m, h, d or w");
     let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;
     let seconds: u64 = match unit {
         's' => 1,

@@ -123,7 +123,7 @@ fn a_damaged_file_is_made_anew_and_a_bad_source_changes_nothing() {
         std::fs::write(file, content).unwrap();
         let output = place.scan();
         assert!(text(&output.stdout).ends_with("FOUND\n"), "{}", text(&output.stderr));
-        assert!(content.is_empty() || text(&output.stderr).contains("it is compiled anew"), "{}", text(&output.stderr));
+        assert!(content.is_empty() || text(&output.stderr).contains("compiling again"), "{}", text(&output.stderr));
         assert!(std::fs::read(file).unwrap().len() == good.len(), "it was made anew");
     }
     let good = std::fs::read(file).unwrap();

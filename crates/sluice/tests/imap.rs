@@ -516,7 +516,7 @@ fn tagging_is_refused_in_the_configuration() {
     let config = folder.path().join("sluice.toml");
     for (settings, reason) in [
         ("forward='imap://a'\non_infected='tag'", "cannot add to a message"),
-        ("forward='pop3://a'", "is no next hop for imap"),
+        ("forward='pop3://a'", "is not a next hop for imap"),
         ("forward='imap://a'\n[[listener.rule]]\nsender=['a']", "rules go by envelopes"),
     ] {
         std::fs::write(&config, format!("[[listener]]\nprotocol='imap'\naddress='127.0.0.1:1'\n{settings}")).unwrap();

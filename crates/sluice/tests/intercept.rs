@@ -158,7 +158,7 @@ fn without_privileges_nothing_is_tried() {
         machines.on("gateway", || run(powerless.arg("--config").arg(&config)))
     };
     let (done, text) = refused(&["intercept", "install"]);
-    assert!(!done && text == "sluice: the packet filter is changed by root only (CAP_NET_ADMIN)\n", "{text}");
+    assert!(!done && text == "sluice: changing the packet filter needs root (CAP_NET_ADMIN)\n", "{text}");
     let tproxy = std::fs::read_to_string(&config).unwrap().replace("redirect", "tproxy").replace(":2525", ":2526");
     std::fs::write(&config, tproxy).unwrap();
     let (served, text) = refused(&["serve"]);

@@ -349,7 +349,7 @@ fn a_mail_goes_to_hops_of_the_configuration_whatever_stands_beside_it() {
     std::fs::write(&json, facts.replace("discard:", &format!("maildir:{}", elsewhere.display()))).unwrap();
     let output = quarantine(&gateway, &["release", &id]);
     assert!(
-        !output.status.success() && text(&output).contains("no next hop of the configuration"),
+        !output.status.success() && text(&output).contains("not a next hop of the configuration"),
         "{}",
         text(&output)
     );

@@ -581,7 +581,7 @@ fn a_signature_that_is_required_cannot_be_left_out() {
     std::fs::write(&config, text.replace("[update]", "signatures = \"required\"\n[update]")).unwrap();
     mirror.put("test.cvd", &third);
     let (code, text) = site.update(&[]);
-    assert!(code == 2 && text.contains("no signature beside it"), "{text}");
+    assert!(code == 2 && text.contains("no detached signature"), "{text}");
     assert!(!site.path("test.cvd").exists());
     mirror.put("test-3.cvd.sign", office.sign(&third));
     assert_eq!(site.update(&["--force"]), (0, "test.cvd: new\n".into()));

@@ -76,7 +76,7 @@ impl Connector {
             _ => target.forward.host(),
         };
         let name = host.map(|host| ServerName::try_from(host.to_string()));
-        let name = name.transpose().map_err(|_| format!("{host:?} is no name for a certificate"))?;
+        let name = name.transpose().map_err(|_| format!("{host:?} is not a valid certificate name"))?;
         let config = Some(client(verify, settings)?);
         Ok(Connector { implicit: target.is_implicit_tls, starttls: target.starttls, config, name })
     }

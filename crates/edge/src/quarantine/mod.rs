@@ -247,7 +247,7 @@ impl Kept {
     /// When there is none, or what is there is not ours.
     pub fn open(folder: &Path, id: &str) -> io::Result<Kept> {
         if !is_id(id) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{id:?} is no id")));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{id:?} is not an id")));
         }
         let mut text = String::new();
         read(&folder.join(format!("{id}.json")))?.take(FACTS_BYTES_MAX).read_to_string(&mut text)?;

@@ -9,7 +9,7 @@ pub fn action<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Action, D::E
     let text = String::deserialize(deserializer)?;
     let all = [Action::Pass, Action::Tag, Action::Blank, Action::Quarantine, Action::Reject];
     let known = all.into_iter().find(|action| action.name() == text);
-    known.ok_or_else(|| de::Error::custom(format!("{text:?} is no action: reject, blank, tag, quarantine or pass")))
+    known.ok_or_else(|| de::Error::custom(format!("{text:?} is not an action: reject, blank, tag, quarantine or pass")))
 }
 
 /// An action, where one stands there.

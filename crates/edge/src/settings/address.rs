@@ -41,7 +41,7 @@ impl FromStr for Address {
             Some(_) => Err(format!("{text:?}: the path of a socket has to be absolute")),
             None => {
                 let tcp = text.parse().map(Address::Tcp);
-                tcp.map_err(|_| format!("{text:?} is no address: IP:PORT or unix:/PATH"))
+                tcp.map_err(|_| format!("{text:?} is not an address: IP:PORT or unix:/PATH"))
             }
         }
     }
@@ -71,7 +71,7 @@ impl FromStr for SocketMode {
 
     fn from_str(text: &str) -> Result<SocketMode, String> {
         let mode = u32::from_str_radix(text, 8).ok().filter(|&mode| mode <= 0o777);
-        mode.map(SocketMode).ok_or_else(|| format!("{text:?} are no permissions in octal, such as \"660\""))
+        mode.map(SocketMode).ok_or_else(|| format!("{text:?} are not octal permissions, such as \"660\""))
     }
 }
 

@@ -28,7 +28,7 @@ impl Listener {
             self.forward,
             Forward::Original | Forward::SmtpSocket(_) | Forward::Server { scheme: Scheme::Smtp | Scheme::Smtps, .. }
         ) {
-            return Err(format!("auth: nobody can log in to {}", self.forward));
+            return Err(format!("auth: clients cannot authenticate to {}", self.forward));
         }
         if self.auth == Some(Auth::Tls) && !self.proves_its_hop() {
             return Err(

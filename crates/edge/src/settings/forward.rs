@@ -132,7 +132,7 @@ impl std::str::FromStr for Forward {
             Some(("discard", "")) => Ok(Forward::Discard),
             _ => {
                 let servers = SCHEMES.map(|(_, name, _)| format!("{name}://HOST:PORT")).join(", ");
-                Err(format!("{text:?} is no next hop: {servers}, lmtp:/PATH, smtp:/PATH, maildir:PATH or discard:"))
+                Err(format!("{text:?} is not a next hop: {servers}, lmtp:/PATH, smtp:/PATH, maildir:PATH or discard:"))
             }
         }
     }

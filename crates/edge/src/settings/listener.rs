@@ -292,7 +292,7 @@ impl Listener {
         if fits {
             Ok(())
         } else {
-            Err(format!("{} is no next hop for {:?}", self.forward, self.protocol).to_lowercase())
+            Err(format!("{} is not a next hop for {:?}", self.forward, self.protocol).to_lowercase())
         }
     }
 

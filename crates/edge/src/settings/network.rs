@@ -70,7 +70,7 @@ impl FromStr for Network {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Network, String> {
-        let wrong = || format!("{text:?} is no network: ADDRESS or ADDRESS/BITS");
+        let wrong = || format!("{text:?} is not a network: ADDRESS or ADDRESS/BITS");
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),

@@ -123,7 +123,7 @@ impl Attachment {
 fn globs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Glob>, D::Error> {
     let glob = |text: String| match text.len() {
         1..=PATTERN_BYTES_MAX => Ok(Glob::new(&text)),
-        _ => Err(de::Error::custom(format!("{text:?} is no pattern"))),
+        _ => Err(de::Error::custom(format!("{text:?} is not a pattern"))),
     };
     Vec::<String>::deserialize(deserializer)?.into_iter().map(glob).collect()
 }
@@ -133,7 +133,7 @@ fn types<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<FileType>, D:
         let known = FileType::ALL.iter().find(|file_type| file_type.name() == text);
         known.copied().ok_or_else(|| {
             let all: Vec<&str> = FileType::ALL.iter().map(|file_type| file_type.name()).collect();
-            de::Error::custom(format!("{text:?} is no type: {}", all.join(" ")))
+            de::Error::custom(format!("{text:?} is not a type: {}", all.join(" ")))
         })
     };
     Vec::<String>::deserialize(deserializer)?.into_iter().map(named).collect()
@@ -142,5 +142,5 @@ fn types<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<FileType>, D:
 fn way<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Way, D::Error> {
     let text = String::deserialize(deserializer)?;
     let known = [Way::Bypass, Way::Scan, Way::Open, Way::Forbid].into_iter().find(|way| way.name() == text);
-    known.ok_or_else(|| de::Error::custom(format!("{text:?} is no way: bypass, scan, open or forbid")))
+    known.ok_or_else(|| de::Error::custom(format!("{text:?} is not a way: bypass, scan, open or forbid")))
 }

@@ -37,9 +37,9 @@ impl<'de> Deserialize<'de> for Refusal {
         match text.as_str() {
             "name" => Ok(Refusal::Name),
             "id" => Ok(Refusal::Id),
-            _ if !text.contains("{id}") => {
-                Err(de::Error::custom(format!("{text:?} is no refusal: \"name\", \"id\", or a text with {{id}} in it")))
-            }
+            _ if !text.contains("{id}") => Err(de::Error::custom(format!(
+                "{text:?} is not a refusal: \"name\", \"id\", or a text with {{id}} in it"
+            ))),
             _ if text.len() > TEXT_BYTES_MAX || !text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') => {
                 Err(de::Error::custom(format!("a refusal is one line of ASCII of at most {TEXT_BYTES_MAX} bytes")))
             }

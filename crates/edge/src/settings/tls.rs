@@ -64,12 +64,12 @@ impl Tls {
     pub fn check_acme(&self) -> Result<(), String> {
         let mut firsts: Vec<&str> = Vec::new();
         for names in self.acme_names() {
-            let Some(first) = names.first() else { return Err("tls.certificate: acme names nobody".into()) };
+            let Some(first) = names.first() else { return Err("tls.certificate: acme has no names".into()) };
             if names.len() > NAMES_MAX {
                 return Err(format!("tls.certificate: {first}: more than {NAMES_MAX} names"));
             }
             if let Some(wrong) = names.iter().find(|name| !is_certifiable(name)) {
-                return Err(format!("tls.certificate: {wrong:?} is no name of a host that ACME could look at"));
+                return Err(format!("tls.certificate: {wrong:?} is not a host name that ACME can validate"));
             }
             if firsts.contains(&first.as_str()) {
                 return Err(format!("tls.certificate: two certificates by ACME begin with {first}"));
@@ -84,10 +84,10 @@ impl Tls {
             return Err("tls.acme: accept_terms = true says that you agree to the terms of its authority".into());
         }
         if !acme.directory.starts_with("https://") {
-            return Err(format!("tls.acme: {:?} is no URL of https", acme.directory));
+            return Err(format!("tls.acme: {:?} is not an https URL", acme.directory));
         }
         match &acme.contact {
-            Some(contact) if !is_contact(contact) => Err(format!("tls.acme: {contact:?} is no mail address")),
+            Some(contact) if !is_contact(contact) => Err(format!("tls.acme: {contact:?} is not a mail address")),
             _ => Ok(()),
         }
     }
@@ -211,7 +211,7 @@ impl std::str::FromStr for Verify {
         let fingerprints: Option<Vec<_>> = fingerprints.collect();
         let known = fingerprints.filter(|all| !all.is_empty()).map(Verify::Fingerprints);
         known.ok_or_else(|| {
-            format!("{text:?} is no proof: nothing, name, name:HOST or sha256:DIGITS, several with blanks")
+            format!("{text:?} is not a verification: nothing, name, name:HOST or sha256:DIGITS, several with blanks")
         })
     }
 }

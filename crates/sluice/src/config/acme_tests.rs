@@ -17,13 +17,13 @@ fn what_an_authority_would_refuse_is_refused_before_it_is_asked() {
     assert_eq!(names(parse(agreed, "['MX.example.org']").unwrap()), [["mx.example.org"]]);
     for (acme, wrong, why) in [
         ("", "['mx.example.org']", "accept_terms"),
-        (agreed, "[]", "names nobody"),
-        (agreed, "['*.example.org']", "no name of a host"),
-        (agreed, "['192.0.2.1']", "no name of a host"),
-        (agreed, "['localhost']", "no name of a host"),
-        (agreed, "['../../x.y']", "no name of a host"),
-        ("accept_terms=true\ncontact='me'", "['mx.example.org']", "no mail address"),
-        ("accept_terms=true\ndirectory='http://a'", "['mx.example.org']", "no URL of https"),
+        (agreed, "[]", "acme has no names"),
+        (agreed, "['*.example.org']", "not a host name"),
+        (agreed, "['192.0.2.1']", "not a host name"),
+        (agreed, "['localhost']", "not a host name"),
+        (agreed, "['../../x.y']", "not a host name"),
+        ("accept_terms=true\ncontact='me'", "['mx.example.org']", "not a mail address"),
+        ("accept_terms=true\ndirectory='http://a'", "['mx.example.org']", "not an https URL"),
         (agreed, "['mx.example.org']\nchain='x'", "chain and key, or acme"),
         (agreed, "['a.example']\n[[tls.certificate]]\nacme=['A.example']", "begin with a.example"),
     ] {

@@ -34,7 +34,7 @@ impl Interception {
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-@:+".contains(c))
         };
         match self.interfaces.iter().find(|name| !is_name(name)) {
-            Some(name) => Err(format!("intercept: {name:?} is no interface")),
+            Some(name) => Err(format!("intercept: {name:?} is not an interface")),
             None if self.mark == 0 => Err("intercept: mark is not 0".into()),
             None => Ok(()),
         }

@@ -12,8 +12,8 @@ impl Config {
         let exposed = self.listeners.iter().filter(|listener| may_open_a_relay(listener));
         let warning = |listener: &Listener| {
             format!(
-                "listener {}: everybody may come, and {} is told nothing of them: a mail server there takes all of \
-                 them for this machine, and may relay for the world. Set clients, forward_proxy or forward_xclient",
+                "listener {}: open to everybody, and {} does not learn the client's address: a mail server there takes all \
+                 mail for its own, and may be an open relay. Set clients, forward_proxy or forward_xclient",
                 listener.address, listener.forward
             )
         };

@@ -86,10 +86,10 @@ mod tests {
             ("", "attachments=['exe']", "no [[attachment]]"),
             ("", "[[listener.rule]]\nattachments=['exe']", "no [[attachment]]"),
             ("", "[[listener.rule]]\non_infected='quarantine'", "no folder is set"),
-            ("", "[[listener.rule]]\nclient=['10.0.0.0/99']", "no network"),
+            ("", "[[listener.rule]]\nclient=['10.0.0.0/99']", "not a network"),
             ("[[attachment]]\nname='a'\nnames=['*.jpg']\nway='bypass'\n", "", "needs types"),
-            ("[[attachment]]\nname='a'\ntypes=['jpg']\nway='scan'\n", "", "is no type"),
-            ("[[attachment]]\nname='a'\nway='eat'\n", "", "is no way"),
+            ("[[attachment]]\nname='a'\ntypes=['jpg']\nway='scan'\n", "", "is not a type"),
+            ("[[attachment]]\nname='a'\nway='eat'\n", "", "is not a way"),
             ("[[attachment]]\nname='a b'\nway='scan'\n", "", "a name is"),
         ] {
             let refusal = parse(head, settings).unwrap_err();

@@ -121,7 +121,7 @@ impl Place {
                 let file = self.file();
                 match tracing::enabled!(tracing::Level::WARN) {
                     true => tracing::warn!(file = %file.display(), %error, "compiled database not usable"),
-                    false => eprintln!("sluice: {}: {error}; it is compiled anew", file.display()),
+                    false => eprintln!("sluice: {}: {error}; compiling again", file.display()),
                 }
                 None
             }
@@ -144,10 +144,10 @@ impl Place {
         };
         let facts = file.metadata()?;
         if !facts.is_file() {
-            return Err("it is no file".into());
+            return Err("it is not a file".into());
         }
         if is_others(&facts) || is_others(&folder.metadata()?) {
-            return Err("it belongs to somebody else, or others may write to it".into());
+            return Err("it belongs to another user, or others can write to it".into());
         }
         Base::open(file).map(Some)
     }
@@ -210,7 +210,7 @@ fn prepare(folder: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
     if is_others(&std::fs::metadata(folder).map_err(failed)?) {
-        return Err(format!("{}: others may write to the folder of compiled databases", folder.display()).into());
+        return Err(format!("{}: others can write to the folder of compiled databases", folder.display()).into());
     }
     Ok(())
 }

@@ -88,7 +88,7 @@ pub fn compile(
     }
     let mut child = command.spawn().map_err(|error| format!("cannot start the compiler: {error}"))?;
     let (Some(input), Some(output)) = (child.stdin.take(), child.stderr.take()) else {
-        return Err("cannot speak with the compiler".into());
+        return Err("cannot talk to the compiler".into());
     };
     let mut said = String::new();
     let fed = std::thread::scope(|scope| {

@@ -79,7 +79,7 @@ impl Checker {
         let Some(beside) = beside(path).filter(|_| self.is_wanted()) else {
             let is_container = path.extension().is_some_and(|ending| ending == "cvd");
             return match self.required && is_container {
-                true => Err(format!("{}: no signature beside it, and signatures are required", path.display())),
+                true => Err(format!("{}: no detached signature, and signatures are required", path.display())),
                 false => Ok(None),
             };
         };

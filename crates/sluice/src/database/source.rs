@@ -108,7 +108,7 @@ impl Reading {
             take(&piece[..count])?;
         }
         if bytes != self.stamp.bytes || Stamp::of(&self.file.metadata()?) != self.stamp {
-            return Err(io::Error::other("it was changed while it was read"));
+            return Err(io::Error::other("changed while being read"));
         }
         let digest: [u8; 32] = digest.finalize().into();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);

@@ -160,7 +160,7 @@ fn read_file(file: &str, loader: &mut Loader) -> io::Result<Stamp> {
     }
     loader.end();
     if Stamp::of(path)? != before {
-        return Err(io::Error::other("it changes while it is read"));
+        return Err(io::Error::other("changed while being read"));
     }
     Ok(before)
 }

@@ -31,7 +31,7 @@ pub fn run(args: &DnsblReputation) -> Result<ExitCode, Failure> {
     limits.threshold = args.threshold.unwrap_or(limits.threshold);
     let (mut ledger, wrong) = Ledger::read(&text, limits);
     if wrong > 0 {
-        eprintln!("sluice: {}: {wrong} lines are passed over", path.display());
+        eprintln!("sluice: {}: {wrong} wrong lines ignored", path.display());
     }
     let code = match &args.command {
         ReputationCommand::Note { address, event } => {
@@ -41,7 +41,7 @@ pub fn run(args: &DnsblReputation) -> Result<ExitCode, Failure> {
         }
         ReputationCommand::Standing { address } => {
             let Some(standing) = ledger.standing(*address, now()) else {
-                println!("{address}: nothing was seen");
+                println!("{address}: no events");
                 return Ok(ExitCode::FAILURE);
             };
             let seen: Vec<String> =
@@ -52,7 +52,7 @@ pub fn run(args: &DnsblReputation) -> Result<ExitCode, Failure> {
         }
         ReputationCommand::Forgive { address } => {
             let known = ledger.forgive(*address);
-            println!("{address}: {}", if known { "forgiven" } else { "nothing was seen" });
+            println!("{address}: {}", if known { "forgiven" } else { "no events" });
             if known { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         ReputationCommand::Forget => {

@@ -19,7 +19,7 @@ pub fn check(args: &DnsblCheck) -> Result<ExitCode, Failure> {
         let dataset = report.outcome?;
         warnings += report.warning_count;
         println!(
-            "{}: {} listings, {} bytes, {} ms, {} lines passed over",
+            "{}: {} listings, {} bytes, {} ms, {} lines ignored",
             report.files,
             dataset.len(),
             dataset.memory_bytes(),

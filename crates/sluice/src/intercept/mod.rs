@@ -62,9 +62,7 @@ fn need_privileges() -> Result<(), Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let held = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
     match held {
-        Some(held) if held & CAP_NET_ADMIN == 0 => {
-            Err("the packet filter is changed by root only (CAP_NET_ADMIN)".into())
-        }
+        Some(held) if held & CAP_NET_ADMIN == 0 => Err("changing the packet filter needs root (CAP_NET_ADMIN)".into()),
         _ => Ok(()),
     }
 }

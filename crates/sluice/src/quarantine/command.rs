@@ -155,7 +155,7 @@ impl Place {
         }
         let target = self.config.listeners.iter().find(|listener| listener.forward == forward).map(Listener::target);
         if target.is_none() && to.is_none() {
-            return Err(format!("{forward} is no next hop of the configuration: name it with --hop").into());
+            return Err(format!("{forward} is not a next hop of the configuration: give it with --hop").into());
         }
         Ok(Route::new(&target.unwrap_or_else(|| Target::new(forward)), &self.config.tls)?)
     }

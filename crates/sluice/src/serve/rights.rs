@@ -28,9 +28,8 @@ use crate::held::Held;
 use crate::privileges::{self, Account};
 
 /// Why root is refused.
-const REFUSED: &str = "started as root, and nobody is named to become: set user = \"NAME\" in the configuration (User in \
-                       clamd.conf), have the service manager start it as somebody else (User= or DynamicUser=), or say \
-                       --allow-root";
+const REFUSED: &str = "refusing to run as root: set user = \"NAME\" in the configuration (User in clamd.conf), start it as \
+                       another user (User= or DynamicUser= in the unit), or give --allow-root";
 
 /// Gives up whatever is not needed from here on.
 ///
