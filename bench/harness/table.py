@@ -47,7 +47,7 @@ def speed(results, sets, targets):
     rows = [["mail", "path", *COLUMNS.values()]]
     for set_name in sets:
         rows += [[set_name, target, *(results.cell(set_name, target, name) for name in COLUMNS)] for target in targets]
-    return _markdown(rows)
+    return markdown(rows)
 
 
 def memory(results, set_name, targets, clients, idle_bytes):
@@ -56,7 +56,7 @@ def memory(results, set_name, targets, clients, idle_bytes):
     for count in clients:
         rows.append([str(count), *(results.cell(set_name, target, f"memory_{count}") for target in targets)])
     rows.append(["idle, MB in all", *(f"{idle_bytes[target] / 2**20:.1f}" for target in targets)])
-    return _markdown(rows)
+    return markdown(rows)
 
 
 def _number(value):
@@ -66,7 +66,7 @@ def _number(value):
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def _markdown(rows):
+def markdown(rows):
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["| " + " | ".join(text.ljust(width) for text, width in zip(row, widths)) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")

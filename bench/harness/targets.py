@@ -22,6 +22,7 @@ from processes import Failed, Program
 NAMES = ("sink", "relay", "amavis", "amavis-milter", "rspamd", "milter", "sluice")
 
 SLUICE = """threads = 0
+isolation = "{isolation}"
 
 [database]
 builtin = {builtin}
@@ -136,10 +137,11 @@ class Targets:
         return self._clamd
 
 
-def start_sluice(folder, address, forward, database=None, more="", within=()):
+def start_sluice(folder, address, forward, database=None, more="", within=(), isolation="process"):
     """Starts Sluice as a proxy to `forward`, or as a milter; without any signatures if there is no `database`.
 
-    `more` is added to its listener's settings, `within` is a command that starts it elsewhere.
+    `more` is added to its listener's settings, `within` is a command that starts it elsewhere, and `isolation` is where it
+    inspects.
     """
     binary = os.environ["SLUICE"]
     if not os.access(binary, os.X_OK):
@@ -149,7 +151,7 @@ def start_sluice(folder, address, forward, database=None, more="", within=()):
         builtin = "true" if database else "false"
         protocol = "smtp" if forward else "milter"
         hop = f'forward = "smtp://{forward}"\n' if forward else ""
-        file.write(SLUICE.format(address=address, protocol=protocol, builtin=builtin) + hop + more)
+        file.write(SLUICE.format(isolation=isolation, address=address, protocol=protocol, builtin=builtin) + hop + more)
     log = f"{folder}/sluice.log"
     open(log, "w").close()
     command = [*within, binary, "serve", "--allow-root", "--config", configuration] + (["--database", database] if database else [])
