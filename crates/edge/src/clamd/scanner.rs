@@ -23,7 +23,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use flow::{Action, Inspector, Policy, Protocol, Verdict};
+use flow::{Action, Inspector, Policy, Protocol, Unfinished, Verdict};
 use proto::clamd::{Scan, Tag};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc::error::TrySendError;
@@ -32,7 +32,7 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 use super::paths::{self, Found, Refusal};
 use super::stats::Place;
-use crate::inspector::examine::{self, Examination, Examined, Look, NoMemory};
+use crate::inspector::examine::{self, Examination, Examined, Look, NoVerdict};
 use crate::metrics::Metrics;
 use crate::settings::ClamdSettings;
 
@@ -144,7 +144,7 @@ impl Scanner {
             let Some(examined) = scan_stream(&job, segments).await else { return Ok(()) };
             let outcomes = match examined {
                 Ok(examined) => job.outcomes(b"stream", &examined, started, false),
-                Err(NoMemory) => vec![Outcome::Failed(NO_MEMORY.into())],
+                Err(none) => vec![failed(none)],
             };
             for outcome in outcomes {
                 let line = Line { subject: b"stream".to_vec(), outcome };
@@ -208,7 +208,7 @@ impl Drop for Scanner {
 }
 
 /// Scans a stream; none if it was broken off.
-async fn scan_stream(job: &Job, mut segments: mpsc::Receiver<Segment>) -> Option<Result<Examined, NoMemory>> {
+async fn scan_stream(job: &Job, mut segments: mpsc::Receiver<Segment>) -> Option<Result<Examined, NoVerdict>> {
     let mut examination = Examination::new(&*job.inspector, &job.look(false));
     loop {
         let Segment::Content(content) = segments.recv().await? else { break };
@@ -225,7 +225,7 @@ async fn scan_stream(job: &Job, mut segments: mpsc::Receiver<Segment>) -> Option
     Some(worked.map(|()| examination.conclude()))
 }
 
-async fn work(examination: &mut Examination) -> Result<(), NoMemory> {
+async fn work(examination: &mut Examination) -> Result<(), NoVerdict> {
     while !poll_fn(|context| examination.poll(context)).await? {
         tokio::task::yield_now().await;
     }
@@ -275,8 +275,10 @@ impl Job {
         let source = Source { file, at: 0, answers: &self.answers };
         match examine::examine(&*self.inspector, &self.look(all_matches), source, |_| ()) {
             Ok(examined) => self.outcomes(subject, &examined, started, all_matches),
-            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => vec![Outcome::Failed(NO_MEMORY.into())],
-            Err(error) => vec![Outcome::Failed(format!("{}.", paths::reason(&error)))],
+            Err(error) => vec![match NoVerdict::of(&error) {
+                Some(none) => failed(none),
+                None => Outcome::Failed(format!("{}.", paths::reason(&error))),
+            }],
         }
     }
 
@@ -483,8 +485,15 @@ impl Drop for FilePlace {
 /// What is said when a scan broke down.
 const INTERNAL_ERROR: &str = "Internal error.";
 
-/// In the words of clamd.
-const NO_MEMORY: &str = "Can't allocate memory";
+/// Why there is no verdict, in the words of clamd's engine (CL_EMEM, CL_ETIMEOUT, CL_ERROR).
+fn failed(none: NoVerdict) -> Outcome {
+    let words = match none.0 {
+        Unfinished::Starved => "Can't allocate memory",
+        Unfinished::Late => "Time limit reached",
+        Unfinished::Gone => "Unspecified error",
+    };
+    Outcome::Failed(words.into())
+}
 
 #[cfg(test)]
 mod tests {

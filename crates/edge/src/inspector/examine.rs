@@ -1,5 +1,6 @@
-//! One file through one inspection, in this process.
+//! One file through one inspection, wherever that runs.
 
+use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -8,8 +9,8 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use flow::{
-    Action, Context, Flow, Inspecting, Inspector, ObjectReport, Out, Policy, Progress, Protocol, Spotted, Verdict,
-    Wants,
+    Action, Context, Flow, Inspecting, Inspector, ObjectReport, Out, Policy, Progress, Protocol, Spotted, Unfinished,
+    Verdict, Wants,
 };
 use stream::Class;
 
@@ -56,7 +57,7 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 /// Reads `source` to its end through an inspection; `progress` is told of each piece read.
 ///
 /// # Errors
-/// When the source cannot be read, or there is no memory ([`io::ErrorKind::OutOfMemory`]).
+/// When the source cannot be read, or there is no verdict ([`NoVerdict::of`]).
 pub fn examine(
     inspector: &dyn Inspector,
     look: &Look,
@@ -110,13 +111,33 @@ impl Wake for Unpark {
     }
 }
 
-/// All inspections together hold too much.
-#[derive(Debug)]
-pub struct NoMemory;
+/// There is no verdict, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoVerdict(pub Unfinished);
 
-impl From<NoMemory> for io::Error {
-    fn from(_: NoMemory) -> io::Error {
-        io::ErrorKind::OutOfMemory.into()
+impl fmt::Display for NoVerdict {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0.words())
+    }
+}
+
+impl std::error::Error for NoVerdict {}
+
+impl NoVerdict {
+    /// What stands behind an error of [`examine`], if it is no error of the source.
+    pub fn of(error: &io::Error) -> Option<NoVerdict> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+}
+
+impl From<NoVerdict> for io::Error {
+    fn from(none: NoVerdict) -> io::Error {
+        let kind = match none.0 {
+            Unfinished::Starved => io::ErrorKind::OutOfMemory,
+            Unfinished::Late => io::ErrorKind::TimedOut,
+            Unfinished::Gone => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, none)
     }
 }
 
@@ -157,8 +178,8 @@ impl Examination {
     /// Works on what was taken; whether that is done. If not, it is to be polled again after others had their turn.
     ///
     /// # Errors
-    /// When there is no memory for it.
-    pub fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Result<bool, NoMemory>> {
+    /// When there will be no verdict.
+    pub fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Result<bool, NoVerdict>> {
         if self.has_match() {
             return Poll::Ready(Ok(true));
         }
@@ -168,12 +189,12 @@ impl Examination {
         }
         progress.map(|progress| {
             self.stopped |= progress == Progress::Stopped;
-            if let Progress::Lost(_) = progress { Err(NoMemory) } else { Ok(progress != Progress::Tired) }
+            if let Progress::Lost(why) = progress { Err(NoVerdict(why)) } else { Ok(progress != Progress::Tired) }
         })
     }
 
     /// The same in this thread, until it is done, or until then.
-    fn work(&mut self, until: Option<Instant>) -> Result<(), NoMemory> {
+    fn work(&mut self, until: Option<Instant>) -> Result<(), NoVerdict> {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         let mut context = std::task::Context::from_waker(&waker);
         loop {
