@@ -29,7 +29,8 @@ pub trait Inspecting: Send {
     /// Ends it before its content, as a finding of class `limit` with this name. What is fed from now on is counted only.
     fn stop(&mut self, name: &'static str);
 
-    /// Lets it work for a while, here; pending where it is somebody else who works, until there is something to hear.
+    /// Lets it work for a while, here; pending where it is somebody else who works, until there is something to hear. Whoever
+    /// polls with a waker that does nothing does not wait, and the other need not hurry.
     fn poll(&mut self, context: &mut core::task::Context<'_>) -> Poll<Progress>;
 
     /// The next thing that it reports.

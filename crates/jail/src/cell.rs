@@ -14,10 +14,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::local::Local;
 use crate::memory::Memory;
 use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told, write_pieces};
-use crate::ring::{self, Broken, Reader, Writer};
+use crate::ring::{self, Broken, Reader, TO_JAIL_BYTES, Writer};
 
 /// How long is slept where somebody else has to make room.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// Bytes read after which the host hears that there is room again; less than any queue that is full.
+const ROOM_BYTES: usize = TO_JAIL_BYTES / 4;
 
 /// How long is slept at the most.
 const SLEEP: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
@@ -33,6 +36,10 @@ pub struct Cell<'m> {
     wards: HashMap<u32, Ward>,
     /// Those that may have something to do.
     active: VecDeque<u32>,
+    /// Bytes that were read since the host heard of it last.
+    read_bytes: usize,
+    /// There is what the host may wait for: how far an inspection has come, or room.
+    has_news: bool,
 }
 
 /// An inspection.
@@ -69,7 +76,8 @@ enum Finish {
 impl<'m> Cell<'m> {
     /// One with nothing to do yet.
     pub fn new(inspector: Local, memory: &'m Memory, reader: Reader, writer: Writer, host: OwnedFd) -> Cell<'m> {
-        Cell { inspector, memory, reader, writer, host, wards: HashMap::new(), active: VecDeque::new() }
+        let (wards, active) = (HashMap::new(), VecDeque::new());
+        Cell { inspector, memory, reader, writer, host, wards, active, read_bytes: 0, has_news: false }
     }
 
     /// Works until the host is gone.
@@ -85,7 +93,9 @@ impl<'m> Cell<'m> {
             let side = self.writer.side();
             side.tell(ring::Told::Progress, turns);
             side.tell(ring::Told::FreeBytes, self.memory.free_bytes() as u64);
-            self.writer.ring();
+            if std::mem::take(&mut self.has_news) {
+                self.writer.ring();
+            }
             let nap = match () {
                 () if !self.active.is_empty() && moved => continue,
                 () if !self.active.is_empty() => NAP,
@@ -111,8 +121,16 @@ impl<'m> Cell<'m> {
 
     /// Takes all that is asked.
     fn hear(&mut self) -> Result<(), Broken> {
-        while let Some(frame) = self.reader.read()? {
-            let (stream, asked) = (frame.stream, Asked::of(frame.kind).ok_or(Broken)?);
+        while let Some(head) = self.reader.head()? {
+            let (stream, asked) = (head.stream, Asked::of(head.kind).ok_or(Broken)?);
+            self.read_bytes += head.bytes();
+            // Content is most of it, and copied once.
+            if let (Asked::Feed, Some(Ward::Running(ward))) = (asked, self.wards.get_mut(&stream)) {
+                self.reader.take(&head, &mut ward.waiting);
+                self.wake(stream);
+                continue;
+            }
+            let frame = self.reader.read()?.ok_or(Broken)?;
             match (asked, self.wards.get_mut(&stream)) {
                 (Asked::OpenMore | Asked::Open, None) => {
                     self.wards.insert(stream, Ward::Announced(frame.payload.to_vec()));
@@ -123,7 +141,6 @@ impl<'m> Cell<'m> {
                     }
                     context.extend_from_slice(frame.payload);
                 }
-                (Asked::Feed, Some(Ward::Running(ward))) => ward.waiting.extend_from_slice(frame.payload),
                 (Asked::Finish, Some(Ward::Running(ward))) => ward.finish = Finish::Asked,
                 (Asked::Stop, Some(Ward::Running(ward))) => ward.inspecting.stop(stop_name(frame.payload)),
                 (Asked::Close, _) => drop(self.wards.remove(&stream)),
@@ -135,6 +152,10 @@ impl<'m> Cell<'m> {
                 self.open(stream)?;
             }
             self.wake(stream);
+        }
+        // Whoever waits for room waits for a queue that is full.
+        if self.read_bytes > ROOM_BYTES {
+            (self.read_bytes, self.has_news) = (0, true);
         }
         Ok(())
     }
@@ -179,6 +200,8 @@ impl<'m> Cell<'m> {
                 Turn::Over
             });
             moved |= turn != Turn::Stuck;
+            // What is reported on the way waits until there is something to be done about it.
+            self.has_news |= turn != Turn::More;
             match turn {
                 Turn::Over => drop(self.wards.remove(&stream)),
                 Turn::Idle => ward.is_active = false,

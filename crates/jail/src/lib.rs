@@ -10,11 +10,14 @@
 //! given up everything but memory and two bells; they share the compiled signatures. This crate opens no socket to anybody
 //! else and no file by a path.
 
+mod account;
 mod cell;
 mod clock;
 mod company;
 mod confine;
+mod handle;
 mod host;
+mod link;
 mod local;
 mod map;
 mod memory;
@@ -24,7 +27,8 @@ mod start;
 mod suspects;
 
 pub use confine::{Confined, Landlocked, confine};
-pub use host::{Counts, Jails, Settings, Signatures};
+pub use host::{Jails, Settings, Signatures};
+pub use link::Counts;
 pub use local::Local;
 pub use map::map;
 pub use memory::{Counting, Memory};

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use tikv_jemallocator::Jemalloc;
 
+use crate::account::{Account, SLICE_BYTES};
+
 thread_local! {
     /// Bytes that this thread has been given, less those that it gave back.
     static BALANCE: Cell<isize> = const { Cell::new(0) };
@@ -60,17 +62,44 @@ pub struct Memory {
     free: AtomicUsize,
     /// The most that one of them may.
     share: usize,
+    /// Where more can be had.
+    account: Option<Account>,
 }
 
 impl Memory {
     /// So many bytes, of which one inspection may hold a quarter.
     pub fn new(bytes: usize) -> Memory {
-        Memory { free: AtomicUsize::new(bytes), share: bytes / 4 }
+        Memory { free: AtomicUsize::new(bytes), share: bytes / 4, account: None }
     }
 
-    /// So many bytes, of which one inspection may hold this share.
-    pub(crate) fn with_share(bytes: usize, share: usize) -> Memory {
-        Memory { free: AtomicUsize::new(bytes), share }
+    /// So many bytes and what can be had from an account, of which one inspection may hold this share.
+    pub(crate) fn with_account(bytes: usize, share: usize, account: Account) -> Memory {
+        Memory { free: AtomicUsize::new(bytes), share, account: Some(account) }
+    }
+
+    /// Whether there is so much, for the one who asks to have.
+    fn take(&self, bytes: usize) -> bool {
+        if self.free.fetch_update(Relaxed, Relaxed, |free| free.checked_sub(bytes)).is_ok() {
+            return true;
+        }
+        let Some(account) = &self.account else { return false };
+        let lacking = bytes.saturating_sub(self.free_bytes());
+        let Some(more) = account.borrow(lacking as u64) else { return false };
+        self.free.fetch_add(more as usize, Relaxed);
+        self.free.fetch_update(Relaxed, Relaxed, |free| free.checked_sub(bytes)).is_ok()
+    }
+
+    /// Somebody gives back what it had. What of that came from the account goes there, but for a slice that is wanted again
+    /// soon.
+    fn give_back(&self, bytes: usize) {
+        let free = self.free.fetch_add(bytes, Relaxed) + bytes;
+        let Some(account) = &self.account else { return };
+        let (borrowed, slice) = (account.borrowed_bytes() as usize, SLICE_BYTES as usize);
+        let back = free.saturating_sub(slice).min(borrowed);
+        let is_worth_it = back > 0 && back >= slice.min(borrowed);
+        if is_worth_it && self.free.fetch_update(Relaxed, Relaxed, |free| free.checked_sub(back)).is_ok() {
+            account.give_back(back as u64);
+        }
     }
 
     /// Bytes that nobody has borrowed.
@@ -113,13 +142,11 @@ impl Loan {
         // Work also frees what others have allocated.
         let wanted = usize::try_from(self.held).unwrap_or(0);
         let Some(more) = wanted.checked_sub(self.borrowed) else {
-            self.memory.free.fetch_add(self.borrowed - wanted, Relaxed);
+            self.memory.give_back(self.borrowed - wanted);
             self.borrowed = wanted;
             return;
         };
-        let granted = wanted <= self.memory.share
-            && self.memory.free.fetch_update(Relaxed, Relaxed, |free| free.checked_sub(more)).is_ok();
-        match granted {
+        match wanted <= self.memory.share && self.memory.take(more) {
             true => self.borrowed = wanted,
             false => self.refused = true,
         }
@@ -128,7 +155,7 @@ impl Loan {
 
 impl Drop for Loan {
     fn drop(&mut self) {
-        self.memory.free.fetch_add(self.borrowed, Relaxed);
+        self.memory.give_back(self.borrowed);
     }
 }
 
@@ -165,6 +192,28 @@ mod tests {
         assert_eq!(refused, [false, false, false, false, true]);
         drop(loans);
         assert_eq!(memory.free_bytes(), 4_000);
+    }
+
+    #[test]
+    fn one_that_is_full_borrows_what_another_does_not_use_and_gives_it_back() {
+        let slice = SLICE_BYTES as usize;
+        let (account, file) = Account::new(4 * SLICE_BYTES).unwrap();
+        let jails = [(); 2].map(|()| {
+            let account = Account::open(&file, 4 * SLICE_BYTES).unwrap();
+            Arc::new(Memory::with_account(2 * slice, 8 * slice, account))
+        });
+        let [mut first, mut second] = jails.clone().map(Loan::new);
+        let held = first.work(|| vec![0_u8; 5 * slice + 1]);
+        assert!(!first.is_refused());
+        assert_eq!(account.free_bytes(), 0);
+        // What each has for itself is left to it.
+        let _few = second.work(|| vec![0_u8; 2 * slice]);
+        assert!(!second.is_refused());
+        let _more = second.work(|| vec![0_u8; 1]);
+        assert!(second.is_refused());
+        first.work(|| drop(held));
+        assert_eq!(account.free_bytes(), 4 * SLICE_BYTES);
+        assert_eq!(jails[0].free_bytes(), 2 * slice);
     }
 
     #[test]

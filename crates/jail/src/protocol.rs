@@ -19,16 +19,18 @@ pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Bytes that may be on their way to one inspection.
 pub const CREDIT_BYTES: u64 = 128 << 10;
 
-/// What is told a jail that is started, along with its descriptors: the rings' memory, both bells, and the compiled
-/// signatures.
+/// What is told a jail that is started, along with its descriptors: the rings' memory, both bells, the account, and the
+/// compiled signatures.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Start {
     /// The bounds of each inspection.
     pub limits: Limits,
-    /// Bytes that all inspections together may hold, and that one may.
+    /// Bytes that its inspections together may hold of its own, that one may, and those of the account.
     pub memory_bytes: u64,
     /// See [`Start::memory_bytes`].
     pub share_bytes: u64,
+    /// See [`Start::memory_bytes`].
+    pub account_bytes: u64,
     /// Whether signatures that have changed since lie over the others, in a file of their own.
     pub has_overlay: bool,
     /// The files whose signatures of before are not in force any more.

@@ -9,8 +9,8 @@
 //! a frame before it looks at it, and believes nothing of it: the writer may be hostile, and may write while it is read. What
 //! cannot be is [`Broken`], and then nothing more is read.
 //!
-//! Waking up: a reader that finds nothing says that it sleeps, looks once more, and waits for its eventfd; a writer writes to
-//! that only where the reader sleeps. So a busy pair makes no system calls.
+//! Waking up: a reader that waits for something says that it sleeps, looks once more, and waits for its eventfd; a writer writes to
+//! that only where the reader sleeps. So a busy pair makes no system calls, and neither does one of which nobody wants anything.
 //!
 //! Bounds: [`TO_JAIL_BYTES`] and [`FROM_JAIL_BYTES`] of memory; a payload of [`PAYLOAD_BYTES_MAX`].
 #![allow(unsafe_code, reason = "memory that another process writes to is reached by pointers")]
@@ -52,7 +52,7 @@ struct Control {
     /// Whether the reader sleeps.
     sleeps: Line<AtomicU32>,
     /// What the writer tells besides: see [`Side::tell`].
-    told: [Line<AtomicU64>; 3],
+    told: [Line<AtomicU64>; 4],
 }
 
 #[repr(C, align(64))]
@@ -96,7 +96,7 @@ impl Shared {
 }
 
 /// One side of it.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Side {
     map: Arc<MmapRaw>,
     at: usize,
@@ -160,14 +160,18 @@ pub enum Told {
     Progress,
     /// The stream that it works on, and one more; 0 is none.
     Working,
-    /// Bytes of memory that inspections may still borrow.
+    /// Bytes of memory that it has, and no inspection holds.
     FreeBytes,
+    /// Bytes that it has from the account.
+    BorrowedBytes,
 }
 
 /// Makes frames.
 pub struct Writer {
     side: Side,
     tail: u64,
+    /// Where the tail was when the reader was woken last.
+    rung: u64,
     /// Wakes the reader.
     bell: OwnedFd,
 }
@@ -191,6 +195,24 @@ pub struct Frame<'a> {
     pub payload: &'a [u8],
 }
 
+/// What stands before a frame that waits.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Whose it is.
+    pub stream: u32,
+    /// What it is.
+    pub kind: u8,
+    /// Bytes of its payload, at most [`PAYLOAD_BYTES_MAX`].
+    len: usize,
+}
+
+impl Head {
+    /// Bytes of the frame.
+    pub fn bytes(&self) -> usize {
+        HEADER_BYTES + self.len
+    }
+}
+
 /// What the other side has written cannot be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken;
@@ -206,7 +228,7 @@ pub fn bell() -> std::io::Result<OwnedFd> {
 impl Writer {
     /// Writes to a side, whose reader this bell wakes.
     pub fn new(side: Side, bell: OwnedFd) -> Writer {
-        Writer { tail: 0, side, bell }
+        Writer { tail: 0, rung: 0, side, bell }
     }
 
     /// The payload that fits now, at most [`PAYLOAD_BYTES_MAX`]; none where not even a header does.
@@ -239,8 +261,14 @@ impl Writer {
         &self.side
     }
 
+    /// Bytes that were written since the reader was woken last.
+    pub fn unrung_bytes(&self) -> u64 {
+        self.tail - self.rung
+    }
+
     /// Wakes the reader, if it sleeps. To be called after the last frame of a batch.
-    pub fn ring(&self) {
+    pub fn ring(&mut self) {
+        self.rung = self.tail;
         // Either this sees that it sleeps, or it sees the tail when it looks once more.
         fence(Ordering::SeqCst);
         if self.side.control().sleeps.0.swap(0, Ordering::Relaxed) != 0 {
@@ -260,6 +288,19 @@ impl Reader {
     /// # Errors
     /// When what is there cannot be a frame.
     pub fn read(&mut self) -> Result<Option<Frame<'_>>, Broken> {
+        let Some(head) = self.head()? else { return Ok(None) };
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        self.take(&head, &mut payload);
+        self.payload = payload;
+        Ok(Some(Frame { stream: head.stream, kind: head.kind, payload: &self.payload }))
+    }
+
+    /// What the next frame is, if there is one: [`Reader::take`] takes it.
+    ///
+    /// # Errors
+    /// When what is there cannot be a frame.
+    pub fn head(&self) -> Result<Option<Head>, Broken> {
         let used = self.used()?;
         if used == 0 {
             return Ok(None);
@@ -274,11 +315,16 @@ impl Reader {
         if len > PAYLOAD_BYTES_MAX || used - HEADER_BYTES < len {
             return Err(Broken);
         }
-        self.payload.resize(len, 0);
-        self.side.copy_out(self.head + HEADER_BYTES as u64, &mut self.payload);
-        self.head += (HEADER_BYTES + len) as u64;
+        Ok(Some(Head { stream: u32::from_le_bytes([e, f, g, h]), kind, len }))
+    }
+
+    /// Takes the frame that [`Reader::head`] has shown: its payload is copied once, behind what `onto` has.
+    pub fn take(&mut self, head: &Head, onto: &mut Vec<u8>) {
+        let start = onto.len();
+        onto.resize(start + head.len, 0);
+        self.side.copy_out(self.head + HEADER_BYTES as u64, &mut onto[start..]);
+        self.head += (HEADER_BYTES + head.len) as u64;
         self.side.control().head.0.store(self.head, Ordering::Release);
-        Ok(Some(Frame { stream: u32::from_le_bytes([e, f, g, h]), kind, payload: &self.payload }))
     }
 
     fn used(&self) -> Result<usize, Broken> {
@@ -304,6 +350,11 @@ impl Reader {
     pub fn awake(&self) {
         self.side.control().sleeps.0.store(0, Ordering::Relaxed);
         let _ = rustix::io::read(&self.bell, &mut [0; 8][..]);
+    }
+
+    /// Wakes itself, wherever it sleeps.
+    pub fn rouse(&self) {
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
     /// What becomes readable when it is woken.

@@ -17,6 +17,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAnci
 use rustix::net::{SendFlags, recvmsg, sendmsg};
 use scan::{Database, Owner};
 
+use crate::account::Account;
 use crate::cell::Cell;
 use crate::confine::confine;
 use crate::local::Local;
@@ -25,8 +26,8 @@ use crate::memory::Memory;
 use crate::protocol::Start;
 use crate::ring::{Reader, Shared, Writer};
 
-/// The memory of the rings, the bell of the jail, that of the host, the signatures, and what lies over them.
-pub const DESCRIPTORS_MAX: usize = 5;
+/// The memory of the rings, the bell of the jail, that of the host, the account, the signatures, and what lies over them.
+pub const DESCRIPTORS_MAX: usize = 6;
 
 /// The longest [`Start`].
 const START_BYTES_MAX: usize = 16 << 20;
@@ -86,18 +87,19 @@ fn serve() -> Result<(), String> {
     let (start, descriptors) = receive(&host).map_err(failed)?;
     let mut descriptors = descriptors.into_iter();
     let mut next = || descriptors.next().ok_or("too few descriptors");
-    let (rings, own_bell, hosts_bell) = (next()?, next()?, next()?);
+    let (rings, own_bell, hosts_bell, account) = (next()?, next()?, next()?, next()?);
     let signatures = File::from(next()?);
     let overlay = if start.has_overlay { Some(File::from(next()?)) } else { None };
 
     // They are mapped, and not looked at: that comes later.
     let [to_jail, from_jail] = Shared::open(&rings).map_err(failed)?.sides();
+    let account = Account::open(&account, start.account_bytes).map_err(failed)?.with_ledger(from_jail.clone());
     let signatures = map(&signatures).map_err(failed)?;
     let overlay = overlay.as_ref().map(map).transpose().map_err(failed)?;
     let confined = confine()?;
     let database = Arc::new(database(&start, signatures, overlay)?);
     let engine = Engine { database, limits: start.limits };
-    let memory = Arc::new(Memory::with_share(start.memory_bytes as usize, start.share_bytes as usize));
+    let memory = Arc::new(Memory::with_account(start.memory_bytes as usize, start.share_bytes as usize, account));
     let inspector = Local::new(Arc::new(engine), Some(memory.clone()));
     // Not as a socket: to send is none of the calls that are left.
     rustix::io::write(&host, &[confined.code()]).map_err(|error| error.to_string())?;

@@ -24,6 +24,8 @@ const TESTS: &[(&str, fn())] = &[
     ("a_jail_reports_what_is_reported_here", a_jail_reports_what_is_reported_here),
     ("many_inspections_share_a_jail", many_inspections_share_a_jail),
     ("one_that_nobody_wants_any_more_leaves_nothing", one_that_nobody_wants_any_more_leaves_nothing),
+    ("one_that_nobody_waits_for_goes_on_in_its_own_time", one_that_nobody_waits_for_goes_on_in_its_own_time),
+    ("one_jail_may_have_what_another_does_not_use", one_jail_may_have_what_another_does_not_use),
     (
         "a_jail_that_is_killed_costs_what_it_had_and_is_replaced",
         a_jail_that_is_killed_costs_what_it_had_and_is_replaced,
@@ -70,10 +72,14 @@ struct Site {
 }
 
 fn site(count: usize) -> Site {
+    site_with(count, 1 << 30)
+}
+
+fn site_with(count: usize, memory_bytes: usize) -> Site {
     let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
     Database::with_builtin().store("", &mut &file).unwrap();
     let signatures = Signatures { base: file.into(), overlay: None, takes_back: false, now: 0 };
-    let settings = Settings { count, limits: limits(), memory_bytes: 1 << 30, user: None };
+    let settings = Settings { count, limits: limits(), memory_bytes, user: None };
     let counts = Arc::new(Counts::default());
     let (jails, confined) = Jails::start(settings, signatures, counts.clone(), Arc::new(Suspects::default())).unwrap();
     Site { jails, counts, confined }
@@ -180,6 +186,54 @@ fn many_inspections_share_a_jail() {
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(site.counts.lost.load(Relaxed), 0);
+}
+
+fn one_that_nobody_waits_for_goes_on_in_its_own_time() {
+    let site = site(1);
+    let content = content(300_000);
+    let mut inspecting = site.jails.open(mail());
+    let mut outs = Vec::new();
+    let mut rest = &content[..];
+    while !rest.is_empty() {
+        let piece = &rest[..rest.len().min(4_000)];
+        let taken = inspecting.feed(piece);
+        rest = &rest[taken..];
+        if taken == piece.len() {
+            let _ = inspecting.poll(&mut Polled::from_waker(Waker::noop()));
+        } else {
+            assert_eq!(wait(&mut *inspecting, &mut outs), Progress::Hungry, "more than may be on its way");
+        }
+    }
+    inspecting.finish();
+    assert_eq!(wait(&mut *inspecting, &mut outs), Progress::Done);
+    let (_, waited) = inspect(&site.jails, &content);
+    assert_eq!(essence(outs), essence(waited));
+}
+
+fn one_jail_may_have_what_another_does_not_use() {
+    // Each of two would have 3 MiB by itself, and one inspection may hold a quarter of all, which is as much.
+    let (site, total) = (site_with(2, 6 << 20), 6 << 20);
+    let free = || {
+        // What is told of memory is as old as the last that was inspected.
+        (0..2).for_each(|_| drop(inspect(&site.jails, b"\r\n")));
+        std::thread::sleep(Duration::from_millis(50));
+        site.jails.free_bytes()
+    };
+    assert_eq!(free(), total);
+    let deep = content(200_000);
+    let open: Vec<_> = (0..64)
+        .map(|_| {
+            let mut inspecting = site.jails.open(mail());
+            let mut outs = Vec::new();
+            let taken = inspecting.feed(&deep[..100_000]);
+            (taken > 0).then(|| wait(&mut *inspecting, &mut outs));
+            (site.jails.open(mail()), inspecting)
+        })
+        .collect();
+    let least = site.jails.free_bytes();
+    assert!(least < total, "they hold something");
+    drop(open);
+    assert_eq!(free(), total, "all of it came back; it was down to {least}");
 }
 
 fn one_that_nobody_wants_any_more_leaves_nothing() {
@@ -293,6 +347,9 @@ fn what_two_died_of_is_not_given_to_a_third() {
         while !rest.is_empty() {
             let taken = inspecting.feed(rest);
             rest = &rest[taken..];
+            // It has heard of this, and works on it.
+            let _ = inspecting.poll(&mut Polled::from_waker(Waker::noop()));
+            std::thread::sleep(Duration::from_micros(500));
             children().into_iter().for_each(kill);
             if let Progress::Lost(_) = wait(&mut *inspecting, &mut outs) {
                 break;

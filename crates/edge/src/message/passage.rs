@@ -6,6 +6,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use flow::{
@@ -15,6 +16,7 @@ use flow::{
 use flow::{Verdict, Wants};
 use proto::smtp::Reply;
 use stream::Object;
+use tokio::time::timeout_at;
 
 use crate::beat;
 use crate::message::pool::Pool;
@@ -182,27 +184,43 @@ impl Passage {
         while !bytes.is_empty() && self.lost.is_none() {
             let taken = self.inspecting.feed(bytes);
             bytes = &bytes[taken..];
-            self.work().await;
+            // While all of it is held nothing can go on, so that another process may lag behind.
+            let waits = !bytes.is_empty() || self.state() != State::Holding;
+            self.work(waits).await;
         }
     }
 
-    /// Lets the inspection work, in turns with everybody else, and hears what it reports.
-    async fn work(&mut self) {
+    /// Lets the inspection work, in turns with everybody else, and hears what it reports; another process that works on it is
+    /// waited for if it is asked for.
+    async fn work(&mut self, waits: bool) {
         loop {
             let turn = Instant::now();
-            let progress = poll_fn(|context| beat::turn(|| self.inspecting.poll(context))).await;
+            let progress = self.turn(waits).await;
             self.inspect_time += turn.elapsed();
             while let Some(out) = self.inspecting.hear() {
                 self.hear(out);
             }
             let is_overdue = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
             match progress {
-                Progress::Lost(why) => return self.lost = Some(why),
-                Progress::Tired if is_overdue => return self.lost = Some(Unfinished::Late),
-                Progress::Tired => tokio::task::yield_now().await,
-                Progress::Hungry | Progress::Stopped | Progress::Done => return,
+                Some(Progress::Lost(why)) => return self.lost = Some(why),
+                Some(Progress::Tired) if is_overdue => return self.lost = Some(Unfinished::Late),
+                Some(Progress::Tired) => tokio::task::yield_now().await,
+                None | Some(Progress::Hungry | Progress::Stopped | Progress::Done) => return,
             }
         }
+    }
+
+    /// One turn; none if somebody else works, and is not waited for.
+    async fn turn(&mut self, waits: bool) -> Option<Progress> {
+        if !waits {
+            return match beat::turn(|| self.inspecting.poll(&mut std::task::Context::from_waker(Waker::noop()))) {
+                Poll::Ready(progress) => Some(progress),
+                Poll::Pending => None,
+            };
+        }
+        let turn = poll_fn(|context| beat::turn(|| self.inspecting.poll(context)));
+        let Some(deadline) = self.deadline else { return Some(turn.await) };
+        Some(timeout_at(deadline.into(), turn).await.unwrap_or(Progress::Lost(Unfinished::Late)))
     }
 
     fn hear(&mut self, out: Out) {
@@ -246,7 +264,7 @@ impl Passage {
         self.deadline = Some(Instant::now() + VERDICT_WAIT);
         if self.lost.is_none() {
             self.inspecting.finish();
-            self.work().await;
+            self.work(true).await;
         }
         self.verdict.take().ok_or(self.lost.unwrap_or(Unfinished::Late))
     }

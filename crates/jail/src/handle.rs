@@ -1,0 +1,178 @@
+//! One inspection in a jail, as its door has it: what is asked of the jail, and what it has said of this.
+//!
+//! It owns its place in the [`Link`] (its ward) from [`Handle::new`] until it is dropped; that its jail may die meanwhile is
+//! the host's business, and only seen here as the ward's progress.
+//!
+//! Bounds: [`CREDIT_BYTES`] on their way to the jail.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Poll, Waker};
+
+use flow::{Inspecting, Out, Progress, Unfinished};
+
+use crate::link::{Line, Link, Ward};
+use crate::protocol::{Asked, CREDIT_BYTES, write_pieces};
+use crate::ring::Writer;
+
+/// What a jail may not have heard of while nobody waits for it: a small object wakes it once, when it is complete.
+const LAZY_BYTES: u64 = 32 << 10;
+
+/// An inspection in a jail.
+///
+/// Polled with [`Waker::noop`], it waits for nothing: what was fed goes to the jail in its own time.
+pub struct Handle {
+    line: Arc<Line>,
+    stream: u32,
+    /// The context, and how much of it has been sent.
+    context: Vec<u8>,
+    opened: usize,
+    fed: u64,
+    end: End,
+    /// A finding that it is to end with.
+    stop: Option<&'static str>,
+    reports: VecDeque<Out>,
+}
+
+/// How far the end of the content is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Open,
+    /// It is complete, and the jail has not heard of it.
+    Due,
+    Told,
+}
+
+impl Handle {
+    /// One that has its number, and of which the jail has not heard.
+    pub fn new(line: Arc<Line>, stream: u32, context: Vec<u8>) -> Handle {
+        Handle { line, stream, context, opened: 0, fed: 0, end: End::Open, stop: None, reports: VecDeque::new() }
+    }
+
+    /// Sends what has to be sent before content.
+    fn announce(&mut self, writer: &mut Writer) -> bool {
+        let kinds = [Asked::OpenMore.kind(), Asked::Open.kind()];
+        self.opened = write_pieces(writer, self.stream, kinds, &self.context, self.opened);
+        let is_open = self.opened == self.context.len();
+        if is_open {
+            (self.context, self.opened) = (Vec::new(), 0);
+        }
+        is_open
+    }
+
+    /// How far it is, as far as the jail has said.
+    fn progress(&mut self, link: &mut Link) -> Option<Progress> {
+        let (stream, fed) = (self.stream, self.fed);
+        let ward = link.wards.get_mut(&stream)?;
+        self.reports.append(&mut ward.reports);
+        let (progress, taken) = (ward.progress, ward.taken);
+        if let Some(Progress::Done | Progress::Lost(_)) = progress {
+            return progress;
+        }
+        let ends = link.ends.as_mut()?;
+        ward.is_begun = true;
+        if !self.announce(&mut ends.writer) {
+            return None;
+        }
+        self.stop.take_if(|name| ends.writer.write(stream, Asked::Stop.kind(), name.as_bytes()));
+        match self.end {
+            End::Told => None,
+            End::Due if ends.writer.write(stream, Asked::Finish.kind(), &[]) => {
+                self.end = End::Told;
+                None
+            }
+            End::Due => None,
+            // Whoever waits for it may have to send what is cleared, so all of it is waited for.
+            End::Open if taken < fed || ends.writer.room().is_none_or(|room| room == 0) => None,
+            End::Open if progress == Some(Progress::Stopped) => Some(Progress::Stopped),
+            End::Open => Some(Progress::Hungry),
+        }
+    }
+}
+
+impl Inspecting for Handle {
+    fn feed(&mut self, bytes: &[u8]) -> usize {
+        let line = self.line.clone();
+        let mut link = line.lock();
+        let link = &mut *link;
+        let Some(ward) = link.wards.get_mut(&self.stream) else { return bytes.len() };
+        if let Some(Progress::Done | Progress::Lost(_)) = ward.progress {
+            return bytes.len();
+        }
+        if line.suspects.is_banned(ward.sample.take(bytes)) {
+            line.counts.banned.fetch_add(1, Relaxed);
+            tracing::warn!("content that inspection processes died of is not inspected again for a time");
+            ward.progress = Some(Progress::Lost(Unfinished::Gone));
+            return bytes.len();
+        }
+        let taken = ward.taken;
+        let Some(ends) = &mut link.ends else { return 0 };
+        ward.is_begun = true;
+        if !self.announce(&mut ends.writer) {
+            return 0;
+        }
+        let credit = CREDIT_BYTES.saturating_sub(self.fed.saturating_sub(taken)) as usize;
+        let count = bytes.len().min(credit).min(ends.writer.room().unwrap_or(0));
+        if count == 0 || !ends.writer.write(self.stream, Asked::Feed.kind(), &bytes[..count]) {
+            return 0;
+        }
+        self.fed += count as u64;
+        count
+    }
+
+    fn finish(&mut self) {
+        if self.end == End::Open {
+            self.end = End::Due;
+        }
+    }
+
+    fn stop(&mut self, name: &'static str) {
+        self.stop = Some(name);
+    }
+
+    fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
+        let line = self.line.clone();
+        let mut link = line.lock();
+        link.pass_on();
+        let progress = self.progress(&mut link);
+        let waits = !context.waker().will_wake(Waker::noop());
+        link.knock(if waits { 1 } else { LAZY_BYTES });
+        if let Some(progress) = progress {
+            return Poll::Ready(progress);
+        }
+        let Some(ward) = link.wards.get_mut(&self.stream) else {
+            return Poll::Ready(Progress::Lost(Unfinished::Gone));
+        };
+        if waits {
+            let is_between = self.end == End::Open && ward.taken == self.fed;
+            ward.waker = Some(context.waker().clone());
+            ward.wants_room = self.end == End::Due || !self.context.is_empty() || is_between;
+            if !link.may_wait() {
+                context.waker().wake_by_ref();
+            }
+        }
+        Poll::Pending
+    }
+
+    fn hear(&mut self) -> Option<Out> {
+        self.reports.pop_front()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let mut link = self.line.lock();
+        let ward = link.wards.remove(&self.stream);
+        let is_over = |ward: Ward| !ward.is_begun || matches!(ward.progress, Some(Progress::Done | Progress::Lost(_)));
+        if !ward.is_none_or(is_over) && link.ends.is_some() {
+            link.closing.push(self.stream);
+            link.pass_on();
+        }
+        link.knock(1);
+        // Nobody may want the jail any more.
+        if self.line.is_over() && link.wards.is_empty() {
+            link.rouse();
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The way to a jail, as everybody shares it who has an inspection there: the rings, and what is known of each inspection.
+//!
+//! Whoever holds the lock passes on all that the jail has said, to whomever it concerns. What a jail writes is believed as far as
+//! it is a message.
+//!
+//! Bounds: [`REPORTS_MAX`] reports that nobody has taken.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use flow::{Out, Progress, Unfinished, wire};
+
+use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told};
+use crate::ring::{Broken, PAYLOAD_BYTES_MAX, Reader, Writer};
+use crate::suspects::{Sample, Suspects};
+
+/// Reports of one inspection that nobody has taken; a jail that sends more is broken.
+const REPORTS_MAX: usize = 100_000;
+
+/// What is counted of jails, for the whole run of the program.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Jails that were started.
+    pub started: AtomicU64,
+    /// Jails that ended by themselves.
+    pub lost: AtomicU64,
+    /// Objects that were not given to a jail because others had died of them.
+    pub banned: AtomicU64,
+}
+
+/// The way to one jail after the other.
+pub struct Line {
+    link: Mutex<Link>,
+    /// What is counted of all jails.
+    pub counts: Arc<Counts>,
+    /// What jails died of.
+    pub suspects: Arc<Suspects>,
+    /// Nobody wants inspections any more.
+    is_over: Arc<AtomicBool>,
+}
+
+/// The way to the jail that there is.
+pub struct Link {
+    /// None while there is no jail.
+    pub ends: Option<Ends>,
+    /// Inspections, by their streams.
+    pub wards: HashMap<u32, Ward>,
+    next_stream: u32,
+    /// Inspections that nobody wants any more, and the jail has not heard of it.
+    pub closing: Vec<u32>,
+    /// The jail has written what cannot be: nothing more of it is read.
+    pub is_broken: bool,
+}
+
+/// Both rings.
+pub struct Ends {
+    /// What it says.
+    pub reader: Reader,
+    /// What it is asked.
+    pub writer: Writer,
+}
+
+/// What is known of an inspection.
+#[derive(Default)]
+pub struct Ward {
+    /// What it has reported, and nobody has taken.
+    pub reports: VecDeque<Out>,
+    piece: Vec<u8>,
+    /// Bytes that it has taken.
+    pub taken: u64,
+    /// How far it was when it said so last.
+    pub progress: Option<Progress>,
+    /// Whoever waits for it.
+    pub waker: Option<Waker>,
+    /// What it is known by if a jail dies of it.
+    pub sample: Sample,
+    /// Whether the jail has heard of it.
+    pub is_begun: bool,
+    /// Whether it may wait for room to write, and not for the jail.
+    pub wants_room: bool,
+}
+
+impl Line {
+    /// One without a jail.
+    pub fn new(counts: Arc<Counts>, suspects: Arc<Suspects>, is_over: Arc<AtomicBool>) -> Line {
+        let link = Link { ends: None, wards: HashMap::new(), next_stream: 0, closing: Vec::new(), is_broken: false };
+        Line { link: Mutex::new(link), counts, suspects, is_over }
+    }
+
+    /// Whether nobody wants inspections any more.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Relaxed)
+    }
+
+    /// Nobody else has it meanwhile.
+    pub fn lock(&self) -> MutexGuard<'_, Link> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stream for one more inspection.
+    pub fn open(&self) -> u32 {
+        let mut link = self.lock();
+        // Numbers come round after four thousand million; none of those that are open is taken again.
+        while link.wards.contains_key(&link.next_stream) {
+            link.next_stream = link.next_stream.wrapping_add(1);
+        }
+        let stream = link.next_stream;
+        link.next_stream = stream.wrapping_add(1);
+        link.wards.insert(stream, Ward::default());
+        stream
+    }
+}
+
+impl Link {
+    /// Wakes everybody who waits.
+    pub fn wake_all(&mut self) {
+        self.wards.values_mut().filter_map(|ward| ward.waker.take()).for_each(Waker::wake);
+    }
+
+    /// There is no jail, and none to come for now.
+    pub fn give_up(&mut self) {
+        self.wards.values_mut().for_each(|ward| ward.progress = Some(Progress::Lost(Unfinished::Gone)));
+        self.wake_all();
+    }
+
+    /// Passes on all that is there.
+    pub fn pass_on(&mut self) {
+        let outcome = self.hear();
+        self.is_broken |= outcome.is_err();
+    }
+
+    fn hear(&mut self) -> Result<(), Broken> {
+        let Some(ends) = self.ends.as_mut().filter(|_| !self.is_broken) else { return Ok(()) };
+        while let Some(frame) = ends.reader.read()? {
+            let told = Told::of(frame.kind).ok_or(Broken)?;
+            // What nobody wants any more may still be reported.
+            let Some(ward) = self.wards.get_mut(&frame.stream) else { continue };
+            match told {
+                Told::OutMore | Told::Out => {
+                    if ward.piece.len() + frame.payload.len() > MESSAGE_BYTES_MAX || ward.reports.len() > REPORTS_MAX {
+                        return Err(Broken);
+                    }
+                    ward.piece.extend_from_slice(frame.payload);
+                    if told == Told::Out {
+                        ward.reports.push_back(wire::read(&ward.piece).map_err(|_| Broken)?);
+                        ward.piece.clear();
+                        ward.piece.shrink_to(PAYLOAD_BYTES_MAX);
+                    }
+                }
+                Told::Took(progress) => {
+                    ward.taken = u64::from_le_bytes(frame.payload.try_into().map_err(|_| Broken)?);
+                    ward.progress = Some(progress);
+                    ward.waker.take().into_iter().for_each(Waker::wake);
+                }
+            }
+        }
+        while let Some(&stream) = self.closing.last()
+            && ends.writer.write(stream, Asked::Close.kind(), &[])
+        {
+            self.closing.pop();
+        }
+        if ends.writer.room().is_some_and(|room| room > 0) {
+            // Whatever they wait for, they look for themselves.
+            self.wards
+                .values_mut()
+                .filter(|ward| ward.wants_room)
+                .filter_map(|ward| ward.waker.take())
+                .for_each(Waker::wake);
+        }
+        Ok(())
+    }
+
+    /// Wakes the jail, if it sleeps and there are so many bytes that it has not heard of.
+    pub fn knock(&mut self, bytes_min: u64) {
+        if let Some(ends) = &mut self.ends
+            && ends.writer.unrung_bytes() >= bytes_min
+        {
+            ends.writer.ring();
+        }
+    }
+
+    /// Says that somebody waits for what the jail reports; whether there is nothing yet.
+    pub fn may_wait(&self) -> bool {
+        self.ends.as_ref().is_none_or(|ends| ends.reader.may_sleep())
+    }
+
+    /// Whether somebody waits.
+    pub fn is_awaited(&self) -> bool {
+        self.wards.values().any(|ward| ward.waker.is_some())
+    }
+
+    /// Wakes whoever guards the jail.
+    pub fn rouse(&self) {
+        if let Some(ends) = &self.ends {
+            ends.reader.rouse();
+        }
+    }
+}
