@@ -9,6 +9,8 @@ use crate::runtime::Runtime;
 pub struct Control {
     /// What is served.
     pub runtime: Arc<Runtime>,
+    /// Another process takes new clients; sessions go on.
+    pub handed_over: bool,
     /// No new sessions; those under way come to their end.
     pub stopping: bool,
 }

@@ -53,8 +53,8 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
     let _ = ready.send(()).await;
     drop(ready);
     while control.changed().await.is_ok() {
-        let Control { runtime, stopping } = control.borrow_and_update().clone();
-        if stopping {
+        let Control { runtime, handed_over, stopping } = control.borrow_and_update().clone();
+        if stopping || handed_over {
             break;
         }
         shared.runtime.replace(runtime);
@@ -62,10 +62,14 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
         clamd.open(&shared);
     }
     clamd.stop();
-    // The numbers are shown to the last, and that nobody new should come.
-    accepting.iter().filter(|(address, _)| !shared.is_metrics(address)).for_each(|(_, task)| task.abort());
+    // The numbers are shown to the last, and that nobody new should come; unless another process shows its own there.
+    let handed_over = control.borrow().handed_over;
+    let shows = |address: &String| !handed_over && shared.is_metrics(address);
+    accepting.iter().filter(|(address, _)| !shows(address)).for_each(|(_, task)| task.abort());
+    let shows = accepting.keys().any(shows);
+    drop(control);
     // Each session holds what is shared while it lasts; so do the accepting tasks until they are gone.
-    while Rc::strong_count(&shared) > 1 {
+    while Rc::strong_count(&shared) > 1 || (shows && shared.others_have_sessions()) {
         shared.upstreams.clear();
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
@@ -100,6 +104,11 @@ impl Shared {
         {
             vacant.insert(task);
         }
+    }
+
+    /// Whether there are sessions still, on whichever event loop.
+    fn others_have_sessions(&self) -> bool {
+        self.runtime.borrow().metrics.sessions_open.get() > 0
     }
 
     fn is_metrics(&self, address: &str) -> bool {

@@ -78,6 +78,7 @@ pub fn confine() -> Result<Confined, String> {
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| failed("dumpable", &error))?;
     set_no_new_privs(true).map_err(|error| failed("no_new_privs", &error))?;
+    ignore_signals();
     let namespaces = unshare();
     let landlock = landlock().map_err(|error| failed("landlock", &error))?;
     // Two are waited for at a time; a third has no number any more.
@@ -86,6 +87,17 @@ pub fn confine() -> Result<Confined, String> {
     }
     let seccomp = seccomp().map_err(|error| failed("seccomp", &error))?;
     Ok(Confined { namespaces, landlock, seccomp })
+}
+
+/// What is sent to all processes of a service is not meant for this one, which ends with its host.
+fn ignore_signals() {
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        // SAFETY: no handler of ours is set, and none takes its place.
+        #[allow(unsafe_code, reason = "there is no other way to ignore a signal")]
+        unsafe {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
 }
 
 /// A user of its own in namespaces of its own, where that is allowed to everybody.

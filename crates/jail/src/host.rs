@@ -62,8 +62,56 @@ pub struct Settings {
     pub limits: Limits,
     /// Bytes that all inspections of all jails may hold; one of them a quarter.
     pub memory_bytes: usize,
-    /// The user that jails become, where the process may do that.
+    /// Who starts them.
+    pub launch: Box<dyn Launch>,
+}
+
+/// Who starts jails.
+pub trait Launch: Send + Sync {
+    /// Starts the program anew as a jail, with this as its standard input. The number is that of the jail in its set, from 1 on.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    fn launch(&self, number: usize, host: OwnedFd) -> io::Result<Box<dyn Launched>>;
+}
+
+/// A jail that was started.
+pub trait Launched: Send {
+    /// Its process.
+    fn id(&self) -> u32;
+
+    /// Ends it, if it has not ended by itself, and says how it has.
+    fn end(&mut self) -> String;
+}
+
+/// Jails as children of this process.
+pub struct Children {
+    /// The user that they become, where the process may do that.
     pub user: Option<u32>,
+}
+
+impl Launch for Children {
+    fn launch(&self, number: usize, host: OwnedFd) -> io::Result<Box<dyn Launched>> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("sluice: jail").arg("jail").arg(number.to_string()).env_clear().current_dir("/");
+        // What is sent to the group of this one, by a terminal, say, is not meant for it.
+        command.stdin(host).stdout(Stdio::null()).process_group(0);
+        if let Some(user) = self.user {
+            command.uid(user).gid(user);
+        }
+        Ok(Box::new(command.spawn()?))
+    }
+}
+
+impl Launched for Child {
+    fn id(&self) -> u32 {
+        Child::id(self)
+    }
+
+    fn end(&mut self) -> String {
+        let _ = self.kill();
+        self.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
+    }
 }
 
 /// A set of jails with the same signatures. When it is dropped, and the last of its inspections, they end.
@@ -77,6 +125,8 @@ pub struct Jails {
 
 /// One jail after the other.
 struct Jail {
+    /// Which of the set it is, from 1 on.
+    number: usize,
     line: Arc<Line>,
     common: Arc<Common>,
 }
@@ -121,7 +171,7 @@ impl Jails {
         let (ready, readies) = mpsc::channel();
         for index in 0..count {
             let line = Arc::new(Line::new(counts.clone(), suspects.clone(), is_over.clone()));
-            let jail = Arc::new(Jail { line, common: common.clone() });
+            let jail = Arc::new(Jail { number: index + 1, line, common: common.clone() });
             let (held, ready) = (jail.clone(), ready.clone());
             std::thread::Builder::new().name(format!("warden-{index}")).spawn(move || held.watch(&ready))?;
             jails.jails.push(jail);
@@ -177,19 +227,23 @@ impl Jail {
         while !self.is_over() {
             let began = Instant::now();
             match self.begin() {
-                Ok((mut child, host, confined)) => {
+                Ok((mut launched, host, confined)) => {
                     self.line.counts.started.fetch_add(1, Relaxed);
                     if !std::mem::replace(&mut told, true) {
                         let _ = ready.send(Ok(confined));
                     }
                     self.guard(&host);
                     let is_over = self.is_over();
-                    let _ = child.kill();
-                    let status = child.wait();
+                    let status = launched.end();
                     if !is_over {
                         self.line.counts.lost.fetch_add(1, Relaxed);
                         let lost = self.line.lock().wards.len();
-                        tracing::error!(status = ?status.ok(), inspections = lost, "an inspection process is gone");
+                        tracing::error!(
+                            pid = launched.id(),
+                            status,
+                            inspections = lost,
+                            "an inspection process is gone"
+                        );
                     }
                     self.bury();
                 }
@@ -214,25 +268,13 @@ impl Jail {
     }
 
     /// Starts a process.
-    fn begin(&self) -> io::Result<(Child, UnixStream, Confined)> {
+    fn begin(&self) -> io::Result<(Box<dyn Launched>, UnixStream, Confined)> {
         let Common { signatures, settings, .. } = &*self.common;
         let (ours, theirs) = UnixStream::pair()?;
-        let mut command = Command::new("/proc/self/exe");
-        command.arg0("sluice").arg("jail").env_clear().current_dir("/");
-        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
-        if let Some(user) = settings.user {
-            command.uid(user).gid(user);
-        }
-        let mut child = command.spawn()?;
-        drop(command);
-        let began = self.introduce(&ours, signatures, settings);
-        match began {
-            Ok(confined) => Ok((child, ours, confined)),
-            Err(error) => {
-                let _ = child.kill();
-                let status = child.wait()?;
-                Err(io::Error::other(format!("{error} ({status})")))
-            }
+        let mut launched = settings.launch.launch(self.number, theirs.into())?;
+        match self.introduce(&ours, signatures, settings) {
+            Ok(confined) => Ok((launched, ours, confined)),
+            Err(error) => Err(io::Error::other(format!("{error} ({})", launched.end()))),
         }
     }
 

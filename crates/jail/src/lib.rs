@@ -27,7 +27,7 @@ mod start;
 mod suspects;
 
 pub use confine::{Confined, Landlocked, confine};
-pub use host::{Jails, Settings, Signatures};
+pub use host::{Children, Jails, Launch, Launched, Settings, Signatures};
 pub use link::Counts;
 pub use local::Local;
 pub use map::map;

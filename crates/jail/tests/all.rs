@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use flow::{Context, Inspecting, Inspector, Out, Progress, Unfinished, Wants};
 use inspect::Engine;
-use jail::{Confined, Counting, Counts, Jails, Local, Settings, Signatures, Suspects};
+use jail::{Children, Confined, Counting, Counts, Jails, Local, Settings, Signatures, Suspects};
 use scan::Database;
 use stream::{Limits, Object};
 
@@ -79,7 +79,7 @@ fn site_with(count: usize, memory_bytes: usize) -> Site {
     let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
     Database::with_builtin().store("", &mut &file).unwrap();
     let signatures = Signatures { base: file.into(), overlay: None, takes_back: false, now: 0 };
-    let settings = Settings { count, limits: limits(), memory_bytes, user: None };
+    let settings = Settings { count, limits: limits(), memory_bytes, launch: Box::new(Children { user: None }) };
     let counts = Arc::new(Counts::default());
     let (jails, confined) = Jails::start(settings, signatures, counts.clone(), Arc::new(Suspects::default())).unwrap();
     Site { jails, counts, confined }

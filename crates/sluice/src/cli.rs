@@ -30,8 +30,9 @@ pub enum Command {
     /// Run the gateway, in the foreground.
     ///
     /// SIGTERM and SIGINT stop it once the sessions in progress have ended; SIGHUP reloads the configuration and the
-    /// signatures. Without a configuration it accepts mail on 127.0.0.1:2525 and delivers it to the Maildir ./maildir; if
-    /// started as root, it switches to the user nobody.
+    /// signatures; SIGUSR2 hands over to a new version of the program without refusing a connection. Without a configuration
+    /// it accepts mail on 127.0.0.1:2525 and delivers it to the Maildir ./maildir; if started as root, it switches to the user
+    /// nobody.
     Serve(Serve),
     /// Scan files and folders for viruses.
     ///

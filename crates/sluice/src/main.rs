@@ -34,6 +34,7 @@ mod pua;
 mod quarantine;
 mod scan_command;
 mod serve;
+mod supervise;
 mod top;
 mod update;
 mod update_settings;
@@ -49,15 +50,25 @@ use cli::{Cli, Command};
 static ALLOCATOR: jail::Counting = jail::Counting;
 
 fn main() -> ExitCode {
-    name_thread(c"sluice");
-    // It has nothing to do with a command line that people type.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == "jail") {
-        name_thread(c"sluice: jail");
-        return jail::run();
-    }
-    let cli = Cli::parse_from(scan_command::without_passed_over(std::env::args_os()));
+    name_thread("sluice");
+    let mut arguments: Vec<_> = std::env::args_os().collect();
+    // Neither has anything to do with a command line that people type.
+    let is_edge = match arguments.get(1).and_then(|argument| argument.to_str()) {
+        Some("jail") => {
+            name_thread(&format!("sluice: jail {}", arguments.get(2).and_then(|number| number.to_str()).unwrap_or("")));
+            return jail::run();
+        }
+        Some("edge") => {
+            name_thread("sluice: edge");
+            arguments.remove(1);
+            true
+        }
+        _ => false,
+    };
+    let cli = Cli::parse_from(scan_command::without_passed_over(arguments.into_iter()));
     let outcome = match cli.command {
-        Command::Serve(args) => serve::run(&args),
+        Command::Serve(args) if is_edge => serve::run(&args),
+        Command::Serve(_) => supervise::run(),
         Command::Scan(args) => scan_command::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
@@ -78,8 +89,9 @@ fn main() -> ExitCode {
 }
 
 /// What ps and top call this thread, and pgrep the process if it is its first; whatever the file is called.
-fn name_thread(name: &std::ffi::CStr) {
-    let _ = rustix::thread::set_name(name);
+fn name_thread(name: &str) {
+    let name: Vec<u8> = name.trim_end().bytes().filter(|&byte| byte != 0).chain([0]).collect();
+    let _ = std::ffi::CStr::from_bytes_with_nul(&name).map(rustix::thread::set_name);
 }
 
 /// What ends a command: shown after the program's name. Exit status 2.

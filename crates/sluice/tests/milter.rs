@@ -14,17 +14,17 @@ fn gateway(settings: &str) -> Gateway {
 }
 
 /// A mail server that asks.
-struct Server {
+pub struct Server {
     wire: Wire,
     silent: bool,
 }
 
 /// What it is told at the end of a message.
-type Answer = (char, String);
+pub type Answer = (char, String);
 
 impl Server {
     /// Agrees on all changes, and on silence or none.
-    fn new(gateway: &Gateway, silent: bool) -> Server {
+    pub fn new(gateway: &Gateway, silent: bool) -> Server {
         let mut server = Server { wire: gateway.connect(), silent };
         let flags: u32 = if silent { 0x1f_ffff } else { 0 };
         server.tell('O', &[&6u32.to_be_bytes()[..], &0x1ffu32.to_be_bytes(), &flags.to_be_bytes()].concat());
@@ -34,18 +34,18 @@ impl Server {
         server
     }
 
-    fn tell(&mut self, letter: char, data: &[u8]) {
+    pub fn tell(&mut self, letter: char, data: &[u8]) {
         let length = u32::try_from(data.len() + 1).unwrap().to_be_bytes();
         self.wire.send(&[&length[..], &[letter as u8], data].concat());
     }
 
-    fn packet(&mut self) -> (char, Vec<u8>) {
+    pub fn packet(&mut self) -> (char, Vec<u8>) {
         let head = self.wire.exactly(5);
         let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
         (head[4].into(), self.wire.exactly(length as usize - 1))
     }
 
-    fn tell_and_hear(&mut self, letter: char, data: &[u8]) {
+    pub fn tell_and_hear(&mut self, letter: char, data: &[u8]) {
         self.tell(letter, data);
         if !self.silent {
             assert_eq!(self.packet(), ('c', Vec::new()), "after {letter}");

@@ -44,8 +44,12 @@ impl Service {
         (service, ready)
     }
 
+    fn pid(&self) -> u32 {
+        crate::harness::edge_of(self.0.id())
+    }
+
     fn status(&self, key: &str) -> String {
-        status(self.0.id(), key)
+        status(self.pid(), key)
     }
 }
 
@@ -112,7 +116,7 @@ fn root_is_given_up_for_good_and_a_reload_has_low_ports_still() {
     {
         assert_eq!(service.status(kind), rights, "{kind}");
     }
-    let pid = service.0.id();
+    let pid = service.pid();
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
     let core: Vec<&str> =
         limits.lines().find(|line| line.starts_with("Max core")).unwrap().split_whitespace().collect();
@@ -162,7 +166,7 @@ fn the_first_steps_are_nobody_s() {
     for part in ["", "tmp", "new", "cur"] {
         assert_eq!(fs::metadata(folder.join("maildir").join(part)).unwrap().uid(), NOBODY, "{part}");
     }
-    let pid = service.0.id().to_string();
+    let pid = service.pid().to_string();
     let mail = "import smtplib; smtplib.SMTP('127.0.0.1', 2525).sendmail('a@b', 'c@d', 'Subject: x\\n\\nx')";
     let said = Command::new("nsenter").args(["--net", "--target", &pid, "python3", "-c", mail]).output().unwrap();
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
@@ -172,12 +176,15 @@ fn the_first_steps_are_nobody_s() {
 #[test]
 fn the_process_is_called_by_its_name() {
     let gateway = Gateway::start("discard:", "");
-    assert_eq!(fs::read_to_string(format!("/proc/{}/comm", gateway.pid())).unwrap(), "sluice\n");
-    let command = fs::read_to_string(format!("/proc/{}/cmdline", gateway.pid())).unwrap();
+    let supervisor = gateway.supervisor();
+    assert_eq!(fs::read_to_string(format!("/proc/{supervisor}/comm")).unwrap(), "sluice\n");
+    let names: Vec<String> = crate::harness::children_of(supervisor).into_iter().map(|(_, name)| name).collect();
+    assert!(["sluice: edge", "sluice: jail 1"].iter().all(|name| names.iter().any(|has| has == name)), "{names:?}");
+    let command = fs::read_to_string(format!("/proc/{supervisor}/cmdline")).unwrap();
     assert!(command.split('\0').next().unwrap().ends_with("/sluice"), "{command}");
     let found = Command::new("pgrep").args(["-x", "sluice"]).output().unwrap();
     let found = String::from_utf8_lossy(&found.stdout).into_owned();
-    assert!(found.lines().any(|pid| pid == gateway.pid().to_string()), "{found}");
+    assert!(found.lines().any(|pid| pid == supervisor.to_string()), "{found}");
 }
 
 /// Whether the kernel confines.

@@ -400,7 +400,7 @@ fn a_second_gateway_does_not_get_the_address() {
     let port = gateway.address.port();
     for address in [format!("127.0.0.1:{port}"), format!("0.0.0.0:{port}")] {
         let (ready, error) = start(&address);
-        let by = format!("cannot listen on {address}: address in use by sluice (process {})", gateway.pid());
+        let by = format!("cannot listen on {address}: address in use by sluice (process {})", gateway.supervisor());
         assert!(ready.is_empty() && error.contains(&by), "{ready:?} {error}");
     }
     // Whoever waits there has lost nothing.

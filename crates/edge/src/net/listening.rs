@@ -3,13 +3,18 @@
 //! The sockets of one TCP address share it by SO_REUSEPORT, which by itself would let another program of the same user
 //! share it too, and take its part of the clients. So the first of them asks for the address alone, listens, and only
 //! then lets in the others: wherever somebody listens already, with SO_REUSEPORT or without, it fails.
+//!
+//! Whoever started this process may have opened sockets for it, which listen already ([`inherit`]): those of an address that is
+//! asked for are taken in place of new ones, so that no client finds nobody there.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use nix::unistd::Group;
 use socket2::{Domain, Protocol, Type};
@@ -17,6 +22,34 @@ use socket2::{Domain, Protocol, Type};
 use crate::net::occupant;
 use crate::net::stream::{Stream, set_transparent};
 use crate::settings::{Address, SocketMode};
+
+/// Sockets that whoever started this process has opened for it, until they are asked for.
+static INHERITED: Mutex<Vec<(String, Vec<OwnedFd>)>> = Mutex::new(Vec::new());
+
+/// Whether somebody else goes on to listen when this process ends.
+static HANDED_OVER: AtomicBool = AtomicBool::new(false);
+
+/// Sockets that listen already, by the [name](Sockets::name) that they had.
+pub fn inherit(name: String, sockets: Vec<OwnedFd>) {
+    INHERITED.lock().unwrap_or_else(PoisonError::into_inner).push((name, sockets));
+}
+
+/// Closes those that nobody has asked for.
+pub fn forget_inherited() {
+    INHERITED.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
+/// Somebody else goes on to listen: the files of UNIX sockets stay.
+pub fn hand_over() {
+    HANDED_OVER.store(true, Relaxed);
+}
+
+/// Those that were opened for what is configured so, if there are any: once.
+pub fn inherited(configured: &str) -> Option<Vec<OwnedFd>> {
+    let mut all = INHERITED.lock().unwrap_or_else(PoisonError::into_inner);
+    let at = all.iter().position(|(name, _)| name.split('\t').next() == Some(configured))?;
+    Some(all.remove(at).1).filter(|sockets| !sockets.is_empty())
+}
 
 /// The sockets of one address: one for each event loop, until it takes it.
 pub struct Sockets {
@@ -49,6 +82,9 @@ impl Sockets {
     /// When the address cannot be had; the message names it.
     pub fn open(configured: &Address, owner: &Owner<'_>, threads: usize, transparent: bool) -> Result<Sockets, String> {
         let failed = |error| format!("cannot listen on {configured}: {error}");
+        if let Some(sockets) = inherited(&configured.to_string()) {
+            return Sockets::of(configured, &sockets, threads).map_err(failed);
+        }
         let (address, waiting, inode) = match configured {
             Address::Tcp(address) => {
                 let first = bind_first(*address, transparent).map_err(failed)?;
@@ -67,6 +103,39 @@ impl Sockets {
         Ok(Sockets { configured: configured.clone(), address, waiting: Mutex::new(waiting), inode })
     }
 
+    /// Those that listen already. Where they are fewer than event loops, some of these share one.
+    fn of(configured: &Address, sockets: &[OwnedFd], threads: usize) -> io::Result<Sockets> {
+        let all = sockets.iter().cycle().take(threads).map(OwnedFd::try_clone);
+        let (address, inode) = match configured {
+            Address::Tcp(_) => (Address::Tcp(TcpListener::from(sockets[0].try_clone()?).local_addr()?), None),
+            Address::Unix(path) => (configured.clone(), inode_of(path)),
+        };
+        let listening = |socket| match configured {
+            Address::Tcp(_) => Listening::Tcp(TcpListener::from(socket)),
+            Address::Unix(_) => Listening::Unix(UnixListener::from(socket)),
+        };
+        let waiting = all.map(|socket| socket.map(listening)).collect::<Result<_, _>>()?;
+        Ok(Sockets { configured: configured.clone(), address, waiting: Mutex::new(waiting), inode })
+    }
+
+    /// What they are called among all of the program: as configured, and as they are.
+    pub fn name(&self) -> String {
+        format!("{}\t{}", self.configured, self.address)
+    }
+
+    /// Another hold on those that no event loop has taken yet.
+    ///
+    /// # Errors
+    /// When there are no more descriptors.
+    pub fn copies(&self) -> io::Result<Vec<OwnedFd>> {
+        let waiting = self.waiting.lock().expect("no holder panics");
+        let copy = |socket: &Listening| match socket {
+            Listening::Tcp(socket) => socket.as_fd().try_clone_to_owned(),
+            Listening::Unix(socket) => socket.as_fd().try_clone_to_owned(),
+        };
+        waiting.iter().map(copy).collect()
+    }
+
     /// The socket of one more event loop; none if all of them have theirs.
     pub fn take(&self) -> Option<io::Result<Socket>> {
         let socket = self.waiting.lock().expect("no holder panics").pop()?;
@@ -80,6 +149,7 @@ impl Sockets {
 impl Drop for Sockets {
     fn drop(&mut self) {
         if let Address::Unix(path) = &self.address
+            && !HANDED_OVER.load(Relaxed)
             && inode_of(path) == self.inode
         {
             let _ = std::fs::remove_file(path);

@@ -30,7 +30,7 @@ pub fn run() -> ExitCode {
 
 fn work(input: &mut impl BufRead, output: impl io::Write) -> Result<Done, Failure> {
     crate::privileges::harden()?;
-    crate::name_thread(c"sluice-compiler");
+    crate::name_thread("sluice-compiler");
     let confined = confine()?;
     let Line::Begin(choice) = line(input)? else { return Err("files without a beginning".into()) };
     let mut builder = choice.builder();

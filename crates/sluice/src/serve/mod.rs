@@ -1,4 +1,4 @@
-//! `sluice serve`: the gateway.
+//! The edge of `sluice serve`: the gateway itself, as the supervisor starts it ([`supervise`](crate::supervise)).
 //!
 //! The main thread owns the configuration, the listening sockets and the signals. One event loop for each core takes
 //! connections; a session lives on one loop from its first byte to its last, and nothing is shared between loops but
@@ -17,32 +17,42 @@ mod sweep;
 mod systemd;
 mod watcher;
 
+use std::future::Future;
+use std::net::TcpListener;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use edge::beat::Beat;
 use edge::control::Control;
-use edge::net::acme;
+use edge::net::{acme, listening};
 use edge::runtime::Runtime;
 use edge::worker;
 use reload::{Anew, Reload};
 use site::Site;
-use systemd::Manager;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::Failure;
 use crate::cli::Serve;
+use crate::supervise::lead::{self, lead};
+use crate::supervise::manager::Manager;
 
 /// How often the log says that the signatures are old.
 const WARN_OF_AGE_EVERY: Duration = Duration::from_secs(24 * 3_600);
 
+/// Signals that follow so soon upon the first are its echo.
+const ECHO: Duration = Duration::from_millis(300);
+
 /// Runs until a signal ends it.
 pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
+    lead::follow()?;
     let site = Arc::new(Site::load(args, None)?);
+    listening::forget_inherited();
+    hand_up(&site.runtime);
     let threads = site.threads;
-    let (control, watched) = watch::channel(Control { runtime: site.runtime.clone(), stopping: false });
+    let (control, watched) =
+        watch::channel(Control { runtime: site.runtime.clone(), handed_over: false, stopping: false });
     let (ready, readies) = mpsc::channel(threads);
     let beats: Vec<Arc<Beat>> = (0..threads).map(|_| Arc::default()).collect();
     let workers: Vec<_> = (0..threads)
@@ -52,7 +62,7 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
         })
         .collect::<Result<_, _>>()?;
     drop((watched, ready));
-    Manager::watch(beats);
+    systemd::watch(beats);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let supervised = runtime.block_on(supervise(args, site, control, readies));
@@ -84,6 +94,7 @@ async fn supervise(
     let clamd = site.runtime.clamd.shared.clone();
     let manager = Manager::find();
     manager.ready(&status(&site.runtime));
+    lead().iter().for_each(|lead| lead.ready());
     tokio::spawn(acme::caretaker::keep(control.subscribe()));
     let mut reload = Reload::new(args, site, &control, &manager);
     let mut sweeps = tokio::time::interval(sweep::SWEEP_EVERY);
@@ -101,16 +112,26 @@ async fn supervise(
             () = reload.go_on() => {}
             _ = clamd.shutdown.notified() => break,
             _ = stop(&mut terminate, &mut interrupt) => break,
+            () = succeeded() => {
+                drain(&control, reload.site(), stop(&mut terminate, &mut interrupt)).await;
+                break;
+            }
         }
     }
     manager.stopping();
     let site = reload.site().clone();
     tracing::info!(sessions = site.runtime.metrics.sessions_open.get(), "stopping");
     control.send_modify(|control| control.stopping = true);
-    // A second signal means now.
+    // A second signal means now; not the echo of the first, which a service manager may have sent to all processes.
+    let again = async {
+        tokio::time::sleep(ECHO).await;
+        while let Some(Some(())) = now(terminate.recv()).await {}
+        while let Some(Some(())) = now(interrupt.recv()).await {}
+        stop(&mut terminate, &mut interrupt).await;
+    };
     tokio::select! {
         _ = control.closed() => {}
-        _ = stop(&mut terminate, &mut interrupt) => tracing::warn!("sessions cut off by a second signal"),
+        () = again => tracing::warn!("sessions cut off by a second signal"),
         _ = tokio::time::sleep(Duration::from_secs(site.config.resources.stop_seconds)) => {
             tracing::warn!("sessions cut off after {} s", site.config.resources.stop_seconds);
         }
@@ -119,6 +140,57 @@ async fn supervise(
         std::process::exit(0);
     }
     Ok(())
+}
+
+/// Waits until nobody is there any more who has started this process, or another has taken its place.
+async fn succeeded() {
+    match lead() {
+        Some(lead) => lead.over.notified().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Takes no new clients, and waits until the sessions have ended by themselves, or for as long as they may take to.
+async fn drain(control: &watch::Sender<Control>, site: &Site, stopped: impl Future<Output = ()>) {
+    listening::hand_over();
+    tracing::info!(
+        sessions = site.runtime.metrics.sessions_open.get(),
+        "no new sessions: another process has taken over"
+    );
+    control.send_modify(|control| control.handed_over = true);
+    tokio::select! {
+        _ = control.closed() => {}
+        () = stopped => {}
+        _ = tokio::time::sleep(Duration::from_secs(site.config.resources.stop_seconds)) => {}
+    }
+}
+
+/// Has the sockets kept that no event loop has taken yet, for whoever comes after this process.
+fn hand_up(runtime: &Runtime) {
+    let Some(lead) = lead() else { return };
+    let mut names = Vec::new();
+    for sockets in runtime.doors.iter().map(|door| &door.sockets).chain(&runtime.clamd.sockets) {
+        names.push(sockets.name());
+        match sockets.copies() {
+            Ok(copies) if copies.is_empty() => {}
+            Ok(copies) => lead.keep(&sockets.name(), &copies),
+            Err(error) => tracing::warn!(%error, "a socket is not kept for a restart"),
+        }
+    }
+    if let Some(address) = runtime.settings.metrics {
+        let name = site::metrics_name(address);
+        let copy = runtime.metrics_socket.lock().expect("no holder panics").as_ref().map(TcpListener::try_clone);
+        if let Some(Ok(copy)) = copy {
+            lead.keep(&name, &[copy.into()]);
+        }
+        names.push(name);
+    }
+    lead.names(&names);
+}
+
+/// What is there already.
+async fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(Duration::ZERO, future).await.ok()
 }
 
 async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {

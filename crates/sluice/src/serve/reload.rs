@@ -15,9 +15,9 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
 use super::site::Site;
-use super::systemd::Manager;
 use super::watcher::Watcher;
 use crate::cli::Serve;
+use crate::supervise::manager::Manager;
 
 /// What is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,6 +98,8 @@ impl<'a> Reload<'a> {
             Ok(Some(site)) => {
                 self.site = Arc::new(site);
                 let runtime = self.site.runtime.clone();
+                // Before the event loops take them.
+                super::hand_up(&runtime);
                 let (generation, signatures) = (runtime.signatures.generation, runtime.signatures.count);
                 self.control.send_modify(|control| control.runtime = runtime);
                 tracing::info!(generation, signatures, "reloaded");

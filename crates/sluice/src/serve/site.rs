@@ -10,14 +10,14 @@ use edge::message::notice::Notices;
 use edge::message::pool::Pool;
 use edge::metrics::Metrics;
 use edge::net::identity::Identities;
-use edge::net::tls;
+use edge::net::{listening, tls};
 use edge::runtime::{Measure, Runtime, Settings, Signatures};
 use edge::settings::Rulings;
 use edge::trust::reputation::Reputation;
 use edge::trust::warden::Warden;
 use flow::Inspector;
 use inspect::Engine;
-use jail::{Counts, Jails, Local, Memory, Suspects};
+use jail::{Children, Counts, Jails, Launch, Local, Memory, Suspects};
 
 use super::log;
 use super::rights;
@@ -25,6 +25,7 @@ use crate::cli::Serve;
 use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
+use crate::supervise::lead::lead;
 use crate::{Failure, clamd_conf, database, privileges};
 
 /// What one run of the program serves, until the next reload: what its doors have of it, and what it was made from.
@@ -243,8 +244,11 @@ fn inspector(
         let measure = move |metrics: &Metrics| metrics.inspection_pool_free_bytes.set(memory.free_bytes() as u64);
         return Ok((Arc::new(Local::new(engine, Some(common.memory.clone()))), Arc::new(measure)));
     }
-    let user = privileges::is_root().then_some(privileges::NOBODY);
-    let settings = jail::Settings { count: threads, limits, memory_bytes, user };
+    let launch: Box<dyn Launch> = match lead() {
+        Some(lead) => Box::new(lead),
+        None => Box::new(Children { user: privileges::is_root().then_some(privileges::NOBODY) }),
+    };
+    let settings = jail::Settings { count: threads, limits, memory_bytes, launch };
     let (counts, suspects) = (common.counts.clone(), common.suspects.clone());
     let (jails, confined) = Jails::start(settings, database.signatures()?, counts.clone(), suspects)?;
     tracing::info!(processes = threads, %confined, "inspections are isolated");
@@ -263,7 +267,15 @@ fn inspector(
     Ok((jails, Arc::new(measure)))
 }
 
+/// What the socket for the metrics is called.
+pub fn metrics_name(address: SocketAddr) -> String {
+    format!("metrics {address}")
+}
+
 fn metrics_socket(address: SocketAddr) -> Result<TcpListener, String> {
+    if let Some(socket) = listening::inherited(&metrics_name(address)).and_then(|mut sockets| sockets.pop()) {
+        return Ok(TcpListener::from(socket));
+    }
     let socket = TcpListener::bind(address).and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
     socket.map_err(|error| format!("cannot listen on {address} for the metrics: {error}"))
 }

@@ -1,86 +1,50 @@
-//! Telling the service manager how we are (sd_notify(3)): ready, reloading, stopping, and alive.
+//! Telling the service manager that we are alive (sd_notify(3)).
 //!
-//! Where there is no `NOTIFY_SOCKET`, nothing is told. We are alive while every event loop makes progress: it comes round
-//! (each beats once a second), or an inspection in it takes turns. A thread of its own passes that on (`WATCHDOG_USEC`).
+//! We are alive while every event loop makes progress: it comes round (each beats once a second), or an inspection in it takes
+//! turns. A thread of its own passes that on (`WATCHDOG_USEC`).
 //!
 //! A restart costs all sessions, so one slow mail must not lead to it: a loop that stands is logged after [`STILL`], with what it is
 //! doing, and only after [`DEAD`] without any progress the service manager hears nothing any more.
 
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use edge::beat::{BEAT_EVERY, Beat};
 
+use crate::supervise::lead::lead;
+use crate::supervise::manager::Manager;
+
 /// How long an event loop may stand before that is logged, and before it counts as dead.
 const STILL: Duration = Duration::from_secs(5);
 const DEAD: Duration = Duration::from_secs(180);
 
-/// The way to the service manager.
-pub struct Manager(Option<(UnixDatagram, SocketAddr)>);
-
-impl Manager {
-    /// The one that the environment names, if it does.
-    pub fn find() -> Manager {
-        Manager(std::env::var_os("NOTIFY_SOCKET").and_then(|name| {
-            let address = match name.as_bytes() {
-                [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
-                _ => SocketAddr::from_pathname(&name),
-            };
-            Some((UnixDatagram::unbound().ok()?, address.ok()?))
-        }))
-    }
-
-    /// Everything is open; `status` is shown to people.
-    pub fn ready(&self, status: &str) {
-        self.tell(&format!("READY=1\nSTATUS={status}"));
-    }
-
-    /// The configuration is being read anew; [`Manager::ready`] follows.
-    pub fn reloading(&self) {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let microseconds = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
-        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={microseconds}"));
-    }
-
-    /// Sessions come to their end.
-    pub fn stopping(&self) {
-        self.tell("STOPPING=1\nSTATUS=waiting for sessions to end");
-    }
-
-    fn tell(&self, text: &str) {
-        if let Some((socket, address)) = &self.0
-            && let Err(error) = socket.send_to_addr(text.as_bytes(), address)
-        {
-            tracing::debug!(%error, "cannot notify the service manager");
-        }
-    }
-
-    /// Passes on that all of `beats` go on, as often as the service manager asks for, and logs which do not.
-    pub fn watch(beats: Vec<Arc<Beat>>) {
-        let asked = std::env::var("WATCHDOG_USEC").ok().and_then(|text| text.parse().ok()).map(Duration::from_micros);
-        let ours = std::env::var("WATCHDOG_PID").is_ok_and(|pid| pid == std::process::id().to_string());
-        let within = asked.filter(|within| !within.is_zero() && ours);
-        let watch = move || {
-            let (manager, mut watch) = (Manager::find(), Watch::new(beats.len(), Instant::now()));
-            let every = within.map_or(STILL / 2, |within| (within / 4).clamp(BEAT_EVERY / 2, STILL / 2));
-            loop {
-                std::thread::sleep(every);
-                let progress: Vec<u64> = beats.iter().map(|beat| beat.progress()).collect();
-                let seen = watch.look(&progress, Instant::now());
-                for (index, since) in seen.still {
-                    let doing = if beats[index].is_inspecting() { "a turn of an inspection" } else { "its tasks" };
-                    tracing::warn!(edge = index, doing, seconds = since.as_secs(), "event loop stalled");
-                }
-                if seen.alive && within.is_some() {
-                    manager.tell("WATCHDOG=1");
-                }
+/// Passes on that all of `beats` go on, as often as the service manager asks for, and logs which do not.
+pub fn watch(beats: Vec<Arc<Beat>>) {
+    let asked = std::env::var("WATCHDOG_USEC").ok().and_then(|text| text.parse().ok()).map(Duration::from_micros);
+    // With a supervisor it is the one that is watched.
+    let watched = match lead() {
+        Some(_) => rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string()),
+        None => Some(std::process::id().to_string()),
+    };
+    let ours = watched.is_some() && std::env::var("WATCHDOG_PID").ok() == watched;
+    let within = asked.filter(|within| !within.is_zero() && ours);
+    let watch = move || {
+        let (manager, mut watch) = (Manager::find(), Watch::new(beats.len(), Instant::now()));
+        let every = within.map_or(STILL / 2, |within| (within / 4).clamp(BEAT_EVERY / 2, STILL / 2));
+        loop {
+            std::thread::sleep(every);
+            let progress: Vec<u64> = beats.iter().map(|beat| beat.progress()).collect();
+            let seen = watch.look(&progress, Instant::now());
+            for (index, since) in seen.still {
+                let doing = if beats[index].is_inspecting() { "a turn of an inspection" } else { "its tasks" };
+                tracing::warn!(edge = index, doing, seconds = since.as_secs(), "event loop stalled");
             }
-        };
-        let _ = std::thread::Builder::new().name("watchdog".into()).spawn(watch);
-    }
+            if seen.alive && within.is_some() {
+                manager.tell("WATCHDOG=1");
+            }
+        }
+    };
+    let _ = std::thread::Builder::new().name("watchdog".into()).spawn(watch);
 }
 
 /// What the watchdog remembers: how far each event loop was, since when, and whether its standing was told.

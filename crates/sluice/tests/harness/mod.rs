@@ -63,6 +63,21 @@ impl Gateway {
 
     /// The same with a file for this option.
     pub fn with_file(option: &str, text: &str) -> Gateway {
+        Gateway::started(&[env!("CARGO_BIN_EXE_sluice")], option, text)
+    }
+
+    /// One with an SMTP listener, of another program.
+    pub fn of_program(program: &Path, forward: &str) -> Gateway {
+        Gateway::started(&[program.to_str().unwrap()], "--config", &one_listener(forward))
+    }
+
+    /// The same, started by these words.
+    pub fn within(words: &[&str], forward: &str) -> Gateway {
+        let words = [words, &[env!("CARGO_BIN_EXE_sluice")]].concat();
+        Gateway::started(&words, "--config", &one_listener(forward))
+    }
+
+    fn started(words: &[&str], option: &str, text: &str) -> Gateway {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("sluice.toml");
         let mut text = text.replace("FOLDER", &folder.path().display().to_string());
@@ -71,7 +86,8 @@ impl Gateway {
             text = text.replace("[[listener]]\n", "[[listener]]\nrefusal = \"name\"\n");
         }
         std::fs::write(&config, text).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_sluice"))
+        let mut child = Command::new(words[0])
+            .args(&words[1..])
             .arg("serve")
             // Tests are run as root where everything is thrown away afterwards.
             .arg("--allow-root")
@@ -96,8 +112,13 @@ impl Gateway {
         Gateway { child, address: addresses[0], addresses, folder, log }
     }
 
-    /// Its process id.
+    /// The process that serves clients.
     pub fn pid(&self) -> u32 {
+        edge_of(self.child.id())
+    }
+
+    /// The process that was started.
+    pub fn supervisor(&self) -> u32 {
         self.child.id()
     }
 
@@ -116,7 +137,7 @@ impl Gateway {
 
     /// Sends it a signal.
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.pid().to_string()).status().unwrap();
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.supervisor().to_string()).status().unwrap();
         assert!(sent.success());
     }
 
@@ -142,6 +163,31 @@ impl Drop for Gateway {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn one_listener(forward: &str) -> String {
+    format!(
+        "hostname = \"mx.test\"\nthreads = 1\n[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\n\
+         forward = \"{forward}\"\n"
+    )
+}
+
+/// The processes that a process has started, each with its name.
+pub fn children_of(pid: u32) -> Vec<(u32, String)> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
+    let pids: Vec<u32> =
+        lists.flat_map(|list| list.split_whitespace().flat_map(str::parse).collect::<Vec<_>>()).collect();
+    let name =
+        |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned();
+    pids.into_iter().map(|pid| (pid, name(pid))).collect()
+}
+
+/// The process that serves clients, of those that a supervisor has started: the youngest.
+pub fn edge_of(supervisor: u32) -> u32 {
+    let find =
+        || children_of(supervisor).into_iter().filter(|(_, name)| name == "sluice: edge").map(|(pid, _)| pid).max();
+    wait_for(find, "a process that serves clients")
 }
 
 /// All files below a folder, sorted.

@@ -32,16 +32,17 @@ const ORDER_WAIT: Duration = Duration::from_secs(600);
 /// Looks after the certificates of the runtime in force, until the program stops.
 pub async fn keep(mut control: watch::Receiver<Control>) {
     loop {
-        let Control { runtime, stopping } = control.borrow_and_update().clone();
-        if stopping {
+        let Control { runtime, handed_over, stopping } = control.borrow_and_update().clone();
+        if stopping || handed_over {
             return;
         }
         // Of the runtime no more than this: its signatures are not to outlive it here.
         let identities = runtime.identities.clone();
         let caretaker = look_after(identities.clone(), runtime.settings.tls.clone(), runtime.metrics.clone());
         drop(runtime);
-        let changed =
-            control.wait_for(|control| control.stopping || !Arc::ptr_eq(&control.runtime.identities, &identities));
+        let changed = control.wait_for(|control| {
+            control.stopping || control.handed_over || !Arc::ptr_eq(&control.runtime.identities, &identities)
+        });
         tokio::select! {
             () = caretaker => return,
             changed = changed => if changed.is_err() { return },
