@@ -110,21 +110,25 @@ def memory_bytes(programs):
 
 
 def forget_peak(program):
-    """Sets the kernel's high-water mark of the program's first process to what is resident now."""
-    with open(f"/proc/{program.root.pid}/clear_refs", "w") as file:
-        file.write("5")
+    """Sets the kernel's high-water marks of the program's processes to what is resident now."""
+    for process in program.tree():
+        with open(f"/proc/{process}/clear_refs", "w") as file:
+            file.write("5")
 
 
 def peak_resident_bytes(program):
-    """Largest resident set that the program's first process had since its peak was forgotten, or it began."""
-    with open(f"/proc/{program.root.pid}/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+    """Largest resident sets that the program's processes had since their peaks were forgotten, or they began, in all."""
+    return sum(int(_line(process, "status", "VmHWM:").split()[1]) * 1024 for process in program.tree())
 
 
 def written_bytes(program):
-    """What the program's first process had written to storage so far; its log counts."""
-    with open(f"/proc/{program.root.pid}/io") as counts:
-        return next(int(line.split()[1]) for line in counts if line.startswith("write_bytes:"))
+    """What the program's processes have written to storage so far; its log counts."""
+    return sum(int(_line(process, "io", "write_bytes:").split()[1]) for process in program.tree())
+
+
+def _line(process, file, start):
+    with open(f"/proc/{process}/{file}") as lines:
+        return next(line for line in lines if line.startswith(start))
 
 
 def _end_tree(root, reap=lambda: None):
