@@ -229,7 +229,7 @@ fn killed_while_messages_are_fetched_and_appended_by_imap() {
         let mut wire = select();
         wire.send(&[format!("b APPEND INBOX {{{}+}}\r\n", message.len()).as_bytes(), &message, b"\r\n"].concat());
         assert!(answer(&mut wire, "b").status.starts_with("OK"), "{victim:?}");
-        assert_eq!(*server.appended.lock().unwrap(), [message.clone()]);
+        assert_eq!(server.appended.lock().unwrap().as_slice(), std::slice::from_ref(&message));
     }
 }
 
