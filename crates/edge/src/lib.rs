@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod milter;
 pub mod net;
 pub mod quarantine;
+pub mod recipients;
 pub mod runtime;
 pub mod settings;
 mod shared;

@@ -17,6 +17,7 @@ use crate::message::notice::Notices;
 use crate::message::pool::Pool;
 use crate::metrics::Metrics;
 use crate::net::identity::Identities;
+use crate::recipients::directory::Directory;
 use crate::settings::Tls;
 use crate::trust::warden::Warden;
 
@@ -37,6 +38,8 @@ pub struct Runtime {
     pub identities: Arc<Identities>,
     /// The doors.
     pub doors: Vec<Arc<Door>>,
+    /// Who has a mailbox.
+    pub recipients: Arc<Directory>,
     /// The door that speaks clamd's protocol.
     pub clamd: Arc<Clamd>,
     /// Who is told what was done.

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use edge::net::identity::Identities;
+use edge::recipients::directory::Directory;
 use edge::settings::{Listener, Parties};
 use edge::trust::access::Access;
 
@@ -23,6 +24,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     let identities = Identities::load(&config.tls)?;
     Access::load(&config.trust)?;
     let checker = config.database.checker()?;
+    let recipients = Directory::load(&config.recipients, &config.tls, None)?;
     let loaded = database::load(&config.database.paths, &config.database.choice(), &checker)?;
     for listener in &config.listeners {
         println!("{:?} on {} to {}", listener.protocol, listener.address, listener.forward);
@@ -32,6 +34,9 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     }
     for identity in identities.all() {
         println!("{identity}");
+    }
+    for list in recipients.lists() {
+        println!("{} recipients in {} {}", list.len(), list.kind.name(), list.path.display());
     }
     println!("{loaded}");
     config.warnings().iter().for_each(|warning| eprintln!("sluice: warning: {warning}"));

@@ -69,6 +69,12 @@ pub enum Command {
     ///
     /// Reads the metrics endpoint in `[metrics]`. In a pipe, pages are printed one after the other. Ctrl-C ends it.
     Top(Top),
+    /// Say who is a recipient, and which table knows.
+    Recipients {
+        /// What to do.
+        #[command(subcommand)]
+        command: RecipientsCommand,
+    },
     /// Serve DNS block lists (DNSBL) from rbldnsd zone files, or query the files.
     Dnsbl(Dnsbl),
     /// Print the man page, or write the man pages of all commands to a folder.
@@ -293,6 +299,29 @@ pub struct Check {
     /// Show the policy for a message from this client.
     #[arg(long, value_name = "ADDRESS")]
     pub client: Option<IpAddr>,
+}
+
+/// What can be asked of the tables of recipients.
+#[derive(Debug, Subcommand)]
+pub enum RecipientsCommand {
+    /// Look up addresses as a listener would at RCPT: what it would answer, and which table and line say so.
+    ///
+    /// Servers are asked where `call_ahead` says so. Exit status: 0 all are taken, 1 some are not, 2 an error.
+    Check(RecipientsCheck),
+}
+
+/// `sluice recipients check`
+#[derive(Debug, Args)]
+pub struct RecipientsCheck {
+    /// The configuration.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/etc/sluice/sluice.toml")]
+    pub config: PathBuf,
+    /// Print one JSON object a line, for each address and listener.
+    #[arg(long)]
+    pub json: bool,
+    /// Whom to look up.
+    #[arg(value_name = "ADDRESS", required = true)]
+    pub addresses: Vec<String>,
 }
 
 /// `sluice dnsbl`

@@ -12,6 +12,7 @@ mod certificates;
 mod clamd_tests;
 mod folders;
 mod interception;
+mod recipients;
 mod relay;
 mod rules;
 
@@ -20,7 +21,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use edge::settings::{
-    Attachment, ClamdSettings, Listener, NoticeSettings, Protocol, QuarantineSettings, Tls, TrustSettings,
+    Attachment, ClamdSettings, Listener, NoticeSettings, Protocol, QuarantineSettings, RecipientTable, Tls, TrustSettings,
 };
 use flow::Action;
 use serde::Deserialize;
@@ -83,6 +84,8 @@ pub struct Config {
     /// Which ways objects take.
     #[serde(rename = "attachment")]
     pub attachments: Vec<Attachment>,
+    /// Who has a mailbox.
+    pub recipients: Vec<RecipientTable>,
     /// The doors.
     #[serde(rename = "listener")]
     pub listeners: Vec<Listener>,
@@ -253,6 +256,7 @@ impl Default for Config {
             quarantine: QuarantineSettings::default(),
             notices: NoticeSettings::default(),
             attachments: Vec::new(),
+            recipients: Vec::new(),
             listeners: Vec::new(),
         }
     }
@@ -370,6 +374,7 @@ impl Config {
             *path = folder.join(&path);
         }
         config.tls.count_paths_from(folder);
+        config.recipients.iter_mut().flat_map(RecipientTable::paths_mut).for_each(|path| *path = folder.join(&path));
         config.notices.templates = config.notices.templates.take().map(|path| folder.join(path));
         Ok(config)
     }
@@ -405,6 +410,7 @@ impl Config {
             listener.check_forward().map_err(|reason| format!("{place}: {reason}"))?;
             listener.check_auth().map_err(|reason| format!("{place}: {reason}"))?;
             self.check_rules(listener).map_err(|reason| format!("{place}: {reason}"))?;
+            self.check_recipients_of(listener).map_err(|reason| format!("{place}: {reason}"))?;
             if listener.quarantines() && listener.quarantine.is_none() && listener.protocol != Protocol::Milter {
                 return Err(format!(
                     "{place}: an action is \"quarantine\", but no folder is set: quarantine = \"PATH\""
@@ -437,6 +443,7 @@ impl Config {
         self.quarantine.train.check()?;
         self.notices.check()?;
         self.check_attachments()?;
+        self.check_recipients()?;
         self.update.wanted()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {
             return Err("resources: head_window_bytes is larger than head_pool_bytes".into());

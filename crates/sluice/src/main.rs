@@ -32,6 +32,7 @@ mod manual;
 mod privileges;
 mod pua;
 mod quarantine;
+mod recipients_command;
 mod scan_command;
 mod serve;
 mod supervise;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         Command::Database(args) => database_command::run(&args),
         Command::Update(args) => update::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Recipients { command } => recipients_command::run(&command),
         Command::Dnsbl(args) => dnsbl::command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),

@@ -23,6 +23,7 @@ mod pop3;
 mod privileges;
 mod quarantine;
 mod recipes;
+mod recipients;
 mod scan;
 mod smtp;
 mod stand_in;

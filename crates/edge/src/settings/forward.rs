@@ -96,6 +96,11 @@ impl Forward {
         }
     }
 
+    /// Whether it is a server that can be asked for its recipients.
+    pub const fn asks_for_recipients(&self) -> bool {
+        self.takes_mail() && !matches!(self, Forward::Original | Forward::Maildir(_) | Forward::Discard)
+    }
+
     /// Whether mail can be got from it by POP3.
     pub const fn speaks_pop3(&self) -> bool {
         matches!(self, Forward::Original | Forward::Server { scheme: Scheme::Pop3 | Scheme::Pop3s, .. })

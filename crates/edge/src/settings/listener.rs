@@ -84,6 +84,9 @@ pub struct Listener {
     /// What holds for some mails in place of this; the first that means a mail decides.
     #[serde(default, rename = "rule")]
     pub rules: Vec<MailRule>,
+    /// Which of `[[recipients]]` say who is a recipient; none: the next hop alone does.
+    #[serde(default)]
+    pub recipients: Vec<String>,
     /// Bare CR or LF in the content: `normalise` or `refuse`.
     #[serde(default)]
     pub bare_line_ends: BareLineEnds,

@@ -24,6 +24,7 @@ use crate::message::trace::{self, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::listening::{LOCAL, network_address};
 use crate::net::stream::{SHARED_BYTES, Stream};
+use crate::recipients::desk::{self, Asked};
 use crate::settings::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol};
 use crate::shared::Shared;
 use crate::smtp::intake::{Envelope, Intake};
@@ -416,11 +417,28 @@ impl Session {
             }
             return refusal;
         }
-        let reply = self.recipient(rcpt).await;
+        let reply = match self.refuse(&rcpt).await {
+            Some(refusal) => refusal,
+            None => self.recipient(rcpt).await,
+        };
         if let Some(vetting) = &mut self.vetting {
             vetting.answered(&reply);
         }
         reply
+    }
+
+    /// Refuses a recipient that has no mailbox; no hop is leased for it.
+    async fn refuse(&self, rcpt: &RcptTo) -> Option<Reply> {
+        let Mail::Envelope(addressed) = &self.mail else { return None };
+        let Envelope { id, mail, .. } = &addressed.envelope;
+        let asked = Asked {
+            id,
+            client: self.client.address,
+            from: &mail.path,
+            to: &rcpt.path,
+            has_hop: addressed.hop.is_some(),
+        };
+        desk::refuse(&self.shared, &self.client.door, asked).await
     }
 
     /// Hands a recipient to the next hop, which is leased for the first one.

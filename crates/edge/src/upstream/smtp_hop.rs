@@ -8,6 +8,8 @@
 //!
 //! Opportunistic TLS never stands in the way of mail: where it fails, a new connection is made without (RFC 7435).
 
+mod asking;
+
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,8 @@ use super::leases::{Connection, Idle};
 use super::route::Route;
 use crate::net::stream::Stream;
 use crate::settings::ForwardTls;
+
+pub use asking::Unasked;
 
 const CONNECT_WAIT: Duration = Duration::from_secs(30);
 const GREETING_WAIT: Duration = Duration::from_secs(300);
@@ -68,6 +72,8 @@ pub struct SmtpHop {
     /// Content that waits to become a chunk.
     chunk: Option<Vec<u8>>,
     in_data: bool,
+    /// What was asked over it, where it takes no mail.
+    tally: asking::Tally,
     broken: bool,
     used: Instant,
     input: Vec<u8>,
@@ -220,6 +226,7 @@ impl SmtpHop {
             logged_in: false,
             chunk: None,
             in_data: false,
+            tally: asking::Tally::default(),
             broken: false,
             used: Instant::now(),
             input: Vec::new(),

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //!  SIGHUP, a client's RELOAD ── everything: configuration and signatures ─┐
+//!  a file of recipients has changed ── recipients alone ──────────────────┤
 //!  a folder of signatures has changed ── signatures alone ────────────────┼─► a new site for what begins afterwards
 //!  what changed is too much for that ── compiled in the background ───────┘
 //! ```
 //! Reading is done on a thread of its own; what is wrong leaves the old in force. What is under way keeps the signatures
 //! that it began with, and their memory goes with the last that has them.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use edge::control::Control;
@@ -22,7 +24,9 @@ use crate::supervise::manager::Manager;
 /// What is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Anew {
-    /// Signatures, if they have changed.
+    /// The files of recipients, if they have changed.
+    Recipients,
+    /// Signatures, if they have changed, and those.
     Signatures,
     /// Those, and the configuration.
     Everything,
@@ -43,14 +47,25 @@ pub struct Reload<'a> {
     next: Option<Anew>,
     compiling: Option<JoinHandle<Result<(), String>>>,
     watcher: Option<Watcher>,
+    /// The same for the files of recipients.
+    recipients: Option<Watcher>,
 }
 
 impl<'a> Reload<'a> {
     /// Nothing is to be read yet.
     pub fn new(args: &Serve, site: Arc<Site>, control: &'a watch::Sender<Control>, manager: &'a Manager) -> Reload<'a> {
         let args = Arc::new(args.clone());
-        let mut reload =
-            Reload { args, site, control, manager, reading: None, next: None, compiling: None, watcher: None };
+        let mut reload = Reload {
+            args,
+            site,
+            control,
+            manager,
+            reading: None,
+            next: None,
+            compiling: None,
+            watcher: None,
+            recipients: None,
+        };
         reload.watch();
         reload
     }
@@ -78,6 +93,7 @@ impl<'a> Reload<'a> {
                 }
             }
             () = changed(&self.watcher) => self.ask(Anew::Signatures),
+            () = changed(&self.recipients) => self.ask(Anew::Recipients),
         }
     }
 
@@ -89,7 +105,11 @@ impl<'a> Reload<'a> {
         }
         self.reading = Some(tokio::task::spawn_blocking(move || match what {
             Anew::Everything => Site::load(&args, Some(&old)).map(Some).map_err(|error| error.to_string()),
-            Anew::Signatures => old.with_new_signatures().map_err(|error| error.to_string()),
+            Anew::Signatures => {
+                let signed = old.with_new_signatures().map_err(|error| error.to_string())?;
+                Ok(signed.as_ref().unwrap_or(&old).with_new_recipients().or(signed))
+            }
+            Anew::Recipients => Ok(old.with_new_recipients()),
         }));
     }
 
@@ -123,26 +143,36 @@ impl<'a> Reload<'a> {
         }
     }
 
-    /// Watches what the site in force was made from.
+    /// Watches what the site in force was made from. Something may have changed since it was read.
     fn watch(&mut self) {
         let site = self.site.clone();
-        let wanted = if site.config.database.watch { &*site.wanted.paths } else { &[] };
-        if self.watcher.as_ref().map_or(&[] as &[_], |watcher| &watcher.paths) == wanted {
-            return;
+        let signatures = if site.config.database.watch { &*site.wanted.paths } else { &[] };
+        let recipients: Vec<_> = site.runtime.recipients.lists().map(|list| list.path.clone()).collect();
+        if watch(&mut self.watcher, signatures) {
+            self.ask(Anew::Signatures);
         }
-        self.watcher = None;
-        match Watcher::new(wanted) {
-            Ok(watcher) => self.watcher = Some(watcher),
-            Err(error) => tracing::warn!(%error, "the folders of signatures are not watched"),
+        if watch(&mut self.recipients, &recipients) {
+            self.ask(Anew::Recipients);
         }
-        // Something may have changed since it was read.
-        self.ask(Anew::Signatures);
     }
 
     /// What is in force.
     pub fn site(&self) -> &Arc<Site> {
         &self.site
     }
+}
+
+/// Watches these paths, unless they are watched already; whether there is anything new to be looked at.
+fn watch(watcher: &mut Option<Watcher>, wanted: &[PathBuf]) -> bool {
+    if watcher.as_ref().map_or(&[] as &[_], |watcher| &watcher.paths) == wanted {
+        return false;
+    }
+    *watcher = None;
+    match Watcher::new(wanted) {
+        Ok(new) => *watcher = Some(new),
+        Err(error) => tracing::warn!(%error, "changes of files are not watched for"),
+    }
+    true
 }
 
 /// Waits for a task, if there is one.

@@ -165,9 +165,11 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     let files = args.config.iter().chain(&args.clamd_conf).chain(&config.notices.templates);
     let signatures = wanted.paths.iter().chain(&wanted.certificates);
     let authorities = std::iter::once(&config.tls.authorities);
+    let recipients = config.recipients.iter().flat_map(|table| table.paths());
     let access = config.trust.files();
     files
         .chain(signatures)
+        .chain(recipients)
         .chain(authorities)
         .chain(access)
         .chain(&config.clamd.paths)

@@ -11,6 +11,7 @@ use edge::message::pool::Pool;
 use edge::metrics::Metrics;
 use edge::net::identity::Identities;
 use edge::net::{listening, tls};
+use edge::recipients::directory::Directory;
 use edge::runtime::{Measure, Runtime, Settings, Signatures};
 use edge::settings::Rulings;
 use edge::trust::reputation::Reputation;
@@ -146,6 +147,7 @@ impl Site {
             None => Arc::new(wanted.open(&mut |_, _| ())?),
         };
         database.warn();
+        let recipients = Directory::load(&config.recipients, &config.tls, before.map(|old| &*old.recipients))?;
         let notices = Notices::load(&config.notices, &config.hostname, before.map(|old| &*old.notices))?;
         let (inspector, measure) = inspector(&config, threads, &database, &common)?;
         let own = old.map_or_else(ask::nothing_seen, |old| old.own.clone());
@@ -160,6 +162,7 @@ impl Site {
             tls,
             identities,
             doors,
+            recipients: Arc::new(recipients),
             clamd,
             notices: Arc::new(notices),
             pool,
@@ -186,6 +189,18 @@ impl Site {
             ..Runtime::clone(&self.runtime)
         };
         Ok(Some(Site { runtime: Arc::new(runtime), database: Arc::new(database), ..self.clone() }))
+    }
+
+    /// The same with the files of recipients as they are now; nothing if they have not changed. One that cannot be taken is
+    /// told in the log, and stays as it was.
+    pub fn with_new_recipients(&self) -> Option<Site> {
+        let (recipients, errors) = self.runtime.recipients.refreshed();
+        errors.iter().for_each(|error| tracing::error!(%error, "recipients not reloaded, the old ones stay in force"));
+        let recipients = Arc::new(recipients?);
+        recipients
+            .lists()
+            .for_each(|list| tracing::info!(file = %list.path.display(), recipients = list.len(), "recipients"));
+        Some(Site { runtime: Arc::new(Runtime { recipients, ..Runtime::clone(&self.runtime) }), ..self.clone() })
     }
 
     /// Says in the log that the signatures are old, if they are.

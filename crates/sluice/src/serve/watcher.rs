@@ -1,4 +1,4 @@
-//! Whether the folders of signatures have changed.
+//! Whether folders of signatures, and files of recipients, have changed.
 //!
 //! The kernel tells of files that were written, moved or removed there; what is said within [`QUIET`] of each other is
 //! one change, so that an update of many files is taken over once. What has changed, if anything that matters, is found
@@ -68,7 +68,7 @@ impl Thread {
             // Whoever is told looks after that, so nothing happens unseen in between.
             match watches(&self.paths) {
                 Ok(events) => self.events = events,
-                Err(error) => tracing::warn!(%error, "folders of signatures that were replaced are not watched"),
+                Err(error) => tracing::warn!(%error, "what was replaced is not watched"),
             }
             self.change.notify_one();
         }

@@ -465,6 +465,12 @@ pub struct Behaviour {
     pub lmtp: bool,
     /// Recipients that contain this are refused.
     pub refuse: Option<&'static str>,
+    /// Recipients that contain this are deferred.
+    pub defer: Option<&'static str>,
+    /// How long the answer to a recipient takes.
+    pub thinks: Duration,
+    /// Recipients that are refused before the connection is closed.
+    pub refusals: Option<usize>,
     /// Closes the connection at this command.
     pub close_at: Option<&'static str>,
     /// Closes the connection after this many bytes of content.
@@ -581,7 +587,7 @@ impl Sink {
         }
         let _ = wire.writer.write_all(b"220 sink.test ESMTP\r\n");
         let mut mail = Arrived { from: String::new(), to: Vec::new(), content: Vec::new() };
-        let mut logged_in = !behaviour.login;
+        let (mut logged_in, mut refused) = (!behaviour.login, 0);
         loop {
             let line = wire.line();
             if line.is_empty() {
@@ -615,7 +621,14 @@ impl Sink {
                     mail = Arrived { from: path(&line), to: Vec::new(), content: Vec::new() };
                     "250 2.1.0 Ok\r\n".into()
                 }
+                "RCPT" if behaviour.defer.is_some_and(|name| line.contains(name)) => "450 4.2.0 Later\r\n".into(),
                 "RCPT" if behaviour.refuse.is_some_and(|name| line.contains(name)) => {
+                    std::thread::sleep(behaviour.thinks);
+                    refused += 1;
+                    if behaviour.refusals.is_some_and(|most| refused > most) {
+                        let _ = wire.writer.write_all(b"421 4.7.0 Too many errors\r\n");
+                        return;
+                    }
                     "550 5.1.1 No such user\r\n".into()
                 }
                 "RCPT" => {
