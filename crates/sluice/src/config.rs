@@ -21,7 +21,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use edge::settings::{
-    Attachment, ClamdSettings, Listener, NoticeSettings, Protocol, QuarantineSettings, RecipientTable, Tls, TrustSettings,
+    Attachment, ClamdSettings, Listener, NoticeSettings, Protocol, QuarantineSettings, RecipientTable, Tls,
+    TrustSettings,
 };
 use flow::Action;
 use serde::Deserialize;
