@@ -5,5 +5,7 @@ mod corpus;
 mod dns;
 mod imap;
 mod milter;
+mod pair;
 mod pop3;
 mod smtp;
+mod states;

@@ -20,6 +20,7 @@ mod fuzz;
 mod path;
 mod reply;
 mod server;
+pub mod states;
 
 pub use attributes::attribute;
 pub use auth::{AUTH_LINE_BYTES_MAX, Mechanisms, Secret};

@@ -1,10 +1,7 @@
 //! The server half: what a client says, one event at a time.
 //!
-//! ```text
-//!            EHLO            MAIL            RCPT+          DATA / BDAT      last dot / LAST
-//!  Greeted ───────► Command ──────► Command ──────► Command ───────────► Content ──────────────► Command
-//!                   (each event that needs an answer waits for Server::reply; nothing is taken meanwhile)
-//! ```
+//! Which command may come when is a table ([`states`](super::states)). Each event that needs an answer waits for
+//! [`Server::reply`]; nothing is taken meanwhile.
 //!
 //! Bounds: a command line of [`Config::line_bytes_max`]; recipients, errors and idle commands as configured. At rest it
 //! is less than a kilobyte.
@@ -19,6 +16,7 @@ use super::auth::{self, Secret};
 use super::command::{self, Command, Hello};
 use super::dot::LineReader;
 use super::envelope::Wrong;
+use super::states::{self, Phase, Verb};
 use super::{Extensions, MailFrom, Protocol, RcptTo, Reply};
 use crate::line::{Line, LineBuffer};
 
@@ -261,6 +259,20 @@ impl Server {
     /// Whether the session is over.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed)
+    }
+
+    /// What the session has come to, as far as it matters to the next command.
+    pub fn phase(&self) -> Phase {
+        let Transaction { mail, recipients, chunks, failed } = &self.transaction;
+        match (mail, self.greeted) {
+            _ if self.is_closed() => Phase::Closed,
+            (false, false) => Phase::Fresh,
+            (false, true) => Phase::Ready,
+            _ if *failed => Phase::Refused,
+            _ if chunks.is_some() => Phase::Chunks,
+            _ if *recipients > 0 => Phase::Recipients,
+            _ => Phase::Sender,
+        }
     }
 
     /// Whether it is between messages: nothing is lost when the session ends here.
@@ -519,15 +531,19 @@ impl Server {
             Command::Rcpt(text) => self.rcpt(text),
             Command::Data => self.data(),
             Command::Bdat { bytes, last } => Ok(self.bdat(bytes, last)),
-            Command::Xforward(text) => self.told(text, self.config.extensions.xforward, &XFORWARD).map(|told| {
-                Reply::new(250, (2, 0, 0), "Ok").write(&mut self.outbox);
-                ServerEvent::Xforward(told)
-            }),
-            Command::Xclient(text) => self.told(text, self.config.extensions.xclient, &XCLIENT).map(|told| {
-                (self.greeted, self.authenticated) = (false, false);
-                self.greet();
-                ServerEvent::Xclient(told)
-            }),
+            Command::Xforward(text) => {
+                self.told(Verb::Xforward, text, self.config.extensions.xforward, &XFORWARD).map(|told| {
+                    Reply::new(250, (2, 0, 0), "Ok").write(&mut self.outbox);
+                    ServerEvent::Xforward(told)
+                })
+            }
+            Command::Xclient(text) => {
+                self.told(Verb::Xclient, text, self.config.extensions.xclient, &XCLIENT).map(|told| {
+                    (self.greeted, self.authenticated) = (false, false);
+                    self.greet();
+                    ServerEvent::Xclient(told)
+                })
+            }
             Command::Rset => {
                 self.transaction = Transaction::default();
                 Ok(self.say(Reply::new(250, (2, 0, 0), "Ok"), ServerEvent::Reset))
@@ -572,12 +588,7 @@ impl Server {
     }
 
     fn mail(&mut self, text: &str) -> Result<ServerEvent, Reply> {
-        if !self.greeted {
-            return Err(Reply::new(503, (5, 5, 1), "Send EHLO first"));
-        }
-        if self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Nested MAIL command"));
-        }
+        states::allowed(self.phase(), Verb::Mail)?;
         let mail = MailFrom::parse(text, &self.config.extensions).map_err(wrong)?;
         if mail.path.needs_utf8() && !mail.smtputf8 {
             return Err(Reply::new(553, (5, 6, 7), "This address needs SMTPUTF8"));
@@ -594,12 +605,7 @@ impl Server {
     }
 
     fn rcpt(&mut self, text: &str) -> Result<ServerEvent, Reply> {
-        if !self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Send MAIL first"));
-        }
-        if self.transaction.chunks.is_some() || self.transaction.failed {
-            return Err(Reply::new(503, (5, 5, 1), "Not allowed after BDAT"));
-        }
+        states::allowed(self.phase(), Verb::Rcpt)?;
         if self.transaction.recipients >= self.config.recipients_max {
             return Err(Reply::new(452, (4, 5, 3), "Too many recipients"));
         }
@@ -609,30 +615,16 @@ impl Server {
     }
 
     fn data(&mut self) -> Result<ServerEvent, Reply> {
-        if self.transaction.chunks.is_some() || self.transaction.failed {
-            return Err(Reply::new(503, (5, 5, 1), "Not allowed after BDAT"));
-        }
-        self.need_recipients()?;
+        states::allowed(self.phase(), Verb::Data)?;
         self.state = State::Asked(Question::Data);
         Ok(ServerEvent::Data)
     }
 
-    fn need_recipients(&self) -> Result<(), Reply> {
-        if !self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Send MAIL first"));
-        }
-        if self.transaction.recipients == 0 {
-            return Err(Reply::new(554, (5, 5, 1), "No valid recipients"));
-        }
-        Ok(())
-    }
-
     /// A chunk follows, whatever is wrong: what is not wanted has to be swallowed.
     fn bdat(&mut self, bytes: u64, last: bool) -> ServerEvent {
-        let refusal = match self.need_recipients() {
+        let refusal = match states::allowed(self.phase(), if last { Verb::BdatLast } else { Verb::Bdat }) {
             Err(refusal) => Some(refusal),
             Ok(()) if !self.config.extensions.chunking => Some(Reply::new(502, (5, 5, 1), "Command not implemented")),
-            Ok(()) if self.transaction.failed => Some(Reply::new(503, (5, 5, 1), "An earlier chunk was refused")),
             Ok(()) => None,
         };
         if let Some(refusal) = refusal {
@@ -660,9 +652,7 @@ impl Server {
         if !self.config.extensions.starttls {
             return Err(Reply::new(502, (5, 5, 1), "Command not implemented"));
         }
-        if self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Not allowed during a mail transaction"));
-        }
+        states::allowed(self.phase(), Verb::StartTls)?;
         Reply::new(220, (2, 0, 0), "Ready to start TLS").write(&mut self.outbox);
         self.state = State::Handshake;
         Ok(ServerEvent::StartTls)
@@ -675,12 +665,7 @@ impl Server {
         if self.config.extensions.auth.is_empty() {
             return Err(Reply::new(502, (5, 5, 1), "Command not implemented"));
         }
-        if !self.greeted {
-            return Err(Reply::new(503, (5, 5, 1), "Send EHLO first"));
-        }
-        if self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Not allowed during a mail transaction"));
-        }
+        states::allowed(self.phase(), Verb::Auth)?;
         if self.authenticated {
             return Err(Reply::new(503, (5, 5, 1), "Already authenticated"));
         }
@@ -705,13 +690,11 @@ impl Server {
     }
 
     /// What a client says of its own client, if it may.
-    fn told(&self, text: &str, allowed: bool, known: &[&str]) -> Result<Vec<(String, String)>, Reply> {
+    fn told(&self, verb: Verb, text: &str, allowed: bool, known: &[&str]) -> Result<Vec<(String, String)>, Reply> {
         if !allowed {
             return Err(Reply::new(550, (5, 7, 0), "Insufficient authorization"));
         }
-        if self.transaction.mail {
-            return Err(Reply::new(503, (5, 5, 1), "Not allowed during a mail transaction"));
-        }
+        states::allowed(self.phase(), verb)?;
         attributes::parse(text, known).ok_or(Reply::new(501, (5, 5, 4), "Syntax: NAME=value..."))
     }
 }
