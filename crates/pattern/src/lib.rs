@@ -34,6 +34,7 @@ mod budget;
 mod builder;
 mod code;
 mod entry;
+pub mod expression;
 mod few;
 mod filter;
 pub mod flat;

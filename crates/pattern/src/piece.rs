@@ -45,6 +45,26 @@ impl ByteSet {
         bytes
     }
 
+    /// The bytes of both sets.
+    pub fn union(&self, other: &ByteSet) -> ByteSet {
+        ByteSet(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    /// How many bytes are in the set.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether no byte is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    /// The bytes of the set, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
+        (0..=u8::MAX).filter(|&byte| self.has(byte))
+    }
+
     /// All bytes that are not in the set.
     pub fn complement(&self) -> ByteSet {
         ByteSet(self.0.map(|word| !word))

@@ -2,4 +2,5 @@
 
 mod corpus;
 mod every_cut;
+mod expression;
 mod flat;

@@ -17,3 +17,8 @@ fn replay(name: &str, body: fn(&[u8])) {
 fn pattern_seeds() {
     replay("pattern_pattern", pattern::fuzz_pattern);
 }
+
+#[test]
+fn expression_seeds() {
+    replay("pattern_expression", pattern::expression::fuzz_expression);
+}

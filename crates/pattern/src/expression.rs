@@ -1,0 +1,197 @@
+//! Regular expressions as Perl means them, over bytes, bounded, and searched in steps that can be left at any time.
+//!
+//! An [`Expression`] is read once ([`Expression::new`]) and compiled when it is first searched for; a [`Search`] looks
+//! for its first match, under fuel. Expressions that are regular run on lazy automata in time linear in the haystack; the
+//! others, and groups, on a backtracking matcher with an explicit stack. Both are bounded by [`Limits`]: a search that goes
+//! beyond says so ([`Progress::Exhausted`]) and never that there is no match.
+//!
+//! [`Expression::literals`] tells strings of which every match contains one, so that many expressions can be ruled out by
+//! one pass of this crate's other half.
+//!
+//! It knows nothing of characters beyond bytes: classes are those of ASCII, and cases those of
+//! Latin-1, as under Perl's `/aa`. Unsupported,
+//! and refused by name: recursion, conditions, branch reset, verbs, code, `\K`, `\X`, Unicode properties and boundaries.
+//! `docs/engine/expressions.md` has the whole list.
+
+mod compile;
+mod error;
+mod flags;
+mod fuzz;
+mod literals;
+mod machine;
+mod meter;
+mod parse;
+mod program;
+mod regular;
+mod search;
+mod syntax;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use regex_automata::hybrid::dfa::DFA;
+
+pub use error::{SyntaxError, Wrong};
+pub use flags::Flags;
+pub use fuzz::fuzz_expression;
+pub use literals::LiteralLimits;
+pub use parse::REPEAT_MAX;
+use program::{Program, Start};
+pub use search::{Progress, Search, Want};
+use syntax::Node;
+
+/// The most bytes that a look behind may take, as in Perl.
+pub const BEHIND_MAX: usize = 255;
+
+/// The bounds of an expression and of the searches for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the expression; more are refused.
+    pub text_bytes_max: usize,
+    /// Groups in groups; more are refused. They cost stack.
+    pub depth_max: usize,
+    /// Steps of one search, after which it is exhausted. A step is about one byte of an automaton or one instruction.
+    pub steps_max: u64,
+    /// Entries of a search's stack, of 24 bytes each, beyond which it is exhausted.
+    pub frames_max: usize,
+    /// Bytes in which a search remembers what has failed. Where they do not suffice it does without.
+    pub memo_bytes_max: usize,
+    /// Bytes of the states of one automaton that a search keeps, beyond the few without which it cannot run.
+    pub cache_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            text_bytes_max: 1 << 20,
+            depth_max: 200,
+            steps_max: 50_000_000,
+            frames_max: 1 << 19,
+            memo_bytes_max: 4 << 20,
+            cache_bytes: 128 << 10,
+        }
+    }
+}
+
+/// A regular expression.
+#[derive(Clone)]
+pub struct Expression(Arc<Compiled>);
+
+/// What an expression is made of. Automata and programs are built when they are first needed, from the text.
+struct Compiled {
+    text: Box<[u8]>,
+    flags: Flags,
+    limits: Limits,
+    groups: u32,
+    names: Box<[(String, u32)]>,
+    is_regular: bool,
+    /// Whether `$` stands in it.
+    has_last_line: bool,
+    start: Start,
+    forward: OnceLock<Option<Box<DFA>>>,
+    reverse: OnceLock<Option<Box<DFA>>>,
+    program: OnceLock<Box<Program>>,
+    capturing: OnceLock<Box<Program>>,
+}
+
+impl Expression {
+    /// Reads an expression, without the delimiters around it, within the default [`Limits`].
+    ///
+    /// # Errors
+    /// What is wrong with it and where.
+    pub fn new(text: &[u8], flags: Flags) -> Result<Expression, SyntaxError> {
+        Expression::within(text, flags, Limits::default())
+    }
+
+    /// Reads an expression within bounds of the caller's.
+    ///
+    /// # Errors
+    /// What is wrong with it and where.
+    pub fn within(text: &[u8], flags: Flags, limits: Limits) -> Result<Expression, SyntaxError> {
+        if text.len() > limits.text_bytes_max {
+            return Err(SyntaxError { offset: limits.text_bytes_max, wrong: Wrong::TooLong });
+        }
+        let parsed = parse::parse(text, flags, limits.depth_max)?;
+        Ok(Expression(Arc::new(Compiled {
+            text: text.into(),
+            flags,
+            limits,
+            groups: parsed.groups,
+            names: parsed.names.into(),
+            is_regular: regular::translate(&parsed.node).is_some(),
+            has_last_line: regular::has_last_line(&parsed.node),
+            start: compile::start(&parsed.node),
+            forward: OnceLock::new(),
+            reverse: OnceLock::new(),
+            program: OnceLock::new(),
+            capturing: OnceLock::new(),
+        })))
+    }
+
+    /// A search that begins at byte 0; [`Search::restart`] begins it elsewhere.
+    pub fn search(&self, want: Want) -> Search {
+        Search::new(Arc::clone(&self.0), want)
+    }
+
+    /// Strings of which every match contains one, once its ASCII letters are in lower case; none if no such set lies within
+    /// the limits. Of all sets it is the one that is rarest in ordinary content. An empty set belongs to an expression that
+    /// matches nothing.
+    pub fn literals(&self, limits: LiteralLimits) -> Option<Vec<Vec<u8>>> {
+        literals::literals(&self.0.node(), limits)
+    }
+
+    /// Whether searches run on automata, in time linear in the haystack.
+    pub fn is_regular(&self) -> bool {
+        self.0.is_regular
+    }
+
+    /// How many groups capture, without the whole.
+    pub fn groups(&self) -> usize {
+        self.0.groups as usize
+    }
+
+    /// The names of groups and their numbers, in their order. Several groups may have one name.
+    pub fn names(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.0.names.iter().map(|(name, number)| (&**name, *number as usize))
+    }
+
+    /// The expression as it was given.
+    pub fn text(&self) -> &[u8] {
+        &self.0.text
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "Expression({})", self.0.text.escape_ascii())
+    }
+}
+
+impl Compiled {
+    /// The tree, read again.
+    fn node(&self) -> Node {
+        let parsed = parse::parse(&self.text, self.flags, self.limits.depth_max);
+        parsed.map_or(Node::Never, |parsed| parsed.node)
+    }
+
+    /// The automaton that finds where the first match ends; none if the expression is not regular, or too large.
+    fn forward(&self) -> Option<&DFA> {
+        let build = || regular::forward(&regular::translate(&self.node())?, self.limits.cache_bytes).map(Box::new);
+        if !self.is_regular {
+            return None;
+        }
+        self.forward.get_or_init(build).as_deref()
+    }
+
+    /// The automaton that finds where a match begins.
+    fn reverse(&self) -> Option<&DFA> {
+        let build = || regular::reverse(&regular::translate(&self.node())?, self.limits.cache_bytes).map(Box::new);
+        self.reverse.get_or_init(build).as_deref()
+    }
+
+    /// What the backtracking matcher runs.
+    fn program(&self, captures: bool) -> &Program {
+        let program = if captures { &self.capturing } else { &self.program };
+        program.get_or_init(|| Box::new(compile::compile(&self.node(), self.groups, captures)))
+    }
+}

@@ -1,0 +1,255 @@
+//! A search: what it has found, and where it stands while it is left.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use regex_automata::hybrid::dfa::Cache;
+use stream::Fuel;
+
+use super::Compiled;
+use super::machine::{Machine, Outcome, Room};
+use super::meter::Meter;
+use super::regular::{Automaton, Walk, Walked};
+
+/// What is to be found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Want {
+    /// Whether there is a match.
+    Hit,
+    /// Where the first match is.
+    Span,
+    /// What its groups are.
+    Groups,
+}
+
+/// What one call of [`Search::run`] came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// Here is the first match; with [`Want::Hit`], some match lies in here.
+    Match(Range<usize>),
+    /// There is no match.
+    None,
+    /// The fuel is used up; call again.
+    Tired,
+    /// The search took more steps or memory than [`Limits`](super::Limits) allow. Whether there is a match is not known.
+    Exhausted,
+}
+
+/// A search for the first match of an expression, and the memory that it works in.
+///
+/// It is run until it is done: [`Self::run`] is called with the same haystack until it returns something else than
+/// [`Progress::Tired`]. [`Self::restart`] begins another, in the same memory; so does a haystack of another length.
+pub struct Search {
+    compiled: Arc<Compiled>,
+    want: Want,
+    from: usize,
+    phase: Phase,
+    /// The length of the haystack that is being searched.
+    length: usize,
+    /// Steps taken in this search.
+    used: u64,
+    forward: Option<Box<Cache>>,
+    reverse: Option<Box<Cache>>,
+    machine: Machine,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Begin,
+    Forward(Walk),
+    /// With where the match ends.
+    Reverse(Walk, usize),
+    /// Backtracking; anchored, the start is known to be that of a match.
+    Machine,
+    Done(Progress),
+}
+
+impl Search {
+    pub(super) fn new(compiled: Arc<Compiled>, want: Want) -> Search {
+        Search {
+            compiled,
+            want,
+            from: 0,
+            phase: Phase::Begin,
+            length: 0,
+            used: 0,
+            forward: None,
+            reverse: None,
+            machine: Machine::default(),
+        }
+    }
+
+    /// Begins another search, for a match that begins at or behind byte `from`. What lies before it is seen by `\b`, `^`
+    /// and looks behind.
+    pub fn restart(&mut self, from: usize) {
+        (self.from, self.phase, self.used) = (from, Phase::Begin, 0);
+    }
+
+    /// Goes on until something is known or the fuel is used up. A unit is about one byte, or one instruction. Each call
+    /// with fuel gets on by at least one step, and may overrun by one: a run of bytes of one set, or 1,024 bytes.
+    pub fn run(&mut self, haystack: &[u8], fuel: &mut Fuel) -> Progress {
+        if self.length != haystack.len() {
+            self.length = haystack.len();
+            self.restart(self.from);
+        }
+        loop {
+            if let Phase::Done(progress) = &self.phase {
+                return progress.clone();
+            }
+            let left = self.compiled.limits.steps_max.saturating_sub(self.used);
+            if left == 0 {
+                return self.done(Progress::Exhausted);
+            }
+            if fuel.is_empty() {
+                return Progress::Tired;
+            }
+            let mut meter = Meter::new(left.min(fuel.left()));
+            self.turn(haystack, &mut meter);
+            self.used = self.used.saturating_add(meter.used());
+            fuel.burn(usize::try_from(meter.used()).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// Where a group matched, by its number; 0 is the whole. Known after a match, with [`Want::Groups`]; the whole also
+    /// with [`Want::Span`].
+    pub fn group(&self, number: usize) -> Option<Range<usize>> {
+        let Phase::Done(Progress::Match(span)) = &self.phase else {
+            return None;
+        };
+        match (number, self.want) {
+            (0, _) => Some(span.clone()),
+            (_, Want::Groups) => self.machine.group(number).map(|(start, end)| start..end),
+            _ => None,
+        }
+    }
+
+    /// How many steps the search has taken.
+    pub fn steps(&self) -> u64 {
+        self.used
+    }
+
+    /// About how many bytes of memory it holds, without the expression.
+    pub fn memory(&self) -> usize {
+        let cache = |cache: &Option<Box<Cache>>| cache.as_ref().map_or(0, |cache| cache.memory_usage());
+        size_of::<Search>() + cache(&self.forward) + cache(&self.reverse) + self.machine.memory()
+    }
+
+    fn done(&mut self, progress: Progress) -> Progress {
+        self.phase = Phase::Done(progress.clone());
+        self.machine.shrink(MACHINE_AT_REST_MAX);
+        progress
+    }
+
+    /// One piece of work.
+    fn turn(&mut self, haystack: &[u8], meter: &mut Meter) {
+        match std::mem::replace(&mut self.phase, Phase::Begin) {
+            Phase::Begin => self.begin(haystack, meter),
+            Phase::Forward(walk) => self.walk_forward(walk, haystack, meter),
+            Phase::Reverse(walk, end) => self.walk_back(walk, end, haystack, meter),
+            Phase::Machine => self.backtrack(haystack, meter),
+            done @ Phase::Done(_) => self.phase = done,
+        }
+    }
+
+    fn begin(&mut self, haystack: &[u8], meter: &mut Meter) {
+        meter.burn(1);
+        if self.from > haystack.len() {
+            self.done(Progress::None);
+            return;
+        }
+        let compiled = Arc::clone(&self.compiled);
+        let Some(dfa) = compiled.forward() else {
+            return self.begin_machine(self.from, false);
+        };
+        let cache = self.forward.get_or_insert_with(|| Box::new(dfa.create_cache()));
+        match (Automaton { dfa, cache }).from(haystack, self.from) {
+            Some(walk) => self.phase = Phase::Forward(walk),
+            None => self.begin_machine(self.from, false),
+        }
+    }
+
+    fn walk_forward(&mut self, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
+        let compiled = Arc::clone(&self.compiled);
+        let (Some(dfa), Some(cache)) = (compiled.forward(), self.forward.as_deref_mut()) else {
+            return self.begin_machine(self.from, false);
+        };
+        let earliest = self.want == Want::Hit;
+        match (Automaton { dfa, cache }).forward(&mut walk, haystack, &compiled.start, earliest, meter) {
+            Walked::On => self.phase = Phase::Forward(walk),
+            Walked::Stuck => self.begin_machine(self.from, false),
+            Walked::Done(None) => drop(self.done(Progress::None)),
+            Walked::Done(Some(end)) if earliest => drop(self.done(Progress::Match(self.from..end))),
+            Walked::Done(Some(end)) => self.begin_back(haystack, end),
+        }
+    }
+
+    fn begin_back(&mut self, haystack: &[u8], end: usize) {
+        let compiled = Arc::clone(&self.compiled);
+        let Some(dfa) = compiled.reverse() else {
+            return self.begin_machine(self.from, false);
+        };
+        let cache = self.reverse.get_or_insert_with(|| Box::new(dfa.create_cache()));
+        match (Automaton { dfa, cache }).back_from(haystack, self.from, end) {
+            Some(walk) => self.phase = Phase::Reverse(walk, end),
+            None => self.begin_machine(self.from, false),
+        }
+    }
+
+    fn walk_back(&mut self, mut walk: Walk, end: usize, haystack: &[u8], meter: &mut Meter) {
+        let compiled = Arc::clone(&self.compiled);
+        let (Some(dfa), Some(cache)) = (compiled.reverse(), self.reverse.as_deref_mut()) else {
+            return self.begin_machine(self.from, false);
+        };
+        match (Automaton { dfa, cache }).backward(&mut walk, haystack, self.from, meter) {
+            Walked::On => self.phase = Phase::Reverse(walk, end),
+            Walked::Done(Some(start)) if self.is_settled(haystack, end) => {
+                self.done(Progress::Match(start..end));
+            }
+            Walked::Done(Some(start)) => self.begin_machine(start, true),
+            Walked::Done(None) | Walked::Stuck => self.begin_machine(self.from, false),
+        }
+    }
+
+    /// Whether no more is to be known about a match that ends there.
+    fn is_settled(&self, haystack: &[u8], end: usize) -> bool {
+        let may_be_short = self.compiled.has_last_line && end == haystack.len() && haystack.ends_with(b"\n");
+        self.want != Want::Groups && !may_be_short
+    }
+
+    fn begin_machine(&mut self, from: usize, is_anchored: bool) {
+        let compiled = Arc::clone(&self.compiled);
+        self.machine.begin(compiled.program(self.want == Want::Groups), from, is_anchored);
+        self.phase = Phase::Machine;
+    }
+
+    fn backtrack(&mut self, haystack: &[u8], meter: &mut Meter) {
+        let compiled = Arc::clone(&self.compiled);
+        let limits = &compiled.limits;
+        let room = Room { frames_max: limits.frames_max, memo_bytes_max: limits.memo_bytes_max };
+        let program = compiled.program(self.want == Want::Groups);
+        let progress = match self.machine.run(program, haystack, room, meter) {
+            Outcome::Tired => {
+                self.phase = Phase::Machine;
+                return;
+            }
+            Outcome::Match => self.machine.group(0).map_or(Progress::None, |(start, end)| Progress::Match(start..end)),
+            Outcome::None => Progress::None,
+            Outcome::Full => Progress::Exhausted,
+        };
+        self.done(progress);
+    }
+}
+
+/// What the backtracking matcher keeps between two searches.
+const MACHINE_AT_REST_MAX: usize = 64 << 10;
+
+impl fmt::Debug for Search {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Search")
+            .field("want", &self.want)
+            .field("from", &self.from)
+            .field("phase", &self.phase)
+            .finish()
+    }
+}

@@ -1,0 +1,136 @@
+//! Expressions beside Perl, and under any fuel.
+
+mod grammar;
+mod perl;
+mod rules;
+
+use pattern::expression::{Expression, Flags, Limits, LiteralLimits, Progress, Want};
+use stream::Fuel;
+
+/// Runs a search to its end with `units` of fuel at a time.
+fn find(expression: &Expression, want: Want, haystack: &[u8], from: usize, units: u64) -> Found {
+    let mut search = expression.search(want);
+    search.restart(from);
+    loop {
+        let progress = search.run(haystack, &mut Fuel::new(units));
+        match progress {
+            Progress::Tired => assert!(search.steps() > 0),
+            Progress::None => return Found::None,
+            Progress::Exhausted => return Found::Exhausted,
+            Progress::Match(span) => {
+                let groups = (1..=expression.groups()).map(|group| search.group(group).map(|at| (at.start, at.end)));
+                return Found::Match((span.start, span.end), groups.collect());
+            }
+        }
+    }
+}
+
+/// What a search came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Found {
+    Match((usize, usize), Vec<Option<(usize, usize)>>),
+    None,
+    Exhausted,
+}
+
+impl Found {
+    fn span(&self) -> Option<(usize, usize)> {
+        match self {
+            Found::Match(span, _) => Some(*span),
+            _ => None,
+        }
+    }
+}
+
+fn expression(text: &str, flags: &str) -> Expression {
+    Expression::new(text.as_bytes(), Flags::of(flags).expect("flags")).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn span(text: &str, haystack: &str) -> Option<(usize, usize)> {
+    let expression = expression(text, "");
+    let all = find(&expression, Want::Groups, haystack.as_bytes(), 0, u64::MAX).span();
+    assert_eq!(find(&expression, Want::Span, haystack.as_bytes(), 0, u64::MAX).span(), all, "{text}");
+    all
+}
+
+#[test]
+fn the_first_alternative_that_leads_to_a_match_is_taken() {
+    assert_eq!(span("a|ab", "xab"), Some((1, 2)));
+    assert_eq!(span("(?:a|ab)$", "xab"), Some((1, 3)));
+    assert_eq!(span("a??b", "aab"), Some((0, 2)).map(|_| (1, 3)));
+}
+
+#[test]
+fn a_dollar_stands_in_front_of_the_last_line_feed() {
+    assert_eq!(span("b$", "ab\n"), Some((1, 2)));
+    assert_eq!(span(r"b\s*$", "ab\n"), Some((1, 3)));
+    assert_eq!(span(r"b\z", "ab\n"), None);
+    assert_eq!(span("(?m)^b$", "a\nb\nc"), Some((2, 3)));
+    assert_eq!(span("(?m)^", "a\n"), Some((0, 0)));
+}
+
+#[test]
+fn an_empty_turn_ends_a_loop() {
+    assert_eq!(span("(?:a?)*b", "aab"), Some((0, 3)));
+    assert_eq!(span("(?:|a)*", "aab"), Some((0, 0)));
+    assert_eq!(span("(?:|a)+$", "aa"), Some((0, 2)));
+    assert_eq!(span("(?:(?:a*)*)*c", &"a".repeat(64)), None);
+}
+
+#[test]
+fn a_group_has_matched_only_once_it_is_closed() {
+    assert_eq!(span(r"(\1x|a)+", "aaxaxx"), Some((0, 6)));
+    assert_eq!(span(r"^(?:(\1b|a))*$", "aababb"), Some((0, 6)));
+}
+
+#[test]
+fn angles_are_no_boundaries() {
+    assert_eq!(span(r"\<a\>", "x<a>"), Some((1, 4)));
+}
+
+#[test]
+fn what_cannot_be_decided_in_the_steps_there_are_is_not_a_no() {
+    let limits = Limits { steps_max: 10_000, ..Limits::default() };
+    let haystack = format!("{}c", "a".repeat(40));
+    let hard = Expression::within(br"^(a|aa)+\1?$", Flags::NONE, limits).expect("an expression");
+    assert_eq!(find(&hard, Want::Span, haystack.as_bytes(), 0, u64::MAX), Found::Exhausted);
+}
+
+#[test]
+fn literals_are_the_rarest_that_every_match_needs() {
+    let literals = |text: &str| {
+        let literals = expression(text, "i").literals(LiteralLimits::default())?;
+        Some(literals.into_iter().map(|literal| String::from_utf8_lossy(&literal).into_owned()).collect::<Vec<_>>())
+    };
+    let some = |all: &[&str]| Some(all.iter().map(|&one| one.to_owned()).collect::<Vec<_>>());
+    assert_eq!(literals(r"\bColou?r TV\b"), some(&["color tv", "colour tv"]));
+    assert_eq!(literals(r"\w+ (?:viagra|cialis)x* the"), some(&[" cialis", " viagra"]));
+    assert_eq!(literals("(?:foo|ba)+"), None);
+    assert_eq!(literals("a[bc]d{2}e*"), some(&["abdd", "acdd"]));
+    assert_eq!(literals("(?!quux)a(?:quux)?"), None);
+    assert_eq!(literals(".*"), None);
+}
+
+#[test]
+fn hostile_expressions_and_lines_stay_within_their_steps() {
+    let line = "a".repeat(1 << 20);
+    let texts = [
+        "(a+)+$x",
+        "(?:a*)*b",
+        "(a|aa)+c",
+        "(?:(?:a?){20}){20}b",
+        "a.{0,200}a.{0,200}b",
+        "(?=(a+))a*b\\1",
+        "(.*)*=",
+        "^(?:a|a|a)*b",
+    ];
+    for text in texts {
+        let limits = Limits { steps_max: 3_000_000, ..Limits::default() };
+        let expression = Expression::within(text.as_bytes(), Flags::NONE, limits).expect("an expression");
+        let mut search = expression.search(Want::Groups);
+        let progress = search.run(line.as_bytes(), &mut Fuel::unlimited());
+        assert!(matches!(progress, Progress::None | Progress::Exhausted), "{text}: {progress:?}");
+        assert!(search.steps() < 5_000_000, "{text}: {}", search.steps());
+        assert!(search.memory() < 32 << 20, "{text}: {}", search.memory());
+    }
+}
