@@ -45,6 +45,7 @@ if [ "${1:-}" != run ]; then
     need ip iproute2
     need prometheus prometheus
     need rbldnsd rbldnsd
+    need spamassassin spamassassin
 fi
 
 as_root=""

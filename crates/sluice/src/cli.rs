@@ -77,6 +77,8 @@ pub enum Command {
     },
     /// Serve DNS block lists (DNSBL) from rbldnsd zone files, or query the files.
     Dnsbl(Dnsbl),
+    /// Check SpamAssassin's rules: what is loaded, and what is wrong with it.
+    Rules(Rules),
     /// Print the man page, or write the man pages of all commands to a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -709,4 +711,38 @@ pub struct Top {
     /// Number of pages; 0 means no limit.
     #[arg(long, default_value_t = 0)]
     pub count: u32,
+}
+
+/// `sluice rules`
+#[derive(Debug, Args)]
+pub struct Rules {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: RulesCommand,
+}
+
+/// What can be done with rules.
+#[derive(Debug, Subcommand)]
+pub enum RulesCommand {
+    /// Read a configuration of SpamAssassin, count what it holds, and name what is wrong and what cannot hit.
+    ///
+    /// Of each folder the files that end in .pre are read, then of each those that end in .cf, in the order of their names.
+    /// Where there is no .pre, the plugins are on that Debian's package loads. Exit status: 0 nothing is wrong, 1 something
+    /// is, 2 an error.
+    Lint(RulesLint),
+}
+
+/// `sluice rules lint`
+#[derive(Debug, Args)]
+pub struct RulesLint {
+    /// Read this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched
+    /// or those of the package, and /etc/spamassassin.
+    #[arg(long = "rules", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folders: Vec<PathBuf>,
+    /// Name each rule that cannot hit, and what is noted besides errors.
+    #[arg(long)]
+    pub all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }

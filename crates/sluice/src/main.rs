@@ -33,6 +33,7 @@ mod privileges;
 mod pua;
 mod quarantine;
 mod recipients_command;
+mod rules_command;
 mod scan_command;
 mod serve;
 mod supervise;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         Command::Top(args) => top::run(&args),
         Command::Recipients { command } => recipients_command::run(&command),
         Command::Dnsbl(args) => dnsbl::command::run(&args),
+        Command::Rules(args) => rules_command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

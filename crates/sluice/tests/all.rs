@@ -24,6 +24,7 @@ mod privileges;
 mod quarantine;
 mod recipes;
 mod recipients;
+mod rules;
 mod scan;
 mod smtp;
 mod stand_in;

@@ -1,0 +1,38 @@
+//! SpamAssassin 4's configuration, read as it stands: rules, scores, settings and templates.
+//!
+//! [`Loader`] takes files in the order of [`source::order`] and gives a [`Rules`]: each rule with its test, scores, flags
+//! and priority, each setting with its place, and a list of [`Problem`]s. Nothing is passed over silently: a line that
+//! is not understood is a problem with file, line and reason. [`Schedule`] puts metas into the order in which they can be
+//! evaluated, [`Total`] adds up what hits.
+//!
+//! What is left out: expressions are kept as they were read ([`Expression`]) for an engine that comes from outside
+//! ([`Checker`]); functions that `eval:` calls are named and not run.
+//!
+//! The meaning of each line is that of the manual pages of SpamAssassin 4.0.1; where they are silent, what its reader makes
+//! of the same line is what counts (`tests/peer.rs`).
+
+mod census;
+mod disabled;
+mod fuzz;
+mod limits;
+mod loader;
+mod problem;
+mod replace;
+mod rule;
+mod schedule;
+pub mod source;
+pub mod syntax;
+mod template;
+mod total;
+
+pub use census::Census;
+pub use disabled::{Disabled, FUNCTIONS};
+pub use fuzz::fuzz_load;
+pub use limits::Limits;
+pub use loader::{File, Loader, Options};
+pub use problem::{Place, Problem, Severity};
+pub use rule::{Kind, NamedTest, Rule, Rules, Setting, Test, View};
+pub use schedule::{Exclusion, Schedule};
+pub use syntax::expression::{Checker, Expression, Unchecked};
+pub use template::{Audience, Header, Templates};
+pub use total::{ScoreSet, Total};

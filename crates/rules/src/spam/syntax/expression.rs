@@ -1,0 +1,170 @@
+//! Perl's quoting of regular expressions: `/../flags`, `m{..}flags`, `m,..,flags`, `qr/../flags`.
+//!
+//! The expression is kept as it stands between its delimiters; the backslash before a delimiter stays, since it means the
+//! same without. Its syntax is nothing to this module: an engine says what it thinks of it ([`Checker`]).
+
+use crate::spam::problem::Fault;
+
+/// A regular expression as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expression {
+    /// What stands between the delimiters. Bytes, in no charset.
+    pub source: Box<[u8]>,
+    /// The letters behind it: of `i`, `m`, `s`, `x`, `n`, `p`, `a`, `u`, `l`, `d`.
+    pub flags: Box<str>,
+}
+
+/// An engine for expressions, as far as the reader is concerned: it says whether it takes one.
+pub trait Checker {
+    /// Why `expression` is not taken, in words.
+    fn check(&self, expression: &Expression) -> Result<(), String>;
+}
+
+/// Takes every expression.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unchecked;
+
+impl Checker for Unchecked {
+    fn check(&self, _: &Expression) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+const FLAGS: &[u8] = b"imsxnpauld";
+const UNQUOTED: &str = "write it as /.../ or m{...}, with flags right behind";
+
+impl Expression {
+    /// Reads a quoted expression; nothing may stand behind its flags.
+    pub fn read(text: &[u8]) -> Result<Expression, Fault> {
+        let quoted = text.strip_prefix(b"qr").or_else(|| text.strip_prefix(b"m")).unwrap_or(text);
+        let plain = quoted.len() == text.len();
+        let Some((&open, inner)) = quoted.split_first() else {
+            return Err(Fault::new("the expression has no delimiters", UNQUOTED));
+        };
+        if (plain && open != b'/') || open.is_ascii_alphanumeric() || open.is_ascii_whitespace() || open == b'_' {
+            return Err(Fault::new("the expression has no delimiters", UNQUOTED));
+        }
+        let close = closer(open);
+        let end = inner.iter().rposition(|&byte| byte == close);
+        let (source, flags) = match end {
+            Some(end) => (&inner[..end], &inner[end + 1..]),
+            None => return Err(Fault::new("the expression does not end", UNQUOTED)),
+        };
+        if !flags.iter().all(u8::is_ascii_alphabetic) {
+            return Err(Fault::new("something stands behind the expression, or it ends too early", UNQUOTED));
+        }
+        if let Some(&flag) = flags.iter().find(|flag| !FLAGS.contains(flag)) {
+            return Err(Fault::new(format!("expressions have no flag {}", char::from(flag)), "leave it away"));
+        }
+        if open == close && has_unescaped(source, close) {
+            let reason = format!("{} stands in the expression without a backslash", char::from(close));
+            return Err(Fault::new(reason, "escape it, or take other delimiters"));
+        }
+        if source.is_empty() {
+            return Err(Fault::new("an empty expression matches everywhere", "say what it should match"));
+        }
+        let flags = flags.iter().map(|&flag| char::from(flag)).collect::<String>();
+        Ok(Expression { source: source.into(), flags: flags.into() })
+    }
+
+    /// Whether it uses what other rules have captured: `%{NAME}`.
+    pub fn has_captured_tag(&self) -> bool {
+        self.source.windows(2).enumerate().any(|(at, pair)| {
+            let escaped = at.checked_sub(1).is_some_and(|before| self.source[before] == b'\\');
+            pair == b"%{" && !escaped && self.source[at + 2..].first().is_some_and(u8::is_ascii_uppercase)
+        })
+    }
+
+    /// Whether it captures a tag that other rules can use: `(?<NAME>...)` with a name in capitals.
+    pub fn captures_tag(&self) -> bool {
+        let source = &self.source;
+        let behind = |at: usize| source.get(at..).unwrap_or_default();
+        (0..source.len()).filter(|&at| behind(at).starts_with(b"(?")).any(|at| {
+            let rest = behind(at + 2);
+            let rest = rest.strip_prefix(b"P").unwrap_or(rest);
+            let name = rest.strip_prefix(b"<").or_else(|| rest.strip_prefix(b"'")).unwrap_or_default();
+            let end =
+                name.iter().position(|byte| !(byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_'));
+            let closed = end.and_then(|end| name.get(end)).is_some_and(|byte| b">'".contains(byte));
+            closed && name.first().is_some_and(u8::is_ascii_uppercase)
+        })
+    }
+}
+
+fn closer(open: u8) -> u8 {
+    match open {
+        b'(' => b')',
+        b'[' => b']',
+        b'{' => b'}',
+        b'<' => b'>',
+        other => other,
+    }
+}
+
+fn has_unescaped(source: &[u8], delimiter: u8) -> bool {
+    let mut escaped = false;
+    for &byte in source {
+        if byte == delimiter && !escaped {
+            return true;
+        }
+        escaped = byte == b'\\' && !escaped;
+    }
+    // The last backslash escapes the delimiter behind.
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<(String, String)> {
+        let expression = Expression::read(text.as_bytes()).ok()?;
+        Some((String::from_utf8(expression.source.into()).unwrap(), expression.flags.into()))
+    }
+
+    #[test]
+    fn delimiters_are_those_of_perl() {
+        for (text, source, flags) in [
+            ("/a/i", "a", "i"),
+            (r"/a\/b/", r"a\/b", ""),
+            ("m{a/b}x", "a/b", "x"),
+            ("m{a{2}b}", "a{2}b", ""),
+            ("m{x}}", "x}", ""),
+            (r"m,a\,b/,i", r"a\,b/", "i"),
+            ("m'abc'", "abc", ""),
+            ("qr/x/", "x", ""),
+            ("m<x>i", "x", "i"),
+            ("m(x(y))", "x(y)", ""),
+            ("m#x#", "x", ""),
+            ("/x/xx", "x", "xx"),
+        ] {
+            assert_eq!(read(text), Some((source.into(), flags.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn tags_are_captured_and_used() {
+        let read = |text: &str| Expression::read(text.as_bytes()).unwrap();
+        for (text, captures, uses) in [
+            ("/(?<FOO>x)/", true, false),
+            ("/(?'BAZ_2'x)/", true, false),
+            ("/(?<lower>x)/", false, false),
+            ("/(?<!X)x/", false, false),
+            ("/%{FOO}/", false, true),
+            (r"/\%{FOO}%{foo}/", false, false),
+            ("/(?</", false, false),
+        ] {
+            assert_eq!((read(text).captures_tag(), read(text).has_captured_tag()), (captures, uses), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_expression_is_refused() {
+        for text in [
+            "", "abc", "\"abc\"", "/x", "//", "/a/b/", r"/a\/", "/x/ i", "/x/ junk", "m {x}", "m", "!x!i", "/x/g",
+            "/x/o", "/x/z",
+        ] {
+            assert!(Expression::read(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `sluice rules`: what a configuration of SpamAssassin holds, what is wrong with it, and which rules cannot hit.
+//!
+//! Problems come as `FILE:LINE: error: RULE: reason; what to do`. Files are read whole, each within a bound, and nothing is
+//! run: plugins are known by name, and their code in Perl is not looked at.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use rules::spam::{
+    Census, Disabled, File, Limits, Loader, Options, Place, Problem, Rules, Severity, Unchecked, source,
+};
+use serde_json::{Value, json};
+
+use crate::cli::{self, RulesCommand, RulesLint};
+use crate::confine::Reach;
+use crate::{Failure, privileges};
+
+/// Where the package has its rules.
+const PACKAGED: &str = "/usr/share/spamassassin";
+/// Where `sa-update` puts those that it fetches.
+const FETCHED: &str = "/var/lib/spamassassin/4.000001";
+/// Where the site has its own.
+const SITE: &str = "/etc/spamassassin";
+
+/// Does what the command line says.
+pub fn run(args: &cli::Rules) -> Result<ExitCode, Failure> {
+    match &args.command {
+        RulesCommand::Lint(args) => lint(args),
+    }
+}
+
+fn lint(args: &RulesLint) -> Result<ExitCode, Failure> {
+    privileges::harden()?;
+    Reach::reading().confine(&[])?;
+    let folders = if args.folders.is_empty() { standard() } else { args.folders.clone() };
+    let rules = load(&folders)?;
+    if args.json {
+        println!("{:#}", report(&folders, &rules));
+    } else {
+        print(&folders, &rules, args.all);
+    }
+    Ok(ExitCode::from(u8::from(rules.errors() > 0)))
+}
+
+/// The folders that SpamAssassin itself would read.
+fn standard() -> Vec<PathBuf> {
+    let has_rules = |folder: &&str| files(Path::new(folder)).is_ok_and(|files| !files.is_empty());
+    let rules = [FETCHED, PACKAGED].into_iter().find(has_rules).unwrap_or(PACKAGED);
+    [rules, SITE].map(PathBuf::from).to_vec()
+}
+
+/// Reads all folders: what loads plugins first.
+fn load(folders: &[PathBuf]) -> Result<Rules, Failure> {
+    let mut paths = Vec::new();
+    for folder in folders {
+        paths.extend(files(folder).map_err(|error| format!("{}: {error}", folder.display()))?);
+    }
+    if paths.is_empty() {
+        let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        return Err(format!("{}: no files that end in .pre or .cf", names.join(", ")).into());
+    }
+    let is_pre = |path: &PathBuf| path.extension() == Some(OsStr::new("pre"));
+    paths.sort_by_key(|path| !is_pre(path));
+    let limits = Limits::default();
+    let options = Options { default_plugins: !paths.iter().any(is_pre), ..Options::default() };
+    let mut loader = Loader::new(options, limits);
+    for path in &paths {
+        let file = read(path, &limits).map_err(|error| format!("{}: {error}", path.display()))?;
+        loader.read(&file, &mut |place, name| read(&beside(place, name), &limits).map_err(|error| error.to_string()));
+    }
+    Ok(loader.finish(&Unchecked))
+}
+
+/// The configuration files of a folder, in the order in which they are read.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, std::io::Error> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.path().is_file() {
+            names.extend(entry.file_name().into_string());
+        }
+    }
+    source::order(&mut names);
+    Ok(names.into_iter().map(|name| folder.join(name)).collect())
+}
+
+/// One byte more than is taken, so that what is too long is seen to be.
+fn read(path: &Path, limits: &Limits) -> Result<File, std::io::Error> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(limits.file_bytes_max as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(File { name: path.display().to_string().into(), bytes })
+}
+
+/// A file that another one includes: its name is relative to that one.
+fn beside(place: &Place, name: &str) -> PathBuf {
+    Path::new(&*place.file).parent().unwrap_or(Path::new("")).join(name)
+}
+
+fn print(folders: &[PathBuf], rules: &Rules, all: bool) {
+    let census = Census::new(rules);
+    let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    println!("{}: {} files, {} plugins", names.join(", "), rules.files, rules.plugins.len());
+    println!("{} rules, {} of which ask the network", census.total(), census.net);
+    for (kind, count) in &census.kinds {
+        println!("  {:<14} {count:>6}", kind.name());
+    }
+    println!(
+        "{} settings; left out: {} lines whose condition does not hold, {} in other languages",
+        rules.settings.len(),
+        rules.skipped,
+        rules.translated
+    );
+    println!("messages are spam from {} on", rules.required_score());
+    disabled(rules, all);
+    let shown = |problem: &&Problem| all || problem.severity == Severity::Error;
+    rules.problems().iter().filter(shown).for_each(|problem| println!("{problem}"));
+    if rules.problems_left_out > 0 {
+        println!("and {} more", rules.problems_left_out);
+    }
+    match rules.errors() {
+        0 => println!("OK; rules are read and checked, and not run yet"),
+        1 => println!("1 error"),
+        errors => println!("{errors} errors"),
+    }
+}
+
+/// Says which rules cannot hit: how many for each reason, or each.
+fn disabled(rules: &Rules, all: bool) {
+    if all {
+        for (rule, why) in rules.disabled() {
+            println!("{}: disabled: {}: {}", rule.place, rule.name, why.reason());
+        }
+        return;
+    }
+    let (mut scores, mut placeholders) = (0, 0);
+    let mut functions: BTreeMap<Box<str>, usize> = BTreeMap::new();
+    for (_, why) in rules.disabled() {
+        match why {
+            Disabled::ZeroScore => scores += 1,
+            Disabled::Placeholder => placeholders += 1,
+            Disabled::Function(name) => *functions.entry(name).or_default() += 1,
+        }
+    }
+    let called: usize = functions.values().sum();
+    println!(
+        "disabled: {called} rules call {} functions that are not there yet, {scores} have a score of 0, {placeholders} are \
+         not defined (--all names them)",
+        functions.len()
+    );
+}
+
+fn report(folders: &[PathBuf], rules: &Rules) -> Value {
+    let census = Census::new(rules);
+    let kinds: BTreeMap<String, usize> = census.kinds.iter().map(|(kind, count)| (kind.name(), *count)).collect();
+    let disabled = rules.disabled().map(|(rule, why)| {
+        json!({ "rule": rule.name, "file": &*rule.place.file, "line": rule.place.line, "reason": why.reason() })
+    });
+    let problems = rules.problems().iter().map(|problem| {
+        let Problem { place, rule, reason, advice, .. } = problem;
+        let severity = if problem.severity == Severity::Error { "error" } else { "note" };
+        json!({
+            "severity": severity, "file": &*place.file, "line": place.line, "rule": rule, "reason": reason, "advice": advice,
+        })
+    });
+    json!({
+        "folders": folders,
+        "files": rules.files,
+        "plugins": rules.plugins,
+        "rules": { "total": census.total(), "kinds": kinds, "existence": census.existence, "net": census.net },
+        "functions": census.functions,
+        "settings": rules.settings.len(),
+        "required_score": rules.required_score(),
+        "skipped": rules.skipped,
+        "translated": rules.translated,
+        "disabled": disabled.collect::<Vec<_>>(),
+        "problems": problems.collect::<Vec<_>>(),
+        "problems_left_out": rules.problems_left_out,
+        "errors": rules.errors(),
+    })
+}
