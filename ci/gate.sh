@@ -44,8 +44,9 @@ fuzz_targets() { cargo check --manifest-path fuzz/Cargo.toml --target-dir "${CAR
 
 # All that tests print is kept in a file, since it says what they skipped; what failed is shown.
 printed=${CARGO_TARGET_DIR:-target}/tests.log
+# Every database that the tests build goes through its file form.
 tests() {
-    cargo test --workspace --locked --no-fail-fast -- --show-output 2>&1 | tee "$printed" |
+    cargo test --workspace --features sluice-scan/through-file --locked --no-fail-fast -- --show-output 2>&1 | tee "$printed" |
         grep --line-buffered -E '^ +(Compiling sluice|Running|Doc-tests) |^test .* FAILED$|^test result|^error'
     local outcome=${PIPESTATUS[0]}
     [ "$outcome" = 0 ] || sed -n '/^failures:$/,/^test result/p' "$printed"
@@ -73,8 +74,6 @@ step "fuzz targets" fuzz_targets
 step "no_std cores" ci/no_std.sh
 step "tests, corpus replay among them" tests
 step "nothing was skipped" skips
-step "tests of signatures, every database from a file" \
-    cargo test -p sluice-scan --features through-file --locked --no-fail-fast
 step "findings are described" ci/findings.sh
 step "pages that are made from the sources" packaging/pages.sh --check "${CARGO_TARGET_DIR:-target}/debug/sluice"
 step "licences, bans, sources" cargo deny --log-level error check bans licenses sources
