@@ -418,7 +418,7 @@ fn clamds_own_file_is_enough_for_both_sides() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!((output.status.code(), text.matches(" FOUND").count()), (Some(1), 3), "{text}");
     let log = gateway.log();
-    assert!(log.contains("VirusEvent: nothing is run") && !log.contains("MaxThreads"), "{log}");
+    assert!(log.contains("VirusEvent: no commands are run") && !log.contains("MaxThreads"), "{log}");
 }
 
 #[test]

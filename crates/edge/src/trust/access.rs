@@ -117,6 +117,6 @@ mod tests {
         assert_eq!(right(&access, "2001:db8::1"), Some(Right::Reject));
         std::fs::write(&path, "192.0.2.0/24\nmail.example\n").unwrap();
         let refusal = Access::load(&settings(&[], &[&shown])).unwrap_err();
-        assert!(refusal.contains(&format!("{shown}:2: \"mail.example\" is no network")), "{refusal}");
+        assert!(refusal.contains(&format!("{shown}:2: \"mail.example\" is not a network")), "{refusal}");
     }
 }
