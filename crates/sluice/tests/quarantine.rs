@@ -210,7 +210,7 @@ fn draft_of_a_killed_gateway(gateway: &mut Gateway) -> std::path::PathBuf {
         files.into_iter().find(|path| path.metadata().is_ok_and(|metadata| metadata.len() > 500_000))
     };
     let draft = wait_for(draft, "the draft of a mail that is passed on");
-    gateway.signal("KILL");
+    gateway.kill();
     assert!(!gateway.wait().success());
     draft
 }

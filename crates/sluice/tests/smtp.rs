@@ -288,7 +288,7 @@ fn killed_in_the_middle_the_gateway_delivers_nothing() {
     wire.begin_data();
     wire.send(&stuffed(&large_mail(300_000))[..200_000]);
     wait_for(|| sink.commands().iter().any(|command| command == "DATA").then_some(()), "the content to begin");
-    gateway.signal("KILL");
+    gateway.kill();
     gateway.wait();
     wait_for(|| (!sink.unfinished().is_empty()).then_some(()), "the hop to lose its client");
     assert!(sink.mails().is_empty());

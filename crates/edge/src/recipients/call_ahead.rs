@@ -10,8 +10,8 @@
 //! (4xx), a lost connection and a refused sender make nobody unknown. 5xx with a code of policy (X.7.X) may be meant for us
 //! and not for the recipient: then the real mail decides.
 //!
-//! Bounds: [`WAITING_MAX`] questions, `entries_max` answers. After a connection that did not come about nobody is asked for
-//! [`AWAY`].
+//! Bounds: 10,000 questions that wait, `entries_max` answers. After a connection that did not come about nobody is asked for
+//! two seconds.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};

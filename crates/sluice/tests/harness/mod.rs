@@ -141,6 +141,14 @@ impl Gateway {
         assert!(sent.success());
     }
 
+    /// Kills all of its processes, so that none starts another.
+    pub fn kill(&self) {
+        let below = children_of(self.supervisor()).into_iter().map(|(pid, _)| pid);
+        for pid in std::iter::once(self.supervisor()).chain(below) {
+            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).stderr(Stdio::null()).status();
+        }
+    }
+
     /// Waits for its end.
     pub fn wait(&mut self) -> std::process::ExitStatus {
         let child = &mut self.child;
