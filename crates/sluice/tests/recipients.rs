@@ -158,7 +158,6 @@ fn asked(sink: &Sink, recipient: &str) -> usize {
 fn the_next_hop_is_asked_once_and_what_it_said_is_remembered() {
     let sink = Sink::start(Behaviour { refuse: Some("nobody"), ..Behaviour::default() });
     let (gateway, _folder) = gateway(&sink.forward(), "call_ahead = {}", &[]);
-    let before = sink.clients().len();
     for _ in 0..3 {
         let replies = replies(&gateway, &["nobody@mx.test", "Nobody@MX.test", "nobody2@mx.test"]);
         for reply in replies {
@@ -171,8 +170,8 @@ fn the_next_hop_is_asked_once_and_what_it_said_is_remembered() {
     assert_eq!(gateway.connect().deliver(mail), "250 2.0.0 Taken");
     assert_eq!(asked(&sink, "b@mx.test"), 1);
     assert_eq!(sink.mails().len(), 2);
-    // One connection for questions, one for mails.
-    assert!(sink.clients().len() <= before + 2, "{:?}", sink.clients());
+    // One connection for questions, one for mails, and one that asks what is offered.
+    assert!(sink.clients().len() <= 3, "{:?}", sink.clients());
     let begun = sink.commands().iter().filter(|command| command.starts_with("MAIL FROM:<a@client.test>")).count();
     assert_eq!(begun, 2, "no hop was leased for those who are unknown");
 }
