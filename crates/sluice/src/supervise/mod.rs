@@ -118,8 +118,17 @@ async fn supervise() -> Result<ExitCode, Failure> {
                 Asked::Reload => supervisor.pass_on(Sent::HUP),
                 Asked::Stop(signal) => supervisor.stop(signal),
                 Asked::HandOver => supervisor.hand_over(),
-                Asked::Bury => if let Some(code) = supervisor.bury() {
-                    return Ok(code);
+                Asked::Bury => {
+                    // What it has said before it ended counts: that it serves, above all.
+                    for _ in 0..8 {
+                        tokio::task::yield_now().await;
+                        while let Ok(heard) = hears.try_recv() {
+                            supervisor.hear(heard);
+                        }
+                    }
+                    if let Some(code) = supervisor.bury() {
+                        return Ok(code);
+                    }
                 },
             },
             () = until(due) => supervisor.start_again(),
