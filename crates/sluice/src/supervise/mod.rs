@@ -369,7 +369,9 @@ impl Supervisor {
             }
             return None;
         }
-        let served = edge.is_ready || self.pause > PAUSE_MIN;
+        // One that listened and was killed may have served before it said so.
+        let was_killed = of_signal.is_some() && !self.kept.is_empty();
+        let served = edge.is_ready || was_killed || self.pause > PAUSE_MIN;
         if self.is_stopping || !served || (edge.is_ready && status.exit_status() == Some(0)) {
             return Some(ExitCode::from(code));
         }
