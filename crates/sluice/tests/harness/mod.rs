@@ -180,7 +180,13 @@ fn one_listener(forward: &str) -> String {
     )
 }
 
-/// The processes that a process has started, each with its name.
+/// Whether a process is there that has not ended: one that was killed and that nobody has asked for yet has.
+pub fn is_running(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z") && !rest.starts_with(" X"))
+}
+
+/// The processes that a process has started and that run, each with its name.
 pub fn children_of(pid: u32) -> Vec<(u32, String)> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
@@ -188,7 +194,7 @@ pub fn children_of(pid: u32) -> Vec<(u32, String)> {
         lists.flat_map(|list| list.split_whitespace().flat_map(str::parse).collect::<Vec<_>>()).collect();
     let name =
         |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned();
-    pids.into_iter().map(|pid| (pid, name(pid))).collect()
+    pids.into_iter().filter(|&pid| is_running(pid)).map(|pid| (pid, name(pid))).collect()
 }
 
 /// The process that serves clients, of those that a supervisor has started: the youngest.
