@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::net::listening::{Owner, Sockets};
-use crate::settings::{Address, Forward, Listener, Network, Rulings, Tls, Transparent, Verify};
+use crate::settings::{Address, Listener, Network, Rulings, Tls, Transparent, Verify};
 use crate::upstream::route::Route;
 
 /// A listener with its settings. After a reload there is a new one for the same sockets.
@@ -25,6 +25,8 @@ pub struct Door {
     pub gate: Arc<Gate>,
     /// The way to the next hop.
     pub route: Route,
+    /// The server that the client wanted, where the connection was meant for somebody else.
+    server: Option<SocketAddr>,
 }
 
 impl Door {
@@ -39,12 +41,20 @@ impl Door {
         threads: usize,
         house: Arc<House>,
     ) -> Result<Door, String> {
-        let transparent = listener.transparent == Some(Transparent::Tproxy);
-        let owner = Owner { mode: listener.socket_mode, group: listener.socket_group.as_deref() };
-        let sockets = Arc::new(Sockets::open(&listener.address, &owner, threads, transparent)?);
+        let transparent = listener.hop.transparent == Some(Transparent::Tproxy);
+        let owner = Owner { mode: listener.place.socket_mode, group: listener.place.socket_group.as_deref() };
+        let sockets = Arc::new(Sockets::open(&listener.place.address, &owner, threads, transparent)?);
         let route = Route::new(&listener.target(), tls)?;
         let gate = Arc::new(Gate::new(house));
-        Ok(Door { address: sockets.address.clone(), route, listener: Arc::new(listener), rulings, sockets, gate })
+        Ok(Door {
+            address: sockets.address.clone(),
+            route,
+            listener: Arc::new(listener),
+            rulings,
+            sockets,
+            gate,
+            server: None,
+        })
     }
 
     /// The same sockets with other settings.
@@ -52,7 +62,7 @@ impl Door {
     /// # Errors
     /// When the next hop cannot be spoken to as it should, or the sockets are of another kind.
     pub fn with_settings(&self, listener: Listener, rulings: Rulings, tls: &Tls) -> Result<Door, String> {
-        if listener.transparent != self.listener.transparent {
+        if listener.hop.transparent != self.listener.hop.transparent {
             return Err(format!("listener {}: transparent is changed by a restart only", self.address));
         }
         let route = Route::new(&listener.target(), tls)?.or_known(&self.route);
@@ -65,30 +75,25 @@ impl Door {
     /// When what is spoken here is spoken with no server.
     pub fn towards(&self, server: SocketAddr, client: SocketAddr) -> std::io::Result<Door> {
         let forward = self.listener.towards_server(server).ok_or(std::io::ErrorKind::Unsupported)?;
-        let source = self.listener.keep_source.then(|| client.ip());
+        let source = self.listener.hop.keep_source.then(|| client.ip());
         let route = self.route.towards(&forward, source);
-        let listener = Arc::new(Listener { forward, ..Listener::clone(&self.listener) });
-        Ok(Door { listener, ..self.with(route) })
+        Ok(Door { server: Some(server), ..self.with(route) })
     }
 
     /// The door as a client finds it that has connected to `to`, if the next hop is told of each by a header.
     pub fn serving(self: Arc<Door>, client: SocketAddr, to: SocketAddr) -> Arc<Door> {
-        if self.listener.forward_proxy.is_none() {
+        if self.listener.hop.forward_proxy.is_none() {
             return self;
         }
-        let server = match &self.listener.forward {
-            Forward::Server { address, .. } if self.listener.transparent.is_some() => address.parse().ok(),
-            _ => None,
-        };
-        Arc::new(self.with(self.route.for_client(client, server.unwrap_or(to))))
+        Arc::new(self.with(self.route.for_client(client, self.server.unwrap_or(to))))
     }
 
     /// The door as a client finds it who has asked for `name` in its handshake: so is the server, unless the
     /// configuration knows its name.
     pub fn asked_for(self: Arc<Door>, name: Option<&str>) -> Arc<Door> {
-        let known = matches!(self.listener.forward_verify, Some(Verify::Name(Some(_))));
+        let known = matches!(self.listener.hop.forward_verify, Some(Verify::Name(Some(_))));
         match name {
-            Some(name) if self.listener.transparent.is_some() && !known => {
+            Some(name) if self.listener.hop.transparent.is_some() && !known => {
                 Arc::new(self.with(self.route.for_name(name)))
             }
             _ => self,
@@ -99,7 +104,7 @@ impl Door {
     fn with(&self, route: Route) -> Door {
         let (listener, rulings) = (self.listener.clone(), self.rulings.clone());
         let (address, sockets, gate) = (self.address.clone(), self.sockets.clone(), self.gate.clone());
-        Door { listener, rulings, address, sockets, gate, route }
+        Door { listener, rulings, address, sockets, gate, route, server: self.server }
     }
 }
 
@@ -216,7 +221,7 @@ impl Gate {
     /// Lets in somebody of whom nothing is known yet, or says why not.
     pub fn enter(self: &Arc<Gate>, listener: &Listener) -> Result<Ticket, Refusal> {
         let mut clients = self.clients.lock().expect("no holder panics");
-        if clients.open >= listener.connections_max || !self.house.enter() {
+        if clients.open >= listener.guests.connections_max || !self.house.enter() {
             return Err(Refusal::Full);
         }
         clients.open += 1;
@@ -241,8 +246,7 @@ impl Gate {
 /// The network that counts as one client.
 fn prefix(listener: &Listener, address: IpAddr) -> Network {
     let address = address.to_canonical();
-    let bits = if address.is_ipv4() { listener.client_ipv4_bits } else { listener.client_ipv6_bits };
-    Network::around(address, bits)
+    Network::around(address, listener.guests.bits_of(address))
 }
 
 impl Ticket {
@@ -288,7 +292,7 @@ mod tests {
 
     fn listener(settings: &str) -> Listener {
         let text = format!("protocol='smtp'\naddress='127.0.0.1:1'\nforward='discard:'\n{settings}");
-        toml::from_str(&text).unwrap()
+        text.parse().unwrap()
     }
 
     fn gate() -> Arc<Gate> {

@@ -27,9 +27,9 @@ use crate::net::intercept;
 use crate::net::listening::{LOCAL, Socket, network_address};
 use crate::net::relay;
 use crate::net::stream::Stream;
-use crate::settings::{Address, ListenerTls, Protocol};
+use crate::settings::{Address, ListenerTls, Protocol, Speaks};
 use crate::shared::Shared;
-use crate::smtp::session;
+use crate::smtp::session::{self, Came};
 use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
 
@@ -157,7 +157,7 @@ impl Shared {
 
     /// The door with the way that a connection takes from it.
     fn aim(&self, door: Arc<Door>, stream: &Stream, client: SocketAddr) -> io::Result<Arc<Door>> {
-        let (Some(how), Stream::Tcp(stream)) = (door.listener.transparent, stream) else { return Ok(door) };
+        let (Some(how), Stream::Tcp(stream)) = (door.listener.hop.transparent, stream) else { return Ok(door) };
         let runtime = self.runtime.borrow();
         let server = intercept::destination(how, stream, runtime.doors.iter().filter_map(|door| door.address.tcp()));
         let door = server.and_then(|server| door.towards(server, client));
@@ -199,7 +199,8 @@ async fn accept(shared: Rc<Shared>, socket: Socket, address: Address) {
         };
         let Some(door) = shared.door(&address) else { return };
         let Ok(door) = shared.aim(door, &stream, client) else { continue };
-        let speaks_for_others = door.listener.proxy_from.iter().any(|trusted| trusted.means(network_address(client)));
+        let speaks_for_others =
+            door.listener.guests.proxy_from.iter().any(|trusted| trusted.means(network_address(client)));
         // Whoever it is, it is there, and counts.
         let ticket = match door.gate.enter(&door.listener) {
             Ok(ticket) => ticket,
@@ -226,7 +227,7 @@ async fn admit_behind(shared: Rc<Shared>, door: Arc<Door>, ticket: Ticket, mut s
 
 fn admit(shared: &Rc<Shared>, door: Arc<Door>, mut ticket: Ticket, stream: Stream, client: SocketAddr) {
     let door = door.serving(client, stream.local_address().unwrap_or(LOCAL));
-    let admitted = match door.listener.lets_in(network_address(client)) {
+    let admitted = match door.listener.guests.lets_in(network_address(client)) {
         true => ticket.belongs_to(&door.listener, client.ip(), Instant::now()),
         false => Err(Refusal::NotWanted),
     };
@@ -243,24 +244,25 @@ fn refuse(shared: &Shared, door: &Door, stream: Stream, client: SocketAddr, refu
     shared.runtime.borrow().metrics.sessions_refused_total.add(1);
     tracing::debug!(%client, ?refusal, "refused");
     // A client that expects a handshake would not understand a word.
-    if door.listener.tls != ListenerTls::Implicit {
-        tokio::task::spawn_local(turn_away(stream, door.listener.protocol, refusal));
+    if door.listener.place.tls != ListenerTls::Implicit {
+        tokio::task::spawn_local(turn_away(stream, door.listener.protocol(), refusal));
     }
 }
 
 /// Runs a session of what the door speaks.
 fn begin(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
-    match door.listener.protocol {
-        Protocol::Smtp | Protocol::Lmtp => {
-            tokio::task::spawn_local(session::run(shared, door, client, ticket, stream));
+    match &door.listener.speaks {
+        Speaks::Smtp(settings) | Speaks::Lmtp(settings) => {
+            let came = Came { settings: settings.clone(), door, client };
+            tokio::task::spawn_local(session::run(shared, came, ticket, stream));
         }
-        Protocol::Pop3 => {
+        Speaks::Pop3 => {
             tokio::task::spawn_local(pop3::run(shared, door, client, ticket, stream));
         }
-        Protocol::Imap => {
+        Speaks::Imap => {
             tokio::task::spawn_local(imap::run(shared, door, client, ticket, stream));
         }
-        Protocol::Milter => {
+        Speaks::Milter(_) => {
             tokio::task::spawn_local(milter::run(shared, door, client, ticket, stream));
         }
     }

@@ -27,7 +27,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     let recipients = Directory::load(&config.recipients, &config.tls, None)?;
     let loaded = database::load(&config.database.paths, &config.database.choice(), &checker)?;
     for listener in &config.listeners {
-        println!("{:?} on {} to {}", listener.protocol, listener.address, listener.forward);
+        println!("{:?} on {} to {}", listener.protocol(), listener.place.address, listener.hop.forward);
     }
     for address in &config.clamd.addresses {
         println!("Clamd on {address}");
@@ -69,10 +69,10 @@ fn explain(config: &Config, listener: &Listener, args: &Check) {
         recipient: args.to.as_deref().unwrap_or_default(),
     };
     let rule = listener.rule_for(&parties);
-    let listener = listener.under(rule);
+    let content = listener.under(rule);
     let rule = rule.map_or("no rule".to_string(), |index| format!("rule {}", index + 1));
-    println!("{:?} on {}: {rule}", listener.protocol, listener.address);
-    let policy = listener.policy();
+    println!("{:?} on {}: {rule}", listener.protocol(), listener.place.address);
+    let policy = content.policy;
     let names = [
         "on_infected",
         "on_forbidden",
@@ -86,8 +86,8 @@ fn explain(config: &Config, listener: &Listener, args: &Check) {
     for (name, action) in names.into_iter().zip(policy.actions()) {
         println!("  {name} = {:?}", action.name());
     }
-    println!("  message_bytes_max = {}", listener.message_bytes_max);
-    for attachment in listener.ways(&config.attachments).iter() {
+    println!("  message_bytes_max = {}", content.message_bytes_max);
+    for attachment in content.ways(&config.attachments).iter() {
         println!("  attachment {}: {}", attachment.label, attachment.way.name());
     }
 }

@@ -21,12 +21,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use edge::settings::{
-    Attachment, ClamdSettings, Listener, NoticeSettings, Protocol, QuarantineSettings, RecipientTable, Tls,
-    TrustSettings,
+    Attachment, ClamdSettings, Fault, Listener, NoticeSettings, QuarantineSettings, RecipientTable, Tls, TrustSettings,
 };
-use flow::Action;
 use serde::Deserialize;
 use stream::Limits;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use crate::Failure;
 use crate::database::signed::Checker;
@@ -88,7 +88,7 @@ pub struct Config {
     /// Who has a mailbox.
     pub recipients: Vec<RecipientTable>,
     /// The doors.
-    #[serde(rename = "listener")]
+    #[serde(skip)]
     pub listeners: Vec<Listener>,
 }
 
@@ -385,9 +385,19 @@ impl Config {
     /// # Errors
     /// As [`Config::read`].
     pub fn parse(text: &str, name: &str) -> Result<Config, Error> {
-        let mut config: Config = toml::from_str(text).map_err(|error| Error::at(name, text, &error))?;
-        config.listeners.iter_mut().for_each(Listener::aim);
+        let config = Config::deserialize_from(text).map_err(|fault| Error::at(name, text, &fault))?;
         config.check().map_err(|reason| Error(format!("{name}: {reason}")))?;
+        Ok(config)
+    }
+
+    /// Reads a text: listeners share their keys among groups, and are read by themselves.
+    fn deserialize_from(text: &str) -> Result<Config, Fault> {
+        let mut file = DeTable::parse(text)?;
+        let listeners = file.get_mut().remove("listener");
+        let mut config = Config::deserialize(toml::Deserializer::from(file))?;
+        for table in listeners.map(tables).transpose()?.unwrap_or_default() {
+            config.listeners.push(Listener::read(table)?);
+        }
         Ok(config)
     }
 
@@ -402,30 +412,15 @@ impl Config {
     /// When it does not; the message names the listener or the table.
     pub fn check(&self) -> Result<(), String> {
         for (index, listener) in self.listeners.iter().enumerate() {
-            let place = format!("listener {} ({})", index + 1, listener.address);
-            if self.listeners[..index].iter().any(|other| other.address.is_taken_by(&listener.address)) {
+            let place = format!("listener {} ({})", index + 1, listener.place.address);
+            if self.listeners[..index].iter().any(|other| other.place.address.is_taken_by(&listener.place.address)) {
                 return Err(format!("{place}: the address is used twice"));
             }
             self.check_interception(index).map_err(|reason| format!("{place}: {reason}"))?;
             self.check_tls(listener).map_err(|reason| format!("{place}: {reason}"))?;
-            listener.check_forward().map_err(|reason| format!("{place}: {reason}"))?;
-            listener.check_auth().map_err(|reason| format!("{place}: {reason}"))?;
+            listener.check().map_err(|reason| format!("{place}: {reason}"))?;
             self.check_rules(listener).map_err(|reason| format!("{place}: {reason}"))?;
             self.check_recipients_of(listener).map_err(|reason| format!("{place}: {reason}"))?;
-            if listener.quarantines() && listener.quarantine.is_none() && listener.protocol != Protocol::Milter {
-                return Err(format!(
-                    "{place}: an action is \"quarantine\", but no folder is set: quarantine = \"PATH\""
-                ));
-            }
-            if listener.protocol.announces_sizes() && listener.asks_for(Action::Tag) {
-                return Err(format!("{place}: sizes are announced, so that \"tag\" cannot add to a message"));
-            }
-            if listener.client_ipv4_bits > 32 || listener.client_ipv6_bits > 128 {
-                return Err(format!("{place}: an address has fewer bits than client_ipv4_bits or client_ipv6_bits"));
-            }
-            if !matches!(listener.on_late_tag, Action::Reject | Action::Pass) {
-                return Err(format!("{place}: on_late_tag is \"reject\" or \"pass\""));
-            }
         }
         if self.group.is_some() && self.user.is_none() {
             return Err("a group without a user: user = \"NAME\"".into());
@@ -465,9 +460,9 @@ impl Config {
 pub struct Error(String);
 
 impl Error {
-    fn at(name: &str, text: &str, error: &toml::de::Error) -> Error {
-        let message = error.message();
-        let Some(span) = error.span() else { return Error(format!("{name}: {message}")) };
+    fn at(name: &str, text: &str, fault: &Fault) -> Error {
+        let message = &fault.message;
+        let Some(span) = &fault.span else { return Error(format!("{name}: {message}")) };
         let before = &text[..span.start.min(text.len())];
         let line = before.matches('\n').count() + 1;
         let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
@@ -484,6 +479,20 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// The tables of `[[listener]]`.
+fn tables(value: Spanned<DeValue<'_>>) -> Result<Vec<Spanned<DeTable<'_>>>, Fault> {
+    let fault = |span| Fault { message: "listeners are tables: [[listener]]".into(), span: Some(span) };
+    let span = value.span();
+    let DeValue::Array(array) = value.into_inner() else { return Err(fault(span)) };
+    let mut tables = Vec::new();
+    for value in array {
+        let span = value.span();
+        let DeValue::Table(table) = value.into_inner() else { return Err(fault(span)) };
+        tables.push(Spanned::new(span, table));
+    }
+    Ok(tables)
+}
+
 fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
@@ -492,6 +501,8 @@ fn host_name() -> String {
 
 #[cfg(test)]
 mod tests {
+    use flow::Action;
+
     use super::*;
 
     const LISTENER: &str = "[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:2525\"\nforward = \"discard:\"\n";
@@ -503,8 +514,8 @@ mod tests {
     #[test]
     fn a_small_file_is_completed_by_defaults() {
         let config = Config::parse(LISTENER, "sluice.toml").unwrap();
-        assert_eq!(config.listeners[0].policy().on_infected, Action::Reject);
-        assert_eq!(config.listeners[0].on_malformed, Action::Pass);
+        assert_eq!(config.listeners[0].content.policy.on_infected, Action::Reject);
+        assert_eq!(config.listeners[0].content.policy.on_malformed, Action::Pass);
         assert_eq!(config.resources.head_window_bytes, 256 << 10);
     }
 

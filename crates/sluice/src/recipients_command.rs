@@ -7,7 +7,7 @@ use edge::metrics::Metrics;
 use edge::recipients::answer::Verdict;
 use edge::recipients::call_ahead::{To, Way};
 use edge::recipients::directory::Directory;
-use edge::settings::{Listener, Protocol};
+use edge::settings::Listener;
 use edge::upstream::route::Route;
 use edge::upstream::smtp_hop::Leases;
 use proto::smtp::Path;
@@ -31,10 +31,8 @@ fn check(args: &RecipientsCheck) -> Result<ExitCode, Failure> {
     Reach::reading().connect().clone().confine(&[])?;
     let config = Config::read(&args.config)?;
     let directory = Directory::load(&config.recipients, &config.tls, None)?;
-    let is_asking = |listener: &&Listener| {
-        matches!(listener.protocol, Protocol::Smtp | Protocol::Lmtp) && !listener.recipients.is_empty()
-    };
-    let listeners: Vec<&Listener> = config.listeners.iter().filter(is_asking).collect();
+    let asking = |listener| Some((listener, Listener::smtp(listener).filter(|own| !own.recipients.is_empty())?));
+    let listeners: Vec<_> = config.listeners.iter().filter_map(asking).collect();
     if listeners.is_empty() {
         return Err(format!("{}: no listener has recipients", args.config.display()).into());
     }
@@ -42,14 +40,14 @@ fn check(args: &RecipientsCheck) -> Result<ExitCode, Failure> {
     let tasks = tokio::task::LocalSet::new();
     let all_taken = tasks.block_on(&runtime, async {
         let mut all_taken = true;
-        for listener in listeners {
+        for (listener, own) in listeners {
             let way = way(&config, listener)?;
             for text in &args.addresses {
                 let path: Path = text.parse().map_err(|error| format!("{text:?}: {error}"))?;
                 if path.is_null() {
                     return Err(format!("{text:?}: not an address").into());
                 }
-                let verdict = directory.ask(&listener.recipients, &path, Some(&way)).await;
+                let verdict = directory.ask(&own.recipients, &path, Some(&way)).await;
                 all_taken &= verdict.answer.reply().is_none();
                 tell(args, listener, text, &verdict, &directory);
             }
@@ -78,7 +76,7 @@ fn tell(args: &RecipientsCheck, listener: &Listener, address: &str, verdict: &Ve
     if args.json {
         let object = json!({
             "address": address,
-            "listener": listener.address.to_string(),
+            "listener": listener.place.address.to_string(),
             "answer": answer.name(),
             "reply": reply,
             "why": Some(answer.reason()).filter(|why| !why.is_empty()),

@@ -86,7 +86,7 @@ impl Retrieval {
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
         let is_large = announced.is_some_and(|bytes| bytes > head_window as u64);
         let streams = is_large && ruling.policy.only_blanks() && refused.is_none();
-        let protocol = reader.door.listener.protocol;
+        let protocol = reader.door.listener.protocol();
         let asked = Asked {
             flow: Flow {
                 protocol: if protocol == Protocol::Imap { Speaks::Imap } else { Speaks::Pop3 },

@@ -38,7 +38,7 @@ impl Wire {
     /// client asked for.
     pub async fn begin(shared: &Shared, door: &Arc<Door>, stream: Stream) -> io::Result<(Wire, Arc<Door>)> {
         let mut wire = Wire::new(stream);
-        if door.listener.tls != ListenerTls::Implicit {
+        if door.listener.place.tls != ListenerTls::Implicit {
             return Ok((wire, door.clone()));
         }
         let tls = shared.runtime.borrow().tls.clone();

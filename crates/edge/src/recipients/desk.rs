@@ -11,6 +11,7 @@ use crate::message::trace;
 use crate::metrics::Metrics;
 use crate::runtime::Runtime;
 use crate::shared::Shared;
+use crate::smtp::client::Client;
 
 /// A recipient, and the mail that it is for.
 pub struct Asked<'a> {
@@ -27,14 +28,14 @@ pub struct Asked<'a> {
 }
 
 /// The reply to a recipient that is not taken, and for which no hop is asked; none if the hop is to be.
-pub async fn refuse(shared: &Shared, door: &Door, asked: Asked<'_>) -> Option<Reply> {
-    let listener = &door.listener;
-    if listener.recipients.is_empty() {
+pub async fn refuse(shared: &Shared, client: &Client, asked: Asked<'_>) -> Option<Reply> {
+    let tables = &client.settings.recipients;
+    if tables.is_empty() {
         return None;
     }
     let runtime = shared.runtime.borrow().clone();
-    let way = way(shared, &runtime, door, asked.has_hop);
-    let Verdict { answer, by } = runtime.recipients.ask(&listener.recipients, asked.to, way.as_ref()).await;
+    let way = way(shared, &runtime, &client.door, asked.has_hop);
+    let Verdict { answer, by } = runtime.recipients.ask(tables, asked.to, way.as_ref()).await;
     let mut reply = answer.reply()?;
     count(&runtime.metrics, &answer);
     trace::sign(&mut reply, asked.id);

@@ -34,12 +34,12 @@ impl Listener {
     /// The next hop that it is told.
     pub fn target(&self) -> Target {
         Target {
-            forward: self.forward.clone(),
+            forward: self.hop.forward.clone(),
             is_implicit_tls: self.forwards_implicitly(),
-            starttls: self.forward_tls,
+            starttls: self.hop.forward_tls,
             verify: self.verify(),
-            proxy: self.forward_proxy,
-            xclient: self.forward_xclient,
+            proxy: self.hop.forward_proxy,
+            xclient: self.smtp().is_some_and(|own| own.forward_xclient),
         }
     }
 }

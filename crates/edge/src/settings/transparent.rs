@@ -3,20 +3,14 @@
 use std::net::SocketAddr;
 
 use super::forward::{Forward, Scheme};
-use super::listener::{Listener, Protocol};
+use super::listener::Listener;
+use super::protocol::Protocol;
 use super::tls::ListenerTls;
 
 impl Listener {
-    /// Where nothing is said of it, mail goes where the client wanted to.
-    pub fn aim(&mut self) {
-        if self.transparent.is_some() && self.forward == Forward::Caller {
-            self.forward = Forward::Original;
-        }
-    }
-
     /// The next hop of a connection that was meant for `server`; none if there is no way to speak to it.
     pub fn towards_server(&self, server: SocketAddr) -> Option<Forward> {
-        let scheme = match (self.protocol, self.tls) {
+        let scheme = match (self.protocol(), self.place.tls) {
             (Protocol::Smtp, ListenerTls::Implicit) => Scheme::Smtps,
             (Protocol::Smtp, _) => Scheme::Smtp,
             (Protocol::Pop3, ListenerTls::Implicit) => Scheme::Pop3s,
@@ -30,10 +24,10 @@ impl Listener {
 
     /// The ports whose connections are sent to it.
     pub fn intercepted_ports(&self) -> Vec<u16> {
-        if !self.intercepts.is_empty() || self.transparent.is_none() {
-            return self.intercepts.clone();
+        if !self.hop.intercepts.is_empty() || self.hop.transparent.is_none() {
+            return self.hop.intercepts.clone();
         }
-        match (self.protocol, self.tls) {
+        match (self.protocol(), self.place.tls) {
             (Protocol::Smtp, ListenerTls::Implicit) => vec![465],
             (Protocol::Smtp, _) => vec![25, 587],
             (Protocol::Pop3, ListenerTls::Implicit) => vec![995],

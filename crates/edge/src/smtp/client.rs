@@ -4,12 +4,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::door::Door;
+use crate::settings::SmtpListener;
 use crate::upstream::smtp_hop::Leases;
 
 /// Who sends.
 pub struct Client {
     /// The door that it has come by.
     pub door: Arc<Door>,
+    /// What is set for SMTP there.
+    pub settings: Arc<SmtpListener>,
     /// Where it is.
     pub address: SocketAddr,
     /// What it calls itself.

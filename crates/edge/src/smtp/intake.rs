@@ -73,7 +73,7 @@ impl Intake {
     pub fn new(runtime: Arc<Runtime>, client: &Client, envelope: Envelope, hop: Hop) -> Intake {
         let listener = &client.door.listener;
         let ruling = client.door.rulings.under(envelope.rule);
-        let with = match (listener.protocol, client.extended, client.encrypted) {
+        let with = match (listener.protocol(), client.extended, client.encrypted) {
             (Protocol::Lmtp, _, false) => "LMTP",
             (Protocol::Lmtp, _, true) => "LMTPS",
             (_, _, true) if client.leases.logged_in => "ESMTPSA",
@@ -84,7 +84,7 @@ impl Intake {
         };
         let (hello, address) = (client.hello.as_str(), client.address.ip());
         let origin = Origin { hello, address, with, hostname: &runtime.settings.hostname, id: &envelope.id };
-        let trace = if listener.received { trace::received(&origin) } else { String::new() };
+        let trace = if client.settings.received { trace::received(&origin) } else { String::new() };
         let head_window = runtime.settings.head_window_bytes;
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
         let is_large = envelope.mail.size.is_some_and(|bytes| bytes > head_window as u64);
@@ -158,7 +158,7 @@ impl Intake {
             self.fail(try_again(unfinished));
             Verdict::default()
         });
-        if bare_line_ends && client.door.listener.bare_line_ends == BareLineEnds::Refuse {
+        if bare_line_ends && client.settings.bare_line_ends == BareLineEnds::Refuse {
             self.fail(Reply::new(521, (5, 5, 2), "Bare CR or LF in the message"));
         }
         let disposition = Disposition::of(&verdict, &self.capabilities());
@@ -373,7 +373,7 @@ fn is_infected(verdict: &Verdict) -> bool {
 /// What the inspection is to know of the mail.
 fn flow(client: &Client, envelope: &Envelope) -> Flow {
     Flow {
-        protocol: if client.door.listener.protocol == Protocol::Lmtp { Speaks::Lmtp } else { Speaks::Smtp },
+        protocol: if client.door.listener.protocol() == Protocol::Lmtp { Speaks::Lmtp } else { Speaks::Smtp },
         client: Some(client.address.ip()),
         hello: client.hello.as_str().into(),
         encrypted: client.encrypted,

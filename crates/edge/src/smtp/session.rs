@@ -25,7 +25,7 @@ use crate::metrics::SessionOpen;
 use crate::net::listening::{LOCAL, network_address};
 use crate::net::stream::{SHARED_BYTES, Stream};
 use crate::recipients::desk::{self, Asked};
-use crate::settings::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol};
+use crate::settings::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol, SmtpListener};
 use crate::shared::Shared;
 use crate::smtp::intake::{Envelope, Intake};
 use crate::smtp::vetting::Vetting;
@@ -113,10 +113,21 @@ impl Pace {
     }
 }
 
+/// A client that has come.
+pub struct Came {
+    /// By which door.
+    pub door: Arc<Door>,
+    /// What is set for SMTP there.
+    pub settings: Arc<SmtpListener>,
+    /// From where.
+    pub client: SocketAddr,
+}
+
 /// Runs a session from its first byte to its last.
-pub async fn run(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
+pub async fn run(shared: Rc<Shared>, came: Came, ticket: Ticket, stream: Stream) {
     let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
-    match admission(shared, door, client, ticket, stream).await {
+    let client = came.client;
+    match admission(shared, came, ticket, stream).await {
         Ok(Some((session, stream))) => session.run(stream).await,
         Ok(None) => {}
         Err(error) => tracing::debug!(%client, %error, "session not begun"),
@@ -129,28 +140,22 @@ type Admitted = std::io::Result<Option<(Box<Session>, Stream)>>;
 /// What comes before a session, in a box that is gone when it begins.
 fn admission(
     shared: Rc<Shared>,
-    door: Arc<Door>,
-    client: SocketAddr,
+    came: Came,
     ticket: Ticket,
     stream: Stream,
 ) -> Pin<Box<dyn Future<Output = Admitted>>> {
-    Box::pin(admit(shared, door, client, ticket, stream))
+    Box::pin(admit(shared, came, ticket, stream))
 }
 
 /// Shakes hands where that comes first. A client that wanted to go to a server is greeted when the server has greeted.
-async fn admit(
-    shared: Rc<Shared>,
-    mut door: Arc<Door>,
-    client: SocketAddr,
-    ticket: Ticket,
-    mut stream: Stream,
-) -> Admitted {
+async fn admit(shared: Rc<Shared>, came: Came, ticket: Ticket, mut stream: Stream) -> Admitted {
+    let Came { mut door, settings, client } = came;
     let begun = Vetting::begin(&shared.runtime.borrow(), &door.listener, client);
     let vetting = match begun {
         Ok(vetting) => vetting,
         Err(refusal) => return turn_away(&door, stream, refusal).await.map(|()| None),
     };
-    if door.listener.tls == ListenerTls::Implicit {
+    if door.listener.place.tls == ListenerTls::Implicit {
         stream = secure(&shared, client, stream).await?;
         door = door.asked_for(stream.server_name());
     }
@@ -159,10 +164,10 @@ async fn admit(
         leases = Leases::default();
     }
     let asks_for_mechanisms = door.listener.auth() != Auth::Off && door.route.facts.extensions().is_none();
-    if door.listener.transparent.is_some() || asks_for_mechanisms {
+    if door.listener.hop.transparent.is_some() || asks_for_mechanisms {
         let hostname = shared.runtime.borrow().settings.hostname.clone();
         if let Err(reply) = Hop::probe(&door.route, &hostname, &leases).await
-            && door.listener.transparent.is_some()
+            && door.listener.hop.transparent.is_some()
         {
             let farewell = format!("421 4.4.1 {}\r\n", reply.text);
             write(&mut stream, farewell.as_bytes()).await?;
@@ -171,7 +176,7 @@ async fn admit(
         }
     }
     let encrypted = stream.is_encrypted();
-    let mut session = Box::new(Session::new(shared, door, client, ticket, encrypted));
+    let mut session = Box::new(Session::new(shared, Came { door, settings, client }, ticket, encrypted));
     session.client.leases = leases;
     session.vetting = vetting;
     Ok(Some((session, stream)))
@@ -179,7 +184,7 @@ async fn admit(
 
 /// Tells a client that it may not come. One that expects a handshake would not understand a word.
 async fn turn_away(door: &Door, mut stream: Stream, refusal: Reply) -> std::io::Result<()> {
-    if door.listener.tls == ListenerTls::Implicit {
+    if door.listener.place.tls == ListenerTls::Implicit {
         return Ok(());
     }
     let mut line = Vec::new();
@@ -199,7 +204,8 @@ async fn secure(shared: &Shared, client: SocketAddr, stream: Stream) -> std::io:
 
 impl Session {
     /// A session that was let in.
-    fn new(shared: Rc<Shared>, door: Arc<Door>, address: SocketAddr, ticket: Ticket, encrypted: bool) -> Session {
+    fn new(shared: Rc<Shared>, came: Came, ticket: Ticket, encrypted: bool) -> Session {
+        let Came { door, settings, client: address } = came;
         let runtime = shared.runtime.borrow().clone();
         let listener = &door.listener;
         let usual = smtp::Config::default();
@@ -210,14 +216,14 @@ impl Session {
         let config = smtp::Config {
             hostname: runtime.settings.hostname.clone(),
             errors_max,
-            protocol: match listener.protocol {
+            protocol: match listener.protocol() {
                 Protocol::Lmtp => smtp::Protocol::Lmtp,
                 _ => smtp::Protocol::Smtp,
             },
-            extensions: offered(&door, address, encrypted),
-            tls_required: listener.tls == ListenerTls::Require,
-            auth_needs_tls: listener.auth() == Auth::Tls && !encrypted && listener.tls != ListenerTls::Off,
-            recipients_max: listener.recipients_max,
+            extensions: offered(&door, &settings, address, encrypted),
+            tls_required: listener.place.tls == ListenerTls::Require,
+            auth_needs_tls: listener.auth() == Auth::Tls && !encrypted && listener.place.tls != ListenerTls::Off,
+            recipients_max: settings.recipients_max,
             line_bytes_max: match listener.auth() {
                 Auth::Off => usual.line_bytes_max,
                 Auth::Tls | Auth::Any => smtp::AUTH_LINE_BYTES_MAX,
@@ -227,6 +233,7 @@ impl Session {
         Session {
             client: Client {
                 door,
+                settings,
                 address,
                 hello: String::new(),
                 extended: false,
@@ -331,7 +338,7 @@ impl Session {
         self.xforward.clear();
         self.log_out();
         self.serve(self.peer);
-        self.server.secured(self.now(), offered(&self.client.door, self.peer, true));
+        self.server.secured(self.now(), offered(&self.client.door, &self.client.settings, self.peer, true));
         Ok(secured)
     }
 
@@ -398,7 +405,7 @@ impl Session {
     /// The client is this one from here on.
     fn serve(&mut self, client: SocketAddr) {
         self.client.address = client;
-        if self.client.door.listener.forward_proxy.is_some() {
+        if self.client.door.listener.hop.forward_proxy.is_some() {
             self.client.door =
                 self.client.door.clone().serving(client, self.client.door.address.tcp().unwrap_or(LOCAL));
             self.client.leases = Leases::default();
@@ -438,7 +445,7 @@ impl Session {
             to: &rcpt.path,
             has_hop: addressed.hop.is_some(),
         };
-        desk::refuse(&self.shared, &self.client.door, asked).await
+        desk::refuse(&self.shared, &self.client, asked).await
     }
 
     /// Hands a recipient to the next hop, which is leased for the first one.
@@ -459,7 +466,7 @@ impl Session {
             Some(hop) => hop.recipient(&rcpt).await,
             None => {
                 let peer =
-                    peer(self.client.address, &self.client.hello, &self.xforward, self.client.door.listener.protocol);
+                    peer(self.client.address, &self.client.hello, &self.xforward, self.client.door.listener.protocol());
                 let hostname = self.shared.runtime.borrow().settings.hostname.clone();
                 let route = &self.client.door.route;
                 let (hop, reply) =
@@ -495,7 +502,7 @@ impl Session {
 
     /// The client, as the next hop may be told.
     pub(super) fn as_peer(&self) -> Peer<'_> {
-        peer(self.client.address, &self.client.hello, &self.xforward, self.client.door.listener.protocol)
+        peer(self.client.address, &self.client.hello, &self.xforward, self.client.door.listener.protocol())
     }
 
     /// The content may come.
@@ -515,7 +522,7 @@ impl Session {
     async fn end(&mut self, bare_line_ends: bool, stream: &mut Stream) -> std::io::Result<()> {
         let Mail::Content(intake) = std::mem::replace(&mut self.mail, Mail::None) else { return Ok(()) };
         let mut concluded = intake.conclude(&self.client, bare_line_ends).await;
-        let count = match self.client.door.listener.protocol {
+        let count = match self.client.door.listener.protocol() {
             Protocol::Lmtp => self.server.recipients() as usize,
             _ => 1,
         };
@@ -546,7 +553,7 @@ impl Session {
         }
         concluded.settle(&self.client);
         // What follows on this connection may be what the line ends were to hide.
-        if bare_line_ends && self.client.door.listener.bare_line_ends == BareLineEnds::Refuse {
+        if bare_line_ends && self.client.settings.bare_line_ends == BareLineEnds::Refuse {
             self.server.hang_up();
         }
         told
@@ -624,7 +631,7 @@ impl Session {
             read = stream.append(input) => {
                 let count = read?;
                 self.pace.came(waiting.elapsed(), count);
-                let least = self.client.door.listener.content_bytes_per_second_min;
+                let least = self.client.settings.content_bytes_per_second_min;
                 if !self.server.is_in_content() {
                     self.pace = Pace::default();
                 } else if self.pace.is_too_slow(least) {
@@ -668,15 +675,15 @@ fn ip(text: &str) -> Option<IpAddr> {
 }
 
 /// What is offered to a client: what we do, as far as the next hop does not stand against it.
-fn offered(door: &Door, client: SocketAddr, encrypted: bool) -> Extensions {
+fn offered(door: &Door, settings: &SmtpListener, client: SocketAddr, encrypted: bool) -> Extensions {
     let listener = &door.listener;
     let may_log_in = match listener.auth() {
         Auth::Off => false,
         Auth::Tls => encrypted,
         Auth::Any => true,
     };
-    let ours = listener.message_bytes_max;
-    let hop = match listener.forward {
+    let ours = listener.content.message_bytes_max;
+    let hop = match listener.hop.forward {
         Forward::Maildir(_) | Forward::Discard => {
             Extensions { eight_bit_mime: true, smtputf8: true, ..Extensions::default() }
         }
@@ -696,10 +703,10 @@ fn offered(door: &Door, client: SocketAddr, encrypted: bool) -> Extensions {
         chunking: true,
         enhanced_status_codes: true,
         dsn: hop.dsn,
-        starttls: matches!(listener.tls, ListenerTls::Offer | ListenerTls::Require),
+        starttls: matches!(listener.place.tls, ListenerTls::Offer | ListenerTls::Require),
         auth: if may_log_in { hop.auth } else { Mechanisms::NONE },
-        xforward: listener.xforward_from.iter().any(|trusted| trusted.means(network_address(client))),
-        xclient: listener.xclient_from.iter().any(|trusted| trusted.means(network_address(client))),
+        xforward: settings.xforward_from.iter().any(|trusted| trusted.means(network_address(client))),
+        xclient: settings.xclient_from.iter().any(|trusted| trusted.means(network_address(client))),
     }
 }
 
@@ -718,7 +725,7 @@ mod tests {
 
     #[test]
     fn a_session_that_waits_is_small() {
-        let whole = size_of_future(|| run(never(), never(), never(), never(), never()));
+        let whole = size_of_future(|| run(never(), never(), never(), never()));
         let session = size_of::<Session>();
         let of = |name, bytes| println!("{name} {bytes}");
         of("run", whole);

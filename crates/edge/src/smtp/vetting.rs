@@ -70,8 +70,7 @@ impl Vetting {
             }
             None => {}
         }
-        let bits = if address.is_ipv4() { listener.client_ipv4_bits } else { listener.client_ipv6_bits };
-        let who = Who::new(&warden.settings, address, bits);
+        let who = Who::new(&warden.settings, address, listener.guests.bits_of(address));
         let arrived = warden.clients().arrive(&warden.settings, who, warden.now());
         let arrival = arrived.map_err(|limit| {
             metrics.sessions_refused_total.add(1);

@@ -6,19 +6,19 @@ use super::Config;
 
 impl Config {
     pub(super) fn check_tls(&self, listener: &Listener) -> Result<(), String> {
-        if listener.tls != ListenerTls::Off && self.tls.certificates.is_empty() {
+        if listener.place.tls != ListenerTls::Off && self.tls.certificates.is_empty() {
             return Err("tls needs a [[tls.certificate]]".into());
         }
-        if listener.tls != ListenerTls::Off && listener.address.tcp().is_none() {
+        if listener.place.tls != ListenerTls::Off && listener.place.address.tcp().is_none() {
             return Err("there is no TLS on a UNIX socket".into());
         }
-        if listener.forward_verify.as_ref().is_some_and(|verify| *verify != Verify::Nothing)
+        if listener.hop.forward_verify.as_ref().is_some_and(|verify| *verify != Verify::Nothing)
             && !listener.forwards_in_tls()
         {
             return Err("forward_verify needs forward_tls = \"require\"".into());
         }
-        if listener.forwards_in_tls() && !matches!(listener.forward, Forward::Server { .. } | Forward::Original) {
-            return Err(format!("{} has no TLS", listener.forward));
+        if listener.forwards_in_tls() && !matches!(listener.hop.forward, Forward::Server { .. } | Forward::Original) {
+            return Err(format!("{} has no TLS", listener.hop.forward));
         }
         Ok(())
     }

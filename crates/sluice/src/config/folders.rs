@@ -7,7 +7,7 @@ use super::Config;
 impl Config {
     /// The folders that listeners put messages into.
     pub fn quarantines(&self) -> impl Iterator<Item = &Path> {
-        self.listeners.iter().filter_map(|listener| listener.quarantine.as_deref())
+        self.listeners.iter().filter_map(|listener| listener.content.quarantine.as_deref())
     }
 }
 

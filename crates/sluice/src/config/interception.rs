@@ -44,24 +44,26 @@ impl Interception {
 impl Config {
     pub(super) fn check_interception(&self, index: usize) -> Result<(), String> {
         let listener = &self.listeners[index];
-        let Some(transparent) = listener.transparent else {
-            return match (listener.intercepts.is_empty(), listener.keep_source) {
+        let Some(transparent) = listener.hop.transparent else {
+            return match (listener.hop.intercepts.is_empty(), listener.hop.keep_source) {
                 (false, _) => Err("intercepts needs transparent = \"redirect\" or \"tproxy\"".into()),
                 (_, true) => Err("keep_source needs transparent = \"tproxy\"".into()),
                 _ => Ok(()),
             };
         };
-        if listener.forward != Forward::Original {
+        if listener.hop.forward != Forward::Original {
             return Err("transparent and forward exclude each other: mail goes where the client wanted".into());
         }
-        let Some(address) = listener.address.tcp() else { return Err("a UNIX socket cannot be transparent".into()) };
+        let Some(address) = listener.place.address.tcp() else {
+            return Err("a UNIX socket cannot be transparent".into());
+        };
         if listener.towards_server(address).is_none() {
-            return Err(format!("{:?} cannot be transparent", listener.protocol));
+            return Err(format!("{:?} cannot be transparent", listener.protocol()));
         }
-        if !listener.proxy_from.is_empty() {
+        if !listener.guests.proxy_from.is_empty() {
             return Err("transparent and proxy_from exclude each other".into());
         }
-        if transparent == Transparent::Redirect && listener.keep_source {
+        if transparent == Transparent::Redirect && listener.hop.keep_source {
             return Err("keep_source needs transparent = \"tproxy\"".into());
         }
         if transparent == Transparent::Redirect && address.ip().is_loopback() {
@@ -69,7 +71,7 @@ impl Config {
         }
         let ports = listener.intercepted_ports();
         let same = |other: &Listener| {
-            other.address.tcp().is_some_and(|other| other.is_ipv4() == address.is_ipv4())
+            other.place.address.tcp().is_some_and(|other| other.is_ipv4() == address.is_ipv4())
                 && other.intercepted_ports().iter().any(|port| ports.contains(port))
         };
         if ports.contains(&0) || self.listeners[..index].iter().any(same) {
@@ -92,7 +94,7 @@ mod tests {
     fn the_next_hop_is_the_server_that_was_meant() {
         let config = parse("transparent='redirect'").unwrap();
         let listener = &config.listeners[0];
-        assert_eq!(listener.forward, Forward::Original);
+        assert_eq!(listener.hop.forward, Forward::Original);
         assert_eq!(listener.intercepted_ports(), [25, 587]);
         let hop = listener.towards_server("[2001:db8::1]:25".parse().unwrap()).unwrap();
         assert_eq!(hop.to_string(), "smtp://[2001:db8::1]:25");

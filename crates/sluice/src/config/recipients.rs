@@ -1,6 +1,6 @@
 //! Whether `[[recipients]]` and the listeners that name them go together.
 
-use edge::settings::{Asks, Listener, Protocol};
+use edge::settings::{Asks, Listener};
 
 use super::Config;
 
@@ -17,16 +17,13 @@ impl Config {
     }
 
     pub(super) fn check_recipients_of(&self, listener: &Listener) -> Result<(), String> {
-        if !listener.recipients.is_empty() && !matches!(listener.protocol, Protocol::Smtp | Protocol::Lmtp) {
-            return Err("recipients are asked for with smtp and lmtp".into());
-        }
-        for name in &listener.recipients {
+        for name in listener.smtp().into_iter().flat_map(|own| &own.recipients) {
             let Some(table) = self.recipients.iter().find(|table| table.name == *name) else {
                 return Err(format!("there are no [[recipients]] with the name {name:?}"));
             };
             let asks = table.call_ahead.as_ref().is_some_and(|call_ahead| call_ahead.server == Asks::Forward);
-            if asks && !listener.forward.asks_for_recipients() {
-                return Err(format!("{} cannot be asked for recipients, as {name:?} would do", listener.forward));
+            if asks && !listener.hop.forward.asks_for_recipients() {
+                return Err(format!("{} cannot be asked for recipients, as {name:?} would do", listener.hop.forward));
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
-use edge::settings::{Forward, Listener, Protocol, Scheme};
+use edge::settings::{Forward, Listener, Scheme};
 
 use super::Config;
 
@@ -14,26 +14,31 @@ impl Config {
             format!(
                 "listener {}: open to everybody, and {} does not learn the client's address: a mail server there takes all \
                  mail for its own, and may be an open relay. Set clients, forward_proxy or forward_xclient",
-                listener.address, listener.forward
+                listener.place.address, listener.hop.forward
             )
         };
-        exposed.map(warning).collect()
+        let unused = self.listeners.iter().flat_map(|listener| listener.unused.iter().map(move |key| (listener, key)));
+        let unused = unused.map(|(listener, key)| {
+            let Listener { place, .. } = listener;
+            format!("listener {}: {:?} has no {key}, and nothing is done with it", place.address, listener.protocol())
+        });
+        exposed.map(warning).chain(unused).collect()
     }
 }
 
 /// Whether clients from elsewhere look to the next hop like this machine.
 fn may_open_a_relay(listener: &Listener) -> bool {
-    let exposed = listener.address.tcp().is_some_and(|address| !address.ip().to_canonical().is_loopback());
-    let sends = matches!(listener.protocol, Protocol::Smtp | Protocol::Lmtp) && listener.transparent.is_none();
-    let tells = listener.forward_proxy.is_some() || listener.forward_xclient;
-    exposed && sends && !tells && listener.clients.is_empty() && forwards_to_this_machine(listener)
+    let exposed = listener.place.address.tcp().is_some_and(|address| !address.ip().to_canonical().is_loopback());
+    let sends = listener.smtp().is_some() && listener.hop.transparent.is_none();
+    let tells = listener.hop.forward_proxy.is_some() || listener.smtp().is_some_and(|own| own.forward_xclient);
+    exposed && sends && !tells && listener.guests.clients.is_empty() && forwards_to_this_machine(listener)
 }
 
 /// Whether the next hop is spoken to over the loopback interface, or under an address of ours. LMTP delivers, and
 /// relays nothing.
 fn forwards_to_this_machine(listener: &Listener) -> bool {
-    let Forward::Server { scheme: Scheme::Smtp | Scheme::Smtps, address } = &listener.forward else {
-        return matches!(listener.forward, Forward::SmtpSocket(_));
+    let Forward::Server { scheme: Scheme::Smtp | Scheme::Smtps, address } = &listener.hop.forward else {
+        return matches!(listener.hop.forward, Forward::SmtpSocket(_));
     };
     let ours = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified() || is_of_this_machine(ip);
     address.to_socket_addrs().is_ok_and(|mut all| all.any(|address| ours(address.ip().to_canonical())))

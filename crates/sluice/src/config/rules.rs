@@ -1,6 +1,6 @@
 //! Whether rules and attachments go together: `[[attachment]]`, and what listeners and their rules name of it.
 
-use edge::settings::{Attachment, Listener, Protocol};
+use edge::settings::{Attachment, Listener};
 use flow::Way;
 
 use super::Config;
@@ -26,11 +26,8 @@ impl Config {
     }
 
     pub(super) fn check_rules(&self, listener: &Listener) -> Result<(), String> {
-        let has_envelopes = matches!(listener.protocol, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter);
-        if !listener.rules.is_empty() && !has_envelopes {
-            return Err("rules go by envelopes, which only smtp, lmtp and milter have".into());
-        }
-        let named = listener.rules.iter().filter_map(|rule| rule.attachments.as_ref()).chain([&listener.attachments]);
+        let ruled = listener.rules().iter().filter_map(|rule| rule.attachments.as_ref());
+        let named = ruled.chain([&listener.content.attachments]);
         for name in named.flatten() {
             if !self.attachments.iter().any(|attachment| attachment.name == *name) {
                 return Err(format!("there is no [[attachment]] with the name {name:?}"));
@@ -72,10 +69,10 @@ mod tests {
         assert_eq!(rule_for(listener, "192.0.2.1", "", "boss@c"), Some(1));
         assert_eq!(rule_for(listener, "192.0.2.1", "x@y", "Boss@c"), Some(2));
         assert_eq!(rule_for(listener, "192.0.2.1", "x@y", "b@a.vip.test"), Some(2));
-        assert_eq!(listener.under(Some(0)).on_encrypted, Action::Reject);
+        assert_eq!(listener.under(Some(0)).policy.on_encrypted, Action::Reject);
         assert_eq!(listener.under(Some(1)).message_bytes_max, 10);
         let third = listener.under(Some(2));
-        assert_eq!((third.policy().on_infected, third.message_bytes_max), (Action::Quarantine, 1000));
+        assert_eq!((third.policy.on_infected, third.message_bytes_max), (Action::Quarantine, 1000));
         assert_eq!(third.ways(&config.attachments)[0].names.len(), 2);
         assert!(listener.under(None).ways(&config.attachments).is_empty());
     }

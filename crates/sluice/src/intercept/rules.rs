@@ -27,8 +27,8 @@ impl<'a> Rules<'a> {
 
     /// As a configuration has it.
     pub fn new(config: &'a Config) -> Rules<'a> {
-        let listeners = config.listeners.iter().filter(|listener| listener.transparent.is_some());
-        let listeners = listeners.filter_map(|listener| Some((listener.address.tcp()?, listener)));
+        let listeners = config.listeners.iter().filter(|listener| listener.hop.transparent.is_some());
+        let listeners = listeners.filter_map(|listener| Some((listener.place.address.tcp()?, listener)));
         Rules { listeners: listeners.collect(), settings: &config.intercept }
     }
 
@@ -72,7 +72,7 @@ impl<'a> Rules<'a> {
     }
 
     fn of(&self, how: Transparent) -> impl Iterator<Item = &(SocketAddr, &'a Listener)> {
-        self.listeners.iter().filter(move |(_, listener)| listener.transparent == Some(how))
+        self.listeners.iter().filter(move |(_, listener)| listener.hop.transparent == Some(how))
     }
 
     fn chain(&self, how: Transparent, text: &mut String) {

@@ -153,7 +153,8 @@ impl Place {
         if !forward.takes_mail() {
             return Err(format!("{forward} takes no mail").into());
         }
-        let target = self.config.listeners.iter().find(|listener| listener.forward == forward).map(Listener::target);
+        let target =
+            self.config.listeners.iter().find(|listener| listener.hop.forward == forward).map(Listener::target);
         if target.is_none() && to.is_none() {
             return Err(format!("{forward} is not a next hop of the configuration: give it with --hop").into());
         }

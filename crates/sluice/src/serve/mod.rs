@@ -210,7 +210,7 @@ fn status(runtime: &Runtime) -> String {
 fn announce(runtime: &Runtime, first_steps: bool) {
     let doors = runtime.doors.iter().map(|door| {
         let listener = &door.listener;
-        format!("{:?} {} -> {}", listener.protocol, door.address, listener.forward).to_lowercase()
+        format!("{:?} {} -> {}", listener.protocol(), door.address, listener.hop.forward).to_lowercase()
     });
     let clamd = runtime.clamd.sockets.iter().map(|sockets| format!("clamd {} -> replies", sockets.address));
     println!("sluice: ready: {}", doors.chain(clamd).collect::<Vec<_>>().join(", "));

@@ -81,7 +81,8 @@ fn is_first_steps(args: &Serve) -> bool {
 
 /// What of root's rights remains.
 fn kept(config: &Config) -> CapabilitySet {
-    let is_transparent = config.listeners.iter().any(|listener| listener.transparent.is_some() || listener.keep_source);
+    let is_transparent =
+        config.listeners.iter().any(|listener| listener.hop.transparent.is_some() || listener.hop.keep_source);
     let more = if is_transparent { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
     CapabilitySet::NET_BIND_SERVICE | more
 }
@@ -93,7 +94,7 @@ fn give(args: &Serve, config: &Config, account: &Account) -> Result<(), Failure>
     }
     if is_first_steps(args) {
         let here = Held::open(Path::new("."))?;
-        let maildirs = config.listeners.iter().filter_map(|listener| match &listener.forward {
+        let maildirs = config.listeners.iter().filter_map(|listener| match &listener.hop.forward {
             Forward::Maildir(path) => Some(path),
             _ => None,
         });
@@ -131,7 +132,7 @@ fn give_maildir(here: &Held, path: &Path, account: &Account) -> std::io::Result<
 }
 
 fn socket_paths(config: &Config) -> impl Iterator<Item = &Path> {
-    let listeners = config.listeners.iter().map(|listener| &listener.address);
+    let listeners = config.listeners.iter().map(|listener| &listener.place.address);
     listeners.chain(&config.clamd.addresses).filter_map(|address| match address {
         Address::Unix(path) => Some(path.as_path()),
         Address::Tcp(_) => None,
@@ -144,10 +145,10 @@ fn socket_paths(config: &Config) -> impl Iterator<Item = &Path> {
 /// When mails could not be put where they are to go.
 pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
     for listener in &config.listeners {
-        if let Forward::Maildir(path) = &listener.forward {
+        if let Forward::Maildir(path) = &listener.hop.forward {
             edge::upstream::maildir::prepare(path).map_err(|error| format!("{}: {error}", path.display()))?;
         }
-        if let Some(folder) = &listener.quarantine {
+        if let Some(folder) = &listener.content.quarantine {
             std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
     }
@@ -183,10 +184,10 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
         reach.write(&config.tls.acme.folder);
     }
     for listener in &config.listeners {
-        if let Forward::Maildir(path) = &listener.forward {
+        if let Forward::Maildir(path) = &listener.hop.forward {
             reach.write(path);
         }
-        listener.quarantine.iter().for_each(|folder| _ = reach.write(folder));
+        listener.content.quarantine.iter().for_each(|folder| _ = reach.write(folder));
     }
     wanted.cache.iter().for_each(|folder| _ = reach.write(folder));
     socket_paths(config).for_each(|path| _ = reach.listen(path));

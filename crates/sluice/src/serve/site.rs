@@ -129,7 +129,8 @@ impl Site {
         house.allow(config.resources.sessions_max);
         let doors = config.listeners.iter().map(|listener| {
             let rulings = Rulings::new(listener, &config.attachments);
-            let known = before.and_then(|old| old.doors.iter().find(|door| door.listener.address == listener.address));
+            let known = before
+                .and_then(|old| old.doors.iter().find(|door| door.listener.place.address == listener.place.address));
             match known {
                 Some(door) => door.with_settings(listener.clone(), rulings, &config.tls).map(Arc::new),
                 None => Door::open(listener.clone(), rulings, &config.tls, threads, house.clone()).map(Arc::new),

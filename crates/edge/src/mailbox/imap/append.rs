@@ -52,7 +52,7 @@ impl Session {
     async fn begin_message(&mut self, mut appending: Box<Appending>) -> io::Result<()> {
         let runtime = self.shared.runtime.borrow().clone();
         let listener = &self.door.listener;
-        let bytes_max = listener.message_bytes_max;
+        let bytes_max = listener.content.message_bytes_max;
         if bytes_max > 0 && appending.message.len > bytes_max {
             appending.refusal.get_or_insert_with(|| "[TOOBIG] Message too large".into());
         }

@@ -219,12 +219,12 @@ impl Session {
 
     /// Whether nothing that matters may be done before TLS.
     pub fn needs_tls(&self) -> bool {
-        self.door.listener.tls == ListenerTls::Require && !self.client.is_encrypted()
+        self.door.listener.place.tls == ListenerTls::Require && !self.client.is_encrypted()
     }
 
     /// Whether STARTTLS is offered now.
     pub fn offers_tls(&self) -> bool {
-        let offered = matches!(self.door.listener.tls, ListenerTls::Offer | ListenerTls::Require);
+        let offered = matches!(self.door.listener.place.tls, ListenerTls::Offer | ListenerTls::Require);
         offered && !self.client.is_encrypted() && !self.hears.is_logged_in()
     }
 

@@ -209,8 +209,8 @@ impl Session {
 
     fn obey(&mut self, command: Command) {
         let verb = command.verb;
-        let offered = matches!(self.door.listener.tls, ListenerTls::Offer | ListenerTls::Require);
-        let in_the_clear = self.door.listener.tls == ListenerTls::Require && !self.client.is_encrypted();
+        let offered = matches!(self.door.listener.place.tls, ListenerTls::Offer | ListenerTls::Require);
+        let in_the_clear = self.door.listener.place.tls == ListenerTls::Require && !self.client.is_encrypted();
         if in_the_clear && !matches!(verb, Verb::Capa | Verb::Stls | Verb::Quit | Verb::Noop) {
             self.hears.resume();
             return self.tasks.push_back(Task::Say(false, "Say STLS first"));
@@ -473,7 +473,7 @@ impl Session {
                 }
             }
         } else if let Some(Task::Pass(Verb::Capa)) = self.tasks.front() {
-            let offered = matches!(self.door.listener.tls, ListenerTls::Offer | ListenerTls::Require);
+            let offered = matches!(self.door.listener.place.tls, ListenerTls::Offer | ListenerTls::Require);
             if offered && !self.client.is_encrypted() {
                 self.hears.content(b"STLS\r\n");
             }

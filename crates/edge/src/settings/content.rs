@@ -1,0 +1,127 @@
+//! What becomes of the mails of a listener: what each class of findings asks for, and where mails are kept aside.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use flow::{Action, Policy, Rule};
+use serde::Deserialize;
+
+use super::action::{action, some_action};
+use super::keys::{Fault, Keys};
+
+use super::policy::{Attachment, MailRule};
+use super::protocol::Protocol;
+use super::refusal::Refusal;
+
+/// The keys, as they are written.
+#[derive(Debug, Deserialize)]
+struct Written {
+    #[serde(default, deserialize_with = "some_action")]
+    on_infected: Option<Action>,
+    #[serde(default, deserialize_with = "some_action")]
+    on_forbidden: Option<Action>,
+    #[serde(default, deserialize_with = "some_action")]
+    on_limit: Option<Action>,
+    #[serde(default, deserialize_with = "some_action")]
+    on_ambiguous: Option<Action>,
+    #[serde(default, deserialize_with = "action")]
+    on_encrypted: Action,
+    #[serde(default, deserialize_with = "action")]
+    on_external: Action,
+    #[serde(default, deserialize_with = "action")]
+    on_partial: Action,
+    #[serde(default, deserialize_with = "action")]
+    on_malformed: Action,
+    #[serde(default = "reject", deserialize_with = "action")]
+    on_late_tag: Action,
+    quarantine: Option<PathBuf>,
+    #[serde(default)]
+    attachments: Vec<String>,
+    #[serde(default)]
+    message_bytes_max: u64,
+    refusal: Option<Refusal>,
+}
+
+fn reject() -> Action {
+    Action::Reject
+}
+
+/// What becomes of mails; where nothing is said, what is common with the protocol.
+#[derive(Debug, Clone)]
+pub struct Content {
+    /// What each class of findings asks for.
+    pub policy: Policy,
+    /// What becomes of `tag` when the header has been sent already: `reject` or `pass`.
+    pub on_late_tag: Action,
+    /// The folder for `quarantine`.
+    pub quarantine: Option<PathBuf>,
+    /// Which of `[[attachment]]` hold, in this order.
+    pub attachments: Vec<String>,
+    /// The largest mail, in bytes; 0 means any.
+    pub message_bytes_max: u64,
+    /// What a client hears of why its mail is refused.
+    pub refusal: Refusal,
+}
+
+impl Content {
+    /// Takes its keys.
+    pub(super) fn read(keys: &mut Keys<'_>, protocol: Protocol) -> Result<Content, Fault> {
+        let written: Written = keys.take()?;
+        // Who reads a mailbox has not sent what is in it, and has to know; and the size of a message cannot change.
+        let (usual, refusal) = match protocol.announces_sizes() {
+            true => (Action::Blank, Refusal::Name),
+            false => (Action::Reject, Refusal::Id),
+        };
+        let policy = Policy {
+            on_infected: written.on_infected.unwrap_or(usual),
+            on_forbidden: written.on_forbidden.unwrap_or(usual),
+            on_limit: written.on_limit.unwrap_or(usual),
+            on_ambiguous: written.on_ambiguous.unwrap_or(usual),
+            on_encrypted: written.on_encrypted,
+            on_external: written.on_external,
+            on_partial: written.on_partial,
+            on_malformed: written.on_malformed,
+        };
+        Ok(Content {
+            policy,
+            on_late_tag: written.on_late_tag,
+            quarantine: written.quarantine,
+            attachments: written.attachments,
+            message_bytes_max: written.message_bytes_max,
+            refusal: written.refusal.unwrap_or(refusal),
+        })
+    }
+
+    /// What holds where a rule means the mail.
+    pub fn under(&self, rule: &MailRule) -> Content {
+        let own = self.policy;
+        let policy = Policy {
+            on_infected: rule.on_infected.unwrap_or(own.on_infected),
+            on_forbidden: rule.on_forbidden.unwrap_or(own.on_forbidden),
+            on_limit: rule.on_limit.unwrap_or(own.on_limit),
+            on_ambiguous: rule.on_ambiguous.unwrap_or(own.on_ambiguous),
+            on_encrypted: rule.on_encrypted.unwrap_or(own.on_encrypted),
+            on_external: rule.on_external.unwrap_or(own.on_external),
+            on_partial: rule.on_partial.unwrap_or(own.on_partial),
+            on_malformed: rule.on_malformed.unwrap_or(own.on_malformed),
+        };
+        let message_bytes_max = match (rule.message_bytes_max.unwrap_or(0), self.message_bytes_max) {
+            (0, own) => own,
+            (ruled, 0) => ruled,
+            (ruled, own) => ruled.min(own),
+        };
+        let attachments = rule.attachments.as_ref().unwrap_or(&self.attachments).clone();
+        Content { policy, message_bytes_max, attachments, ..self.clone() }
+    }
+
+    /// The ways that its attachments take, in their order.
+    pub fn ways(&self, attachments: &[Attachment]) -> Arc<[Rule]> {
+        let named = |name: &String| attachments.iter().find(|attachment| attachment.name == *name);
+        self.attachments.iter().filter_map(named).map(Attachment::rule).collect()
+    }
+
+    /// Whether some finding asks for this.
+    pub fn asks_for(&self, action: Action) -> bool {
+        self.policy.actions().contains(&action)
+    }
+}

@@ -1,0 +1,144 @@
+//! A table whose keys several groups of settings share: each group takes those that it knows.
+//!
+//! A group is a struct that derives `Deserialize`; the names of its fields are its keys. What is left when all groups have
+//! taken theirs is not known.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+use toml::Spanned;
+use toml::de::DeTable;
+
+/// What is wrong with a table, and where in the file.
+#[derive(Debug)]
+pub struct Fault {
+    /// What is wrong.
+    pub message: String,
+    /// Where, in bytes of the file.
+    pub span: Option<Range<usize>>,
+}
+
+impl From<toml::de::Error> for Fault {
+    fn from(error: toml::de::Error) -> Fault {
+        Fault { message: error.message().into(), span: error.span() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// A table, as far as nobody has taken its keys yet.
+pub struct Keys<'i> {
+    table: DeTable<'i>,
+    span: Range<usize>,
+    known: Vec<&'static str>,
+}
+
+impl<'i> Keys<'i> {
+    /// All keys of a table.
+    pub fn new(table: Spanned<DeTable<'i>>) -> Keys<'i> {
+        let span = table.span();
+        Keys { table: table.into_inner(), span, known: Vec::new() }
+    }
+
+    /// Takes the keys that a group knows.
+    ///
+    /// # Errors
+    /// When one has a value that it cannot have, or one is missing that has to be there.
+    pub fn take<T: Deserialize<'i>>(&mut self) -> Result<T, Fault> {
+        Ok(T::deserialize(Group(self))?)
+    }
+
+    /// The keys that nobody has taken.
+    pub fn left(&self) -> impl Iterator<Item = &str> {
+        self.table.keys().map(|key| key.get_ref().as_ref())
+    }
+
+    /// That nothing is left.
+    ///
+    /// # Errors
+    /// When a key is not known.
+    pub fn end(self) -> Result<(), Fault> {
+        let Some(key) = self.table.keys().min_by_key(|key| key.span().start) else { return Ok(()) };
+        let names: Vec<String> = self.known.iter().map(|name| format!("`{name}`")).collect();
+        let message = format!("unknown field `{}`, expected one of {}", key.get_ref(), names.join(", "));
+        Err(Fault { message, span: Some(key.span()) })
+    }
+}
+
+/// The keys of a group, as its `Deserialize` names them.
+struct Group<'k, 'de>(&'k mut Keys<'de>);
+
+impl<'de> Deserializer<'de> for Group<'_, 'de> {
+    type Error = toml::de::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, toml::de::Error> {
+        let Keys { table, span, known } = self.0;
+        known.extend(fields);
+        let mut own = DeTable::new();
+        for (key, value) in std::mem::take(table) {
+            let place = if fields.contains(&key.get_ref().as_ref()) { &mut own } else { &mut *table };
+            place.insert(key, value);
+        }
+        toml::Deserializer::from(Spanned::new(span.clone(), own)).deserialize_struct(name, fields, visitor)
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, toml::de::Error> {
+        Err(toml::de::Error::custom("a group of settings is a struct"))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize)]
+    struct One {
+        #[serde(rename = "in")]
+        r#in: u8,
+    }
+
+    #[derive(Debug, Default, serde::Deserialize)]
+    #[serde(default)]
+    struct Two {
+        out: Vec<u8>,
+    }
+
+    fn read(text: &str) -> Result<(One, Two), Fault> {
+        let mut keys = Keys::new(DeTable::parse(text)?);
+        let both = (keys.take()?, keys.take()?);
+        keys.end()?;
+        Ok(both)
+    }
+
+    #[test]
+    fn each_takes_its_own_and_what_is_left_is_not_known() {
+        let (one, two) = read("out = [2]\nin = 1").unwrap();
+        assert_eq!((one.r#in, two.out), (1, vec![2]));
+        for (text, message, at) in [
+            ("out = []", "missing field `in`", 0),
+            ("in = 1\nout = [1, 256]", "invalid value: integer `256`", 17),
+            ("in = 1\nb = 2\na = 1", "unknown field `b`, expected one of `in`, `out`", 7),
+        ] {
+            let fault = read(text).unwrap_err();
+            assert!(fault.message.starts_with(message), "{fault}");
+            assert_eq!(fault.span.unwrap().start, at, "{text}");
+        }
+    }
+}

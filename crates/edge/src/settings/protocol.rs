@@ -1,0 +1,26 @@
+//! The names of what listeners speak.
+
+use serde::Deserialize;
+
+/// The name of what is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// RFC 5321.
+    Smtp,
+    /// RFC 2033.
+    Lmtp,
+    /// RFC 1939.
+    Pop3,
+    /// RFC 9051 and 3501.
+    Imap,
+    /// Sendmail's and Postfix's mail filter protocol.
+    Milter,
+}
+
+impl Protocol {
+    /// Whether a reader is told the size of a message before it comes, so that it cannot change.
+    pub const fn announces_sizes(self) -> bool {
+        matches!(self, Protocol::Pop3 | Protocol::Imap)
+    }
+}
