@@ -58,8 +58,8 @@ pub struct Runtime {
     pub metrics_socket: Arc<Mutex<Option<TcpListener>>>,
 }
 
-/// What is measured when somebody asks for metrics.
-pub type Measure = Arc<dyn Fn(&Metrics) + Send + Sync>;
+/// What is measured when somebody asks for metrics; what it returns is shown behind the others.
+pub type Measure = Arc<dyn Fn(&Metrics) -> String + Send + Sync>;
 
 /// What holds for all doors.
 #[derive(Debug, Clone)]

@@ -151,8 +151,8 @@ impl Shared {
         ] {
             count.set(now);
         }
-        (runtime.measure)(metrics);
-        metrics.text() + &runtime.identities.text()
+        let more = (runtime.measure)(metrics);
+        metrics.text() + &runtime.identities.text() + &more
     }
 
     /// The door with the way that a connection takes from it.

@@ -4,9 +4,11 @@
 //! there is nothing to do. What it has no room to report waits, and so does the inspection.
 
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use flow::{Inspecting, Inspector, Progress, Unfinished, wire};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,6 +24,9 @@ const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// Bytes read after which the host hears that there is room again; less than any queue that is full.
 const ROOM_BYTES: usize = TO_JAIL_BYTES / 4;
 
+/// How often it looks how much memory it has.
+const MEASURE_EVERY: Duration = Duration::from_secs(1);
+
 /// How long is slept at the most.
 const SLEEP: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
@@ -36,6 +41,8 @@ pub struct Cell<'m> {
     wards: HashMap<u32, Ward>,
     /// Those that may have something to do.
     active: VecDeque<u32>,
+    /// The file that says how much memory it has, and when it was looked at.
+    statm: Option<(File, Instant)>,
     /// Bytes that were read since the host heard of it last.
     read_bytes: usize,
     /// There is what the host may wait for: how far an inspection has come, or room.
@@ -77,7 +84,24 @@ impl<'m> Cell<'m> {
     /// One with nothing to do yet.
     pub fn new(inspector: Local, memory: &'m Memory, reader: Reader, writer: Writer, host: OwnedFd) -> Cell<'m> {
         let (wards, active) = (HashMap::new(), VecDeque::new());
-        Cell { inspector, memory, reader, writer, host, wards, active, read_bytes: 0, has_news: false }
+        Cell { inspector, memory, reader, writer, host, wards, active, statm: None, read_bytes: 0, has_news: false }
+    }
+
+    /// Tells how much memory it has by this file (proc_pid_statm(5)), if there is one.
+    pub fn with_statm(mut self, statm: Option<File>) -> Cell<'m> {
+        let long_ago = Instant::now().checked_sub(MEASURE_EVERY).unwrap_or_else(Instant::now);
+        self.statm = statm.map(|file| (file, long_ago));
+        self
+    }
+
+    fn measure(&mut self) {
+        let Some((file, at)) = self.statm.as_mut().filter(|(_, at)| at.elapsed() >= MEASURE_EVERY) else { return };
+        *at = Instant::now();
+        let mut text = [0; 128];
+        let count = rustix::io::pread(&*file, &mut text, 0).unwrap_or(0);
+        let text = std::str::from_utf8(&text[..count]).unwrap_or_default();
+        let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+        self.writer.side().tell(ring::Told::ResidentBytes, pages * rustix::param::page_size() as u64);
     }
 
     /// Works until the host is gone.
@@ -90,6 +114,7 @@ impl<'m> Cell<'m> {
             self.hear()?;
             let moved = self.round();
             turns += 1;
+            self.measure();
             let side = self.writer.side();
             side.tell(ring::Told::Progress, turns);
             side.tell(ring::Told::FreeBytes, self.memory.free_bytes() as u64);

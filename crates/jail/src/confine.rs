@@ -39,6 +39,17 @@ impl Confined {
         self.seccomp
     }
 
+    /// What is missing, in the words of its layers; empty if nothing is.
+    pub fn missing(&self) -> String {
+        let landlock = match self.landlock {
+            Landlocked::Fully => None,
+            Landlocked::Partly => Some("what a newer kernel has of landlock"),
+            Landlocked::Not => Some("landlock"),
+        };
+        let all = [(!self.seccomp).then_some("seccomp"), landlock, (!self.namespaces).then_some("namespaces")];
+        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     /// As a number, to be told over a wire; see [`Confined::of`].
     pub fn code(self) -> u8 {
         u8::from(self.namespaces) | (self.landlock as u8) << 1 | u8::from(self.seccomp) << 3
@@ -123,6 +134,8 @@ fn landlock() -> Result<Landlocked, landlock::RulesetError> {
 /// What computing takes: memory, time, the bells, and an end.
 const CALLS: &[i64] = &[
     libc::SYS_read,
+    // How much memory it has, of the one file that is open: `/proc/self/statm`.
+    libc::SYS_pread64,
     libc::SYS_write,
     libc::SYS_ppoll,
     #[cfg(target_arch = "x86_64")]

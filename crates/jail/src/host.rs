@@ -123,6 +123,21 @@ pub struct Jails {
     is_over: Arc<AtomicBool>,
 }
 
+/// What is known of a jail.
+#[derive(Debug, Clone, Copy)]
+pub struct Process {
+    /// Which of the set it is, from 1 on.
+    pub number: usize,
+    /// Its process; none while there is none.
+    pub pid: Option<u32>,
+    /// Its memory that is in RAM, signatures that are mapped included, as it says.
+    pub resident_bytes: u64,
+    /// Inspections begun in this place.
+    pub inspections: u64,
+    /// Jails started in this place.
+    pub starts: u64,
+}
+
 /// One jail after the other.
 struct Jail {
     /// Which of the set it is, from 1 on.
@@ -185,6 +200,22 @@ impl Jails {
         Ok((jails, confined))
     }
 
+    /// What there is to say of each.
+    pub fn processes(&self) -> Vec<Process> {
+        let process = |jail: &Arc<Jail>| {
+            let link = jail.line.lock();
+            let told = |what| link.ends.as_ref().map_or(0, |ends| ends.reader.side().told(what));
+            Process {
+                number: jail.number,
+                pid: link.pid,
+                resident_bytes: told(ring::Told::ResidentBytes),
+                inspections: link.begun,
+                starts: link.starts,
+            }
+        };
+        self.jails.iter().map(process).collect()
+    }
+
     /// Bytes that inspections may still borrow, in all jails together.
     pub fn free_bytes(&self) -> u64 {
         let Some(jail) = self.jails.first() else { return 0 };
@@ -229,6 +260,10 @@ impl Jail {
             match self.begin() {
                 Ok((mut launched, host, confined)) => {
                     self.line.counts.started.fetch_add(1, Relaxed);
+                    {
+                        let mut link = self.line.lock();
+                        (link.starts, link.pid) = (link.starts + 1, Some(launched.id()));
+                    }
                     if !std::mem::replace(&mut told, true) {
                         let _ = ready.send(Ok(confined));
                     }
@@ -371,7 +406,7 @@ impl Jail {
         let told = |what| link.ends.as_ref().map_or(0, |ends| ends.reader.side().told(what));
         self.common.account.0.put_back(told(ring::Told::BorrowedBytes));
         let killer = told(ring::Told::Working).checked_sub(1).and_then(|stream| u32::try_from(stream).ok());
-        link.ends = None;
+        (link.ends, link.pid) = (None, None);
         if let Some(ward) = killer.and_then(|stream| link.wards.get(&stream)) {
             self.line.suspects.killed(&ward.sample);
         }

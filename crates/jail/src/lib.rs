@@ -27,12 +27,12 @@ mod start;
 mod suspects;
 
 pub use confine::{Confined, Landlocked, confine};
-pub use host::{Children, Jails, Launch, Launched, Settings, Signatures};
+pub use host::{Children, Jails, Launch, Launched, Process, Settings, Signatures};
 pub use link::Counts;
 pub use local::Local;
 pub use map::map;
 pub use memory::{Counting, Memory};
-pub use start::run;
+pub use start::{probe, run};
 pub use suspects::Suspects;
 
 #[cfg(test)]

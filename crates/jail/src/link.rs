@@ -48,6 +48,12 @@ pub struct Link {
     /// Inspections, by their streams.
     pub wards: HashMap<u32, Ward>,
     next_stream: u32,
+    /// Inspections that were begun, in this jail and those before it.
+    pub begun: u64,
+    /// Jails that were started in this place, and the process of the one that there is.
+    pub starts: u64,
+    /// See [`Link::starts`].
+    pub pid: Option<u32>,
     /// Inspections that nobody wants any more, and the jail has not heard of it.
     pub closing: Vec<u32>,
     /// The jail has written what cannot be: nothing more of it is read.
@@ -85,7 +91,16 @@ pub struct Ward {
 impl Line {
     /// One without a jail.
     pub fn new(counts: Arc<Counts>, suspects: Arc<Suspects>, is_over: Arc<AtomicBool>) -> Line {
-        let link = Link { ends: None, wards: HashMap::new(), next_stream: 0, closing: Vec::new(), is_broken: false };
+        let link = Link {
+            ends: None,
+            wards: HashMap::new(),
+            next_stream: 0,
+            begun: 0,
+            starts: 0,
+            pid: None,
+            closing: Vec::new(),
+            is_broken: false,
+        };
         Line { link: Mutex::new(link), counts, suspects, is_over }
     }
 
@@ -109,6 +124,7 @@ impl Line {
         let stream = link.next_stream;
         link.next_stream = stream.wrapping_add(1);
         link.wards.insert(stream, Ward::default());
+        link.begun += 1;
         stream
     }
 }

@@ -52,7 +52,7 @@ struct Control {
     /// Whether the reader sleeps.
     sleeps: Line<AtomicU32>,
     /// What the writer tells besides: see [`Side::tell`].
-    told: [Line<AtomicU64>; 4],
+    told: [Line<AtomicU64>; 5],
 }
 
 #[repr(C, align(64))]
@@ -164,6 +164,8 @@ pub enum Told {
     FreeBytes,
     /// Bytes that it has from the account.
     BorrowedBytes,
+    /// Its memory that is in RAM, as of a second or so ago.
+    ResidentBytes,
 }
 
 /// Makes frames.

@@ -70,6 +70,20 @@ fn receive(mut host: &UnixStream) -> io::Result<(Start, Vec<OwnedFd>)> {
     Ok((start, descriptors))
 }
 
+/// Gives up what a jail gives up, and says what of it is in force: what can be had on this machine.
+pub fn probe() -> ExitCode {
+    match confine() {
+        Ok(confined) => {
+            let _ = rustix::io::write(io::stdout(), format!("{confined}\n").as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let _ = rustix::io::write(io::stderr(), format!("{error}\n").as_bytes());
+            ExitCode::from(2)
+        }
+    }
+}
+
 /// Runs this process as a jail, that a host has started with a socket as its standard input: until the host is gone.
 pub fn run() -> ExitCode {
     match serve() {
@@ -96,6 +110,7 @@ fn serve() -> Result<(), String> {
     let account = Account::open(&account, start.account_bytes).map_err(failed)?.with_ledger(from_jail.clone());
     let signatures = map(&signatures).map_err(failed)?;
     let overlay = overlay.as_ref().map(map).transpose().map_err(failed)?;
+    let memory_in_ram = File::open("/proc/self/statm").ok();
     let confined = confine()?;
     let database = Arc::new(database(&start, signatures, overlay)?);
     let engine = Engine { database, limits: start.limits };
@@ -104,7 +119,8 @@ fn serve() -> Result<(), String> {
     // Not as a socket: to send is none of the calls that are left.
     rustix::io::write(&host, &[confined.code()]).map_err(|error| error.to_string())?;
     let (reader, writer) = (Reader::new(to_jail, own_bell), Writer::new(from_jail, hosts_bell));
-    Cell::new(inspector, &memory, reader, writer, host.into()).run().map_err(|_| "the host makes no sense".into())
+    let cell = Cell::new(inspector, &memory, reader, writer, host.into()).with_statm(memory_in_ram);
+    cell.run().map_err(|_| "the host makes no sense".into())
 }
 
 /// The signatures that were handed over.

@@ -1,6 +1,6 @@
 //! `sluice check`: whether a configuration would be taken, and what it loads.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use edge::net::identity::Identities;
 use edge::recipients::directory::Directory;
@@ -8,13 +8,14 @@ use edge::settings::{Listener, Parties};
 use edge::trust::access::Access;
 
 use crate::cli::Check;
-use crate::config::Config;
+use crate::config::{Config, Isolation};
 use crate::confine::{Confined, Reach};
 use crate::{Failure, database, privileges};
 
 /// Reads the configuration and the signatures, and says what stands there.
 pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     privileges::harden()?;
+    let isolation = isolation();
     let confined = Reach::reading().connect().clone().confine(&[])?;
     let config = Config::read(&args.config)?;
     if args.from.is_some() || args.to.is_some() || args.client.is_some() {
@@ -41,6 +42,10 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     println!("{loaded}");
     config.warnings().iter().for_each(|warning| eprintln!("sluice: warning: {warning}"));
     println!("{}", landlock(confined, config.confine));
+    match config.isolation {
+        Isolation::None => println!("inspections would not be isolated: isolation = \"none\""),
+        Isolation::Process => println!("inspections would run in processes of their own: {isolation}"),
+    }
     if !config.serves() {
         return Err(format!(
             "{}: no [[listener]] and no address in [clamd], nothing would be served",
@@ -50,6 +55,16 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     }
     println!("{}: OK", args.config.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// How far a process that inspects can be confined on this machine: one is, and says it.
+fn isolation() -> String {
+    let tried = Command::new("/proc/self/exe").args(["jail", "probe"]).env_clear().current_dir("/").output();
+    match tried {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().into(),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).trim().into(),
+        Err(error) => format!("it cannot be tried: {error}"),
+    }
 }
 
 /// Says whether `serve` would be confined on this machine.

@@ -68,6 +68,8 @@ pub struct Reach {
     removes: bool,
     /// Whether connections are needed.
     connects: bool,
+    /// Whether no program is started.
+    runs_nothing: bool,
 }
 
 /// How far the kernel goes along.
@@ -135,6 +137,12 @@ impl Reach {
         self
     }
 
+    /// Starts no program.
+    pub fn run_nothing(&mut self) -> &mut Reach {
+        self.runs_nothing = true;
+        self
+    }
+
     /// Gives up everything else, for this thread and those that it starts. `held` are folders to be written to, whatever
     /// they are called.
     ///
@@ -163,7 +171,8 @@ impl Reach {
             rules = allow(rules, path, look)?;
         }
         for path in LIBRARIES {
-            rules = allow(rules, Path::new(path), look | AccessFs::Execute)?;
+            let run = if self.runs_nothing { BitFlags::EMPTY } else { AccessFs::Execute.into() };
+            rules = allow(rules, Path::new(path), look | run)?;
         }
         rules = allow(rules, Path::new("/dev/null"), look | AccessFs::WriteFile)?;
         for path in self.read.iter().flat_map(|path| around(path)) {

@@ -58,7 +58,8 @@ fn main() -> ExitCode {
     let is_edge = match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some("jail") => {
             name_thread(&format!("sluice: jail {}", arguments.get(2).and_then(|number| number.to_str()).unwrap_or("")));
-            return jail::run();
+            let is_probe = arguments.get(2).is_some_and(|argument| argument == "probe");
+            return if is_probe { jail::probe() } else { jail::run() };
         }
         Some("edge") => {
             name_thread("sluice: edge");

@@ -137,6 +137,32 @@ fn page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
         ),
     );
     line("signatures", format!("{}", level("signatures")), format!("generation {}", level("database_generation")));
+    text + &processes(now)
+}
+
+/// The processes: what each has of memory, and those that inspect how many objects, and how often they were started anew.
+fn processes(now: &Sample) -> String {
+    let mut text = String::new();
+    for (name, resident) in &now.numbers {
+        let Some(labels) = name.strip_prefix("process_resident_bytes") else { continue };
+        let label = |key: &str| labels.split_once(&format!("{key}=\"")).and_then(|(_, rest)| rest.split('"').next());
+        let (Some(process), Some(pid)) = (label("process"), label("pid")) else { continue };
+        if text.is_empty() {
+            text = format!("\n{:<22}{:>14}{:>14}{:>14}{:>14}\n", "process", "pid", "memory", "inspections", "restarts");
+        }
+        let of = |what: &str| now.numbers.get(&format!("process_{what}{{process=\"{process}\"}}"));
+        let count =
+            |what: &str, less: f64| of(what).map_or_else(|| "-".into(), |count| format!("{}", (count - less).max(0.0)));
+        let _ = writeln!(
+            text,
+            "{:<22}{:>14}{:>14}{:>14}{:>14}",
+            format!("sluice: {}", process.replace('_', " ")),
+            if pid.is_empty() { "-" } else { pid },
+            bytes(*resident),
+            count("inspections_total", 0.0),
+            count("starts_total", 1.0),
+        );
+    }
     text
 }
 
@@ -180,6 +206,21 @@ mod tests {
         let (before, now) = (sample(at, "sluice_messages_total 10\n"), sample(at, "sluice_messages_total 1\n"));
         assert!(!page("127.0.0.1:1".parse().unwrap(), &now, Some(&before)).contains("--"));
         assert_eq!(now.growth(&before, "messages_total"), 0.0);
+    }
+
+    #[test]
+    fn processes_have_a_line_each() {
+        let now = sample(
+            Instant::now(),
+            "sluice_process_resident_bytes{process=\"edge\",pid=\"12\"} 1048576\n\
+             sluice_process_resident_bytes{process=\"jail_1\",pid=\"13\"} 2097152\n\
+             sluice_process_inspections_total{process=\"jail_1\"} 7\nsluice_process_starts_total{process=\"jail_1\"} 3\n",
+        );
+        let text = processes(&now);
+        let lines: Vec<Vec<&str>> = text.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[0], ["sluice:", "edge", "12", "1.0", "MiB", "-", "-"]);
+        assert_eq!(lines[1], ["sluice:", "jail", "1", "13", "2.0", "MiB", "7", "2"]);
+        assert!(processes(&sample(Instant::now(), "sluice_messages_total 1\n")).is_empty());
     }
 
     #[test]

@@ -303,3 +303,31 @@ fn log_finds_decisions_in_what_the_gateway_wrote() {
     }
     assert_eq!(log(&["--id", "nobody"]).status.code(), Some(1));
 }
+
+#[test]
+fn the_processes_are_shown_and_what_isolates_them_is_tried() {
+    let (gateway, address) = with_numbers();
+    assert!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n").starts_with("250 "));
+    let number = |name: &str| {
+        let numbers = get(address, "/metrics").1;
+        let value = numbers.lines().find_map(|line| Some(line.strip_prefix(name)?.rsplit_once(' ')?.1.to_owned()));
+        value.and_then(|value| value.parse::<u64>().ok())
+    };
+    assert_eq!(number("sluice_process_inspections_total{process=\"jail_1\"}"), Some(1));
+    assert!(number("sluice_process_resident_bytes{process=\"edge\"") > Some(1 << 20));
+    assert!(number("sluice_process_resident_bytes{process=\"jail_1\"") > Some(1 << 20));
+    let jail = crate::harness::children_of(gateway.supervisor()).into_iter().find(|(_, name)| name == "sluice: jail 1");
+    let killed = Command::new("kill").args(["-KILL", &jail.expect("a jail").0.to_string()]).status().unwrap();
+    assert!(killed.success());
+    let starts = || number("sluice_process_starts_total{process=\"jail_1\"}").filter(|&starts| starts == 2);
+    wait_for(starts, "another jail to be counted");
+    let top = ["top", "--count", "1", "--metrics", &address.to_string()];
+    let shown = Command::new(env!("CARGO_BIN_EXE_sluice")).args(top).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let line = shown.lines().find(|line| line.starts_with("sluice: jail 1")).expect("a line for the jail");
+    assert!(line.ends_with(" 1"), "one restart: {line}");
+    let config = gateway.folder.path().join("sluice.toml");
+    let checked = Command::new(env!("CARGO_BIN_EXE_sluice")).arg("check").arg(&config).output().unwrap();
+    let said = String::from_utf8(checked.stdout).unwrap();
+    assert!(said.contains("inspections would run in processes of their own: seccomp, landlock"), "{said}");
+}

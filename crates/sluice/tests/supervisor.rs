@@ -47,7 +47,7 @@ fn an_edge_that_is_killed_is_followed_by_another_and_nobody_is_refused() {
     }
     assert!(gateway.supervisor() == supervisor && !is_alive(first));
     assert_eq!(sink.wait(15).len(), 15);
-    gateway.wait_for_log("the edge is gone (signal 9)");
+    gateway.wait_for_log("edge exited (signal 9)");
 }
 
 /// Delivers mails one after the other, each on a connection of its own, until it is told to stop; how many were accepted.
@@ -99,7 +99,7 @@ fn a_session_under_way_ends_where_it_began() {
     wire.send(b"Subject: half\r\n\r\n");
     gateway.signal("USR2");
     wait_for(|| (gateway.pid() != before).then_some(()), "the next edge");
-    gateway.wait_for_log("another process has taken over");
+    gateway.wait_for_log("draining");
     assert!(gateway.connect().deliver(&clean()).starts_with("250 "), "the next one serves");
     wire.send(b"done\r\n.\r\n");
     assert!(wire.reply().starts_with("250 "));
@@ -120,7 +120,7 @@ fn what_cannot_take_over_leaves_everything_as_it_is() {
     std::fs::remove_file(&program).unwrap();
     std::fs::write(&program, "no program").unwrap();
     gateway.signal("USR2");
-    gateway.wait_for_log("not handed over, the old program goes on");
+    gateway.wait_for_log("upgrade failed, the old program continues");
     // One that does not serve.
     std::fs::remove_file(&program).unwrap();
     std::fs::hard_link(env!("CARGO_BIN_EXE_sluice"), &program).unwrap();
@@ -128,7 +128,7 @@ fn what_cannot_take_over_leaves_everything_as_it_is() {
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, "nonsense = true\n").unwrap();
     gateway.signal("USR2");
-    gateway.wait_for_log("the new program does not serve");
+    gateway.wait_for_log("the new edge did not start");
     std::fs::write(&config, text).unwrap();
     assert_eq!(gateway.pid(), before);
     wire.send(b"Subject: x\r\n\r\nx\r\n.\r\n");
@@ -148,7 +148,7 @@ fn without_its_supervisor_an_edge_ends_what_it_has_begun() {
     wire.begin_data();
     kill("KILL", gateway.supervisor());
     gateway.wait();
-    gateway.wait_for_log("no new sessions");
+    gateway.wait_for_log("draining");
     wait_for(|| TcpStream::connect(gateway.address).is_err().then_some(()), "nobody to listen any more");
     wire.send(b"Subject: x\r\n\r\nx\r\n.\r\n");
     assert!(wire.reply().starts_with("250 "));

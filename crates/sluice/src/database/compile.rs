@@ -1,8 +1,8 @@
 //! Compiling signatures in a process of its own.
 //!
 //! Who asks reads the files and hands them to the child through a pipe; the child, which may read and open nothing,
-//! compiles ([`worker`](super::worker)) and writes to the one file that it was given. So what parses signatures can at
-//! worst write a bad database, and what is written is checked before it is used.
+//! compiles ([`worker`](super::worker)) and writes to the one file that it was given. An edge has its supervisor start it. So
+//! what parses signatures can at worst write a bad database, and what is written is checked before it is used.
 //!
 //! ```text
 //!  files ──► who asks ──► pipe: a line of JSON and its bytes, for each file ──► child ──► the file
@@ -10,10 +10,11 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, PipeWriter, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, Command};
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,7 @@ use super::signed::Checker;
 use super::source::{Reading, Source};
 use crate::Failure;
 use crate::privileges::NOBODY;
+use crate::supervise::lead::{COMPILER, SUCCESS, Started, lead};
 
 /// The most that a child is listened to.
 const SAID_BYTES_MAX: u64 = 64 << 10;
@@ -80,16 +82,10 @@ pub fn compile(
     sink: File,
     progress: &mut Progress<'_>,
 ) -> Result<Done, Failure> {
-    let mut command = Command::new("/proc/self/exe");
-    command.arg0("sluice").args(["database", "worker"]).env_clear().current_dir("/");
-    command.stdin(Stdio::piped()).stdout(sink).stderr(Stdio::piped());
-    if rustix::process::geteuid().is_root() {
-        command.uid(NOBODY).gid(NOBODY);
-    }
-    let mut child = command.spawn().map_err(|error| format!("cannot start the compiler: {error}"))?;
-    let (Some(input), Some(output)) = (child.stdin.take(), child.stderr.take()) else {
-        return Err("cannot talk to the compiler".into());
-    };
+    let (theirs, input) = std::io::pipe()?;
+    let (output, said) = std::io::pipe()?;
+    let worker = Worker::start([theirs.into(), sink.into(), said.into()]);
+    let worker = worker.map_err(|error| format!("cannot start the compiler: {error}"))?;
     let mut said = String::new();
     let fed = std::thread::scope(|scope| {
         let feeding = scope.spawn(|| feed(files, choice, checker, input, progress).map_err(|error| error.to_string()));
@@ -97,13 +93,50 @@ pub fn compile(
         let fed = feeding.join().unwrap_or_else(|_| Err("the files could not be read".into()));
         heard.map_err(|error| error.to_string()).and(fed)
     });
-    let status = child.wait()?;
+    let (succeeded, status) = worker.wait();
     // What the child says explains why it took no more.
     match (said.lines().last().map(serde_json::from_str), fed) {
         (Some(Ok(Outcome::Failed(reason))), _) => Err(reason.into()),
         (_, Err(reason)) => Err(reason.into()),
-        (Some(Ok(Outcome::Done(done))), Ok(())) if status.success() => Ok(done),
+        (Some(Ok(Outcome::Done(done))), Ok(())) if succeeded => Ok(done),
         _ => Err(format!("the compiler ended with {status}: {}", said.trim()).into()),
+    }
+}
+
+/// The process that compiles.
+enum Worker {
+    /// A child of this one.
+    Child(Child),
+    /// One that the supervisor has started.
+    Led(Started),
+}
+
+impl Worker {
+    /// Starts it with these as its standard input, output and error.
+    fn start([input, output, error]: [OwnedFd; 3]) -> io::Result<Worker> {
+        if let Some(lead) = lead() {
+            return Ok(Worker::Led(lead.compile([&input, &output, &error])?));
+        }
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("sluice").args(COMPILER).env_clear().current_dir("/");
+        if rustix::process::geteuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        Ok(Worker::Child(command.stdin(input).stdout(output).stderr(error).spawn()?))
+    }
+
+    /// Waits for its end: whether it succeeded, and how it has ended.
+    fn wait(self) -> (bool, String) {
+        match self {
+            Worker::Child(mut child) => match child.wait() {
+                Ok(status) => (status.success(), status.to_string()),
+                Err(error) => (false, error.to_string()),
+            },
+            Worker::Led(started) => {
+                let status = started.wait();
+                (status == SUCCESS, status)
+            }
+        }
     }
 }
 
@@ -112,7 +145,7 @@ fn feed(
     files: &[PathBuf],
     choice: &Choice,
     checker: &Checker,
-    mut input: ChildStdin,
+    mut input: PipeWriter,
     progress: &mut Progress<'_>,
 ) -> Result<(), Failure> {
     let total = files.iter().filter_map(|file| std::fs::metadata(file).ok()).map(|facts| facts.len()).sum();
@@ -145,7 +178,7 @@ fn feed(
     Ok(())
 }
 
-fn say(input: &mut ChildStdin, line: &Line) -> io::Result<()> {
+fn say(input: &mut PipeWriter, line: &Line) -> io::Result<()> {
     let mut text = serde_json::to_string(line)?;
     text.push('\n');
     input.write_all(text.as_bytes())

@@ -153,10 +153,7 @@ async fn succeeded() {
 /// Takes no new clients, and waits until the sessions have ended by themselves, or for as long as they may take to.
 async fn drain(control: &watch::Sender<Control>, site: &Site, stopped: impl Future<Output = ()>) {
     listening::hand_over();
-    tracing::info!(
-        sessions = site.runtime.metrics.sessions_open.get(),
-        "no new sessions: another process has taken over"
-    );
+    tracing::info!(sessions = site.runtime.metrics.sessions_open.get(), "draining, no new sessions");
     control.send_modify(|control| control.handed_over = true);
     tokio::select! {
         _ = control.closed() => {}

@@ -162,7 +162,8 @@ pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
 /// What the configuration asks for.
 fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     let mut reach = Reach::default();
-    reach.connect();
+    // Who compiles signatures is started by the supervisor.
+    reach.connect().run_nothing();
     let files = args.config.iter().chain(&args.clamd_conf).chain(&config.notices.templates);
     let signatures = wanted.paths.iter().chain(&wanted.certificates);
     let authorities = std::iter::once(&config.tls.authorities);

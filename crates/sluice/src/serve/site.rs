@@ -1,5 +1,6 @@
 //! Everything that is made from one reading of the configuration.
 
+use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -257,7 +258,10 @@ fn inspector(
     if config.isolation == Isolation::None {
         let engine = Arc::new(Engine { database: database.database.clone(), limits });
         let memory = common.memory.clone();
-        let measure = move |metrics: &Metrics| metrics.inspection_pool_free_bytes.set(memory.free_bytes() as u64);
+        let measure = move |metrics: &Metrics| {
+            metrics.inspection_pool_free_bytes.set(memory.free_bytes() as u64);
+            processes(&[], metrics)
+        };
         return Ok((Arc::new(Local::new(engine, Some(common.memory.clone()))), Arc::new(measure)));
     }
     let launch: Box<dyn Launch> = match lead() {
@@ -268,19 +272,42 @@ fn inspector(
     let (counts, suspects) = (common.counts.clone(), common.suspects.clone());
     let (jails, confined) = Jails::start(settings, database.signatures()?, counts.clone(), suspects)?;
     tracing::info!(processes = threads, %confined, "inspections are isolated");
+    let missing = confined.missing();
     if !confined.is_enough() {
-        tracing::warn!(%confined, "inspections are not confined as they should be");
+        tracing::warn!(missing, "inspections are not confined as they should be");
+    } else if !missing.is_empty() {
+        tracing::info!(missing, "not all layers of the isolation can be had here");
     }
     let jails = Arc::new(jails);
     // The metrics do not keep jails that nobody inspects with any more.
     let measured = Arc::downgrade(&jails);
     let measure = move |metrics: &Metrics| {
-        metrics.inspection_pool_free_bytes.set(measured.upgrade().map_or(0, |jails| jails.free_bytes()));
+        let jails = measured.upgrade();
+        metrics.inspection_pool_free_bytes.set(jails.as_ref().map_or(0, |jails| jails.free_bytes()));
         metrics.inspection_processes_started_total.set(counts.started.load(Relaxed));
         metrics.inspection_processes_lost_total.set(counts.lost.load(Relaxed));
         metrics.inspections_banned_total.set(counts.banned.load(Relaxed));
+        processes(&jails.map_or_else(Vec::new, |jails| jails.processes()), metrics)
     };
     Ok((jails, Arc::new(measure)))
+}
+
+/// The processes, each with its own numbers, in Prometheus' text format.
+fn processes(jails: &[jail::Process], metrics: &Metrics) -> String {
+    let mut text = String::new();
+    let edge = [("edge".to_string(), Some(std::process::id()), metrics.resident_bytes.get(), None)];
+    let jails = jails.iter().map(|jail| {
+        (format!("jail_{}", jail.number), jail.pid, jail.resident_bytes, Some((jail.inspections, jail.starts)))
+    });
+    for (process, pid, resident_bytes, more) in edge.into_iter().chain(jails) {
+        let pid = pid.map_or_else(String::new, |pid| pid.to_string());
+        let _ = writeln!(text, "sluice_process_resident_bytes{{process=\"{process}\",pid=\"{pid}\"}} {resident_bytes}");
+        if let Some((inspections, starts)) = more {
+            let _ = writeln!(text, "sluice_process_inspections_total{{process=\"{process}\"}} {inspections}");
+            let _ = writeln!(text, "sluice_process_starts_total{{process=\"{process}\"}} {starts}");
+        }
+    }
+    text
 }
 
 /// What the socket for the metrics is called.

@@ -9,7 +9,8 @@
 //! | edge | `ready` | | clients are served |
 //! | edge | `notify TEXT` | | what the service manager is to be told |
 //! | edge | `jail NUMBER` | socket | a process that inspects is wanted, with this as its standard input |
-//! | supervisor | `jail PID` | | it was started; 0 if it was not |
+//! | edge | `compile` | three | a process that compiles signatures, with these as its standard input, output and error |
+//! | supervisor | `started PID` | | it was; 0 if it was not |
 //! | edge | `end PID` | | it is to go, if it is still there |
 //! | supervisor | `ended PID STATUS` | | it is gone |
 //!

@@ -5,7 +5,7 @@
 //! | line | beside it | meaning |
 //! |---|---|---|
 //! | `socket NAME` | sockets | are kept |
-//! | `edge PID JAIL...` | the way to it, its program | an edge that serves, and what inspects for it |
+//! | `edge PID HELPER...` | the way to it, its program | an edge that serves, and the processes that were started for it |
 //! | `begin` | | there is no more |
 //!
 //! `SLUICE_HEIR` holds the number of the process, and so says that there is such a thing. Signals wait while one program becomes
@@ -57,9 +57,9 @@ pub fn inherit(supervisor: &mut Supervisor) -> io::Result<()> {
                     return Err(io::ErrorKind::InvalidData.into());
                 };
                 let channel = Some(supervisor.listen_to(pid, Channel::from(way))?);
-                let jails = pids.collect();
+                let helpers = pids.collect();
                 let began = Instant::now();
-                supervisor.edges.push(Edge { pid, channel, began, is_ready: true, program, jails, drains: false });
+                supervisor.edges.push(Edge { pid, channel, began, is_ready: true, program, helpers, drains: false });
             }
             _ if line == "begin" => return Ok(()),
             _ => return Err(io::ErrorKind::InvalidData.into()),
@@ -96,8 +96,8 @@ fn prepare(supervisor: &Supervisor) -> io::Result<Command> {
     }
     for edge in supervisor.edges.iter().filter(|edge| edge.is_ready) {
         let Some(channel) = &edge.channel else { continue };
-        let jails: String = edge.jails.iter().map(|jail| format!(" {jail}")).collect();
-        ours.send(&format!("edge {}{jails}", edge.pid), &[channel.as_fd(), edge.program.as_fd()])?;
+        let helpers: String = edge.helpers.iter().map(|helper| format!(" {helper}")).collect();
+        ours.send(&format!("edge {}{helpers}", edge.pid), &[channel.as_fd(), edge.program.as_fd()])?;
     }
     ours.send("begin", &[])?;
     let mut command = Command::new(path);

@@ -14,6 +14,12 @@ use tokio::sync::Notify;
 
 use super::channel::{Channel, Packet};
 
+/// How the process that compiles is called in the arguments.
+pub const COMPILER: [&str; 2] = ["database", "worker"];
+
+/// How a process has ended that has done what it was to do.
+pub const SUCCESS: &str = "exit status 0";
+
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -31,7 +37,7 @@ pub struct Lead {
 #[derive(Default)]
 struct Heard {
     /// The process that was started last.
-    jail: Option<u32>,
+    started: Option<u32>,
     ended: HashMap<u32, String>,
     is_over: bool,
 }
@@ -75,7 +81,7 @@ impl Lead {
             let (what, pid) = (words.next(), words.next().and_then(|word| word.parse().ok()));
             let mut heard = self.lock();
             match (what, pid) {
-                (Some("jail"), Some(pid)) => heard.jail = Some(pid),
+                (Some("started"), Some(pid)) => heard.started = Some(pid),
                 (Some("ended"), Some(pid)) => {
                     heard.ended.insert(pid, words.next().unwrap_or_default().into());
                 }
@@ -109,6 +115,25 @@ impl Lead {
         }
     }
 
+    /// Has a process started, and waits until it is.
+    fn start(&'static self, what: &str, beside: &[BorrowedFd<'_>]) -> io::Result<Started> {
+        let _one = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        self.lock().started = None;
+        self.channel.send(what, beside)?;
+        match self.wait(|heard| heard.started.take()) {
+            Some(pid @ 1..) => Ok(Started { lead: self, pid }),
+            _ => Err(io::Error::other(format!("the supervisor has not started a process ({what})"))),
+        }
+    }
+
+    /// Has a process started that compiles signatures, with these as its standard input, output and error.
+    ///
+    /// # Errors
+    /// When the supervisor does not.
+    pub fn compile(&'static self, descriptors: [&OwnedFd; 3]) -> io::Result<Started> {
+        self.start("compile", &descriptors.map(AsFd::as_fd))
+    }
+
     /// Clients are served.
     pub fn ready(&self) {
         self.say("ready", &[]);
@@ -134,19 +159,21 @@ impl Lead {
 /// Jails are started by the supervisor.
 impl jail::Launch for &'static Lead {
     fn launch(&self, number: usize, host: OwnedFd) -> io::Result<Box<dyn jail::Launched>> {
-        let _one = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        self.lock().jail = None;
-        self.channel.send(&format!("jail {number}"), &[host.as_fd()])?;
-        match self.wait(|heard| heard.jail.take()) {
-            Some(pid @ 1..) => Ok(Box::new(Started { lead: self, pid })),
-            _ => Err(io::Error::other("the supervisor has not started an inspection process")),
-        }
+        Ok(Box::new(self.start(&format!("jail {number}"), &[host.as_fd()])?))
     }
 }
 
-struct Started {
+/// A process that the supervisor has started.
+pub struct Started {
     lead: &'static Lead,
     pid: u32,
+}
+
+impl Started {
+    /// Waits for its end, which is near, and says how it has ended.
+    pub fn wait(&self) -> String {
+        self.lead.wait(|heard| heard.ended.remove(&self.pid)).unwrap_or_else(|| "unknown".into())
+    }
 }
 
 impl jail::Launched for Started {
@@ -156,7 +183,6 @@ impl jail::Launched for Started {
 
     fn end(&mut self) -> String {
         self.lead.say(&format!("end {}", self.pid), &[]);
-        let ended = self.lead.wait(|heard| heard.ended.remove(&self.pid));
-        ended.unwrap_or_else(|| "unknown".into())
+        self.wait()
     }
 }

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use channel::{Channel, Packet};
+use lead::{COMPILER, SUCCESS};
 use rustix::process::{Pid, Signal as Sent, WaitOptions, WaitStatus, kill_process, wait};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -62,7 +63,8 @@ struct Edge {
     is_ready: bool,
     /// The program that it is, for processes on its behalf.
     program: OwnedFd,
-    jails: Vec<u32>,
+    /// What inspects and compiles for it.
+    helpers: Vec<u32>,
     /// It was told to take no more clients.
     drains: bool,
 }
@@ -201,7 +203,7 @@ impl Supervisor {
         let channel = self.listen_to(pid, ours)?;
         let (began, is_ready) = (Instant::now(), false);
         let edge =
-            Edge { pid, channel: Some(channel.clone()), began, is_ready, program, jails: Vec::new(), drains: false };
+            Edge { pid, channel: Some(channel.clone()), began, is_ready, program, helpers: Vec::new(), drains: false };
         self.edges.push(edge);
         // If it is gone already, that is heard of in its own time.
         let _ = self.hand_down(&channel);
@@ -250,8 +252,9 @@ impl Supervisor {
             "names" if is_current => self.kept.retain(|kept| rest.lines().any(|name| name == kept.name)),
             "ready" => self.is_ready(pid),
             "notify" if is_current => self.tell(rest),
-            "jail" => self.start_jail(pid, rest.parse().unwrap_or(0), beside),
-            "end" => self.end_jail(pid, rest.parse().unwrap_or(0)),
+            "jail" => self.start_helper(pid, &["jail", &rest.parse().unwrap_or(0_usize).to_string()], beside),
+            "compile" => self.start_helper(pid, &COMPILER, beside),
+            "end" => self.end_helper(pid, rest.parse().unwrap_or(0)),
             _ => {}
         }
     }
@@ -276,26 +279,25 @@ impl Supervisor {
         self.manager.tell(text);
     }
 
-    /// Starts a process that inspects.
-    fn start_jail(&mut self, pid: u32, number: usize, mut beside: Vec<OwnedFd>) {
+    /// Starts a process on an edge's behalf, of its own program.
+    fn start_helper(&mut self, pid: u32, words: &[&str], beside: Vec<OwnedFd>) {
         let Some(edge) = self.edges.iter_mut().find(|edge| edge.pid == pid) else { return };
         let Some(channel) = edge.channel.clone() else { return };
-        let host = beside.pop().ok_or(io::Error::from(io::ErrorKind::InvalidData));
-        let started = host.and_then(|host| spawn_jail(&edge.program, number, host));
-        if let Ok(jail) = &started {
-            edge.jails.push(*jail);
+        let started = spawn(&edge.program, words, beside);
+        if let Ok(helper) = &started {
+            edge.helpers.push(*helper);
         }
         if let Err(error) = &started {
-            eprintln!("sluice: an inspection process cannot be started: {error}");
+            eprintln!("sluice: cannot start a process ({}): {error}", words.join(" "));
         }
-        let _ = channel.send(&format!("jail {}", started.unwrap_or(0)), &[]);
+        let _ = channel.send(&format!("started {}", started.unwrap_or(0)), &[]);
     }
 
-    /// Ends a process that inspects for this edge, and none else.
-    fn end_jail(&mut self, pid: u32, jail: u32) {
+    /// Ends a process that was started for this edge, and none else.
+    fn end_helper(&mut self, pid: u32, helper: u32) {
         let Some(edge) = self.edges.iter().find(|edge| edge.pid == pid) else { return };
-        if edge.jails.contains(&jail) {
-            send(jail, Sent::KILL);
+        if edge.helpers.contains(&helper) {
+            send(helper, Sent::KILL);
         }
     }
 
@@ -320,12 +322,12 @@ impl Supervisor {
     /// Becomes the program that lies where this one was started from; if that cannot be, everything goes on.
     fn hand_over(&mut self) {
         if self.is_stopping || self.edges.len() != 1 {
-            eprintln!("sluice: not handed over: an edge comes or goes");
+            eprintln!("sluice: upgrade refused: an edge is starting or draining");
             return;
         }
         self.manager.reloading();
         let error = heir::bequeath(self);
-        eprintln!("sluice: not handed over, the old program goes on: {error}");
+        eprintln!("sluice: upgrade failed, the old program continues: {error}");
         self.tell("READY=1");
     }
 
@@ -342,8 +344,8 @@ impl Supervisor {
                 continue;
             }
             for edge in &mut self.edges {
-                if let Some(at) = edge.jails.iter().position(|jail| *jail == pid) {
-                    edge.jails.swap_remove(at);
+                if let Some(at) = edge.helpers.iter().position(|helper| *helper == pid) {
+                    edge.helpers.swap_remove(at);
                     if let Some(channel) = &edge.channel {
                         let _ = channel.send(&format!("ended {pid} {}", words(status)), &[]);
                     }
@@ -355,7 +357,7 @@ impl Supervisor {
 
     fn edge_ended(&mut self, edge: &Edge, status: WaitStatus) -> Option<ExitCode> {
         // Those that wait for it hear that it is gone; whoever does not is stuck.
-        edge.jails.iter().for_each(|jail| send(*jail, Sent::KILL));
+        edge.helpers.iter().for_each(|helper| send(*helper, Sent::KILL));
         if edge.drains {
             return None;
         }
@@ -364,7 +366,10 @@ impl Supervisor {
         if !self.edges.is_empty() {
             // It was to follow another, which goes on.
             if !edge.is_ready {
-                eprintln!("sluice: the new program does not serve ({}), the old one goes on", words(status));
+                eprintln!(
+                    "sluice: upgrade failed, the new edge did not start ({}), the old one continues",
+                    words(status)
+                );
                 self.tell("READY=1");
             }
             return None;
@@ -378,7 +383,7 @@ impl Supervisor {
         if edge.is_ready && edge.began.elapsed() > LONG_LIFE {
             self.pause = PAUSE_MIN;
         }
-        eprintln!("sluice: the edge is gone ({}), another is started in {} ms", words(status), self.pause.as_millis());
+        eprintln!("sluice: edge exited ({}), restarting in {} ms", words(status), self.pause.as_millis());
         self.due = Some(Instant::now() + self.pause);
         self.pause = (self.pause * 2).min(PAUSE_MAX);
         None
@@ -387,18 +392,24 @@ impl Supervisor {
     fn start_again(&mut self) {
         self.due = None;
         if let Err(error) = self.start() {
-            eprintln!("sluice: the edge cannot be started: {error}");
+            eprintln!("sluice: cannot start the edge: {error}");
             self.due = Some(Instant::now() + PAUSE_MAX);
         }
     }
 }
 
-/// Starts a process that inspects, of this program; root's becomes nobody.
-fn spawn_jail(program: &OwnedFd, number: usize, host: OwnedFd) -> io::Result<u32> {
+/// Starts this program with these arguments, and nothing but these descriptors; root's becomes nobody.
+fn spawn(program: &OwnedFd, words: &[&str], beside: Vec<OwnedFd>) -> io::Result<u32> {
     use std::os::fd::AsRawFd as _;
     let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
-    command.arg0("sluice: jail").arg("jail").arg(number.to_string()).env_clear().current_dir("/").process_group(0);
-    command.stdin(host).stdout(Stdio::null());
+    let title = if words.first() == Some(&"jail") { "sluice: jail" } else { "sluice" };
+    command.arg0(title).args(words).env_clear().current_dir("/").process_group(0);
+    let mut beside = beside.into_iter();
+    command.stdin(beside.next().ok_or(io::ErrorKind::InvalidData)?);
+    command.stdout(beside.next().map_or_else(Stdio::null, Stdio::from));
+    if let Some(error) = beside.next() {
+        command.stderr(error);
+    }
     if privileges::is_root() {
         command.uid(privileges::NOBODY).gid(privileges::NOBODY);
     }
@@ -414,6 +425,7 @@ fn send(pid: u32, signal: Sent) {
 /// How a process has ended.
 fn words(status: WaitStatus) -> String {
     match (status.exit_status(), status.terminating_signal()) {
+        (Some(0), _) => SUCCESS.into(),
         (Some(code), _) => format!("exit status {code}"),
         (_, Some(signal)) => format!("signal {signal}"),
         _ => "unknown".into(),
