@@ -1,4 +1,4 @@
-//! The configuration: one TOML file, a struct for each table, checked before it is used.
+//! The configuration: one TOML file and those that it includes, a struct for each table, checked before it is used.
 //!
 //! What doors read stands with them in `edge::settings`; here are the other tables, and what holds across them. An unknown key, a wrong type or a wrong value is an error that names the file, the line and the column. The page of
 //! settings (`docs/operate/configuration.md`) describes what stands here.
@@ -15,6 +15,7 @@ mod interception;
 mod recipients;
 mod relay;
 mod rules;
+mod source;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -22,8 +23,10 @@ use std::path::{Path, PathBuf};
 
 use edge::settings::{
     Attachment, ClamdSettings, Fault, Listener, NoticeSettings, QuarantineSettings, RecipientTable, Tls, TrustSettings,
+    size,
 };
 use serde::Deserialize;
+use source::Source;
 use stream::Limits;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -90,6 +93,9 @@ pub struct Config {
     /// The doors.
     #[serde(skip)]
     pub listeners: Vec<Listener>,
+    /// Files and folders that `include` names.
+    #[serde(skip)]
+    pub included: Vec<PathBuf>,
 }
 
 /// `[database]`
@@ -143,10 +149,13 @@ pub struct LimitSettings {
     /// Bytes made out of one byte.
     pub ratio_max: u32,
     /// Decompressed bytes that never count as a bomb.
+    #[serde(deserialize_with = "size")]
     pub ratio_free_bytes: u64,
     /// Working memory of one decompressor.
+    #[serde(deserialize_with = "size")]
     pub codec_bytes_max: u32,
     /// What is kept of a mail for formats that are read from their end.
+    #[serde(deserialize_with = "size")]
     pub spool_bytes_max: u32,
     /// Milliseconds of processor time for one mail.
     pub cpu_ms_max: u64,
@@ -165,10 +174,13 @@ pub struct Archives {
 #[serde(deny_unknown_fields, default)]
 pub struct Resources {
     /// The pool that all head windows come from, in bytes.
+    #[serde(deserialize_with = "size")]
     pub head_pool_bytes: usize,
     /// The head window of one mail, at most, in bytes.
+    #[serde(deserialize_with = "size")]
     pub head_window_bytes: usize,
     /// What all inspections together may hold, in bytes.
+    #[serde(deserialize_with = "size")]
     pub inspection_pool_bytes: usize,
     /// Sessions at a time, on all listeners together.
     pub sessions_max: u32,
@@ -259,6 +271,7 @@ impl Default for Config {
             attachments: Vec::new(),
             recipients: Vec::new(),
             listeners: Vec::new(),
+            included: Vec::new(),
         }
     }
 }
@@ -367,8 +380,7 @@ impl Config {
     /// # Errors
     /// When it cannot be read, or something in it is not known or not allowed; the message names file, line and column.
     pub fn read(path: &Path) -> Result<Config, Error> {
-        let text = std::fs::read_to_string(path).map_err(|error| Error(format!("{}: {error}", path.display())))?;
-        let mut config = Config::parse(&text, &path.display().to_string())?;
+        let mut config = Config::of(&Source::read(path)?)?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let database = &mut config.database;
         for path in database.paths.iter_mut().chain(&mut database.cache).chain(&mut database.certificates) {
@@ -385,19 +397,24 @@ impl Config {
     /// # Errors
     /// As [`Config::read`].
     pub fn parse(text: &str, name: &str) -> Result<Config, Error> {
-        let config = Config::deserialize_from(text).map_err(|fault| Error::at(name, text, &fault))?;
-        config.check().map_err(|reason| Error(format!("{name}: {reason}")))?;
+        Config::of(&Source::single(name, text))
+    }
+
+    fn of(source: &Source) -> Result<Config, Error> {
+        let config = Config::deserialize_from(source).map_err(|fault| source.error(&fault))?;
+        config.check().map_err(|reason| Error(format!("{}: {reason}", source.name())))?;
         Ok(config)
     }
 
-    /// Reads a text: listeners share their keys among groups, and are read by themselves.
-    fn deserialize_from(text: &str) -> Result<Config, Fault> {
-        let mut file = DeTable::parse(text)?;
+    /// Reads it: listeners share their keys among groups, and are read by themselves.
+    fn deserialize_from(source: &Source) -> Result<Config, Fault> {
+        let mut file = source.parse()?;
         let listeners = file.get_mut().remove("listener");
         let mut config = Config::deserialize(toml::Deserializer::from(file))?;
         for table in listeners.map(tables).transpose()?.unwrap_or_default() {
             config.listeners.push(Listener::read(table)?);
         }
+        config.included.clone_from(&source.included);
         Ok(config)
     }
 
@@ -458,18 +475,6 @@ impl Config {
 /// What is wrong with a configuration, ready to be shown.
 #[derive(Debug)]
 pub struct Error(String);
-
-impl Error {
-    fn at(name: &str, text: &str, fault: &Fault) -> Error {
-        let message = &fault.message;
-        let Some(span) = &fault.span else { return Error(format!("{name}: {message}")) };
-        let before = &text[..span.start.min(text.len())];
-        let line = before.matches('\n').count() + 1;
-        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-        let shown = text.lines().nth(line - 1).unwrap_or_default();
-        Error(format!("{name}:{line}:{column}: {message}\n  {shown}\n  {:>column$}", '^'))
-    }
-}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -27,6 +27,7 @@ pub struct UpdateSettings {
     /// Other files to be fetched, by their whole URLs; they keep their last names.
     pub urls: Vec<String>,
     /// The largest file, in bytes.
+    #[serde(deserialize_with = "edge::settings::size")]
     pub file_bytes_max: u64,
     /// Seconds for one file.
     pub seconds_max: u64,

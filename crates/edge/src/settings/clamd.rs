@@ -15,6 +15,7 @@ use serde::de::{self, Deserializer};
 
 use super::address::{Address, SocketMode};
 use super::network::Network;
+use super::size::size;
 
 /// `[clamd]`
 #[derive(Debug, Clone, Deserialize)]
@@ -37,6 +38,7 @@ pub struct ClamdSettings {
     /// Folders within folders; 0 means any.
     pub directory_depth_max: usize,
     /// The longest stream, in bytes; 0 means any.
+    #[serde(deserialize_with = "size")]
     pub stream_bytes_max: u64,
     /// Seconds for the first command of a connection.
     pub command_seconds_max: u64,

@@ -12,6 +12,7 @@ use super::keys::{Fault, Keys};
 use super::policy::{Attachment, MailRule};
 use super::protocol::Protocol;
 use super::refusal::Refusal;
+use super::size::size;
 
 /// The keys, as they are written.
 #[derive(Debug, Deserialize)]
@@ -37,7 +38,7 @@ struct Written {
     quarantine: Option<PathBuf>,
     #[serde(default)]
     attachments: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "size")]
     message_bytes_max: u64,
     refusal: Option<Refusal>,
 }

@@ -12,6 +12,7 @@ use stream::FileType;
 
 use super::action::some_action;
 use super::network::Network;
+use super::size::some_size;
 
 /// The longest pattern for a name or an address.
 const PATTERN_BYTES_MAX: usize = 255;
@@ -77,6 +78,7 @@ pub struct MailRule {
     #[serde(default, deserialize_with = "some_action")]
     pub on_malformed: Option<Action>,
     /// In place of the listener's, where that is larger.
+    #[serde(default, deserialize_with = "some_size")]
     pub message_bytes_max: Option<u64>,
     /// In place of the listener's.
     pub attachments: Option<Vec<String>>,

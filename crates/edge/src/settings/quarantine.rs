@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::size::size;
+
 /// `[quarantine]`; it holds for the folder of each listener.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -12,6 +14,7 @@ pub struct QuarantineSettings {
     /// Days after which a message goes; 0 means never.
     pub keep_days: u32,
     /// Bytes of all files in one folder; beyond that the oldest messages go. 0 means any.
+    #[serde(deserialize_with = "size")]
     pub bytes_max: u64,
     /// Programs that learn from what is kept.
     pub train: Learners,
