@@ -34,6 +34,11 @@ impl Zone {
         self.add(name, Entry::Record(record));
     }
 
+    pub fn text(mut self, name: &str, text: &str) -> Zone {
+        self.add(name, Entry::Record(Record::Txt(text.as_bytes().into())));
+        self
+    }
+
     /// Looks a name up, with at most ten aliases.
     pub fn outcome(&self, ask: &Ask) -> Outcome {
         let mut name = ask.question.name.to_string();

@@ -1,0 +1,116 @@
+//! DomainKeys Identified Mail (RFC 6376, with RFC 8301 and 8463): whether a domain vouches for a mail.
+//!
+//! [`Signature`] is what a field says; [`Signature::verify`] is the check of one, once the header is there, the body hashed and
+//! the key answered. What each result means is RFC 8601's section 2.7.1.
+//!
+//! Bounds: [`Limits`]; [`NAMES_MAX`] names of fields in a signature.
+
+mod signature;
+mod verify;
+
+use flow::Security;
+
+use crate::key::Algorithm;
+
+pub(crate) use signature::{Base, bytes_signed};
+pub use signature::{NAMES_MAX, Signature};
+pub use verify::Judge;
+pub(crate) use verify::key;
+
+/// What is verified, and what is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Signatures of one mail that are verified, from the top; of others it is only told that they are there.
+    pub signatures_max: usize,
+    /// Keys of fewer bits verify nothing.
+    pub key_bits_min: u32,
+    /// Whether signatures with SHA-1 are computed at all. RFC 8301 forbids it.
+    pub sha1: bool,
+    /// By how many seconds other clocks may be ahead of ours.
+    pub ahead_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { signatures_max: 16, key_bits_min: 1_024, sha1: false, ahead_max: 86_400 }
+    }
+}
+
+/// What comes of a signature (RFC 8601 section 2.7.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It verifies.
+    Pass,
+    /// It does not.
+    Fail,
+    /// It may verify, and is not taken: SHA-1, a short key, out of date, one too many.
+    Policy,
+    /// It cannot be understood.
+    Neutral,
+    /// Its key could not be asked for.
+    TempError,
+    /// It cannot be verified, today or tomorrow: there is no key, or it is none.
+    PermError,
+}
+
+impl Outcome {
+    /// As fields of headers have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Pass => "pass",
+            Outcome::Fail => "fail",
+            Outcome::Policy => "policy",
+            Outcome::Neutral => "neutral",
+            Outcome::TempError => "temperror",
+            Outcome::PermError => "permerror",
+        }
+    }
+}
+
+/// What is told of a signature. What could not be read of it is empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The result.
+    pub outcome: Outcome,
+    /// Why it is not a pass.
+    pub reason: &'static str,
+    /// `d=`, normalised.
+    pub domain: Box<str>,
+    /// `s=`.
+    pub selector: Box<str>,
+    /// `i=`, or what stands for it.
+    pub identity: Box<str>,
+    /// `a=`, if it is known.
+    pub algorithm: Option<Algorithm>,
+    /// The first characters of `b=`, which tell signatures apart (RFC 6008).
+    pub mark: Box<str>,
+    /// The length of the key, where there is one.
+    pub key_bits: Option<u32>,
+    /// Whoever publishes the key is trying things out.
+    pub testing: bool,
+    /// Bytes of the canonical body that it does not cover.
+    pub bytes_unsigned: u64,
+    /// `x=` has passed.
+    pub expired: bool,
+    /// What DNSSEC says of the key.
+    pub security: Security,
+}
+
+impl Report {
+    pub(crate) fn new(outcome: Outcome, reason: &'static str) -> Report {
+        Report {
+            outcome,
+            reason,
+            domain: "".into(),
+            selector: "".into(),
+            identity: "".into(),
+            algorithm: None,
+            mark: "".into(),
+            key_bits: None,
+            testing: false,
+            bytes_unsigned: 0,
+            expired: false,
+            security: Security::Unknown,
+        }
+    }
+}
