@@ -142,21 +142,21 @@ impl Newest {
         let sealers = self.chain.sets.iter().map(|set| set.seal.base.domain.clone()).collect();
         let mut report = Report { outcome: Outcome::Pass, sealers, ..Report::default() };
         let mut told = Told::new(Verified::Neutral, "");
-        let mut failed = match key(&self.signature, inquiry, &mut told)? {
-            Ok(key) => self.signature.check(judge, &key, &mut told).err(),
-            Err(stop) => Some(stop),
-        }
-        .map(|stop| (stop, self.chain.sets.len(), "signature"));
-        for (at, set) in self.chain.sets.iter().enumerate().rev() {
+        // All keys first, so that nothing is computed twice while one is waited for.
+        let signer = key(&self.signature, inquiry, &mut told)?;
+        let sealers: Vec<_> =
+            self.chain.sets.iter().map(|set| key(&set.seal.base, inquiry, &mut told)).collect::<Result<_, _>>()?;
+        let signature = signer.and_then(|key| self.signature.check(judge, &key, &mut told));
+        let mut failed = signature.err().map(|stop| (stop, self.chain.sets.len(), "signature"));
+        for (at, (set, key)) in self.chain.sets.iter().zip(sealers).enumerate().rev() {
             if failed.is_some() {
                 break;
             }
             let base = &set.seal.base;
-            let outcome = match key(base, inquiry, &mut told)? {
-                Ok(key) if !key.is_for(base.algorithm) => Err((Verified::PermError, "key is for another algorithm")),
-                Ok(key) => base.check_signature(judge, &key, &self.chain.sealed(judge.header, at)),
-                Err(stop) => Err(stop),
-            };
+            let outcome = key.and_then(|key| match key.is_for(base.algorithm) {
+                false => Err((Verified::PermError, "key is for another algorithm")),
+                true => base.check_signature(judge, &key, &self.chain.sealed(judge.header, at)),
+            });
             failed = outcome.err().map(|stop| (stop, at + 1, "seal"));
         }
         match failed {

@@ -1,24 +1,32 @@
-//! Mail authentication without I/O: SPF (RFC 7208), DKIM (RFC 6376, 8301, 8463), ARC (RFC 8617).
+//! Mail authentication without I/O: SPF (RFC 7208), DKIM (RFC 6376, 8301, 8463), DMARC (RFC 9989), ARC (RFC 8617), and what
+//! is told of them (RFC 8601).
 //!
-//! [`spf`], [`dkim`] and [`arc`] are its parts, each usable alone; [`message`] takes a mail as it streams, with any cut.
+//! [`Check`] is the whole of it: a client, an envelope and the bytes of a mail go in, with any cut; questions for the DNS come
+//! out ([`flow::Ask`]) and their answers go in, in any order; [`Results`] come out. [`spf`], [`dkim`], [`dmarc`] and [`arc`]
+//! are its parts, each usable alone. [`report`] writes `Authentication-Results` and reads those of others.
 //!
 //! Each part is a function of what has been answered so far ([`Inquiry`]): it comes to its result, or says which further
 //! questions it has, and is asked again. So no part has a state of its own between two answers, the order of answers does not
 //! matter, and two parts that want the same are asked once.
 //!
 //! Nothing here opens a socket or looks at a clock: the host looks names up and hands in the time, in seconds since 1970.
-//! Bounds are fields of [`inquiry::Limits`] and constants of the parts.
+//! Bounds are fields of [`Limits`] and constants of the parts; `docs/engine/authentication.md` has a table of them.
 #![forbid(unsafe_code)]
 
 pub mod arc;
+pub mod author;
 pub mod body;
+mod check;
 pub mod dkim;
+pub mod dmarc;
 pub mod domain;
 pub mod header;
 pub mod inquiry;
 pub mod key;
 pub mod message;
+pub mod report;
 pub mod spf;
 mod tags;
 
+pub use check::{Check, Context, Limits, Results};
 pub use inquiry::{Inquiry, Pending};

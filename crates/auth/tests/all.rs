@@ -1,6 +1,8 @@
 //! All tests of the crate in one program, which is linked once.
 
+mod dmarc;
 mod signed;
 mod spf;
+mod whole;
 mod yaml;
 mod zone;

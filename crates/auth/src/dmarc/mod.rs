@@ -1,0 +1,66 @@
+//! Domain-based Message Authentication, Reporting and Conformance (RFC 9989): whether what was authenticated is the author's,
+//! and what the author's domain asks for where it is not.
+//!
+//! Organizations are found by walking up the tree of names ([`walk`]); there is no list of public suffixes. Reports
+//! (RFC 9990, 9991) are not written here.
+//!
+//! Bounds: eight questions a walk, one walk for each domain that was authenticated.
+
+mod evaluate;
+mod record;
+pub mod walk;
+
+pub use evaluate::{Identifiers, check};
+pub use record::{BYTES_MAX, Policy, Record, Suffix};
+
+/// What comes of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nobody asks for anything, or there is no author.
+    #[default]
+    None,
+    /// Something that was authenticated is the author's.
+    Pass,
+    /// Nothing is.
+    Fail,
+    /// The policy, or what would pass, could not be asked for.
+    TempError,
+    /// The author cannot be told.
+    PermError,
+}
+
+impl Outcome {
+    /// As fields of headers have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::None => "none",
+            Outcome::Pass => "pass",
+            Outcome::Fail => "fail",
+            Outcome::TempError => "temperror",
+            Outcome::PermError => "permerror",
+        }
+    }
+}
+
+/// What is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The result.
+    pub outcome: Outcome,
+    /// Why there is none.
+    pub reason: Box<str>,
+    /// The author's domain.
+    pub domain: Box<str>,
+    /// Whose record applies; empty where there is none.
+    pub policy_domain: Box<str>,
+    /// What it asks for in the case of this author, whatever the result: `p`, `sp` or `np`.
+    pub policy: Option<Policy>,
+    /// What is asked for now that it has failed: the policy, one less where it is tried out; nothing where it has not failed.
+    pub disposition: Option<Policy>,
+    /// The owner is trying things out.
+    pub testing: bool,
+    /// SPF passed for the author's domain.
+    pub spf_aligned: bool,
+    /// A signature of the author's domain passed.
+    pub dkim_aligned: bool,
+}
