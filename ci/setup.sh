@@ -32,6 +32,9 @@ if [ "${1:-}" != run ]; then
     need nft nftables
     perl -MClamAV::Client -e 1 2>/dev/null || missing+=(libclamav-client-perl)
     /usr/bin/python3 -c 'import pyclamd' 2>/dev/null || missing+=(python3-pyclamd)
+    /usr/bin/python3 -c 'import spf' 2>/dev/null || missing+=(python3-spf)
+    /usr/bin/python3 -c 'import dkim' 2>/dev/null || missing+=(python3-dkim)
+    perl -MMail::DKIM::ARC::Verifier -e 1 2>/dev/null || missing+=(libmail-dkim-perl)
     need osslsigncode osslsigncode
     need zip zip
     need unzip unzip

@@ -14,18 +14,35 @@ use crate::dkim::{self, Judge, Signature};
 use crate::header::Header;
 use crate::inquiry::{self, Inquiry};
 use crate::message::{self, LineEnds, Message, Progress};
-use crate::{dmarc, spf};
+use crate::results::Results;
+use crate::{dmarc, report, spf};
 
 /// All bounds of a check.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Of questions and answers.
-    pub inquiry: inquiry::Limits,
+    /// Of questions and answers of SPF.
+    pub senders: inquiry::Limits,
+    /// Of those of everything else.
+    pub content: inquiry::Limits,
     /// Of the header.
     pub message: message::Limits,
     /// Of signatures.
     pub dkim: dkim::Limits,
 }
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            senders: inquiry::Limits::SENDERS,
+            content: inquiry::Limits::CONTENT,
+            message: message::Limits::default(),
+            dkim: dkim::Limits::default(),
+        }
+    }
+}
+
+/// The number of the first question of keys and policies; those of SPF begin with 0.
+const CONTENT_ID: u32 = 1 << 16;
 
 /// What is known of a mail before its content.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +53,7 @@ pub struct Context {
     pub helo: Box<str>,
     /// The envelope's sender; empty for the null sender.
     pub sender: Box<str>,
-    /// Our name.
+    /// Our name, as `Authentication-Results` of ours have it.
     pub receiver: Box<str>,
     /// Seconds since 1970.
     pub now: u64,
@@ -44,30 +61,14 @@ pub struct Context {
     pub ends: LineEnds,
 }
 
-/// What was found. A plain value, for fields of headers ([`crate::report`]) and for rules.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Results {
-    /// SPF for the client's own name.
-    pub helo: spf::Report,
-    /// SPF for the envelope's sender; the same as `helo` for the null sender.
-    pub mailfrom: spf::Report,
-    /// Signatures, from the top.
-    pub dkim: Vec<dkim::Report>,
-    /// How many more there are.
-    pub signatures_left_out: usize,
-    /// The chain.
-    pub arc: arc::Report,
-    /// The author's policy.
-    pub dmarc: dmarc::Report,
-    /// The header is longer than is read, so that nothing of it counts.
-    pub header_cut: bool,
-}
-
 /// A check under way.
 #[derive(Debug)]
 pub struct Check {
     context: Context,
     limits: Limits,
+    /// What SPF asks. The client decides how much that is, so that nobody else depends on it.
+    senders: Inquiry,
+    /// What everybody else asks.
     inquiry: Inquiry,
     message: Message,
     content: Content,
@@ -110,12 +111,14 @@ impl Check {
     /// Begins with the envelope.
     pub fn new(context: Context, limits: Limits) -> Check {
         let message = Message::new(context.ends, limits.message);
-        let inquiry = Inquiry::new(limits.inquiry);
+        let senders = Inquiry::new(limits.senders, 0);
+        let inquiry = Inquiry::new(limits.content, CONTENT_ID);
         let unchecked =
             context.client.is_none().then(|| spf::Report { reason: "no client".into(), ..Default::default() });
         Check {
             context,
             limits,
+            senders,
             inquiry,
             message,
             content: Content::Header,
@@ -155,17 +158,21 @@ impl Check {
             self.is_stirred = false;
             self.advance();
         }
-        self.inquiry.ask()
+        self.inquiry.ask().or_else(|| self.senders.ask())
     }
 
     /// Takes an answer.
     pub fn answer(&mut self, answer: Answer) {
-        self.inquiry.answer(answer);
+        match answer.id < CONTENT_ID {
+            true => self.senders.answer(answer),
+            false => self.inquiry.answer(answer),
+        }
         self.is_stirred = true;
     }
 
     /// Time is up: what was not answered is a temporary error.
     pub fn give_up(&mut self) {
+        self.senders.give_up();
         self.inquiry.give_up();
         self.is_stirred = true;
     }
@@ -181,7 +188,7 @@ impl Check {
 
     /// How many questions have been asked.
     pub fn questions(&self) -> usize {
-        self.inquiry.questions()
+        self.senders.questions() + self.inquiry.questions()
     }
 
     fn progress(&mut self, progress: Progress) {
@@ -217,8 +224,11 @@ impl Check {
         };
         let identifiers = dmarc::Identifiers { spf: &mailfrom, dkim: &dkim };
         let Ok(dmarc) = dmarc::check(&author, identifiers, &mut self.inquiry) else { return };
+        let told = claims.header.values("authentication-results").enumerate();
+        let forged =
+            told.filter(|(_, value)| report::is_forged(value, &self.context.receiver)).map(|(at, _)| at).collect();
         let Claims { signatures_left_out, header_cut, .. } = *claims;
-        self.results = Some(Results { helo, mailfrom, dkim, signatures_left_out, arc, dmarc, header_cut });
+        self.results = Some(Results { helo, mailfrom, dkim, signatures_left_out, arc, dmarc, forged, header_cut });
     }
 
     /// SPF for both names, as far as it is known.
@@ -228,12 +238,12 @@ impl Check {
             let query = spf::Query { client, helo, sender, receiver, now: *now };
             let own = spf::Query { sender: "", ..query };
             if self.helo.is_none() {
-                self.helo = spf::check(&own, &mut self.inquiry).ok();
+                self.helo = spf::check(&own, &mut self.senders).ok();
             }
             if self.mailfrom.is_none() {
                 self.mailfrom = match sender.is_empty() {
                     true => self.helo.clone(),
-                    false => spf::check(&query, &mut self.inquiry).ok(),
+                    false => spf::check(&query, &mut self.senders).ok(),
                 };
             }
         }

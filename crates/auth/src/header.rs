@@ -87,7 +87,7 @@ impl Header {
 }
 
 impl<'a> Field<'a> {
-    fn new(raw: &'a [u8]) -> Option<Field<'a>> {
+    pub(crate) fn new(raw: &'a [u8]) -> Option<Field<'a>> {
         let colon = memchr::memchr(b':', raw)?;
         Some(Field { raw, colon })
     }

@@ -2,7 +2,8 @@
 //!
 //! Parts of the check look here for what they need ([`Inquiry::look`]). What is not known yet becomes a question, once for all
 //! who want it, and the part comes back when there is an answer. Questions are counted and the bytes of answers too: beyond
-//! the bounds whatever is wanted is [`Outcome::Unavailable`].
+//! the bounds whatever is wanted is [`Outcome::Unavailable`]. Whoever must not suffer from what others ask for has an inquiry
+//! of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,22 +19,34 @@ pub struct Pending;
 /// Bounds of an [`Inquiry`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Questions for one mail. SPF alone may want 10 terms with 10 hosts each.
+    /// Questions of one mail.
     pub questions_max: u32,
-    /// Bytes of all answers to them, as they are kept.
+    /// Bytes of one answer, as it is kept.
     pub answer_bytes_max: usize,
+    /// Bytes of all of them.
+    pub bytes_max: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { questions_max: 256, answer_bytes_max: 512 << 10 }
-    }
+impl Limits {
+    /// For SPF, which may want 10 terms with 10 hosts each for either of two names, and explanations.
+    pub const SENDERS: Limits = Limits { questions_max: 288, answer_bytes_max: 16 << 10, bytes_max: 1 << 20 };
+
+    /// For keys (16 of signatures, 51 of a chain) and policies (8 questions for each domain of the author's organization):
+    /// those of a mail's forger cannot use up what its author's policy needs.
+    pub const CONTENT: Limits = Limits { questions_max: 256, answer_bytes_max: 16 << 10, bytes_max: 4 << 20 };
 }
+
+const _: () = assert!(
+    Limits::CONTENT.questions_max as usize * Limits::CONTENT.answer_bytes_max <= Limits::CONTENT.bytes_max,
+    "keys have to leave room for policies"
+);
 
 /// Questions of one mail and their answers.
 #[derive(Debug, Clone)]
 pub struct Inquiry {
     limits: Limits,
+    /// The number of the first question.
+    first_id: u32,
     /// Bytes that answers still may have.
     bytes_left: usize,
     known: BTreeMap<Question, Entry>,
@@ -81,11 +94,12 @@ impl Found {
 }
 
 impl Inquiry {
-    /// Nothing has been asked.
-    pub fn new(limits: Limits) -> Inquiry {
+    /// Nothing has been asked. Questions are numbered from `first_id` on.
+    pub fn new(limits: Limits, first_id: u32) -> Inquiry {
         Inquiry {
             limits,
-            bytes_left: limits.answer_bytes_max,
+            first_id,
+            bytes_left: limits.bytes_max,
             known: BTreeMap::new(),
             asked: Vec::new(),
             handed_out: 0,
@@ -117,20 +131,22 @@ impl Inquiry {
     /// The next question that has not been handed out.
     pub fn ask(&mut self) -> Option<Ask> {
         let question = self.asked.get(self.handed_out)?.clone();
-        let id = u32::try_from(self.handed_out).ok()?;
+        let id = self.first_id.checked_add(u32::try_from(self.handed_out).ok()?)?;
         self.handed_out += 1;
         Some(Ask { id, question })
     }
 
     /// Takes an answer. One to a question that was not asked, or has been answered, is passed over.
     pub fn answer(&mut self, answer: Answer) {
-        let question = self.asked.get(answer.id as usize);
+        let index = answer.id.checked_sub(self.first_id);
+        let question = index.and_then(|index| self.asked.get(index as usize));
         let Some(entry) = question.and_then(|question| self.known.get_mut(question)) else { return };
         if !matches!(entry, Entry::Asked) {
             return;
         }
         let bytes = bytes_of(&answer.outcome);
-        *entry = Entry::Answered(match self.bytes_left.checked_sub(bytes) {
+        let left = self.bytes_left.checked_sub(bytes).filter(|_| bytes <= self.limits.answer_bytes_max);
+        *entry = Entry::Answered(match left {
             None => Found::unavailable(),
             Some(left) => {
                 self.bytes_left = left;
@@ -171,20 +187,21 @@ mod tests {
 
     #[test]
     fn a_question_is_asked_once_and_answered_once() {
-        let mut inquiry = Inquiry::new(Limits::default());
+        let mut inquiry = Inquiry::new(Limits::SENDERS, 7);
         assert_eq!(inquiry.look("A.example.", RecordKind::A).unwrap_err(), Pending);
         assert_eq!(inquiry.look("a.example", RecordKind::A).unwrap_err(), Pending);
         let ask = inquiry.ask().unwrap();
-        assert_eq!((&*ask.question.name, ask.id, inquiry.ask()), ("a.example", 0, None));
-        inquiry.answer(Answer { id: 0, outcome: Outcome::NoData, security: Security::Secure });
-        inquiry.answer(Answer { id: 0, outcome: Outcome::NoName, security: Security::Unknown });
+        assert_eq!((&*ask.question.name, ask.id, inquiry.ask()), ("a.example", 7, None));
+        inquiry.answer(Answer { id: 7, outcome: Outcome::NoData, security: Security::Secure });
+        inquiry.answer(Answer { id: 7, outcome: Outcome::NoName, security: Security::Unknown });
         inquiry.answer(Answer { id: 9, outcome: Outcome::NoName, security: Security::Unknown });
+        inquiry.answer(Answer { id: 0, outcome: Outcome::NoName, security: Security::Unknown });
         assert_eq!(*inquiry.look("a.example", RecordKind::A).unwrap().outcome, Outcome::NoData);
     }
 
     #[test]
     fn beyond_its_bounds_nothing_is_available() {
-        let mut inquiry = Inquiry::new(Limits { questions_max: 1, answer_bytes_max: 100 });
+        let mut inquiry = Inquiry::new(Limits { questions_max: 1, answer_bytes_max: 100, bytes_max: 1_000 }, 0);
         assert!(inquiry.look("a", RecordKind::Txt).is_err());
         assert_eq!(*inquiry.look("b", RecordKind::Txt).unwrap().outcome, Outcome::Unavailable);
         let huge = Outcome::Records(vec![Record::Txt(vec![b'x'; 100].into())]);
@@ -195,7 +212,7 @@ mod tests {
 
     #[test]
     fn when_time_is_up_everything_is_decided() {
-        let mut inquiry = Inquiry::new(Limits::default());
+        let mut inquiry = Inquiry::new(Limits::SENDERS, 7);
         assert!(inquiry.look("a", RecordKind::Txt).is_err());
         inquiry.give_up();
         assert_eq!(*inquiry.look("a", RecordKind::Txt).unwrap().outcome, Outcome::Unavailable);

@@ -20,13 +20,17 @@ mod check;
 pub mod dkim;
 pub mod dmarc;
 pub mod domain;
+mod fuzz;
 pub mod header;
 pub mod inquiry;
 pub mod key;
 pub mod message;
 pub mod report;
+mod results;
 pub mod spf;
 mod tags;
 
-pub use check::{Check, Context, Limits, Results};
+pub use check::{Check, Context, Limits};
+pub use fuzz::{fuzz_key, fuzz_mail, fuzz_report, fuzz_spf};
 pub use inquiry::{Inquiry, Pending};
+pub use results::Results;

@@ -6,7 +6,8 @@
 
 use std::fmt::Write as _;
 
-use crate::{Results, arc, dkim, dmarc, spf};
+use crate::results::Results;
+use crate::{arc, dkim, dmarc, spf};
 
 /// How much is shown of a value that others have chosen.
 pub const SHOWN_BYTES_MAX: usize = 256;

@@ -33,7 +33,7 @@ fn signed(outcome: dkim::Outcome, domain: &str) -> dkim::Report {
 fn check(zone: &Zone, author: &str, spf: &spf::Report, dkim: &[dkim::Report]) -> Report {
     let author = Author::Domain(author.into());
     let run = |backwards| {
-        let mut inquiry = Inquiry::new(inquiry::Limits::default());
+        let mut inquiry = Inquiry::new(inquiry::Limits::CONTENT, 0);
         loop {
             match dmarc::check(&author, Identifiers { spf, dkim }, &mut inquiry) {
                 Ok(report) => return report,
@@ -116,14 +116,35 @@ fn what_cannot_be_asked_is_a_temporary_error_unless_something_passes() {
     let mut zone = Zone::default().text("_dmarc.example.com", "v=DMARC1; p=reject");
     zone.add("_dmarc.dark.example", Entry::Silence);
     zone.add("_dmarc.other.com", Entry::Silence);
+    zone.add("_dmarc.sub.example.com", Entry::Silence);
     let none = spf(spf::Outcome::None, "");
     assert_eq!(check(&zone, "dark.example", &none, &[]).outcome, Outcome::TempError);
     let unsure = [signed(dkim::Outcome::TempError, "example.com")];
     assert_eq!(check(&zone, "example.com", &none, &unsure).outcome, Outcome::TempError);
     let passed = spf(spf::Outcome::Pass, "example.com");
     assert_eq!(check(&zone, "example.com", &passed, &unsure).outcome, Outcome::Pass);
-    let elsewhere = [signed(dkim::Outcome::Pass, "other.com")];
-    assert_eq!(check(&zone, "example.com", &none, &elsewhere).outcome, Outcome::TempError);
+    let below = [signed(dkim::Outcome::Pass, "sub.example.com")];
+    assert_eq!(check(&zone, "example.com", &none, &below).outcome, Outcome::TempError);
+    // A forger's own name cannot make a failure uncertain.
+    for outcome in [dkim::Outcome::Pass, dkim::Outcome::TempError] {
+        let elsewhere = [signed(outcome, "other.com")];
+        assert_eq!(
+            check(&zone, "example.com", &spf(spf::Outcome::TempError, "other.com"), &elsewhere).outcome,
+            Outcome::Fail
+        );
+    }
+}
+
+#[test]
+fn a_policy_that_nobody_understands_is_none_unless_reports_are_wanted() {
+    let zone = Zone::default()
+        .text("_dmarc.odd.example.com", "v=DMARC1; p=all")
+        .text("_dmarc.told.example.com", "v=DMARC1; p=all; rua=mailto:a@b.example")
+        .text("_dmarc.example.com", "v=DMARC1; p=reject");
+    let none = spf(spf::Outcome::None, "");
+    assert_eq!(check(&zone, "odd.example.com", &none, &[]).outcome, Outcome::None);
+    let report = check(&zone, "told.example.com", &none, &[]);
+    assert_eq!((report.outcome, report.policy), (Outcome::Fail, Some(Policy::None)));
 }
 
 /// Aggregate reports of others say what they were told of SPF and DKIM, the policy, and what came of it.

@@ -3,9 +3,12 @@
 use std::fs;
 
 use auth::arc::{self, Newest};
+use auth::dkim::sign::{self, Signer, SigningKey};
 use auth::dkim::{self, Judge, Limits, Outcome, Signature};
 use auth::message::{LineEnds, Message, Progress};
 use auth::{Inquiry, Pending, inquiry, message};
+use ring::rand::SystemRandom;
+use ring::signature::{Ed25519KeyPair, KeyPair};
 
 use crate::yaml::{documents, files, text};
 use crate::zone::Zone;
@@ -42,7 +45,7 @@ pub fn verify(mail: &[u8], zone: &Zone, now: u64, limits: Limits) -> (Vec<dkim::
 }
 
 fn answered<T>(zone: &Zone, mut ask: impl FnMut(&mut Inquiry) -> Result<T, Pending>) -> T {
-    let mut inquiry = Inquiry::new(inquiry::Limits::default());
+    let mut inquiry = Inquiry::new(inquiry::Limits::CONTENT, 0);
     loop {
         match ask(&mut inquiry) {
             Ok(known) => return known,
@@ -106,4 +109,43 @@ fn every_chain_of_the_published_suite_is_judged_as_it_says() {
     }
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
     println!("{count} chains");
+}
+
+const PLAIN: &[u8] =
+    b"From: A <a@example.com>\r\nTo: b@example.net\r\nTo: c@example.net\r\nSubject: x\r\n\r\na  b\r\n\r\n";
+
+/// A mail with a signature of ours in front.
+pub fn sign(mail: &[u8], key: &SigningKey) -> Vec<u8> {
+    let mut message = Message::new(LineEnds::Crlf, message::Limits::default());
+    let (taken, Progress::Header(Some(header))) = message.feed(mail) else { panic!("no header") };
+    message.begin_body([sign::WANTED]);
+    message.feed(&mail[taken..]);
+    message.finish();
+    let signer = Signer { key, domain: "example.com", selector: "s", names: sign::NAMES, seconds: Some(86_400) };
+    let field = signer.sign(&header, message.hashes().unwrap(), 1_700_000_000, &SystemRandom::new()).unwrap();
+    assert!(field.lines().all(|line| line.len() <= 78), "{field}");
+    [field.as_bytes(), mail].concat()
+}
+
+#[test]
+fn what_is_signed_here_verifies_until_it_is_changed_or_expires() {
+    let der = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+    let pair = Ed25519KeyPair::from_pkcs8(der.as_ref()).unwrap();
+    let text = format!("v=DKIM1; k=ed25519; p={}", ::text::base64::encode(pair.public_key().as_ref()));
+    let zone = Zone::default().text("s._domainkey.example.com", &text);
+    let key = SigningKey::from_der(der.as_ref()).unwrap();
+    let outcome = |mail: &[u8], now| verify(mail, &zone, now, Limits::default()).0[0].outcome;
+    let signed = sign(PLAIN, &key);
+    assert_eq!(outcome(&signed, 1_700_000_001), Outcome::Pass);
+    assert_eq!(outcome(&sign(&signed, &key), 1_700_000_001), Outcome::Pass);
+    assert_eq!(outcome(&signed, 1_700_086_401), Outcome::Policy, "expired");
+    assert_eq!(outcome(&signed, 1_600_000_000), Outcome::Policy, "in the future");
+    assert_eq!(outcome(&[&signed[..], b"x"].concat(), 1_700_000_001), Outcome::Fail);
+    for added in
+        [&b"To: d@example.net\r\n"[..], b"Subject: y\r\n", b"From: e@example.com\r\n", b"Cc: f@example.net\r\n"]
+    {
+        assert_eq!(outcome(&[added, &signed].concat(), 1_700_000_001), Outcome::Fail, "{}", added.escape_ascii());
+    }
+    assert_eq!(outcome(&[b"X-Trace: y\r\n", &signed[..]].concat(), 1_700_000_001), Outcome::Pass);
+    assert!(SigningKey::from_der(b"no key").is_err());
 }

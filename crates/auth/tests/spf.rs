@@ -176,7 +176,7 @@ fn run(zone: &Zone, test: &Yaml) -> Report {
 }
 
 pub fn check(zone: &Zone, query: &Query<'_>, backwards: bool) -> Report {
-    let mut inquiry = Inquiry::new(inquiry::Limits::default());
+    let mut inquiry = Inquiry::new(inquiry::Limits::SENDERS, 0);
     loop {
         match spf::check(query, &mut inquiry) {
             Ok(report) => return report,

@@ -34,6 +34,7 @@ fn response(request: &Request) -> Message {
         ],
         authorities: vec![
             record("bl.example", kind::NS, Data::Ns(name("ns.bl.example"))),
+            record("1.2.0.192.in-addr.arpa", kind::PTR, Data::Ptr(name("host.bl.example"))),
             record("bl.example", kind::SOA, Data::Soa(soa)),
         ],
         additionals: vec![record("ns.bl.example", kind::AAAA, Data::Aaaa(std::net::Ipv6Addr::LOCALHOST))],

@@ -79,6 +79,8 @@ pub enum Command {
     Dnsbl(Dnsbl),
     /// Check SpamAssassin's rules: what is loaded, and what is wrong with it.
     Rules(Rules),
+    /// Check whom a mail is from: SPF, DKIM, DMARC and ARC.
+    Auth(Auth),
     /// Print the man page, or write the man pages of all commands to a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -742,6 +744,58 @@ pub struct RulesLint {
     /// Name each rule that cannot hit, and what is noted besides errors.
     #[arg(long)]
     pub all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `sluice auth`
+#[derive(Debug, Args)]
+pub struct Auth {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: AuthCommand,
+}
+
+/// What can be done about authentication.
+#[derive(Debug, Subcommand)]
+pub enum AuthCommand {
+    /// Check a mail as it came in, and print what Authentication-Results would say, a result a line.
+    ///
+    /// Exit status: 0 the author's domain has nothing against it, 1 DMARC has failed, 2 an error.
+    Check(AuthCheck),
+}
+
+/// `sluice auth check`
+#[derive(Debug, Args)]
+pub struct AuthCheck {
+    /// The mail; `-` for standard input. Lines may end with CRLF or with LF alone.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// The address of the client that sent it. Without it, SPF is not checked.
+    #[arg(long, value_name = "ADDRESS")]
+    pub client: Option<IpAddr>,
+    /// What the client called itself.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub helo: String,
+    /// The envelope's sender; without it, the null sender.
+    #[arg(long, value_name = "ADDRESS", default_value = "", hide_default_value = true)]
+    pub from: String,
+    /// Our own name, as results that we add have it.
+    #[arg(long, value_name = "NAME", default_value = "localhost")]
+    pub receiver: String,
+    /// Ask this resolver, repeatable; without it, those of /etc/resolv.conf.
+    #[arg(long = "resolver", value_name = "ADDRESS[:PORT]", value_parser = values::resolver)]
+    pub resolvers: Vec<SocketAddr>,
+    /// Ask nobody: answer from this zone file. A line is NAME [TTL] [IN] TYPE DATA, or NAME SERVFAIL.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resolvers")]
+    pub zone: Option<PathBuf>,
+    /// Check as at this time, in seconds since 1970; without it, now.
+    #[arg(long, value_name = "SECONDS")]
+    pub time: Option<u64>,
+    /// Take no longer than this for all questions; what is not answered then is a temporary error.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    pub timeout: u64,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

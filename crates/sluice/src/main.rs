@@ -15,6 +15,7 @@ macro_rules! eprintln {
     ($($text:tt)*) => { drop(std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($text)*)))) };
 }
 
+mod auth;
 mod check;
 mod clamd_conf;
 mod cli;
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
         Command::Recipients { command } => recipients_command::run(&command),
         Command::Dnsbl(args) => dnsbl::command::run(&args),
         Command::Rules(args) => rules_command::run(&args),
+        Command::Auth(args) => auth::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

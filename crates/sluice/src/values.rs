@@ -1,5 +1,6 @@
 //! What stands behind options and keys: numbers, sizes, times, states, kinds.
 
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use edge::quarantine::State;
@@ -35,6 +36,12 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     };
     let count: u64 = text[..at].parse().map_err(|_| wrong())?;
     count.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
+}
+
+/// Reads the address of a resolver, whose port is 53 where none is given.
+pub fn resolver(text: &str) -> Result<SocketAddr, String> {
+    let with_port = text.parse().or_else(|_| text.parse().map(|address: IpAddr| SocketAddr::new(address, 53)));
+    with_port.map_err(|_| format!("{text:?} is no address"))
 }
 
 /// How far a message has come, as it is typed.

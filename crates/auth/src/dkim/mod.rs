@@ -1,10 +1,11 @@
 //! DomainKeys Identified Mail (RFC 6376, with RFC 8301 and 8463): whether a domain vouches for a mail.
 //!
 //! [`Signature`] is what a field says; [`Signature::verify`] is the check of one, once the header is there, the body hashed and
-//! the key answered. What each result means is RFC 8601's section 2.7.1.
+//! the key answered. [`sign`] makes signatures. What each result means is RFC 8601's section 2.7.1.
 //!
 //! Bounds: [`Limits`]; [`NAMES_MAX`] names of fields in a signature.
 
+pub mod sign;
 mod signature;
 mod verify;
 

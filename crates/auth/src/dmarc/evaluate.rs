@@ -5,6 +5,7 @@ use flow::{Outcome as Answered, RecordKind};
 use super::walk::{self, Stop};
 use super::{Outcome, Policy, Record, Report};
 use crate::author::Author;
+use crate::domain;
 use crate::inquiry::{Inquiry, Pending};
 use crate::{dkim, spf};
 
@@ -32,6 +33,9 @@ pub fn check(author: &Author, identifiers: Identifiers<'_>, inquiry: &mut Inquir
     let report = Report { domain: domain.into(), ..Report::default() };
     let outcome = policy(domain, inquiry).and_then(|applied| match applied {
         None => Ok(Report { reason: "no policy".into(), ..report.clone() }),
+        Some(Applied { record: Record { is_usable: false, .. }, .. }) => {
+            Ok(Report { reason: "policy cannot be understood".into(), ..report.clone() })
+        }
         Some(applied) => judge(domain, &applied, identifiers, report.clone(), inquiry),
     });
     match outcome {
@@ -160,12 +164,17 @@ impl Tree<'_> {
         if identifier == self.domain {
             return Ok(true);
         }
-        // An organization is at or above both, so that their last labels are one.
-        if strict || identifier.rsplit('.').next() != self.domain.rsplit('.').next() {
+        if strict {
             return Ok(false);
         }
-        let theirs = walk::records(identifier, self.inquiry);
         let records = walk::records(self.domain, self.inquiry)?;
-        Ok(walk::organization(self.domain, &records) == walk::organization(identifier, &theirs?))
+        let organization = walk::organization(self.domain, &records);
+        // What is not below the author's organization is not asked for its own: whoever forges a mail has names of his own
+        // that nobody can answer for, and they would make a temporary error of a failure.
+        if !domain::is_within(identifier, organization) {
+            return Ok(false);
+        }
+        let theirs = walk::records(identifier, self.inquiry)?;
+        Ok(walk::organization(identifier, &theirs) == organization)
     }
 }

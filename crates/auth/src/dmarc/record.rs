@@ -70,10 +70,12 @@ pub struct Record {
     pub testing: bool,
     /// `psd`.
     pub suffix: Suffix,
+    /// Its policies can be understood, or else it wants reports: otherwise nothing is done for its domain (section 4.10.1).
+    pub is_usable: bool,
 }
 
 impl Record {
-    /// Reads a text; none where it is no record, or asks for what nobody understands and wants no reports (section 4.10.1).
+    /// Reads a text; none where it is no record.
     pub fn parse(text: &[u8]) -> Option<Record> {
         let text = core::str::from_utf8(text).ok().filter(|text| text.len() <= BYTES_MAX)?;
         let mut tags = text.split(';').map(|tag| {
@@ -90,9 +92,9 @@ impl Record {
         };
         let is = |name: &str, wanted: &str| get(name).is_some_and(|value| value.eq_ignore_ascii_case(wanted));
         let policies = ["p", "sp", "np"].map(|name| get(name).map(Policy::from_name));
-        let [policy, subdomains, missing] = match policies.contains(&Some(None)) {
-            true if wants_reports(get("rua").unwrap_or("")) => [Some(Policy::None); 3],
-            true => return None,
+        let is_odd = policies.contains(&Some(None));
+        let [policy, subdomains, missing] = match is_odd {
+            true => [Some(Policy::None); 3],
             false => policies.map(Option::flatten),
         };
         let policy = policy.unwrap_or(Policy::None);
@@ -104,6 +106,7 @@ impl Record {
             strict_dkim: is("adkim", "s"),
             strict_spf: is("aspf", "s"),
             testing: is("t", "y"),
+            is_usable: !is_odd || wants_reports(get("rua").unwrap_or("")),
             suffix: match () {
                 () if is("psd", "y") => Suffix::Yes,
                 () if is("psd", "n") => Suffix::No,
@@ -126,7 +129,8 @@ mod tests {
     use super::*;
 
     fn policies(text: &str) -> Option<[Policy; 3]> {
-        Record::parse(text.as_bytes()).map(|record| [record.policy, record.subdomains, record.missing])
+        let record = Record::parse(text.as_bytes()).filter(|record| record.is_usable);
+        record.map(|record| [record.policy, record.subdomains, record.missing])
     }
 
     #[test]

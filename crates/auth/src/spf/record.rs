@@ -6,7 +6,7 @@ use super::Outcome;
 use super::macros::MacroString;
 
 /// The longest record that is read. Section 3.4 asks owners for 512 bytes.
-pub const BYTES_MAX: usize = 16 << 10;
+pub const BYTES_MAX: usize = 8 << 10;
 
 /// A policy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

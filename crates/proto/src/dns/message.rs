@@ -49,6 +49,8 @@ pub enum Data {
     Ns(Name),
     /// The name that this one is an alias of.
     Cname(Name),
+    /// A name of an address.
+    Ptr(Name),
     /// Preference and name of a mail exchanger.
     Mx(u16, Name),
     /// The start of a zone.
@@ -157,7 +159,7 @@ impl Record {
         writer.record(section, owner, self.kind, self.class, self.ttl, |writer| match &self.data {
             Data::A(address) => writer.bytes(&address.octets()),
             Data::Aaaa(address) => writer.bytes(&address.octets()),
-            Data::Ns(name) | Data::Cname(name) => writer.name(name.as_wire()),
+            Data::Ns(name) | Data::Cname(name) | Data::Ptr(name) => writer.name(name.as_wire()),
             Data::Mx(preference, name) => writer.bytes(&preference.to_be_bytes()) && writer.name(name.as_wire()),
             Data::Soa(soa) => writer.soa(soa),
             Data::Txt(bytes) | Data::Other(bytes) => writer.bytes(bytes),
@@ -192,6 +194,7 @@ impl Data {
             kind::AAAA => Data::Aaaa(<[u8; 16]>::try_from(raw).map_err(|_| Malformed::Data)?.into()),
             kind::NS => Data::Ns(name_to_end(start)?),
             kind::CNAME => Data::Cname(name_to_end(start)?),
+            kind::PTR => Data::Ptr(name_to_end(start)?),
             kind::MX => Data::Mx(u16_at(raw, 0).ok_or(Malformed::Data)?, name_to_end(start + 2)?),
             kind::SOA => Data::Soa(Soa::read(bytes, start, end)?),
             kind::TXT if strings_fit(raw) => Data::Txt(raw.to_vec()),

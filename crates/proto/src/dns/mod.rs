@@ -38,6 +38,8 @@ pub mod kind {
     pub const CNAME: u16 = 5;
     /// Where a zone's authority starts.
     pub const SOA: u16 = 6;
+    /// A name of an address.
+    pub const PTR: u16 = 12;
     /// A mail exchanger.
     pub const MX: u16 = 15;
     /// Text.
@@ -102,6 +104,8 @@ pub mod flag {
     pub const RD: u16 = 0x0100;
     /// Recursion is available.
     pub const RA: u16 = 0x0080;
+    /// The answer has been validated, as the server says; in a query, that one wants to know (RFC 6840 section 5.7).
+    pub const AD: u16 = 0x0020;
 }
 
 /// What is no message. The peer is told nothing but FORMERR, if that.

@@ -155,13 +155,19 @@ fn resolvers(settings: &TrustSettings) -> Result<Vec<SocketAddr>, String> {
     if !settings.dnsbl.resolvers.is_empty() {
         return Ok(settings.dnsbl.resolvers.clone());
     }
+    match system_resolvers() {
+        resolvers if resolvers.is_empty() => {
+            Err("trust.dnsbl: no resolver in /etc/resolv.conf: resolvers = [\"ADDRESS:53\"]".into())
+        }
+        resolvers => Ok(resolvers),
+    }
+}
+
+/// Those of resolv.conf(5).
+pub fn system_resolvers() -> Vec<SocketAddr> {
     let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let named = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver")?.trim().parse().ok());
-    let resolvers: Vec<SocketAddr> = named.map(|address: IpAddr| SocketAddr::new(address, 53)).collect();
-    match resolvers.is_empty() {
-        true => Err("trust.dnsbl: no resolver in /etc/resolv.conf: resolvers = [\"ADDRESS:53\"]".into()),
-        false => Ok(resolvers),
-    }
+    named.map(|address: IpAddr| SocketAddr::new(address, 53)).collect()
 }
 
 /// Answers until nobody can order any more.
@@ -218,7 +224,7 @@ impl Order {
 }
 
 /// Sends a question and waits for what answers it.
-async fn exchange(resolver: SocketAddr, transmit: &Transmit) -> io::Result<Vec<u8>> {
+pub async fn exchange(resolver: SocketAddr, transmit: &Transmit) -> io::Result<Vec<u8>> {
     if transmit.tcp {
         return by_tcp(resolver, &transmit.packet).await;
     }
