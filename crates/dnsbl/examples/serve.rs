@@ -11,7 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use dnsbl::answer::{Options, Outcome, Scratch, Transport, respond};
 use dnsbl::zone::dataset::Loader;
 use dnsbl::zone::{Spec, Zones};
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg, setsockopt, sockopt};
 
 /// How many packets are read at once.
 const BATCH: usize = 64;
@@ -51,6 +51,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     drop(read);
     let zones = Zones::new(parts);
     let socket = UdpSocket::bind(address)?;
+    // As the program has them.
+    let _ = setsockopt(&socket, sockopt::RcvBuf, &(4 << 20));
+    let _ = setsockopt(&socket, sockopt::SndBuf, &(4 << 20));
     eprintln!("loaded in {:?}", began.elapsed());
     let options = Options::default();
     let mut scratch = Scratch::default();

@@ -2,7 +2,8 @@
 //! address and by prefix, with an hour-true clock; the answers have to be the same.
 //!
 //!     trace paper                     100,000 connections of 19,500 hosts in 8,800 /24s, kept for 24 hours
-//!     trace feed FILE [CLEAN]         hosts drawn from a feed; of a hundred connections CLEAN are of hosts elsewhere
+//!     trace feed FILE [CLEAN [NEIGHBOURS]]    hosts drawn from a feed; of a hundred hosts CLEAN are elsewhere, in /24s of
+//!                                             so many
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,6 +16,9 @@ use dnsbl::zone::dataset::{Kind, Loader};
 
 const DAY_MS: u64 = 86_400_000;
 const CONNECTIONS: usize = 100_000;
+
+/// How far away the list is, for what connections wait.
+const LIST_AWAY_MS: u64 = 40;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -30,8 +34,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         Some("feed") => {
-            let file = arguments.next().ok_or("trace feed FILE [CLEAN]")?;
+            let file = arguments.next().ok_or("trace feed FILE [CLEAN [NEIGHBOURS]]")?;
             let clean: u64 = arguments.next().map_or(Ok(30), |text| text.parse())?;
+            let neighbours: u64 = arguments.next().map_or(Ok(3), |text| text.parse())?;
             let text = std::fs::read_to_string(&file)?;
             let listed: Vec<u32> = text
                 .lines()
@@ -44,9 +49,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let mut hosts: Vec<u32> = listed.iter().copied().filter(|_| random.below(3) == 0).collect();
                 let count = u64::try_from(hosts.len())? * clean / (100 - clean.min(99));
                 // Hosts elsewhere: mail servers, a few to a /24.
-                for _ in 0..count / 3 {
+                for _ in 0..count / neighbours.max(1) {
                     let base = u32::try_from(random.next() & 0xffff_ff00)?;
-                    hosts.extend((0..3).map(|_| base | u32::try_from(random.below(256)).unwrap_or(0)));
+                    hosts.extend((0..neighbours).map(|_| base | u32::try_from(random.below(256)).unwrap_or(0)));
                 }
                 let trace = trace(&hosts, days, &mut random);
                 report(&format!("{file}, {clean} % clean, over {days} days"), &listed_text(&listed), &trace);
@@ -119,8 +124,19 @@ fn report(title: &str, text: &str, trace: &[(u64, u32)]) {
         (counts.queries, counts.upkeep, hits)
     };
     let ((queries, upkeep, hits), (fewer, fewer_upkeep, more)) = (share(&classic), share(&prefixes));
-    println!("  by address: {queries} queries and {upkeep} of upkeep, hits {}.{} %", hits / 10, hits % 10);
-    println!("  by prefix:  {fewer} queries and {fewer_upkeep} of upkeep, hits {}.{} %", more / 10, more % 10);
+    let line = |what: &str, queries: u64, upkeep: u64, hits: u64| {
+        // What is not known is known after a round trip to the list.
+        let wait = (1_000 - hits) * LIST_AWAY_MS / 10;
+        println!(
+            "  by {what:8}{queries} queries and {upkeep} of upkeep, hits {}.{} %, wait {}.{:02} ms in the mean",
+            hits / 10,
+            hits % 10,
+            wait / 100,
+            wait % 100
+        );
+    };
+    line("address", queries, upkeep, hits);
+    line("prefix", fewer, fewer_upkeep, more);
     println!(
         "  {} % fewer queries, {different} of {} answers differ",
         100 - (fewer + fewer_upkeep) * 100 / (queries + upkeep),

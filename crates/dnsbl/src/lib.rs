@@ -10,6 +10,7 @@
 
 pub mod answer;
 pub mod client;
+pub mod delta;
 pub mod feed;
 mod fuzz;
 pub mod limit;

@@ -17,7 +17,7 @@ fn zones(name: &str, kind: Kind, text: &str) -> Arc<Zones> {
     loader.begin("list", 1);
     loader.feed(text.as_bytes());
     loader.end();
-    let (dataset, warnings, _) = loader.finish(1).unwrap();
+    let (dataset, warnings, _) = loader.finish(u64::MAX).unwrap();
     assert!(warnings.is_empty(), "{warnings:?}");
     Arc::new(Zones::new(vec![(Some(name.parse().unwrap()), Some(Arc::new(dataset)))]))
 }
@@ -92,6 +92,25 @@ fn lists_without_prefixes_are_asked_for_addresses() {
     assert_eq!(server.lookup(&mut client, "192.0.2.8", 0).score, 0);
     assert_eq!(server.lookup(&mut client, "192.0.2.8", 0).score, 0);
     assert_eq!(server.asked.len(), 2);
+}
+
+#[test]
+fn prefixes_that_say_nothing_are_not_asked_for_again_and_again() {
+    // More than four classes in each /24.
+    let mut text = LIST.to_owned();
+    for network in 0..200 {
+        (0..5).for_each(|class| text += &format!("10.0.{network}.{class} :{}:x\n", 2 + class));
+    }
+    let zones = zones("bl.test", Kind::Ip4Set, &text);
+    let (mut server, mut classic) = (Server::new(zones.clone(), true), Server::new(zones, false));
+    let (mut by_prefix, mut by_address) = (client("bl.test"), client("bl.test"));
+    for round in 0..1_000 {
+        let address = format!("10.0.{}.{}", round % 200, round / 200);
+        let one = server.lookup(&mut by_prefix, &address, round).listed;
+        assert_eq!(one, classic.lookup(&mut by_address, &address, round).listed);
+    }
+    let surplus = server.asked.len() - classic.asked.len();
+    assert!(surplus <= 20, "{surplus} queries more than without");
 }
 
 #[test]
@@ -300,7 +319,7 @@ fn hostile_answers_end() {
 fn keys_are_not_shown_and_local_lists_ask_nobody() {
     let mut client = client("abcdefghij0123456789abcdef.zen.dq.example bl.test*3");
     assert_eq!(client.shown(0), "....zen.dq.example");
-    client.set_local(&zones("bl.test", Kind::Ip4Set, LIST));
+    client.set_local(&zones("bl.test", Kind::Ip4Set, LIST), 1);
     client.lookup(1, Ipv4Addr::new(192, 0, 2, 7).into(), 0);
     let asked: Vec<Transmit> = std::iter::from_fn(|| client.transmit()).collect();
     assert!(
@@ -309,6 +328,12 @@ fn keys_are_not_shown_and_local_lists_ask_nobody() {
             .all(|transmit| !transmit.packet.windows(7).any(|seven| seven.eq_ignore_ascii_case(b"\x02bl\x04tes")))
     );
     assert_eq!(client.conclude(1).unwrap().score, 3);
+    // Data that has run out says nothing, and nobody is asked instead.
+    let old = zones("bl.test", Kind::Ip4Set, &format!("$TIMESTAMP 2001:01:01 2002:01:01\n{LIST}"));
+    client.set_local(&old, 1_500_000_000);
+    client.lookup(2, Ipv4Addr::new(192, 0, 2, 7).into(), 0);
+    let verdict = client.conclude(2).unwrap();
+    assert_eq!((verdict.score, verdict.is_partial), (0, true));
 }
 
 /// Every address of prefixes with all kinds of listings: what the client says is what the classic answer says.

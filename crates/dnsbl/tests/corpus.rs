@@ -6,7 +6,11 @@ use std::path::Path;
 #[test]
 fn every_seed_passes_its_fuzz_body() {
     type Body = fn(&[u8]);
-    let bodies: [(&str, Body); 2] = [("dnsbl_prefix", dnsbl::prefix::fuzz_read), ("dnsbl_zone", dnsbl::fuzz_files)];
+    let bodies: [(&str, Body); 3] = [
+        ("dnsbl_delta", dnsbl::delta::fuzz_delta),
+        ("dnsbl_prefix", dnsbl::prefix::fuzz_read),
+        ("dnsbl_zone", dnsbl::fuzz_files),
+    ];
     for (name, body) in bodies {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
         let mut count = 0;

@@ -350,6 +350,55 @@ pub enum DnsblCommand {
     Why(DnsblWhy),
     /// Keep a local reputation database: record events of addresses, and generate zone files.
     Reputation(DnsblReputation),
+    /// Publish a list as signed files for a web server: the newest version, and what changed since older ones.
+    Publish(DnsblPublish),
+    /// Fetch a published list, verify its signature, and replace the local file.
+    ///
+    /// Exit status: 0 the file is the newest version (or was already), 2 an error; the old file stays in force.
+    Fetch(DnsblFetch),
+}
+
+/// `sluice dnsbl publish`
+#[derive(Debug, Args)]
+pub struct DnsblPublish {
+    /// The file of the list.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// What the list is called: lower-case letters, digits, dots, hyphens and underscores.
+    #[arg(long)]
+    pub name: String,
+    /// The Ed25519 private key, as `openssl genpkey -algorithm ed25519` makes it.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub key: PathBuf,
+    /// The folder that the web server serves.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+    /// For how many older versions there are deltas.
+    #[arg(long, value_name = "NUMBER", default_value_t = 24)]
+    pub keep: usize,
+    /// After how many seconds without a new version nobody uses this one any more.
+    #[arg(long, value_name = "SECONDS", default_value_t = 604_800)]
+    pub expires: u64,
+}
+
+/// `sluice dnsbl fetch`
+#[derive(Debug, Args)]
+pub struct DnsblFetch {
+    /// Where the list is: the URL of its NAME.list.
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub url: String,
+    /// The publisher's Ed25519 public key, as `openssl pkey -pubout` writes it.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub key: PathBuf,
+    /// The folder of the local file, NAME.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+    /// The largest list that is accepted, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
+    pub bytes_max: u64,
+    /// Certificates of the authorities that servers are verified with.
+    #[arg(long, value_name = "FILE", default_value = "/etc/ssl/certs/ca-certificates.crt", value_hint = ValueHint::FilePath)]
+    pub authorities: PathBuf,
 }
 
 /// `sluice dnsbl reputation`

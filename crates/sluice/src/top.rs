@@ -1,4 +1,4 @@
-//! `sluice top`: what a running gateway does, again and again.
+//! `sluice top`: what a running gateway, or a server of block lists, does, again and again.
 //!
 //! It asks for the numbers that Prometheus is shown, and prints what they are and how fast they grow. On a terminal the
 //! page is drawn anew in place; in a pipe each is printed below the other, without a control character. A page of text
@@ -58,8 +58,14 @@ fn address(args: &Top) -> Result<SocketAddr, Failure> {
         return Ok(address);
     }
     let config = Config::read(&args.config)?;
-    let none = || format!("{}: no address in [metrics], so there is nothing to ask", args.config.display()).into();
-    config.metrics.address.ok_or_else(none)
+    let none = || {
+        format!(
+            "{}: no address in [metrics], nor metrics in [dnsbl], so there is nothing to ask",
+            args.config.display()
+        )
+        .into()
+    };
+    config.metrics.address.or(config.dnsbl.metrics).ok_or_else(none)
 }
 
 fn ask(address: SocketAddr) -> io::Result<Sample> {
@@ -95,6 +101,9 @@ impl Sample {
 
 /// One page. Rates are those since the page before; on the first they are missing.
 fn page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
+    if now.numbers.contains_key("dnsbl_queries_udp_total") {
+        return dnsbl_page(address, now, before);
+    }
     let mut text = format!("sluice at {address}\n\n");
     let rate = |name: &str| {
         before.map(|before| {
@@ -166,6 +175,39 @@ fn processes(now: &Sample) -> String {
     text
 }
 
+/// The page of `sluice dnsbl serve`.
+fn dnsbl_page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
+    let mut text = format!("sluice dnsbl at {address}\n\n");
+    let seconds = before.map(|before| now.at.duration_since(before.at).as_secs_f64().max(0.001));
+    for (what, name) in [
+        ("queries by UDP", "queries_udp_total"),
+        ("queries by TCP", "queries_tcp_total"),
+        ("  listed", "positive_total"),
+        ("  not listed", "negative_total"),
+        ("  refused, failed", "errors_total"),
+        ("  not answered", "silent_total"),
+        ("  limited", "limited_total"),
+        ("zone transfers", "transfers_total"),
+        ("reloads", "reloads_total"),
+        ("reloads failed", "reload_failures_total"),
+    ] {
+        let name = format!("dnsbl_{name}");
+        let rate = before.zip(seconds).map(|(before, seconds)| now.growth(before, &name) / seconds);
+        let rate = rate.map_or_else(|| "-".into(), |rate| format!("{rate:.1}"));
+        let _ = writeln!(text, "{what:<22}{:>14}  {rate}/s", now.level(&name));
+    }
+    let zones = now.numbers.iter().filter_map(|(name, value)| {
+        let zone = name.strip_prefix("dnsbl_listings{zone=\"")?.strip_suffix("\"}")?;
+        Some((zone, value))
+    });
+    for (zone, listings) in zones {
+        let _ = writeln!(text, "{zone:<22}{listings:>14}  listings");
+    }
+    let memory = bytes(now.level("dnsbl_data_bytes"));
+    let _ = writeln!(text, "{:<22}{memory:>14}", "data in memory");
+    text
+}
+
 /// A size for people.
 fn bytes(count: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -221,6 +263,18 @@ mod tests {
         assert_eq!(lines[0], ["sluice:", "edge", "12", "1.0", "MiB", "-", "-"]);
         assert_eq!(lines[1], ["sluice:", "jail", "1", "13", "2.0", "MiB", "7", "2"]);
         assert!(processes(&sample(Instant::now(), "sluice_messages_total 1\n")).is_empty());
+    }
+
+    #[test]
+    fn a_server_of_block_lists_has_a_page_of_its_own() {
+        let at = Instant::now();
+        let text = |queries: u32| {
+            format!("sluice_dnsbl_queries_udp_total {queries}\nsluice_dnsbl_listings{{zone=\"bl.example\"}} 1234\n")
+        };
+        let (before, now) = (sample(at, &text(100)), sample(at + Duration::from_secs(2), &text(300)));
+        let page = page("127.0.0.1:1".parse().unwrap(), &now, Some(&before));
+        assert!(page.contains("100.0/s") && page.contains("bl.example") && page.contains("1234"), "{page}");
+        assert!(!page.contains("sessions"), "{page}");
     }
 
     #[test]

@@ -84,6 +84,16 @@ fn ask_by_tcp(address: SocketAddr, name: &str, kind: u16) -> Vec<Message> {
     }
 }
 
+/// Runs `sluice dnsbl`: its status, and what it says.
+fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_sluice")).arg("dnsbl").args(arguments).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
+}
+
+fn hang_up(server: &Server) {
+    assert!(Command::new("kill").args(["-HUP", &server.child.id().to_string()]).status().unwrap().success());
+}
+
 fn spec(kind: &str, path: &Path) -> String {
     format!("bl.test:{kind}:{}", path.display())
 }
@@ -177,11 +187,6 @@ fn zones_are_looked_into() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("list");
     std::fs::write(&file, ":4:Listed $\n192.0.2.0/24\nnonsense here\n").unwrap();
-    let run = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_sluice")).arg("dnsbl").args(arguments).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
-        (output.status.code(), text)
-    };
     let zone = spec("ip4set", &file);
     let (status, text) = run(&["check", "--zone", &zone]);
     assert_eq!(status, Some(1));
@@ -224,4 +229,255 @@ fn a_reputation_is_noted_listed_and_forgiven() {
     });
     assert!(is_gone, "it is still listed");
     assert_eq!(run(&["note", "192.0.2.7", "nonsense"]).0, Some(2));
+}
+
+#[test]
+fn secondaries_are_told_of_a_new_serial_and_of_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("list");
+    let write = |serial: u32, more: &str| {
+        let head = HEAD.replace(" 5 1h", &format!(" {serial} 1h"));
+        std::fs::write(folder.path().join("new"), format!("{head}127.0.0.2\n{more}")).unwrap();
+        std::fs::rename(folder.path().join("new"), &file).unwrap();
+    };
+    write(5, "");
+    let secondary = UdpSocket::bind("127.0.0.1:0").unwrap();
+    secondary.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let notify = secondary.local_addr().unwrap().to_string();
+    let server = Server::start(&["--zone", &spec("ip4set", &file), "--check", "0", "--notify", &notify]);
+    write(5, "192.0.2.1\n");
+    hang_up(&server);
+    let socket = server.udp(0);
+    let is_new = |_| {
+        std::thread::sleep(Duration::from_millis(50));
+        ask(&socket, "1.2.0.192.bl.test", kind::A).rcode() == 0
+    };
+    assert!((0..400).any(is_new), "the new data is not in force");
+    write(6, "");
+    hang_up(&server);
+    let mut bytes = [0; 512];
+    let len = secondary.recv(&mut bytes).unwrap();
+    let told = Message::parse(&bytes[..len]).unwrap();
+    // RFC 1996 section 3.7: operation 4, AA, the zone's SOA in question.
+    assert_eq!(told.flags, 4 << 11 | flag::AA);
+    assert_eq!(told.questions, [("bl.test".parse().unwrap(), kind::SOA, class::IN)]);
+    assert_eq!(ask(&socket, "1.2.0.192.bl.test", kind::A).rcode(), 3, "only the second change was told of");
+    secondary.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert!(secondary.recv(&mut bytes).is_err());
+}
+
+#[test]
+fn limits_leave_room_for_real_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, config) = (folder.path().join("list"), folder.path().join("sluice.toml"));
+    std::fs::write(&file, format!("{HEAD}127.0.0.2\n")).unwrap();
+    let start = |limit: &str| {
+        let zone = spec("ip4set", &file);
+        std::fs::write(&config, format!("[dnsbl]\nzones = [\"{zone}\"]\nthreads = 1\n{limit}\n")).unwrap();
+        Server::start(&["--config", config.to_str().unwrap()])
+    };
+    // Answered, and of these cut off, of a hundred equal questions that come at once.
+    let flood = |server: &Server| {
+        let socket = server.udp(0);
+        let request = Request::new(7, "2.0.0.127.bl.test".parse().unwrap(), kind::A, class::IN);
+        (0..100).for_each(|_| _ = socket.send(&request.packet()).unwrap());
+        socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+        let mut bytes = [0; 512];
+        let answers: Vec<Message> =
+            std::iter::from_fn(|| socket.recv(&mut bytes).ok().map(|len| Message::parse(&bytes[..len]).unwrap()))
+                .collect();
+        (answers.len(), answers.iter().filter(|answer| answer.flags & flag::TC != 0).count())
+    };
+    let server = start("responses_a_second = 10");
+    let (answered, cut_off) = flood(&server);
+    let whole = answered - cut_off;
+    assert!((20..=40).contains(&whole), "{whole}: two seconds' worth, and what time gives back");
+    assert!((25..=40).contains(&cut_off), "{cut_off}: every other one of the rest");
+    let by_tcp = ask_by_tcp(server.addresses[0], "2.0.0.127.bl.test", kind::A);
+    assert_eq!(by_tcp[0].answers.len(), 1, "who comes by TCP is answered");
+    assert_eq!(ask(&server.udp(0), "bl.test", kind::SOA).answers.len(), 1, "another answer has a limit of its own");
+
+    let server = start("queries_a_second = 10");
+    let (answered, cut_off) = flood(&server);
+    assert!((20..=40).contains(&answered) && cut_off == 0, "{answered}, {cut_off} cut off");
+}
+
+#[test]
+fn clients_see_what_the_acl_lets_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, acl) = (folder.path().join("list"), folder.path().join("acl"));
+    std::fs::write(&file, format!("{HEAD}127.0.0.2\n192.0.2.1\n")).unwrap();
+    std::fs::write(&acl, "127.0.0.2 :refuse\n127.0.0.3 :ignore\n127.0.0.4 :empty\n127.0.0.5 :9:Ask us, $\n").unwrap();
+    let acl = format!(":acl:{}", acl.display());
+    let server = Server::start(&["--zone", &spec("ip4set", &file), "--zone", &acl]);
+    let of = |client: &str, name: &str, kind: u16| {
+        let socket = UdpSocket::bind((client, 0)).unwrap();
+        socket.connect(server.addresses[0]).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(if client == "127.0.0.3" { 300 } else { 10_000 }))).unwrap();
+        let request = Request::new(7, name.parse().unwrap(), kind, class::IN);
+        socket.send(&request.packet()).unwrap();
+        let mut bytes = [0; 512];
+        socket.recv(&mut bytes).ok().map(|len| request.read(&bytes[..len]).unwrap())
+    };
+    let name = "1.2.0.192.bl.test";
+    assert_eq!(of("127.0.0.1", name, kind::A).unwrap().answers.len(), 1);
+    assert_eq!(of("127.0.0.2", name, kind::A).unwrap().rcode(), 5);
+    assert_eq!(of("127.0.0.3", name, kind::A), None);
+    assert_eq!(of("127.0.0.4", name, kind::A).unwrap().rcode(), 3);
+    assert_eq!(of("127.0.0.5", "9.9.9.9.bl.test", kind::A).unwrap().answers[0].data, Data::A([127, 0, 0, 9].into()));
+    assert_eq!(of("127.0.0.5", name, kind::TXT).unwrap().answers[0].text().unwrap(), b"Ask us, 127.0.0.5");
+    // A prefix says what its addresses say.
+    assert_eq!(of("127.0.0.4", "2.0.192.p4.bl.test", kind::TXT).unwrap().rcode(), 3);
+    let all = of("127.0.0.5", "2.0.192.p4.bl.test", kind::TXT).unwrap();
+    assert_eq!(all.answers[0].text().unwrap(), [1, 1, 0xc0, 9], "all hosts");
+}
+
+#[test]
+fn top_shows_a_server_of_block_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("list");
+    std::fs::write(&file, format!("{HEAD}127.0.0.2\n192.0.2.1\n")).unwrap();
+    let metrics = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let server = Server::start(&["--zone", &spec("ip4set", &file), "--metrics", &metrics]);
+    ask(&server.udp(0), "2.0.0.127.bl.test", kind::A);
+    let mut top = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let output = top.args(["top", "--count", "2", "--every", "1", "--metrics", &metrics]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line =
+        |what: &str| text.lines().find(|line| line.starts_with(what)).unwrap_or_else(|| panic!("{what}: {text}"));
+    assert!(output.status.success());
+    assert_eq!(line("queries by UDP").split_whitespace().nth(3), Some("1"));
+    assert_eq!(line("bl.test").split_whitespace().collect::<Vec<_>>(), ["bl.test", "2", "listings"]);
+    assert!(text.contains("0.0/s"), "{text}");
+}
+
+/// Serves the files of a folder by HTTP, and notes what was asked for.
+fn web_server(folder: std::path::PathBuf) -> (String, Arc<std::sync::Mutex<Vec<String>>>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, asked) = (listener.local_addr().unwrap(), Arc::new(std::sync::Mutex::new(Vec::new())));
+    let noted = asked.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let first = lines.next().unwrap_or_default();
+            lines.find(String::is_empty);
+            let name = first.split(['/', ' ']).nth(2).unwrap_or_default().to_owned();
+            let (status, body) = match std::fs::read(folder.join(&name)) {
+                Ok(body) => ("200 OK", body),
+                Err(_) => ("404 Not Found", Vec::new()),
+            };
+            noted.lock().unwrap().push(name);
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+        }
+    });
+    (format!("http://{address}"), asked)
+}
+
+#[test]
+fn a_list_travels_signed_and_by_deltas() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let text = |name: &str| path(name).to_str().unwrap().to_owned();
+    for (name, key) in [("key", "public"), ("other", "other.public")] {
+        let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+        std::fs::write(path(name), pair.serialize_pem()).unwrap();
+        std::fs::write(path(key), pair.public_key_pem()).unwrap();
+    }
+    std::fs::create_dir(path("www")).unwrap();
+    std::fs::create_dir(path("here")).unwrap();
+    let write = |without: u32| {
+        let lines = (0..3_000_u32).filter(|&host| host != without);
+        let lines: String = lines.map(|host| format!("10.0.{}.{}\n", host >> 8, host & 255)).collect();
+        std::fs::write(path("list"), &lines).unwrap();
+        lines
+    };
+    let publish_as = |key: &str, more: &[&str]| {
+        let (list, key, www) = (text("list"), text(key), text("www"));
+        run(&[&["publish", &list, "--name", "bl.test", "--key", &key, "--folder", &www], more].concat())
+    };
+    let (web, asked) = web_server(path("www"));
+    let url = format!("{web}/bl.test.list");
+    let fetch = || run(&["fetch", &url, "--key", &text("public"), "--folder", &text("here")]);
+    let here = || std::fs::read_to_string(path("here/bl.test")).unwrap();
+
+    let first = write(1);
+    assert_eq!(publish_as("key", &[]).0, Some(0));
+    let (status, said) = fetch();
+    assert!(status == Some(0) && said.contains("updated whole"), "{said}");
+    assert_eq!(here(), first);
+    assert!(fetch().1.contains("unchanged"));
+    let old_manifest = std::fs::read(path("www/bl.test.list")).unwrap();
+
+    // A second version comes by its delta, and nothing else is fetched.
+    let second = write(2_000);
+    publish_as("key", &[]);
+    asked.lock().unwrap().clear();
+    let (status, said) = fetch();
+    assert!(status == Some(0) && said.contains("updated by a delta"), "{said}");
+    assert_eq!((here(), asked.lock().unwrap().len()), (second.clone(), 2));
+    let delta = asked.lock().unwrap()[1].clone();
+    assert!(std::fs::metadata(path("www").join(delta)).unwrap().len() < 100);
+
+    // An older version, signed as it is, is refused.
+    let manifest = std::fs::read(path("www/bl.test.list")).unwrap();
+    std::fs::write(path("www/bl.test.list"), old_manifest).unwrap();
+    let (status, said) = fetch();
+    assert!(status == Some(2) && said.contains("older"), "{said}");
+    // So is one that somebody has changed, or signed with another key, or that has expired.
+    let changed = String::from_utf8(manifest.clone()).unwrap().replace("bytes ", "bytes 1");
+    std::fs::write(path("www/bl.test.list"), changed).unwrap();
+    assert!(fetch().1.contains("not of this key"));
+    write(3);
+    publish_as("other", &[]);
+    assert!(fetch().1.contains("not of this key"));
+    publish_as("key", &["--expires", "0"]);
+    std::thread::sleep(Duration::from_millis(1_100));
+    let (status, said) = fetch();
+    assert!(status == Some(2) && said.contains("expired"), "{said}");
+    assert_eq!(here(), second, "the old file stays");
+
+    // A delta that leads elsewhere is passed over for the whole, and a whole that is another is refused.
+    let third = write(4);
+    publish_as("key", &[]);
+    let deltas = || std::fs::read_dir(path("www")).unwrap().map(|entry| entry.unwrap().path());
+    let is_delta = |path: &std::path::PathBuf| {
+        path.to_str().unwrap().contains('-') && path.extension().is_some_and(|end| end == "gz")
+    };
+    deltas().filter(is_delta).for_each(|path| std::fs::write(path, b"nonsense").unwrap());
+    let (status, said) = fetch();
+    assert!(status == Some(0) && said.contains("updated whole"), "{said}");
+    assert_eq!(here(), third);
+    write(5);
+    publish_as("key", &[]);
+    deltas()
+        .filter(|path| path.extension().is_some_and(|end| end == "gz"))
+        .for_each(|path| std::fs::write(path, b"nonsense").unwrap());
+    assert_eq!(fetch().0, Some(2));
+    assert_eq!(here(), third);
+}
+
+#[test]
+fn so_many_versions_of_a_list_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir(folder.path().join("www")).unwrap();
+    let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+    std::fs::write(folder.path().join("key"), pair.serialize_pem()).unwrap();
+    for round in 0..6 {
+        std::fs::write(folder.path().join("list"), format!("192.0.2.{round}\n")).unwrap();
+        let (list, key, www) = (text("list"), text("key"), text("www"));
+        let arguments = ["publish", &list, "--name", "bl.test", "--key", &key, "--folder", &www, "--keep", "2"];
+        let (status, said) = run(&arguments);
+        assert_eq!(status, Some(0), "{said}");
+        assert!(said.contains(&format!("{} deltas", round.min(2))), "{said}");
+    }
+    let names: Vec<_> =
+        std::fs::read_dir(folder.path().join("www")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 1 + 3 + 2, "{names:?}: manifest, versions, deltas");
+    assert_eq!(
+        run(&["publish", &text("list"), "--name", "../x", "--key", &text("key"), "--folder", &text("www")]).0,
+        Some(2)
+    );
 }

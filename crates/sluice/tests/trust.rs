@@ -307,6 +307,64 @@ fn what_was_seen_here_counts() {
 }
 
 #[test]
+fn lists_at_hand_are_asked_of_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("list");
+    std::fs::write(&list, "192.0.2.1 :2:Bot\n").unwrap();
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let trust = format!(
+        "greet_wait_ms = 0\n[trust.dnsbl]\nlists = [\"bl.test=127.0.0.2*12\"]\nlocal = [\"bl.test:ip4set:{}\"]\n\
+         resolvers = [\"{}\"]\nwait_ms = 30000",
+        list.display(),
+        silent.local_addr().unwrap()
+    );
+    let gateway = gateway("discard:", &trust, "");
+    let script = "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>\nS: ";
+    from(&gateway, "192.0.2.2").talk(&format!("{script}250 *"));
+    from(&gateway, "192.0.2.1").talk(&format!("{script}550 5.7.1 Refused: your address 192.0.2.1*"));
+    silent.set_nonblocking(true).unwrap();
+    assert!(silent.recv(&mut [0; 512]).is_err(), "somebody was asked");
+}
+
+#[test]
+fn what_was_seen_is_shown_served_and_forgiven() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let trust = format!("greet_wait_ms = 0\nreputation = \"{path}\"\nreputation_seconds = 1\n[trust.scores]\nown = 12");
+    let gateway = gateway("discard:", &trust, "");
+    let virus = mail_with("base64", "e.com", &base64(&eicar()));
+    assert!(from(&gateway, "192.0.2.1").deliver(&virus).starts_with("554 5.7.1 "));
+    let reputation = |command: &str| {
+        let mut sluice = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        let output = sluice.args(["dnsbl", "reputation", "--folder", path, command, "192.0.2.1"]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let soon = |is_done: &dyn Fn() -> bool| {
+        (0..600).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            is_done()
+        })
+    };
+    assert!(soon(&|| reputation("why").1.contains("infected 1")), "{:?}", reputation("why"));
+    assert_eq!(reputation("note").0, Some(2), "an event is missing");
+    let mut sluice = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let noted = sluice.args(["dnsbl", "reputation", "--folder", path, "note", "192.0.2.1", "spam"]).status().unwrap();
+    assert!(noted.success());
+    assert_eq!(reputation("why").0, Some(0));
+    assert!(std::fs::read_to_string(folder.path().join("ip4")).unwrap().contains("192.0.2.1 :4:Seen here: infected"));
+    // The gateway hears of both, and of forgiveness.
+    let script = "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>";
+    let refused = || {
+        let mut wire = from(&gateway, "192.0.2.1");
+        wire.talk(script);
+        wire.line().starts_with("550 5.7.1 ")
+    };
+    assert!(soon(&refused));
+    assert_eq!(reputation("forgive"), (Some(0), "192.0.2.1: forgiven\n".into()));
+    assert!(soon(&|| !refused()), "it is not forgiven");
+}
+
+#[test]
 fn a_load_generator_that_keeps_the_rules_passes() {
     let sink = Sink::start(Behaviour::default());
     let gateway = Gateway::start_with("[trust]\ngreet_wait_ms = 200", "smtp", &sink.forward(), "trust = \"all\"");

@@ -6,6 +6,8 @@
 //!
 //! - Where a list answers prefixes, its neighbours are known with the first of them; where it does not, addresses are
 //!   asked for one by one. Which, is asked once a day; until that is known addresses are asked for.
+//!   A list whose prefixes mostly say that one has to ask for each address is not asked for them: nothing is to cost more
+//!   queries than it would without.
 //! - A question is under way once, whoever waits for it. Answers that are asked for near their end are asked for again
 //!   ahead of time.
 //! - A resolver that does not answer in time is helped out by the second; a list that does not answer is left alone for a
@@ -34,6 +36,12 @@ use crate::zone::value::ValueId;
 
 /// How many addresses of an answer count.
 const ADDRESSES_MAX: usize = 16;
+
+/// What a prefix adds that says that one has to ask for each address; one that says more takes one off.
+const WASTE: u32 = 2;
+
+/// From what sum on prefixes are not asked for; each probe halves it.
+const WASTE_MAX: u32 = 32;
 
 /// How many aliases are followed within an answer.
 const ALIASES_MAX: usize = 8;
@@ -133,13 +141,24 @@ pub struct Client {
 #[derive(Debug)]
 struct List {
     name: Name,
-    local: Option<Arc<Zones>>,
+    local: Local,
     failures: u32,
     rests_until: u64,
     is_off: bool,
+    /// Prefixes that were asked for in vain: see [`WASTE_MAX`].
+    waste: u32,
     next_probe: u64,
     /// What the probes under way have said: of 127.0.0.2, of 127.0.0.1.
     probed: [Option<bool>; 2],
+}
+
+/// Whether a zone is at hand.
+#[derive(Debug)]
+enum Local {
+    No,
+    Yes(Arc<Zones>),
+    /// It is, but its data does not count any more.
+    Stale,
 }
 
 #[derive(Debug)]
@@ -187,12 +206,16 @@ impl Client {
         }
     }
 
-    /// Has zones at hand: what they hold is not asked of anybody.
-    pub fn set_local(&mut self, zones: &Arc<Zones>) {
+    /// Has zones at hand, and no others: what they hold is not asked of anybody. A zone whose data does not count at `now`, in
+    /// seconds since 1970, says nothing, and is not asked of anybody either.
+    pub fn set_local(&mut self, zones: &Arc<Zones>, now: u64) {
         for list in &mut self.zones {
-            if zones.zones().iter().any(|zone| zone.name == list.name) {
-                list.local = Some(zones.clone());
-            }
+            let zone = zones.zones().iter().find(|zone| zone.name == list.name);
+            list.local = match zone {
+                None => Local::No,
+                Some(zone) if zone.is_served(now) => Local::Yes(zones.clone()),
+                Some(_) => Local::Stale,
+            };
         }
     }
 
@@ -215,9 +238,7 @@ impl Client {
 
     /// The name of a zone for logs: long labels, such as the keys of commercial lists, are left out.
     pub fn shown(&self, zone: usize) -> String {
-        let labels = self.zones.get(zone).into_iter().flat_map(|list| list.name.labels());
-        let shown = labels.map(|label| if label.len() > 15 { "...".into() } else { String::from_utf8_lossy(label) });
-        shown.collect::<Vec<_>>().join(".")
+        sites::shown(&self.zones.get(zone).map_or_else(String::new, |list| list.name.to_string()))
     }
 
     /// Asks about an address. The verdict comes at once if everything is known, and later under this number if not.
@@ -317,8 +338,10 @@ impl Client {
     /// Asks a zone, or finds what is known.
     fn ask(&mut self, zone: usize, address: IpAddr, waiting: Option<u64>, now: u64) -> Reply {
         let list = &self.zones[zone];
-        if let Some(zones) = &list.local {
-            return Reply::Known(local(zones, &list.name, address));
+        match &list.local {
+            Local::Yes(zones) => return Reply::Known(local(zones, &list.name, address)),
+            Local::Stale => return Reply::Unknown,
+            Local::No => {}
         }
         if list.is_off {
             return Reply::Unknown;
@@ -370,7 +393,7 @@ impl Client {
     /// Whether a zone answers prefixes, as far as is known; if it is not known, it is asked.
     fn capability(&mut self, zone: usize, now: u64) -> bool {
         match self.cache.get((zone, Key::Capability), now).map(|hit| hit.known) {
-            Some(Known::Capability(capable)) => *capable,
+            Some(Known::Capability(capable)) => *capable && self.zones[zone].waste < WASTE_MAX,
             _ => {
                 if self.zones[zone].rests_until <= now && self.question((zone, Key::Capability), now) {
                     self.counts.upkeep += 1;
@@ -382,10 +405,11 @@ impl Client {
 
     fn probe(&mut self, zone: usize, now: u64) {
         let list = &mut self.zones[zone];
-        if list.local.is_some() || now < list.next_probe {
+        if !matches!(list.local, Local::No) || now < list.next_probe {
             return;
         }
         list.next_probe = now.saturating_add(self.limits.probe_ms);
+        list.waste /= 2;
         list.probed = [None; 2];
         for address in [TEST_LISTED, TEST_CLEAN] {
             let key = (zone, Key::Address4(address));
@@ -487,7 +511,15 @@ impl Client {
         };
         // What a zone cannot do is looked at again after a day even where it says that this is known for less.
         let ttl = if key.1 == Key::Capability { ttl.max(3_600) } else { ttl };
-        self.zones[key.0].failures = 0;
+        let list = &mut self.zones[key.0];
+        list.failures = 0;
+        list.waste = match known {
+            Known::Prefix4(Prefix::AskSingle) | Known::Prefix6(Prefix::AskSingle) => {
+                (list.waste + WASTE).min(2 * WASTE_MAX)
+            }
+            Known::Prefix4(_) | Known::Prefix6(_) => list.waste.saturating_sub(1),
+            _ => list.waste,
+        };
         self.note_probe(key, &known);
         self.cache.insert(key, known, ttl, now);
         self.settle(key, now);
@@ -599,7 +631,16 @@ const TEST_CLEAN: u32 = 0x7f00_0001;
 
 impl List {
     const fn new(name: Name) -> List {
-        List { name, local: None, failures: 0, rests_until: 0, is_off: false, next_probe: 0, probed: [None; 2] }
+        List {
+            name,
+            local: Local::No,
+            failures: 0,
+            rests_until: 0,
+            is_off: false,
+            waste: 0,
+            next_probe: 0,
+            probed: [None; 2],
+        }
     }
 }
 

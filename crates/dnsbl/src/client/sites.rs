@@ -8,6 +8,9 @@ use proto::dns::Name;
 /// How many alternatives an octet of a filter has.
 const ALTERNATIVES_MAX: usize = 64;
 
+/// The longest label that is shown. Keys have 20 characters and more.
+const LABEL_BYTES_SHOWN: usize = 15;
+
 /// A list, what of its answers counts, and how much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
@@ -48,11 +51,20 @@ pub fn read(text: &str) -> Result<Vec<Site>, String> {
     sites.split([',', ' ', '\t']).filter(|word| !word.is_empty()).map(Site::from_str).collect()
 }
 
+/// A site or the name of a zone for logs: long labels, such as the keys of commercial lists, are left out.
+pub fn shown(text: &str) -> String {
+    let end = text.find(['=', '*']).unwrap_or(text.len());
+    let (zone, rest) = text.split_at(end);
+    let labels = zone.split('.').map(|label| if label.len() > LABEL_BYTES_SHOWN { "..." } else { label });
+    labels.collect::<Vec<_>>().join(".") + rest
+}
+
 impl FromStr for Site {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Site, String> {
-        let wrong = || format!("{word:?} is no list: DOMAIN[=FILTER][*WEIGHT]");
+        // It may have a key in it, and the message ends in a log.
+        let wrong = || format!("{:?} is no list: DOMAIN[=FILTER][*WEIGHT]", shown(word));
         let (rest, weight) = match word.split_once('*') {
             Some((rest, weight)) => (rest, weight.parse().map_err(|_| wrong())?),
             None => (word, 1),
@@ -124,5 +136,7 @@ mod tests {
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+        let refused = read("bl.example, abcdefghij0123456789abcdef.zen.dq.example=127.0.0.x*3").unwrap_err();
+        assert!(refused.starts_with("\"....zen.dq.example=127.0.0.x*3\" is no list"), "{refused}");
     }
 }

@@ -1,25 +1,63 @@
 //! IPv4 networks: how they are written, and a table that finds what covers an address.
 //!
-//! The table has a level for each length of prefix that occurs. A level keeps its networks sorted in 65,536 or fewer
-//! buckets by their upper 16 bits, so that two bytes are left of each; what they are worth takes no byte where it is the
-//! same for all, and one or two where few values occur. An address alone costs two bytes.
+//! The table has a level for each length of prefix that occurs; the longest prefix that covers an address counts. How a level
+//! keeps its networks in little more than a byte each stands in `level.rs`.
 
-use super::ids::Ids;
+use super::level::Level;
 use super::value::{ValueId, number};
 
-/// From how many networks on a level has an index of buckets.
-const INDEXED_MIN: usize = 4_096;
+/// From so many entries on there is room for so many more at once: 8 MiB and more, which allocators take from the system and
+/// give back to it whole, where what grows in steps leaves holes of several megabytes. Room that is not used costs nothing.
+const MANY: usize = 16_384;
+const AT_ONCE: usize = (8 << 20) / 4 + 4_096;
 
 /// Networks with what they are worth, while a file is read.
 #[derive(Debug)]
 pub struct Builder {
-    /// By prefix length: the network shifted right, and its value.
-    levels: [Vec<(u32, u32)>; 33],
+    /// By prefix length.
+    levels: [Entries; 33],
+}
+
+/// The networks of one prefix length in the order of the file: shifted right, and their values. Most lists have one value, and
+/// then it is kept once.
+#[derive(Debug, Default)]
+struct Entries {
+    keys: Vec<u32>,
+    value: u32,
+    /// Where they differ, all of them.
+    values: Vec<u32>,
+}
+
+impl Entries {
+    const NONE: Entries = Entries { keys: Vec::new(), value: 0, values: Vec::new() };
+
+    fn push(&mut self, key: u32, value: u32) {
+        if self.keys.len() == MANY {
+            self.keys.reserve_exact(AT_ONCE - MANY);
+        }
+        if self.keys.is_empty() {
+            self.value = value;
+        }
+        if self.values.is_empty() && self.value != value {
+            self.values = vec![self.value; self.keys.len()];
+        }
+        if self.value != value || !self.values.is_empty() {
+            self.values.push(value);
+        }
+        self.keys.push(key);
+    }
+
+    fn finish(self, bits: u8, all: bool) -> Level {
+        if self.values.is_empty() {
+            return Level::of_one_value(bits, self.keys, self.value);
+        }
+        Level::new(bits, self.keys.into_iter().zip(self.values).collect(), all)
+    }
 }
 
 impl Default for Builder {
     fn default() -> Builder {
-        Builder { levels: [const { Vec::new() }; 33] }
+        Builder { levels: [Entries::NONE; 33] }
     }
 }
 
@@ -27,7 +65,7 @@ impl Builder {
     /// Adds the network of `bits` bits that `address` is in.
     pub fn add(&mut self, address: u32, bits: u8, value: ValueId) {
         let key = if bits == 0 { 0 } else { address >> (32 - u32::from(bits.min(32))) };
-        self.levels[usize::from(bits.min(32))].push((key, value.0));
+        self.levels[usize::from(bits.min(32))].push(key, value.0);
     }
 
     /// Adds the addresses of a range as networks of 32, 24, 16 and 8 bits, as few as will do.
@@ -47,13 +85,9 @@ impl Builder {
 
     /// Sorts. `all` keeps every value of a network; otherwise the first one counts.
     pub fn finish(self, all: bool) -> Table {
-        let mut levels: Vec<Level> = Vec::new();
-        for (bits, entries) in self.levels.into_iter().enumerate().rev() {
-            if !entries.is_empty() {
-                levels.push(Level::new(u8::try_from(bits).unwrap_or(32), entries, all));
-            }
-        }
-        Table { levels }
+        let levels =
+            (0..=32_u8).rev().zip(self.levels.into_iter().rev()).filter(|(_, entries)| !entries.keys.is_empty());
+        Table { levels: levels.map(|(bits, entries)| entries.finish(bits, all)).collect() }
     }
 }
 
@@ -73,7 +107,7 @@ impl Table {
             .map(move |level| level.find(level.key(address)))
             .zip(&self.levels)
             .find(|(range, _)| !range.is_empty())
-            .map(|(range, level)| range.map(|index| ValueId(level.values.get(index))))
+            .map(|(range, level)| range.map(|entry| level.value(entry)))
             .into_iter()
             .flatten()
     }
@@ -102,164 +136,19 @@ impl Table {
     /// Calls `each` with address, bits and values of every network.
     pub fn for_each(&self, mut each: impl FnMut(u32, u8, ValueId)) {
         for level in &self.levels {
-            level.for_each(|key, value| {
-                let address = if level.bits == 0 { 0 } else { key << (32 - level.bits) };
-                each(address, level.bits, value);
-            });
+            level.for_each(|key, value| each(level.address(key), level.bits, value));
         }
     }
 
     /// How many networks there are.
     pub fn count(&self) -> usize {
-        self.levels.iter().map(|level| level.lows.len()).sum()
+        self.levels.iter().map(Level::len).sum()
     }
 
     /// How many bytes it takes.
     pub fn memory_bytes(&self) -> usize {
         self.levels.iter().map(Level::memory_bytes).sum()
     }
-}
-
-/// The networks of one prefix length.
-#[derive(Debug)]
-struct Level {
-    bits: u8,
-    /// Where the bucket of an upper half begins, with one more at the end; or nothing: then `highs` has the upper halves.
-    index: Vec<u32>,
-    highs: Vec<u16>,
-    lows: Vec<u16>,
-    values: Ids,
-}
-
-impl Level {
-    fn new(bits: u8, mut entries: Vec<(u32, u32)>, all: bool) -> Level {
-        // Stable: values stay in the order of the file.
-        entries.sort_by_key(|&(key, _)| key);
-        if all {
-            drop_repeated(&mut entries);
-        } else {
-            entries.dedup_by_key(|&mut (key, _)| key);
-        }
-        let values = Ids::new(entries.iter().map(|&(_, value)| value));
-        let lows = entries.iter().map(|&(key, _)| low(key)).collect();
-        let indexed = entries.len() >= INDEXED_MIN && bits > 16;
-        let (index, highs) = match indexed {
-            true => (index(&entries, bits), Vec::new()),
-            false => (Vec::new(), entries.iter().map(|&(key, _)| high(key)).collect()),
-        };
-        Level { bits, index, highs, lows, values }
-    }
-
-    const fn key(&self, address: u32) -> u32 {
-        if self.bits == 0 { 0 } else { address >> (32 - self.bits) }
-    }
-
-    /// Which entries a key has.
-    fn find(&self, key: u32) -> core::ops::Range<usize> {
-        let bucket = self.bucket(key);
-        let lows = &self.lows[bucket.clone()];
-        let start = bucket.start + lows.partition_point(|&each| each < low(key));
-        let same = self.lows[start..bucket.end].iter().take_while(|&&each| each == low(key)).count();
-        start..start + same
-    }
-
-    /// The first key that is not below this one.
-    fn next(&self, key: u32) -> Option<u32> {
-        let bucket = self.bucket(key);
-        let at = bucket.start + self.lows[bucket].partition_point(|&each| each < low(key));
-        (at < self.lows.len()).then(|| self.key_at(at))
-    }
-
-    fn key_at(&self, at: usize) -> u32 {
-        let high = match self.index.is_empty() {
-            true => u32::from(self.highs[at]),
-            false => {
-                let position = u32::try_from(at).unwrap_or(u32::MAX);
-                u32::try_from(self.index.partition_point(|&start| start <= position) - 1).unwrap_or(0)
-            }
-        };
-        high << 16 | u32::from(self.lows[at])
-    }
-
-    /// The entries whose upper half is that of `key`.
-    fn bucket(&self, key: u32) -> core::ops::Range<usize> {
-        if self.index.is_empty() {
-            let start = self.highs.partition_point(|&each| each < high(key));
-            let same = self.highs[start..].partition_point(|&each| each == high(key));
-            return start..start + same;
-        }
-        let at = usize::from(high(key));
-        match (self.index.get(at), self.index.get(at + 1)) {
-            (Some(&start), Some(&end)) => place(start)..place(end),
-            _ => self.lows.len()..self.lows.len(),
-        }
-    }
-
-    fn for_each(&self, mut each: impl FnMut(u32, ValueId)) {
-        if self.index.is_empty() {
-            for at in 0..self.lows.len() {
-                each(self.key_at(at), ValueId(self.values.get(at)));
-            }
-            return;
-        }
-        for (high, bounds) in self.index.windows(2).enumerate() {
-            for at in place(bounds[0])..place(bounds[1]) {
-                let key = u32::try_from(high).unwrap_or(0) << 16 | u32::from(self.lows[at]);
-                each(key, ValueId(self.values.get(at)));
-            }
-        }
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.index.capacity() * 4 + (self.highs.capacity() + self.lows.capacity()) * 2 + self.values.memory_bytes()
-    }
-}
-
-/// Removes what a network has twice, and lets an exclusion be the only value of its network.
-fn drop_repeated(entries: &mut Vec<(u32, u32)>) {
-    let mut kept: usize = 0;
-    let mut run = 0;
-    for at in 0..entries.len() {
-        let entry = entries[at];
-        if kept == 0 || entries[run].0 != entry.0 {
-            run = kept;
-        } else if entry.1 == ValueId::EXCLUDED.0 || entries[run].1 == ValueId::EXCLUDED.0 {
-            entries[run].1 = ValueId::EXCLUDED.0;
-            kept = run + 1;
-            continue;
-        } else if entries[run..kept].iter().rev().take(64).any(|&kept| kept == entry) {
-            continue;
-        }
-        entries[kept] = entry;
-        kept += 1;
-    }
-    entries.truncate(kept);
-    entries.shrink_to_fit();
-}
-
-fn index(entries: &[(u32, u32)], bits: u8) -> Vec<u32> {
-    let buckets = 1_usize << (bits - 16);
-    let mut index = Vec::with_capacity(buckets + 1);
-    let mut at = 0;
-    for bucket in 0..=buckets {
-        while at < entries.len() && usize::from(high(entries[at].0)) < bucket {
-            at += 1;
-        }
-        index.push(u32::try_from(at).unwrap_or(u32::MAX));
-    }
-    index
-}
-
-const fn low(key: u32) -> u16 {
-    (key & 0xffff) as u16
-}
-
-const fn high(key: u32) -> u16 {
-    (key >> 16) as u16
-}
-
-fn place(at: u32) -> usize {
-    usize::try_from(at).unwrap_or(usize::MAX)
 }
 
 /// Networks as they are written.

@@ -8,11 +8,13 @@ pub mod generic;
 mod ids;
 pub mod ip4;
 pub mod ip6;
+mod level;
 pub mod names;
 pub mod reader;
 pub mod value;
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use dataset::{Access, Asked, Body, Dataset, Kind, Sink, is_mapped};
@@ -58,9 +60,29 @@ impl core::str::FromStr for Spec {
 #[derive(Debug, Default)]
 pub struct Zones {
     zones: Vec<Zone>,
-    by_name: HashMap<Vec<u8>, usize>,
+    by_name: HashMap<Vec<u8>, usize, BuildHasherDefault<Fnv>>,
     labels_max: usize,
     everywhere: Option<Arc<Dataset>>,
+}
+
+/// FNV-1a. The names in the table are the operator's, so nobody else makes them collide; every query is looked up.
+#[derive(Debug)]
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// A zone.

@@ -43,6 +43,10 @@ pub struct TrustSettings {
     pub tarpit: TarpitSettings,
     /// Block lists that are asked.
     pub dnsbl: DnsblSettings,
+    /// The folder of the ledger of what was seen of clients; nobody named: it is kept in memory alone.
+    pub reputation: Option<PathBuf>,
+    /// How often what was seen is added to the ledger, and what others have done to it is read, in seconds.
+    pub reputation_seconds: u64,
 }
 
 /// `[trust.scores]`
@@ -119,6 +123,8 @@ pub struct DnsblSettings {
     pub lists: Vec<String>,
     /// Who is asked; nobody named: those of `/etc/resolv.conf`.
     pub resolvers: Vec<SocketAddr>,
+    /// `NAME:TYPE:FILE[,FILE]`: lists that are at hand, and asked of nobody.
+    pub local: Vec<String>,
     /// How long after the beginning of the session the first recipient waits for the lists at the most, in milliseconds.
     pub wait_ms: u64,
 }
@@ -141,6 +147,8 @@ impl Default for TrustSettings {
             harvest: HarvestSettings::default(),
             tarpit: TarpitSettings::default(),
             dnsbl: DnsblSettings::default(),
+            reputation: None,
+            reputation_seconds: 30,
         }
     }
 }
@@ -172,7 +180,7 @@ impl Default for TarpitSettings {
 
 impl Default for DnsblSettings {
     fn default() -> DnsblSettings {
-        DnsblSettings { lists: Vec::new(), resolvers: Vec::new(), wait_ms: 2_000 }
+        DnsblSettings { lists: Vec::new(), resolvers: Vec::new(), local: Vec::new(), wait_ms: 2_000 }
     }
 }
 
@@ -193,8 +201,12 @@ impl TrustSettings {
         if self.prefix_ipv4_bits > 32 || self.prefix_ipv6_bits > 128 {
             return Err("trust: an address has fewer bits than prefix_ipv4_bits or prefix_ipv6_bits".into());
         }
-        if self.errors_max == 0 || self.clients_max == 0 || self.window_seconds == 0 {
-            return Err("trust: errors_max, clients_max and window_seconds are 1 or more".into());
+        if [self.errors_max.into(), self.window_seconds, self.reputation_seconds].contains(&0) || self.clients_max == 0
+        {
+            return Err("trust: errors_max, clients_max, window_seconds and reputation_seconds are 1 or more".into());
+        }
+        if self.reputation.as_ref().is_some_and(|folder| !folder.is_absolute()) {
+            return Err("trust: reputation is the absolute path of a folder".into());
         }
         if self.greet_wait_ms > 60_000 || self.dnsbl.wait_ms > 60_000 || self.tarpit.ms_max > 120_000 {
             return Err("trust: clients lose patience: greet_wait_ms and dnsbl.wait_ms are 60000 at the most, tarpit.ms_max 120000".into());

@@ -33,8 +33,16 @@ pub enum Owner<'a> {
 pub struct Writer<'b> {
     out: &'b mut Vec<u8>,
     limit: usize,
-    targets: [u16; TARGETS_MAX],
+    targets: [Target; TARGETS_MAX],
     target_count: usize,
+}
+
+/// Where a label stands that a pointer may point to, and how long the name is that it begins, in wire form: names of other
+/// lengths need not be compared.
+#[derive(Clone, Copy)]
+struct Target {
+    at: u16,
+    len: u16,
 }
 
 impl<'b> Writer<'b> {
@@ -45,7 +53,12 @@ impl<'b> Writer<'b> {
         out.extend_from_slice(&id.to_be_bytes());
         out.extend_from_slice(&flags.to_be_bytes());
         out.extend_from_slice(&[0; 8]);
-        Writer { out, limit: limit.clamp(HEADER_BYTES, 65_535), targets: [0; TARGETS_MAX], target_count: 0 }
+        Writer {
+            out,
+            limit: limit.clamp(HEADER_BYTES, 65_535),
+            targets: [Target { at: 0, len: 0 }; TARGETS_MAX],
+            target_count: 0,
+        }
     }
 
     /// How many bytes there are.
@@ -161,7 +174,7 @@ impl<'b> Writer<'b> {
             if !self.bytes(label) {
                 return false;
             }
-            self.remember(at);
+            self.remember(at, rest.len());
             rest = &rest[label_len..];
         }
     }
@@ -197,23 +210,25 @@ impl<'b> Writer<'b> {
         }
     }
 
-    fn remember(&mut self, at: usize) {
-        let Ok(at) = u16::try_from(at) else { return };
+    fn remember(&mut self, at: usize, len: usize) {
+        let (Ok(at), Ok(len)) = (u16::try_from(at), u16::try_from(len)) else { return };
         if at < 0x4000 && self.target_count < TARGETS_MAX {
-            self.targets[self.target_count] = at;
+            self.targets[self.target_count] = Target { at, len };
             self.target_count += 1;
         }
     }
 
     fn forget_from(&mut self, len: usize) {
-        while self.target_count > 0 && usize::from(self.targets[self.target_count - 1]) >= len {
+        while self.target_count > 0 && usize::from(self.targets[self.target_count - 1].at) >= len {
             self.target_count -= 1;
         }
     }
 
     /// Where `wire` stands in the message already. Case counts, so that nobody's is changed.
     fn target_of(&self, wire: &[u8]) -> Option<u16> {
-        self.targets[..self.target_count].iter().copied().find(|&at| self.is_at(usize::from(at), wire))
+        let len = u16::try_from(wire.len()).ok()?;
+        let alike = self.targets[..self.target_count].iter().filter(|target| target.len == len);
+        alike.map(|target| target.at).find(|&at| self.is_at(usize::from(at), wire))
     }
 
     /// Whether the name at `at` is `wire`. Pointers of ours point back, so this ends.

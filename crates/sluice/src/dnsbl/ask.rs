@@ -2,17 +2,24 @@
 //!
 //! [`::dnsbl::client`] decides what is asked; here are its sockets and its clock, on a thread of its own. Each packet leaves
 //! from a port of its own, and only what comes back from where it went is read. What is asked while `EXCHANGES_MAX` packets
-//! are under way goes unanswered, which is no listing. What was seen is kept in memory, for this run.
+//! are under way goes unanswered, which is no listing. Lists that are at hand are looked at for changes once a minute.
+//!
+//! What was seen is kept in memory, for this run; and where a folder is named, in the ledger there, which `sluice dnsbl
+//! reputation` shows and mends and of which `sluice dnsbl serve` makes a zone for other machines. A thread adds to it what was
+//! seen, and takes over what it says then, every so often. What was seen since the last time is lost in a crash.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver as End, RecvTimeoutError, Sender as Life};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ::dnsbl::client::{Client, Limits, Transmit, Verdict, sites};
 use ::dnsbl::reputation::{self, Event, Ledger};
+use ::dnsbl::zone::Spec;
 use edge::settings::TrustSettings;
 use edge::trust::reputation::{Opinion, Reputation, Seen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,7 +29,8 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
-use super::load::now;
+use super::load::{Loaded, now};
+use super::reputation::settle;
 
 /// Orders that wait for the thread; beyond that nobody is asked.
 const ORDERS_MAX: usize = 10_000;
@@ -42,13 +50,30 @@ const STRAYS_MAX: usize = 16;
 /// Addresses of which something was seen.
 const ADDRESSES_MAX: usize = 100_000;
 
+/// What was seen that the ledger's file does not have yet; further events are not added to it.
+const EVENTS_MAX: usize = 100_000;
+
+/// How often lists at hand are looked at for changes.
+const LOCAL_CHECK: Duration = Duration::from_secs(60);
+
 /// What was seen; for the whole run.
-pub type Own = Arc<Mutex<Ledger>>;
+pub type Own = Arc<Mutex<Memory>>;
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Memory {
+    ledger: Ledger,
+    /// What a file does not have yet, where there is one.
+    events: Option<Vec<(IpAddr, Event, u64)>>,
+}
+
+fn own_limits() -> reputation::Limits {
+    reputation::Limits { addresses_max: ADDRESSES_MAX, ..reputation::Limits::default() }
+}
 
 /// Nothing was seen yet.
 pub fn nothing_seen() -> Own {
-    let limits = reputation::Limits { addresses_max: ADDRESSES_MAX, ..reputation::Limits::default() };
-    Arc::new(Mutex::new(Ledger::new(limits)))
+    Arc::new(Mutex::new(Memory { ledger: Ledger::new(own_limits()), events: None }))
 }
 
 /// Who is asked about clients.
@@ -57,6 +82,8 @@ pub struct Lists {
     own_score: i32,
     /// Where lists are asked, if there are any.
     orders: Option<Sender<Order>>,
+    /// The thread that keeps the ledger's file ends when this does.
+    _life: Option<Life<()>>,
 }
 
 /// Somebody wants to know about an address, of which this is known here.
@@ -73,24 +100,29 @@ impl Lists {
     /// When a list is none, or there is no resolver to ask; the message says which.
     pub fn start(settings: &TrustSettings, own: Own) -> Result<Lists, String> {
         let own_score = settings.scores.own;
+        let life = settings.reputation.as_ref().map(|folder| keep(folder, settings.reputation_seconds, own.clone()));
+        let _life = life.transpose()?;
         if settings.dnsbl.lists.is_empty() {
-            return Ok(Lists { own, own_score, orders: None });
+            return Ok(Lists { own, own_score, orders: None, _life });
         }
-        let (client, resolvers) = (client(settings)?, resolvers(settings)?);
+        let (mut client, resolvers) = (client(settings)?, resolvers(settings)?);
+        let mut local = AtHand { specs: specs(settings)?, loaded: Loaded::default() };
+        local.read()?;
+        client.set_local(&Arc::new(local.loaded.zones(&local.specs)), now());
         let (orders, received) = channel(ORDERS_MAX);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| format!("trust.dnsbl: {error}"))?;
-        let work = move || LocalSet::new().block_on(&runtime, answer(client, resolvers, received));
+        let work = move || LocalSet::new().block_on(&runtime, answer(client, resolvers, local, received));
         std::thread::Builder::new()
             .name("dnsbl".into())
             .spawn(work)
             .map_err(|error| format!("trust.dnsbl: {error}"))?;
-        Ok(Lists { own, own_score, orders: Some(orders) })
+        Ok(Lists { own, own_score, orders: Some(orders), _life })
     }
 
     /// What was seen here.
     fn known(&self, address: IpAddr) -> Opinion {
-        let standing = self.own.lock().expect("no holder panics").standing(address, now());
+        let standing = self.own.lock().expect("no holder panics").ledger.standing(address, now());
         match standing.is_some_and(|standing| standing.is_listed) {
             true => Opinion { score: self.own_score, lists: vec!["own".into()], is_partial: false },
             false => Opinion::default(),
@@ -117,7 +149,103 @@ impl Reputation for Lists {
             Seen::Spam => Event::Spam,
             Seen::Infected => Event::Infected,
         };
-        self.own.lock().expect("no holder panics").note(address, event, now());
+        let (mut own, now) = (self.own.lock().expect("no holder panics"), now());
+        own.ledger.note(address, event, now);
+        if let Some(events) = own.events.as_mut().filter(|events| events.len() < EVENTS_MAX) {
+            events.push((address, event, now));
+        }
+    }
+}
+
+/// Reads the ledger in a folder, and has a thread add to it what is seen. It ends with what is returned.
+fn keep(folder: &Path, seconds: u64, own: Own) -> Result<Life<()>, String> {
+    // The folder is right, or the gateway does not start.
+    exchange_ledger(folder, &own)?;
+    let (life, end): (Life<()>, End<()>) = std::sync::mpsc::channel();
+    let folder = folder.to_owned();
+    let work = move || loop {
+        let ended = end.recv_timeout(Duration::from_secs(seconds)) != Err(RecvTimeoutError::Timeout);
+        if let Err(error) = exchange_ledger(&folder, &own) {
+            tracing::error!(%error, "what was seen of clients is not kept");
+        }
+        if ended {
+            return;
+        }
+    };
+    let started = std::thread::Builder::new().name("reputation".into()).spawn(work);
+    started.map_err(|error| format!("trust.reputation: {error}"))?;
+    Ok(life)
+}
+
+/// Adds what was seen to the file, and takes over what it says. What is seen meanwhile counts on top of that.
+fn exchange_ledger(folder: &Path, own: &Own) -> Result<(), String> {
+    let events = own.lock().expect("no holder panics").events.replace(Vec::new()).unwrap_or_default();
+    let settled = settle(folder, own_limits(), &events);
+    let mut own = own.lock().expect("no holder panics");
+    let seen_since = own.events.get_or_insert_default();
+    match settled {
+        Ok(mut ledger) => {
+            seen_since.iter().for_each(|&(address, event, at)| ledger.note(address, event, at));
+            own.ledger = ledger;
+            Ok(())
+        }
+        Err(error) => {
+            seen_since.splice(0..0, events);
+            seen_since.truncate(EVENTS_MAX);
+            Err(format!("trust.reputation: {error}"))
+        }
+    }
+}
+
+/// Whether the lists of the one settings go on under the others.
+pub fn is_same(old: &TrustSettings, new: &TrustSettings) -> bool {
+    let about = |settings: &TrustSettings| (settings.scores.own, settings.reputation_seconds);
+    old.dnsbl == new.dnsbl && old.reputation == new.reputation && about(old) == about(new)
+}
+
+/// The files of lists that are at hand; what is no list is told of elsewhere.
+pub fn local_files(settings: &TrustSettings) -> Vec<PathBuf> {
+    specs(settings).into_iter().flatten().flat_map(|spec| spec.files).map(PathBuf::from).collect()
+}
+
+fn specs(settings: &TrustSettings) -> Result<Vec<Spec>, String> {
+    let sites = sites::read(&settings.dnsbl.lists.join(" ")).map_err(|error| format!("trust.dnsbl: {error}"))?;
+    let read = |text: &String| {
+        let spec: Spec = text.parse().map_err(|error| format!("trust.dnsbl.local: {error}"))?;
+        let counts = spec.zone.as_ref().is_some_and(|zone| sites.iter().any(|site| site.zone == *zone));
+        if !counts {
+            return Err(format!("trust.dnsbl.local: {text:?} is not among the lists, so it would not count"));
+        }
+        match spec.files.iter().find(|file| !Path::new(file).is_absolute()) {
+            Some(file) => Err(format!("trust.dnsbl.local: {file:?} is no absolute path")),
+            None => Ok(spec),
+        }
+    };
+    settings.dnsbl.local.iter().map(read).collect()
+}
+
+/// Lists that are asked of nobody.
+struct AtHand {
+    specs: Vec<Spec>,
+    loaded: Loaded,
+}
+
+impl AtHand {
+    /// Reads what has changed. Whether anything has.
+    ///
+    /// # Errors
+    /// What cannot be read, and was not before: the rest is read.
+    fn read(&mut self) -> Result<bool, String> {
+        let reports = self.loaded.refresh(&self.specs);
+        let mut failed = None;
+        for report in &reports {
+            report.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+            match &report.outcome {
+                Ok(dataset) => tracing::info!(files = report.files, listings = dataset.len(), "list loaded"),
+                Err(error) => failed = Some(format!("trust.dnsbl.local: {error}")),
+            }
+        }
+        failed.map_or(Ok(!reports.is_empty()), Err)
     }
 }
 
@@ -127,8 +255,9 @@ impl Reputation for Lists {
 /// As [`Lists::start`].
 pub fn check(settings: &TrustSettings) -> Result<(), String> {
     if settings.dnsbl.lists.is_empty() {
-        return Ok(());
+        return specs(settings).map(drop);
     }
+    specs(settings)?;
     client(settings).and_then(|_| resolvers(settings)).map(drop)
 }
 
@@ -155,11 +284,13 @@ fn resolvers(settings: &TrustSettings) -> Result<Vec<SocketAddr>, String> {
     if !settings.dnsbl.resolvers.is_empty() {
         return Ok(settings.dnsbl.resolvers.clone());
     }
-    match system_resolvers() {
-        resolvers if resolvers.is_empty() => {
-            Err("trust.dnsbl: no resolver in /etc/resolv.conf: resolvers = [\"ADDRESS:53\"]".into())
-        }
-        resolvers => Ok(resolvers),
+    let resolvers = system_resolvers();
+    let at_hand = specs(settings)?;
+    let sites = sites::read(&settings.dnsbl.lists.join(" ")).unwrap_or_default();
+    let is_at_hand = |zone| at_hand.iter().any(|spec| spec.zone.as_ref() == Some(zone));
+    match resolvers.is_empty() && !sites.iter().all(|site| is_at_hand(&site.zone)) {
+        true => Err("trust.dnsbl: no resolver in /etc/resolv.conf: resolvers = [\"ADDRESS:53\"]".into()),
+        false => Ok(resolvers),
     }
 }
 
@@ -171,7 +302,10 @@ pub fn system_resolvers() -> Vec<SocketAddr> {
 }
 
 /// Answers until nobody can order any more.
-async fn answer(mut client: Client, resolvers: Vec<SocketAddr>, mut orders: Receiver<Order>) {
+async fn answer(mut client: Client, resolvers: Vec<SocketAddr>, local: AtHand, mut orders: Receiver<Order>) {
+    let mut local = Some(local).filter(|local| !local.specs.is_empty());
+    let (read, mut reads) = channel(1);
+    let mut looks = tokio::time::interval(LOCAL_CHECK);
     let started = Instant::now();
     let milliseconds = || u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (heard, mut packets) = channel(EXCHANGES_MAX);
@@ -181,7 +315,7 @@ async fn answer(mut client: Client, resolvers: Vec<SocketAddr>, mut orders: Rece
     loop {
         while let Some(transmit) = client.transmit() {
             let Ok(place) = places.clone().try_acquire_owned() else { break };
-            let resolver = resolvers[transmit.resolver % resolvers.len()];
+            let Some(&resolver) = resolvers.get(transmit.resolver % resolvers.len().max(1)) else { continue };
             let heard = heard.clone();
             tokio::task::spawn_local(async move {
                 if let Ok(Ok(packet)) = timeout(ANSWER_WAIT, exchange(resolver, &transmit)).await {
@@ -205,6 +339,21 @@ async fn answer(mut client: Client, resolvers: Vec<SocketAddr>, mut orders: Rece
                     Some(verdict) => order.tell(&client, &verdict),
                     None => _ = waiting.insert(number, order),
                 }
+            }
+            _ = looks.tick(), if local.is_some() => {
+                // Reading takes its time, and lookups go on meanwhile.
+                let (local, read) = (local.take(), read.clone());
+                tokio::task::spawn_blocking(move || {
+                    let Some(mut local) = local else { return };
+                    if let Err(error) = local.read() {
+                        tracing::error!(%error, "list not loaded, the old one stays in force");
+                    }
+                    let _ = read.blocking_send(local);
+                });
+            }
+            Some(fresh) = reads.recv() => {
+                client.set_local(&Arc::new(fresh.loaded.zones(&fresh.specs)), now());
+                local = Some(fresh);
             }
             Some(packet) = packets.recv() => client.handle(&packet, milliseconds()),
             () = tokio::time::sleep_until(due.into()), if deadline.is_some() => client.advance(milliseconds()),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{reputation, serve, tell};
+use super::{fetch, publish, reputation, serve, tell};
 use crate::Failure;
 use crate::cli::{Dnsbl, DnsblCommand};
 
@@ -13,5 +13,7 @@ pub fn run(args: &Dnsbl) -> Result<ExitCode, Failure> {
         DnsblCommand::Check(args) => tell::check(args),
         DnsblCommand::Why(args) => tell::why(args),
         DnsblCommand::Reputation(args) => reputation::run(args),
+        DnsblCommand::Publish(args) => publish::run(args),
+        DnsblCommand::Fetch(args) => fetch::run(args),
     }
 }

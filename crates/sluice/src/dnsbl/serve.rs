@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use ::dnsbl::answer::Options;
 use rustix::thread::CapabilitySet;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::load::{Loaded, Report};
@@ -79,10 +79,12 @@ pub fn run(args: &DnsblServe) -> Result<ExitCode, Failure> {
     };
     let shared = Arc::new(Shared::new(zones, options, settings));
     let threads = start(sockets, &shared)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Before anybody is told that this answers: a signal that comes before it is caught would end the program.
+    let signals = runtime.block_on(async { Signals::new() })?;
     addresses.iter().for_each(|address| println!("sluice: answering on {address}"));
     tracing::info!(zones = shared.zones().0.zones().len(), threads = threads.len(), "ready");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let ended = runtime.block_on(supervise(&shared, loaded, listeners, metrics));
+    let ended = runtime.block_on(supervise(&shared, loaded, signals, listeners, metrics));
     shared.stop();
     runtime.shutdown_background();
     for thread in threads {
@@ -152,15 +154,31 @@ fn tell(report: &Report) {
     }
 }
 
+/// What is listened to from outside.
+struct Signals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+}
+
 /// Waits for signals, looks at the files, and answers by TCP meanwhile.
 async fn supervise(
     shared: &Arc<Shared>,
     mut loaded: Loaded,
+    mut signals: Signals,
     listeners: Vec<std::net::TcpListener>,
     metrics: Option<std::net::TcpListener>,
 ) -> Result<(), Failure> {
-    let [mut hangup, mut terminate, mut interrupt] =
-        [signal(SignalKind::hangup())?, signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
     for listener in listeners {
         tokio::spawn(tcp::run(tokio::net::TcpListener::from_std(listener)?, shared.clone()));
     }
@@ -171,9 +189,9 @@ async fn supervise(
     loop {
         let looks = shared.settings.check_seconds > 0;
         tokio::select! {
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
-            _ = hangup.recv() => {}
+            _ = signals.terminate.recv() => return Ok(()),
+            _ = signals.interrupt.recv() => return Ok(()),
+            _ = signals.hangup.recv() => {}
             () = tokio::time::sleep(every), if looks => {}
         }
         loaded = reload(shared, loaded).await?;

@@ -176,5 +176,11 @@ fn metrics(shared: &Shared) -> String {
         let listings: usize = zone.datasets.iter().map(|dataset| dataset.len()).sum();
         page += &format!("sluice_dnsbl_listings{{zone=\"{}\"}} {listings}\n", zone.name);
     }
+    let mut sets: Vec<_> = zones.zones().iter().flat_map(|zone| &zone.datasets).collect();
+    sets.sort_by_key(|set| Arc::as_ptr(set));
+    sets.dedup_by_key(|set| Arc::as_ptr(set));
+    let bytes: usize = sets.iter().map(|set| set.memory_bytes()).sum();
+    page += "# HELP sluice_dnsbl_data_bytes Memory of all data.\n# TYPE sluice_dnsbl_data_bytes gauge\n";
+    page += &format!("sluice_dnsbl_data_bytes {bytes}\n");
     page
 }

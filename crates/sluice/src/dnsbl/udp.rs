@@ -1,18 +1,19 @@
 //! Queries by UDP: as many packets as have come are read in one call and answered in one.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ::dnsbl::answer::{Outcome, Response, Scratch, Transport, respond};
 use ::dnsbl::limit::{Limiter, Verdict};
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
 use proto::dns::{Query, Writer, flag};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::load::now;
+use super::send::Sender;
 use super::shared::Shared;
 
 /// How many packets are read at once.
@@ -23,6 +24,11 @@ const QUERY_BYTES_MAX: usize = 1_024;
 
 /// What the kernel is asked to keep while we are busy.
 const SOCKET_BYTES: usize = 4 << 20;
+
+/// How many packets at once mean that there is much to do, and how long more are waited for then: the more there are, the less
+/// each costs.
+const BUSY: usize = 12;
+const GATHER: Duration = Duration::from_micros(40);
 
 /// How often a thread that has nothing to do looks whether the program ends.
 const IDLE: Duration = Duration::from_millis(200);
@@ -53,9 +59,10 @@ pub fn open(address: SocketAddr, count: usize) -> io::Result<(Vec<OwnedFd>, Sock
 pub fn run(socket: &OwnedFd, shared: &Shared) {
     let mut packets = vec![[0_u8; QUERY_BYTES_MAX]; BATCH];
     let mut responses: Vec<Vec<u8>> = vec![Vec::new(); BATCH];
-    let mut peers: Vec<Option<SockaddrStorage>> = Vec::with_capacity(BATCH);
+    let mut peers: Vec<Option<SocketAddr>> = Vec::with_capacity(BATCH);
+    let mut clients: Vec<SocketAddr> = Vec::with_capacity(BATCH);
     let mut incoming = MultiHeaders::<SockaddrStorage>::preallocate(BATCH, None);
-    let mut outgoing = MultiHeaders::<SockaddrStorage>::preallocate(BATCH, None);
+    let mut sender = Sender::new(BATCH);
     let mut lens = [0_usize; BATCH];
     let mut scratch = Scratch::default();
     let (mut zones, mut generation) = shared.zones();
@@ -68,16 +75,17 @@ pub fn run(socket: &OwnedFd, shared: &Shared) {
             (zones, generation) = shared.zones();
         }
         let seconds = now();
-        let mut ready = 0;
+        clients.clear();
         let mut tally = Tally::default();
         for index in 0..count {
-            let Some(client) = peers[index].as_ref().and_then(address) else { continue };
+            let Some(peer) = peers[index] else { continue };
+            let client = peer.ip();
             if limits.leaves_out(client) {
                 tally.limited += 1;
                 continue;
             }
             let packet = &packets[index][..lens[index]];
-            let out = &mut responses[ready];
+            let out = &mut responses[clients.len()];
             let outcome =
                 respond(&zones, &shared.options, packet, (client, Transport::Udp), seconds, &mut scratch, out);
             if limits.leaves_out_response(client, outcome, packet, out) {
@@ -86,12 +94,14 @@ pub fn run(socket: &OwnedFd, shared: &Shared) {
             }
             tally.add(outcome, out.len());
             if let Outcome::Respond(_) = outcome {
-                peers[ready] = peers[index];
-                ready += 1;
+                clients.push(peer);
             }
         }
         tally.settle(shared, count);
-        send(socket, &responses[..ready], &peers[..ready], &mut outgoing);
+        sender.send(socket, &responses[..clients.len()], &clients);
+        if (BUSY..BATCH).contains(&count) {
+            std::thread::sleep(GATHER);
+        }
     }
 }
 
@@ -101,37 +111,22 @@ fn receive(
     packets: &mut [[u8; QUERY_BYTES_MAX]],
     headers: &mut MultiHeaders<SockaddrStorage>,
     lens: &mut [usize],
-    peers: &mut Vec<Option<SockaddrStorage>>,
+    peers: &mut Vec<Option<SocketAddr>>,
 ) -> Option<usize> {
     peers.clear();
     let mut slices: Vec<[IoSliceMut<'_>; 1]> = packets.iter_mut().map(|packet| [IoSliceMut::new(packet)]).collect();
     let received = recvmmsg(socket.as_raw_fd(), headers, slices.iter_mut(), MsgFlags::MSG_WAITFORONE, None).ok()?;
     for (message, len) in received.zip(lens.iter_mut()) {
         *len = message.bytes;
-        peers.push(message.address);
+        peers.push(message.address.as_ref().and_then(address));
     }
     Some(peers.len()).filter(|&count| count > 0)
 }
 
-/// Sends responses. One that the kernel does not take is passed over: the client will ask again.
-fn send(
-    socket: &OwnedFd,
-    responses: &[Vec<u8>],
-    peers: &[Option<SockaddrStorage>],
-    headers: &mut MultiHeaders<SockaddrStorage>,
-) {
-    let mut sent = 0;
-    while sent < responses.len() {
-        let slices: Vec<[IoSlice<'_>; 1]> = responses[sent..].iter().map(|response| [IoSlice::new(response)]).collect();
-        let done = sendmmsg(socket.as_raw_fd(), headers, slices.iter(), &peers[sent..], [], MsgFlags::empty());
-        sent += done.map_or(1, |results| results.count().max(1));
-    }
-}
-
-fn address(peer: &SockaddrStorage) -> Option<IpAddr> {
+fn address(peer: &SockaddrStorage) -> Option<SocketAddr> {
     match (peer.as_sockaddr_in(), peer.as_sockaddr_in6()) {
-        (Some(peer), _) => Some(IpAddr::V4(peer.ip())),
-        (_, Some(peer)) => Some(IpAddr::V6(peer.ip())),
+        (Some(peer), _) => Some(SocketAddrV4::new(peer.ip(), peer.port()).into()),
+        (_, Some(peer)) => Some(SocketAddrV6::new(peer.ip(), peer.port(), peer.flowinfo(), peer.scope_id()).into()),
         _ => None,
     }
 }

@@ -228,7 +228,7 @@ fn settings(config: &Config) -> Settings {
 fn warden(config: &Config, own: Own, before: Option<&Runtime>) -> Result<Warden, String> {
     let old = before.map(|before| &*before.warden);
     let settings = &config.trust;
-    let same = old.filter(|old| old.settings.dnsbl == settings.dnsbl && old.settings.scores.own == settings.scores.own);
+    let same = old.filter(|old| ask::is_same(&old.settings, settings));
     let reputation: Arc<dyn Reputation> = match same.and_then(|old| old.reputation.clone()) {
         Some(reputation) => reputation,
         None => Arc::new(Lists::start(settings, own)?),
