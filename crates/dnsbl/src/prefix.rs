@@ -224,7 +224,7 @@ fn read<H>(bytes: &[u8], each: impl Fn(u8, usize, &mut Input<'_>) -> Option<H>) 
         return Some(Prefix::AskSingle);
     }
     let count = usize::from(count);
-    if count > CLASSES_MAX {
+    if !(1..=CLASSES_MAX).contains(&count) {
         return None;
     }
     let mut input = Input(rest);
@@ -264,7 +264,7 @@ mod tests {
     proptest! {
         #[test]
         fn hosts_come_back_in_any_coding(
-            classes in proptest::collection::vec((any::<[u8; 4]>(), proptest::collection::vec((any::<u8>(), any::<u8>()), 0..40)), 0..5)
+            classes in proptest::collection::vec((any::<[u8; 4]>(), proptest::collection::vec((any::<u8>(), any::<u8>()), 0..40)), 1..5)
         ) {
             let mut all = Vec::new();
             for (address, runs) in classes {
@@ -301,5 +301,6 @@ mod tests {
         assert_eq!(out, [1, 1, 0xc0, 4]);
         write4(&Prefix::AskSingle, &mut out);
         assert_eq!(out, [1, 0x80]);
+        assert_eq!(read4(&[1, 0]), None, "a prefix of which nothing is listed has no answer at all");
     }
 }

@@ -242,6 +242,86 @@ fn answers_that_are_errors_are_never_listings() {
     }
 }
 
+/// The answer of a server, changed.
+fn changed(server: &Server, transmit: &Transmit, change: impl Fn(&mut Message)) -> Vec<u8> {
+    let mut message = Message::parse(&server.answer(transmit)).unwrap();
+    change(&mut message);
+    let mut bytes = Vec::new();
+    message.write(&mut bytes, 65_535);
+    bytes
+}
+
+#[test]
+fn answers_that_must_not_be_kept_are_not_asked_for_over_and_over() {
+    for text in [LIST.replace("$TTL 3600", "$TTL 0"), LIST.to_owned()] {
+        let server = Server::new(zones("bl.test", Kind::Ip4Set, &text), true);
+        let mut client = client("bl.test*9");
+        for (number, address) in ["192.0.2.7", "192.0.2.8", "203.0.113.1", "192.0.2.7"].into_iter().enumerate() {
+            let verdict = client.lookup(1, address.parse().unwrap(), 5_000 * number as u64);
+            let mut asked = 0;
+            while let Some(transmit) = client.transmit() {
+                asked += 1;
+                assert!(asked < 12, "asks for ever");
+                let forget = |message: &mut Message| {
+                    message.answers.iter_mut().chain(&mut message.authorities).for_each(|record| record.ttl = 0);
+                };
+                client.handle(&changed(&server, &transmit, forget), 5_000 * number as u64);
+            }
+            let verdict = verdict.or_else(|| client.verdict().map(|(_, verdict)| verdict)).unwrap();
+            assert_eq!(verdict.score, if address == "192.0.2.7" { 9 } else { 0 });
+        }
+    }
+}
+
+#[test]
+fn prefixes_that_somebody_in_between_breaks_are_made_up_for_by_addresses() {
+    type Change = fn(&mut Message);
+    let changes: [Change; 4] = [
+        |message| message.answers.clear(),
+        |message| (message.flags, message.answers) = (message.flags | 2, Vec::new()),
+        |message| message.answers.iter_mut().for_each(|record| record.data = Data::Txt(b"\x02\x01\x00".to_vec())),
+        |message| message.answers.iter_mut().for_each(|record| record.data = Data::Txt(b"\x03\x02\x01\x09".to_vec())),
+    ];
+    for (index, change) in changes.into_iter().enumerate() {
+        let mut server = Server::new(zones("bl.test", Kind::Ip4Set, LIST), true);
+        let mut client = client("bl.test*9");
+        server.lookup(&mut client, "198.51.100.1", 0);
+        assert_eq!(client.lookup(1, "192.0.2.7".parse().unwrap(), 1), None);
+        while let Some(transmit) = client.transmit() {
+            let is_prefix = Message::parse(&transmit.packet).unwrap().questions[0].1 == kind::TXT;
+            let answer = if is_prefix { changed(&server, &transmit, change) } else { server.answer(&transmit) };
+            client.handle(&answer, 2);
+        }
+        let (_, verdict) = client.verdict().unwrap();
+        assert_eq!((verdict.score, verdict.is_partial), (9, false), "change {index}");
+    }
+}
+
+#[test]
+fn prefixes_are_asked_for_of_those_families_that_a_list_speaks_of() {
+    for (words, asks) in
+        [("v=pbl1 p4=24", true), ("v=pbl1 p6=48", false), ("v=pbl10 p4=24", false), ("p4=24 v=pbl1", false)]
+    {
+        let server = Server::new(zones("bl.test", Kind::Ip4Set, LIST), true);
+        let mut client = client("bl.test*9");
+        let mut asked = false;
+        for now in 0..2 {
+            client.lookup(1, Ipv4Addr::new(198, 51, 100, now).into(), now.into());
+            while let Some(transmit) = client.transmit() {
+                let name = Message::parse(&transmit.packet).unwrap().questions[0].0.to_string().to_lowercase();
+                asked |= name.contains(".p4.");
+                let say = |message: &mut Message| {
+                    if name.starts_with("_pbl") {
+                        message.answers[0].data = Data::Txt([&[words.len() as u8], words.as_bytes()].concat());
+                    }
+                };
+                client.handle(&changed(&server, &transmit, say), now.into());
+            }
+        }
+        assert_eq!(asked, asks, "{words}");
+    }
+}
+
 #[test]
 fn forged_answers_are_passed_over() {
     let mut client = client("bl.test*9");

@@ -25,8 +25,13 @@ pub enum Key {
 /// What was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
-    /// Whether prefixes are answered.
-    Capability(bool),
+    /// For which families prefixes are answered.
+    Capability {
+        /// /24s of IPv4.
+        ip4: bool,
+        /// /48s of IPv6.
+        ip6: bool,
+    },
     /// A /24.
     Prefix4(Prefix<Hosts>),
     /// A /48.

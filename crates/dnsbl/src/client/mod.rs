@@ -14,6 +14,7 @@
 //!   while.
 //! - Each hour each list has to list 127.0.0.2 and not 127.0.0.1 (RFC 5782 section 5). One that does not is off until it
 //!   does: one that lists the world is as useless as one that lists nobody.
+//! - What is not to be kept (a time to live of 0) is kept for a second.
 //! - An answer of 127.255.255.0/24 says that we may not ask, and one outside of 127.0.0.0/8 that somebody else has the
 //!   domain: neither is a listing.
 
@@ -36,6 +37,9 @@ use crate::zone::value::ValueId;
 
 /// How many addresses of an answer count.
 const ADDRESSES_MAX: usize = 16;
+
+/// For how many seconds addresses are asked for one by one after an error in the answer to a prefix.
+const PREFIX_FAILED_TTL: u32 = 60;
 
 /// What a prefix adds that says that one has to ask for each address; one that says more takes one off.
 const WASTE: u32 = 2;
@@ -350,7 +354,7 @@ impl Client {
         if let Some(known) = self.cached((zone, single), address, now) {
             return Reply::Known(known);
         }
-        let key = match self.capability(zone, now) {
+        let key = match self.capability(zone, address, now) {
             true => match self.cached((zone, prefix(address)), address, now) {
                 Some(known) => return Reply::Known(known),
                 None if self.says_ask_single((zone, prefix(address)), now) => single,
@@ -390,10 +394,13 @@ impl Client {
         })
     }
 
-    /// Whether a zone answers prefixes, as far as is known; if it is not known, it is asked.
-    fn capability(&mut self, zone: usize, now: u64) -> bool {
+    /// Whether a zone answers prefixes of an address's family, as far as is known; if it is not known, it is asked.
+    fn capability(&mut self, zone: usize, address: IpAddr, now: u64) -> bool {
         match self.cache.get((zone, Key::Capability), now).map(|hit| hit.known) {
-            Some(Known::Capability(capable)) => *capable && self.zones[zone].waste < WASTE_MAX,
+            Some(&Known::Capability { ip4, ip6 }) => {
+                let capable = if address.is_ipv4() { ip4 } else { ip6 };
+                capable && self.zones[zone].waste < WASTE_MAX
+            }
             _ => {
                 if self.zones[zone].rests_until <= now && self.question((zone, Key::Capability), now) {
                     self.counts.upkeep += 1;
@@ -484,35 +491,41 @@ impl Client {
     }
 
     fn answered(&mut self, key: (usize, Key), message: &Message, now: u64) {
-        let code = message.rcode();
-        let addresses = match code {
-            rcode::NOERROR => addresses(message),
-            rcode::NXDOMAIN => Vec::new(),
+        let is_prefix = matches!(key.1, Key::Prefix4(_) | Key::Prefix6(_));
+        let (exists, addresses) = match message.rcode() {
+            rcode::NOERROR => (true, addresses(message)),
+            rcode::NXDOMAIN => (false, Vec::new()),
+            // Whoever fails at prefixes may know addresses.
+            _ if is_prefix => return self.learn(key, ask_single(key.1), PREFIX_FAILED_TTL, now),
             _ => return self.failed(key, now),
         };
         if addresses.iter().any(|address| address[..3] == [127, 255, 255]) {
             // We are told not to ask.
             return self.refused(key, now);
         }
-        let ttl = lifetime(message).min(self.limits.ttl_max);
-        let known = match key.1 {
-            Key::Capability => Known::Capability(text(message).is_some_and(|text| text.starts_with(b"v=pbl1"))),
-            Key::Prefix4(_) => match text(message) {
-                None => Known::Prefix4(Prefix::Classes(Vec::new())),
-                Some(text) => Known::Prefix4(read4(&text).unwrap_or(Prefix::AskSingle)),
-            },
-            Key::Prefix6(_) => match text(message) {
-                None => Known::Prefix6(Prefix::Classes(Vec::new())),
-                Some(text) => Known::Prefix6(read6(&text).unwrap_or(Prefix::AskSingle)),
-            },
-            Key::Address4(_) | Key::Address6(_) => {
+        // An answer that must not be kept is kept for those who wait for it, or they would ask for ever.
+        let ttl = lifetime(message).min(self.limits.ttl_max).max(1);
+        let known = match (key.1, text(message)) {
+            (Key::Capability, text) => capability(&text.unwrap_or_default()),
+            (Key::Prefix4(_), Some(text)) => Known::Prefix4(read4(&text).unwrap_or(Prefix::AskSingle)),
+            (Key::Prefix6(_), Some(text)) => Known::Prefix6(read6(&text).unwrap_or(Prefix::AskSingle)),
+            // A name that is there and has no text: somebody in between has taken it away.
+            (Key::Prefix4(_) | Key::Prefix6(_), None) if exists => ask_single(key.1),
+            (Key::Prefix4(_), None) => Known::Prefix4(Prefix::Classes(Vec::new())),
+            (Key::Prefix6(_), None) => Known::Prefix6(Prefix::Classes(Vec::new())),
+            (Key::Address4(_) | Key::Address6(_), _) => {
                 Known::Address(addresses.into_iter().filter(|address| address[0] == 127).take(ADDRESSES_MAX).collect())
             }
         };
         // What a zone cannot do is looked at again after a day even where it says that this is known for less.
         let ttl = if key.1 == Key::Capability { ttl.max(3_600) } else { ttl };
+        self.zones[key.0].failures = 0;
+        self.learn(key, known, ttl, now);
+    }
+
+    /// Keeps what was answered, and tells those who have waited.
+    fn learn(&mut self, key: (usize, Key), known: Known, ttl: u32, now: u64) {
         let list = &mut self.zones[key.0];
-        list.failures = 0;
         list.waste = match known {
             Known::Prefix4(Prefix::AskSingle) | Known::Prefix6(Prefix::AskSingle) => {
                 (list.waste + WASTE).min(2 * WASTE_MAX)
@@ -679,6 +692,22 @@ fn read_known(known: &Known, address: IpAddr) -> Option<Vec<[u8; 4]>> {
             Some(listing(classes, |networks| networks.contains(network)))
         }
         _ => None,
+    }
+}
+
+/// What a capability record says (the draft's section 3).
+fn capability(text: &[u8]) -> Known {
+    let mut words = text.split(|&byte| byte == b' ');
+    let is_ours = words.next() == Some(b"v=pbl1");
+    let has = |word: &[u8]| is_ours && words.clone().any(|each| each == word);
+    Known::Capability { ip4: has(b"p4=24"), ip6: has(b"p6=48") }
+}
+
+/// That the addresses of a prefix are to be asked for one by one.
+const fn ask_single(key: Key) -> Known {
+    match key {
+        Key::Prefix6(_) => Known::Prefix6(Prefix::AskSingle),
+        _ => Known::Prefix4(Prefix::AskSingle),
     }
 }
 
