@@ -252,12 +252,14 @@ complete -c sluice -n "__fish_sluice_using_subcommand recipients; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand recipients; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand recipients; and __fish_seen_subcommand_from help" -f -a "check" -d 'Look up addresses as a listener would at RCPT: what it would answer, and which table and line say so'
 complete -c sluice -n "__fish_sluice_using_subcommand recipients; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation help" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation help" -f -a "serve" -d 'Run the DNS server, in the foreground'
-complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation help" -f -a "check" -d 'Check zone files and print statistics and errors. Exit status: 0 no errors, 1 bad lines, 2 an error'
-complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation help" -f -a "why" -d 'Show why an address or name is listed. Exit status: 0 listed, 1 not listed, 2 an error'
-complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation help" -f -a "reputation" -d 'Keep a local reputation database: record events of addresses, and generate zone files'
-complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -f -a "serve" -d 'Run the DNS server, in the foreground'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -f -a "check" -d 'Check zone files and print statistics and errors. Exit status: 0 no errors, 1 bad lines, 2 an error'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -f -a "why" -d 'Show why an address or name is listed. Exit status: 0 listed, 1 not listed, 2 an error'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -f -a "reputation" -d 'Keep a local reputation database: record events of addresses, and generate zone files'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -f -a "publish" -d 'Publish a list as signed files for a web server: the newest version, and what changed since older ones'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -f -a "fetch" -d 'Fetch a published list, verify its signature, and replace the local file'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and not __fish_seen_subcommand_from serve check why reputation publish fetch help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from serve" -s c -l config -d 'Read options that are not given here from [dnsbl] in this configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from serve" -s l -l listen -d 'Listen on this address, UDP and TCP; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from serve" -s z -l zone -d 'A zone in rbldnsd\'s notation; repeatable. Types: ip4set, ip4trie, ip4tset, ip6trie, ip6tset, dnset, generic, combined, acl, and feed for plain lists' -r
@@ -285,10 +287,23 @@ complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation" -f -a "forgive" -d 'Delete all events of an address. Exit status: 0 deleted, 1 there were none, 2 an error'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation" -f -a "forget" -d 'Regenerate the zone files without decayed events'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from reputation" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l name -d 'What the list is called: lower-case letters, digits, dots, hyphens and underscores' -r
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l key -d 'The Ed25519 private key, as `openssl genpkey -algorithm ed25519` makes it' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l folder -d 'The folder that the web server serves' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l keep -d 'For how many older versions there are deltas' -r
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l expires -d 'After how many seconds without a new version nobody uses this one any more' -r
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -l key -d 'The publisher\'s Ed25519 public key, as `openssl pkey -pubout` writes it' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -l folder -d 'The folder of the local file, NAME' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -l bytes-max -d 'The largest list that is accepted, in bytes' -r
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -l authorities -d 'Certificates of the authorities that servers are verified with' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Run the DNS server, in the foreground'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check zone files and print statistics and errors. Exit status: 0 no errors, 1 bad lines, 2 an error'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "why" -d 'Show why an address or name is listed. Exit status: 0 listed, 1 not listed, 2 an error'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "reputation" -d 'Keep a local reputation database: record events of addresses, and generate zone files'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "publish" -d 'Publish a list as signed files for a web server: the newest version, and what changed since older ones'
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "fetch" -d 'Fetch a published list, verify its signature, and replace the local file'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -f -a "lint" -d 'Read a configuration of SpamAssassin, count what it holds, and name what is wrong and what cannot hit'
@@ -336,4 +351,6 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from dnsbl" -f -a "check" -d 'Check zone files and print statistics and errors. Exit status: 0 no errors, 1 bad lines, 2 an error'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from dnsbl" -f -a "why" -d 'Show why an address or name is listed. Exit status: 0 listed, 1 not listed, 2 an error'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from dnsbl" -f -a "reputation" -d 'Keep a local reputation database: record events of addresses, and generate zone files'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from dnsbl" -f -a "publish" -d 'Publish a list as signed files for a web server: the newest version, and what changed since older ones'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from dnsbl" -f -a "fetch" -d 'Fetch a published list, verify its signature, and replace the local file'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from rules" -f -a "lint" -d 'Read a configuration of SpamAssassin, count what it holds, and name what is wrong and what cannot hit'
