@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use dnsbl::answer::{Options, Outcome, Scratch, Transport, respond};
-use dnsbl::zone::dataset::Loader;
+use dnsbl::zone::loader::Loader;
 use dnsbl::zone::{Spec, Zones};
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg, setsockopt, sockopt};
 

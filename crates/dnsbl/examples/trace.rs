@@ -12,7 +12,8 @@ use std::sync::Arc;
 use dnsbl::answer::{Options, Scratch, Transport, respond};
 use dnsbl::client::{Client, Limits, sites};
 use dnsbl::zone::Zones;
-use dnsbl::zone::dataset::{Kind, Loader};
+use dnsbl::zone::dataset::Kind;
+use dnsbl::zone::loader::Loader;
 
 const DAY_MS: u64 = 86_400_000;
 const CONNECTIONS: usize = 100_000;

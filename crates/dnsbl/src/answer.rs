@@ -9,7 +9,8 @@ use core::net::IpAddr;
 use proto::dns::{Owner, Query, Section, Writer, class, flag, kind, rcode};
 
 use crate::special::{self, Special};
-use crate::zone::dataset::{Access, Asked, Dataset, Sink};
+use crate::zone::asked::Asked;
+use crate::zone::dataset::{Access, Dataset, Sink};
 use crate::zone::value::{Key, ValueId};
 use crate::zone::{Zone, Zones, generic};
 

@@ -6,7 +6,8 @@ use proto::dns::{Name, kind};
 
 use crate::answer;
 use crate::zone::Zones;
-use crate::zone::dataset::{self, Dataset, Kind};
+use crate::zone::dataset::{Dataset, Kind};
+use crate::zone::loader;
 
 /// Fuzz body: files of any kind, the first byte says which. However they are cut the data is the same, and every question
 /// gets a response that can be read.
@@ -16,7 +17,7 @@ pub fn fuzz_files(data: &[u8]) {
     let Some((&first, text)) = data.split_first() else { return };
     let Some(kind) = Kind::from_name(KINDS[usize::from(first) % KINDS.len()].as_bytes()) else { return };
     let load = |piece: usize| {
-        let mut loader = dataset::Loader::new(kind);
+        let mut loader = loader::Loader::new(kind);
         loader.begin("file", 1);
         text.chunks(piece).for_each(|piece| loader.feed(piece));
         loader.end();

@@ -3,7 +3,8 @@
 
 use crate::prefix::{CLASSES_MAX, Hosts, Networks, Prefix, write4, write6};
 use crate::zone::Zone;
-use crate::zone::dataset::{Asked, Body, Dataset, is_mapped};
+use crate::zone::asked::is_mapped;
+use crate::zone::dataset::Body;
 
 /// How long a client may keep what a zone is capable of, in seconds.
 const CAPABILITY_TTL: u32 = 86_400;
@@ -165,28 +166,15 @@ fn boundaries4(zone: &Zone, first: u32, subzone: &[u8]) -> Option<Vec<u64>> {
                 !table.boundaries(first, 24, STRETCHES_MAX, &mut starts)
             }
             Body::Names(_) => true,
-            Body::Generic(_) => {
-                each_spelled(dataset, |asked| {
-                    if let (Some(address), None) = (asked.ip4, asked.ip6)
-                        && address & !0xff == first
-                    {
-                        starts.extend([u64::from(address), u64::from(address) + 1]);
-                    }
-                });
+            Body::Generic(table) => {
+                let spelled = table.spelled4(first, first | 0xff);
+                starts.extend(spelled.iter().flat_map(|&address| [u64::from(address), u64::from(address) + 1]));
                 false
             }
             _ => false,
         }
     });
     (any && !unknown).then_some(starts)
-}
-
-/// Calls `each` with names of records that spell an address.
-fn each_spelled(dataset: &Dataset, mut each: impl FnMut(Asked<'_>)) {
-    if let Body::Generic(table) = &dataset.body {
-        let spelled = table.records().iter().map(|record| Asked::new(&record.name));
-        spelled.filter(|asked| asked.ip4.is_some() || asked.ip6.is_some()).for_each(&mut each);
-    }
 }
 
 /// Says what is listed of a /48; `None` if the zone cannot be asked so.
@@ -235,11 +223,7 @@ fn boundaries6(zone: &Zone, first: u128, subzone: &[u8]) -> Option<Vec<u128>> {
             starts.extend(inside.take(STRETCHES6_MAX).flat_map(|start| [start, start + (1 << 64)]));
             starts.len() > STRETCHES6_MAX || excluded.get(at).is_some_and(|&address| address < end)
         }
-        Body::Generic(_) => {
-            let mut spelled = false;
-            each_spelled(dataset, |asked| spelled |= asked.ip6.is_some_and(|address| (first..end).contains(&address)));
-            spelled
-        }
+        Body::Generic(table) => table.spells6(first..end),
         Body::Names(_) | Body::Combined(_) | Body::Acl { .. } => false,
     });
     starts.retain(|start| (first..=end).contains(start));

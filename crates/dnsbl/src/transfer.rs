@@ -11,12 +11,13 @@ use proto::dns::{Owner, Query, Section, Writer, class, flag, kind, rcode};
 
 use crate::answer::Found;
 use crate::zone::Zone;
-use crate::zone::dataset::{Asked, Body, Dataset};
+use crate::zone::asked::Asked;
+use crate::zone::dataset::{Body, Dataset};
 
 /// How long a message becomes.
 const MESSAGE_BYTES_MAX: usize = 16_384;
 
-/// How many names a zone may have; a larger one is not sent.
+/// How many names a zone may have; a larger one is refused.
 const NAMES_MAX: usize = 4_000_000;
 
 /// The type of the record that makes an excluded name exist (for private use, RFC 6895).
@@ -59,10 +60,10 @@ enum Stage {
 }
 
 impl<'a> Transfer<'a> {
-    /// Prepares a transfer.
-    pub fn new(zone: &'a Zone, query: &Query<'_>) -> Transfer<'a> {
-        let names = names(zone).unwrap_or_default();
-        Transfer { zone, id: query.id, question: query.question.name.to_vec(), names, stage: Stage::Head }
+    /// Prepares a transfer; `None` if the zone has too many names. That takes its time.
+    pub fn new(zone: &'a Zone, query: &Query<'_>) -> Option<Transfer<'a>> {
+        let names = names(zone)?;
+        Some(Transfer { zone, id: query.id, question: query.question.name.to_vec(), names, stage: Stage::Head })
     }
 
     /// Makes the next message in `out`; `false` if there is none.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use dnsbl::answer::{Options, Outcome, Scratch, Transport, respond};
 use dnsbl::client::{Client, Limits, Transmit, Verdict, sites};
 use dnsbl::zone::Zones;
-use dnsbl::zone::dataset::{Kind, Loader};
+use dnsbl::zone::dataset::Kind;
+use dnsbl::zone::loader::Loader;
 use proto::dns::{Data, Message, Record, class, flag, kind};
 
 const LIST: &str =
@@ -475,4 +476,26 @@ fn prefixes_of_ipv6_say_what_the_classic_answer_says() {
         }
     }
     assert!(server.asked.len() < classic.asked.len() / 2, "{} of {}", server.asked.len(), classic.asked.len());
+}
+
+#[test]
+fn a_prefix_costs_the_same_beside_any_number_of_records() {
+    let list = |records: u32| {
+        let records: String = (0..records).map(|host| format!("h{host} A 192.0.2.1\n")).collect();
+        let text = format!("$DATASET ip4set @\n{LIST}$DATASET generic @\n7.100.51.198 A 127.0.0.7\n{records}");
+        let text = text.replace("$SOA", "$TTL 1\n$SOA");
+        Server::new(zones("bl.test", Kind::Combined, &text), true)
+    };
+    let cost = |server: &Server| {
+        let begun = std::time::Instant::now();
+        for network in 0..400_u32 {
+            let name = format!("{}.{}.10.p4.bl.test", network & 255, network >> 8).parse().unwrap();
+            let packet = proto::dns::Request::new(1, name, kind::TXT, class::IN).packet();
+            server.answer(&Transmit { resolver: 0, tcp: false, packet });
+        }
+        begun.elapsed()
+    };
+    let (few, many) = (list(10), list(50_000));
+    let (few_cost, many_cost) = (cost(&few), cost(&many));
+    assert!(many_cost < few_cost * 20 + std::time::Duration::from_millis(50), "{few_cost:?}, {many_cost:?}");
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dnsbl::answer::{Options, Outcome, Scratch, Transport, respond};
-use dnsbl::zone::dataset::Loader;
+use dnsbl::zone::loader::Loader;
 use dnsbl::zone::{Spec, Zones};
 use proto::dns::{Message, Name, Record, flag, kind};
 
@@ -126,7 +126,12 @@ struct Peer {
 }
 
 impl Peer {
+    /// The port that is free may be somebody else's a moment later.
     fn start(program: &Path, site: &Site) -> Peer {
+        (0..10).find_map(|_| Peer::try_start(program, site)).expect("no port is free for long enough")
+    }
+
+    fn try_start(program: &Path, site: &Site) -> Option<Peer> {
         let free = UdpSocket::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
@@ -143,11 +148,11 @@ impl Peer {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(("127.0.0.1", port)).unwrap();
         let mut peer = Peer { child, socket };
-        peer.wait_until_ready(site);
-        peer
+        peer.wait_until_ready(site).then_some(peer)
     }
 
-    fn wait_until_ready(&mut self, site: &Site) {
+    /// Whether it is ready; not, if its port is not free.
+    fn wait_until_ready(&mut self, site: &Site) -> bool {
         let probe = question("ready.invalid", kind::A, 1, None, 1);
         self.socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         for _ in 0..200 {
@@ -158,10 +163,13 @@ impl Peer {
                 self.socket.set_nonblocking(true).unwrap();
                 while self.socket.recv(&mut bytes).is_ok() {}
                 self.socket.set_nonblocking(false).unwrap();
-                return;
+                return true;
             }
             std::thread::sleep(Duration::from_millis(10));
-            assert!(self.child.try_wait().unwrap().is_none(), "rbldnsd ended: {}", site.log());
+            if self.child.try_wait().unwrap().is_some() {
+                assert!(site.log().contains("Address already in use"), "rbldnsd ended: {}", site.log());
+                return false;
+            }
         }
         panic!("rbldnsd does not answer: {}", site.log());
     }

@@ -481,3 +481,74 @@ fn so_many_versions_of_a_list_are_kept() {
         Some(2)
     );
 }
+
+/// `bench/dnsbl/pbl.py` was written from the draft alone: it agrees with the server about every host.
+#[test]
+fn a_client_written_from_the_draft_alone_agrees() {
+    let folder = tempfile::tempdir().unwrap();
+    let (four, six) = (folder.path().join("four"), folder.path().join("six"));
+    let even: String = (0..128).map(|half| format!("172.16.5.{} :127.0.3.9:even\n", 2 * half)).collect();
+    let many: String = (1..6).map(|class| format!("10.0.0.{class} :{class}\n")).collect();
+    let text = "127.0.0.2\n192.0.2.0/28\n!192.0.2.5\n192.0.2.77 :4:x\n192.0.2.77 :5:y\n192.0.2.100-180 :10.1.2.3:z\n\
+                198.51.100.0/22 :6:z\n203.0.113.3-200\n203.0.113.250 :127.255.255.254:z\n";
+    std::fs::write(&four, format!("{HEAD}{text}{even}{many}")).unwrap();
+    let text = "2001:db8:1::/48 :4:x\n2001:db8:2:10::/60 :5:y\n!2001:db8:2:13::/64\n2001:db8:3::7\n2001:db9::/32\n";
+    std::fs::write(&six, text).unwrap();
+    let server = Server::start(&["--zone", &spec("ip4set", &four), "--zone", &spec("ip6trie", &six)]);
+    let networks = [
+        "192.0.2.0/24",
+        "198.51.101.0/24",
+        "203.0.113.0/24",
+        "10.0.0.0/24",
+        "172.16.5.0/24",
+        "8.8.8.0/24",
+        "2001:db8:1::/48",
+        "2001:db8:2::/48",
+        "2001:db8:3::/48",
+        "2001:db9:7::/48",
+        "2001:dba::/48",
+    ];
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/dnsbl/pbl.py");
+    let mut python = Command::new("python3");
+    let asked = python.arg(script).args([&server.addresses[0].to_string(), "bl.test"]).args(networks).output();
+    let Ok(output) = asked else {
+        eprintln!("skipped: python3 is not installed");
+        return;
+    };
+    let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.matches("1 query in place of").count(), 9, "{said}");
+    assert_eq!(said.matches("query each in place of").count(), 2, "{said}");
+}
+
+#[test]
+fn one_network_does_not_take_all_connections_and_drops_keep_none_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("list");
+    std::fs::write(&file, format!("{HEAD}127.0.0.2\n")).unwrap();
+    let server = Server::start(&["--zone", &spec("ip4set", &file)]);
+    let address = server.addresses[0];
+    let connect = |from: [u8; 4]| {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+        socket.connect(&address.into()).unwrap();
+        let stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    };
+    let mut held: Vec<TcpStream> = (0..128).map(|_| connect([127, 0, 7, 1])).collect();
+    held.iter_mut().for_each(|stream| stream.write_all(&[0]).unwrap());
+    std::thread::sleep(Duration::from_millis(300));
+    let is_closed = |stream: &mut TcpStream| !matches!(stream.read(&mut [0; 16]), Ok(1..));
+    assert!(is_closed(&mut connect([127, 0, 7, 2])), "the 129th of a network");
+    let begun = std::time::Instant::now();
+    assert_eq!(ask_by_tcp(address, "2.0.0.127.bl.test", kind::A)[0].answers.len(), 1, "another network");
+    // A byte now and then is no query.
+    let mut one = held.pop().unwrap();
+    for byte in [40, 0, 7, 1, 0, 0] {
+        std::thread::sleep(Duration::from_secs(2));
+        let _ = one.write_all(&[byte]);
+    }
+    assert!(is_closed(&mut one));
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+}

@@ -31,7 +31,8 @@ use sites::Site;
 
 use crate::prefix::{Prefix, read4, read6};
 use crate::zone::Zones;
-use crate::zone::dataset::{Asked, Dataset, Sink};
+use crate::zone::asked::Asked;
+use crate::zone::dataset::{Dataset, Sink};
 use crate::zone::generic::Record;
 use crate::zone::value::ValueId;
 

@@ -1,5 +1,6 @@
 //! The `generic` data set: records of a few types, written much as in a master file.
 
+use super::asked::Asked;
 use super::names;
 use super::reader::{time, words};
 use super::value::{number, trim_start};
@@ -22,13 +23,35 @@ pub struct Record {
 #[derive(Debug, Default)]
 pub struct Table {
     records: Vec<Record>,
+    /// The IPv4 addresses that names spell, sorted.
+    ip4: Vec<u32>,
+    /// The IPv6 addresses that names spell, sorted.
+    ip6: Vec<u128>,
 }
 
 impl Table {
     /// Sorts.
     pub fn new(mut records: Vec<Record>) -> Table {
         records.sort_by(|a, b| a.name.cmp(&b.name).then(a.kind.cmp(&b.kind)));
-        Table { records }
+        let spelled = || records.iter().map(|record| Asked::new(&record.name));
+        let mut ip4: Vec<u32> = spelled().filter(|asked| asked.ip6.is_none()).filter_map(|asked| asked.ip4).collect();
+        let mut ip6: Vec<u128> = spelled().filter_map(|asked| asked.ip6).collect();
+        ip4.sort_unstable();
+        ip6.sort_unstable();
+        Table { records, ip4, ip6 }
+    }
+
+    /// The addresses from `first` to `last` that names spell.
+    pub fn spelled4(&self, first: u32, last: u32) -> &[u32] {
+        let start = self.ip4.partition_point(|&address| address < first);
+        let end = self.ip4.partition_point(|&address| address <= last);
+        self.ip4.get(start..end).unwrap_or_default()
+    }
+
+    /// Whether a name spells an address of `range`.
+    pub fn spells6(&self, range: core::ops::Range<u128>) -> bool {
+        let start = self.ip6.partition_point(|&address| address < range.start);
+        self.ip6.get(start).is_some_and(|address| range.contains(address))
     }
 
     /// The records of a name.
@@ -46,7 +69,7 @@ impl Table {
     /// How many bytes it takes, about.
     pub fn memory_bytes(&self) -> usize {
         let each = |record: &Record| size_of::<Record>() + record.name.capacity() + record.data.capacity();
-        self.records.iter().map(each).sum()
+        self.records.iter().map(each).sum::<usize>() + 4 * self.ip4.capacity() + 16 * self.ip6.capacity()
     }
 }
 

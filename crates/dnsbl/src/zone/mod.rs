@@ -3,12 +3,14 @@
 //! A zone is as many data sets as are configured for its name, in that order. The longest zone that a name is in answers
 //! for it, alone. A combined data set is asked below its longest subzone that the name is in.
 
+pub mod asked;
 pub mod dataset;
 pub mod generic;
 mod ids;
 pub mod ip4;
 pub mod ip6;
 mod level;
+pub mod loader;
 pub mod names;
 pub mod reader;
 pub mod value;
@@ -17,7 +19,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use dataset::{Access, Asked, Body, Dataset, Kind, Sink, is_mapped};
+use asked::{Asked, is_mapped};
+use dataset::{Access, Body, Dataset, Kind, Sink};
 use proto::dns::{Name, Soa, kind};
 use value::{Key, ValueId};
 

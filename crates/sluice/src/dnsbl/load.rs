@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use ::dnsbl::zone::dataset::{Dataset, Kind, Loader};
+use ::dnsbl::zone::dataset::{Dataset, Kind};
+use ::dnsbl::zone::loader::Loader;
 use ::dnsbl::zone::{Spec, Zones};
 use flate2::bufread::MultiGzDecoder;
 

@@ -1,6 +1,6 @@
 //! What all threads of `sluice dnsbl serve` share: the zones of now, and what is counted.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use ::dnsbl::answer::Options;
@@ -19,6 +19,8 @@ pub struct Shared {
     pub settings: Settings,
     /// What is counted.
     pub counts: Counts,
+    /// Zones on their way.
+    pub transfers: AtomicUsize,
 }
 
 /// What is counted, for metrics.
@@ -56,6 +58,7 @@ impl Shared {
             options,
             settings,
             counts: Counts::default(),
+            transfers: AtomicUsize::new(0),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Queries by TCP (RFC 7766), whole zones, and the metrics by HTTP. A few connections, each for a short time.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::dnsbl::answer::{Outcome, Response, Scratch, Transport, respond};
@@ -11,7 +12,8 @@ use proto::dns::{Frames, Query, frame};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::sync::mpsc::Sender;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::load::now;
 use super::shared::Shared;
@@ -19,8 +21,17 @@ use super::shared::Shared;
 /// How many connections there are at most. Further ones are closed at once.
 const CONNECTIONS_MAX: usize = 1_024;
 
-/// How long a client may be silent, or take to read.
+/// How many of them a /24 or /48 has at most.
+const CONNECTIONS_OF_A_NETWORK_MAX: usize = 128;
+
+/// How long a client may take to ask, from one query to the next, or to read a message.
 const IDLE: Duration = Duration::from_secs(10);
+
+/// How many zones are sent at once at most.
+const TRANSFERS_MAX: usize = 4;
+
+/// How many messages of a zone wait for a client that reads slowly.
+const TRANSFER_AHEAD: usize = 4;
 
 /// The longest query.
 const QUERY_BYTES_MAX: usize = 1_024;
@@ -38,32 +49,71 @@ pub fn open(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
+/// Connections that are open, by network.
+#[derive(Debug, Default)]
+struct Open {
+    all: usize,
+    by_network: HashMap<u64, usize>,
+}
+
+impl Open {
+    /// Counts one of a network, unless there are too many.
+    fn enter(&mut self, network: u64) -> bool {
+        let of_network = self.by_network.get(&network).copied().unwrap_or(0);
+        if self.all >= CONNECTIONS_MAX || of_network >= CONNECTIONS_OF_A_NETWORK_MAX {
+            return false;
+        }
+        self.all += 1;
+        self.by_network.insert(network, of_network + 1);
+        true
+    }
+
+    fn leave(&mut self, network: u64) {
+        self.all = self.all.saturating_sub(1);
+        if let Some(count) = self.by_network.get_mut(&network) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.by_network.remove(&network);
+            }
+        }
+    }
+}
+
+/// A /24 or /48 as a number.
+fn network(client: IpAddr) -> u64 {
+    match client.to_canonical() {
+        IpAddr::V4(address) => u64::from(address.to_bits() >> 8),
+        IpAddr::V6(address) => 1 << 63 | u64::try_from(address.to_bits() >> 80).unwrap_or(0),
+    }
+}
+
 /// Takes connections until the program ends.
 pub async fn run(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
-    let open = Arc::new(AtomicUsize::new(0));
+    let open = Arc::new(Mutex::new(Open::default()));
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        if open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS_MAX {
-            open.fetch_sub(1, Ordering::Relaxed);
+        let (shared, open, network) = (shared.clone(), open.clone(), network(peer.ip()));
+        if !open.lock().unwrap_or_else(PoisonError::into_inner).enter(network) {
             continue;
         }
-        let (shared, open) = (shared.clone(), open.clone());
         tokio::spawn(async move {
             let _ = converse(stream, peer.ip(), &shared).await;
-            open.fetch_sub(1, Ordering::Relaxed);
+            open.lock().unwrap_or_else(PoisonError::into_inner).leave(network);
         });
     }
 }
 
-async fn converse(mut stream: TcpStream, client: IpAddr, shared: &Shared) -> io::Result<()> {
+async fn converse(mut stream: TcpStream, client: IpAddr, shared: &Arc<Shared>) -> io::Result<()> {
     let mut frames = Frames::new(QUERY_BYTES_MAX);
     let mut scratch = Scratch::default();
     let (mut input, mut out) = ([0; 4_096], Vec::new());
+    // Bytes alone do not keep a connection open: whole queries do.
+    let mut until = Instant::now() + IDLE;
     loop {
-        let count = timeout(IDLE, stream.read(&mut input)).await??;
+        let count = timeout_at(until, stream.read(&mut input)).await??;
         if count == 0 {
             return Ok(());
         }
@@ -73,6 +123,7 @@ async fn converse(mut stream: TcpStream, client: IpAddr, shared: &Shared) -> io:
             rest = &rest[taken..];
             while let Some(packet) = frames.next() {
                 answer(&mut stream, &packet, client, shared, &mut scratch, &mut out).await?;
+                until = Instant::now() + IDLE;
             }
             if frames.has_overflowed() {
                 return Ok(());
@@ -88,7 +139,7 @@ async fn answer(
     stream: &mut TcpStream,
     packet: &[u8],
     client: IpAddr,
-    shared: &Shared,
+    shared: &Arc<Shared>,
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
@@ -114,12 +165,45 @@ async fn answer(
                 return send(stream, out).await;
             }
             counts.transfers.fetch_add(1, Ordering::Relaxed);
-            let Some(zone) = zones.zones().get(index) else { return Ok(()) };
-            let mut transfer = ::dnsbl::transfer::Transfer::new(zone, &query);
-            while transfer.next(out) {
-                send(stream, out).await?;
+            match shared.transfers.fetch_add(1, Ordering::Relaxed) {
+                TRANSFERS_MAX.. => {
+                    ::dnsbl::transfer::refuse(&query, out);
+                    shared.transfers.fetch_sub(1, Ordering::Relaxed);
+                    send(stream, out).await
+                }
+                _ => transfer(stream, packet.to_vec(), index, shared).await,
             }
-            Ok(())
+        }
+    }
+}
+
+/// Sends a zone. It is written by a thread of its own, so that others are answered meanwhile, and no faster than it is read.
+async fn transfer(stream: &mut TcpStream, packet: Vec<u8>, index: usize, shared: &Arc<Shared>) -> io::Result<()> {
+    let (messages, mut written) = tokio::sync::mpsc::channel(TRANSFER_AHEAD);
+    let shared = shared.clone();
+    tokio::task::spawn_blocking(move || {
+        write_zone(&packet, index, &shared, &messages);
+        shared.transfers.fetch_sub(1, Ordering::Relaxed);
+    });
+    while let Some(message) = written.recv().await {
+        send(stream, &message).await?;
+    }
+    Ok(())
+}
+
+/// Writes the messages of a zone, until nobody reads them any more.
+fn write_zone(packet: &[u8], index: usize, shared: &Shared, messages: &Sender<Vec<u8>>) {
+    let (zones, _) = shared.zones();
+    let (Ok(query), Some(zone)) = (Query::parse(packet), zones.zones().get(index)) else { return };
+    let mut out = Vec::new();
+    let Some(mut transfer) = ::dnsbl::transfer::Transfer::new(zone, &query) else {
+        ::dnsbl::transfer::refuse(&query, &mut out);
+        let _ = messages.blocking_send(out);
+        return;
+    };
+    while transfer.next(&mut out) {
+        if messages.blocking_send(out.clone()).is_err() {
+            return;
         }
     }
 }

@@ -25,11 +25,6 @@ const QUERY_BYTES_MAX: usize = 1_024;
 /// What the kernel is asked to keep while we are busy.
 const SOCKET_BYTES: usize = 4 << 20;
 
-/// How many packets at once mean that there is much to do, and how long more are waited for then: the more there are, the less
-/// each costs.
-const BUSY: usize = 12;
-const GATHER: Duration = Duration::from_micros(40);
-
 /// How often a thread that has nothing to do looks whether the program ends.
 const IDLE: Duration = Duration::from_millis(200);
 
@@ -99,9 +94,6 @@ pub fn run(socket: &OwnedFd, shared: &Shared) {
         }
         tally.settle(shared, count);
         sender.send(socket, &responses[..clients.len()], &clients);
-        if (BUSY..BATCH).contains(&count) {
-            std::thread::sleep(GATHER);
-        }
     }
 }
 
