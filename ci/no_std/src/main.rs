@@ -1,7 +1,7 @@
-//! Links `stream`, `text`, `flow`, `mime`, `proto` and `digest` into a program without std: what is missing is an error of the
+//! Links `stream`, `text`, `flow`, `mime`, `proto`, `store` and `digest` into a program without std: what is missing is an error of the
 //! linker.
 //!
-//! It parses a mail, decodes a word, hashes a line, and lets both halves of SMTP say one; its exit status is 0 if they did. The
+//! It parses a mail, decodes a word, hashes a line, stores a mail, and lets both halves of SMTP say one; its exit status is 0 if they did. The
 //! host's C library is linked for what a bare machine brings itself: the call of `main`, `memcpy` and its like, `_exit`.
 #![no_std]
 #![no_main]
@@ -17,6 +17,8 @@ use digest::{Batch, Wanted};
 use flow::{Out, wire};
 use mime::{Decoder, Embedded, Parser, Utf16};
 use proto::smtp::{Client, Config, Protocol, Server};
+use store::memory::Memory;
+use store::{Format, Options, Volume, paper};
 use stream::{Coding, Event, Fuel, Limits, Nothing, Stage, Step, Window};
 
 const MAIL: &[u8] = b"Subject: =?iso-8859-2?Q?=B1?=\r\nContent-Type: text/plain; name*=utf-8''%C3%A9\r\n\r\nHello\r\n";
@@ -43,11 +45,22 @@ extern "C" fn main() -> i32 {
     let hashed = batch.finish(ticket).is_some_and(|sums| sums.sha256 == Some(digest::sha256::digest(MAIL)));
     let works = cleared
         && hashed
+        && stores()
         && told > 10
         && server.is_closed()
         && !client.outbox().is_empty()
         && mime::looks_like_mail(MAIL);
     i32::from(!works)
+}
+
+/// A mail written to a volume in memory, as the paper has it, and read back.
+fn stores() -> bool {
+    let format = Format { identity: 1, uid_validity: 1, segment_bytes: 16 << 10, piece_bytes: 1024 };
+    let device = Volume::format(Memory::new(8192 + (12 << 14)), &format);
+    let Ok(mut volume) = device.and_then(|device| Volume::open(device, Options::default())) else { return false };
+    let Ok(mut file) = paper::mail_open(&mut volume, b"INBOX") else { return false };
+    paper::mail_nwrite(&mut volume, &[file], MAIL, None).is_ok()
+        && paper::mail_read(&volume, &mut file).is_ok_and(|mail| mail.is_some_and(|mail| mail == MAIL))
 }
 
 /// Drives a stage over `input`; how many events it told.

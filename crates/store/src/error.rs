@@ -1,0 +1,157 @@
+//! What goes wrong: what the caller asked for that cannot be, what the device failed at, and what is damaged.
+
+use core::fmt;
+
+use crate::device::DeviceError;
+
+/// Why a call did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// The device failed. If it was a write or a flush, nothing is written any more until the volume has been opened anew:
+    /// nobody knows what of it is on stable storage.
+    Device(DeviceError),
+    /// An earlier write or flush failed.
+    Failed,
+    /// The volume was opened to be read.
+    ReadOnly,
+    /// There is no room. Deleting is still possible.
+    Full,
+    /// The caller asked for what cannot be; nothing has changed.
+    Refused(Refused),
+    /// What is stored is not what was written.
+    Damaged(Damage),
+    /// The record is not there any more: compaction has moved it. Look the message up again.
+    Moved,
+    /// There is no volume on this device.
+    NotAVolume,
+    /// The volume has a format that this program does not know.
+    Version(u32),
+    /// The device is too small, or sizes do not fit each other.
+    Geometry(&'static str),
+}
+
+/// What cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say it, and `Display` says more")]
+pub enum Refused {
+    NoSuchAccount,
+    NoSuchMailbox,
+    NoSuchMessage,
+    Exists,
+    /// Too long, or empty.
+    Name,
+    /// The account would have more than its quota.
+    OverQuota,
+    /// A message with this id is there and has other bytes: whoever wrote it is wrong, or attacks.
+    KnownIdOtherContent,
+    /// A mailbox has at most [`KEYWORDS_MAX`](crate::KEYWORDS_MAX) keywords.
+    TooManyKeywords,
+    /// The operations of one transaction fit into one record.
+    TransactionTooLarge,
+    /// A digest fits into one record, and a message has at most 2^40 bytes.
+    TooLarge,
+    /// A mailbox has given 2^32 - 1 UIDs.
+    NoMoreUids,
+    /// Operations that do not follow from what was before: only a damaged volume has such.
+    Inconsistent,
+}
+
+/// Something that is not what was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Damage {
+    /// What.
+    pub what: Damaged,
+    /// Where, in bytes from the start of the device.
+    pub position: u64,
+}
+
+/// What can be damaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damaged {
+    /// Both superblocks, or the one that was written last.
+    Superblock,
+    /// The head of a segment that is needed.
+    Segment,
+    /// A checkpoint.
+    Checkpoint,
+    /// Operations on mailboxes.
+    Transaction,
+    /// Records of the log, which ones cannot be known.
+    Log,
+    /// The content of this message.
+    Message(u64),
+    /// The digest of this message.
+    Digest(u64),
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Self {
+        Error::Device(error)
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        Error::Refused(refused)
+    }
+}
+
+impl Error {
+    pub(crate) fn damaged(what: Damaged, position: u64) -> Self {
+        Error::Damaged(Damage { what, position })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Device(error) => error.fmt(f),
+            Error::Failed => f.write_str("an earlier write failed; the volume has to be opened anew"),
+            Error::ReadOnly => f.write_str("the volume is open for reading only"),
+            Error::Full => f.write_str("the volume is full"),
+            Error::Refused(refused) => refused.fmt(f),
+            Error::Damaged(damage) => damage.fmt(f),
+            Error::Moved => f.write_str("the message has been moved"),
+            Error::NotAVolume => f.write_str("this is no volume"),
+            Error::Version(version) => write!(f, "volumes of version {version} are not known"),
+            Error::Geometry(why) => f.write_str(why),
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refused::NoSuchAccount => "there is no such account",
+            Refused::NoSuchMailbox => "there is no such mailbox",
+            Refused::NoSuchMessage => "there is no such message",
+            Refused::Exists => "it exists already",
+            Refused::Name => "names have 1 to 1024 bytes",
+            Refused::OverQuota => "the account is over its quota",
+            Refused::KnownIdOtherContent => "a message with this id and other content exists",
+            Refused::TooManyKeywords => "the mailbox has too many keywords",
+            Refused::TransactionTooLarge => "too many operations for one transaction",
+            Refused::TooLarge => "the message or its digest is too large",
+            Refused::NoMoreUids => "the mailbox has no more UIDs",
+            Refused::Inconsistent => "the operation does not follow from what was before",
+        })
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.what {
+            Damaged::Superblock => f.write_str("a superblock")?,
+            Damaged::Segment => f.write_str("the head of a segment")?,
+            Damaged::Checkpoint => f.write_str("a checkpoint")?,
+            Damaged::Transaction => f.write_str("a transaction")?,
+            Damaged::Log => f.write_str("the log")?,
+            Damaged::Message(number) => write!(f, "the content of message {number}")?,
+            Damaged::Digest(number) => write!(f, "the digest of message {number}")?,
+        }
+        write!(f, " is damaged at {}", self.position)
+    }
+}
+
+impl core::error::Error for Error {}
+impl core::error::Error for Refused {}

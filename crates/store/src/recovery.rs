@@ -1,0 +1,511 @@
+//! Opening a volume: the last checkpoint, and forward through the log from there.
+//!
+//! A record that is damaged is either torn, since the power failed before it was flushed, or rotten. Records say how far the
+//! log was on stable storage when they were written, and so do superblocks; what is damaged before that is rotten, and
+//! reported. The log ends in front of the first damaged record of which nobody says that it was flushed: whatever comes
+//! after it was never acknowledged.
+
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::apply::Effects;
+use crate::checkpoint;
+use crate::codec::{Malformed, Source};
+use crate::device::Device;
+use crate::error::{Damage, Damaged, Error};
+use crate::log::{Head, Log, Segment};
+use crate::operation::Operation;
+use crate::record::{self, HEADER_BYTES, Header, Kind, SECTOR_BYTES};
+use crate::state::State;
+use crate::superblock::{COUNTER_MAX, Geometry, Root, SLOTS, Superblock};
+
+/// How a volume is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Nothing is written, not even when it is opened.
+    pub read_only: bool,
+    /// Damaged transactions are passed over. What can be read is there, and all UIDVALIDITYs are new ones.
+    pub salvage: bool,
+    /// A checkpoint is taken when this many bytes went into the log since the last one (and sixteen times its own size):
+    /// what is read again after a crash.
+    pub checkpoint_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { read_only: false, salvage: false, checkpoint_bytes: 64 << 20 }
+    }
+}
+
+/// What was found when a volume was opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// It had been closed, and nothing was done after that.
+    pub was_closed: bool,
+    /// Transactions since the checkpoint, which were done again.
+    pub replayed: u64,
+    /// Bytes of the log that were looked through.
+    pub scanned_bytes: u64,
+    /// Records behind the end of the log: none of them was acknowledged.
+    pub discarded_records: u64,
+    /// The last checkpoint was damaged, and the one before was taken.
+    pub used_older_checkpoint: bool,
+    /// Transactions are missing, and the volume was opened to salvage the rest.
+    pub lost_transactions: bool,
+    /// What is damaged. Of messages, only those that came after the checkpoint are looked at.
+    pub damage: Vec<Damage>,
+}
+
+pub(crate) struct Recovered<D> {
+    pub log: Log<D>,
+    pub superblock: Superblock,
+    pub state: State,
+    pub report: Report,
+    pub checkpoint_bytes: u64,
+}
+
+pub(crate) fn recover<D: Device>(device: D, options: &Options) -> Result<Recovered<D>, Error> {
+    let mut report = Report::default();
+    let slots = read_superblocks(&device, &mut report)?;
+    let newest = slots.first().copied().ok_or(Error::NotAVolume)?;
+    let geometry = newest.geometry.checked(device.len())?;
+    let segments = read_segments(&device, &geometry, newest.opened)?;
+    // All that any superblock knows to be on stable storage.
+    let durable = slots.iter().flat_map(|slot| [slot.closed_sequence, slot.current.sequence]).max().unwrap_or(0);
+    let durable = if newest.closed_sequence == 0 { newest.current.sequence } else { durable };
+    let mut roots: Vec<Root> = Vec::new();
+    for root in slots.iter().flat_map(|slot| [slot.current, slot.previous]) {
+        if root.number != 0 && !roots.contains(&root) {
+            roots.push(root);
+        }
+    }
+    let mut first_error = None;
+    for &root in &roots {
+        let mut attempt = Attempt {
+            device: &device,
+            geometry,
+            segments: &segments,
+            options,
+            durable,
+            report: report.clone(),
+            checkpoints: &roots,
+            damaged: Vec::new(),
+            transactions: Vec::new(),
+        };
+        match attempt.recover(root) {
+            Ok(found) => {
+                let mut report = attempt.report;
+                report.used_older_checkpoint = root.number != newest.current.number;
+                report.was_closed = newest.closed_sequence != 0 && found.sequence == newest.closed_sequence;
+                let mut superblock = newest;
+                if report.used_older_checkpoint {
+                    superblock.current = root;
+                    superblock.previous = Root::NONE;
+                }
+                let mut log = Log::new(device, geometry, segments, newest.opened);
+                log.free = found.free;
+                log.sequence = found.sequence;
+                log.durable = found.sequence;
+                log.last_epoch = found.last.map_or(0, |(segment, _)| log.segments[segment as usize].epoch);
+                // Behind the end of a log that was closed nothing was ever written, so it can go on there.
+                log.head = found
+                    .last
+                    .filter(|_| report.was_closed && report.damage.is_empty())
+                    .map(|(segment, offset)| Head { segment, epoch: log.last_epoch, offset });
+                let checkpoint_bytes = found.checkpoint_bytes;
+                return Ok(Recovered { log, superblock, state: found.state, report, checkpoint_bytes });
+            }
+            Err(error @ Error::Device(_)) => return Err(error),
+            Err(error) => {
+                if let Error::Damaged(damage) = error {
+                    report.damage.push(damage);
+                }
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    Err(first_error.unwrap_or(Error::damaged(Damaged::Superblock, 0)))
+}
+
+/// The superblocks that are whole, the newest first.
+fn read_superblocks<D: Device>(device: &D, report: &mut Report) -> Result<Vec<Superblock>, Error> {
+    let mut slots = Vec::new();
+    if device.len() < SLOTS[1] + SECTOR_BYTES as u64 {
+        return Err(Error::NotAVolume);
+    }
+    for slot in SLOTS {
+        let mut sector = [0; SECTOR_BYTES];
+        device.read_at(slot, &mut sector)?;
+        match Superblock::decode(&sector, slot) {
+            Some(superblock) => slots.push(superblock?),
+            None => report.damage.push(Damage { what: Damaged::Superblock, position: slot }),
+        }
+    }
+    slots.sort_by_key(|slot| core::cmp::Reverse(slot.generation));
+    Ok(slots)
+}
+
+/// The heads of all segments. One of an opening that has not been was never written.
+fn read_segments<D: Device>(device: &D, geometry: &Geometry, opened: u32) -> Result<Vec<Segment>, Error> {
+    let mut segments = Vec::new();
+    for number in 0..geometry.segments {
+        let at = geometry.segment_at(number);
+        let mut sector = [0; SECTOR_BYTES];
+        device.read_at(at, &mut sector)?;
+        let segment = Segment::decode(&sector, geometry.volume(), at);
+        segments.push(segment.filter(|segment| segment.epoch >> 32 <= u64::from(opened)).unwrap_or_default());
+    }
+    Ok(segments)
+}
+
+/// Recovery from one checkpoint.
+struct Attempt<'a, D> {
+    device: &'a D,
+    geometry: Geometry,
+    segments: &'a [Segment],
+    options: &'a Options,
+    /// Records before this one were on stable storage.
+    durable: u64,
+    report: Report,
+    checkpoints: &'a [Root],
+    /// Damaged records, each with its sequence number.
+    damaged: Vec<(u64, Damage)>,
+    transactions: Vec<Found>,
+}
+
+struct Found {
+    sequence: u64,
+    position: u64,
+    header: Header,
+}
+
+struct Outcome {
+    state: State,
+    free: alloc::collections::BTreeSet<u32>,
+    sequence: u64,
+    /// Where the log ends: segment and offset.
+    last: Option<(u32, u32)>,
+    checkpoint_bytes: u64,
+}
+
+impl<D: Device> Attempt<'_, D> {
+    fn recover(&mut self, root: Root) -> Result<Outcome, Error> {
+        let chain = self.chain(&root)?;
+        let mut parts = Parts {
+            attempt: self,
+            root,
+            chain: &chain,
+            position: root.position,
+            at: 0,
+            held: Vec::new(),
+            index: 0,
+            is_last: false,
+            bytes: 0,
+        };
+        let decoded = checkpoint::decode(&mut parts);
+        let (failed_at, checkpoint_bytes, ended) = (parts.position, parts.bytes, parts.is_last);
+        let (mut state, mut free) =
+            decoded.ok().filter(|_| ended).ok_or(Error::damaged(Damaged::Checkpoint, failed_at))?;
+        let end = self.scan(&root, &chain)?;
+        let cut = self.cut(end.sequence)?;
+        if cut >= COUNTER_MAX {
+            return Err(Error::damaged(Damaged::Log, root.position));
+        }
+        self.replay(&mut state, cut)?;
+        self.check(&state)?;
+        for &segment in &chain {
+            free.remove(&segment);
+        }
+        free.retain(|&segment| segment < self.geometry.segments);
+        Ok(Outcome { state, free, sequence: cut, last: Some((end.segment, end.offset)), checkpoint_bytes })
+    }
+
+    /// Whether what the state says of messages can be: sizes are not counted on before.
+    fn check(&self, state: &State) -> Result<(), Error> {
+        let total = u64::from(self.geometry.segments) * u64::from(self.geometry.segment_bytes);
+        let counters = [state.commits, state.next_message];
+        let is_possible = counters.iter().all(|&counter| counter < COUNTER_MAX)
+            && state.messages.iter().all(|(number, message)| {
+                number < COUNTER_MAX && message.size <= total && message.digest_bytes <= self.geometry.piece_bytes
+            });
+        if is_possible { Ok(()) } else { Err(Error::damaged(Damaged::Checkpoint, 0)) }
+    }
+
+    /// The segments of the log from the checkpoint on, in order: back from the newest.
+    fn chain(&self, root: &Root) -> Result<Vec<u32>, Error> {
+        let by_epoch: BTreeMap<u64, u32> = (0u32..)
+            .zip(self.segments)
+            .filter(|(_, segment)| segment.epoch != 0)
+            .map(|(number, segment)| (segment.epoch, number))
+            .collect();
+        let mut chain = Vec::new();
+        let mut epoch = by_epoch.last_key_value().map_or(0, |(&epoch, _)| epoch);
+        while epoch >= root.epoch {
+            let number = *by_epoch.get(&epoch).ok_or(Error::damaged(Damaged::Segment, root.position))?;
+            chain.push(number);
+            let previous = self.segments[number as usize].previous;
+            if epoch == root.epoch && self.geometry.segment_of(root.position) == Some(number) {
+                chain.reverse();
+                return Ok(chain);
+            }
+            epoch = previous.min(epoch - 1);
+        }
+        Err(Error::damaged(Damaged::Segment, root.position))
+    }
+
+    /// Goes through all records from the checkpoint on.
+    fn scan(&mut self, root: &Root, chain: &[u32]) -> Result<End, Error> {
+        let mut end = End { segment: 0, offset: 0, sequence: root.sequence };
+        let start = root.position - self.geometry.segment_at(*chain.first().unwrap_or(&0));
+        for (at, &segment) in chain.iter().enumerate() {
+            // A segment ends where any later one begins: a recovery that discarded records went on before them.
+            let firsts = chain[at..].iter().map(|&number| self.segments[number as usize].first);
+            let limit = firsts.clone().skip(1).min();
+            end.sequence = end.sequence.min(firsts.min().unwrap_or(u64::MAX).max(root.sequence));
+            let mut bytes = vec![0; self.geometry.segment_bytes as usize];
+            self.device.read_at(self.geometry.segment_at(segment), &mut bytes)?;
+            let offset = if at == 0 { start as usize } else { SECTOR_BYTES };
+            end = self.scan_segment(segment, &bytes, offset, end.sequence, limit)?;
+        }
+        // What was known to be there has to be there.
+        if end.sequence < self.durable {
+            let position = self.geometry.segment_at(end.segment) + u64::from(end.offset);
+            self.miss(end.sequence, self.durable, position);
+            end.sequence = self.durable;
+        }
+        Ok(end)
+    }
+
+    fn scan_segment(
+        &mut self,
+        segment: u32,
+        bytes: &[u8],
+        mut offset: usize,
+        mut expected: u64,
+        limit: Option<u64>,
+    ) -> Result<End, Error> {
+        let at = self.geometry.segment_at(segment);
+        let epoch = self.segments[segment as usize].epoch;
+        let end = limit.unwrap_or(u64::MAX);
+        let from = offset;
+        while expected < end {
+            let found = self.find(bytes, offset, at, epoch, expected, end);
+            let Some((found_at, header)) = found else { break };
+            if header.sequence > expected {
+                self.miss(expected, header.sequence, at + offset as u64);
+            }
+            let position = at + found_at as u64;
+            let payload = bytes.get(found_at + HEADER_BYTES..).and_then(|rest| rest.get(..header.length as usize));
+            let is_whole = payload.is_some_and(|payload| {
+                record::payload_checksum(self.geometry.volume(), epoch, payload) == header.payload_checksum
+            });
+            if is_whole {
+                self.durable = self.durable.max(header.durable.min(header.sequence));
+            } else {
+                let what = match header.kind {
+                    Kind::Piece => Damaged::Message(header.subject),
+                    Kind::Digest => Damaged::Digest(header.subject),
+                    Kind::Checkpoint => Damaged::Checkpoint,
+                    Kind::Transaction => Damaged::Transaction,
+                };
+                self.damaged.push((header.sequence, Damage { what, position }));
+            }
+            if is_whole && header.kind == Kind::Transaction {
+                self.transactions.push(Found { sequence: header.sequence, position, header });
+            }
+            expected = header.sequence + 1;
+            offset = found_at.saturating_add(header.stored_bytes() as usize).min(bytes.len());
+        }
+        self.report.scanned_bytes += (offset - from.min(offset)) as u64;
+        // Records behind what the next segment says is the end of this one were discarded by an earlier recovery.
+        if let Some(first) = limit.filter(|&first| expected < first) {
+            self.miss(expected, first, at + offset as u64);
+            expected = first;
+        }
+        Ok(End { segment, offset: offset as u32, sequence: expected })
+    }
+
+    /// Records of the log that are not there. Those of checkpoints are missed by nobody.
+    fn miss(&mut self, from: u64, to: u64, position: u64) {
+        let mut roots = self.checkpoints.iter();
+        let what = match roots.any(|root| root.holds(from) && root.holds(to.saturating_sub(1))) {
+            true => Damaged::Checkpoint,
+            false => Damaged::Log,
+        };
+        self.damaged.push((from, Damage { what, position }));
+    }
+
+    /// The next record of the log at `offset`, or behind what is damaged there.
+    fn find(
+        &self,
+        bytes: &[u8],
+        offset: usize,
+        at: u64,
+        epoch: u64,
+        expected: u64,
+        limit: u64,
+    ) -> Option<(usize, Header)> {
+        let volume = self.geometry.volume();
+        let mut offset = offset;
+        while let Some(rest) = bytes.get(offset..).filter(|rest| rest.len() >= HEADER_BYTES) {
+            let header = Header::decode(rest, volume, at + offset as u64);
+            let header = header.filter(|header| header.epoch == epoch && (expected..limit).contains(&header.sequence));
+            if let Some(header) = header {
+                return Some((offset, header));
+            }
+            offset += 8;
+        }
+        None
+    }
+
+    /// The first record that does not count. Damage before it is reported.
+    fn cut(&mut self, end: u64) -> Result<u64, Error> {
+        let durable = self.durable;
+        let cut = self.damaged.iter().map(|&(sequence, _)| sequence).filter(|&at| at >= durable).min().unwrap_or(end);
+        self.report.discarded_records = end - cut;
+        for (sequence, damage) in core::mem::take(&mut self.damaged) {
+            if sequence >= cut {
+                continue;
+            }
+            self.report.damage.push(damage);
+            if !matches!(damage.what, Damaged::Transaction | Damaged::Log) {
+                continue;
+            }
+            if !self.options.salvage {
+                return Err(Error::Damaged(damage));
+            }
+            self.report.lost_transactions = true;
+        }
+        Ok(cut)
+    }
+
+    fn replay(&mut self, state: &mut State, cut: u64) -> Result<(), Error> {
+        for found in core::mem::take(&mut self.transactions) {
+            if found.sequence >= cut {
+                break;
+            }
+            let before = state.clone();
+            if self.replay_one(state, &found).is_err() {
+                *state = before;
+                if !self.options.salvage {
+                    return Err(Error::damaged(Damaged::Transaction, found.position));
+                }
+                self.report.lost_transactions = true;
+            }
+            state.commits = state.commits.max(found.header.subject);
+            self.report.replayed += 1;
+        }
+        Ok(())
+    }
+
+    fn replay_one(&self, state: &mut State, found: &Found) -> Result<(), Error> {
+        let damaged = || Error::damaged(Damaged::Transaction, found.position);
+        if found.header.subject != state.commits + 1 && !self.report.lost_transactions {
+            return Err(damaged());
+        }
+        let mut payload = vec![0; found.header.length as usize];
+        self.device.read_at(found.position + HEADER_BYTES as u64, &mut payload)?;
+        let mut source = payload.as_slice();
+        let mut effects = Effects::default();
+        while !source.is_empty() {
+            let operation = Operation::decode(&mut source).map_err(|Malformed| damaged())?;
+            state.apply(&operation, found.header.subject, &mut effects)?;
+        }
+        for (number, _) in core::mem::take(&mut effects.added) {
+            state.forget_unlinked(number, &mut effects);
+        }
+        state.commits = found.header.subject;
+        Ok(())
+    }
+}
+
+/// Where a scan ended.
+struct End {
+    segment: u32,
+    offset: u32,
+    sequence: u64,
+}
+
+/// The parts of a checkpoint, one behind the other.
+struct Parts<'a, 'b, D> {
+    attempt: &'b Attempt<'a, D>,
+    root: Root,
+    chain: &'b [u32],
+    /// Of the next part.
+    position: u64,
+    /// What of the held part was taken.
+    at: usize,
+    held: Vec<u8>,
+    index: u32,
+    is_last: bool,
+    bytes: u64,
+}
+
+impl<D: Device> Parts<'_, '_, D> {
+    fn refill(&mut self) -> Result<(), Malformed> {
+        if self.is_last {
+            return Err(Malformed);
+        }
+        let header = match self.header(self.position) {
+            Some(header) => header,
+            None => {
+                // A part that did not fit into its segment begins the next one.
+                let geometry = &self.attempt.geometry;
+                let segment = geometry.segment_of(self.position.saturating_sub(1)).ok_or(Malformed)?;
+                let at = self.chain.iter().position(|&number| number == segment).ok_or(Malformed)?;
+                let next = *self.chain.get(at + 1).ok_or(Malformed)?;
+                self.position = geometry.segment_at(next) + SECTOR_BYTES as u64;
+                self.header(self.position).ok_or(Malformed)?
+            }
+        };
+        if header.length > self.attempt.geometry.piece_bytes {
+            return Err(Malformed);
+        }
+        self.held.resize(header.length as usize, 0);
+        self.attempt.device.read_at(self.position + HEADER_BYTES as u64, &mut self.held).map_err(|_| Malformed)?;
+        let volume = self.attempt.geometry.volume();
+        if record::payload_checksum(volume, header.epoch, &self.held) != header.payload_checksum {
+            return Err(Malformed);
+        }
+        self.position += header.stored_bytes();
+        self.bytes += header.stored_bytes();
+        (self.at, self.index, self.is_last) = (0, self.index + 1, header.last);
+        Ok(())
+    }
+
+    fn header(&self, position: u64) -> Option<Header> {
+        let mut bytes = [0; HEADER_BYTES];
+        self.attempt.device.read_at(position, &mut bytes).ok()?;
+        let header = Header::decode(&bytes, self.attempt.geometry.volume(), position)?;
+        let is_next = header.kind == Kind::Checkpoint
+            && (header.subject, header.index) == (self.root.number, self.index)
+            && header.sequence.checked_sub(self.root.sequence) == Some(u64::from(self.index));
+        is_next.then_some(header)
+    }
+}
+
+impl<D: Device> Source for Parts<'_, '_, D> {
+    fn byte(&mut self) -> Result<u8, Malformed> {
+        while self.at >= self.held.len() {
+            self.refill()?;
+        }
+        self.at += 1;
+        self.held.get(self.at - 1).copied().ok_or(Malformed)
+    }
+
+    fn take(&mut self, length: usize) -> Result<Vec<u8>, Malformed> {
+        let mut taken = Vec::new();
+        while taken.len() < length {
+            if self.at >= self.held.len() {
+                self.refill()?;
+                continue;
+            }
+            let rest = &self.held[self.at..];
+            let more = rest.len().min(length - taken.len());
+            taken.extend_from_slice(&rest[..more]);
+            self.at += more;
+        }
+        Ok(taken)
+    }
+}

@@ -1,0 +1,342 @@
+//! What a volume holds, as plain values: accounts, mailboxes, messages.
+//!
+//! A [`State`] is a snapshot of all of it: its copies share what they have in common and never change. What is not kept
+//! in it is the content of messages, only where that is.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::num::NonZeroU64;
+
+use crate::map::Map;
+
+/// Longest name of an account or a mailbox, in bytes: what IMAP's clients send in a line.
+pub const NAME_BYTES_MAX: usize = 1024;
+/// Keywords of a mailbox: the bits of [`Entry::flags`] that are not system flags.
+pub const KEYWORDS_MAX: usize = 56;
+/// Longest keyword, in bytes.
+pub const KEYWORD_BYTES_MAX: usize = 128;
+/// Runs of expunged UIDs that a mailbox remembers, for clients that ask what vanished (RFC 7162); the oldest go first.
+pub const VANISHED_MAX: usize = 1024;
+/// The longest message, in bytes.
+pub const MESSAGE_BYTES_MAX: u64 = 1 << 40;
+/// Separates the levels of mailbox names.
+pub const DELIMITER: u8 = b'/';
+
+/// Everything that a volume holds, at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// The number of the last transaction: the highest MODSEQ (RFC 7162), and the state of JMAP.
+    pub commits: u64,
+    pub(crate) next_message: u64,
+    pub(crate) next_mailbox: u32,
+    pub(crate) next_account: u32,
+    pub(crate) accounts: Map<Arc<Account>>,
+    pub(crate) mailboxes: Map<Arc<Mailbox>>,
+    pub(crate) messages: Map<Message>,
+    pub(crate) names: Arc<BTreeMap<Box<[u8]>, u32>>,
+}
+
+/// Whose mailboxes they are.
+#[derive(Debug, Clone, Default)]
+pub struct Account {
+    /// What the host calls it.
+    pub name: Box<[u8]>,
+    /// Its bounds.
+    pub quota: Quota,
+    /// Bytes of the messages in its mailboxes, each as often as it is there.
+    pub used_bytes: u64,
+    /// How many those are.
+    pub used_messages: u64,
+    /// Its mailboxes by name.
+    pub mailboxes: Arc<BTreeMap<Box<[u8]>, u32>>,
+    /// Names it has subscribed to; there need not be such mailboxes (RFC 9051, section 6.3.7).
+    pub subscriptions: Arc<BTreeSet<Box<[u8]>>>,
+}
+
+/// How much an account may have; 0 is no bound.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Bytes.
+    pub bytes: u64,
+    /// Messages.
+    pub messages: u64,
+}
+
+/// A mailbox.
+#[derive(Debug, Clone)]
+pub struct Mailbox {
+    /// Its account.
+    pub account: u32,
+    /// Its name, with those of the mailboxes above it.
+    pub name: Box<[u8]>,
+    /// Ascending over the whole volume, never given twice.
+    pub uid_validity: u32,
+    /// The next UID; 0 when there are none left.
+    pub uid_next: u32,
+    /// The last transaction that changed something in it.
+    pub highest_modseq: u64,
+    /// What it is for (RFC 6154).
+    pub special_use: SpecialUse,
+    /// The keywords of its messages: bit `8 + n` of their flags stands for the one at `n`.
+    pub keywords: Arc<Vec<String>>,
+    /// Its messages by UID.
+    pub entries: Map<Entry>,
+    /// Bytes of its messages.
+    pub bytes: u64,
+    /// How many do not have the flag [`Flags::SEEN`].
+    pub unseen: u32,
+    /// How many have the flag [`Flags::DELETED`].
+    pub deleted: u32,
+    /// Expunged UIDs, the oldest first.
+    pub vanished: Arc<Vec<Vanished>>,
+    /// What was expunged by this transaction or an earlier one may have been forgotten.
+    pub vanished_floor: u64,
+}
+
+/// A message in a mailbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The number of the message.
+    pub message: NonZeroU64,
+    /// System flags in the low eight bits, then the keywords of the mailbox.
+    pub flags: Flags,
+    /// The last transaction that changed it.
+    pub modseq: u64,
+    /// INTERNALDATE, seconds since 1970.
+    pub date: i64,
+    /// When it came into this mailbox (RFC 8514), seconds since 1970.
+    pub saved: i64,
+}
+
+/// Flags of a message in a mailbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(pub u64);
+
+#[allow(missing_docs, reason = "the system flags of RFC 9051, section 2.3.2")]
+impl Flags {
+    pub const SEEN: u64 = 1;
+    pub const ANSWERED: u64 = 2;
+    pub const FLAGGED: u64 = 4;
+    pub const DELETED: u64 = 8;
+    pub const DRAFT: u64 = 16;
+    /// All of them.
+    pub const SYSTEM: u64 = 31;
+    /// The first keyword.
+    pub const KEYWORDS_AT: u32 = 8;
+
+    /// Whether all of these are set.
+    pub fn has(self, bits: u64) -> bool {
+        self.0 & bits == bits
+    }
+}
+
+/// What a mailbox is for: a set of the attributes of RFC 6154.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SpecialUse(pub u16);
+
+impl SpecialUse {
+    /// The attributes, in the order of their bits.
+    pub const NAMES: [&'static str; 8] =
+        ["\\All", "\\Archive", "\\Drafts", "\\Flagged", "\\Junk", "\\Sent", "\\Trash", "\\Important"];
+}
+
+/// A message, which mailboxes point to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What clients may know it by (EMAILID of RFC 8474): not made of its content.
+    pub id: u128,
+    /// Its content, in bytes.
+    pub size: u64,
+    /// Messages of one thread have the same (THREADID); the host says which.
+    pub thread: u64,
+    /// In how many places of mailboxes it is.
+    pub links: u32,
+    /// Where its digest is; 0 if it has none.
+    pub(crate) digest: u64,
+    /// How long that is.
+    pub(crate) digest_bytes: u32,
+    pub(crate) place: Place,
+}
+
+/// Where the pieces of a message are: runs of records, one behind the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    Run(u64),
+    Runs(Arc<[(u64, u32)]>),
+}
+
+/// UIDs that were expunged together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Vanished {
+    /// By which transaction.
+    pub modseq: u64,
+    /// The first of them.
+    pub first: u32,
+    /// The last of them; those between that were not there before are among them.
+    pub last: u32,
+}
+
+impl State {
+    /// The account with this name.
+    pub fn account_named(&self, name: &[u8]) -> Option<(u32, &Account)> {
+        let number = *self.names.get(name)?;
+        Some((number, self.account(number)?))
+    }
+
+    /// An account.
+    pub fn account(&self, number: u32) -> Option<&Account> {
+        self.accounts.get(u64::from(number)).map(|account| &**account)
+    }
+
+    /// All accounts.
+    pub fn accounts(&self) -> impl Iterator<Item = (u32, &Account)> {
+        self.accounts.iter().map(|(number, account)| (number as u32, &**account))
+    }
+
+    /// A mailbox; its copy is a snapshot.
+    pub fn mailbox(&self, number: u32) -> Option<&Arc<Mailbox>> {
+        self.mailboxes.get(u64::from(number))
+    }
+
+    /// The mailbox of an account with this name.
+    pub fn mailbox_named(&self, account: u32, name: &[u8]) -> Option<(u32, &Arc<Mailbox>)> {
+        let number = *self.account(account)?.mailboxes.get(name)?;
+        Some((number, self.mailbox(number)?))
+    }
+
+    /// All mailboxes.
+    pub fn mailboxes(&self) -> impl Iterator<Item = (u32, &Arc<Mailbox>)> {
+        self.mailboxes.iter().map(|(number, mailbox)| (number as u32, mailbox))
+    }
+
+    /// A message.
+    pub fn message(&self, number: u64) -> Option<&Message> {
+        self.messages.get(number)
+    }
+
+    /// All messages that a mailbox points to.
+    pub fn messages(&self) -> impl Iterator<Item = (u64, &Message)> {
+        self.messages.iter()
+    }
+
+    /// Which mailboxes have a message, and as which UIDs. Looks through all of them.
+    pub fn places_of(&self, message: u64) -> impl Iterator<Item = (u32, u32)> {
+        self.mailboxes().flat_map(move |(number, mailbox)| {
+            let found = mailbox.entries.iter().filter(move |(_, entry)| entry.message.get() == message);
+            found.map(move |(uid, _)| (number, uid as u32))
+        })
+    }
+}
+
+impl Mailbox {
+    /// Messages from this UID on, in order.
+    pub fn from(&self, uid: u32) -> impl Iterator<Item = (u32, &Entry)> {
+        self.entries.from(u64::from(uid)).map(|(uid, entry)| (uid as u32, entry))
+    }
+
+    /// A message.
+    pub fn entry(&self, uid: u32) -> Option<&Entry> {
+        self.entries.get(u64::from(uid))
+    }
+
+    /// What was expunged after a transaction; nothing if some of it has been forgotten.
+    pub fn vanished_since(&self, modseq: u64) -> Option<impl Iterator<Item = (u32, u32)>> {
+        let since = self.vanished.iter().filter(move |run| run.modseq > modseq).map(|run| (run.first, run.last));
+        (modseq >= self.vanished_floor).then_some(since)
+    }
+
+    /// The keywords of a message in it.
+    pub fn keywords_of(&self, flags: Flags) -> impl Iterator<Item = &str> {
+        let set = move |at: &usize| flags.0 >> (Flags::KEYWORDS_AT as usize + at) & 1 != 0;
+        self.keywords.iter().enumerate().filter(move |(at, _)| set(at)).map(|(_, keyword)| keyword.as_str())
+    }
+}
+
+impl Quota {
+    /// Whether so much is more than it allows.
+    pub fn is_exceeded_by(&self, bytes: u64, messages: u64) -> bool {
+        (self.bytes != 0 && bytes > self.bytes) || (self.messages != 0 && messages > self.messages)
+    }
+}
+
+impl Message {
+    /// How many pieces it has.
+    pub(crate) fn pieces(&self, piece_bytes: u32) -> u32 {
+        u32::try_from(self.size.div_ceil(u64::from(piece_bytes))).unwrap_or(u32::MAX)
+    }
+
+    /// How long a piece of it is.
+    pub(crate) fn piece_length(&self, piece: u32, piece_bytes: u32) -> u64 {
+        let before = u64::from(piece) * u64::from(piece_bytes);
+        self.size.saturating_sub(before).min(u64::from(piece_bytes))
+    }
+}
+
+impl Place {
+    /// Where the pieces are that stand at `positions`, in their order.
+    pub fn of(positions: &[u64], stride: u64) -> Self {
+        let mut runs: Vec<(u64, u32)> = Vec::new();
+        for &position in positions {
+            match runs.last_mut() {
+                Some((first, count)) if *first + u64::from(*count) * stride == position => *count += 1,
+                _ => runs.push((position, 1)),
+            }
+        }
+        match runs[..] {
+            [] => Place::Run(0),
+            [(position, _)] => Place::Run(position),
+            _ => Place::Runs(runs.into()),
+        }
+    }
+
+    /// Where a piece is; nothing if there is none.
+    pub fn piece(&self, piece: u32, stride: u64) -> Option<u64> {
+        let within = |first: u64, piece: u32| first.checked_add(u64::from(piece).checked_mul(stride)?);
+        let runs = match self {
+            Place::Run(first) => return within(*first, piece),
+            Place::Runs(runs) => runs,
+        };
+        let mut before = 0u32;
+        for &(first, count) in runs.iter() {
+            match piece.checked_sub(before) {
+                Some(piece) if piece < count => return within(first, piece),
+                _ => before = before.checked_add(count)?,
+            }
+        }
+        None
+    }
+
+    /// The runs, for `pieces` pieces.
+    pub fn runs(&self, pieces: u32) -> Vec<(u64, u32)> {
+        match self {
+            Place::Run(first) => Vec::from([(*first, pieces)]),
+            Place::Runs(runs) => runs.to_vec(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_small() {
+        assert!(size_of::<Option<Entry>>() <= 40);
+        assert!(size_of::<Message>() <= 96);
+    }
+
+    #[test]
+    fn pieces_are_found_in_their_runs() {
+        let positions = [100, 110, 120, 50, 60, 200];
+        let place = Place::of(&positions, 10);
+        assert_eq!(place, Place::Runs([(100, 3), (50, 2), (200, 1)].into()));
+        for (piece, &position) in positions.iter().enumerate() {
+            assert_eq!(place.piece(piece as u32, 10), Some(position));
+        }
+        assert_eq!(place.piece(6, 10), None);
+        assert_eq!(Place::of(&positions[..3], 10), Place::Run(100));
+    }
+}

@@ -1,0 +1,6 @@
+//! The tests of the store, in one program.
+
+mod corpus;
+mod crash;
+mod lifecycle;
+mod model;
