@@ -81,6 +81,8 @@ pub enum Command {
     Rules(Rules),
     /// Check whom a mail is from: SPF, DKIM, DMARC and ARC.
     Auth(Auth),
+    /// Keep mail in a store: make one, look at it, check it, and move mail in and out.
+    Store(Store),
     /// Print the man page, or write the man pages of all commands to a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -848,4 +850,157 @@ pub struct AuthCheck {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `sluice store`
+#[derive(Debug, Args)]
+pub struct Store {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: StoreCommand,
+}
+
+/// What can be done with a mail store.
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// Make an empty store: a file that is allocated whole, or all of a block device.
+    Create(StoreCreate),
+    /// Print how full a store is.
+    Stat(StoreStat),
+    /// Read everything in a store and name what is damaged. Exit status: 0 nothing is, 1 something is, 2 an error.
+    Check(StoreCheck),
+    /// Deliver mails to accounts, each stored once. A line is printed for each recipient when the mail is on stable storage.
+    ///
+    /// Accounts that do not exist are added, with an INBOX. Exit status: 1 if a recipient was refused (over quota).
+    Deliver(StoreDeliver),
+    /// Import a Maildir, with its subfolders, or an mbox.
+    Import(StoreImport),
+    /// Export an account's mailboxes to Maildir folders or mbox files.
+    Export(StoreExport),
+    /// List accounts, an account's mailboxes, or a mailbox's messages.
+    Ls(StoreList),
+    /// Print a message.
+    Cat(StoreCat),
+}
+
+/// `sluice store create`
+#[derive(Debug, Args)]
+pub struct StoreCreate {
+    /// The file to make, or a block device: what is on it is lost.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// How large the file becomes.
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::size)]
+    pub size: u64,
+    /// How large a segment is, in which room is made: a multiple of 4K, 16K to 1G.
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = values::size)]
+    pub segment: u64,
+}
+
+/// `sluice store stat`
+#[derive(Debug, Args)]
+pub struct StoreStat {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `sluice store check`
+#[derive(Debug, Args)]
+pub struct StoreCheck {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// Pass over damaged transactions, which keep the store from being opened; mail programs then fetch all mailboxes anew.
+    #[arg(long)]
+    pub salvage: bool,
+}
+
+/// `sluice store deliver`
+#[derive(Debug, Args)]
+pub struct StoreDeliver {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// An account that gets it, repeatable.
+    #[arg(long, value_name = "ACCOUNT", required = true)]
+    pub to: Vec<String>,
+    /// The mails; - for the standard input.
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+}
+
+/// `sluice store import`
+#[derive(Debug, Args)]
+pub struct StoreImport {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// The account that gets the mails.
+    #[arg(long)]
+    pub account: String,
+    /// The mailbox that gets them; without it, INBOX and the names of subfolders.
+    #[arg(long)]
+    pub mailbox: Option<String>,
+    /// A Maildir or an mbox.
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub source: PathBuf,
+}
+
+/// `sluice store export`
+#[derive(Debug, Args)]
+pub struct StoreExport {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// The account.
+    #[arg(long)]
+    pub account: String,
+    /// Only this mailbox.
+    #[arg(long)]
+    pub mailbox: Option<String>,
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = MailboxFormat::Maildir)]
+    pub format: MailboxFormat,
+    /// The folder that gets the mailboxes.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+}
+
+/// A form of mailboxes outside of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum MailboxFormat {
+    /// A file for each mail.
+    Maildir,
+    /// A file for each mailbox (mboxrd).
+    Mbox,
+}
+
+/// `sluice store ls`
+#[derive(Debug, Args)]
+pub struct StoreList {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// The account.
+    pub account: Option<String>,
+    /// One of its mailboxes.
+    pub mailbox: Option<String>,
+}
+
+/// `sluice store cat`
+#[derive(Debug, Args)]
+pub struct StoreCat {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// The account.
+    pub account: String,
+    /// Its mailbox.
+    pub mailbox: String,
+    /// The UID of the message.
+    pub uid: u32,
 }

@@ -37,6 +37,7 @@ mod recipients_command;
 mod rules_command;
 mod scan_command;
 mod serve;
+mod store;
 mod supervise;
 mod top;
 mod update;
@@ -86,6 +87,7 @@ fn main() -> ExitCode {
         Command::Dnsbl(args) => dnsbl::command::run(&args),
         Command::Rules(args) => rules_command::run(&args),
         Command::Auth(args) => auth::run(&args),
+        Command::Store(args) => store::command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

@@ -29,6 +29,7 @@ mod rules;
 mod scan;
 mod smtp;
 mod stand_in;
+mod store;
 mod submission;
 mod supervisor;
 mod tls;

@@ -1,0 +1,81 @@
+//! A file or a block device as the store's device: positioned reads and writes, and `fdatasync`.
+//!
+//! One process writes: it holds an exclusive lock, readers hold shared ones. A file is allocated whole when it is made, so that it
+//! cannot run out of disk later; for the same reason discarded ranges are not given back.
+
+use std::fs::{self, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use store::{Call, Device, DeviceError};
+
+/// An open, locked file.
+#[derive(Debug)]
+pub struct File {
+    file: fs::File,
+    length: u64,
+}
+
+impl File {
+    /// Makes a file of `length` bytes that only its owner may read; there must not be one. Of a block device all is taken.
+    pub fn create(path: &Path, length: u64) -> io::Result<Self> {
+        use std::os::unix::fs::FileTypeExt;
+        if fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device()) {
+            return File::open(path, true);
+        }
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, length) {
+            // A file system that cannot: the file is as long, and may run out of disk.
+            Err(rustix::io::Errno::OPNOTSUPP) => file.set_len(length)?,
+            outcome => outcome?,
+        }
+        file.sync_all()?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::File::open(folder)?.sync_all()?;
+        File::locked(file, true)
+    }
+
+    /// Opens what is there.
+    pub fn open(path: &Path, writes: bool) -> io::Result<Self> {
+        File::locked(OpenOptions::new().read(true).write(writes).open(path)?, writes)
+    }
+
+    fn locked(mut file: fs::File, writes: bool) -> io::Result<Self> {
+        let locked = if writes { file.try_lock() } else { file.try_lock_shared() };
+        match locked {
+            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another process has it open")),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Ok(()) => {}
+        }
+        // Its metadata says 0 for a block device.
+        let length = io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
+        Ok(File { file, length })
+    }
+}
+
+impl Device for File {
+    fn len(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, at: u64, buffer: &mut [u8]) -> Result<(), DeviceError> {
+        self.file.read_exact_at(buffer, at).map_err(|error| failed(Call::Read, at, &error))
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.file.write_all_at(bytes, at).map_err(|error| failed(Call::Write, at, &error))
+    }
+
+    fn flush(&mut self) -> Result<(), DeviceError> {
+        self.file.sync_data().map_err(|error| failed(Call::Flush, 0, &error))
+    }
+
+    fn discard(&mut self, _at: u64, _length: u64) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+fn failed(call: Call, at: u64, error: &io::Error) -> DeviceError {
+    DeviceError { call, at, code: error.raw_os_error().unwrap_or(0) }
+}
