@@ -156,7 +156,20 @@ impl Reach {
         Ok(confined)
     }
 
+    /// The same, for a process that does to all below `mirrored` what others want done: devices are made there, too.
+    ///
+    /// # Errors
+    /// As [`Reach::confine`].
+    pub fn confine_to_mirror(self, mirrored: &Held, held: &[&Held]) -> Result<Confined, String> {
+        let confined = self.restrict_to(Some(mirrored), held);
+        confined.map_err(|error| format!("cannot confine the program: {error}"))
+    }
+
     fn restrict(&self, held: &[&Held]) -> Result<Confined, RulesetError> {
+        self.restrict_to(None, held)
+    }
+
+    fn restrict_to(&self, mirrored: Option<&Held>, held: &[&Held]) -> Result<Confined, RulesetError> {
         let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
         let ruleset = ruleset.handle_access(AccessFs::from_all(NEWEST))?.scope(Scope::Signal)?;
         let ruleset = match self.connects {
@@ -186,6 +199,12 @@ impl Reach {
         }
         for folder in held {
             rules = rules.add_rule(PathBeneath::new(folder, written()))?;
+        }
+        if let Some(folder) = mirrored {
+            // Each thread has an opening of its own of the device that the kernel asks by.
+            rules = allow(rules, Path::new("/dev/fuse"), look | AccessFs::WriteFile | AccessFs::IoctlDev)?;
+            let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
+            rules = rules.add_rule(PathBeneath::new(folder, written() | devices))?;
         }
         Ok(match rules.restrict_self()?.ruleset {
             RulesetStatus::FullyEnforced => Confined::Fully,

@@ -30,6 +30,7 @@ mod held;
 mod intercept;
 mod log_command;
 mod manual;
+mod mount;
 mod privileges;
 mod pua;
 mod quarantine;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Serve(args) if is_edge => serve::run(&args),
         Command::Serve(_) => supervise::run(),
         Command::Scan(args) => scan_command::run(&args),
+        Command::Mount(args) => mount::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Intercept(args) => intercept::run(&args),

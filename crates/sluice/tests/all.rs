@@ -16,6 +16,7 @@ mod imap_clients;
 mod intercept;
 mod memory;
 mod milter;
+mod mount;
 mod notices;
 mod operations;
 mod peers;

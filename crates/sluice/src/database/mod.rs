@@ -102,6 +102,13 @@ impl Loaded {
         Loaded { base: Some(base.clone()), ..Loaded::new(base.database.clone(), base.note.sources.clone()) }
     }
 
+    /// What tells them from others: another file, or another version of it, makes another.
+    pub fn identity(&self) -> Vec<u8> {
+        let mut identity = self.signatures.to_le_bytes().to_vec();
+        self.sources.iter().for_each(|source| identity.extend(source.sha256.as_bytes()));
+        identity
+    }
+
     /// The same for processes that map them, too.
     ///
     /// # Errors

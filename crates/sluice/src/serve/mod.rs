@@ -9,7 +9,7 @@
 //!                           └─ edge 1 ── ...
 //! ```
 
-mod log;
+pub mod log;
 mod reload;
 mod rights;
 mod site;

@@ -1,0 +1,516 @@
+//! What may be read, and what of what was written comes to the disk.
+//!
+//! ```text
+//!   write ──► overlay ── close, fsync, another's read or open, rename ──► inspection ─┬─ clean ──► the file below
+//!                                                                                    └─ a hit ──► dropped, an error
+//!   open, read ──► is the file below known to be clean, as it is now? ── no ──► inspection of all of it
+//! ```
+//!
+//! The rules, which the tests in `tests/never.rs` hold it to:
+//! - The file below has only ever content of which the whole was found clean, or what it had before.
+//! - Whoever opens a file, or reads from one that somebody else has open, gets content of which the whole was found clean. The
+//!   only one who has a file open may read back what came through that same opening.
+//! - After a hit, the file has what it had before; whoever had it open for writing gets errors, and it goes nowhere under
+//!   another name until something clean is written.
+//! - No verdict (an inspection died, or took too long) is an error and never a clean.
+//!
+//! Locks: a node's turn of inspections, then its content; an inspection reads in pieces and lets others have the content
+//! between them. When a file changes faster than it can be inspected, the last try keeps writers waiting.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, mpsc};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::evidence::{Evidence, Found};
+use crate::judge::{self, Hit, Judge, Unjudged};
+use crate::node::{Content, Known, Node, Stamp, facts};
+use crate::overlay::{Overlay, Staging, Stream, errno, read_all};
+use crate::verdicts::Verdicts;
+use crate::who::Who;
+
+/// How often content that changes is inspected without keeping writers waiting.
+const TRIES: usize = 2;
+
+/// How often a read looks anew at what others have changed meanwhile.
+const LOOKS: usize = 8;
+
+/// Files that are inspected while they are written, at a time.
+const STREAMS_MAX: usize = 64;
+
+/// When content is inspected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// As it passes, as far as it is written in order.
+    #[default]
+    Regular,
+    /// The whole, when it is complete.
+    Full,
+}
+
+/// What is done about a hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnInfected {
+    /// An error at once.
+    #[default]
+    Immediate,
+    /// The writer notices nothing, and the evidence is kept.
+    Deferred,
+}
+
+/// Why something is not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Something was found.
+    Infected,
+    /// There is no verdict.
+    Unjudged,
+    /// The system says no.
+    Failed(Errno),
+}
+
+impl From<Errno> for Refusal {
+    fn from(error: Errno) -> Refusal {
+        Refusal::Failed(error)
+    }
+}
+
+impl Refusal {
+    /// The error of a system call that would have let it through by a name.
+    pub fn opening(self) -> Errno {
+        match self {
+            Refusal::Infected => Errno::PERM,
+            Refusal::Unjudged => Errno::IO,
+            Refusal::Failed(error) => error,
+        }
+    }
+
+    /// The error of one that works on an open file.
+    pub fn working(self) -> Errno {
+        match self {
+            Refusal::Infected | Refusal::Unjudged => Errno::IO,
+            Refusal::Failed(error) => error,
+        }
+    }
+}
+
+/// What it works with.
+pub struct Settings {
+    /// Who inspects; nobody for a file system that does nothing.
+    pub judge: Option<Box<dyn Judge>>,
+    /// When.
+    pub mode: Mode,
+    /// What is done about a hit.
+    pub on_infected: OnInfected,
+    /// Where verdicts are kept.
+    pub state: Option<OwnedFd>,
+    /// Where infected content is kept, if it is.
+    pub evidence: Option<OwnedFd>,
+}
+
+/// Decides what passes.
+pub struct Guard {
+    judge: Option<Box<dyn Judge>>,
+    mode: Mode,
+    on_infected: OnInfected,
+    verdicts: Verdicts,
+    staging: Arc<Staging>,
+    evidence: Option<Evidence>,
+    streams: Arc<AtomicUsize>,
+    /// Files whose pages the kernel has to drop.
+    stale: mpsc::Sender<u64>,
+    /// What the paths of the files below begin with.
+    source: PathBuf,
+}
+
+impl Guard {
+    /// Over a folder. The receiver is told of files whose pages the kernel has to drop.
+    ///
+    /// # Errors
+    /// When the folder cannot be had, or there is no randomness.
+    pub fn new(settings: Settings, folder: OwnedFd, source: &Path) -> io::Result<(Guard, mpsc::Receiver<u64>)> {
+        let Settings { judge, mode, on_infected, state, evidence } = settings;
+        let generation = judge.as_ref().map_or_else(Vec::new, |judge| judge.generation());
+        let (stale, told) = mpsc::channel();
+        let guard = Guard {
+            judge,
+            mode,
+            on_infected,
+            verdicts: Verdicts::open(state, generation)?,
+            staging: Arc::new(Staging::new(folder)),
+            evidence: evidence.map(Evidence::new),
+            streams: Arc::default(),
+            stale,
+            source: source.into(),
+        };
+        Ok((guard, told))
+    }
+
+    /// Who inspects, if anybody does.
+    pub fn judge(&self) -> Option<&dyn Judge> {
+        self.judge.as_deref()
+    }
+
+    /// Writes down what is known to be clean.
+    pub fn save(&self) {
+        if let Err(error) = self.verdicts.save() {
+            tracing::warn!(%error, "verdicts not written");
+        }
+    }
+
+    /// A file is to be opened for reading, or read by somebody: all of it has to be clean.
+    ///
+    /// # Errors
+    /// When it is not, or nobody can say.
+    pub fn admit(&self, node: &Node, below: &File, who: Who) -> Result<(), Refusal> {
+        if self.judge.is_none() {
+            return Ok(());
+        }
+        self.settle(node, below, "open", who)?;
+        self.admit_below(node, below, who)
+    }
+
+    fn is_known(&self, content: &Content, stamp: &Stamp) -> Option<Known> {
+        let known = content.known.filter(|known| known.0 == *stamp).map(|known| known.1);
+        known.or_else(|| (stamp.size == 0).then_some(Known::Clean))
+    }
+
+    fn admit_below(&self, node: &Node, below: &File, who: Who) -> Result<(), Refusal> {
+        let Some(judge) = self.judge() else { return Ok(()) };
+        let told = |known| if known == Known::Clean { Ok(()) } else { Err(Refusal::Infected) };
+        let mut stamp = Stamp::of_file(below)?;
+        if let Some(known) = self.is_known(&node.content(), &stamp) {
+            return told(known);
+        }
+        if self.verdicts.is_clean(node.inode, &stamp) {
+            node.content_mut().learn(stamp, Known::Clean);
+            return Ok(());
+        }
+        let _turn = node.inspected();
+        for _ in 0..=TRIES {
+            stamp = Stamp::of_file(below)?;
+            if let Some(known) = self.is_known(&node.content(), &stamp) {
+                return told(known);
+            }
+            // Reading it is not its user's reading.
+            let quiet = node.open(OFlags::RDONLY | OFlags::NOATIME).or_else(|_| node.open(OFlags::RDONLY))?;
+            let outcome = judge::whole(judge, &quiet).map_err(errno)?;
+            if Stamp::of_file(below)? != stamp {
+                continue;
+            }
+            return match outcome {
+                Ok(None) => {
+                    node.content_mut().learn(stamp, Known::Clean);
+                    self.verdicts.add(node.inode, &stamp);
+                    Ok(())
+                }
+                Ok(Some(hit)) => {
+                    node.content_mut().learn(stamp, Known::Infected);
+                    let content = node.open(OFlags::RDONLY | OFlags::NOATIME).ok();
+                    self.report(node, &hit, "open", who, content, None::<io::Empty>);
+                    Err(Refusal::Infected)
+                }
+                Err(why) => Err(self.unjudged(node, &why, who)),
+            };
+        }
+        Err(self.unjudged(node, &Unjudged("it changes all the time".into()), who))
+    }
+
+    /// What was written and waits gets its verdict: it comes to the file below, or is dropped.
+    ///
+    /// # Errors
+    /// When it was dropped, or has no verdict, or there is no room below; then it still waits.
+    pub fn settle(&self, node: &Node, below: &File, operation: &str, who: Who) -> Result<(), Refusal> {
+        let Some(judge) = self.judge() else { return Ok(()) };
+        if node.content().overlay.is_none() {
+            return Ok(());
+        }
+        let _turn = node.inspected();
+        for _ in 0..TRIES {
+            let (version, stream, size) = {
+                let mut content = node.content_mut();
+                let Some(overlay) = &mut content.overlay else { return Ok(()) };
+                (overlay.version(), overlay.stream.take(), overlay.size())
+            };
+            let outcome = match stream.and_then(|stream| stream.finish(size)) {
+                Some(outcome) => outcome,
+                None => match judge::whole(judge, Waiting { node, below, version, at: 0 }) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                    outcome => outcome.map_err(errno)?,
+                },
+            };
+            let mut content = node.content_mut();
+            match &content.overlay {
+                None => return Ok(()),
+                Some(overlay) if overlay.version() != version => continue,
+                Some(_) => return self.conclude(node, &mut content, below, outcome, operation, who),
+            }
+        }
+        let mut content = node.content_mut();
+        let Some(overlay) = &content.overlay else { return Ok(()) };
+        let outcome = judge::whole(judge, Held { overlay, below, at: 0 }).map_err(errno)?;
+        self.conclude(node, &mut content, below, outcome, operation, who)
+    }
+
+    fn conclude(
+        &self,
+        node: &Node,
+        content: &mut Content,
+        below: &File,
+        outcome: Result<Option<Hit>, Unjudged>,
+        operation: &str,
+        who: Who,
+    ) -> Result<(), Refusal> {
+        let Some(overlay) = &content.overlay else { return Ok(()) };
+        let hit = match outcome {
+            Err(why) => return Err(self.unjudged(node, &why, who)),
+            Ok(hit) => hit,
+        };
+        let Some(hit) = hit else {
+            content.known = None;
+            // Whoever asks may have it open for reading.
+            let below = node.open(OFlags::RDWR)?;
+            overlay.commit(&below)?;
+            content.overlay = None;
+            content.is_tainted = false;
+            let stamp = Stamp::of_file(&below)?;
+            content.learn(stamp, Known::Clean);
+            self.verdicts.add(node.inode, &stamp);
+            return Ok(());
+        };
+        let before = facts(below).is_ok_and(|facts| facts.stx_size > 0);
+        let before = before.then(|| node.open(OFlags::RDONLY | OFlags::NOATIME).ok()).flatten();
+        let evidence = Held { overlay, below, at: 0 };
+        self.report(node, &hit, operation, who, Some(evidence), before);
+        self.take_back(node, content);
+        if self.on_infected == OnInfected::Deferred { Ok(()) } else { Err(Refusal::Infected) }
+    }
+
+    /// Drops what waits.
+    fn take_back(&self, node: &Node, content: &mut Content) {
+        content.overlay = None;
+        // Whoever notices nothing goes on with what the file had.
+        content.taken_back += u32::from(self.on_infected == OnInfected::Immediate);
+        content.is_tainted = true;
+        content.is_cached = false;
+        let _ = self.stale.send(node.id);
+    }
+
+    /// Writes to an open file.
+    ///
+    /// # Errors
+    /// When a hit is known by then, or there is no room.
+    pub fn write(&self, node: &Node, below: &File, data: &[u8], offset: u64, who: Who) -> Result<(), Refusal> {
+        let Some(judge) = self.judge() else {
+            return Ok(std::os::unix::fs::FileExt::write_all_at(below, data, offset).map_err(errno)?);
+        };
+        let mut content = node.content_mut();
+        let overlay = self.overlay(&mut content, below)?;
+        let begins = self.mode == Mode::Regular && overlay.base() == 0 && overlay.size() == 0 && offset == 0;
+        if begins {
+            overlay.stream = Stream::begin(judge, &self.streams, STREAMS_MAX);
+        }
+        overlay.write(below, data, offset)?;
+        let Some(stream) = &mut overlay.stream else { return Ok(()) };
+        match stream.feed(data, offset) {
+            Ok(None) => Ok(()),
+            Ok(Some(hit)) => self.conclude(node, &mut content, below, Ok(Some(hit)), "write", who),
+            Err(_) => {
+                // The whole is inspected when it is complete.
+                overlay.stream = None;
+                Ok(())
+            }
+        }
+    }
+
+    fn overlay<'a>(&self, content: &'a mut Content, below: &File) -> Result<&'a mut Overlay, Refusal> {
+        if content.overlay.is_none() {
+            let size = facts(below)?.stx_size;
+            content.overlay = Some(Box::new(Overlay::new(&self.staging, size)?));
+        }
+        content.overlay.as_deref_mut().ok_or(Refusal::Failed(Errno::IO))
+    }
+
+    /// Changes the content in another way than by writing.
+    ///
+    /// # Errors
+    /// As `change` does, or when there is no room.
+    pub fn change(
+        &self,
+        node: &Node,
+        below: &File,
+        change: impl FnOnce(&mut Overlay) -> rustix::io::Result<()>,
+    ) -> Result<(), Refusal> {
+        let mut content = node.content_mut();
+        Ok(change(self.overlay(&mut content, below)?)?)
+    }
+
+    /// Reads from an open file.
+    ///
+    /// # Errors
+    /// When all of it is not clean, or cannot be read.
+    pub fn read(&self, open: Open<'_>, buffer: &mut [u8], offset: u64, who: Who) -> Result<usize, Refusal> {
+        let Open { node, below, writes } = open;
+        for _ in 0..LOOKS {
+            {
+                let content = node.content();
+                match &content.overlay {
+                    // Nobody but who has written it.
+                    Some(overlay) if writes && content.handles <= 1 => {
+                        return Ok(overlay.read(below, buffer, offset)?);
+                    }
+                    Some(_) => {}
+                    None if self.judge.is_none() => return Ok(read_all(below, buffer, offset)?),
+                    None if self.is_known(&content, &Stamp::of_file(below)?) == Some(Known::Clean) => {
+                        return Ok(read_all(below, buffer, offset)?);
+                    }
+                    None => {}
+                }
+            }
+            self.settle(node, below, "read", who)?;
+            self.admit_below(node, below, who)?;
+        }
+        Err(Refusal::Unjudged)
+    }
+
+    /// The last who had a file open for writing has closed it: nothing waits any longer.
+    pub fn release(&self, node: &Node, below: &File, who: Who) {
+        let handles = match &*node.content() {
+            content if content.overlay.is_some() && self.judge.is_some() => content.handles,
+            _ => return,
+        };
+        let is_gone = handles == 0 && facts(below).is_ok_and(|facts| facts.stx_nlink == 0);
+        let outcome = if is_gone { Ok(()) } else { self.settle(node, below, "close", who) };
+        let mut content = node.content_mut();
+        if content.writers > 0 || content.overlay.is_none() {
+            return;
+        }
+        if !is_gone {
+            let error = outcome.err().map(|refusal| refusal.working().to_string()).unwrap_or_default();
+            tracing::error!(file = self.name(node), error, "what was written is lost");
+            content.is_tainted = true;
+        }
+        content.overlay = None;
+    }
+
+    /// A change of what does not belong to a file's content: what is known of that goes on to hold.
+    ///
+    /// # Errors
+    /// Those of `change`.
+    pub fn aside<T>(
+        &self,
+        node: Option<&Node>,
+        change: impl FnOnce() -> rustix::io::Result<T>,
+    ) -> rustix::io::Result<T> {
+        let known = node.and_then(|node| node.content().known).filter(|known| known.1 == Known::Clean);
+        let (Some(node), Some((known, _))) = (node, known) else { return change() };
+        let was_so = Stamp::of(&facts(&node.held)?) == known;
+        let done = change()?;
+        let now = Stamp::of(&facts(&node.held)?);
+        if was_so && now.size == known.size {
+            let mut content = node.content_mut();
+            if content.known == Some((known, Known::Clean)) {
+                content.known = Some((now, Known::Clean));
+                self.verdicts.add(node.inode, &now);
+            }
+        }
+        Ok(done)
+    }
+
+    fn unjudged(&self, node: &Node, why: &Unjudged, who: Who) -> Refusal {
+        tracing::error!(file = self.name(node), reason = %why, thread = who.thread, user = who.uid, "no verdict: refused");
+        Refusal::Unjudged
+    }
+
+    fn report(
+        &self,
+        node: &Node,
+        hit: &Hit,
+        operation: &str,
+        who: Who,
+        content: Option<impl Read>,
+        before: Option<impl Read>,
+    ) {
+        let file = self.name(node);
+        let process = who.process();
+        let found = Found { hit, file: &file, operation, who, process: &process };
+        let kept = match (&self.evidence, content) {
+            (Some(evidence), Some(content)) => evidence.keep(&found, content, before).unwrap_or_else(|error| {
+                tracing::error!(file, %error, "evidence not kept");
+                String::new()
+            }),
+            _ => String::new(),
+        };
+        tracing::warn!(
+            file,
+            signature = %hit,
+            operation,
+            process = process.id,
+            user = who.uid,
+            program = process.program,
+            command = process.command,
+            quarantine = kept,
+            "infected"
+        );
+    }
+
+    /// What a file is called, as far as it still is.
+    fn name(&self, node: &Node) -> String {
+        let path = std::fs::read_link(node.path()).unwrap_or_default();
+        let path = path.strip_prefix(&self.source).map_or(path.as_path(), |inner| inner);
+        path.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    }
+}
+
+/// An opening of a file.
+#[derive(Clone, Copy)]
+pub struct Open<'a> {
+    /// The file.
+    pub node: &'a Node,
+    /// The file below.
+    pub below: &'a File,
+    /// Whether it is written through this opening.
+    pub writes: bool,
+}
+
+/// What waits, read in pieces, as long as it is the same.
+struct Waiting<'a> {
+    node: &'a Node,
+    below: &'a File,
+    version: u64,
+    at: u64,
+}
+
+impl Read for Waiting<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let content = self.node.content();
+        match &content.overlay {
+            Some(overlay) if overlay.version() == self.version => {
+                let count = overlay.read(self.below, buffer, self.at)?;
+                self.at += count as u64;
+                Ok(count)
+            }
+            _ => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
+/// What waits, which cannot change meanwhile.
+struct Held<'a> {
+    overlay: &'a Overlay,
+    below: &'a File,
+    at: u64,
+}
+
+impl Read for Held<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.overlay.read(self.below, buffer, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,92 @@
+//! Who says what a content holds. This crate finds nothing by itself.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Begins inspections.
+pub trait Judge: Send + Sync {
+    /// The inspection of one content, which is fed from its beginning.
+    fn begin(&self) -> Box<dyn Judging>;
+
+    /// What tells the signatures and settings of now from others: a verdict counts as long as this is the same.
+    fn generation(&self) -> Vec<u8>;
+}
+
+/// One inspection.
+pub trait Judging: Send {
+    /// Takes more of the content. What was found already, if that is certain.
+    ///
+    /// # Errors
+    /// When there will be no verdict.
+    fn feed(&mut self, piece: &[u8]) -> Result<Option<Hit>, Unjudged>;
+
+    /// There is no more.
+    ///
+    /// # Errors
+    /// When there is no verdict.
+    fn finish(self: Box<Self>) -> Result<Option<Hit>, Unjudged>;
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// The name of the signature.
+    pub name: String,
+    /// The names of the objects that it is in, outermost first.
+    pub within: Vec<String>,
+}
+
+impl fmt::Display for Hit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        let clean = |name: &str| name.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>();
+        self.within.iter().try_for_each(|name| write!(f, " » {}", clean(name)))
+    }
+}
+
+/// Why there is no verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unjudged(pub String);
+
+impl fmt::Display for Unjudged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Does something of an inspection; one that panics has no verdict.
+///
+/// # Errors
+/// Those of `work`, and that.
+pub fn guarded<T>(work: impl FnOnce() -> Result<T, Unjudged>) -> Result<T, Unjudged> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Unjudged("the inspection panicked".into())))
+}
+
+/// Bytes read at a time.
+const PIECE_BYTES: usize = 128 << 10;
+
+/// A whole content, from its beginning to its end.
+///
+/// # Errors
+/// The inner ones when there is no verdict, the outer ones when the content cannot be read.
+pub fn whole(judge: &dyn Judge, mut content: impl Read) -> io::Result<Result<Option<Hit>, Unjudged>> {
+    let mut judging = match guarded(|| Ok(judge.begin())) {
+        Ok(judging) => judging,
+        Err(why) => return Ok(Err(why)),
+    };
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let count = match content.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            outcome => outcome?,
+        };
+        if count == 0 {
+            return Ok(guarded(|| judging.finish()));
+        }
+        match guarded(|| judging.feed(&piece[..count])) {
+            Ok(None) => {}
+            decided => return Ok(decided),
+        }
+    }
+}

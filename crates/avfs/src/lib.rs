@@ -1,0 +1,27 @@
+//! The file-system host: a folder, mounted, of which no infected byte reaches a reader or the disk.
+//!
+//! ```text
+//!   process ──► kernel (FUSE) ──► host ──► guard ──► overlay · file below
+//!                                            └──► Judge, which whoever mounts it hands in
+//! ```
+//!
+//! This crate knows files, and nothing of what they hold: a [`Judge`] says that. `host.rs` answers the kernel, `node.rs` holds
+//! files, `guard.rs` decides what passes and has the rules, `overlay.rs` is what was written and has no verdict yet,
+//! `verdicts.rs` remembers what was clean. `docs/operate/file-system.md` is the page for who mounts it.
+
+#![forbid(unsafe_code)]
+
+mod evidence;
+mod guard;
+mod host;
+mod judge;
+mod mount;
+mod node;
+mod overlay;
+mod ranges;
+mod verdicts;
+mod who;
+
+pub use guard::{Mode, OnInfected, Settings};
+pub use judge::{Hit, Judge, Judging, Unjudged};
+pub use mount::{End, Mounted, Options, clear_stale, mount};

@@ -1,0 +1,225 @@
+//! Mounting, serving and unmounting.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use fuser::{Config, INodeNo, Notifier, Session, SessionACL};
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstatvfs, open};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags, unmount};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
+
+use crate::guard::{Guard, Settings};
+use crate::host::{Host, Shared};
+use crate::node::Nodes;
+
+/// What the kernel's table of mounts calls it.
+const KIND: &str = "fuse.sluice";
+
+const PANICKED: &str = "the file system's thread panicked";
+
+/// Stale mounts that may lie over each other at one place.
+const STALE_MAX: usize = 16;
+
+/// How often what is known to be clean is written down.
+const SAVED_EVERY: Duration = Duration::from_secs(30);
+
+/// What is mounted, and how.
+pub struct Options {
+    /// The folder below.
+    pub source: PathBuf,
+    /// Where it is mounted; that may be the same folder.
+    pub point: PathBuf,
+    /// Threads that answer the kernel; each inspection keeps one.
+    pub threads: usize,
+    /// What passes.
+    pub settings: Settings,
+}
+
+/// A folder that is mounted. It stays so until [`Mounted::end`], or somebody unmounts it, or the process ends: then whoever
+/// uses it gets errors.
+pub struct Mounted {
+    point: PathBuf,
+    shared: Arc<Shared>,
+    server: JoinHandle<io::Result<()>>,
+    ended: Option<mpsc::Receiver<()>>,
+}
+
+/// Waits for the end of a mount.
+pub struct End(Option<mpsc::Receiver<()>>);
+
+impl End {
+    /// Until nobody serves it any more.
+    pub fn wait(self) {
+        let _ = self.0.map(|ended| ended.recv());
+    }
+}
+
+/// Mounts a folder. `confine` is called in the thread that serves it, before that has other threads: what they give up, this
+/// one keeps, since it has to unmount.
+///
+/// # Errors
+/// When it cannot be mounted: there has to be `/dev/fuse`, and the right to mount.
+pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Send + 'static) -> io::Result<Mounted> {
+    let Options { source, point, threads, settings } = options;
+    clear_stale(&point)?;
+    raise_limit();
+    let (source, point) = (source.canonicalize()?, point.canonicalize()?);
+    let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open(&source, folder, Mode::empty())?;
+    let staging = open(&source, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let (guard, stale) = Guard::new(settings, staging, &source)?;
+    let mount_flags = inherited(&root)?;
+    let shared = Arc::new(Shared::new(Nodes::new(root)?, guard));
+    // What callers ask for is masked already.
+    umask(Mode::empty());
+    let device = attach(&point, mount_flags)?;
+    let (ready, is_ready) = mpsc::channel();
+    let (over, ended) = mpsc::channel();
+    let served = shared.clone();
+    let server = std::thread::Builder::new().name("sluice: mount".into()).spawn(move || {
+        let outcome = serve(&served, device, threads, stale, confine, &ready);
+        served.guard.save();
+        drop(over);
+        outcome
+    })?;
+    if is_ready.recv().is_err() {
+        let _ = unmount(&point, UnmountFlags::DETACH);
+        let outcome = server.join().unwrap_or_else(|_| Err(io::Error::other(PANICKED)));
+        return Err(outcome.err().unwrap_or_else(|| io::Error::other("unmounted at once")));
+    }
+    Ok(Mounted { point, shared, server, ended: Some(ended) })
+}
+
+fn serve(
+    shared: &Arc<Shared>,
+    device: OwnedFd,
+    threads: usize,
+    stale: mpsc::Receiver<u64>,
+    confine: impl FnOnce() -> Result<(), String>,
+    ready: &mpsc::Sender<()>,
+) -> io::Result<()> {
+    confine().map_err(io::Error::other)?;
+    let mut config = Config::default();
+    config.acl = SessionACL::All;
+    config.n_threads = Some(threads.max(2));
+    config.clone_fd = true;
+    let session = Session::from_fd(Host::new(shared.clone()), device, SessionACL::All, config)?;
+    let notifier = session.notifier();
+    let keeper = shared.clone();
+    std::thread::Builder::new().name("sluice: notes".into()).spawn(move || keep(&keeper, &notifier, &stale))?;
+    let _ = ready.send(());
+    session.run()
+}
+
+/// Has the kernel drop what was taken back, and writes down what is clean now and then. It ends with the process: the sender
+/// lives as long as the guard.
+fn keep(shared: &Shared, notifier: &Notifier, stale: &mpsc::Receiver<u64>) {
+    loop {
+        match stale.recv_timeout(SAVED_EVERY) {
+            Ok(id) => {
+                let _ = notifier.inval_inode(INodeNo(id), 0, 0);
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => shared.guard.save(),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+impl Mounted {
+    /// To wait for its end; the first who asks gets it.
+    pub fn to_wait(&mut self) -> End {
+        End(self.ended.take())
+    }
+
+    /// Unmounts it. Where somebody still uses it, it disappears from the tree, and what they have open fails from then on.
+    ///
+    /// # Errors
+    /// When it cannot be unmounted, or its service has failed.
+    pub fn end(self) -> io::Result<()> {
+        let Mounted { point, shared, server, ended: _ended } = self;
+        // Somebody else may have unmounted it, and what is there now is theirs.
+        for _ in 0..5 {
+            if server.is_finished() {
+                return server.join().unwrap_or_else(|_| Err(io::Error::other(PANICKED)));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let is_busy = match unmount(&point, UnmountFlags::empty()) {
+            Err(Errno::BUSY) => {
+                unmount(&point, UnmountFlags::DETACH)?;
+                true
+            }
+            // It is already.
+            Ok(()) | Err(Errno::INVAL) => false,
+            Err(error) => return Err(error.into()),
+        };
+        shared.settle();
+        if is_busy && !server.is_finished() {
+            // What others have open fails when the process ends.
+            shared.guard.save();
+            return Ok(());
+        }
+        server.join().unwrap_or_else(|_| Err(io::Error::other(PANICKED)))
+    }
+}
+
+/// Takes away what a process of before has left at this place when it was killed.
+///
+/// # Errors
+/// When that cannot be taken away.
+pub fn clear_stale(point: &Path) -> io::Result<()> {
+    for _ in 0..STALE_MAX {
+        match std::fs::metadata(point) {
+            Err(error) if error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error()) => {
+                tracing::warn!(point = %point.display(), "a mount without a process is replaced");
+                unmount(point, UnmountFlags::DETACH)?;
+            }
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", point.display()))),
+            Ok(facts) if !facts.is_dir() => return Err(io::ErrorKind::NotADirectory.into()),
+            Ok(_) => return Ok(()),
+        }
+    }
+    Err(io::Error::other(format!("{}: too many stale mounts", point.display())))
+}
+
+/// What the mount of the folder below forbids, this one forbids, too.
+fn inherited(root: &OwnedFd) -> io::Result<MountFlags> {
+    let below = fstatvfs(root)?.f_flag;
+    let pairs = [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::RDONLY, MountFlags::RDONLY),
+    ];
+    let flags = pairs.into_iter().filter(|pair| below.contains(pair.0)).map(|pair| pair.1);
+    Ok(flags.fold(MountFlags::NOATIME, |all, flag| all | flag))
+}
+
+fn attach(point: &Path, flags: MountFlags) -> io::Result<OwnedFd> {
+    let device = open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| io::Error::other(format!("/dev/fuse: {error}")))?;
+    let mode = File::open(point)?.metadata()?.mode();
+    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let data = format!(
+        "fd={},rootmode={mode:o},user_id={uid},group_id={gid},default_permissions,allow_other",
+        device.as_raw_fd()
+    );
+    let data = std::ffi::CString::new(data)?;
+    rustix::mount::mount("sluice", point, KIND, flags, &*data)
+        .map_err(|error| io::Error::other(format!("cannot mount at {}: {error}", point.display())))?;
+    Ok(device)
+}
+
+/// A descriptor for each file that the kernel remembers.
+fn raise_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}

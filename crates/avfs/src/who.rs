@@ -1,0 +1,89 @@
+//! Who asks: what the kernel says of a request, and the system of the process behind it.
+//!
+//! The process may be gone or another by the time that it is looked up; the numbers of user and thread are the kernel's.
+//! What the system says of a process that waits for our answer may itself have to wait until it has it (a process that is just
+//! being started closes files while others may not look at it), so a thread of its own looks, and is not waited for long.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use fuser::Request;
+
+/// Bytes of a command line that are kept.
+const COMMAND_BYTES_MAX: usize = 1024;
+
+/// How long is waited for what the system says of a process.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Threads that look, at a time; whoever is asked for beyond that is not looked up.
+const LOOKS_MAX: usize = 16;
+
+static LOOKS: AtomicUsize = AtomicUsize::new(0);
+
+/// A process.
+#[derive(Debug, Default, Clone)]
+pub struct Process {
+    /// Its number, or that of its thread.
+    pub id: u32,
+    /// The program that it runs, if that is known.
+    pub program: String,
+    /// Its command line, as it says itself.
+    pub command: String,
+}
+
+/// Who asks for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Who {
+    /// The thread; 0 where it is in another namespace, or where the kernel itself asks.
+    pub thread: u32,
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+}
+
+impl Who {
+    /// Whoever sent a request.
+    pub fn of(request: &Request) -> Who {
+        Who { thread: request.pid(), uid: request.uid(), gid: request.gid() }
+    }
+
+    /// The file system itself.
+    pub fn nobody() -> Who {
+        Who { thread: 0, uid: 0, gid: 0 }
+    }
+
+    /// The process, as far as it can be looked up without waiting.
+    pub fn process(self) -> Process {
+        let unknown = Process { id: self.thread, ..Process::default() };
+        if LOOKS.fetch_add(1, Relaxed) >= LOOKS_MAX {
+            LOOKS.fetch_sub(1, Relaxed);
+            return unknown;
+        }
+        let (tell, told) = mpsc::channel();
+        let look = move || {
+            let _ = tell.send(look(self.thread));
+            LOOKS.fetch_sub(1, Relaxed);
+        };
+        if std::thread::Builder::new().name("sluice: who".into()).spawn(look).is_err() {
+            LOOKS.fetch_sub(1, Relaxed);
+        }
+        told.recv_timeout(PATIENCE).unwrap_or(unknown)
+    }
+}
+
+fn look(thread: u32) -> Process {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let id = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    let program = fs::read_link(format!("/proc/{thread}/exe"));
+    let mut command = fs::read(format!("/proc/{thread}/cmdline")).unwrap_or_default();
+    command.truncate(COMMAND_BYTES_MAX);
+    let command = String::from_utf8_lossy(&command).trim_end_matches('\0').replace('\0', " ");
+    Process {
+        id: id.unwrap_or(thread),
+        program: program.map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned()),
+        command: command.chars().map(|c| if c.is_control() { '?' } else { c }).collect(),
+    }
+}

@@ -1,0 +1,5 @@
+//! The file system as processes see it. These tests need root and `/dev/fuse`.
+
+mod differential;
+mod harness;
+mod never;

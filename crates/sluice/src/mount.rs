@@ -1,0 +1,299 @@
+//! `sluice mount`: a folder of which nothing infected is read or written. What passes is decided in the crate `avfs`; what a
+//! content holds, by the inspection of `scan` and the doors.
+//!
+//! ```text
+//!  signatures · processes that inspect · folders held open · mount
+//!  ── the thread that serves the kernel, and all that it starts, keep the folder and nothing else to write to ──
+//! ```
+//! The first thread keeps its rights: it waits for signals, and unmounts.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use avfs::{Hit, Judge, Judging, Mode, Mounted, OnInfected, Settings, Unjudged};
+use edge::inspector::examine::{self, Examination, Look};
+use flow::{Action, Inspector, Policy};
+use inspect::Engine;
+use jail::{Children, Counts, Jails, Local, Memory, Suspects};
+use stream::Limits;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::{Mount, MountInfected, MountLog, MountMode};
+use crate::config::{Log, LogFormat};
+use crate::confine::Reach;
+use crate::database::Loaded;
+use crate::held::Held;
+use crate::{Failure, database, privileges, serve};
+
+/// Bytes that all inspections may hold.
+const MEMORY_BYTES: usize = 512 << 20;
+
+/// The processor time for one file.
+const CPU_MS_MAX: u64 = 120_000;
+
+/// The fewest threads that answer the kernel.
+const THREADS_MIN: usize = 16;
+
+/// What is printed when it is mounted, for who started it in the background.
+const READY: &str = "mounted";
+
+/// Mounts, and serves until the end.
+pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
+    if args.background {
+        return in_background();
+    }
+    let format = if args.log_format == MountLog::Json { LogFormat::Json } else { LogFormat::Human };
+    serve::log::start(&Log { format, ..Log::default() });
+    check(args)?;
+    privileges::harden()?;
+    avfs::clear_stale(&args.point)?;
+    let loaded = database::open(&args.database)?;
+    loaded.warn();
+    let judge: Option<Box<dyn Judge>> =
+        if args.pass_all { None } else { Some(Box::new(Inspections::new(args, &loaded)?)) };
+    let source = Held::open(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
+    let (state, quarantine) = (folder(args.state.as_deref())?, folder(args.quarantine.as_deref())?);
+    let open = |held: &Option<Held>| held.as_ref().map(|held| held.as_fd().try_clone_to_owned()).transpose();
+    let options = avfs::Options {
+        source: args.source.clone(),
+        point: args.point.clone(),
+        threads: if args.threads == 0 { (4 * cores()).max(THREADS_MIN) } else { args.threads },
+        settings: Settings {
+            judge,
+            mode: if args.mode == MountMode::Full { Mode::Full } else { Mode::Regular },
+            on_infected: match args.on_infected {
+                MountInfected::Immediate => OnInfected::Immediate,
+                MountInfected::Deferred => OnInfected::Deferred,
+            },
+            state: open(&state)?,
+            evidence: open(&quarantine)?,
+        },
+    };
+    let mounted = avfs::mount(options, move || {
+        let held: Vec<&Held> = [&state, &quarantine].into_iter().flatten().collect();
+        let confined = Reach::reading().confine_to_mirror(&source, &held)?;
+        tracing::info!(%confined, "privileges dropped");
+        Ok(())
+    })?;
+    tracing::info!(
+        source = %args.source.display(), point = %args.point.display(), signatures = loaded.signatures, "mounted"
+    );
+    println!("{READY}");
+    until_end(mounted)
+}
+
+/// What cannot be meant.
+fn check(args: &Mount) -> Result<(), Failure> {
+    if args.on_infected == MountInfected::Deferred && args.quarantine.is_none() {
+        return Err("--on-infected deferred needs a --quarantine".into());
+    }
+    let source = args.source.canonicalize().map_err(|error| format!("{}: {error}", args.source.display()))?;
+    for inner in [&args.quarantine, &args.state].into_iter().flatten() {
+        if std::path::absolute(inner)?.starts_with(&source) {
+            return Err(format!("{} lies in the folder that is mounted", inner.display()).into());
+        }
+    }
+    Ok(())
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A folder for us alone, made if it is missing.
+fn folder(path: Option<&Path>) -> Result<Option<Held>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let failed = |error| format!("{}: {error}", path.display());
+    fs::DirBuilder::new().mode(0o700).recursive(true).create(path).map_err(failed)?;
+    Ok(Some(Held::open(path).map_err(failed)?))
+}
+
+/// Starts the same once more, and returns when that is mounted.
+fn in_background() -> Result<ExitCode, Failure> {
+    let wanted = |argument: &OsString| argument != "-b" && argument != "--background";
+    let mut child = Command::new("/proc/self/exe")
+        .args(std::env::args_os().skip(1).filter(wanted))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()?;
+    let mut said = String::new();
+    if let Some(output) = child.stdout.take() {
+        BufReader::new(output).read_line(&mut said)?;
+    }
+    if said.trim_end() == READY {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.filter(|&code| code != 0).unwrap_or(2)))
+}
+
+/// Waits until a signal comes or somebody unmounts it, and cleans up.
+fn until_end(mut mounted: Mounted) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let end = mounted.to_wait();
+    runtime.block_on(async {
+        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let mut unmounted = tokio::task::spawn_blocking(|| end.wait());
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = &mut unmounted => {}
+        }
+        Ok::<(), Failure>(())
+    })?;
+    // Whoever waits for the end may wait longer than we do.
+    runtime.shutdown_timeout(Duration::ZERO);
+    mounted.end()?;
+    tracing::info!("unmounted");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Inspects as the doors do.
+struct Inspections {
+    inspector: Arc<dyn Inspector>,
+    look: Look,
+    generation: Vec<u8>,
+}
+
+impl Inspections {
+    fn new(args: &Mount, loaded: &Loaded) -> Result<Inspections, Failure> {
+        let limits = Limits { cpu_ms_max: CPU_MS_MAX, ..Limits::default() };
+        let mut generation = loaded.identity();
+        generation.extend(format!("{} {} {:?}", env!("CARGO_PKG_VERSION"), args.strict, args.database.pua).bytes());
+        let when = |counts| if counts { Action::Reject } else { Action::Pass };
+        let policy = Policy {
+            on_infected: Action::Reject,
+            on_forbidden: Action::Pass,
+            on_limit: Action::Reject,
+            on_ambiguous: when(args.strict),
+            on_encrypted: when(args.strict),
+            on_external: Action::Pass,
+            on_partial: when(args.strict),
+            on_malformed: Action::Pass,
+        };
+        let inspector: Arc<dyn Inspector> = if args.no_isolation {
+            let engine = Engine { database: loaded.database.clone(), limits };
+            Arc::new(Local::new(Arc::new(engine), Some(Arc::new(Memory::new(MEMORY_BYTES)))))
+        } else {
+            let user = privileges::is_root().then_some(privileges::NOBODY);
+            let launch = Box::new(Children { user });
+            let settings = jail::Settings { count: cores(), limits, memory_bytes: MEMORY_BYTES, launch };
+            let (counts, suspects) = (Arc::new(Counts::default()), Arc::new(Suspects::default()));
+            let (jails, confined) = Jails::start(settings, loaded.signatures()?, counts, suspects)?;
+            tracing::info!(processes = cores(), %confined, "inspections are isolated");
+            Arc::new(jails)
+        };
+        let look = Look { policy, first_match: true, ..Look::default() };
+        Ok(Inspections { inspector, look, generation })
+    }
+}
+
+impl Judge for Inspections {
+    fn begin(&self) -> Box<dyn Judging> {
+        let examination = Examination::new(&*self.inspector, &self.look);
+        Box::new(Reading { state: State::Open(examination), policy: self.look.policy })
+    }
+
+    fn generation(&self) -> Vec<u8> {
+        self.generation.clone()
+    }
+}
+
+/// One content.
+struct Reading {
+    state: State,
+    policy: Policy,
+}
+
+enum State {
+    Open(Examination),
+    Over(Result<Option<Hit>, Unjudged>),
+}
+
+impl Judging for Reading {
+    fn feed(&mut self, mut piece: &[u8]) -> Result<Option<Hit>, Unjudged> {
+        while let State::Open(examination) = &mut self.state
+            && !piece.is_empty()
+        {
+            piece = &piece[examination.take(piece)..];
+            let worked = work(examination);
+            let is_decided = examination.is_decided();
+            match worked {
+                Err(why) => self.state = State::Over(Err(why)),
+                Ok(()) if is_decided => self.end(),
+                Ok(()) => {}
+            }
+        }
+        match &self.state {
+            State::Open(_) => Ok(None),
+            State::Over(outcome) => outcome.clone(),
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Option<Hit>, Unjudged> {
+        self.end();
+        match self.state {
+            State::Open(_) => Err(Unjudged("no verdict".into())),
+            State::Over(outcome) => outcome,
+        }
+    }
+}
+
+impl Reading {
+    /// No more is wanted, or there is no more: the verdict.
+    fn end(&mut self) {
+        let before = std::mem::replace(&mut self.state, State::Over(Err(Unjudged("no verdict".into()))));
+        self.state = match before {
+            State::Over(outcome) => State::Over(outcome),
+            State::Open(mut examination) => {
+                examination.close();
+                State::Over(work(&mut examination).map(|()| hit(examination, &self.policy)))
+            }
+        };
+    }
+}
+
+fn hit(examination: Examination, policy: &Policy) -> Option<Hit> {
+    let verdict = examination.conclude().verdict;
+    let told = examine::told(&verdict, policy, false);
+    let spotted = told.first().filter(|_| verdict.action > Action::Pass)?;
+    let within = spotted.path.iter().map(|name| name.to_string()).collect();
+    Some(Hit { name: spotted.finding.name.to_string(), within })
+}
+
+/// How long this thread waits at a time for another process.
+const PARKED_MAX: Duration = Duration::from_millis(100);
+
+/// Wakes a thread.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Unpark>) {
+        self.0.unpark();
+    }
+}
+
+/// Works on what was fed, in this thread or in another process.
+fn work(examination: &mut Examination) -> Result<(), Unjudged> {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = std::task::Context::from_waker(&waker);
+    loop {
+        match examination.poll(&mut context) {
+            Poll::Ready(Ok(true)) => return Ok(()),
+            Poll::Ready(Ok(false)) => {}
+            Poll::Ready(Err(why)) => return Err(Unjudged(why.to_string())),
+            Poll::Pending => std::thread::park_timeout(PARKED_MAX),
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! `sluice mount`: the program, with its signatures and its processes that inspect. How the file system behaves otherwise is
+//! tested in the crate `avfs`.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The test file that every scanner knows; here in two pieces, so that this file is not one.
+const EICAR: [&str; 2] = ["X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-", "ANTIVIRUS-TEST-FILE!$H+H*"];
+
+fn eicar() -> Vec<u8> {
+    EICAR.concat().into_bytes()
+}
+
+/// A mount of a folder, by a process of its own.
+struct Mount {
+    folder: tempfile::TempDir,
+    process: Child,
+}
+
+impl Mount {
+    /// Nothing where nobody may mount.
+    fn new(options: &[&str]) -> Option<Mount> {
+        let is_root = rustix::process::geteuid().is_root();
+        if !is_root || File::options().read(true).write(true).open("/dev/fuse").is_err() {
+            eprintln!("skipped: only root can mount, and /dev/fuse has to be there");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("source")).expect("a folder");
+        fs::create_dir(folder.path().join("point")).expect("a folder");
+        let process = start(folder.path(), options);
+        Some(Mount { folder, process })
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join("point").join(name)
+    }
+
+    fn below(&self, name: &str) -> PathBuf {
+        self.folder.path().join("source").join(name)
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).expect("the log")
+    }
+
+    fn signal(&mut self, name: &str) -> ExitStatus {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().expect("kill runs").success());
+        self.process.wait().expect("it ends")
+    }
+}
+
+fn command(folder: &Path, options: &[&str]) -> Command {
+    let log = File::options().create(true).append(true).open(folder.join("log")).expect("a log");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.arg("mount").args(options).args(["source", "point"]).current_dir(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+    command
+}
+
+fn start(folder: &Path, options: &[&str]) -> Child {
+    let mut process = command(folder, options).spawn().expect("it starts");
+    let mut said = String::new();
+    let output = process.stdout.take().expect("its output");
+    BufReader::new(output).read_line(&mut said).expect("it says something");
+    assert_eq!(said, "mounted\n", "{}", fs::read_to_string(folder.join("log")).unwrap_or_default());
+    process
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = Command::new("umount").arg("-l").arg(self.at("")).stderr(Stdio::null()).status();
+    }
+}
+
+fn code<T>(outcome: std::io::Result<T>) -> Option<i32> {
+    outcome.err().and_then(|error| error.raw_os_error())
+}
+
+const EPERM: i32 = 1;
+const EIO: i32 = 5;
+const ENOTCONN: i32 = 107;
+
+/// An archive of the test file.
+fn zip(folder: &Path) -> Vec<u8> {
+    fs::write(folder.join("eicar.com"), eicar()).expect("a file");
+    let program =
+        "import zipfile; z = zipfile.ZipFile('e.zip', 'w', zipfile.ZIP_DEFLATED); z.write('eicar.com'); z.close()";
+    assert!(
+        Command::new("python3").args(["-c", program]).current_dir(folder).status().expect("python3 runs").success()
+    );
+    fs::read(folder.join("e.zip")).expect("the archive")
+}
+
+#[test]
+fn what_is_infected_is_neither_written_nor_read_and_the_log_says_who() {
+    for mode in ["regular", "full"] {
+        let Some(mut mount) = Mount::new(&["--mode", mode, "--log-format", "json"]) else { return };
+        let archive = zip(mount.folder.path());
+        for (name, content) in [("plain", eicar()), ("zipped", archive)] {
+            fs::write(mount.below(name), &content).expect("a file below");
+            assert_eq!(code(fs::read(mount.at(name))), Some(EPERM), "{mode} {name}");
+            let written = format!("{name}-new");
+            let file = File::create(mount.at(&written)).expect("a file");
+            let outcome =
+                content.chunks(20).enumerate().try_for_each(|(n, piece)| file.write_all_at(piece, 20 * n as u64));
+            assert_eq!(code(outcome.and_then(|()| file.sync_all())), Some(EIO), "{mode} {name}");
+            drop(file);
+            assert_eq!(fs::read(mount.below(&written)).expect("an empty file"), b"");
+        }
+        fs::write(mount.at("clean"), b"clean").expect("a clean file");
+        assert_eq!(fs::read(mount.below("clean")).expect("the file"), b"clean");
+        assert!(mount.signal("-TERM").success());
+        assert!(fs::read_dir(mount.at("")).expect("the mount point").next().is_none(), "it is unmounted");
+        let log = mount.log();
+        let line =
+            log.lines().find(|line| line.contains("\"infected\"") && line.contains("plain-new")).expect("a line");
+        let facts: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert!(facts["signature"].as_str().is_some_and(|name| name.contains("Eicar")), "{line}");
+        assert_eq!(
+            (facts["process"].as_u64(), facts["user"].as_u64()),
+            (Some(std::process::id().into()), Some(0)),
+            "{line}"
+        );
+    }
+}
+
+/// The packs that are made to get past scanners, as far as they are there: what `scan` finds in a folder, nobody reads
+/// through a mount, and nobody writes.
+#[test]
+fn what_scan_finds_in_the_packs_does_not_pass() {
+    let Some(data) = std::env::var_os("SLUICE_DATA").map(PathBuf::from) else {
+        return eprintln!("skipped: no packs below SLUICE_DATA");
+    };
+    let pack = data.join("av-evasion/evasion");
+    if !pack.is_dir() {
+        return eprintln!("skipped: no packs below SLUICE_DATA");
+    }
+    let scan = ["scan", "--json", "--alert-exceeds-max"];
+    let output = Command::new(env!("CARGO_BIN_EXE_sluice")).args(scan).arg(&pack).output().expect("scan runs");
+    let said = String::from_utf8(output.stdout).expect("text");
+    let files = said.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let found: Vec<(PathBuf, bool)> = files
+        .map(|facts| (PathBuf::from(facts["file"].as_str().expect("a path")), facts["status"] == "found"))
+        .collect();
+    assert!(found.iter().filter(|file| file.1).count() > 10, "{said}");
+    let Some(mount) = Mount::new(&[]) else { return };
+    for (number, (path, is_found)) in found.iter().enumerate() {
+        let content = fs::read(path).expect("a file of the pack");
+        let (old, new) = (format!("old-{number}"), format!("new-{number}"));
+        fs::write(mount.below(&old), &content).expect("a file below");
+        let read = fs::read(mount.at(&old));
+        let file = File::create(mount.at(&new)).expect("a file");
+        let written = file.write_all_at(&content, 0).and_then(|()| file.sync_all());
+        drop(file);
+        let below = fs::read(mount.below(&new)).expect("a file");
+        if *is_found {
+            assert_eq!((code(read), code(written)), (Some(EPERM), Some(EIO)), "{path:?}");
+            assert_eq!(below, b"", "{path:?}");
+        } else {
+            assert!(read.is_ok_and(|read| read == content) && written.is_ok() && below == content, "{path:?}");
+        }
+    }
+}
+
+#[test]
+fn without_its_process_the_mount_fails_and_another_takes_its_place() {
+    let Some(mut mount) = Mount::new(&["--state", "state"]) else { return };
+    fs::write(mount.at("clean"), b"clean").expect("a clean file");
+    let open = File::create(mount.at("waiting")).expect("a file");
+    open.write_all_at(&eicar(), 3).expect("it waits");
+    mount.signal("-KILL");
+    assert_eq!(code(fs::read(mount.at("clean"))), Some(ENOTCONN));
+    assert_eq!(code(open.write_at(b"x", 0)), Some(ENOTCONN));
+    assert_eq!(fs::read(mount.below("waiting")).expect("nothing of it"), b"");
+    assert_eq!(fs::read(mount.below("clean")).expect("it was closed"), b"clean");
+    mount.process = start(mount.folder.path(), &["--state", "state"]);
+    assert_eq!(fs::read(mount.at("clean")).expect("it is there again"), b"clean");
+    drop(open);
+    assert!(mount.signal("-INT").success());
+    assert!(fs::metadata(mount.folder.path().join("state/verdicts")).is_ok_and(|facts| facts.len() > 0));
+}
+
+/// The processes that inspect for a mount.
+fn jails(mount: &Mount) -> Vec<String> {
+    let id = mount.process.id();
+    let tasks = fs::read_dir(format!("/proc/{id}/task")).expect("its threads");
+    let children = tasks.map(|task| fs::read_to_string(task.expect("a thread").path().join("children")));
+    let children: String = children.map(Result::unwrap_or_default).collect();
+    children.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn processes_that_inspect_may_die_and_others_take_their_place() {
+    let Some(mount) = Mount::new(&[]) else { return };
+    for round in 0..3 {
+        let killed = jails(&mount);
+        assert!(!killed.is_empty(), "there are some");
+        for id in &killed {
+            assert!(Command::new("kill").args(["-KILL", id]).status().expect("kill runs").success());
+        }
+        let name = format!("file-{round}");
+        let end = Instant::now() + Duration::from_secs(30);
+        while fs::write(mount.at(&name), b"clean").and_then(|()| fs::read(mount.at(&name))).is_err() {
+            assert!(Instant::now() < end, "nothing passes any more");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        fs::write(mount.below("evil"), eicar()).expect("a file below");
+        assert_eq!(code(fs::read(mount.at("evil"))), Some(EPERM));
+    }
+}
+
+#[test]
+fn over_itself_a_folder_is_reached_through_the_mount_alone() {
+    let Some(mut mount) = Mount::new(&[]) else { return };
+    assert!(mount.signal("-TERM").success());
+    fs::remove_dir(mount.at("")).expect("the mount point");
+    std::os::unix::fs::symlink("source", mount.folder.path().join("point")).expect("a link");
+    fs::write(mount.below("evil"), eicar()).expect("a file");
+    let status = command(mount.folder.path(), &["--background"]).status().expect("it runs");
+    assert!(status.success(), "{}", mount.log());
+    assert_eq!(code(fs::read(mount.below("evil"))), Some(EPERM));
+    fs::write(mount.below("clean"), b"clean").expect("a file");
+    // What the program has confined itself to is enough for all of this.
+    for folder in ["one", "two"] {
+        fs::create_dir(mount.below(folder)).expect("a folder");
+    }
+    fs::write(mount.below("one/large"), vec![b'l'; 3 << 20]).expect("a large file");
+    fs::rename(mount.below("one/large"), mount.below("two/large")).expect("in another folder");
+    fs::hard_link(mount.below("two/large"), mount.below("one/link")).expect("in another folder");
+    assert_eq!(fs::read(mount.below("one/link")).expect("the file").len(), 3 << 20);
+    let device = mount.below("device");
+    assert!(Command::new("mknod").arg(&device).args(["c", "1", "3"]).status().expect("mknod runs").success());
+    let mut read = String::new();
+    File::open(&device).and_then(|mut file| file.read_to_string(&mut read)).expect("a device");
+    assert!(Command::new("umount").arg(mount.below("")).status().expect("umount runs").success());
+    let end = Instant::now() + Duration::from_secs(10);
+    while !mount.log().contains("unmounted") {
+        assert!(Instant::now() < end, "it does not end: {}", mount.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(fs::read(mount.below("clean")).expect("the file"), b"clean");
+    assert_eq!(fs::read(mount.below("evil")).expect("without the mount"), eicar());
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("source")).expect("a folder");
+    fs::create_dir(folder.path().join("point")).expect("a folder");
+    for (options, reason) in [
+        (&["--on-infected", "deferred"][..], "needs a --quarantine"),
+        (&["--quarantine", "source/inner"], "lies in the folder"),
+        (&["--state", "source"], "lies in the folder"),
+    ] {
+        let status = command(folder.path(), options).status().expect("it runs");
+        assert_eq!(status.code(), Some(2));
+        let log = fs::read_to_string(folder.path().join("log")).expect("the log");
+        assert!(log.contains(reason), "{log}");
+    }
+}
