@@ -16,6 +16,7 @@ mod disabled;
 mod fuzz;
 mod limits;
 mod loader;
+pub mod message;
 mod problem;
 mod replace;
 mod rule;
