@@ -1,3 +1,4 @@
 //! All tests of the crate in one program, which is linked once.
 
 mod corpus;
+mod lenient;

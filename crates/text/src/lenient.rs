@@ -1,0 +1,521 @@
+//! HTML as the reader of mails that SpamAssassin stands on cuts it: Perl's `HTML::Parser`, marked sections on.
+//!
+//! What is a tag to it is none to a browser and the other way round, and the differences decide which rules hit. A page is
+//! held whole; the [`Reader`] may be given more of it, and what is incomplete then is read again together with it. Text is cut
+//! where the other reader cuts it, its references undone.
+//!
+//! ```text
+//! a < b <A HREF=x&amp;y>c   Text "a " · Text "< b " · Open a [href: x&y] · Text "c"
+//! ```
+//!
+//! Bounds: time near linear in the page; memory that of the page. Attributes of one tag beyond [`ATTRIBUTES_MAX`] are left out.
+//!
+//! Known wrongs: marked sections may stand in each other 64 deep, deeper ones are not kept apart.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use memchr::{memchr, memmem};
+
+use crate::references;
+
+/// Names in lower case and values, the first of each name; the value of an attribute without one is its name.
+pub type Attributes = Vec<(String, String)>;
+
+/// As many attributes of a tag are told.
+pub const ATTRIBUTES_MAX: usize = 1000;
+const SECTIONS_MAX: usize = 64;
+/// `<a>`
+const TAG_BYTES_MIN: usize = 3;
+
+/// A piece of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Token<'a> {
+    /// A tag that opens an element.
+    Open {
+        /// Its name in lower case.
+        name: &'a str,
+        /// What it says.
+        attributes: Attributes,
+    },
+    /// A tag that closes an element, or what stands for one.
+    Close(&'a str),
+    /// Text.
+    Text(Cow<'a, str>),
+    /// A comment or what counts as one, with what delimits it.
+    Comment(&'a str),
+    /// A document type, with what delimits it.
+    Declaration(&'a str),
+}
+
+/// Elements in which only their own end is a tag, and whether references count in them.
+const LITERAL: [(&str, bool); 7] = [
+    ("script", false),
+    ("style", false),
+    ("xmp", false),
+    ("iframe", false),
+    ("plaintext", false),
+    ("title", true),
+    ("textarea", true),
+];
+
+/// A marked section that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Section {
+    /// Its keyword is unknown.
+    Unknown,
+    Include,
+    Rcdata,
+    Cdata,
+    Ignore,
+}
+
+/// Reads a page.
+#[derive(Debug, Clone, Default)]
+pub struct Reader {
+    /// What is incomplete so far.
+    rest: String,
+    /// The element that only its own end closes, of [`LITERAL`].
+    literal: Option<usize>,
+    sections: Vec<Section>,
+    /// A comment may end with any `>`.
+    is_comment_short: bool,
+    /// The page ended in a script: references count no more.
+    is_raw: bool,
+    /// An element that the page's end closed: told before the next tag.
+    pending: Option<&'static str>,
+}
+
+/// What was found at a place.
+enum Found {
+    /// A piece ends at this offset.
+    End(usize),
+    /// It is none.
+    Nothing,
+    /// It is incomplete.
+    Incomplete,
+}
+
+impl Reader {
+    /// A reader of a page from its beginning.
+    pub fn new() -> Reader {
+        Reader::default()
+    }
+
+    /// Reads on, and tells what is complete.
+    pub fn read(&mut self, more: &str, tell: &mut impl FnMut(Token<'_>)) {
+        let page = if self.rest.is_empty() {
+            Cow::Borrowed(more)
+        } else {
+            let mut page = core::mem::take(&mut self.rest);
+            page.push_str(more);
+            Cow::Owned(page)
+        };
+        let taken = self.pieces(&page, tell);
+        self.rest = page.get(taken..).unwrap_or_default().into();
+    }
+
+    /// The page is over: tells what is left of it.
+    pub fn end(mut self, tell: &mut impl FnMut(Token<'_>)) {
+        let page = core::mem::take(&mut self.rest);
+        let mut at = 0;
+        while at < page.len() {
+            let rest = &page[at..];
+            if let Some(literal) = self.literal {
+                if !self.end_literal(literal, tell) {
+                    break;
+                }
+            } else if !self.is_comment_short && rest.starts_with("<!--") {
+                self.is_comment_short = true;
+            } else {
+                break;
+            }
+            at += self.pieces(rest, tell);
+        }
+        if let Some(rest) = page.get(at..).filter(|rest| !rest.is_empty()) {
+            match self.literal.is_none() && is_markup(rest) {
+                true => tell(Token::Comment(rest)),
+                false => self.text(rest, tell),
+            }
+        }
+        self.close_pending(tell);
+    }
+
+    /// The page is over in an element that only its own end closes. Whether the rest is read for tags.
+    fn end_literal(&mut self, literal: usize, tell: &mut impl FnMut(Token<'_>)) -> bool {
+        let name = LITERAL[literal].0;
+        match name {
+            "script" | "style" => {
+                self.is_raw = true;
+                tell(Token::Close(name));
+            }
+            "title" => self.pending = Some(name),
+            _ => return false,
+        }
+        self.literal = None;
+        true
+    }
+
+    fn section(&self) -> Option<Section> {
+        self.sections.last().copied()
+    }
+
+    /// In a section in which nothing is a tag.
+    fn is_text_only(&self) -> bool {
+        matches!(self.section(), Some(Section::Cdata | Section::Rcdata | Section::Ignore))
+    }
+
+    fn text(&self, text: &str, tell: &mut impl FnMut(Token<'_>)) {
+        if text.is_empty() || self.section() == Some(Section::Ignore) {
+            return;
+        }
+        let counts = match self.literal {
+            Some(literal) => LITERAL[literal].1,
+            None => !self.is_raw && self.section() != Some(Section::Cdata),
+        };
+        tell(Token::Text(if counts { references::decode(text, true) } else { Cow::Borrowed(text) }));
+    }
+
+    /// Tells the pieces that are complete; how much of the page that is.
+    fn pieces(&mut self, page: &str, tell: &mut impl FnMut(Token<'_>)) -> usize {
+        // Where the text that was not told yet begins, and where the next markup is looked for.
+        let (mut begin, mut at) = (0, 0);
+        loop {
+            if let Some(literal) = self.literal {
+                let name = LITERAL[literal].0;
+                let Some((text_end, tag_end)) = closing(page, begin, name) else { return begin };
+                self.text(&page[begin..text_end], tell);
+                (self.literal, self.is_raw) = (None, false);
+                tell(Token::Close(name));
+                (begin, at) = (tag_end, tag_end);
+                continue;
+            }
+            if !self.sections.is_empty() && self.section() != Some(Section::Unknown) {
+                match self.section_piece(page, begin, at, tell) {
+                    Some(next) => {
+                        (begin, at) = (next, next);
+                        continue;
+                    }
+                    None if self.is_text_only() => return begin,
+                    None => {}
+                }
+            }
+            let end = self.markup(page, at);
+            let Some(end) = end else {
+                return match self.section() {
+                    // Text is held until its section ends.
+                    Some(Section::Include) => begin,
+                    _ => self.last_words(page, begin, tell),
+                };
+            };
+            if end > begin {
+                self.text(&page[begin..end], tell);
+                begin = end;
+            }
+            match self.piece(page, end, tell) {
+                Found::End(next) => (begin, at) = (next, next),
+                Found::Nothing => at = end + 1,
+                Found::Incomplete => return begin,
+            }
+        }
+    }
+
+    /// Where the next `<` stands, within the section that is open.
+    fn markup(&self, page: &str, at: usize) -> Option<usize> {
+        memchr(b'<', page.as_bytes().get(at..)?).map(|found| at + found)
+    }
+
+    /// The end of the section, if it comes before anything else that counts in it: where what is behind it begins.
+    fn section_piece(
+        &mut self,
+        page: &str,
+        begin: usize,
+        at: usize,
+        tell: &mut impl FnMut(Token<'_>),
+    ) -> Option<usize> {
+        let tag = self.markup(page, at);
+        // In one that is read for tags, only what stands before the next.
+        let within = tag.filter(|_| self.section() == Some(Section::Include)).unwrap_or(page.len());
+        let end = at + memmem::find(page.as_bytes().get(at..within)?, b"]]>")?;
+        let next = tag.filter(|&next| next < end);
+        if let Some(next) = next
+            && self.section() != Some(Section::Cdata)
+            && let Some((section, behind)) = marked(page, next).filter(|(_, behind)| *behind <= end)
+        {
+            self.text(&page[begin..next], tell);
+            self.open_section(section);
+            return Some(behind);
+        }
+        self.text(&page[begin..end], tell);
+        self.sections.pop();
+        self.is_raw = false;
+        Some(end + 3)
+    }
+
+    fn open_section(&mut self, section: Section) {
+        let outer = self.section().unwrap_or(Section::Unknown);
+        if self.sections.len() < SECTIONS_MAX {
+            self.sections.push(section.max(outer));
+        }
+    }
+
+    /// Text up to the end of what has come so far: its last word may go on.
+    fn last_words(&self, page: &str, begin: usize, tell: &mut impl FnMut(Token<'_>)) -> usize {
+        let text = &page[begin..];
+        let is_word = |at: usize| !is_blank(text.as_bytes()[at]);
+        let mut end = text.len();
+        while end > 0 && is_word(end - 1) && !is_blank(text.as_bytes()[text.len() - 1]) {
+            end -= 1;
+        }
+        while end > 0 && !is_word(end - 1) {
+            end -= 1;
+        }
+        self.text(&text[..end], tell);
+        begin + end
+    }
+
+    /// What begins with the `<` at `at`.
+    fn piece(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
+        if page.len() - at < TAG_BYTES_MIN {
+            return Found::Incomplete;
+        }
+        match page.as_bytes().get(at + 1) {
+            None => Found::Incomplete,
+            Some(b'!') => self.declaration(page, at, tell),
+            Some(b'?') => self.instruction(page, at, tell),
+            Some(b'/') => self.close(page, at, tell),
+            Some(byte) if is_name_first(*byte) => self.open(page, at, tell),
+            Some(_) => Found::Nothing,
+        }
+    }
+
+    /// What is told to programs is told to none.
+    fn instruction(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
+        let Some(end) = memchr(b'>', &page.as_bytes()[at..]) else { return Found::Incomplete };
+        self.close_pending(tell);
+        Found::End(at + end + 1)
+    }
+
+    /// Tells the end of what the page's end closed.
+    fn close_pending(&mut self, tell: &mut impl FnMut(Token<'_>)) {
+        if let Some(pending) = self.pending.take() {
+            tell(Token::Close(pending));
+        }
+    }
+
+    fn open(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
+        let Some((name, attributes, end)) = tag(page, at + 1) else { return Found::Incomplete };
+        self.close_pending(tell);
+        let name = name.to_lowercase();
+        self.literal = LITERAL.iter().position(|(literal, _)| *literal == name);
+        self.is_raw &= self.literal.is_none();
+        tell(Token::Open { name: &name, attributes });
+        Found::End(end)
+    }
+
+    fn close(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
+        let Some((name, end)) = closing_tag(page, at + 2) else { return Found::Incomplete };
+        if name.is_empty() {
+            tell(Token::Comment(&page[at..end]));
+            return Found::End(end);
+        }
+        self.close_pending(tell);
+        tell(Token::Close(&name.to_lowercase()));
+        Found::End(end)
+    }
+
+    fn declaration(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
+        let bytes = &page.as_bytes()[at..];
+        if bytes.starts_with(b"<!--") {
+            return match self.comment(&bytes[4..]) {
+                Some(end) => {
+                    let end = at + 4 + end;
+                    tell(Token::Comment(&page[at..end]));
+                    Found::End(end)
+                }
+                None => Found::Incomplete,
+            };
+        }
+        if bytes.len() < 4 && b"<!--".starts_with(bytes) {
+            return Found::Incomplete;
+        }
+        if bytes.starts_with(b"<![") {
+            if let Some((section, end)) = marked(page, at) {
+                self.close_pending(tell);
+                self.open_section(section);
+                return Found::End(end);
+            }
+            return bogus(page, at, tell);
+        }
+        let word = bytes[2..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"-._:".contains(byte)).count();
+        if !bytes[2..2 + word].eq_ignore_ascii_case(b"doctype") {
+            return bogus(page, at, tell);
+        }
+        match doctype_end(&bytes[2 + word..]) {
+            Some(end) => {
+                let end = at + 2 + word + end;
+                self.close_pending(tell);
+                tell(Token::Declaration(&page[at..end]));
+                Found::End(end)
+            }
+            None => Found::Incomplete,
+        }
+    }
+
+    /// Where a comment ends, behind its `<!--`.
+    fn comment(&self, bytes: &[u8]) -> Option<usize> {
+        if self.is_comment_short {
+            return memchr(b'>', bytes).map(|at| at + 1);
+        }
+        let mut at = 0;
+        while let Some(found) = memchr(b'>', &bytes[at..]) {
+            let end = at + found;
+            let before = bytes[..end].iter().rposition(|&byte| !is_blank(byte)).map_or(0, |last| last + 1);
+            if bytes[..before].ends_with(b"--") {
+                return Some(end + 1);
+            }
+            at = end + 1;
+        }
+        None
+    }
+}
+
+/// Whether text begins as a tag, a comment or a declaration does.
+fn is_markup(text: &str) -> bool {
+    let Some(behind) = text.strip_prefix('<') else { return false };
+    behind.bytes().next().is_none_or(|byte| is_name_first(byte) || b"/!?".contains(&byte))
+}
+
+/// What begins as a piece and is none: a comment up to the next `>`.
+fn bogus(page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
+    let Some(end) = memchr(b'>', &page.as_bytes()[at..]) else { return Found::Incomplete };
+    tell(Token::Comment(&page[at..at + end + 1]));
+    Found::End(at + end + 1)
+}
+
+/// Where the end of the element stands, and what is behind it.
+fn closing(page: &str, begin: usize, name: &str) -> Option<(usize, usize)> {
+    if name == "plaintext" {
+        return None;
+    }
+    let bytes = page.as_bytes();
+    let mut at = begin;
+    while let Some(found) = memmem::find(bytes.get(at..)?, b"</") {
+        let tag = at + found;
+        let behind = tag + 2 + name.len();
+        at = tag + 2;
+        if !bytes.get(tag + 2..behind).is_some_and(|bytes| bytes.eq_ignore_ascii_case(name.as_bytes())) {
+            continue;
+        }
+        let blanks = bytes[behind..].iter().take_while(|byte| is_blank(**byte)).count();
+        if bytes.get(behind + blanks) == Some(&b'>') {
+            return Some((tag, behind + blanks + 1));
+        }
+        at = behind + blanks;
+    }
+    None
+}
+
+/// A tag's name, its attributes, and where it ends; none if it is incomplete.
+fn tag(page: &str, at: usize) -> Option<(&str, Attributes, usize)> {
+    let bytes = page.as_bytes();
+    let run = |from: usize, stops: &[u8]| {
+        from + bytes[from..].iter().take_while(|byte| !is_blank(**byte) && !stops.contains(byte)).count()
+    };
+    let blanks = |from: usize| from + bytes[from..].iter().take_while(|byte| is_blank(**byte)).count();
+    let name_end = run(at, b">");
+    let mut attributes = Attributes::new();
+    let mut next = blanks(name_end);
+    loop {
+        if *bytes.get(next)? == b'>' {
+            return Some((&page[at..name_end], attributes, next + 1));
+        }
+        // Whatever it is, it begins a name.
+        let begin = next;
+        let first = page[begin..].chars().next()?.len_utf8();
+        let end = run(begin + first, b"=>");
+        let name = page[begin..end].to_lowercase();
+        next = blanks(end);
+        let mut value = None;
+        if *bytes.get(next)? == b'=' {
+            next = blanks(next + 1);
+            let quote = *bytes.get(next)?;
+            let (from, to) = if matches!(quote, b'"' | b'\'') {
+                let length = memchr(quote, &bytes[next + 1..])?;
+                (next + 1, next + 1 + length)
+            } else {
+                (next, run(next, b">"))
+            };
+            value = Some(references::decode(&page[from..to], false).into_owned());
+            next = blanks(if from > next { to + 1 } else { to });
+        }
+        // Few attributes: a walk costs less than a table.
+        if attributes.len() < ATTRIBUTES_MAX && !attributes.iter().any(|(known, _)| *known == name) {
+            let value = value.unwrap_or_else(|| page[begin..end].into());
+            attributes.push((name, value));
+        }
+    }
+}
+
+/// The name of a tag that closes an element, and where the tag ends. Quotes count in it behind a space or `=`.
+fn closing_tag(page: &str, at: usize) -> Option<(&str, usize)> {
+    let bytes = page.as_bytes();
+    let name_end = at + bytes[at..].iter().take_while(|byte| !is_blank(**byte) && **byte != b'>').count();
+    let mut next = name_end;
+    loop {
+        let byte = *bytes.get(next)?;
+        if byte == b'>' {
+            return Some((&page[at..name_end], next + 1));
+        }
+        if matches!(byte, b'"' | b'\'') && matches!(bytes[next - 1], b' ' | b'=') {
+            next += memchr(byte, &bytes[next + 1..])? + 1;
+        }
+        next += 1;
+    }
+}
+
+/// Where a document type ends, behind its first word: quotes and comments are passed over.
+fn doctype_end(bytes: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'>' => return Some(at + 1),
+            b'"' | b'\'' => at += memchr(byte, bytes.get(at + 1..)?)? + 2,
+            b'-' if bytes[at..].starts_with(b"--") => at += memmem::find(bytes.get(at + 2..)?, b"--")? + 4,
+            _ if is_blank(byte) => at += 1,
+            _ => at += bytes[at..].iter().take_while(|byte| !is_blank(**byte) && **byte != b'>').count(),
+        }
+    }
+    None
+}
+
+/// What a marked section says that it is, and where its content begins.
+fn marked(page: &str, at: usize) -> Option<(Section, usize)> {
+    let bytes = page.as_bytes();
+    if !bytes.get(at..)?.starts_with(b"<![") {
+        return None;
+    }
+    let begin = at + 3;
+    let length = bytes[begin..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || is_blank(**byte)).count();
+    if bytes.get(begin + length) != Some(&b'[') {
+        return None;
+    }
+    let words = page[begin..begin + length].split_ascii_whitespace();
+    let kind = |word: &str| match word.to_ascii_uppercase().as_str() {
+        "CDATA" => Section::Cdata,
+        "RCDATA" => Section::Rcdata,
+        "IGNORE" => Section::Ignore,
+        "INCLUDE" | "TEMP" => Section::Include,
+        _ => Section::Unknown,
+    };
+    Some((words.map(kind).max().unwrap_or(Section::Unknown), begin + length + 1))
+}
+
+fn is_name_first(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte == b':'
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0c')
+}
