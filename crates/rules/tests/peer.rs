@@ -15,10 +15,10 @@ use rules::spam::{Census, File, Kind, Limits, Loader, Options, Rule, Rules, Seve
 use serde_json::Value;
 
 /// The stock set as Debian installs it: rules, and the folder of plugins and local settings.
-const STOCK: [&str; 2] = ["/usr/share/spamassassin", "/etc/spamassassin"];
+pub(crate) const STOCK: [&str; 2] = ["/usr/share/spamassassin", "/etc/spamassassin"];
 
 /// Reads folders as SpamAssassin does: what loads plugins first.
-fn load(folders: &[&Path]) -> Rules {
+pub(crate) fn load(folders: &[&Path]) -> Rules {
     let mut files = Vec::new();
     for folder in folders {
         let entries = fs::read_dir(folder).unwrap().flatten();
@@ -58,7 +58,7 @@ fn utf8(bytes: &[u8]) -> Vec<u8> {
     latin1(bytes).into_bytes()
 }
 
-fn latin1(bytes: &[u8]) -> String {
+pub(crate) fn latin1(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char::from(byte)).collect()
 }
 

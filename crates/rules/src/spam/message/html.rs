@@ -1,40 +1,901 @@
-//! What the HTML of a mail shows.
+//! What the HTML of a mail shows: its text, what of it a reader sees, addresses, and what its own tests ask for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What is told about an element's name.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tag {
-    /// How often it was opened or closed.
-    pub seen: u32,
-    /// How often it was opened.
-    pub opened: u32,
-}
+use text::lenient::{Attributes, Reader, Token};
 
-/// A picture in a page.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Image {
-    /// What it says of its width.
-    pub width: Option<u32>,
-    /// What it says of its height.
-    pub height: Option<u32>,
-}
+use super::colour::{self, BLACK, Colour, WHITE};
+use super::perl::{Text, begins, bytes, is_space, is_word};
+use super::target;
 
 /// What the HTML of a mail shows, by the names that SpamAssassin's own tests ask for.
 #[derive(Debug, Clone, Default)]
 pub struct Html {
     /// Whether there is any.
     pub is_html: bool,
-    /// Counts, ratios and areas: `image_area`, `ratio`, `length`, `obfuscation`, `font_low_contrast`, ...
-    pub numbers: BTreeMap<Box<str>, f64>,
-    /// Elements by name.
-    pub tags: BTreeMap<Box<str>, Tag>,
-    /// What stands in `title` elements, in order.
-    pub titles: Vec<Box<[u8]>>,
-    /// What stands in links, in order.
-    pub anchors: Vec<Box<[u8]>>,
-    /// What scripts and styles say, in order: `html_text_match` looks at it.
-    pub texts: BTreeMap<Box<str>, Vec<Box<[u8]>>>,
-    /// What event handlers do.
-    pub events: Vec<Box<[u8]>>,
+    /// Counts, ratios and areas: `image_area`, `ratio`, `length`, `html_length`, `obfuscation_ratio`, `font_low_contrast`, ...
+    pub numbers: BTreeMap<&'static str, f64>,
+    /// The names of elements, and how many of each were left open.
+    pub tags: BTreeMap<Box<str>, i64>,
+    /// Texts in order: `title`, `anchor` (what links say), `comment`, `script`.
+    pub texts: BTreeMap<&'static str, Vec<Box<[u8]>>>,
+}
+
+/// An address in HTML.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Link {
+    pub(super) uri: Vec<u8>,
+    /// The elements that it was in; none where it has but a text.
+    pub(super) kinds: BTreeSet<&'static str>,
+    pub(super) texts: Vec<Text>,
+}
+
+/// A page, read.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) html: Html,
+    pub(super) text: Text,
+    pub(super) visible: Text,
+    pub(super) invisible: Text,
+    pub(super) links: Vec<Link>,
+    pub(super) is_cut: bool,
+}
+
+/// Bytes of an address that count.
+pub(super) const URI_BYTES_MAX: usize = 8192;
+
+const ELEMENTS: [&str; 94] = [
+    "a",
+    "abbr",
+    "acronym",
+    "address",
+    "applet",
+    "area",
+    "b",
+    "base",
+    "basefont",
+    "bdo",
+    "big",
+    "blockquote",
+    "body",
+    "br",
+    "button",
+    "caption",
+    "center",
+    "cite",
+    "code",
+    "col",
+    "colgroup",
+    "dd",
+    "del",
+    "dfn",
+    "dir",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "fieldset",
+    "font",
+    "form",
+    "frame",
+    "frameset",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "hr",
+    "html",
+    "i",
+    "iframe",
+    "img",
+    "input",
+    "ins",
+    "isindex",
+    "kbd",
+    "label",
+    "legend",
+    "li",
+    "link",
+    "map",
+    "menu",
+    "meta",
+    "nobr",
+    "noframes",
+    "noscript",
+    "object",
+    "ol",
+    "optgroup",
+    "option",
+    "p",
+    "param",
+    "pre",
+    "q",
+    "s",
+    "samp",
+    "script",
+    "select",
+    "small",
+    "span",
+    "strike",
+    "strong",
+    "style",
+    "sub",
+    "sup",
+    "table",
+    "tbody",
+    "td",
+    "textarea",
+    "tfoot",
+    "th",
+    "thead",
+    "title",
+    "tr",
+    "tt",
+    "u",
+    "ul",
+    "var",
+    "x-sigsep",
+    "x-tab",
+];
+/// Not elements, and read as if they were.
+const TRICKS: [&str; 5] = ["bgsound", "embed", "listing", "plaintext", "xmp"];
+const STYLED: [&str; 13] =
+    ["body", "font", "table", "tr", "th", "td", "big", "small", "basefont", "span", "p", "div", "a"];
+
+/// How text looks.
+#[derive(Debug, Clone)]
+struct Style {
+    tag: &'static str,
+    text: Colour,
+    ground: Colour,
+    size: f64,
+    is_hidden: [bool; 2],
+}
+
+/// A run of the page's text.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    end: usize,
+    is_gap: bool,
+    is_invisible: bool,
+    is_wide: bool,
+}
+
+#[derive(Debug)]
+struct Builder {
+    out: Page,
+    is_wide: bool,
+    styles_max: usize,
+    styles: Vec<Style>,
+    /// How many of each are among the styles.
+    open: HashMap<&'static str, usize>,
+    inside: HashMap<Box<str>, i64>,
+    runs: Vec<Run>,
+    base_size: f64,
+    sizes: (f64, f64),
+    image_area: f64,
+    elements: [u32; 2],
+    tags: [u32; 2],
+    closed_extra: u32,
+    obfuscation: u32,
+    backhair: BTreeSet<(usize, usize)>,
+    base: Vec<u8>,
+    /// The address of the link that was opened last.
+    anchor: Vec<u8>,
+    anchors: Vec<Text>,
+    titles: Vec<Text>,
+    scripts: Vec<Text>,
+    comments: Vec<Text>,
+    links: HashMap<Vec<u8>, usize>,
+    links_max: usize,
+}
+
+impl Page {
+    /// Reads a page that came as so many bytes.
+    pub(super) fn read(text: &Text, bytes: usize, styles_max: usize, links_max: usize) -> Page {
+        let mut builder = Builder::new(text.is_wide, styles_max, links_max);
+        let page = prepared(&text.characters, text.is_wide);
+        let mut reader = Reader::new();
+        reader.read(&page, &mut |token| builder.token(token));
+        for name in ["style", "script"] {
+            // What is never closed would hide the rest.
+            for _ in 0..3 {
+                if !builder.is_inside(name) {
+                    break;
+                }
+                reader.read(&format!("</{name}>"), &mut |token| builder.token(token));
+            }
+        }
+        reader.end(&mut |token| builder.token(token));
+        let length = text.characters.chars().count();
+        builder.finish(length, bytes)
+    }
+}
+
+/// The page as it is read: some spellings of the same made one.
+fn prepared(page: &str, is_wide: bool) -> String {
+    let page = page.replace("&nbsp;", " ");
+    let page = if is_wide { page.replace(['\u{201c}', '\u{201d}'], "\"") } else { page };
+    let mut out = String::with_capacity(page.len());
+    let mut rest = page.as_str();
+    // `<br />` is `<br>`.
+    while let Some(at) = rest.find('<') {
+        out.push_str(&rest[..=at]);
+        rest = &rest[at + 1..];
+        let word: usize = rest.chars().take_while(|c| is_word(*c, is_wide)).map(char::len_utf8).sum();
+        let blanks: usize = rest[word..].chars().take_while(|c| is_space(*c, is_wide)).map(char::len_utf8).sum();
+        if word > 0 && rest[word + blanks..].starts_with("/>") {
+            out.push_str(&rest[..word]);
+            rest = &rest[word + blanks + 1..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+impl Builder {
+    fn new(is_wide: bool, styles_max: usize, links_max: usize) -> Builder {
+        let style = Style { tag: "default", text: BLACK, ground: WHITE, size: 3.0, is_hidden: [false; 2] };
+        Builder {
+            out: Page::default(),
+            is_wide,
+            styles_max,
+            styles: vec![style],
+            open: HashMap::new(),
+            inside: HashMap::new(),
+            runs: Vec::new(),
+            base_size: 3.0,
+            sizes: (3.0, 3.0),
+            image_area: 0.0,
+            elements: [0; 2],
+            tags: [0; 2],
+            closed_extra: 0,
+            obfuscation: 0,
+            backhair: BTreeSet::new(),
+            base: Vec::new(),
+            anchor: Vec::new(),
+            anchors: Vec::new(),
+            titles: Vec::new(),
+            scripts: Vec::new(),
+            comments: Vec::new(),
+            links: HashMap::new(),
+            links_max,
+        }
+    }
+
+    fn is_inside(&self, name: &str) -> bool {
+        self.inside.get(name).is_some_and(|count| *count > 0)
+    }
+
+    /// A text of the page: it is held as the page is, or as characters where one is beyond U+00FF.
+    fn held(&self, text: &str) -> Text {
+        Text { characters: text.to_owned(), is_wide: self.is_wide || text.chars().any(|c| c > '\u{ff}') }
+    }
+
+    fn flag(&mut self, name: &'static str) {
+        self.out.html.numbers.insert(name, 1.0);
+    }
+
+    fn token(&mut self, token: Token<'_>) {
+        match token {
+            Token::Open { name, attributes } => self.tag(name, Some(attributes)),
+            Token::Close(name) => self.tag(name, None),
+            Token::Text(text) => self.text(&text),
+            Token::Comment(text) => {
+                let text = self.held(text);
+                self.comments.push(text);
+            }
+            Token::Declaration(_) => {
+                self.elements[0] += 1;
+                self.tags[0] += 1;
+                self.inside.insert("!doctype".into(), 0);
+            }
+        }
+    }
+
+    /// A tag, with attributes if it opens an element.
+    fn tag(&mut self, name: &str, attributes: Option<Attributes>) {
+        let element = ELEMENTS.binary_search(&name).ok().map(|at| ELEMENTS[at]);
+        let is_namespace = is_office(name, self.is_wide);
+        let is_new = !self.inside.contains_key(name);
+        for (counts, counted) in [(&mut self.elements, element.is_some() || is_namespace), (&mut self.tags, true)] {
+            counts[0] += u32::from(counted);
+            counts[1] += u32::from(counted && is_new);
+        }
+        if is_new {
+            self.inside.insert(name.into(), 0);
+        }
+        if let Some(count) = self.inside.get_mut(name) {
+            *count += if attributes.is_some() { 1 } else { -1 };
+            if *count < 0 {
+                *count = 0;
+                self.closed_extra += 1;
+            }
+        }
+        if is_namespace {
+            return;
+        }
+        let trick = TRICKS.iter().find(|trick| **trick == name).copied();
+        let Some(name) = element.or(trick) else { return };
+        if STYLED.contains(&name) {
+            // A heading of a table is a cell.
+            let tag = if name == "th" { "td" } else { name };
+            match &attributes {
+                Some(attributes) => self.open_style(tag, attributes),
+                None if tag != "body" => self.close_style(tag),
+                None => {}
+            }
+        }
+        if let Some(gap) = gap(name) {
+            self.gap(gap);
+        }
+        if let Some(mut attributes) = attributes {
+            self.links(name, &mut attributes);
+            self.tests(name, &attributes);
+        }
+    }
+
+    fn gap(&mut self, gap: &str) {
+        if self.runs.last().is_some_and(|run| !run.is_gap && !run.is_invisible) && self.last_run().ends_with(' ') {
+            self.out.text.characters.pop();
+            if let Some(run) = self.runs.last_mut() {
+                run.end -= 1;
+            }
+        }
+        self.out.text.characters.push_str(gap);
+        self.run(true, false, false);
+    }
+
+    /// Ends a run of text that was added.
+    fn run(&mut self, is_gap: bool, is_invisible: bool, is_wide: bool) {
+        self.runs.push(Run { end: self.out.text.characters.len(), is_gap, is_invisible, is_wide });
+    }
+
+    fn last_run(&self) -> &str {
+        let begin = self.runs.len().checked_sub(2).and_then(|at| self.runs.get(at)).map_or(0, |run| run.end);
+        &self.out.text.characters[begin..]
+    }
+
+    fn text(&mut self, text: &str) {
+        let held = self.held(text);
+        if self.is_inside("script") {
+            self.scripts.push(held);
+            return;
+        }
+        if self.is_inside("style") {
+            return;
+        }
+        if self.is_inside("a") {
+            self.link_text(&held);
+        }
+        if let (true, Some(title)) = (self.is_inside("title"), self.titles.last_mut()) {
+            title.push(&held);
+        }
+        let is_invisible = !is_empty(text) && self.is_invisible();
+        if !self.runs.is_empty() {
+            self.obfuscated(text, held.is_wide);
+        }
+        let follows_gap = self.runs.last().is_some_and(|run| run.is_gap);
+        let mut is_first = follows_gap && !is_invisible;
+        let mut rest = text.chars().peekable();
+        while let Some(character) = rest.next() {
+            let is_gap = match character {
+                '\t'..='\r' | ' ' => {
+                    while rest.next_if(|next| matches!(next, '\t'..='\r' | ' ')).is_some() {}
+                    true
+                }
+                '\u{c2}' => rest.next_if_eq(&'\u{a0}').is_some(),
+                _ => false,
+            };
+            match (is_gap, is_first) {
+                (true, true) => {}
+                (true, false) => self.out.text.characters.push(' '),
+                (false, _) => self.out.text.characters.push(character),
+            }
+            is_first = false;
+        }
+        self.run(false, is_invisible, held.is_wide);
+    }
+
+    /// Adds a text to the link that is open.
+    fn link_text(&mut self, text: &Text) {
+        if let Some(anchor) = self.anchors.last_mut() {
+            anchor.push(text);
+        }
+        let found = self.links.get(&self.anchor).and_then(|at| self.out.links.get_mut(*at));
+        if let Some(last) = found.and_then(|link| link.texts.last_mut()) {
+            last.push(text);
+        }
+    }
+
+    /// Counts words that tags cut in two.
+    fn obfuscated(&mut self, text: &str, is_wide: bool) {
+        let last_wide = self.runs.last().is_some_and(|run| run.is_wide);
+        let before: Vec<char> = self.last_run().chars().rev().take(8).collect();
+        let behind: Vec<char> = text.chars().take(8).collect();
+        let (Some(&last), Some(&first)) = (before.first(), behind.first()) else { return };
+        if !is_letter(last, last_wide) {
+            return;
+        }
+        self.obfuscation += u32::from(is_letter(first, is_wide));
+        let length = |characters: &[char], is_wide| {
+            characters.iter().take(7).take_while(|character| is_letter(**character, is_wide)).count()
+        };
+        // A word's edge is between a letter and what is none.
+        let is_edge = |characters: &[char], at: usize, is_wide: bool| {
+            let here = is_word(characters[at - 1], is_wide);
+            characters.get(at).is_some_and(|next| is_word(*next, is_wide)) != here
+        };
+        let longest = |characters: &[char], is_wide| {
+            (1..=length(characters, is_wide)).rev().find(|at| is_edge(characters, *at, is_wide))
+        };
+        if let (Some(start), Some(end)) = (longest(&before, last_wide), longest(&behind, is_wide)) {
+            self.backhair.insert((start, end));
+        }
+    }
+
+    fn is_invisible(&mut self) -> bool {
+        let Some(style) = self.styles.last() else { return false };
+        match colour::contrast(&style.text, &style.ground) {
+            colour::Contrast::Low => self.flag("font_low_contrast"),
+            colour::Contrast::Invalid => self.flag("font_invalid_color"),
+            colour::Contrast::Enough => return style.size <= 1.0 || style.is_hidden.contains(&true),
+        }
+        true
+    }
+
+    fn push_style(&mut self, style: Style) {
+        if self.styles.len() >= self.styles_max {
+            self.out.is_cut = true;
+            return;
+        }
+        *self.open.entry(style.tag).or_default() += 1;
+        self.styles.push(style);
+    }
+
+    fn pop_style(&mut self) -> Option<&'static str> {
+        let style = self.styles.pop()?;
+        if let Some(count) = self.open.get_mut(style.tag) {
+            *count -= 1;
+        }
+        Some(style.tag)
+    }
+
+    fn is_open(&self, tag: &str) -> bool {
+        self.open.get(tag).is_some_and(|count| *count > 0)
+    }
+
+    fn close_style(&mut self, tag: &str) {
+        if !self.is_open(tag) {
+            return;
+        }
+        while self.pop_style().is_some_and(|closed| closed != tag) {}
+    }
+
+    fn open_style(&mut self, tag: &'static str, attributes: &Attributes) {
+        if tag == "basefont"
+            && let Some(size) = value(attributes, "size").and_then(number)
+        {
+            self.base_size = size;
+            return;
+        }
+        if (tag == "td" || tag == "tr") && self.is_open(tag) {
+            let closes = |top: &str| matches!(top, "font" | "td") || (tag == "tr" && top == "tr");
+            while self.styles.last().is_some_and(|style| closes(style.tag)) {
+                self.pop_style();
+            }
+        }
+        let Some(mut style) = self.styles.last().cloned() else { return };
+        style.tag = tag;
+        match tag {
+            "big" => style.size += 1.0,
+            "small" => style.size -= 1.0,
+            _ => self.styled(&mut style, attributes),
+        }
+        self.push_style(style);
+    }
+
+    /// What the attributes make of a style.
+    fn styled(&mut self, style: &mut Style, attributes: &Attributes) {
+        let allowed: &[&str] = match style.tag {
+            "basefont" | "font" => &["color", "face", "size"],
+            "body" => &["text", "bgcolor", "link", "alink", "vlink", "background"],
+            "table" | "td" | "tr" => &["bgcolor", "style"],
+            _ => &["style"],
+        };
+        for (name, value) in attributes.iter().filter(|(name, _)| allowed.contains(&name.as_str())) {
+            match name.as_str() {
+                "text" | "color" => style.text = Colour::read(value),
+                "size" => {
+                    let text = value.trim_start_matches(|c| is_space(c, self.is_wide));
+                    let amount = text.strip_prefix(['+', '-']).and_then(number);
+                    match amount {
+                        Some(amount) if text.starts_with('-') => style.size = self.base_size - amount,
+                        Some(amount) => style.size = self.base_size + amount,
+                        None => style.size = number(text).unwrap_or(style.size),
+                    }
+                }
+                "style" => self.declared(style, value),
+                _ => {}
+            }
+            if style.size > self.sizes.1 {
+                self.sizes.1 = style.size;
+            } else if style.size < self.sizes.0 {
+                self.sizes.0 = style.size;
+            }
+        }
+    }
+
+    /// What a `style` attribute makes of it.
+    fn declared(&self, style: &mut Style, value: &str) {
+        for part in value.split(';') {
+            let part = part.trim_matches(|c| is_space(c, self.is_wide));
+            let Some((name, value)) = part.split_once(':') else { continue };
+            let value = value.trim_start_matches(|c| is_space(c, self.is_wide));
+            if value.is_empty() || value.contains('\n') {
+                continue;
+            }
+            let lower = name.to_ascii_lowercase();
+            match lower.as_str() {
+                "color" => colour::declared(&mut style.text, value),
+                "background-color" => colour::declared(&mut style.ground, value),
+                "background" if name == lower => {
+                    if let Some(found) = colour::of_background(&value.to_lowercase()) {
+                        style.ground = found;
+                    }
+                }
+                _ => match name.trim_end_matches(|c| is_space(c, self.is_wide)) {
+                    "display" => style.is_hidden[0] = value.eq_ignore_ascii_case("none"),
+                    "visibility" => style.is_hidden[1] = value.eq_ignore_ascii_case("hidden"),
+                    _ => {}
+                },
+            }
+        }
+        if style.ground.is_transparent() {
+            style.ground = self.styles.last().map_or(WHITE, |style| style.ground.clone());
+        }
+        if style.text.is_transparent() {
+            style.text = style.ground.clone();
+        }
+    }
+
+    /// The addresses that a tag has.
+    fn links(&mut self, name: &'static str, attributes: &mut Attributes) {
+        let get = |attributes: &Attributes, name: &str| value(attributes, name).map(str::to_owned);
+        match name {
+            "body" | "table" | "tr" | "td" => {
+                if let Some(uri) = get(attributes, "background") {
+                    self.link(name, &uri);
+                }
+            }
+            "a" | "area" | "link" => {
+                misspelt(attributes, "href", self.is_wide);
+                if let Some((_, uri)) = attributes.iter_mut().find(|(name, _)| name == "href") {
+                    *uri = uri.replace('\u{feff}', "");
+                    let uri = uri.clone();
+                    self.link(name, &uri);
+                }
+                if let Some(uri) = get(attributes, "data-saferedirecturl") {
+                    self.link(name, &uri);
+                }
+            }
+            "img" | "frame" | "iframe" | "embed" | "script" | "bgsound" => {
+                misspelt(attributes, "src", self.is_wide);
+                if let Some(uri) = get(attributes, "src") {
+                    self.link(name, &uri);
+                }
+            }
+            "form" => {
+                if let Some(uri) = get(attributes, "action") {
+                    self.link(name, &uri);
+                }
+            }
+            "base" => self.base(get(attributes, "href")),
+            "meta" => {
+                let refresh = get(attributes, "http-equiv").is_some_and(|text| contains(&text, "refresh"));
+                if let Some(uri) = get(attributes, "content").filter(|_| refresh).as_deref().and_then(refresh_uri) {
+                    self.link(name, &uri);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn base(&mut self, uri: Option<String>) {
+        let Some(uri) = uri.filter(|uri| !uri.is_empty() && uri != "0") else { return };
+        let uri = self.canonical(&uri);
+        self.link_bytes("base", uri.clone());
+        if let Some(base) = target::base(&uri) {
+            self.base = base;
+        }
+    }
+
+    /// An address as bytes, without blanks around it, cut where it is too long.
+    fn canonical(&mut self, uri: &str) -> Vec<u8> {
+        let held = self.held(uri);
+        let is_gap = |c| is_space(c, held.is_wide) || c == '\u{a0}';
+        let text = held.characters.trim_matches(is_gap);
+        let (end, is_long) = match text.char_indices().nth(URI_BYTES_MAX) {
+            Some((end, _)) => (end, true),
+            None => (text.len(), false),
+        };
+        self.out.is_cut |= is_long;
+        bytes(&text[..end], held.is_wide).into_owned()
+    }
+
+    fn link(&mut self, name: &'static str, uri: &str) {
+        let uri = self.canonical(uri);
+        self.link_bytes(name, uri);
+    }
+
+    fn link_bytes(&mut self, name: &'static str, uri: Vec<u8>) {
+        if uri.is_empty() {
+            return;
+        }
+        let is_whole =
+            ["data:", "mailto:", "file:", "cid:", "tel:"].iter().any(|scheme| begins(&uri, scheme.as_bytes()));
+        let uri = if is_whole { uri } else { target::resolved(&self.base, &uri) };
+        if !uri.is_empty()
+            && let Some(link) = self.entry(uri)
+        {
+            link.kinds.insert(name);
+        }
+    }
+
+    fn entry(&mut self, uri: Vec<u8>) -> Option<&mut Link> {
+        if !self.links.contains_key(&uri) {
+            if self.out.links.len() >= self.links_max {
+                self.out.is_cut = true;
+                return None;
+            }
+            self.links.insert(uri.clone(), self.out.links.len());
+            self.out.links.push(Link { uri: uri.clone(), ..Link::default() });
+        }
+        let at = *self.links.get(&uri)?;
+        self.out.links.get_mut(at)
+    }
+
+    /// What is counted of a tag that opens an element.
+    fn tests(&mut self, name: &'static str, attributes: &Attributes) {
+        let get = |name: &str| value(attributes, name);
+        match name {
+            "font" if get("face").is_some_and(|face| !is_face(face, self.is_wide)) => self.flag("font_face_bad"),
+            "img" => {
+                if self.is_inside("a") {
+                    self.link_text(&Text::narrow(b"<img>\n"));
+                }
+                if let (Some(width), Some(height)) = (get("width"), get("height")) {
+                    self.image_area += size(width, 8.0) * size(height, 6.0);
+                }
+            }
+            "form" if get("action").is_some_and(|action| contains(action, "mailto:")) => {
+                self.flag("form_action_mailto");
+            }
+            "object" | "embed" => self.flag("embeds"),
+            "a" => {
+                self.anchor = get("href").map(|uri| self.canonical(uri)).unwrap_or_default();
+                let anchor = self.anchor.clone();
+                if let Some(link) = self.entry(anchor) {
+                    link.texts.push(Text::default());
+                }
+                self.anchors.push(Text::default());
+            }
+            "title" => self.titles.push(Text::default()),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self, length: usize, bytes: usize) -> Page {
+        let [visible, invisible] = [false, true].map(|is_invisible| self.chosen(is_invisible));
+        self.out.text.is_wide = self.runs.iter().any(|run| run.is_wide);
+        (self.out.visible, self.out.invisible) = (visible, invisible);
+        let text = &self.out.text;
+        let shown = text.characters.chars().count();
+        let is_gap = |c: &char| if text.is_wide { is_space(*c, true) } else { is_space(*c, false) && *c != '\x0c' };
+        let gaps = text.characters.chars().filter(is_gap).count();
+        let html = &mut self.out.html;
+        html.is_html = true;
+        let mut put = |name: &'static str, value: f64| html.numbers.insert(name, value);
+        put("html", 1.0);
+        put("image_area", self.image_area);
+        put("length", length as f64);
+        put("min_size", self.sizes.0);
+        put("max_size", self.sizes.1);
+        let [tags, tags_seen] = self.tags.map(f64::from);
+        let [elements, elements_seen] = self.elements.map(f64::from);
+        if tags > 0.0 {
+            put("closed_extra_ratio", f64::from(self.closed_extra) / tags);
+        }
+        if !self.backhair.is_empty() {
+            put("backhair_count", self.backhair.len() as f64);
+        }
+        if elements > 0.0 && tags > 0.0 {
+            put("bad_tag_ratio", (tags - elements) / tags);
+        }
+        if elements_seen > 0.0 && tags_seen > 0.0 {
+            put("non_element_ratio", (tags_seen - elements_seen) / tags_seen);
+        }
+        if tags > 0.0 && self.obfuscation > 0 {
+            put("obfuscation_ratio", f64::from(self.obfuscation) / tags);
+        }
+        put("html_length", shown as f64);
+        put("non_space_len", (shown - gaps) as f64);
+        if bytes > 0 {
+            put("ratio", (bytes as f64 - shown as f64) / bytes as f64);
+        }
+        html.tags = self.inside.into_iter().collect();
+        let lists =
+            [("anchor", self.anchors), ("title", self.titles), ("script", self.scripts), ("comment", self.comments)];
+        for (name, texts) in lists {
+            if !texts.is_empty() {
+                html.texts.insert(name, texts.iter().map(|text| text.bytes().into()).collect());
+            }
+        }
+        self.out
+    }
+
+    /// The text that can be seen, or that which cannot.
+    fn chosen(&self, is_invisible: bool) -> Text {
+        let mut out = Text::default();
+        let mut begin = 0;
+        for run in &self.runs {
+            if run.is_invisible == is_invisible {
+                out.characters.push_str(&self.out.text.characters[begin..run.end]);
+                out.is_wide |= run.is_wide;
+            }
+            begin = run.end;
+        }
+        out
+    }
+}
+
+/// The value of an attribute.
+fn value<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str> {
+    attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// `x/href` counts as `href`.
+fn misspelt(attributes: &mut Attributes, name: &str, is_wide: bool) {
+    let tail = format!("/{name}");
+    let at = attributes.iter().position(|(known, _)| {
+        known.find(&tail).is_some_and(|at| known[..at].chars().next_back().is_some_and(|c| is_word(c, is_wide)))
+    });
+    let Some(at) = at else { return };
+    let (_, value) = attributes.remove(at);
+    attributes.retain(|(known, _)| known != name);
+    attributes.push((name.to_owned(), value));
+}
+
+/// Tags of Microsoft's namespaces: `o:p`, `st1:place`.
+fn is_office(name: &str, is_wide: bool) -> bool {
+    let Some((space, rest)) = name.split_once(':') else { return false };
+    let is_space_name = space == "o"
+        || space.strip_prefix("st").is_some_and(|digit| digit.len() == 1 && digit.as_bytes()[0].is_ascii_digit());
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    is_space_name && !rest.is_empty() && rest.chars().all(|c| is_word(c, is_wide) || c == '-')
+}
+
+/// What stands in the text for a tag.
+fn gap(name: &str) -> Option<&'static str> {
+    match name {
+        "br" | "div" => Some("\n"),
+        "li" | "td" | "th" | "dd" | "dt" | "embed" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => Some(" "),
+        "p" | "hr" | "blockquote" | "pre" | "listing" | "plaintext" | "xmp" | "title" => Some("\n\n"),
+        _ => None,
+    }
+}
+
+/// Nothing but gaps.
+fn is_empty(text: &str) -> bool {
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        let is_gap = match character {
+            '\t'..='\r' | ' ' => true,
+            '\u{c2}' => characters.next() == Some('\u{a0}'),
+            _ => false,
+        };
+        if !is_gap {
+            return false;
+        }
+    }
+    true
+}
+
+/// Neither a blank nor punctuation.
+fn is_letter(character: char, is_wide: bool) -> bool {
+    !is_space(character, is_wide) && !character.is_ascii_punctuation()
+}
+
+/// The number that a text begins with.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim_start();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text[..digits].parse().ok()
+}
+
+/// A width or height in points of the screen.
+fn size(text: &str, of_percent: f64) -> f64 {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let (digits, factor) = match text.strip_suffix('%') {
+        Some(digits) => (digits, of_percent),
+        None => (text, 1.0),
+    };
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let size = if is_number { digits.parse().unwrap_or(0.0) * factor } else { 0.0 };
+    if size > 0.0 { size } else { 200.0 }
+}
+
+fn contains(text: &str, lower: &str) -> bool {
+    super::perl::find(text.as_bytes(), lower.as_bytes(), 0).is_some()
+}
+
+/// The address that a page says comes next: `5; url=http://a/`.
+fn refresh_uri(content: &str) -> Option<String> {
+    let bytes = content.as_bytes();
+    let (mut from, mut found) = (0, None);
+    while let Some(at) = super::perl::find(bytes, b"url", from) {
+        from = at + 1;
+        let is_apart = at == 0 || !super::perl::is_word_byte(bytes[at - 1]);
+        let rest = content[at + 3..].trim_start();
+        if let (true, Some(rest)) = (is_apart, rest.strip_prefix('=')) {
+            found = Some(rest.trim_start());
+        }
+    }
+    let uri = found?;
+    Some(uri.find(';').map_or(uri, |at| uri[..at].trim_end()).to_owned())
+}
+
+/// Whether a list of fonts looks like one.
+fn is_face(face: &str, is_wide: bool) -> bool {
+    let face = face.strip_suffix('\n').unwrap_or(face);
+    let face = face.strip_suffix(';').unwrap_or(face);
+    face.split(',').enumerate().all(|(at, name)| {
+        let name = name.trim_start_matches(|c| is_space(c, is_wide));
+        let name = match at {
+            0 => name.strip_prefix(['"', '\'', '.']).unwrap_or(name),
+            _ => name.strip_prefix(['"', '\'']).unwrap_or(name),
+        };
+        let name = name.strip_suffix(['"', '\'']).unwrap_or(name);
+        let name = name.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(name);
+        let name = name.as_bytes();
+        let first = |byte: &u8| byte.is_ascii_alphabetic() || (at == 0 && *byte == b' ');
+        name.len() >= 2
+            && name.first().is_some_and(first)
+            && name.last().is_some_and(u8::is_ascii_alphabetic)
+            && name.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'-'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(text: &str) -> Page {
+        Page::read(&Text::narrow(text.as_bytes()), text.len(), 100, 100)
+    }
+
+    #[test]
+    fn what_is_seen_is_told_from_what_is_not() {
+        let page = page("<p>a <b> b</b><font color=#fefefe>hidden</font><span style='display:none'>x</span>&euro;</p>");
+        assert_eq!(page.text.characters, "\n\na  bhiddenx€\n\n");
+        assert_eq!(page.visible.characters, "\n\na  b€\n\n");
+        assert_eq!(page.invisible.characters, "hiddenx");
+        assert!(page.text.is_wide && page.html.numbers.contains_key("font_low_contrast"));
+    }
+
+    #[test]
+    fn links_have_what_they_say() {
+        let page = page("<base href='http://a/b/c.html'><a href='d'>x<img src=e></a><a href=mailto:f@g>y</a>");
+        let links: Vec<_> = page.links.iter().map(|link| String::from_utf8_lossy(&link.uri).into_owned()).collect();
+        assert_eq!(links, ["http://a/b/c.html", "http://a/b/d", "d", "http://a/b/e", "mailto:f@g"]);
+        assert_eq!(page.html.texts["anchor"].len(), 2);
+    }
+
+    #[test]
+    fn elements_are_in_order() {
+        assert!(ELEMENTS.is_sorted());
+    }
 }

@@ -4,31 +4,47 @@
 //! text parts, the addresses in it, the tree of MIME parts, and what its HTML shows. Rules and functions ask a [`Message`]
 //! and nothing else.
 //!
-//! Which mail differs from what a standard says is not decided here: where SpamAssassin reads a mail in its own way, that way
-//! counts, because it decides which rules hit (`tests/views.rs` compares the two).
+//! What a standard says does not decide here: where SpamAssassin reads a mail in its own way, that way counts, because it
+//! decides which rules hit (`tests/views.rs` compares the two).
 //!
-//! Bounds: [`MessageLimits`]; what is beyond one is left out, and [`Message::truncated`] tells.
+//! Bounds: [`MessageLimits`]; what is beyond one is left out, and [`Message::is_cut`] tells. Time is near linear in the mail.
 
+mod body;
+mod canonical;
+mod coding;
+mod colour;
+mod domain;
 mod field;
+mod fuzz;
 mod html;
 mod limits;
 mod part;
+mod perl;
 mod reading;
+mod target;
+mod tree;
 mod uri;
 
 pub use field::Field;
-pub use html::{Html, Image, Tag};
+pub use fuzz::fuzz_message;
+pub use html::Html;
 pub use limits::MessageLimits;
 pub use part::Part;
 pub use reading::{Reading, Redirectors};
-pub use uri::{Uri, UriKinds};
+pub use tree::Structure;
+pub use uri::Uri;
+
+use body::Rendered;
+use tree::Tree;
+use uri::Uris;
 
 /// A mail, read.
 #[derive(Debug, Default)]
 pub struct Message {
-    fields: Vec<Field>,
+    separator: Option<Vec<u8>>,
     full: Vec<u8>,
     header_bytes: usize,
+    structure: Structure,
     body: Vec<Box<[u8]>>,
     visible: Vec<Box<[u8]>>,
     invisible: Vec<Box<[u8]>>,
@@ -36,21 +52,65 @@ pub struct Message {
     uris: Vec<Uri>,
     parts: Vec<Part>,
     html: Html,
-    truncated: bool,
+    is_cut: bool,
 }
 
 impl Message {
     /// Reads a mail. It never fails: whatever the bytes are, they have views.
-    pub fn read(mail: &[u8], _reading: &Reading, _limits: &MessageLimits) -> Message {
-        Message { full: mail.to_vec(), ..Message::default() }
+    pub fn read(mail: &[u8], reading: &Reading, limits: &MessageLimits) -> Message {
+        let tree = Tree::read(mail, limits);
+        let mut message = Message {
+            structure: tree.structure,
+            header_bytes: tree.header_bytes,
+            is_cut: tree.is_cut,
+            ..Message::default()
+        };
+        let Tree { nodes, full, separator, .. } = tree;
+        (message.full, message.separator) = (full, separator);
+        message.parts = in_order(nodes);
+        let rendered = Rendered::read(&mut message.parts, reading, limits);
+        message.raw_body = body::raw(&message.parts, reading);
+        let subject = message.subject_line();
+        if message.parts.iter().any(|part| !part.has_parts && !part.kind.is_empty()) {
+            message.body = body::lines(&subject, &rendered.text);
+            message.visible = body::lines(&subject, &rendered.visible);
+            message.invisible = body::lines(b"", &rendered.invisible);
+        }
+        let mut uris = Uris::new(reading, limits);
+        uris.text(&message.body);
+        rendered.pages.iter().for_each(|page| uris.html(&page.links));
+        if reading.parse_dkim_uris {
+            for name in [&b"DomainKey-Signature"[..], b"DKIM-Signature"] {
+                message.fields().iter().filter(|field| field.is(name)).for_each(|field| uris.signature(&field.value));
+            }
+        }
+        message.is_cut |= uris.is_cut || rendered.is_cut;
+        message.uris = uris.found;
+        message.html = rendered.pages.into_iter().next_back().map(|page| page.html).unwrap_or_default();
+        message
+    }
+
+    /// The last subject, with a line feed.
+    fn subject_line(&self) -> Vec<u8> {
+        self.field(b"subject").map_or(b"\n".to_vec(), Field::line)
     }
 
     /// The fields of the mail's header, in order.
     pub fn fields(&self) -> &[Field] {
-        &self.fields
+        self.parts.first().map_or(&[], |part| &part.fields)
     }
 
-    /// The mail as it came, with a separator of mailboxes taken off: what `full` rules look at.
+    /// The last field of that name, whatever its case.
+    pub fn field(&self, name: &[u8]) -> Option<&Field> {
+        self.fields().iter().rev().find(|field| field.is(name))
+    }
+
+    /// The line that separated the mail from the one before it in a mailbox, taken off.
+    pub fn separator(&self) -> Option<&[u8]> {
+        self.separator.as_deref()
+    }
+
+    /// The mail as it came, the separator taken off: what `full` rules look at.
     pub fn full(&self) -> &[u8] {
         &self.full
     }
@@ -65,7 +125,13 @@ impl Message {
         &self.full[self.header_bytes..]
     }
 
-    /// What `body` rules look at: the subject, then the rendered text, a paragraph each, each with the line feed that ends it.
+    /// What is odd about how the mail is put together.
+    pub fn structure(&self) -> Structure {
+        self.structure
+    }
+
+    /// What `body` rules look at: the subject, then the rendered text, a paragraph each, with the line feed that ends it.
+    /// Paragraphs of more than 2,048 bytes are cut.
     pub fn body(&self) -> &[Box<[u8]>] {
         &self.body
     }
@@ -80,12 +146,12 @@ impl Message {
         &self.invisible
     }
 
-    /// What `rawbody` rules look at: the decoded text parts, in pieces of one to two kilobytes.
+    /// What `rawbody` rules look at: the decoded text parts, in pieces of two to four kilobytes.
     pub fn raw_body(&self) -> &[Box<[u8]>] {
         &self.raw_body
     }
 
-    /// The addresses in the mail, in the order in which their first spelling sorts.
+    /// The addresses in the mail, in the order in which they were found.
     pub fn uris(&self) -> &[Uri] {
         &self.uris
     }
@@ -101,7 +167,23 @@ impl Message {
     }
 
     /// Whether a bound was reached and something is left out of a view.
-    pub fn truncated(&self) -> bool {
-        self.truncated
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
     }
+}
+
+/// The parts, each before what it contains.
+fn in_order(nodes: Vec<tree::Node>) -> Vec<Part> {
+    let mut nodes: Vec<Option<tree::Node>> = nodes.into_iter().map(Some).collect();
+    let mut out = Vec::with_capacity(nodes.len());
+    let mut stack = vec![(0usize, 0u16)];
+    while let Some((at, depth)) = stack.pop() {
+        let Some(node) = nodes.get_mut(at).and_then(Option::take) else { continue };
+        let mut part = node.part;
+        part.depth = depth;
+        part.has_parts = node.children.is_some();
+        out.push(part);
+        stack.extend(node.children.unwrap_or_default().into_iter().rev().map(|child| (child, depth.saturating_add(1))));
+    }
+    out
 }

@@ -3,23 +3,80 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Patterns of addresses that lead to another which they contain.
+use super::domain::ascii;
+use crate::spam::rule::Setting;
+use crate::spam::syntax::value::Value;
+
+/// Patterns of addresses that lead to another which they contain (`redirector_pattern`).
 pub trait Redirectors: Send + Sync + std::fmt::Debug {
-    /// Tells what the first capture of each pattern (`redirector_pattern`) that matches is, in their order.
-    fn targets(&self, uri: &[u8], tell: &mut dyn FnMut(&[u8]));
+    /// What the first group is of the first pattern that matches with a dot in that group.
+    fn target(&self, uri: &[u8]) -> Option<Vec<u8>>;
 }
 
 /// How mails are read: made of the settings once, for all mails.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Reading {
-    /// `normalize_charset`: text is decoded to UTF-8 before it is looked at.
+    /// `normalize_charset`: text is decoded from its charset before it is looked at.
     pub normalize_charset: bool,
-    /// `body_part_scan_size`: as much of each rendered part is looked at; 0 is all.
+    /// `body_part_scan_size`: as many characters of each rendered part are looked at; 0 is all.
     pub body_part_scan_size: usize,
-    /// `rawbody_part_scan_size`: as much of each decoded part; 0 is all.
+    /// `rawbody_part_scan_size`: as many bytes of each decoded part; 0 is all.
     pub rawbody_part_scan_size: usize,
-    /// `util_rb_tld`, `util_rb_2tld`, `util_rb_3tld`: below which names domains are registered.
-    pub boundaries: HashSet<Box<[u8]>>,
+    /// `parse_dkim_uris`: the domains of DKIM signatures are addresses.
+    pub parse_dkim_uris: bool,
+    /// `util_rb_tld`: domains at the top.
+    pub tlds: HashSet<Box<[u8]>>,
+    /// `util_rb_2tld`: pairs below which names are registered.
+    pub two_level: HashSet<Box<[u8]>>,
+    /// `util_rb_3tld`.
+    pub three_level: HashSet<Box<[u8]>>,
     /// `redirector_pattern`.
     pub redirectors: Option<Arc<dyn Redirectors>>,
+}
+
+impl Default for Reading {
+    fn default() -> Reading {
+        Reading {
+            normalize_charset: true,
+            body_part_scan_size: 50_000,
+            rawbody_part_scan_size: 500_000,
+            parse_dkim_uris: true,
+            tlds: HashSet::new(),
+            two_level: HashSet::new(),
+            three_level: HashSet::new(),
+            redirectors: None,
+        }
+    }
+}
+
+impl Reading {
+    /// What the settings say; redirectors are left to who has an engine for expressions.
+    pub fn new(settings: &[Setting]) -> Reading {
+        let mut reading = Reading::default();
+        settings.iter().for_each(|setting| reading.set(setting));
+        reading
+    }
+
+    fn set(&mut self, setting: &Setting) {
+        match (&*setting.name, &setting.value) {
+            ("normalize_charset", Value::Switch(value)) => self.normalize_charset = *value,
+            ("parse_dkim_uris", Value::Switch(value)) => self.parse_dkim_uris = *value,
+            ("body_part_scan_size", Value::Number(value)) => self.body_part_scan_size = *value as usize,
+            ("rawbody_part_scan_size", Value::Number(value)) => self.rawbody_part_scan_size = *value as usize,
+            ("util_rb_tld", Value::Text(names)) => add(&mut self.tlds, names),
+            ("util_rb_2tld", Value::Text(names)) => add(&mut self.two_level, names),
+            ("util_rb_3tld", Value::Text(names)) => add(&mut self.three_level, names),
+            ("clear_util_rb", _) => {
+                self.tlds.clear();
+                self.two_level.clear();
+                self.three_level.clear();
+            }
+            _ => {}
+        }
+    }
+}
+
+fn add(set: &mut HashSet<Box<[u8]>>, names: &[u8]) {
+    let words = names.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());
+    set.extend(words.map(|word| ascii(word).into_boxed_slice()));
 }

@@ -1,0 +1,194 @@
+//! The bodies that rules look at, made of the parts of a mail.
+
+use super::coding::normalised;
+use super::html::Page;
+use super::perl::{Text, is_space};
+use super::{MessageLimits, Part, Reading};
+
+const LINE_BYTES_MAX: usize = 2048;
+
+/// What the text parts come to.
+#[derive(Debug, Default)]
+pub(super) struct Rendered {
+    pub(super) text: Text,
+    pub(super) visible: Text,
+    pub(super) invisible: Text,
+    pub(super) pages: Vec<Page>,
+    pub(super) is_cut: bool,
+}
+
+impl Rendered {
+    /// Renders the parts that have content.
+    pub(super) fn read(parts: &mut [Part], reading: &Reading, limits: &MessageLimits) -> Rendered {
+        let mut out = Rendered::default();
+        for part in parts.iter_mut().filter(|part| !part.has_parts && !part.kind.is_empty()) {
+            for text in [&mut out.text, &mut out.visible, &mut out.invisible] {
+                if !text.characters.is_empty() {
+                    text.characters.push('\n');
+                }
+            }
+            let kind = part.effective_kind();
+            let is_html = kind == "text/html";
+            if !is_html && kind != "text/plain" {
+                continue;
+            }
+            let length = part.decoded().len();
+            let text = decoded(part, reading);
+            part.is_rendered = true;
+            if !is_html || length == 0 {
+                out.add(&mut [text.clone(), text, Text::default()], reading);
+                continue;
+            }
+            let mut page = Page::read(&text, length, limits.elements_max, limits.uris_max);
+            let texts = [&mut page.text, &mut page.visible, &mut page.invisible];
+            let mut texts = texts.map(std::mem::take);
+            out.is_cut |= page.is_cut;
+            out.add(&mut texts, reading);
+            out.pages.push(page);
+        }
+        out
+    }
+
+    /// Adds what a part shows, what of it can be seen, and what cannot.
+    fn add(&mut self, texts: &mut [Text; 3], reading: &Reading) {
+        for (all, text) in [&mut self.text, &mut self.visible, &mut self.invisible].into_iter().zip(texts) {
+            if reading.body_part_scan_size > 0 {
+                text.cut(reading.body_part_scan_size, &['\n', ' ']);
+            }
+            all.push(text);
+        }
+    }
+}
+
+/// The text of a part.
+fn decoded(part: &Part, reading: &Reading) -> Text {
+    let charset = part.charset.as_deref().map_or("us-ascii".into(), String::from_utf8_lossy);
+    let bytes = part.decoded();
+    if reading.normalize_charset {
+        return normalised(bytes, &charset, false);
+    }
+    let may_be_utf8 = charset.eq_ignore_ascii_case("us-ascii") || charset.eq_ignore_ascii_case("utf-8");
+    match std::str::from_utf8(bytes) {
+        Ok(text) if may_be_utf8 && !bytes.is_ascii() => Text::wide(text.to_owned()),
+        _ => Text::narrow(bytes),
+    }
+}
+
+/// The lines that body rules look at: blanks made one, a line for each paragraph, `first` before them.
+pub(super) fn lines(first: &[u8], text: &Text) -> Vec<Box<[u8]>> {
+    let paragraphs = paragraphs(text);
+    let bytes = super::perl::bytes(&paragraphs, text.is_wide);
+    let whole = [first, &bytes].concat();
+    let mut out = Vec::new();
+    for mut line in whole.split_inclusive(|byte| *byte == b'\n') {
+        while line.len() > LINE_BYTES_MAX {
+            let space = line[..=LINE_BYTES_MAX].iter().rposition(|byte| *byte == b' ');
+            let (begin, rest) = line.split_at(space.map_or(LINE_BYTES_MAX, |at| at + 1));
+            out.push(begin.into());
+            line = rest;
+        }
+        out.push(line.into());
+    }
+    out
+}
+
+/// Runs of blanks made one: a line feed where two stand in them, from the first to the last of them, else a space.
+fn paragraphs(text: &Text) -> String {
+    let mut out = String::with_capacity(text.characters.len());
+    let mut rest = text.characters.as_str();
+    while let Some(next) = rest.chars().next() {
+        let is_gap = |c: char| is_space(c, text.is_wide);
+        if !is_gap(next) {
+            let length = rest.find(|c| is_gap(c) || c == '\0').unwrap_or(rest.len());
+            if length > 0 {
+                out.push_str(&rest[..length]);
+                rest = &rest[length..];
+            } else {
+                out.push('\n');
+                rest = &rest[1..];
+            }
+            continue;
+        }
+        let length = rest.find(|c| !is_gap(c)).unwrap_or(rest.len());
+        let gap = &rest[..length];
+        rest = &rest[length..];
+        match (gap.find('\n'), gap.rfind('\n')) {
+            (Some(first), Some(last)) if first < last => {
+                let after = &gap[last + 1..];
+                out.push_str(if first > 0 { " \n" } else { "\n" });
+                out.push_str(if after.is_empty() { "" } else { " " });
+            }
+            _ => out.push(' '),
+        }
+    }
+    out
+}
+
+/// The pieces of the decoded text parts that rawbody rules look at.
+pub(super) fn raw(parts: &[Part], reading: &Reading) -> Vec<Box<[u8]>> {
+    let mut out = Vec::new();
+    for part in parts.iter().filter(|part| !part.has_parts && !part.kind.is_empty()) {
+        let kind = part.effective_kind();
+        let is_text = ["text", "message"].iter().any(|known| {
+            kind.strip_prefix(known).is_some_and(|rest| !rest.bytes().next().is_some_and(super::perl::is_word_byte))
+        });
+        if is_text && &*part.kind != "text/calendar" {
+            pieces(cut(part.decoded(), reading.rawbody_part_scan_size), &mut out);
+        }
+    }
+    out
+}
+
+/// Cut at `bytes_max`, near it behind a line end, a tag or a space.
+fn cut(bytes: &[u8], bytes_max: usize) -> &[u8] {
+    if bytes_max == 0 || bytes.len() <= bytes_max {
+        return bytes;
+    }
+    let near = &bytes[bytes_max..bytes.len().min(bytes_max + 1025)];
+    let stop = [b'\n', b'>', b' '].iter().find_map(|stop| memchr::memchr(*stop, near));
+    &bytes[..stop.map_or(bytes_max, |at| bytes_max + at + 1)]
+}
+
+/// Pieces of two to four kilobytes that end with a line, a tag or a word.
+fn pieces(text: &[u8], out: &mut Vec<Box<[u8]>>) {
+    if text.len() <= LINE_BYTES_MAX {
+        out.push(text.into());
+        return;
+    }
+    let mut rest = text;
+    while rest.len() > 2 * LINE_BYTES_MAX {
+        let window = &rest[LINE_BYTES_MAX..2 * LINE_BYTES_MAX];
+        let stop = [b'\n', b'>', b' '].iter().find_map(|stop| memchr::memchr(*stop, window)).unwrap_or(0);
+        let (piece, behind) = rest.split_at(LINE_BYTES_MAX + stop + 1);
+        out.push(piece.into());
+        rest = behind;
+    }
+    if !rest.is_empty() {
+        out.push(rest.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Vec<String> {
+        let lines = lines(b"s\n", &Text::wide(text.to_owned()));
+        lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+    }
+
+    #[test]
+    fn paragraphs_are_lines() {
+        assert_eq!(shown("a\nb \n\t\n c\n\n\nd"), ["s\n", "a b \n", " c\n", "d"]);
+        assert_eq!(shown("\n\na\u{a0} b\0c"), ["s\n", "\n", "a b\n", "c"]);
+        assert_eq!(shown(&"x".repeat(3000)).iter().map(String::len).collect::<Vec<_>>(), [2, 2048, 952]);
+    }
+
+    #[test]
+    fn long_text_is_cut_into_pieces() {
+        let mut out = Vec::new();
+        pieces(&[&b"x".repeat(2100)[..], b"\n", &b"y".repeat(5000)].concat(), &mut out);
+        assert_eq!(out.iter().map(|piece| piece.len()).collect::<Vec<_>>(), [2101, 2049, 2951]);
+        assert_eq!(cut(b"abc def", 2), b"abc ");
+    }
+}

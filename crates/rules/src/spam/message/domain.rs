@@ -1,0 +1,265 @@
+//! Hosts and the domains that are registered, by the lists of the configuration.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::perl::{begins, is_blank};
+use super::reading::Reading;
+
+const STATES: &str = " ak al ar az ca co ct dc de fl ga gu hi ia id il in ks ky la ma md me mi mn mo ms mt nc nd ne nh nj nm nv ny \
+                      oh ok or pa pr ri sc sd tn tx ut va vi vt wa wi wv wy ";
+
+/// Whether a host, in ASCII, is put together as one is: two labels at least.
+pub(super) fn is_host(host: &[u8]) -> bool {
+    let end = host.iter().rposition(|byte| *byte != b'.').map_or(0, |last| last + 1);
+    let host = &host[..end];
+    if host.len() > 253 {
+        return false;
+    }
+    let labels: Vec<&[u8]> = host.split(|byte| *byte == b'.').collect();
+    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let fits = |(at, label): (usize, &&[u8])| {
+        let outer = |byte: Option<&u8>| byte.is_some_and(|byte| inner(byte) && *byte != b'-');
+        // Only what is below the domain may have a low line.
+        let is_below = labels.len() - at > 2;
+        (1..=63).contains(&label.len())
+            && outer(label.first())
+            && outer(label.last())
+            && label.iter().all(inner)
+            && (is_below || !label.contains(&b'_'))
+    };
+    labels.len() > 1 && labels.iter().enumerate().all(fits)
+}
+
+/// A host in ASCII and in lower case; one that cannot be is only put in lower case.
+pub(super) fn ascii(host: &[u8]) -> Vec<u8> {
+    if host.is_ascii() {
+        return host.to_ascii_lowercase();
+    }
+    let text = match std::str::from_utf8(host) {
+        Ok(text) => text.to_owned(),
+        Err(_) if host.iter().all(|byte| is_latin1_name(*byte)) => host.iter().copied().map(char::from).collect(),
+        Err(_) => return host.to_ascii_lowercase(),
+    };
+    let dots = ['\u{2024}', '\u{3002}', '\u{ff0e}', '\u{ff61}', '\u{fe52}'];
+    let text: String =
+        text.chars().map(|c| if dots.contains(&c) { '.' } else { c }).flat_map(char::to_lowercase).collect();
+    let labels: Option<Vec<String>> = text.split('.').map(label).collect();
+    labels.map_or_else(|| host.to_ascii_lowercase(), |labels| labels.join(".").into_bytes())
+}
+
+fn is_latin1_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'_' | b'.' | b'-' | 0xc0..=0xd6 | 0xd8..=0xde | 0xe0..=0xf6 | 0xf8..=0xfe)
+}
+
+/// A label in ASCII (RFC 3492), if it fits.
+fn label(text: &str) -> Option<String> {
+    if text.is_ascii() {
+        return Some(text.to_owned());
+    }
+    let coded = punycode(&text.chars().collect::<Vec<char>>())?;
+    (coded.len() <= 59).then(|| format!("xn--{coded}"))
+}
+
+fn punycode(characters: &[char]) -> Option<String> {
+    const LABEL_MAX: usize = 63;
+    if characters.len() > LABEL_MAX {
+        return None;
+    }
+    let mut out: String = characters.iter().filter(|c| c.is_ascii()).collect();
+    let basic = out.len();
+    if basic > 0 {
+        out.push('-');
+    }
+    let (mut point, mut delta, mut bias, mut done) = (128u32, 0u32, 72u32, basic);
+    while done < characters.len() {
+        let next = characters.iter().map(|c| u32::from(*c)).filter(|c| *c >= point).min()?;
+        delta = delta.checked_add((next - point).checked_mul(u32::try_from(done).ok()? + 1)?)?;
+        point = next;
+        for character in characters.iter().map(|c| u32::from(*c)) {
+            if character < point {
+                delta = delta.checked_add(1)?;
+            }
+            if character != point {
+                continue;
+            }
+            digits(&mut out, delta, bias);
+            bias = adapted(delta, u32::try_from(done).ok()? + 1, done == basic);
+            delta = 0;
+            done += 1;
+        }
+        delta = delta.checked_add(1)?;
+        point = point.checked_add(1)?;
+    }
+    Some(out)
+}
+
+fn digits(out: &mut String, delta: u32, bias: u32) {
+    let digit = |value: u32| b"abcdefghijklmnopqrstuvwxyz0123456789".get(value as usize).map(|byte| char::from(*byte));
+    let mut rest = delta;
+    for step in 1u32.. {
+        let threshold = (step * 36).saturating_sub(bias).clamp(1, 26);
+        if rest < threshold {
+            out.extend(digit(rest));
+            return;
+        }
+        out.extend(digit(threshold + (rest - threshold) % (36 - threshold)));
+        rest = (rest - threshold) / (36 - threshold);
+    }
+}
+
+fn adapted(delta: u32, count: u32, is_first: bool) -> u32 {
+    let mut delta = if is_first { delta / 700 } else { delta / 2 };
+    delta += delta / count;
+    let mut steps = 0;
+    while delta > 455 {
+        delta /= 35;
+        steps += 36;
+    }
+    steps + 36 * delta / (delta + 38)
+}
+
+impl Reading {
+    /// Whether a host ends with a domain of the list.
+    pub(super) fn is_known(&self, host: &[u8]) -> bool {
+        let host = ascii(host);
+        let Some(dot) = host.iter().rposition(|byte| *byte == b'.') else { return false };
+        !host.iter().any(|byte| is_blank(*byte)) && self.tlds.contains(&host[dot + 1..])
+    }
+
+    /// The domain that is registered, of a host in ASCII and lower case.
+    pub(super) fn registered(&self, host: &[u8]) -> Vec<u8> {
+        let labels: Vec<&[u8]> = host.split(|byte| *byte == b'.').filter(|label| !label.is_empty()).collect();
+        let mut at = 0;
+        while labels.len() - at > 1 && !self.is_boundary(&labels[at..]) {
+            at += 1;
+        }
+        labels[at.saturating_sub(1).min(labels.len())..].join(&b'.')
+    }
+
+    /// Whether names are registered below these labels.
+    fn is_boundary(&self, labels: &[&[u8]]) -> bool {
+        let is_state = |label: &[u8]| {
+            label.len() == 2 && memchr::memmem::find(STATES.as_bytes(), &[b" ", label, b" "].concat()).is_some()
+        };
+        match labels {
+            [_, _] => self.two_level.contains(&labels.join(&b'.')[..]),
+            [_, state, b"us"] => is_state(state),
+            [_, _, _] => self.three_level.contains(&labels.join(&b'.')[..]),
+            [b"pvt", b"k12", state, b"us"] | [b"ci" | b"co", _, state, b"us"] => is_state(state),
+            _ => false,
+        }
+    }
+
+    /// The host of an address and the domain that is registered, if it has a host.
+    pub(super) fn of_uri(&self, uri: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+        let uri = uri.to_ascii_lowercase();
+        if ["javascript:", "cid:", "file:"].iter().any(|scheme| begins(&uri, scheme.as_bytes())) {
+            return None;
+        }
+        let host = match uri.strip_prefix(b"mailto:") {
+            Some(address) => mail_host(address)?,
+            None => uri_host(&uri),
+        };
+        if has_escape(host) {
+            return None;
+        }
+        let host = ascii(host);
+        if is_address(&host) {
+            return Some((host.clone(), host));
+        }
+        if !is_host(&host) || !self.is_known(&host) {
+            return None;
+        }
+        let domain = self.registered(&host);
+        Some((host, domain))
+    }
+}
+
+fn mail_host(address: &[u8]) -> Option<&[u8]> {
+    let address = address.split(|byte| *byte == b'?').next().unwrap_or_default();
+    let mut parts = address.split(|byte| *byte == b'@');
+    let (_, host) = (parts.next()?, parts.next()?);
+    parts.next().is_none().then_some(host)
+}
+
+fn uri_host(uri: &[u8]) -> &[u8] {
+    let letters = uri.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+    let mut rest = uri;
+    if letters > 0 && uri.get(letters) == Some(&b':') {
+        rest = &uri[letters + 1..];
+        let slashes = rest.iter().take(2).take_while(|byte| **byte == b'/').count();
+        rest = &rest[slashes..];
+    }
+    rest = &rest[..rest.iter().take_while(|byte| !b"/?#".contains(byte)).count()];
+    if let Some(at) = rest.iter().rposition(|byte| *byte == b'@') {
+        rest = &rest[at + 1..];
+    }
+    let digits = rest.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    match rest[..rest.len() - digits].strip_suffix(b":") {
+        Some(host) => host,
+        None => rest,
+    }
+}
+
+/// An escape of what needs none: the address is there decoded, too.
+fn has_escape(host: &[u8]) -> bool {
+    host.windows(3).any(|window| {
+        let [b'%', high, low] = window else { return false };
+        match high {
+            b'2' => matches!(low, b'1'..=b'9' | b'a'..=b'f'),
+            b'3'..=b'6' => low.is_ascii_hexdigit(),
+            b'7' => matches!(low, b'0'..=b'9' | b'a'..=b'e'),
+            _ => false,
+        }
+    })
+}
+
+/// Whether a host is an IP address.
+pub(super) fn is_address(host: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(host) else { return false };
+    let text6 = text.strip_prefix("ipv6:").unwrap_or(text);
+    text.parse::<Ipv4Addr>().is_ok() || text6.parse::<Ipv6Addr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading() -> Reading {
+        let set = |names: &[&str]| names.iter().map(|name| name.as_bytes().into()).collect();
+        Reading {
+            tlds: set(&["com", "uk", "us", "xn--p1ai"]),
+            two_level: set(&["co.uk"]),
+            three_level: set(&["demon.co.uk"]),
+            ..Reading::default()
+        }
+    }
+
+    #[test]
+    fn a_domain_is_registered_below_a_boundary() {
+        let registered = |host: &str| String::from_utf8(reading().registered(host.as_bytes())).unwrap();
+        assert_eq!(registered("www.a.com"), "a.com");
+        assert_eq!(registered("x.a.co.uk"), "a.co.uk");
+        assert_eq!(registered("x.a.demon.co.uk"), "a.demon.co.uk");
+        assert_eq!(registered("fire.ci.los-angeles.ca.us"), "fire.ci.los-angeles.ca.us");
+        assert_eq!(registered("co.uk"), "co.uk");
+    }
+
+    #[test]
+    fn an_address_has_a_host() {
+        let of = |uri: &str| reading().of_uri(uri.as_bytes()).map(|(host, _)| String::from_utf8(host).unwrap());
+        assert_eq!(of("http://u:p@WWW.a.com:80/x?y").as_deref(), Some("www.a.com"));
+        assert_eq!(of("mailto:x@a.com?subject=b").as_deref(), Some("a.com"));
+        assert_eq!(of("http://1.2.3.4/").as_deref(), Some("1.2.3.4"));
+        assert_eq!(of("http://a.b_c.com/"), None);
+        assert_eq!(of("http://a.nowhere/"), None);
+        assert_eq!(of("http://www%2ea.com/"), None);
+    }
+
+    #[test]
+    fn names_are_put_into_ascii() {
+        assert_eq!(ascii("bücher.example".as_bytes()), b"xn--bcher-kva.example");
+        assert_eq!(ascii("Россия.РФ".as_bytes()), b"xn--h1alffa9f.xn--p1ai");
+    }
+}
