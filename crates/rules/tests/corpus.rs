@@ -3,21 +3,30 @@
 use std::fs;
 use std::path::Path;
 
-#[test]
-fn every_seed_passes_its_fuzz_body() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/rules_spam");
+/// Each seed, each cut off, and each with bytes changed.
+fn replay(target: &str, body: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut count = 0;
     for entry in fs::read_dir(&folder).unwrap() {
         let seed = fs::read(entry.unwrap().path()).unwrap();
-        rules::spam::fuzz_load(&seed);
-        // And each seed cut off, and with bytes changed.
+        body(&seed);
         for at in (0..seed.len()).step_by(1 + seed.len() / 200) {
-            rules::spam::fuzz_load(&seed[..at]);
+            body(&seed[..at]);
             let mut mutant = seed.clone();
             mutant[at] ^= 0x1f;
-            rules::spam::fuzz_load(&mutant);
+            body(&mutant);
         }
         count += 1;
     }
     assert!(count > 0, "no seeds in {}", folder.display());
+}
+
+#[test]
+fn every_configuration_passes_its_fuzz_body() {
+    replay("rules_spam", rules::spam::fuzz_load);
+}
+
+#[test]
+fn every_mail_passes_its_fuzz_body() {
+    replay("rules_message", rules::spam::message::fuzz_message);
 }

@@ -10,7 +10,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rules::spam::message::{Field, Message, MessageLimits, Part, Reading, Uri};
+use rules::spam::message::{Field, Html, Message, MessageLimits, Part, Reading, Uri};
+use rules::spam::syntax::field::HeaderTest;
 use serde_json::{Value, json};
 
 use super::peer::{STOCK, latin1, load};
@@ -126,7 +127,8 @@ fn ours(message: &Message, theirs: &Value) -> BTreeMap<String, (Value, Value)> {
 
 /// Numbers, elements and texts of the HTML.
 fn html(message: &Message, theirs: &Value, put: &mut dyn FnMut(&str, Value, &Value) -> Option<(Value, Value)>) {
-    let html = message.html();
+    let none = Html::default();
+    let html = message.pages().last().unwrap_or(&none);
     let round = |number: f64| json!((number * 1e9).round() / 1e9);
     let ours: serde_json::Map<String, Value> =
         html.numbers.iter().map(|(name, number)| ((*name).to_owned(), round(*number))).collect();
@@ -147,6 +149,19 @@ fn html(message: &Message, theirs: &Value, put: &mut dyn FnMut(&str, Value, &Val
     for name in ["anchor", "title", "comment", "script"] {
         let ours = html.texts.get(name).map_or(Value::Null, |texts| lines(texts));
         put(&format!("html {name}"), ours, &theirs[name]);
+    }
+}
+
+/// Fields with each of the modifiers; one view for each name.
+fn got(message: &Message, reading: &Reading, theirs: &Value, all: &mut BTreeMap<String, (Value, Value)>) {
+    for (request, theirs) in theirs["get"].as_object().unwrap() {
+        let Ok(test) = HeaderTest::read(format!("{request} =~ /x/").as_bytes()) else { continue };
+        let ours = message.get(test.field(), reading);
+        let kind = request.split_once(':').map_or("get", |(_, modifiers)| modifiers);
+        let entry = all.entry(format!("get {kind}")).or_insert_with(|| (json!({}), json!({})));
+        let ours = ours.iter().map(|text| latin1(text)).collect::<Value>();
+        entry.0.as_object_mut().unwrap().insert(request.clone(), ours);
+        entry.1.as_object_mut().unwrap().insert(request.clone(), theirs.clone());
     }
 }
 
@@ -222,11 +237,14 @@ fn mails_are_seen_as_spamassassin_sees_them() {
     for path in &mails {
         let mut line = Vec::new();
         output.read_until(b'\n', &mut line).unwrap();
-        let theirs: Value = serde_json::from_str(&latin1(&line)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let theirs: Value =
+            serde_json::from_str(&latin1(&line)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         assert_eq!(theirs["file"], latin1(path.to_string_lossy().as_bytes()));
         let mail = fs::read(path).unwrap();
         let message = Message::read(&mail, &reading, &MessageLimits::default());
-        for (name, (ours, theirs)) in ours(&message, &theirs) {
+        let mut views = ours(&message, &theirs);
+        got(&message, &reading, &theirs, &mut views);
+        for (name, (ours, theirs)) in views {
             *compared.entry(name.clone()).or_default() += 1;
             if ours != theirs {
                 let short = path.iter().rev().take(2).collect::<Vec<_>>();

@@ -3,11 +3,12 @@
 //! What browsers read into a name is wider than what Perl does: `gb2312` has no characters of GBK, Windows-1252 has five holes, and
 //! what does not fit is refused by [`Charset::strict`], so that its callers may guess. [`Charset::lossy`] puts U+FFFD for it.
 //!
-//! Left out: UTF-7, UTF-16 and UTF-32 by name ([`utf16`](crate::utf16) reads UTF-16), EBCDIC, code pages of DOS other than 866,
+//! Left out: UTF-16 and UTF-32 by name ([`utf16`](crate::utf16) reads UTF-16), EBCDIC, code pages of DOS other than 866,
 //! ISO-2022-KR, VISCII. Known wrongs: of the charsets of East Asia a few characters that only one of the two tables has.
 
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use encoding_rs as tables;
 
@@ -23,6 +24,9 @@ enum Table {
     Ascii,
     Utf8,
     Latin1,
+    Utf7,
+    /// ISO-2022-JP: a change of the set right behind another undoes it.
+    Escaped(&'static tables::Encoding),
     Of(&'static tables::Encoding),
 }
 
@@ -41,7 +45,7 @@ enum Holes {
 }
 
 /// The names, in lower case, that count.
-const NAMES: [(&str, &tables::Encoding, Holes); 58] = [
+const NAMES: [(&str, &tables::Encoding, Holes); 57] = [
     ("windows-1250", tables::WINDOWS_1250, Holes::Controls),
     ("windows-1251", tables::WINDOWS_1251, Holes::Controls),
     ("windows-1252", tables::WINDOWS_1252, Holes::Controls),
@@ -96,7 +100,6 @@ const NAMES: [(&str, &tables::Encoding, Holes); 58] = [
     ("euc-kr", tables::EUC_KR, Holes::High),
     ("ks_c_5601-1987", tables::EUC_KR, Holes::None),
     ("cp949", tables::EUC_KR, Holes::None),
-    ("iso-2022-jp", tables::ISO_2022_JP, Holes::None),
     ("euc-jp", tables::EUC_JP, Holes::None),
     ("shift_jis", tables::SHIFT_JIS, Holes::None),
     ("cp932", tables::SHIFT_JIS, Holes::None),
@@ -128,6 +131,8 @@ impl Charset {
         match name.as_str() {
             "us-ascii" | "ascii" | "iso-646-us" | "646" => return plain(Table::Ascii),
             "utf-8" | "utf8" => return plain(Table::Utf8),
+            "utf-7" | "utf7" | "unicode-1-1-utf-7" => return plain(Table::Utf7),
+            "iso-2022-jp" => return plain(Table::Escaped(tables::ISO_2022_JP)),
             "latin1" | "latin-1" | "iso-8859-1" | "l1" => return plain(Table::Latin1),
             _ if name.starts_with("ansi_x3.4") || name.starts_with("ansi-x3.4") => return plain(Table::Ascii),
             _ => {}
@@ -148,6 +153,11 @@ impl Charset {
             Table::Ascii => bytes.is_ascii().then(|| String::from_utf8_lossy(bytes).into_owned()),
             Table::Utf8 => core::str::from_utf8(bytes).ok().map(str::to_owned),
             Table::Latin1 => Some(bytes.iter().copied().map(char::from).collect()),
+            Table::Utf7 => utf7(bytes),
+            Table::Escaped(table) => {
+                let bytes = single_escapes(bytes);
+                table.decode_without_bom_handling_and_without_replacement(&bytes).map(Cow::into_owned)
+            }
             Table::Of(table) => {
                 if !self.holes.allow(bytes) {
                     return None;
@@ -166,6 +176,8 @@ impl Charset {
             }
             Table::Utf8 => String::from_utf8_lossy(bytes).into_owned(),
             Table::Latin1 => bytes.iter().copied().map(char::from).collect(),
+            Table::Utf7 => utf7(bytes).unwrap_or_else(|| Charset::lossy(Charset::UTF_8, bytes)),
+            Table::Escaped(table) => table.decode_without_bom_handling(&single_escapes(bytes)).0.into_owned(),
             Table::Of(table) => {
                 let text = table.decode_without_bom_handling(bytes).0.into_owned();
                 match self.holes {
@@ -176,6 +188,67 @@ impl Charset {
             }
         }
     }
+}
+
+/// Text without escapes that another follows at once.
+fn single_escapes(bytes: &[u8]) -> Vec<u8> {
+    let is_escape = |at: usize| {
+        let Some([0x1b, b'(' | b'$', set]) = bytes.get(at..at + 3) else { return false };
+        matches!(set, b'B' | b'J' | b'I' | b'@')
+    };
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if is_escape(at) && is_escape(at + 3) {
+            at += 3;
+            continue;
+        }
+        out.push(*byte);
+        at += 1;
+    }
+    out
+}
+
+/// UTF-7 (RFC 2152).
+fn utf7(bytes: &[u8]) -> Option<String> {
+    let mut out = String::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        match byte {
+            b'+' if behind.first() == Some(&b'-') => {
+                out.push('+');
+                rest = &behind[1..];
+            }
+            b'+' => {
+                let length = behind.iter().take_while(|byte| digit(**byte).is_some()).count();
+                out.push_str(&utf16_of(&behind[..length])?);
+                rest = behind[length..].strip_prefix(b"-").unwrap_or(&behind[length..]);
+            }
+            0..=0x7f => out.push(char::from(byte)),
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+fn digit(byte: u8) -> Option<u32> {
+    let value =
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".iter().position(|known| *known == byte)?;
+    u32::try_from(value).ok()
+}
+
+/// The characters that a run of Base64 has.
+fn utf16_of(digits: &[u8]) -> Option<String> {
+    let (mut bits, mut count, mut units) = (0u32, 0, Vec::with_capacity(digits.len() / 2));
+    for value in digits.iter().filter_map(|byte| digit(*byte)) {
+        (bits, count) = (bits << 6 | value, count + 6);
+        if count >= 16 {
+            count -= 16;
+            units.push(u16::try_from(bits >> count & 0xffff).ok()?);
+        }
+    }
+    char::decode_utf16(units).collect::<Result<String, _>>().ok()
 }
 
 /// `cp1251`, `windows1251` and `iso8859_5`, written as `windows-1251` and `iso-8859-5`.
@@ -262,6 +335,8 @@ mod tests {
         assert_eq!(strict("gb2312", b"\xc4\xe3").as_deref(), Some("你"));
         assert_eq!(strict("gb2312", b"\x81\x40"), None);
         assert!(strict("gbk", b"\x81\x40").is_some());
+        assert_eq!(strict("utf-7", b"a+APY-b+-").as_deref(), Some("aöb+"));
+        assert_eq!(strict("iso-2022-jp", b"\x1b$B%F\x1b(B\x1b$B%9\x1b(B").as_deref(), Some("テス"));
         assert_eq!(strict("us-ascii", b"\xff"), None);
         assert_eq!(strict("utf-8", b"\xff"), None);
         assert_eq!(Charset::WINDOWS_1252.lossy(b"\x81\x93"), "\u{fffd}\u{201c}");

@@ -117,14 +117,14 @@ fn ours(page: &str) -> String {
 
 #[test]
 fn pages_are_cut_as_perl_cuts_them() {
-    let mut dice = Dice(0x5eed_0f_9a6e5);
+    let mut dice = Dice(0x5eed);
     let rounds = std::env::var("SLUICE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3000);
     let pages: Vec<String> =
         (0..rounds).map(|_| (0..1 + dice.roll(14)).map(|_| PIECES[dice.roll(PIECES.len())]).collect()).collect();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lenient.pl");
     let spawned = Command::new("perl").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = spawned else {
-        eprintln!("skipped: no perl");
+        eprintln!("skipped: perl is not installed");
         return;
     };
     let mut input = child.stdin.take().unwrap();
@@ -132,7 +132,7 @@ fn pages_are_cut_as_perl_cuts_them() {
     let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
     let output = child.wait_with_output().unwrap();
     if !output.status.success() || writer.join().unwrap().is_err() {
-        eprintln!("skipped: no HTML::Parser");
+        eprintln!("skipped: HTML::Parser is not installed");
         return;
     }
     let theirs = String::from_utf8(output.stdout).unwrap();

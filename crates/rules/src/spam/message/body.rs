@@ -1,5 +1,6 @@
 //! The bodies that rules look at, made of the parts of a mail.
 
+use super::alternatives::{Alternatives, Words, is_alternative};
 use super::coding::normalised;
 use super::html::Page;
 use super::perl::{Text, is_space};
@@ -14,6 +15,7 @@ pub(super) struct Rendered {
     pub(super) visible: Text,
     pub(super) invisible: Text,
     pub(super) pages: Vec<Page>,
+    pub(super) alternatives: Alternatives,
     pub(super) is_cut: bool,
 }
 
@@ -21,7 +23,10 @@ impl Rendered {
     /// Renders the parts that have content.
     pub(super) fn read(parts: &mut [Part], reading: &Reading, limits: &MessageLimits) -> Rendered {
         let mut out = Rendered::default();
-        for part in parts.iter_mut().filter(|part| !part.has_parts && !part.kind.is_empty()) {
+        let has_alternatives = parts.iter().any(is_alternative);
+        let mut words: Vec<Option<Words>> = parts.iter().map(|_| None).collect();
+        let leaves = parts.iter_mut().zip(&mut words).filter(|(part, _)| !part.has_parts && !part.kind.is_empty());
+        for (part, words) in leaves {
             for text in [&mut out.text, &mut out.visible, &mut out.invisible] {
                 if !text.characters.is_empty() {
                     text.characters.push('\n');
@@ -35,17 +40,23 @@ impl Rendered {
             let length = part.decoded().len();
             let text = decoded(part, reading);
             part.is_rendered = true;
+            if is_html && length == 0 {
+                out.pages.push(Page::default());
+            }
             if !is_html || length == 0 {
+                *words = has_alternatives.then(|| Words::read(&text, is_html, false));
                 out.add(&mut [text.clone(), text, Text::default()], reading);
                 continue;
             }
             let mut page = Page::read(&text, length, limits.elements_max, limits.uris_max);
+            *words = has_alternatives.then(|| Words::read(&page.text, true, page.html.tags.contains_key("img")));
             let texts = [&mut page.text, &mut page.visible, &mut page.invisible];
             let mut texts = texts.map(std::mem::take);
             out.is_cut |= page.is_cut;
             out.add(&mut texts, reading);
             out.pages.push(page);
         }
+        out.alternatives = Alternatives::read(parts, &words);
         out
     }
 

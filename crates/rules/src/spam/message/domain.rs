@@ -30,9 +30,9 @@ pub(super) fn is_host(host: &[u8]) -> bool {
     labels.len() > 1 && labels.iter().enumerate().all(fits)
 }
 
-/// A host in ASCII and in lower case; one that cannot be is only put in lower case.
+/// A host in ASCII: in lower case where it has nothing else than hosts have; labels in ASCII with other characters stay.
 pub(super) fn ascii(host: &[u8]) -> Vec<u8> {
-    if host.is_ascii() {
+    if host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.:[]-".contains(byte)) {
         return host.to_ascii_lowercase();
     }
     let text = match std::str::from_utf8(host) {
@@ -41,10 +41,9 @@ pub(super) fn ascii(host: &[u8]) -> Vec<u8> {
         Err(_) => return host.to_ascii_lowercase(),
     };
     let dots = ['\u{2024}', '\u{3002}', '\u{ff0e}', '\u{ff61}', '\u{fe52}'];
-    let text: String =
-        text.chars().map(|c| if dots.contains(&c) { '.' } else { c }).flat_map(char::to_lowercase).collect();
+    let text: String = text.chars().map(|c| if dots.contains(&c) { '.' } else { c }).collect();
     let labels: Option<Vec<String>> = text.split('.').map(label).collect();
-    labels.map_or_else(|| host.to_ascii_lowercase(), |labels| labels.join(".").into_bytes())
+    labels.map_or_else(|| text.clone().into_bytes(), |labels| labels.join(".").into_bytes())
 }
 
 fn is_latin1_name(byte: u8) -> bool {
@@ -55,9 +54,9 @@ fn is_latin1_name(byte: u8) -> bool {
 /// A label in ASCII (RFC 3492), if it fits.
 fn label(text: &str) -> Option<String> {
     if text.is_ascii() {
-        return Some(text.to_owned());
+        return (1..=63).contains(&text.len()).then(|| text.to_owned());
     }
-    let coded = punycode(&text.chars().collect::<Vec<char>>())?;
+    let coded = punycode(&text.chars().flat_map(char::to_lowercase).collect::<Vec<char>>())?;
     (coded.len() <= 59).then(|| format!("xn--{coded}"))
 }
 

@@ -39,6 +39,8 @@ pub(super) struct Page {
     pub(super) invisible: Text,
     pub(super) links: Vec<Link>,
     pub(super) is_cut: bool,
+    /// An address was cut.
+    pub(super) has_long_uri: bool,
 }
 
 /// Bytes of an address that count.
@@ -622,7 +624,7 @@ impl Builder {
             Some((end, _)) => (end, true),
             None => (text.len(), false),
         };
-        self.out.is_cut |= is_long;
+        self.out.has_long_uri |= is_long;
         bytes(&text[..end], held.is_wide).into_owned()
     }
 

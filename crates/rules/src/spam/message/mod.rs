@@ -9,13 +9,17 @@
 //!
 //! Bounds: [`MessageLimits`]; what is beyond one is left out, and [`Message::is_cut`] tells. Time is near linear in the mail.
 
+mod address;
+mod alternatives;
 mod body;
 mod canonical;
 mod coding;
 mod colour;
 mod domain;
+pub mod eval;
 mod field;
 mod fuzz;
+mod header;
 mod html;
 mod limits;
 mod part;
@@ -34,7 +38,11 @@ pub use reading::{Reading, Redirectors};
 pub use tree::Structure;
 pub use uri::Uri;
 
+use std::sync::OnceLock;
+
+use alternatives::Alternatives;
 use body::Rendered;
+use eval::Facts;
 use tree::Tree;
 use uri::Uris;
 
@@ -51,7 +59,11 @@ pub struct Message {
     raw_body: Vec<Box<[u8]>>,
     uris: Vec<Uri>,
     parts: Vec<Part>,
-    html: Html,
+    pages: Vec<Html>,
+    alternatives: Alternatives,
+    has_long_uri: bool,
+    /// What functions over parts ask, counted once.
+    facts: OnceLock<Facts>,
     is_cut: bool,
 }
 
@@ -85,8 +97,10 @@ impl Message {
             }
         }
         message.is_cut |= uris.is_cut || rendered.is_cut;
+        message.has_long_uri = uris.has_long || rendered.pages.iter().any(|page| page.has_long_uri);
+        message.alternatives = rendered.alternatives;
         message.uris = uris.found;
-        message.html = rendered.pages.into_iter().next_back().map(|page| page.html).unwrap_or_default();
+        message.pages = rendered.pages.into_iter().map(|page| page.html).collect();
         message
     }
 
@@ -161,9 +175,14 @@ impl Message {
         &self.parts
     }
 
-    /// What the HTML of the mail shows: of its last part that is HTML.
-    pub fn html(&self) -> &Html {
-        &self.html
+    /// What the HTML of the mail shows, a page for each part that is HTML.
+    pub fn pages(&self) -> &[Html] {
+        &self.pages
+    }
+
+    /// What functions over parts ask.
+    fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| Facts::read(&self.parts))
     }
 
     /// Whether a bound was reached and something is left out of a view.

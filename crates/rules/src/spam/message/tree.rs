@@ -5,7 +5,7 @@
 //!
 //! Bounds: parts by [`MessageLimits::parts_max`], and 1,000 of one multipart; 20 levels; lines are cut at 2,048 bytes.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use super::coding::{base64, line_feeds, quoted_printable};
 use super::field::{ContentType, Field};
@@ -36,6 +36,8 @@ pub struct Structure {
     pub header_cut: bool,
     /// A multipart had more than 1,000 parts.
     pub too_many_parts: bool,
+    /// A multipart does not end, or ends without having begun.
+    pub missing_boundary: bool,
 }
 
 /// A mail, cut.
@@ -46,6 +48,8 @@ pub(super) struct Tree {
     pub(super) full: Vec<u8>,
     pub(super) header_bytes: usize,
     pub(super) separator: Option<Vec<u8>>,
+    /// Of each boundary, whether it began more often than it ended.
+    boundaries: HashMap<Vec<u8>, i32>,
     /// Something was left out.
     pub(super) is_cut: bool,
 }
@@ -94,6 +98,7 @@ impl Tree {
                 tree.leaf(job, limits, &mut jobs);
             }
         }
+        tree.structure.missing_boundary = tree.boundaries.values().any(|open| *open != 0);
         tree
     }
 
@@ -224,6 +229,9 @@ impl Tree {
         let lines: Vec<&[u8]> = body.split_inclusive(|byte| *byte == b'\n').collect();
         let opening = lines.iter().position(|line| marker(line, &boundary) == Some(false));
         let lines = &lines[opening.map_or(0, |at| at + 1)..];
+        if opening.is_some() {
+            self.boundaries.insert(boundary.clone(), 1);
+        }
         if opening.is_some() && lines.first().is_some_and(|line| !is_field(line, false)) {
             self.structure.no_part_header = true;
         }
@@ -238,7 +246,7 @@ impl Tree {
             }
             let left = lines.len() - at - 1;
             if left > 0 && found.is_none() {
-                is_nested |= draft.line(line, &boundary, &mut self.structure);
+                is_nested |= draft.line(line, &boundary, &mut self.structure, limits.fields_max);
                 continue;
             }
             if found.is_none() {
@@ -250,6 +258,7 @@ impl Tree {
                 return;
             }
             if is_last_marker {
+                *self.boundaries.entry(boundary).or_default() -= 1;
                 self.structure.epilogue |=
                     lines[at + 1..].iter().any(|line| line.iter().any(|byte| !is_blank(*byte) && *byte != b'.'));
                 return;
@@ -276,6 +285,7 @@ impl Tree {
         if is_ended && body.last() == Some(&b'\n') {
             body.pop();
         }
+        self.is_cut |= draft.is_cut;
         let content = ContentType::read(last(&draft.fields, b"content-type"));
         let is_digest = content.is_missing && &*self.nodes[parent].part.kind == "multipart/digest";
         let Some(node) = self.node(draft.fields, limits) else { return false };
@@ -332,15 +342,17 @@ struct Draft {
     field: Option<Vec<u8>>,
     is_body: bool,
     content: Option<Vec<u8>>,
+    /// Fields were left out.
+    is_cut: bool,
 }
 
 impl Draft {
     /// Takes a line; whether a part begins here that ends as the one around it does.
-    fn line(&mut self, line: &[u8], boundary: &[u8], structure: &mut Structure) -> bool {
+    fn line(&mut self, line: &[u8], boundary: &[u8], structure: &mut Structure, fields_max: usize) -> bool {
         let mut is_nested = false;
         if !self.is_body {
             if is_field(line, true) {
-                self.end_field();
+                self.end_field(fields_max);
                 self.field = Some(line.to_vec());
                 return false;
             }
@@ -348,7 +360,7 @@ impl Draft {
                 field.extend_from_slice(line);
                 return false;
             }
-            if self.end_field() && self.fields.last().is_some_and(|field| field.is(b"content-type")) {
+            if self.end_field(fields_max) && self.fields.last().is_some_and(|field| field.is(b"content-type")) {
                 let content = ContentType::read(last(&self.fields, b"content-type"));
                 is_nested = content.boundary.as_deref() == Some(boundary);
             }
@@ -363,8 +375,12 @@ impl Draft {
     }
 
     /// Ends the field that is begun, if one is.
-    fn end_field(&mut self) -> bool {
+    fn end_field(&mut self, fields_max: usize) -> bool {
         let Some(field) = self.field.take() else { return false };
+        if self.fields.len() >= fields_max {
+            self.is_cut = true;
+            return true;
+        }
         let colon = memchr::memchr(b':', &field).unwrap_or(field.len());
         let value = field.get(colon + 1..).unwrap_or_default();
         self.fields.push(Field::new(&field[..colon], super::perl::trim_start(value)));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::html::{Link, URI_BYTES_MAX};
-use super::perl::{Text, begins, is_blank, is_word_byte, trim};
+use super::perl::{Text, begins, is_blank, is_word_byte};
 use super::{MessageLimits, Reading, canonical, domain};
 
 /// An address.
@@ -36,11 +36,13 @@ pub(super) struct Uris<'a> {
     pub(super) found: Vec<Uri>,
     places: HashMap<Box<[u8]>, usize>,
     pub(super) is_cut: bool,
+    /// An address was cut.
+    pub(super) has_long: bool,
 }
 
 impl<'a> Uris<'a> {
     pub(super) fn new(reading: &'a Reading, limits: &'a MessageLimits) -> Uris<'a> {
-        Uris { reading, limits, found: Vec::new(), places: HashMap::new(), is_cut: false }
+        Uris { reading, limits, found: Vec::new(), places: HashMap::new(), is_cut: false, has_long: false }
     }
 
     /// Adds an address. With `needs_host` only if it has a host. Whether it was added.
@@ -53,7 +55,7 @@ impl<'a> Uris<'a> {
         let mut hosts = BTreeMap::new();
         let mut cleaned: BTreeSet<Box<[u8]>> = BTreeSet::new();
         for mut spelling in spellings {
-            self.is_cut |= spelling.len() > URI_BYTES_MAX;
+            self.has_long |= spelling.len() > URI_BYTES_MAX;
             spelling.truncate(URI_BYTES_MAX);
             if let Some((host, domain)) = self.reading.of_uri(&spelling) {
                 hosts.insert(host.into_boxed_slice(), domain.into_boxed_slice());
@@ -379,11 +381,6 @@ fn behind_host(text: &[u8], end: usize) -> Option<usize> {
     dotted.or_else(|| behind(end))
 }
 
-/// The lines that a signature's field has, without the blanks around.
-pub(super) fn signature_value(value: &[u8]) -> &[u8] {
-    trim(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,7 +403,7 @@ mod tests {
             ("write to x@a.org!", "mailto:x@a.org"),
             ("at a.com.", "http://a.com"),
             ("at a.com:80/b", "http://a.com:80/b"),
-            ("mailto:x%40a.com?subject=b", "mailto:x@a.com?subject=b"),
+            ("mailto:x%2ey@a.com?subject=b", "mailto:x.y@a.com?subject=b"),
         ] {
             assert_eq!(uris(line).first().map(|(uri, _)| uri.as_str()), Some(expected), "{line}");
         }
