@@ -84,8 +84,10 @@ fn uri(uri: &Uri) -> Value {
 }
 
 /// What of ours and of theirs is compared, by name.
-fn ours(message: &Message, theirs: &Value) -> BTreeMap<String, (Value, Value)> {
-    let mut out = BTreeMap::new();
+type Views = BTreeMap<String, (Value, Value)>;
+
+fn ours(message: &Message, theirs: &Value) -> Views {
+    let mut out = Views::new();
     let mut put = |name: &str, ours: Value, theirs: &Value| out.insert(name.to_owned(), (ours, theirs.clone()));
     put("fields", fields(message.fields()), &theirs["fields"]);
     put("body", lines(message.body()), &theirs["body"]);
@@ -121,12 +123,13 @@ fn ours(message: &Message, theirs: &Value) -> BTreeMap<String, (Value, Value)> {
         })
         .collect();
     put("parts", message.parts().iter().map(part).collect(), &parts);
-    html(message, &theirs["html"], &mut put);
+    html(message, &theirs["html"], &mut out);
     out
 }
 
 /// Numbers, elements and texts of the HTML.
-fn html(message: &Message, theirs: &Value, put: &mut dyn FnMut(&str, Value, &Value) -> Option<(Value, Value)>) {
+fn html(message: &Message, theirs: &Value, out: &mut Views) {
+    let mut put = |name: &str, ours: Value, theirs: &Value| out.insert(name.to_owned(), (ours, theirs.clone()));
     let none = Html::default();
     let html = message.pages().last().unwrap_or(&none);
     let round = |number: f64| json!((number * 1e9).round() / 1e9);
@@ -134,10 +137,10 @@ fn html(message: &Message, theirs: &Value, put: &mut dyn FnMut(&str, Value, &Val
         html.numbers.iter().map(|(name, number)| ((*name).to_owned(), round(*number))).collect();
     let mut numbers = serde_json::Map::new();
     for (name, value) in theirs.as_object().unwrap() {
-        if let Some(number) = value.as_str().and_then(|text| text.parse().ok()).or(value.as_f64()) {
-            if name != "uri_truncated" {
-                numbers.insert(name.clone(), round(number));
-            }
+        if let Some(number) = value.as_str().and_then(|text| text.parse().ok()).or(value.as_f64())
+            && name != "uri_truncated"
+        {
+            numbers.insert(name.clone(), round(number));
         }
     }
     put("html numbers", ours.into(), &numbers.into());
@@ -153,7 +156,7 @@ fn html(message: &Message, theirs: &Value, put: &mut dyn FnMut(&str, Value, &Val
 }
 
 /// Fields with each of the modifiers; one view for each name.
-fn got(message: &Message, reading: &Reading, theirs: &Value, all: &mut BTreeMap<String, (Value, Value)>) {
+fn got(message: &Message, reading: &Reading, theirs: &Value, all: &mut Views) {
     for (request, theirs) in theirs["get"].as_object().unwrap() {
         let Ok(test) = HeaderTest::read(format!("{request} =~ /x/").as_bytes()) else { continue };
         let ours = message.get(test.field(), reading);

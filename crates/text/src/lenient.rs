@@ -83,6 +83,10 @@ pub struct Reader {
     is_comment_short: bool,
     /// The page ended in a script: references count no more.
     is_raw: bool,
+    /// Elements whose end was looked for up to the end of the page in vain, a bit each.
+    absent: u8,
+    /// There is no more of the page.
+    is_over: bool,
     /// An element that the page's end closed: told before the next tag.
     pending: Option<&'static str>,
 }
@@ -120,6 +124,7 @@ impl Reader {
     pub fn end(mut self, tell: &mut impl FnMut(Token<'_>)) {
         let page = core::mem::take(&mut self.rest);
         let mut at = 0;
+        (self.is_over, self.absent) = (true, 0);
         while at < page.len() {
             let rest = &page[at..];
             if let Some(literal) = self.literal {
@@ -184,7 +189,13 @@ impl Reader {
         loop {
             if let Some(literal) = self.literal {
                 let name = LITERAL[literal].0;
-                let Some((text_end, tag_end)) = closing(page, begin, name) else { return begin };
+                if self.is_over && self.absent & 1 << literal != 0 {
+                    return begin;
+                }
+                let Some((text_end, tag_end)) = closing(page, begin, name) else {
+                    self.absent |= 1 << literal;
+                    return begin;
+                };
                 self.text(&page[begin..text_end], tell);
                 (self.literal, self.is_raw) = (None, false);
                 tell(Token::Close(name));

@@ -5,7 +5,7 @@
 //!
 //! Known wrongs: comments within comments are read by another parser there; here they are not kept apart.
 
-use super::domain;
+use super::host;
 use super::perl::{is_blank, trim_end, trim_start};
 
 /// An address and the name beside it; one of the two at least.
@@ -263,7 +263,7 @@ fn is_sound(address: &[u8]) -> bool {
 }
 
 fn is_host(host: &[u8]) -> bool {
-    domain::is_host(&domain::ascii(host).to_ascii_lowercase())
+    host::is_host(&host::ascii(host).to_ascii_lowercase())
 }
 
 impl Raw<'_> {

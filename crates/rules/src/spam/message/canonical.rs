@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Reading;
-use super::domain::ascii;
+use super::host::ascii;
 use super::perl::{begins, find, trim};
 
 /// As many are followed that stand in each other.
@@ -149,10 +149,10 @@ fn web(uri: &[u8], reading: &Reading, all: &mut BTreeSet<Vec<u8>>) -> Option<Vec
     let is_plain = is_http && !has_user && (port.is_empty() || port == b"80");
     if let Some(address) = address(&host) {
         all.insert(joined(&address, rest));
-    } else if let Some(name) = bare_name(&in_ascii).filter(|name| is_plain && *name != b"localhost") {
-        if !reading.is_known(&in_ascii) {
-            all.insert([scheme, b"www.", name, b".com", rest].concat());
-        }
+    } else if let Some(name) = bare_name(&in_ascii).filter(|name| is_plain && *name != b"localhost")
+        && !reading.is_known(&in_ascii)
+    {
+        all.insert([scheme, b"www.", name, b".com", rest].concat());
     }
     target
 }

@@ -8,7 +8,7 @@ use super::perl::{Text, begins, is_blank};
 /// stands for the last letter of the alphabet.
 pub(super) fn base64(coded: &[u8]) -> Vec<u8> {
     let mut letters: Vec<u8> = coded.iter().copied().filter(|byte| !is_blank(*byte)).collect();
-    let is_clean = letters.len() >= 2 && letters.len() % 4 == 0 && letters.iter().all(|byte| is_letter(*byte));
+    let is_clean = letters.len() >= 2 && letters.len().is_multiple_of(4) && letters.iter().all(|byte| is_letter(*byte));
     if !is_clean {
         letters.retain(|byte| is_letter(*byte));
     }
@@ -164,7 +164,7 @@ fn utf16(bytes: &[u8]) -> Option<String> {
     }
     little += u64::from(even > odd.saturating_mul(4));
     big += u64::from(odd.saturating_mul(4) > even);
-    if little == big || bytes.len() % 2 != 0 {
+    if little == big || !bytes.len().is_multiple_of(2) {
         return None;
     }
     let unit = |pair: &[u8]| match little > big {

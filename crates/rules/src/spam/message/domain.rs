@@ -1,122 +1,11 @@
 //! Hosts and the domains that are registered, by the lists of the configuration.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
+use super::host::{ascii, is_address, is_host};
 use super::perl::{begins, is_blank};
 use super::reading::Reading;
 
 const STATES: &str = " ak al ar az ca co ct dc de fl ga gu hi ia id il in ks ky la ma md me mi mn mo ms mt nc nd ne nh nj nm nv ny \
                       oh ok or pa pr ri sc sd tn tx ut va vi vt wa wi wv wy ";
-
-/// Whether a host, in ASCII, is put together as one is: two labels at least.
-pub(super) fn is_host(host: &[u8]) -> bool {
-    let end = host.iter().rposition(|byte| *byte != b'.').map_or(0, |last| last + 1);
-    let host = &host[..end];
-    if host.len() > 253 {
-        return false;
-    }
-    let labels: Vec<&[u8]> = host.split(|byte| *byte == b'.').collect();
-    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let fits = |(at, label): (usize, &&[u8])| {
-        let outer = |byte: Option<&u8>| byte.is_some_and(|byte| inner(byte) && *byte != b'-');
-        // Only what is below the domain may have a low line.
-        let is_below = labels.len() - at > 2;
-        (1..=63).contains(&label.len())
-            && outer(label.first())
-            && outer(label.last())
-            && label.iter().all(inner)
-            && (is_below || !label.contains(&b'_'))
-    };
-    labels.len() > 1 && labels.iter().enumerate().all(fits)
-}
-
-/// A host in ASCII: in lower case where it has nothing else than hosts have; labels in ASCII with other characters stay.
-pub(super) fn ascii(host: &[u8]) -> Vec<u8> {
-    if host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.:[]-".contains(byte)) {
-        return host.to_ascii_lowercase();
-    }
-    let text = match std::str::from_utf8(host) {
-        Ok(text) => text.to_owned(),
-        Err(_) if host.iter().all(|byte| is_latin1_name(*byte)) => host.iter().copied().map(char::from).collect(),
-        Err(_) => return host.to_ascii_lowercase(),
-    };
-    let dots = ['\u{2024}', '\u{3002}', '\u{ff0e}', '\u{ff61}', '\u{fe52}'];
-    let text: String = text.chars().map(|c| if dots.contains(&c) { '.' } else { c }).collect();
-    let labels: Option<Vec<String>> = text.split('.').map(label).collect();
-    labels.map_or_else(|| text.clone().into_bytes(), |labels| labels.join(".").into_bytes())
-}
-
-fn is_latin1_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'_' | b'.' | b'-' | 0xc0..=0xd6 | 0xd8..=0xde | 0xe0..=0xf6 | 0xf8..=0xfe)
-}
-
-/// A label in ASCII (RFC 3492), if it fits.
-fn label(text: &str) -> Option<String> {
-    if text.is_ascii() {
-        return (1..=63).contains(&text.len()).then(|| text.to_owned());
-    }
-    let coded = punycode(&text.chars().flat_map(char::to_lowercase).collect::<Vec<char>>())?;
-    (coded.len() <= 59).then(|| format!("xn--{coded}"))
-}
-
-fn punycode(characters: &[char]) -> Option<String> {
-    const LABEL_MAX: usize = 63;
-    if characters.len() > LABEL_MAX {
-        return None;
-    }
-    let mut out: String = characters.iter().filter(|c| c.is_ascii()).collect();
-    let basic = out.len();
-    if basic > 0 {
-        out.push('-');
-    }
-    let (mut point, mut delta, mut bias, mut done) = (128u32, 0u32, 72u32, basic);
-    while done < characters.len() {
-        let next = characters.iter().map(|c| u32::from(*c)).filter(|c| *c >= point).min()?;
-        delta = delta.checked_add((next - point).checked_mul(u32::try_from(done).ok()? + 1)?)?;
-        point = next;
-        for character in characters.iter().map(|c| u32::from(*c)) {
-            if character < point {
-                delta = delta.checked_add(1)?;
-            }
-            if character != point {
-                continue;
-            }
-            digits(&mut out, delta, bias);
-            bias = adapted(delta, u32::try_from(done).ok()? + 1, done == basic);
-            delta = 0;
-            done += 1;
-        }
-        delta = delta.checked_add(1)?;
-        point = point.checked_add(1)?;
-    }
-    Some(out)
-}
-
-fn digits(out: &mut String, delta: u32, bias: u32) {
-    let digit = |value: u32| b"abcdefghijklmnopqrstuvwxyz0123456789".get(value as usize).map(|byte| char::from(*byte));
-    let mut rest = delta;
-    for step in 1u32.. {
-        let threshold = (step * 36).saturating_sub(bias).clamp(1, 26);
-        if rest < threshold {
-            out.extend(digit(rest));
-            return;
-        }
-        out.extend(digit(threshold + (rest - threshold) % (36 - threshold)));
-        rest = (rest - threshold) / (36 - threshold);
-    }
-}
-
-fn adapted(delta: u32, count: u32, is_first: bool) -> u32 {
-    let mut delta = if is_first { delta / 700 } else { delta / 2 };
-    delta += delta / count;
-    let mut steps = 0;
-    while delta > 455 {
-        delta /= 35;
-        steps += 36;
-    }
-    steps + 36 * delta / (delta + 38)
-}
 
 impl Reading {
     /// Whether a host ends with a domain of the list.
@@ -214,13 +103,6 @@ fn has_escape(host: &[u8]) -> bool {
     })
 }
 
-/// Whether a host is an IP address.
-pub(super) fn is_address(host: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(host) else { return false };
-    let text6 = text.strip_prefix("ipv6:").unwrap_or(text);
-    text.parse::<Ipv4Addr>().is_ok() || text6.parse::<Ipv6Addr>().is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,11 +136,5 @@ mod tests {
         assert_eq!(of("http://a.b_c.com/"), None);
         assert_eq!(of("http://a.nowhere/"), None);
         assert_eq!(of("http://www%2ea.com/"), None);
-    }
-
-    #[test]
-    fn names_are_put_into_ascii() {
-        assert_eq!(ascii("bücher.example".as_bytes()), b"xn--bcher-kva.example");
-        assert_eq!(ascii("Россия.РФ".as_bytes()), b"xn--h1alffa9f.xn--p1ai");
     }
 }

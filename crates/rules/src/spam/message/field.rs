@@ -260,7 +260,7 @@ fn unquoted(rest: &[u8]) -> &[u8] {
     };
     let is_end = |at: usize| at >= rest.len() || rest[at] == b';' || (at + 1 == rest.len() && rest[at] == b'\n');
     let mut end = 0;
-    while !is_end(end) && !(matches!(rest[end], b'"' | b'\'') && is_end(end + 1)) {
+    while !(is_end(end) || (matches!(rest[end], b'"' | b'\'') && is_end(end + 1))) {
         end += 1;
     }
     &rest[..end]

@@ -1,11 +1,11 @@
 //! What header rules look at: a field by its name, or what is made of several, with modifiers.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::address::mailboxes;
 use super::field::decoded;
 use super::perl::{is_blank, is_word_byte, trim};
-use super::{Field, Message, Reading, domain, uri};
+use super::{Field, Message, Reading, host, uri};
 use crate::spam::syntax::field::{Field as Request, Modifier};
 
 /// As many bytes of all fields together are given.
@@ -47,11 +47,7 @@ impl Message {
         if by_domain || has(Modifier::Host) {
             let hosts = texts.iter().filter_map(|text| if address { behind_sign(text) } else { host(text, reading) });
             return hosts
-                .map(
-                    |host| {
-                        if by_domain { reading.registered(&domain::ascii(&host).to_ascii_lowercase()) } else { host }
-                    },
-                )
+                .map(|host| if by_domain { reading.registered(&host::ascii(&host).to_ascii_lowercase()) } else { host })
                 .collect();
         }
         if has(Modifier::Ip) || has(Modifier::Revip) {
@@ -169,7 +165,7 @@ const HOST_BYTES_MAX: usize = 251;
 
 /// A host in a text: behind the last `@`, else the first that is sound.
 fn host(text: &[u8], reading: &Reading) -> Option<Vec<u8>> {
-    let is_sound = |host: &[u8]| domain::is_host(&domain::ascii(host).to_ascii_lowercase());
+    let is_sound = |host: &[u8]| host::is_host(&host::ascii(host).to_ascii_lowercase());
     let signs = (0..text.len()).rev().filter(|at| text[*at] == b'@');
     let last = signs.into_iter().find_map(|at| host_at(text, at + 1, reading));
     if let Some(host) = last.filter(|host| is_sound(host)) {

@@ -20,6 +20,7 @@ pub mod eval;
 mod field;
 mod fuzz;
 mod header;
+mod host;
 mod html;
 mod limits;
 mod part;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::domain::ascii;
+use super::host::ascii;
 use crate::spam::rule::Setting;
 use crate::spam::syntax::value::Value;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::html::{Link, URI_BYTES_MAX};
 use super::perl::{Text, begins, is_blank, is_word_byte};
-use super::{MessageLimits, Reading, canonical, domain};
+use super::{MessageLimits, Reading, canonical, host};
 
 /// An address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl<'a> Uris<'a> {
     /// Adds an address that was found in text.
     fn text_uri(&mut self, raw: &[u8], found: &Found) {
         let is_bogus = found.kind == Kind::Mail && !raw.contains(&b'@');
-        let is_no_host = found.host.as_ref().is_some_and(|host| !domain::is_host(&host.to_ascii_lowercase()));
+        let is_no_host = found.host.as_ref().is_some_and(|host| !host::is_host(&host.to_ascii_lowercase()));
         if is_bogus || is_no_host || begins(raw, b"cid:") || begins(raw, b"mid:") || is_scheme_only(raw) {
             return;
         }

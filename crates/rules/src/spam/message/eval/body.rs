@@ -31,12 +31,12 @@ fn blank_line_ratio(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
 fn vertical_words(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
     let (min, max) = (number(arguments, 0), number(arguments, 1));
     let max = if max >= 100.0 { 101.0 } else { max };
-    let percent = |line: &&Box<[u8]>| {
+    let percent = |line: &[u8]| {
         let spaces = line.iter().filter(|byte| **byte == b' ').count();
         let others = line.len() - spaces;
         if spaces > others { 100 } else { 100 * spaces / others.max(1) }
     };
-    let worst = message.body().iter().filter(|line| line.len() > 5).map(|line| percent(&line)).max();
+    let worst = message.body().iter().filter(|line| line.len() > 5).map(|line| percent(line)).max();
     let worst = worst.map_or(-1.0, |percent| percent as f64);
     truth(worst >= min && worst < max)
 }

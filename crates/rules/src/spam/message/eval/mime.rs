@@ -183,7 +183,7 @@ fn is_odd_iso(charset: &[u8]) -> bool {
     let rest = &charset[at + 4..];
     let word = rest.iter().take_while(|byte| !is_blank(**byte)).count();
     let dash = rest[..word].iter().position(|byte| *byte == b'-').filter(|at| *at > 0);
-    if !dash.is_some_and(|at| at + 1 < word) {
+    if dash.is_none_or(|at| at + 1 >= word) {
         return false;
     }
     let known = rest.strip_prefix(b"8859-").map(|rest| {

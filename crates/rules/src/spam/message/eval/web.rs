@@ -13,9 +13,9 @@ fn is_cut(message: &Message, _: &[Box<[u8]>]) -> f64 {
 
 /// A link to an address in numbers that says it is another.
 fn ip_mismatch(message: &Message, _: &[Box<[u8]>]) -> f64 {
-    let is_other = |text: &&Box<[u8]>| !is_in_numbers(text, &["https:"]) && find(text, b"https:", 0).is_some();
+    let is_other = |text: &[u8]| !is_in_numbers(text, &["https:"]) && find(text, b"https:", 0).is_some();
     let links = message.uris().iter().filter(|uri| is_in_numbers(&uri.raw, &["https:", "http:"]));
-    truth(links.into_iter().any(|uri| uri.anchor_texts.iter().any(|text| is_other(&text))))
+    truth(links.into_iter().any(|uri| uri.anchor_texts.iter().any(|text| is_other(text))))
 }
 
 fn is_in_numbers(text: &[u8], schemes: &[&str]) -> bool {
