@@ -1,5 +1,5 @@
 # What SpamAssassin makes of mails, as a line of JSON each: header fields, bodies, addresses, parts, HTML.
-# Usage: views.pl < LIST, a file name a line.
+# Usage: views.pl FUNCTIONS < LIST: names of functions with commas between, whose rules are run; a file name a line.
 # Text that Perl holds as characters is printed as its UTF-8, a character of the output for each byte.
 use strict;
 use warnings;
@@ -14,6 +14,32 @@ my $peer = Mail::SpamAssassin->new({
 $peer->init(1);
 my $json = JSON::PP->new->latin1->canonical;
 my @modifiers = qw(raw addr name host domain addr:host addr:domain ip revip first last);
+
+my %functions = map { $_ => 1 } split /,/, $ARGV[0] // '';
+my %calls;
+for my $list (qw(body_evals rawbody_evals head_evals)) {
+    for my $rules (values %{$peer->{conf}{$list} || {}}) {
+        $calls{$_} = [$list, @{$rules->{$_}}] for grep { $functions{$rules->{$_}[0]} } keys %$rules;
+    }
+}
+
+# Which of the rules hit, each run by itself.
+sub hits {
+    my ($status, $message) = @_;
+    my %texts = (
+        body_evals => [$status->get_decoded_stripped_body_text_array],
+        rawbody_evals => [$status->get_decoded_body_text_array], head_evals => [],
+    );
+    $status->{html_all} = [grep { defined } @{$message->{metadata}{html_all} || []}];
+    my %hits;
+    for my $rule (keys %calls) {
+        my ($list, $function, $arguments) = @{$calls{$rule}};
+        my $plugin = $peer->{conf}{eval_plugins}{$function} or next;
+        no warnings;
+        $hits{$rule} = eval { $plugin->$function($status, @{$texts{$list}}, @$arguments) } ? JSON::PP::true : JSON::PP::false;
+    }
+    return \%hits;
+}
 
 sub bytes {
     my ($text) = @_;
@@ -95,7 +121,7 @@ while (my $file = <STDIN>) {
         raw_body => [map { bytes($_) } @{$status->get_decoded_body_text_array}],
         full => md5_hex($message->get_pristine), header_bytes => length $message->get_pristine_header,
         uris => \%uris, list => [sort map { bytes($_) } $status->get_uri_list],
-        parts => [part($message, 0)], html => plain(\%html),
+        evals => hits($status, $message), parts => [part($message, 0)], html => plain(\%html),
         flags => {map { $_ => $message->{$_} ? JSON::PP::true : JSON::PP::false } qw(
             missing_head_body_separator missing_mime_headers missing_mime_head_body_separator mime_epilogue_exists
             truncated_header mimepart_limit_exceeded)},

@@ -10,8 +10,9 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rules::spam::message::{Field, Html, Message, MessageLimits, Part, Reading, Uri};
+use rules::spam::message::{Field, Html, Message, MessageLimits, Part, Reading, Uri, eval};
 use rules::spam::syntax::field::HeaderTest;
+use rules::spam::{Rules, Test};
 use serde_json::{Value, json};
 
 use super::peer::{STOCK, latin1, load};
@@ -168,6 +169,18 @@ fn got(message: &Message, reading: &Reading, theirs: &Value, all: &mut Views) {
     }
 }
 
+/// Rules that call a function over views, by name, and whether they hit.
+fn evals(message: &Message, rules: &Rules, theirs: &Value, all: &mut Views) {
+    let mut ours = serde_json::Map::new();
+    for rule in rules.live() {
+        let Some(Test::Eval(view, call)) = &rule.test else { continue };
+        if let (Some(function), true) = (eval::find(&call.function, *view), theirs.get(&*rule.name).is_some()) {
+            ours.insert(rule.name.to_string(), json!(function(message, &call.arguments) != 0.0));
+        }
+    }
+    all.insert("evals".into(), (ours.into(), theirs.clone()));
+}
+
 /// A short account of where two values part.
 fn apart(ours: &Value, theirs: &Value) -> String {
     match (ours, theirs) {
@@ -223,10 +236,13 @@ fn mails_are_seen_as_spamassassin_sees_them() {
         return;
     }
     let mails = mails();
-    let reading = Reading::new(&load(&[folder, site]).settings);
+    let rules = load(&[folder, site]);
+    let reading = Reading::new(&rules.settings);
+    let functions = eval::all().map(|(name, _)| name).collect::<Vec<_>>().join(",");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/views.pl");
     let mut child = Command::new("perl")
         .arg(script)
+        .arg(functions)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -247,6 +263,7 @@ fn mails_are_seen_as_spamassassin_sees_them() {
         let message = Message::read(&mail, &reading, &MessageLimits::default());
         let mut views = ours(&message, &theirs);
         got(&message, &reading, &theirs, &mut views);
+        evals(&message, &rules, &theirs["evals"], &mut views);
         for (name, (ours, theirs)) in views {
             *compared.entry(name.clone()).or_default() += 1;
             if ours != theirs {

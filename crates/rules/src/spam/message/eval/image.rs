@@ -10,9 +10,12 @@ pub(super) const FUNCTIONS: &[(&str, View)] = &[
     ("image_named", named),
     ("image_size_exact", size_exact),
     ("image_size_range", size_range),
-    ("image_to_text_ratio", text_ratio),
+    (TEXT_RATIO, text_ratio),
     ("pixel_coverage", coverage),
 ];
+
+/// The one function that depends on what its rule is over.
+pub(super) const TEXT_RATIO: &str = "image_to_text_ratio";
 
 /// Pictures of one kind or of all.
 #[derive(Debug, Default)]
@@ -144,7 +147,16 @@ fn size_range(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
 
 /// Letters of the rendered body for each point of the pictures.
 fn text_ratio(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
-    let letters: usize = message.body().iter().map(|line| line.len()).sum();
+    ratio(message, message.body(), arguments)
+}
+
+/// The same of the decoded text parts.
+pub(super) fn raw_text_ratio(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
+    ratio(message, message.raw_body(), arguments)
+}
+
+fn ratio(message: &Message, texts: &[Box<[u8]>], arguments: &[Box<[u8]>]) -> f64 {
+    let letters: usize = texts.iter().map(|text| text.len()).sum();
     let area = pictures(message, text(arguments, 0)).map_or(0.0, |found| found.area);
     if arguments.len() < 3 || letters == 0 || area <= 0.0 {
         return 0.0;

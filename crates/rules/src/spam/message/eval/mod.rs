@@ -13,6 +13,7 @@ mod mime;
 mod web;
 
 use super::Message;
+use crate::spam::rule;
 pub(super) use mime::Facts;
 
 /// A function: 0 is no hit, all else how often the rule counts.
@@ -22,8 +23,11 @@ pub type View = fn(&Message, &[Box<[u8]>]) -> f64;
 const GROUPS: [&[(&str, View)]; 5] =
     [body::FUNCTIONS, html::FUNCTIONS, image::FUNCTIONS, mime::FUNCTIONS, web::FUNCTIONS];
 
-/// The function of that name.
-pub fn find(name: &str) -> Option<View> {
+/// The function of that name, for rules over that view: what one means by text depends on it.
+pub fn find(name: &str, over: rule::View) -> Option<View> {
+    if let (image::TEXT_RATIO, rule::View::Rawbody) = (name, over) {
+        return Some(image::raw_text_ratio);
+    }
     all().find(|(known, _)| *known == name).map(|(_, function)| function)
 }
 
@@ -83,7 +87,7 @@ mod tests {
     fn call(mail: &str, name: &str, arguments: &[&str]) -> f64 {
         let message = Message::read(mail.as_bytes(), &Reading::default(), &MessageLimits::default());
         let arguments: Vec<Box<[u8]>> = arguments.iter().map(|text| text.as_bytes().into()).collect();
-        find(name).unwrap()(&message, &arguments)
+        find(name, rule::View::Body).unwrap()(&message, &arguments)
     }
 
     #[test]
