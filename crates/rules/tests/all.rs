@@ -2,5 +2,7 @@
 
 mod bounds;
 mod corpus;
+mod hits;
+mod hostile;
 mod peer;
 mod views;

@@ -3,14 +3,24 @@
 use std::fs;
 use std::path::Path;
 
-/// Each seed, each cut off, and each with bytes changed.
-fn replay(target: &str, body: fn(&[u8])) {
+#[test]
+fn every_seed_passes_its_fuzz_body() {
+    replay("rules_spam", rules::spam::fuzz_load, 200);
+}
+
+#[test]
+fn every_seed_of_rules_and_a_mail_passes_its_fuzz_body() {
+    replay("rules_check", rules::spam::run::fuzz_check, 20);
+}
+
+/// Each seed, cut off in so many places, and with bytes changed.
+fn replay(target: &str, body: fn(&[u8]), places: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut count = 0;
     for entry in fs::read_dir(&folder).unwrap() {
         let seed = fs::read(entry.unwrap().path()).unwrap();
         body(&seed);
-        for at in (0..seed.len()).step_by(1 + seed.len() / 200) {
+        for at in (0..seed.len()).step_by(1 + seed.len() / places) {
             body(&seed[..at]);
             let mut mutant = seed.clone();
             mutant[at] ^= 0x1f;
@@ -22,11 +32,6 @@ fn replay(target: &str, body: fn(&[u8])) {
 }
 
 #[test]
-fn every_configuration_passes_its_fuzz_body() {
-    replay("rules_spam", rules::spam::fuzz_load);
-}
-
-#[test]
 fn every_mail_passes_its_fuzz_body() {
-    replay("rules_message", rules::spam::message::fuzz_message);
+    replay("rules_message", rules::spam::message::fuzz_message, 200);
 }

@@ -11,14 +11,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rules::spam::syntax::field::{Field, HeaderTest};
-use rules::spam::{Census, File, Kind, Limits, Loader, Options, Rule, Rules, Severity, Test, Unchecked, View, source};
+use rules::spam::{
+    Census, Checker, File, Kind, Limits, Loader, Options, Rule, Rules, Severity, Test, Unchecked, View, source,
+};
 use serde_json::Value;
 
 /// The stock set as Debian installs it: rules, and the folder of plugins and local settings.
-pub(crate) const STOCK: [&str; 2] = ["/usr/share/spamassassin", "/etc/spamassassin"];
+pub const STOCK: [&str; 2] = ["/usr/share/spamassassin", "/etc/spamassassin"];
 
 /// Reads folders as SpamAssassin does: what loads plugins first.
 pub(crate) fn load(folders: &[&Path]) -> Rules {
+    load_with(folders, false, &Unchecked)
+}
+
+/// As [`load`], offline or not, with a check of the expressions.
+pub fn load_with(folders: &[&Path], local_tests_only: bool, checker: &dyn Checker) -> Rules {
     let mut files = Vec::new();
     for folder in folders {
         let entries = fs::read_dir(folder).unwrap().flatten();
@@ -33,12 +40,13 @@ pub(crate) fn load(folders: &[&Path]) -> Rules {
         let bytes = fs::read(path).map_err(|error| error.to_string())?;
         Ok(File { name: path.display().to_string().into(), bytes })
     };
-    let mut loader = Loader::new(Options { default_plugins, ..Options::default() }, Limits::default());
+    let mut loader =
+        Loader::new(Options { default_plugins, local_tests_only, ..Options::default() }, Limits::default());
     for path in &files {
         loader
             .read(&read(path).unwrap(), &mut |place, name| read(&Path::new(&*place.file).parent().unwrap().join(name)));
     }
-    loader.finish(&Unchecked)
+    loader.finish(checker)
 }
 
 /// What Perl's reader says of the folders of rules and of the site.

@@ -174,7 +174,7 @@ fn evals(message: &Message, rules: &Rules, theirs: &Value, all: &mut Views) {
     let mut ours = serde_json::Map::new();
     for rule in rules.live() {
         let Some(Test::Eval(view, call)) = &rule.test else { continue };
-        if let (Some(function), true) = (eval::find(&call.function, *view), theirs.get(&*rule.name).is_some()) {
+        if let (Some((_, function)), true) = (eval::find(&call.function, *view), theirs.get(&*rule.name).is_some()) {
             ours.insert(rule.name.to_string(), json!(function(message, &call.arguments) != 0.0));
         }
     }

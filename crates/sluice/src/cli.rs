@@ -89,6 +89,8 @@ pub enum Command {
     Auth(Auth),
     /// Keep mail in a store: make one, look at it, check it, and move mail in and out.
     Store(Store),
+    /// Check mails with SpamAssassin's rules.
+    Spam(Spam),
     /// Print the man page, or write the man pages of all commands to a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -1082,4 +1084,43 @@ pub struct StoreCat {
     pub mailbox: String,
     /// The UID of the message.
     pub uid: u32,
+}
+
+/// `sluice spam`
+#[derive(Debug, Args)]
+pub struct Spam {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SpamCommand,
+}
+
+/// What can be done with mails.
+#[derive(Debug, Subcommand)]
+pub enum SpamCommand {
+    /// Check mails: which rules hit, and the score that they add up to.
+    ///
+    /// Prints the report that `spamassassin -t` adds to a mail. Rules that ask the network do not run yet. Exit status: 0 no
+    /// mail is spam, 1 one or more are, 2 an error.
+    Check(SpamCheck),
+}
+
+/// `sluice spam check`
+#[derive(Debug, Args)]
+pub struct SpamCheck {
+    /// The mails, a file each; - is the standard input.
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Print a JSON object for each mail, a line each.
+    #[arg(long)]
+    pub json: bool,
+    /// Ask no network.
+    #[arg(long)]
+    pub local: bool,
+    /// Show what each expression matched.
+    #[arg(long)]
+    pub matches: bool,
+    /// Read the rules of this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update
+    /// has fetched or those of the package, and /etc/spamassassin.
+    #[arg(long = "rules", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folders: Vec<PathBuf>,
 }

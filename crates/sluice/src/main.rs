@@ -38,6 +38,7 @@ mod recipients_command;
 mod rules_command;
 mod scan_command;
 mod serve;
+mod spam_command;
 mod store;
 mod supervise;
 mod top;
@@ -90,6 +91,7 @@ fn main() -> ExitCode {
         Command::Rules(args) => rules_command::run(&args),
         Command::Auth(args) => auth::run(&args),
         Command::Store(args) => store::command::run(&args),
+        Command::Spam(args) => spam_command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

@@ -1,7 +1,7 @@
 //! `sluice rules`: what a configuration of SpamAssassin holds, what is wrong with it, and which rules cannot hit.
 //!
-//! Problems come as `FILE:LINE: error: RULE: reason; what to do`. Files are read whole, each within a bound, and nothing is
-//! run: plugins are known by name, and their code in Perl is not looked at.
+//! Problems come as `FILE:LINE: error: RULE: reason; what to do`. Files are read whole, each within a bound, and no mail is
+//! looked at: plugins are known by name, and their code in Perl is not looked at.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rules::spam::{
-    Census, Disabled, File, Limits, Loader, Options, Place, Problem, Rules, Severity, Unchecked, source,
+    Census, Disabled, File, Limits, Loader, Options, Place, Problem, Rules, Severity, run::Expressions, source,
 };
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn lint(args: &RulesLint) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     Reach::reading().confine(&[])?;
     let folders = if args.folders.is_empty() { standard() } else { args.folders.clone() };
-    let rules = load(&folders)?;
+    let rules = load(&folders, false)?;
     if args.json {
         println!("{:#}", report(&folders, &rules));
     } else {
@@ -47,14 +47,17 @@ fn lint(args: &RulesLint) -> Result<ExitCode, Failure> {
 }
 
 /// The folders that SpamAssassin itself would read.
-fn standard() -> Vec<PathBuf> {
+pub fn standard() -> Vec<PathBuf> {
     let has_rules = |folder: &&str| files(Path::new(folder)).is_ok_and(|files| !files.is_empty());
     let rules = [FETCHED, PACKAGED].into_iter().find(has_rules).unwrap_or(PACKAGED);
     [rules, SITE].map(PathBuf::from).to_vec()
 }
 
-/// Reads all folders: what loads plugins first.
-fn load(folders: &[PathBuf]) -> Result<Rules, Failure> {
+/// Reads all folders: what loads plugins first. `is_local`: for mails that are checked without the network.
+///
+/// # Errors
+/// A file that cannot be read, and folders without any.
+pub fn load(folders: &[PathBuf], is_local: bool) -> Result<Rules, Failure> {
     let mut paths = Vec::new();
     for folder in folders {
         paths.extend(files(folder).map_err(|error| format!("{}: {error}", folder.display()))?);
@@ -66,13 +69,14 @@ fn load(folders: &[PathBuf]) -> Result<Rules, Failure> {
     let is_pre = |path: &PathBuf| path.extension() == Some(OsStr::new("pre"));
     paths.sort_by_key(|path| !is_pre(path));
     let limits = Limits::default();
-    let options = Options { default_plugins: !paths.iter().any(is_pre), ..Options::default() };
+    let default_plugins = !paths.iter().any(is_pre);
+    let options = Options { default_plugins, local_tests_only: is_local, ..Options::default() };
     let mut loader = Loader::new(options, limits);
     for path in &paths {
         let file = read(path, &limits).map_err(|error| format!("{}: {error}", path.display()))?;
         loader.read(&file, &mut |place, name| read(&beside(place, name), &limits).map_err(|error| error.to_string()));
     }
-    Ok(loader.finish(&Unchecked))
+    Ok(loader.finish(&Expressions))
 }
 
 /// The configuration files of a folder, in the order in which they are read.
@@ -122,7 +126,7 @@ fn print(folders: &[PathBuf], rules: &Rules, all: bool) {
         println!("and {} more", rules.problems_left_out);
     }
     match rules.errors() {
-        0 => println!("OK; rules are read and checked, and not run yet"),
+        0 => println!("OK"),
         1 => println!("1 error"),
         errors => println!("{errors} errors"),
     }
@@ -136,19 +140,21 @@ fn disabled(rules: &Rules, all: bool) {
         }
         return;
     }
-    let (mut scores, mut placeholders) = (0, 0);
+    let (mut scores, mut placeholders, mut network, mut learned) = (0, 0, 0, 0);
     let mut functions: BTreeMap<Box<str>, usize> = BTreeMap::new();
     for (_, why) in rules.disabled() {
         match why {
             Disabled::ZeroScore => scores += 1,
             Disabled::Placeholder => placeholders += 1,
+            Disabled::Network(_) => network += 1,
+            Disabled::Learned(_) => learned += 1,
             Disabled::Function(name) => *functions.entry(name).or_default() += 1,
         }
     }
     let called: usize = functions.values().sum();
     println!(
-        "disabled: {called} rules call {} functions that are not there yet, {scores} have a score of 0, {placeholders} are \
-         not defined (--all names them)",
+        "disabled: {called} rules call {} functions that are not there yet, {network} ask the network, {learned} what was \
+         learned; {scores} have a score of 0, {placeholders} are not defined (--all names them)",
         functions.len()
     );
 }

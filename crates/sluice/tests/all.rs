@@ -29,6 +29,7 @@ mod recipients;
 mod rules;
 mod scan;
 mod smtp;
+mod spam;
 mod stand_in;
 mod store;
 mod submission;

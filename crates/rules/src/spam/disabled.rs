@@ -1,9 +1,7 @@
 //! Rules that cannot hit, and why.
 
+use super::eval::{self, Does};
 use super::rule::{Rule, Rules, Test};
-
-/// The functions for `eval:` that are there.
-pub const FUNCTIONS: [&str; 0] = [];
 
 /// Why a rule cannot hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +10,10 @@ pub enum Disabled {
     ZeroScore,
     /// It calls a function that is not there.
     Function(Box<str>),
+    /// It calls a function that asks the network, and nothing answers yet.
+    Network(Box<str>),
+    /// It calls a function that asks what was learned, and nothing is yet.
+    Learned(Box<str>),
     /// Nothing defines what makes it hit.
     Placeholder,
 }
@@ -22,6 +24,8 @@ impl Disabled {
         match self {
             Disabled::ZeroScore => "its score is 0".into(),
             Disabled::Function(name) => format!("it calls {name}, which is not there yet"),
+            Disabled::Network(name) => format!("it calls {name}, which asks the network: that is not done yet"),
+            Disabled::Learned(name) => format!("it calls {name}, which asks what was learned: nothing learns yet"),
             Disabled::Placeholder => "nothing defines it".into(),
         }
     }
@@ -37,7 +41,12 @@ impl Rules {
 fn why(rule: &Rule) -> Option<Disabled> {
     match rule.test.as_ref()? {
         _ if rule.scores() == [0.0; 4] => Some(Disabled::ZeroScore),
-        Test::Eval(_, call) if !FUNCTIONS.contains(&&*call.function) => Some(Disabled::Function(call.function.clone())),
+        Test::Eval(view, call) => match eval::find(&call.function, *view).map(|function| function.does) {
+            None => Some(Disabled::Function(call.function.clone())),
+            Some(Does::Ask) => Some(Disabled::Network(call.function.clone())),
+            Some(Does::Recall) => Some(Disabled::Learned(call.function.clone())),
+            Some(Does::Look(_) | Does::View(_)) => None,
+        },
         Test::Placeholder => Some(Disabled::Placeholder),
         _ => None,
     }
@@ -54,11 +63,18 @@ mod tests {
     fn rules_that_cannot_hit_are_listed_with_their_reason() {
         let mut loader = Loader::new(Options { default_plugins: true, ..Options::default() }, Limits::default());
         let text =
-            b"body A /x/\nscore A 0\nbody B eval:check_bayes('0.00', '0.01')\nreuse C\nbody D /x/\nscore D 0 1 0 0\n";
+            b"body A /x/\nscore A 0\nbody B eval:check_bayes('0.00', '0.01')\nreuse C\nbody D /x/\nscore D 0 1 0 0\n\
+              header E eval:check_rbl('x', 'y.')\nbody F eval:nosuch()\nheader G eval:check_all_trusted()\n";
         loader.read(&File { name: "a.cf".into(), bytes: text.to_vec() }, &mut |_, _| Err(String::new()));
         let rules = loader.finish(&Unchecked);
         let found: Vec<_> = rules.disabled().map(|(rule, why)| (&*rule.name, why)).collect();
-        let function = Disabled::Function("check_bayes".into());
-        assert_eq!(found, [("A", Disabled::ZeroScore), ("B", function), ("C", Disabled::Placeholder)]);
+        let expected = [
+            ("A", Disabled::ZeroScore),
+            ("B", Disabled::Learned("check_bayes".into())),
+            ("C", Disabled::Placeholder),
+            ("E", Disabled::Network("check_rbl".into())),
+            ("F", Disabled::Function("nosuch".into())),
+        ];
+        assert_eq!(found, expected);
     }
 }

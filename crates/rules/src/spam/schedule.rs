@@ -64,6 +64,11 @@ impl Schedule {
         self.order.iter().map(|(id, range)| (*id, depends(&self.steps[range.clone()])))
     }
 
+    /// Leaves metas out: they count as 0.
+    pub fn retain(&mut self, keep: impl Fn(u32) -> bool) {
+        self.order.retain(|(id, _)| keep(*id));
+    }
+
     /// Evaluates all metas: `values` has what each rule came to, by its id, and gets what the metas come to. A rule that
     /// did not hit is 0, one that hit is 1 or, with `multiple`, the number of its hits.
     ///
@@ -79,6 +84,8 @@ impl Schedule {
             fuel.burn(steps.len());
             let value = |rule: u32| values.get(rule as usize).copied().unwrap_or(0.0);
             let outcome = meta::evaluate(steps, &mut stack, value, |_| 0.0).unwrap_or(0.0);
+            // What is negative hits as all that is not 0, once.
+            let outcome = if outcome < 0.0 { 1.0 } else { outcome };
             if let Some(place) = values.get_mut(*id as usize) {
                 *place = outcome;
             }

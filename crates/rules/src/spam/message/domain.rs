@@ -9,14 +9,14 @@ const STATES: &str = " ak al ar az ca co ct dc de fl ga gu hi ia id il in ks ky 
 
 impl Reading {
     /// Whether a host ends with a domain of the list.
-    pub(super) fn is_known(&self, host: &[u8]) -> bool {
+    pub(crate) fn is_known(&self, host: &[u8]) -> bool {
         let host = ascii(host);
         let Some(dot) = host.iter().rposition(|byte| *byte == b'.') else { return false };
         !host.iter().any(|byte| is_blank(*byte)) && self.tlds.contains(&host[dot + 1..])
     }
 
     /// The domain that is registered, of a host in ASCII and lower case.
-    pub(super) fn registered(&self, host: &[u8]) -> Vec<u8> {
+    pub(crate) fn registered(&self, host: &[u8]) -> Vec<u8> {
         let labels: Vec<&[u8]> = host.split(|byte| *byte == b'.').filter(|label| !label.is_empty()).collect();
         let mut at = 0;
         while labels.len() - at > 1 && !self.is_boundary(&labels[at..]) {
@@ -40,7 +40,7 @@ impl Reading {
     }
 
     /// The host of an address and the domain that is registered, if it has a host.
-    pub(super) fn of_uri(&self, uri: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    pub(crate) fn of_uri(&self, uri: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let uri = uri.to_ascii_lowercase();
         if ["javascript:", "cid:", "file:"].iter().any(|scheme| begins(&uri, scheme.as_bytes())) {
             return None;

@@ -48,7 +48,7 @@ fn unfolded(raw: &[u8]) -> Vec<u8> {
 
 /// The value of a field, or a part of one, decoded: line ends go, what is not ASCII becomes UTF-8, encoded words are undone
 /// except in fields that cannot have any.
-pub(super) fn decoded(value: &[u8], name: &[u8]) -> Vec<u8> {
+pub(crate) fn decoded(value: &[u8], name: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(value.len());
     for (at, &byte) in value.iter().enumerate() {
         let is_line_end = byte == b'\n' || (byte == b'\r' && value.get(at + 1) == Some(&b'\n'));

@@ -3,7 +3,7 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// Whether a host, in ASCII, is put together as one is: two labels at least.
-pub(super) fn is_host(host: &[u8]) -> bool {
+pub(crate) fn is_host(host: &[u8]) -> bool {
     let end = host.iter().rposition(|byte| *byte != b'.').map_or(0, |last| last + 1);
     let host = &host[..end];
     if host.len() > 253 {
@@ -25,7 +25,7 @@ pub(super) fn is_host(host: &[u8]) -> bool {
 }
 
 /// A host in ASCII: in lower case where it has nothing else than hosts have; labels in ASCII with other characters stay.
-pub(super) fn ascii(host: &[u8]) -> Vec<u8> {
+pub(crate) fn ascii(host: &[u8]) -> Vec<u8> {
     if host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.:[]-".contains(byte)) {
         return host.to_ascii_lowercase();
     }

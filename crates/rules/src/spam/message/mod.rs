@@ -39,6 +39,9 @@ pub use reading::{Reading, Redirectors};
 pub use tree::Structure;
 pub use uri::Uri;
 
+pub(crate) use field::decoded;
+pub(crate) use host::{ascii, is_host};
+
 use std::sync::OnceLock;
 
 use alternatives::Alternatives;

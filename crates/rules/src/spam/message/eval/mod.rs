@@ -24,11 +24,11 @@ const GROUPS: [&[(&str, View)]; 5] =
     [body::FUNCTIONS, html::FUNCTIONS, image::FUNCTIONS, mime::FUNCTIONS, web::FUNCTIONS];
 
 /// The function of that name, for rules over that view: what one means by text depends on it.
-pub fn find(name: &str, over: rule::View) -> Option<View> {
+pub fn find(name: &str, over: rule::View) -> Option<(&'static str, View)> {
     if let (image::TEXT_RATIO, rule::View::Rawbody) = (name, over) {
-        return Some(image::raw_text_ratio);
+        return Some((image::TEXT_RATIO, image::raw_text_ratio));
     }
-    all().find(|(known, _)| *known == name).map(|(_, function)| function)
+    all().find(|(known, _)| *known == name)
 }
 
 /// All functions with their names.
@@ -87,7 +87,7 @@ mod tests {
     fn call(mail: &str, name: &str, arguments: &[&str]) -> f64 {
         let message = Message::read(mail.as_bytes(), &Reading::default(), &MessageLimits::default());
         let arguments: Vec<Box<[u8]>> = arguments.iter().map(|text| text.as_bytes().into()).collect();
-        find(name, rule::View::Body).unwrap()(&message, &arguments)
+        find(name, rule::View::Body).unwrap().1(&message, &arguments)
     }
 
     #[test]

@@ -1,0 +1,406 @@
+//! What rules ask of the header: fields by name with modifiers, and names that stand for several fields or for the path.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::address;
+use super::ip;
+use super::path::Path;
+use super::received::find;
+use crate::spam::message::{Field as Written, Message, Reading, ascii, decoded, is_host};
+use crate::spam::search::RunLimits;
+use crate::spam::syntax::field::{Field, Modifier};
+
+/// What is asked for: a name, and what is taken of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Request {
+    name: Box<str>,
+    modifiers: [bool; 9],
+}
+
+/// The modifiers by their place in [`Request`].
+const MODIFIERS: [(&str, Modifier); 9] = [
+    ("raw", Modifier::Raw),
+    ("addr", Modifier::Addr),
+    ("name", Modifier::Name),
+    ("host", Modifier::Host),
+    ("domain", Modifier::Domain),
+    ("ip", Modifier::Ip),
+    ("revip", Modifier::Revip),
+    ("first", Modifier::First),
+    ("last", Modifier::Last),
+];
+
+impl Request {
+    /// What a rule asks for.
+    pub fn of(field: &Field) -> Request {
+        let modifiers = MODIFIERS.map(|(_, modifier)| field.modifiers.contains(&modifier));
+        Request { name: field.name.clone(), modifiers }
+    }
+
+    /// What a text asks for: `From:addr`. Modifiers that there are not mean nothing.
+    pub fn read(text: &str) -> Request {
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
+        let parts: Vec<&str> = parts.collect();
+        Request { name: name.into(), modifiers: MODIFIERS.map(|(word, _)| parts.contains(&word)) }
+    }
+
+    fn has(&self, modifier: Modifier) -> bool {
+        MODIFIERS.iter().zip(self.modifiers).any(|((_, known), is)| is && *known == modifier)
+    }
+
+    /// Whether one value counts, and not all together.
+    fn is_single(&self) -> bool {
+        [Modifier::Addr, Modifier::Name, Modifier::Host, Modifier::Domain, Modifier::Ip, Modifier::Revip]
+            .into_iter()
+            .any(|modifier| self.has(modifier))
+            || &*self.name == "EnvelopeFrom"
+    }
+}
+
+/// Values, in the order of the header.
+pub type Values = Rc<[Box<[u8]>]>;
+
+/// The header of one mail, with its path.
+pub struct Fields<'m> {
+    mail: &'m Message,
+    path: &'m Path,
+    reading: &'m Reading,
+    sender_field: Option<&'m str>,
+    limits: &'m RunLimits,
+    known: RefCell<HashMap<Request, Values>>,
+    by_name: HashMap<Box<[u8]>, Vec<&'m Written>>,
+}
+
+/// The bytes of all fields together that `ALL` has.
+const ALL_BYTES_MAX: usize = 65_536;
+
+impl<'m> Fields<'m> {
+    /// The header of a mail. `sender_field`: the field that tells the sender of the envelope, where one is configured.
+    pub fn new(
+        mail: &'m Message,
+        path: &'m Path,
+        reading: &'m Reading,
+        sender_field: Option<&'m str>,
+        limits: &'m RunLimits,
+    ) -> Fields<'m> {
+        let mut by_name: HashMap<Box<[u8]>, Vec<&Written>> = HashMap::new();
+        for field in mail.fields().iter().filter(|field| is_seen(field)) {
+            by_name.entry(lower(&field.name)).or_default().push(field);
+        }
+        Fields { mail, path, reading, sender_field, limits, known: RefCell::default(), by_name }
+    }
+
+    /// All values.
+    pub fn all(&self, request: &Request) -> Values {
+        if let Some(values) = self.known.borrow().get(request) {
+            return Rc::clone(values);
+        }
+        let values: Values = self.find(request).into();
+        self.known.borrow_mut().insert(request.clone(), Rc::clone(&values));
+        values
+    }
+
+    /// All values of what a text asks for.
+    pub fn values(&self, text: &str) -> Values {
+        self.all(&Request::read(text))
+    }
+
+    /// As functions see it: the first value of an address, a name or a host; otherwise all values, one behind the other. `None`
+    /// where there is none.
+    pub fn text(&self, text: &str) -> Option<Vec<u8>> {
+        let request = Request::read(text);
+        let values = self.all(&request);
+        let first = values.first()?;
+        Some(if request.is_single() { without_line_feed(first).to_vec() } else { values.concat() })
+    }
+
+    /// The same, empty where there is none.
+    pub fn get(&self, text: &str) -> Vec<u8> {
+        self.text(text).unwrap_or_default()
+    }
+
+    /// As rules look at it: all values, a line each. `None` where there is none.
+    pub fn haystack(&self, request: &Request) -> Option<Vec<u8>> {
+        let values = self.all(request);
+        let first = values.first()?;
+        let separator = if first.ends_with(b"\n") { &b""[..] } else { b"\n" };
+        Some(values.join(separator))
+    }
+
+    /// The fields of a name as they came.
+    pub fn written(&self, name: &str) -> &[&'m Written] {
+        self.by_name.get(&*lower(name.as_bytes())).map_or(&[], Vec::as_slice)
+    }
+
+    fn find(&self, request: &Request) -> Vec<Box<[u8]>> {
+        let raw = request.has(Modifier::Raw);
+        let mut values = match &*request.name {
+            "ALL" if raw => return self.pristine(),
+            "ALL" => return self.everything(),
+            "ALL-TRUSTED" => return self.range(None, Some(self.path.trusted_fields), raw),
+            "ALL-INTERNAL" => return self.range(None, Some(self.path.internal_fields), raw),
+            "ALL-UNTRUSTED" => return self.range(Some(self.path.trusted_fields), None, raw),
+            "ALL-EXTERNAL" => return self.range(Some(self.path.internal_fields), None, raw),
+            _ => self.named(request, raw),
+        };
+        if request.has(Modifier::First) {
+            values.truncate(1);
+        } else if request.has(Modifier::Last) {
+            values = values.pop().into_iter().collect();
+        }
+        if request.has(Modifier::Addr) || request.has(Modifier::Name) {
+            values = self.mailboxes(request, &values, raw);
+        }
+        if request.has(Modifier::Host) || request.has(Modifier::Domain) {
+            return values.iter().filter_map(|value| self.host(request, value)).collect();
+        }
+        if request.has(Modifier::Ip) || request.has(Modifier::Revip) {
+            let found = values.iter().filter_map(|value| ip::find(value));
+            let reversed = request.has(Modifier::Revip);
+            return found.filter_map(|ip| if reversed { ip::reversed(ip) } else { Some(ip.into()) }).collect();
+        }
+        values
+    }
+
+    fn named(&self, request: &Request, raw: bool) -> Vec<Box<[u8]>> {
+        let decoded = |name: &str| self.written(name).iter().map(|field| unfolded(field, raw)).collect::<Vec<_>>();
+        match &*request.name.to_ascii_lowercase() {
+            "envelopefrom" => self.envelope_from().into_iter().collect(),
+            "x-spam-relays-untrusted" => vec![Path::text(&self.path.untrusted).into()],
+            "x-spam-relays-trusted" => vec![Path::text(&self.path.trusted).into()],
+            "x-spam-relays-external" => vec![Path::text(&self.path.external).into()],
+            "x-spam-relays-internal" => vec![Path::text(&self.path.internal).into()],
+            "tocc" => [decoded("To"), decoded("Cc")].concat(),
+            _ if &*request.name == "MESSAGEID" => {
+                let names = ["X-Message-Id", "Resent-Message-Id", "X-Original-Message-ID", "Message-Id"];
+                names.into_iter().flat_map(decoded).filter(|value| !value.is_empty()).collect()
+            }
+            "x-senderdomain" if self.written(&request.name).is_empty() => {
+                self.values("EnvelopeFrom:first:addr:host").iter().take(1).cloned().collect()
+            }
+            "x-authordomain" if self.written(&request.name).is_empty() => {
+                let mut hosts: Vec<Box<[u8]>> = Vec::new();
+                for host in self.values("From:addr:host").iter().map(|host| lower(host)) {
+                    if !hosts.contains(&host) {
+                        hosts.push(host);
+                    }
+                }
+                if hosts.is_empty() { hosts } else { vec![hosts.join(&b' ').into()] }
+            }
+            _ => {
+                let needs_raw = raw || request.has(Modifier::Addr) || request.has(Modifier::Name);
+                let value = |field: &&Written| if needs_raw { field.raw.clone() } else { field.line().into() };
+                self.written(&request.name).iter().map(value).collect()
+            }
+        }
+    }
+
+    /// Addresses or display names.
+    fn mailboxes(&self, request: &Request, values: &[Box<[u8]>], raw: bool) -> Vec<Box<[u8]>> {
+        let mut found: Vec<Box<[u8]>> = Vec::new();
+        for value in values {
+            let left = self.limits.addresses_max.saturating_sub(found.len());
+            if left == 0 {
+                break;
+            }
+            let all = address::parse(value, left).into_iter();
+            if request.has(Modifier::Addr) {
+                found.extend(all.filter_map(|mailbox| mailbox.address).map(Into::into));
+                continue;
+            }
+            let names = all.filter_map(|mailbox| mailbox.phrase);
+            let shown = |name: Vec<u8>| if raw { name.into() } else { display_name(&request.name, &name) };
+            found.extend(names.map(shown));
+        }
+        found
+    }
+
+    fn host(&self, request: &Request, value: &[u8]) -> Option<Box<[u8]>> {
+        let behind = value.iter().rposition(|&byte| byte == b'@').map(|at| &value[at + 1..]);
+        let host: Box<[u8]> = if request.has(Modifier::Addr) {
+            let behind = behind?;
+            let end = behind.iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
+            behind[..end].into()
+        } else {
+            let named = |text: &[u8]| self.longest_host(text).map(Box::from);
+            behind.and_then(named).or_else(|| self.first_host(value))?
+        };
+        if host.is_empty() {
+            return None;
+        }
+        Some(if request.has(Modifier::Domain) { self.reading.registered(&ascii(&host)).into() } else { host })
+    }
+
+    /// The first name of a host that stands free in a text.
+    fn first_host(&self, text: &[u8]) -> Option<Box<[u8]>> {
+        let words = text.split(|byte| byte.is_ascii_whitespace() || b"<>()[]\"',;=".contains(byte));
+        words.filter(|word| word.contains(&b'.')).find_map(|word| self.longest_host(word).map(Box::from))
+    }
+
+    /// The longest name with a known top level that a text begins with, before blanks.
+    fn longest_host<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        const BYTES_MAX: usize = 256;
+        let run = text.iter().take(BYTES_MAX).take_while(|byte| !byte.is_ascii_whitespace()).count();
+        let mut names = (1..=run).rev().map(|end| &text[..end]).filter(|name| !name.starts_with(b"."));
+        names.find(|name| {
+            let is_free = !text.get(name.len()).is_some_and(|byte| b"._-".contains(byte));
+            is_free && self.reading.is_known(name) && is_host(&ascii(name))
+        })
+    }
+
+    /// The header as it came, a field each.
+    fn pristine(&self) -> Vec<Box<[u8]>> {
+        let mut fields: Vec<Vec<u8>> = Vec::new();
+        for line in self.mail.full_header().split_inclusive(|&byte| byte == b'\n') {
+            match fields.last_mut() {
+                Some(last) if line.starts_with(b" ") || line.starts_with(b"\t") => last.extend_from_slice(line),
+                _ if line.trim_ascii().is_empty() && line.len() <= 1 => {}
+                _ => fields.push(line.to_vec()),
+            }
+        }
+        fields.into_iter().filter(|field| field.ends_with(b"\n")).map(Into::into).collect()
+    }
+
+    /// All fields, decoded, in order, each with its name. Beyond a bound, fields whose name comes later are left out.
+    fn everything(&self) -> Vec<Box<[u8]>> {
+        let seen: Vec<&Written> = self.mail.fields().iter().filter(|field| is_seen(field)).collect();
+        let bytes: usize = seen.iter().map(|field| field.name.len() + field.value.len() + 3).sum();
+        let kept = (bytes > ALL_BYTES_MAX).then(|| self.kept(&seen));
+        let is_kept = |place: usize| kept.as_ref().is_none_or(|kept| kept[place]);
+        let line = |field: &&Written| [&field.name, &b": "[..], &field.value, b"\n"].concat().into();
+        let fields = seen.iter().enumerate().filter(|(place, _)| is_kept(*place));
+        fields.map(|(_, field)| line(field)).collect()
+    }
+
+    /// Which fields are within the bound, name by name.
+    fn kept(&self, seen: &[&Written]) -> Vec<bool> {
+        let mut places: HashMap<Box<[u8]>, Vec<usize>> = HashMap::new();
+        let mut order = Vec::new();
+        for (place, field) in seen.iter().enumerate() {
+            let name = lower(&field.name);
+            places.entry(name.clone()).or_insert_with(|| {
+                order.push(name);
+                Vec::new()
+            });
+            places.entry(lower(&field.name)).or_default().push(place);
+        }
+        let mut kept = vec![false; seen.len()];
+        let mut bytes = 0;
+        for place in order.iter().filter_map(|name| places.get(name)).flatten() {
+            bytes += seen[*place].name.len() + seen[*place].value.len() + 3;
+            if bytes > ALL_BYTES_MAX {
+                break;
+            }
+            kept[*place] = true;
+        }
+        kept
+    }
+
+    /// The fields from one `Received` field on to another and with it, by their numbers. Without a start, from the first field
+    /// of all; without an end, to the last.
+    fn range(&self, start: Option<usize>, end: Option<usize>, raw: bool) -> Vec<Box<[u8]>> {
+        let lines = if raw { self.pristine() } else { self.everything() };
+        let mut number: Option<usize> = None;
+        let mut found = Vec::new();
+        for line in lines {
+            if line.get(..9).is_some_and(|name| name.eq_ignore_ascii_case(b"received:")) {
+                number = Some(number.map_or(0, |number| number + 1));
+            }
+            let is_last = end.is_some() && number == end;
+            if start.is_none_or(|start| number.is_some_and(|number| start <= number)) {
+                found.push(line);
+            }
+            if is_last {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The sender of the envelope, as far as the header tells it.
+    fn envelope_from(&self) -> Option<Box<[u8]>> {
+        let first = |name: &str| self.values(&format!("{name}:first:addr")).first().cloned();
+        if let Some(name) = self.sender_field {
+            return first(name).filter(|sender| sender.is_empty() || is_sender(sender));
+        }
+        let hop = self.path.untrusted.first().or(self.path.trusted.last());
+        if let Some(sender) = hop.and_then(|hop| hop.envelope_from.clone())
+            && (sender.is_empty() || is_sender(&sender))
+        {
+            return Some(sender);
+        }
+        let is_fetched = || self.values("Received").iter().any(|field| find(field, b"(fetchmail").is_some());
+        if first("X-Sender").is_some_and(|sender| sender.contains(&b'@')) && is_fetched() {
+            return None;
+        }
+        if let Some(sender) = first("X-Envelope-From") {
+            return (!self.is_behind_received("X-Envelope-From")).then_some(sender);
+        }
+        let others = ["Envelope-Sender", "Return-Path"];
+        others.into_iter().find_map(|name| first(name).filter(|_| !self.is_behind_received(name)))
+    }
+
+    /// Whether a field stands behind the first `Received` field.
+    fn is_behind_received(&self, name: &str) -> bool {
+        let mut seen = self.mail.fields().iter().skip_while(|field| !field.is(b"Received"));
+        seen.any(|field| field.is(name.as_bytes()))
+    }
+}
+
+/// Fields that a scanner left are not looked at.
+fn is_seen(field: &Written) -> bool {
+    !field.name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"x-spam-"))
+}
+
+fn is_sender(text: &[u8]) -> bool {
+    text.iter().position(|&byte| byte == b'@').is_some_and(|at| at > 0)
+}
+
+/// A field decoded, or as it came with each fold a space.
+fn unfolded(field: &Written, raw: bool) -> Box<[u8]> {
+    if !raw {
+        return field.line().into();
+    }
+    let mut out = Vec::with_capacity(field.raw.len());
+    let mut rest = &field.raw[..];
+    while let Some((&byte, behind)) = rest.split_first() {
+        let line = rest.strip_prefix(b"\r\n").or_else(|| rest.strip_prefix(b"\n"));
+        let blank = line.filter(|line| line.first().is_some_and(u8::is_ascii_whitespace));
+        match blank {
+            Some(line) => {
+                out.push(b' ');
+                rest = line.trim_ascii_start();
+            }
+            None => {
+                out.push(byte);
+                rest = behind;
+            }
+        }
+    }
+    out.into()
+}
+
+/// A display name as it is shown: decoded, its blanks one space each, without single quotes around it.
+fn display_name(field: &str, name: &[u8]) -> Box<[u8]> {
+    let decoded: Box<[u8]> = decoded(name, field.as_bytes()).into();
+    if decoded.trim_ascii().is_empty() {
+        return decoded;
+    }
+    let words = decoded.split(|byte| byte.is_ascii_whitespace() || *byte == 0x0b);
+    let shown = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(&b' ');
+    let inner = shown.strip_prefix(b"'").and_then(|inner| inner.strip_suffix(b"'"));
+    inner.map_or_else(|| shown.clone().into(), Into::into)
+}
+
+/// Without the line feed at the end.
+pub fn without_line_feed(text: &[u8]) -> &[u8] {
+    text.strip_suffix(b"\n").unwrap_or(text)
+}
+
+/// Lower case, in ASCII.
+fn lower(text: &[u8]) -> Box<[u8]> {
+    text.to_ascii_lowercase().into()
+}

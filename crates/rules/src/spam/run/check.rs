@@ -1,0 +1,536 @@
+//! One mail, checked: which rules hit, and what they come to.
+
+use core::cell::RefCell;
+use std::collections::HashMap;
+
+use pattern::expression::{Search, Want};
+use stream::Fuel;
+
+use super::compile::compile;
+use super::engine::{Criterion, Detail, DetailKey, Engine, Item, PartTest, ViewPass};
+use super::pass::Pair;
+use super::searcher::Scratch;
+use crate::spam::eval::{Arguments, Context};
+use crate::spam::header::{Fields, Path, Request};
+use crate::spam::message::{Message, Part, Uri};
+use crate::spam::rule::{Rule, Test, View};
+use crate::spam::search::Budget;
+use crate::spam::syntax::expression::Expression;
+use crate::spam::syntax::field::HeaderTest;
+use crate::spam::total::Total;
+
+/// A rule that hit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// Its id: its place in [`Rules::names`](crate::spam::Rules::names).
+    pub rule: u32,
+    /// How often its score counts.
+    pub count: u32,
+    /// What hit: `BODY: `, `URI: ` and so on, or nothing.
+    pub area: &'static str,
+    /// What an expression matched, in the view that it looks at; the first match.
+    pub matched: Option<Box<[u8]>>,
+    /// What functions say about it.
+    pub notes: Vec<Box<[u8]>>,
+}
+
+/// What a check came to.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Rules that hit, sub-rules among them: in the order in which they were run.
+    pub hits: Vec<Hit>,
+    /// Rules whose searches were given up: whether they would have hit is not known.
+    pub exhausted: Vec<u32>,
+    /// The sum of the scores.
+    pub total: Total,
+    /// From which score on it is spam.
+    pub required: f64,
+    /// Whether a bound of the views was reached.
+    pub is_truncated: bool,
+}
+
+impl Outcome {
+    /// Whether the mail is spam.
+    pub fn is_spam(&self) -> bool {
+        self.total.is_spam(self.required)
+    }
+}
+
+impl Engine {
+    /// Checks a mail. `now` is in seconds since 1970; `explain` asks for what expressions matched.
+    pub fn check(&self, mail: &Message, now: i64, explain: bool, scratch: &mut Scratch) -> Outcome {
+        scratch.begin(self.identity, self.options.limits.scratch_bytes_max);
+        let path = Path::read(mail, &self.settings.networks, self.options.limits.received_max);
+        let sender_field = self.settings.text("envelope_sender_header");
+        let sender_field = sender_field.and_then(|name| core::str::from_utf8(name).ok());
+        let fields = Fields::new(mail, &path, &self.settings.reading, sender_field, &self.options.limits);
+        let budget = RefCell::new(Budget::new(&self.options.limits));
+        let context = Context::new(mail, &fields, &path, &self.settings, now, &budget);
+        let mut run = Run {
+            engine: self,
+            mail,
+            context: &context,
+            explain,
+            scratch,
+            values: vec![0.0; self.rules.names().len()],
+            hits: Vec::new(),
+            exhausted: Vec::new(),
+            captured: HashMap::new(),
+        };
+        run.all();
+        run.outcome()
+    }
+}
+
+/// A check under way.
+struct Run<'r> {
+    engine: &'r Engine,
+    mail: &'r Message,
+    context: &'r Context<'r>,
+    explain: bool,
+    scratch: &'r mut Scratch,
+    /// What each rule came to, by its id.
+    values: Vec<f64>,
+    hits: Vec<Hit>,
+    exhausted: Vec<u32>,
+    /// What rules have captured for others, by name.
+    captured: HashMap<Box<str>, Vec<Box<[u8]>>>,
+}
+
+/// What a rule found in its haystacks.
+#[derive(Default)]
+struct Found {
+    count: u32,
+    matched: Option<Box<[u8]>>,
+    is_exhausted: bool,
+}
+
+/// The functions that look at a view, by what stands before their descriptions.
+const AREAS: [(View, &str); 4] =
+    [(View::Header, ""), (View::Body, "BODY: "), (View::Rawbody, "RAW: "), (View::Full, "")];
+
+impl Run<'_> {
+    fn all(&mut self) {
+        self.header();
+        self.evals(View::Header);
+        let (engine, mail) = (self.engine, self.mail);
+        self.view(&engine.body, &lines(mail.body()), "BODY: ");
+        let uris = distinct_uris(mail);
+        self.view(&engine.uri, &uris, "URI: ");
+        self.evals(View::Body);
+        self.parts();
+        self.details();
+        self.view(&engine.rawbody, &lines(mail.raw_body()), "RAW: ");
+        self.evals(View::Rawbody);
+        self.view(&engine.full, &[mail.full()], "FULL: ");
+        self.evals(View::Full);
+        self.evals(View::Uri);
+        self.templated(&uris);
+        self.metas();
+    }
+
+    fn outcome(self) -> Outcome {
+        let rules = &self.engine.rules;
+        let mut total = Total::new(self.engine.options.set);
+        for hit in &self.hits {
+            total.add(&rules.names()[hit.rule as usize], hit.count);
+        }
+        Outcome {
+            hits: self.hits,
+            exhausted: self.exhausted,
+            total,
+            required: rules.required_score(),
+            is_truncated: self.mail.is_cut(),
+        }
+    }
+
+    /// Notes what a rule came to.
+    fn settle(&mut self, rule: u32, area: &'static str, found: Found) {
+        if found.is_exhausted {
+            self.exhausted.push(rule);
+        }
+        if found.count > 0 {
+            self.hit(rule, area, f64::from(found.count), found.count, found.matched);
+        }
+    }
+
+    fn hit(&mut self, rule: u32, area: &'static str, value: f64, count: u32, matched: Option<Box<[u8]>>) {
+        self.values[rule as usize] = value;
+        let notes = self.context.notes.take();
+        self.hits.push(Hit { rule, count, area, matched, notes });
+    }
+
+    fn view(&mut self, view: &ViewPass, haystacks: &[&[u8]], area: &'static str) {
+        if view.items.is_empty() || haystacks.is_empty() {
+            return;
+        }
+        let mut pairs = std::mem::take(&mut self.scratch.pairs);
+        self.scratch.joined.clear();
+        haystacks.iter().for_each(|haystack| self.scratch.joined.push(haystack));
+        view.pass().candidates(&self.scratch.joined, &mut pairs);
+        for group in pairs.chunk_by(|one, other| one.0 == other.0) {
+            let item = &view.items[group[0].0 as usize];
+            let found = self.search(item, group, haystacks);
+            self.settle(item.rule, area, found);
+        }
+        self.scratch.pairs = pairs;
+    }
+
+    /// Runs an expression over those haystacks that it may match in.
+    fn search(&mut self, item: &Item, pairs: &[Pair], haystacks: &[&[u8]]) -> Found {
+        let mut found = Found::default();
+        self.context.budget.borrow_mut().next_rule();
+        for &(_, place) in pairs {
+            if item.is_without_subject && place == 0 {
+                continue;
+            }
+            let Some(haystack) = haystacks.get(place as usize) else { continue };
+            self.search_one(item, haystack, &mut found);
+            if found.is_exhausted || found.count >= item.hits_max.min(self.engine.options.limits.hits_max) {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Counts the matches in one haystack.
+    fn search_one(&mut self, item: &Item, haystack: &[u8], found: &mut Found) {
+        let hits_max = item.hits_max.min(self.engine.options.limits.hits_max);
+        let want = match () {
+            () if item.captures => Want::Groups,
+            () if item.hits_max > 1 => Want::Span,
+            () => Want::Hit,
+        };
+        let search = self.scratch.search(item.number, &item.expression, want);
+        let mut budget = self.context.budget.borrow_mut();
+        let mut from = 0;
+        while found.count < hits_max && from <= haystack.len() {
+            let span = match budget.find(search, haystack, from) {
+                Ok(Some(span)) => span,
+                Ok(None) => return,
+                Err(_) => {
+                    found.is_exhausted = true;
+                    return;
+                }
+            };
+            found.count += 1;
+            if item.captures {
+                capture(&item.expression, search, haystack, &mut self.captured);
+            }
+            if self.explain && found.matched.is_none() {
+                found.matched = match want {
+                    Want::Hit => {
+                        let mut exact = item.expression.search(Want::Span);
+                        budget.find(&mut exact, haystack, 0).ok().flatten().map(|span| haystack[span].into())
+                    }
+                    _ => haystack.get(span.clone()).map(Into::into),
+                };
+            }
+            from = if span.is_empty() { span.end + 1 } else { span.end };
+        }
+    }
+
+    fn header(&mut self) {
+        let (engine, context) = (self.engine, self.context);
+        let pass = &engine.header;
+        let values: Vec<Option<Vec<u8>>> =
+            pass.requests.iter().map(|request| context.fields.haystack(request)).collect();
+        for &(rule, request) in &pass.exists {
+            if values[request as usize].is_some() {
+                self.hit(rule, "", 1.0, 1, None);
+            }
+        }
+        let mut pairs = std::mem::take(&mut self.scratch.pairs);
+        self.scratch.joined.clear();
+        values.iter().for_each(|value| self.scratch.joined.push(value.as_deref().unwrap_or_default()));
+        pass.pass().candidates(&self.scratch.joined, &mut pairs);
+        let mut may_match = vec![false; pass.tests.len()];
+        for &(place, request) in &pairs {
+            may_match[place as usize] |= pass.tests[place as usize].request == request;
+        }
+        self.scratch.pairs = pairs;
+        for (test, may_match) in pass.tests.iter().zip(may_match) {
+            let item = &test.item;
+            let Some(value) = &values[test.request as usize] else {
+                if test.hits_unset() {
+                    let matched = self.explain.then(|| test.if_unset.clone());
+                    self.hit(item.rule, "", 1.0, 1, matched);
+                }
+                continue;
+            };
+            let mut found = Found::default();
+            if may_match {
+                self.context.budget.borrow_mut().next_rule();
+                self.search_one(item, value, &mut found);
+            }
+            if test.is_negated {
+                let count = u32::from(found.count == 0 && !found.is_exhausted);
+                found = Found { count, matched: None, ..found };
+            }
+            self.settle(item.rule, "", found);
+        }
+    }
+
+    fn evals(&mut self, view: View) {
+        let area = AREAS.iter().find(|(known, _)| *known == view).map_or("", |(_, area)| area);
+        for eval in self.engine.evals.iter().filter(|eval| eval.view == view) {
+            let rule = &self.engine.rules.names()[eval.rule as usize];
+            let arguments = Arguments::new(&rule.name, &eval.call, &eval.expressions);
+            self.context.budget.borrow_mut().next_rule();
+            let Some(value) = eval.function.does.call(self.context, &arguments) else { continue };
+            if value != 0.0 && !value.is_nan() {
+                self.hit(eval.rule, area, if value < 0.0 { 1.0 } else { value }, 1, None);
+            } else {
+                self.context.notes.take();
+            }
+        }
+    }
+
+    fn parts(&mut self) {
+        for test in &self.engine.parts {
+            let found = self.part(test);
+            self.settle(test.item.rule, "", found);
+        }
+    }
+
+    fn part(&mut self, test: &PartTest) -> Found {
+        self.context.budget.borrow_mut().next_rule();
+        let mut found = Found::default();
+        let mut joined = Vec::new();
+        const BYTES_MAX: usize = 1 << 20;
+        for (number, part) in (1..).zip(self.mail.parts()) {
+            if number > test.range.1 || number < test.range.0 {
+                continue;
+            }
+            let value = part_value(part, test);
+            if test.is_joined {
+                joined.extend_from_slice(&value);
+                if !value.ends_with(b"\n") {
+                    joined.push(b'\n');
+                }
+                joined.truncate(BYTES_MAX);
+                continue;
+            }
+            self.search_one(&test.item, &value, &mut found);
+            if found.count > 0 || found.is_exhausted {
+                break;
+            }
+        }
+        if test.is_joined {
+            self.search_one(&test.item, &joined, &mut found);
+        }
+        if test.is_negated {
+            let count = u32::from(found.count == 0 && !found.is_exhausted);
+            found = Found { count, matched: None, ..found };
+        }
+        found
+    }
+
+    fn details(&mut self) {
+        for detail in &self.engine.details {
+            self.context.budget.borrow_mut().next_rule();
+            let mail = self.mail;
+            if mail.uris().iter().any(|uri| self.fits(detail, uri)) {
+                self.hit(detail.rule, "BODY: ", 1.0, 1, None);
+            }
+        }
+    }
+
+    fn fits(&mut self, detail: &Detail, uri: &Uri) -> bool {
+        detail.criteria.iter().all(|criterion| match criterion.key {
+            DetailKey::Raw => self.holds(criterion, &uri.raw),
+            DetailKey::Kind => uri.kinds.iter().any(|kind| self.holds(criterion, kind.as_bytes())),
+            DetailKey::Cleaned => uri.cleaned.iter().any(|text| self.holds(criterion, text)),
+            DetailKey::Text => uri.anchor_texts.iter().any(|text| self.holds(criterion, text)),
+            DetailKey::Domain => uri.hosts.values().any(|domain| self.holds(criterion, domain)),
+            DetailKey::Host => uri.hosts.keys().any(|host| self.holds(criterion, host)),
+        })
+    }
+
+    fn holds(&mut self, criterion: &Criterion, text: &[u8]) -> bool {
+        let search = self.scratch.search(criterion.number, &criterion.expression, Want::Hit);
+        let found = self.context.budget.borrow_mut().find(search, text, 0);
+        found.is_ok_and(|found| found.is_some() != criterion.is_negated)
+    }
+
+    /// Rules that hold what others captured: where nothing was, they do not run.
+    fn templated(&mut self, uris: &[&[u8]]) {
+        let engine = self.engine;
+        for templated in &engine.templated {
+            let rule = &engine.rules.names()[templated.rule as usize];
+            let Some(expression) = templated.test.expression() else { continue };
+            let Some(expression) = self.filled(expression) else { continue };
+            let Some(item) = fresh_item(templated.rule, rule, &expression) else { continue };
+            let found = match &templated.test {
+                Test::Header(test) => self.filled_header(&item, test),
+                Test::Pattern(view, _) => {
+                    let mail = self.mail;
+                    let haystacks = match view {
+                        View::Rawbody => lines(mail.raw_body()),
+                        View::Full => vec![mail.full()],
+                        View::Uri => uris.to_vec(),
+                        View::Body | View::Header => lines(mail.body()),
+                    };
+                    self.search_fresh(&item, &haystacks)
+                }
+                _ => continue,
+            };
+            self.settle(templated.rule, area(&templated.test), found);
+        }
+    }
+
+    fn filled_header(&mut self, item: &Item, test: &HeaderTest) -> Found {
+        let HeaderTest::Matches { field, negated, if_unset, .. } = test else { return Found::default() };
+        let value = self.context.fields.haystack(&Request::of(field));
+        let value = value.unwrap_or_else(|| if_unset.clone().unwrap_or_default().into());
+        let found = self.search_fresh(item, &[&value]);
+        match negated {
+            true => Found { count: u32::from(found.count == 0 && !found.is_exhausted), ..found },
+            false => found,
+        }
+    }
+
+    /// As [`search`](Run::search), over all haystacks and without memory that is kept.
+    fn search_fresh(&mut self, item: &Item, haystacks: &[&[u8]]) -> Found {
+        let mut budget = self.context.budget.borrow_mut();
+        budget.next_rule();
+        let mut search = item.expression.search(Want::Span);
+        let mut found = Found::default();
+        for haystack in haystacks.iter().skip(usize::from(item.is_without_subject)) {
+            let mut from = 0;
+            while from <= haystack.len() {
+                match budget.find(&mut search, haystack, from) {
+                    Ok(Some(span)) => {
+                        found.count += 1;
+                        found.matched = found.matched.or_else(|| self.explain.then(|| haystack[span.clone()].into()));
+                        from = if span.is_empty() { span.end + 1 } else { span.end };
+                    }
+                    Ok(None) => break,
+                    Err(_) => return Found { is_exhausted: true, ..found },
+                }
+                if found.count >= item.hits_max.min(self.engine.options.limits.hits_max) {
+                    return found;
+                }
+            }
+        }
+        found
+    }
+
+    /// The expression with each `%{NAME}` as what was captured, one of it; `None` where nothing was.
+    fn filled(&self, expression: &Expression) -> Option<Expression> {
+        const BYTES_MAX: usize = 1 << 16;
+        let mut out = Vec::new();
+        let mut rest = &expression.source[..];
+        while let Some((&byte, behind)) = rest.split_first() {
+            let name = rest.strip_prefix(b"%{").and_then(|inner| {
+                let end = inner.iter().position(|&byte| byte == b'}')?;
+                Some((core::str::from_utf8(&inner[..end]).ok()?, &inner[end + 1..]))
+            });
+            match name.filter(|(name, _)| name.starts_with(|letter: char| letter.is_ascii_uppercase())) {
+                Some((name, behind)) if out.last() != Some(&b'\\') => {
+                    let values = self.captured.get(name).filter(|values| !values.is_empty())?;
+                    let quoted: Vec<Vec<u8>> = values.iter().map(|value| quote(value)).collect();
+                    out.extend_from_slice(b"(?:");
+                    out.extend(quoted.join(&b'|'));
+                    out.push(b')');
+                    rest = behind;
+                }
+                _ => {
+                    out.push(byte);
+                    rest = behind;
+                }
+            }
+            if out.len() > BYTES_MAX {
+                return None;
+            }
+        }
+        Some(Expression { source: out.into(), flags: expression.flags.clone() })
+    }
+
+    fn metas(&mut self) {
+        let schedule = &self.engine.schedule;
+        const STEPS_MAX: u64 = 10_000_000;
+        schedule.evaluate(&mut self.values, &mut Fuel::new(STEPS_MAX));
+        let hits: Vec<u32> = schedule.order().filter(|&id| self.values[id as usize] != 0.0).collect();
+        for id in hits {
+            let value = self.values[id as usize];
+            self.hit(id, "", value, 1, None);
+        }
+    }
+}
+
+fn area(test: &Test) -> &'static str {
+    match test {
+        Test::Pattern(View::Body, _) => "BODY: ",
+        Test::Pattern(View::Rawbody, _) => "RAW: ",
+        Test::Pattern(View::Uri, _) => "URI: ",
+        Test::Pattern(View::Full, _) => "FULL: ",
+        _ => "",
+    }
+}
+
+fn fresh_item(id: u32, rule: &Rule, expression: &Expression) -> Option<Item> {
+    Some(Item {
+        rule: id,
+        number: u32::MAX,
+        expression: compile(expression).ok()?,
+        hits_max: rule.flags.hits_max(),
+        is_without_subject: rule.flags.has("nosubject"),
+        captures: false,
+    })
+}
+
+/// With a backslash before everything that may mean something.
+fn quote(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for &byte in text {
+        if byte.is_ascii() && !byte.is_ascii_alphanumeric() && byte != b'_' {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+    out
+}
+
+fn lines(lines: &[Box<[u8]>]) -> Vec<&[u8]> {
+    lines.iter().map(|line| &**line).collect()
+}
+
+/// All spellings of all addresses, each once.
+fn distinct_uris(mail: &Message) -> Vec<&[u8]> {
+    let mut seen = std::collections::HashSet::new();
+    mail.uris().iter().flat_map(|uri| &uri.cleaned).map(|text| &**text).filter(|text| seen.insert(*text)).collect()
+}
+
+/// Keeps the groups with names of a match, each value once.
+fn capture(
+    expression: &pattern::expression::Expression,
+    search: &Search,
+    haystack: &[u8],
+    captured: &mut HashMap<Box<str>, Vec<Box<[u8]>>>,
+) {
+    const VALUES_MAX: usize = 100;
+    for (name, number) in expression.names() {
+        let Some(value) = search.group(number).and_then(|span| haystack.get(span)) else { continue };
+        let values = captured.entry(name.into()).or_default();
+        if !value.is_empty() && values.len() < VALUES_MAX && !values.iter().any(|known| **known == *value) {
+            values.push(value.into());
+        }
+    }
+}
+
+/// What a test of parts looks at.
+fn part_value(part: &Part, test: &PartTest) -> Vec<u8> {
+    if *test.field == *b"ALL" {
+        let line = |field: &crate::spam::message::Field| {
+            let value = if test.is_raw { field.raw.to_vec() } else { field.line() };
+            [&field.name, &b": "[..], &value].concat()
+        };
+        return part.fields.iter().flat_map(line).collect();
+    }
+    match part.field(&test.field) {
+        Some(field) if test.is_raw => field.raw.to_vec(),
+        Some(field) => field.line(),
+        None => test.if_unset.to_vec(),
+    }
+}

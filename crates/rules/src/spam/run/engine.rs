@@ -1,0 +1,445 @@
+//! Rules compiled: expressions with their literals, functions looked up, metas in order.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pattern::expression::Expression as Compiled;
+use stream::Fuel;
+
+use super::compile::compile;
+use super::pass::Pass;
+use super::reading;
+use crate::spam::eval::{self, Does, Function};
+use crate::spam::header::Request;
+use crate::spam::limits::Limits;
+use crate::spam::message::Reading;
+use crate::spam::rule::{Rule, Rules, Test, View};
+use crate::spam::schedule::Schedule;
+use crate::spam::search::RunLimits;
+use crate::spam::settings::Settings;
+use crate::spam::syntax::call::Call;
+use crate::spam::syntax::expression::Expression;
+use crate::spam::syntax::field::HeaderTest;
+use crate::spam::total::ScoreSet;
+
+/// What an engine is compiled for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EngineOptions {
+    /// Which scores count, and with them which rules run: those whose score is 0 do not.
+    pub set: ScoreSet,
+    /// Bounds of a check.
+    pub limits: RunLimits,
+}
+
+/// A configuration that mails are checked with.
+#[derive(Debug)]
+pub struct Engine {
+    /// Tells it from others: what a thread keeps belongs to one engine.
+    pub(super) identity: u64,
+    pub(super) rules: Rules,
+    pub(super) options: EngineOptions,
+    pub(super) settings: Settings,
+    pub(super) schedule: Schedule,
+    pub(super) header: HeaderPass,
+    pub(super) body: ViewPass,
+    pub(super) rawbody: ViewPass,
+    pub(super) uri: ViewPass,
+    pub(super) full: ViewPass,
+    pub(super) parts: Vec<PartTest>,
+    pub(super) details: Vec<Detail>,
+    pub(super) evals: Vec<Eval>,
+    /// Rules that use what others capture: run last, each with its expression made new.
+    pub(super) templated: Vec<Templated>,
+}
+
+static IDENTITIES: AtomicU64 = AtomicU64::new(1);
+
+/// An expression of a rule.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// The rule's id.
+    pub(super) rule: u32,
+    /// The number of the expression.
+    pub(super) number: u32,
+    pub(super) expression: Compiled,
+    /// How many hits are counted.
+    pub(super) hits_max: u32,
+    /// The subject is not looked at.
+    pub(super) is_without_subject: bool,
+    /// Groups with names are kept for other rules.
+    pub(super) captures: bool,
+}
+
+/// Expressions over a view.
+#[derive(Debug, Default)]
+pub(super) struct ViewPass {
+    pub(super) items: Vec<Item>,
+    pub(super) pass: OnceLock<Pass>,
+}
+
+impl ViewPass {
+    /// The literals, collected when they are first needed.
+    pub(super) fn pass(&self) -> &Pass {
+        self.pass.get_or_init(|| Pass::new(self.items.iter().map(|item| &item.expression)))
+    }
+}
+
+/// Expressions over fields of the header.
+#[derive(Debug, Default)]
+pub(super) struct HeaderPass {
+    /// What is asked for, each once.
+    pub(super) requests: Vec<Request>,
+    pub(super) tests: Vec<HeaderItem>,
+    pub(super) pass: OnceLock<Pass>,
+    /// Rules that hit where a field is there.
+    pub(super) exists: Vec<(u32, u32)>,
+}
+
+impl HeaderPass {
+    pub(super) fn pass(&self) -> &Pass {
+        self.pass.get_or_init(|| Pass::new(self.tests.iter().map(|test| &test.item.expression)))
+    }
+}
+
+/// An expression over a field.
+#[derive(Debug)]
+pub(super) struct HeaderItem {
+    pub(super) item: Item,
+    /// Its place in `requests`.
+    pub(super) request: u32,
+    pub(super) is_negated: bool,
+    /// What is looked at where the field is missing.
+    pub(super) if_unset: Box<[u8]>,
+    /// Whether that matches; it is the same for all mails.
+    pub(super) is_unset_hit: OnceLock<bool>,
+}
+
+/// An expression over a field of each part.
+#[derive(Debug)]
+pub(super) struct PartTest {
+    pub(super) item: Item,
+    pub(super) field: Box<[u8]>,
+    pub(super) is_raw: bool,
+    pub(super) is_negated: bool,
+    pub(super) if_unset: Box<[u8]>,
+    /// The first and last part that is looked at, from 1 on.
+    pub(super) range: (u32, u32),
+    pub(super) is_joined: bool,
+}
+
+/// What has to be true of an address.
+#[derive(Debug)]
+pub(super) struct Detail {
+    pub(super) rule: u32,
+    pub(super) criteria: Vec<Criterion>,
+}
+
+/// One of its criteria.
+#[derive(Debug)]
+pub(super) struct Criterion {
+    pub(super) key: DetailKey,
+    pub(super) is_negated: bool,
+    pub(super) expression: Compiled,
+    pub(super) number: u32,
+}
+
+/// What of an address is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DetailKey {
+    Raw,
+    Kind,
+    Cleaned,
+    Text,
+    Domain,
+    Host,
+}
+
+/// A rule that calls a function.
+#[derive(Debug)]
+pub(super) struct Eval {
+    pub(super) rule: u32,
+    pub(super) view: View,
+    pub(super) call: Call,
+    pub(super) function: Function,
+    pub(super) expressions: Vec<Option<Compiled>>,
+}
+
+/// A rule whose expression holds what others capture.
+#[derive(Debug)]
+pub(super) struct Templated {
+    pub(super) rule: u32,
+    pub(super) test: Test,
+}
+
+impl Engine {
+    /// Compiles a configuration. Rules whose score is 0 in the score set, whose function is not there, and whose expression
+    /// cannot run are left out: [`Rules::disabled`] and the problems of the configuration have them.
+    pub fn new(rules: Rules, options: EngineOptions) -> Engine {
+        let settings = Settings::of(&rules, reading::of(&rules));
+        let mut schedule = Schedule::new(&rules, &Limits::default());
+        leave_out(&rules, options.set, &mut schedule);
+        let mut builder =
+            Builder { engine: Parts::default(), requests: HashMap::new(), expressions: 0, set: options.set };
+        for (id, rule) in (0..).zip(rules.names()) {
+            builder.add(id, rule);
+        }
+        let Builder { engine, .. } = builder;
+        let Parts { header, views, parts, details, evals, templated } = engine;
+        let [body, rawbody, uri, full] = views;
+        Engine {
+            identity: IDENTITIES.fetch_add(1, Ordering::Relaxed),
+            rules,
+            options,
+            settings,
+            schedule,
+            header,
+            body,
+            rawbody,
+            uri,
+            full,
+            parts,
+            details,
+            evals,
+            templated,
+        }
+    }
+
+    /// Collects all literals now, and not with the first mail.
+    pub fn prepare(&self) {
+        for view in [&self.body, &self.rawbody, &self.uri, &self.full] {
+            view.pass();
+        }
+        self.header.pass();
+    }
+
+    /// The configuration.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// What it was compiled for.
+    pub fn options(&self) -> &EngineOptions {
+        &self.options
+    }
+
+    /// What is read of the settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How mails are to be read for it.
+    pub fn reading(&self) -> &Reading {
+        &self.settings.reading
+    }
+
+    /// What of the literals there is, for people.
+    pub fn describe(&self) -> String {
+        let of = |name: &str, count: usize, pass: &Pass| {
+            format!("{name}: {count} expressions, {} literals, {} run always", pass.literals(), pass.always().len())
+        };
+        let views = [("body", &self.body), ("rawbody", &self.rawbody), ("uri", &self.uri), ("full", &self.full)];
+        let mut lines: Vec<String> = views.iter().map(|(name, view)| of(name, view.items.len(), view.pass())).collect();
+        lines.push(of("header", self.header.tests.len(), self.header.pass()));
+        lines.join("; ")
+    }
+}
+
+/// Metas that are not evaluated: those with a score of 0, and what is made of them.
+fn leave_out(rules: &Rules, set: ScoreSet, schedule: &mut Schedule) {
+    let mut out = vec![false; rules.names().len()];
+    for (id, parts) in schedule.parts() {
+        let rule = &rules.names()[id as usize];
+        out[id as usize] = set.score(rule) == 0.0 || parts.into_iter().any(|part| out[part as usize]);
+    }
+    schedule.retain(|id| !out[id as usize]);
+}
+
+#[derive(Default)]
+struct Parts {
+    header: HeaderPass,
+    views: [ViewPass; 4],
+    parts: Vec<PartTest>,
+    details: Vec<Detail>,
+    evals: Vec<Eval>,
+    templated: Vec<Templated>,
+}
+
+struct Builder {
+    engine: Parts,
+    requests: HashMap<Request, u32>,
+    expressions: u32,
+    set: ScoreSet,
+}
+
+impl Builder {
+    fn add(&mut self, id: u32, rule: &Rule) {
+        let Some(test) = &rule.test else { return };
+        if self.set.score(rule) == 0.0 {
+            return;
+        }
+        if test.expression().is_some_and(Expression::has_captured_tag) {
+            self.engine.templated.push(Templated { rule: id, test: test.clone() });
+            return;
+        }
+        match test {
+            Test::Header(test) => self.header(id, rule, test),
+            Test::MimeHeader(test) => self.part(id, rule, test),
+            Test::Pattern(view, expression) => {
+                if let Some(item) = self.item(id, rule, expression) {
+                    self.engine.views[place(*view)].items.push(item);
+                }
+            }
+            Test::Eval(view, call) => self.eval(id, rule, *view, call),
+            Test::UriDetail(text) => self.detail(id, text),
+            Test::AskDns(_) | Test::Meta(_) | Test::Placeholder => {}
+        }
+    }
+
+    fn number(&mut self) -> u32 {
+        self.expressions += 1;
+        self.expressions - 1
+    }
+
+    fn item(&mut self, id: u32, rule: &Rule, expression: &Expression) -> Option<Item> {
+        let compiled = compile(expression).ok()?;
+        Some(Item {
+            rule: id,
+            number: self.number(),
+            expression: compiled,
+            hits_max: rule.flags.hits_max(),
+            is_without_subject: rule.flags.has("nosubject"),
+            captures: expression.captures_tag(),
+        })
+    }
+
+    fn header(&mut self, id: u32, rule: &Rule, test: &HeaderTest) {
+        let request = Request::of(test.field());
+        let requests = &mut self.engine.header.requests;
+        let known = *self.requests.entry(request.clone()).or_insert_with(|| {
+            requests.push(request);
+            requests.len() as u32 - 1
+        });
+        match test {
+            HeaderTest::Exists(_) => self.engine.header.exists.push((id, known)),
+            HeaderTest::Matches { negated, expression, if_unset, .. } => {
+                let Some(item) = self.item(id, rule, expression) else { return };
+                self.engine.header.tests.push(HeaderItem {
+                    item,
+                    request: known,
+                    is_negated: *negated,
+                    if_unset: if_unset.clone().unwrap_or_default(),
+                    is_unset_hit: OnceLock::new(),
+                });
+            }
+        }
+    }
+
+    fn part(&mut self, id: u32, rule: &Rule, test: &HeaderTest) {
+        let HeaderTest::Matches { field, negated, expression, if_unset } = test else { return };
+        let Some(mut item) = self.item(id, rule, expression) else { return };
+        const HITS_MAX: u32 = 1000;
+        if rule.flags.has("multiple") {
+            item.hits_max = item.hits_max.min(HITS_MAX);
+        }
+        self.engine.parts.push(PartTest {
+            item,
+            field: field.name.as_bytes().into(),
+            is_raw: !field.modifiers.is_empty(),
+            is_negated: *negated,
+            if_unset: if_unset.clone().unwrap_or_default(),
+            range: range(rule.flags.value("range").unwrap_or_default()),
+            is_joined: rule.flags.has("concat"),
+        });
+    }
+
+    fn eval(&mut self, id: u32, rule: &Rule, view: View, call: &Call) {
+        let Some(function) = eval::find(&call.function, view) else { return };
+        let runs = match function.does {
+            // What asks and what recalls is answered by the host.
+            Does::Ask | Does::Recall => false,
+            Does::Look(_) | Does::View(_) => {
+                (self.set.net || !rule.flags.has("net")) && (self.set.bayes || !rule.flags.has("learn"))
+            }
+        };
+        if runs && !call.is_rbl() {
+            let expressions = eval::compiled(call);
+            self.engine.evals.push(Eval { rule: id, view, call: call.clone(), function, expressions });
+        }
+    }
+
+    /// `KEY =~ /.../ KEY !~ /.../ ...`
+    fn detail(&mut self, id: u32, text: &[u8]) {
+        let mut criteria = Vec::new();
+        let mut rest = text.trim_ascii();
+        while let Some((key, is_negated, expression, behind)) = criterion(rest) {
+            let Ok(expression) = compile(&expression) else { return };
+            let number = self.number();
+            criteria.retain(|criterion: &Criterion| criterion.key != key);
+            criteria.push(Criterion { key, is_negated, expression, number });
+            rest = behind.trim_ascii_start();
+        }
+        if !criteria.is_empty() {
+            self.engine.details.push(Detail { rule: id, criteria });
+        }
+    }
+}
+
+/// The place of a view among the four that expressions look at.
+fn place(view: View) -> usize {
+    match view {
+        View::Header | View::Body => 0,
+        View::Rawbody => 1,
+        View::Uri => 2,
+        View::Full => 3,
+    }
+}
+
+/// `range=2-5`, `2-`, `-5`, `3`.
+fn range(text: &[u8]) -> (u32, u32) {
+    const ALL: (u32, u32) = (0, 1000);
+    let text = core::str::from_utf8(text).unwrap_or_default();
+    let number = |text: &str, default| if text.is_empty() { default } else { text.parse().unwrap_or(default) };
+    match text.split_once('-') {
+        Some((start, end)) => (number(start, ALL.0), number(end, ALL.1)),
+        None if text.is_empty() => ALL,
+        None => (number(text, ALL.0), number(text, ALL.1)),
+    }
+}
+
+/// The first criterion of a test of addresses, and what is behind it.
+fn criterion(text: &[u8]) -> Option<(DetailKey, bool, Expression, &[u8])> {
+    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
+    let key = match &text[..end] {
+        b"raw" => DetailKey::Raw,
+        b"type" => DetailKey::Kind,
+        b"cleaned" => DetailKey::Cleaned,
+        b"text" => DetailKey::Text,
+        b"domain" => DetailKey::Domain,
+        b"host" => DetailKey::Host,
+        _ => return None,
+    };
+    let rest = text[end..].trim_ascii_start();
+    let (is_negated, rest) = match rest.split_at_checked(2)? {
+        (b"=~", rest) => (false, rest),
+        (b"!~", rest) => (true, rest),
+        _ => return None,
+    };
+    let rest = rest.trim_ascii_start();
+    // The shortest that can be read, with blanks or nothing behind it.
+    let ends = (1..=rest.len()).filter(|&end| rest.get(end).is_none_or(u8::is_ascii_whitespace));
+    let read = |end: usize| Expression::read(&rest[..end]).ok().map(|expression| (end, expression));
+    let (end, expression) = ends.filter_map(read).next()?;
+    Some((key, is_negated, expression, &rest[end..]))
+}
+
+impl HeaderItem {
+    /// Whether the rule hits where the field is missing.
+    pub(super) fn hits_unset(&self) -> bool {
+        *self.is_unset_hit.get_or_init(|| {
+            let mut search = self.item.expression.search(pattern::expression::Want::Hit);
+            let progress = search.run(&self.if_unset, &mut Fuel::new(1_000_000));
+            matches!(progress, pattern::expression::Progress::Match(_)) != self.is_negated
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! Rules at work: a configuration compiled to an [`Engine`], and mails checked with it.
+//!
+//! An engine is immutable and shared by threads; each thread has a [`Scratch`] of its own, which keeps the memory of its
+//! searches. [`Engine::check`] takes a mail's views and says which rules hit ([`Outcome`]).
+//!
+//! Bounds are those of [`RunLimits`]: a rule whose searches cost too much is told ([`Outcome::exhausted`]), counts as not
+//! hit, and all others still run.
+
+mod check;
+mod compile;
+mod engine;
+mod fuzz;
+mod pass;
+mod reading;
+mod report;
+mod searcher;
+
+pub use super::search::RunLimits;
+pub use check::{Hit, Outcome};
+pub use compile::Expressions;
+pub use engine::{Engine, EngineOptions};
+pub use fuzz::fuzz_check;
+pub use report::Report;
+pub use searcher::Scratch;

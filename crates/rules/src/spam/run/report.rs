@@ -1,0 +1,260 @@
+//! The report about a mail, as the configuration's template has it, and the table of what hit.
+
+use super::check::{Hit, Outcome};
+use super::engine::Engine;
+use crate::spam::message::Message;
+
+/// A report, made of what a check came to.
+#[derive(Debug, Clone, Copy)]
+pub struct Report<'r> {
+    engine: &'r Engine,
+    mail: &'r Message,
+    outcome: &'r Outcome,
+    host: &'r str,
+}
+
+/// The columns of a report.
+const WIDTH: usize = 75;
+/// Where descriptions begin.
+const INDENT: usize = 28;
+
+impl<'r> Report<'r> {
+    /// A report about `mail`; `host` is the name of this machine.
+    pub fn new(engine: &'r Engine, mail: &'r Message, outcome: &'r Outcome, host: &'r str) -> Report<'r> {
+        Report { engine, mail, outcome, host }
+    }
+
+    /// The report, by the configuration's template. Tags that are not known stay as they are.
+    pub fn text(&self) -> String {
+        let lines = &self.engine.rules().templates.report;
+        let template = lines.iter().map(|line| unquoted(line)).collect::<Vec<_>>().join("\n");
+        let mut out = self.filled(&template);
+        while out.ends_with('\n') {
+            out.pop();
+        }
+        out + "\n"
+    }
+
+    /// Each hit that has a score: points, rule, description.
+    pub fn summary(&self) -> String {
+        let rules = self.engine.rules();
+        let visible = |hit: &&Hit| !rules.names()[hit.rule as usize].is_subrule();
+        self.outcome.hits.iter().filter(visible).map(|hit| self.row(hit)).collect()
+    }
+
+    fn row(&self, hit: &Hit) -> String {
+        let rule = &self.engine.rules().names()[hit.rule as usize];
+        let score = self.engine.options().set.score(rule);
+        let score = if score.abs() >= 10.0 { format!("{score:4.0}") } else { format!("{:4.1}", nonzero(score)) };
+        let start = format!("{score} {:<22} {}", rule.name, hit.area);
+        let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
+        let description = description.filter(|text| !text.is_empty()).unwrap_or("No description available.".into());
+        let mut out = format!("{start}{}\n", wrapped(&description, 3 + rule.name.len() + score.len() + hit.area.len()));
+        let notes = hit.notes.iter().map(|note| String::from_utf8_lossy(note).into_owned());
+        for note in notes.flat_map(|note| cut(&note)) {
+            let note = if rule.flags.has("nolog") { "*REDACTED*".to_string() } else { note };
+            out += &match note.len() {
+                48.. => format!("{:>78}\n", format!("[{note}]")),
+                _ => format!("{:27} [{note}]\n", ""),
+            };
+        }
+        out
+    }
+
+    fn filled(&self, template: &str) -> String {
+        let mut out = String::new();
+        let mut rest = template;
+        while let Some(at) = rest.find('_') {
+            out += &rest[..at];
+            let inner = &rest[at + 1..];
+            match tag(inner).and_then(|(name, argument, length)| Some((self.value(name, argument)?, length))) {
+                Some((value, length)) => {
+                    out += &value;
+                    rest = &inner[length..];
+                }
+                None => {
+                    out.push('_');
+                    rest = inner;
+                }
+            }
+        }
+        out + rest
+    }
+
+    fn value(&self, name: &str, argument: Option<&str>) -> Option<String> {
+        let rules = self.engine.rules();
+        let outcome = self.outcome;
+        Some(match name {
+            "YESNO" | "YESNOCAPS" => {
+                let (yes, no) = argument.map_or(("Yes", "No"), |words| words.split_once(',').unwrap_or((words, "No")));
+                let word = if outcome.is_spam() { yes } else { no };
+                if name == "YESNO" { word.into() } else { word.to_uppercase() }
+            }
+            "SCORE" | "HITS" => padded(shown_score(outcome), argument),
+            "REQD" => format!("{:.1}", outcome.required),
+            "SUMMARY" => self.summary().trim_end_matches('\n').to_string() + "\n",
+            "PREVIEW" => self.preview(),
+            "HOSTNAME" => match self.engine.settings().text("report_hostname") {
+                Some(host) => String::from_utf8_lossy(host).into_owned(),
+                None => self.host.into(),
+            },
+            "CONTACTADDRESS" => match self.engine.settings().text("report_contact") {
+                Some(contact) => String::from_utf8_lossy(contact).into_owned(),
+                None => "the administrator of that system".into(),
+            },
+            "VERSION" => "4.0.1".into(),
+            "TESTS" => {
+                let separator = argument.filter(|text| !text.is_empty()).unwrap_or(",");
+                let names = outcome.hits.iter().map(|hit| &rules.names()[hit.rule as usize]);
+                let mut names: Vec<&str> = names.filter(|rule| !rule.is_subrule()).map(|rule| &*rule.name).collect();
+                names.sort_unstable();
+                if names.is_empty() { "none".into() } else { names.join(separator) }
+            }
+            "STARS" => {
+                let star = argument.filter(|text| !text.is_empty()).unwrap_or("*");
+                star.repeat(outcome.total.value().clamp(0.0, 50.0) as usize)
+            }
+            _ => return None,
+        })
+    }
+
+    /// The first words of the body.
+    fn preview(&self) -> String {
+        const BYTES_MIN: usize = 200;
+        const PARAGRAPHS_MAX: usize = 3;
+        let mut text = Vec::new();
+        for paragraph in self.mail.body().iter().skip(1).take(PARAGRAPHS_MAX) {
+            if text.len() >= BYTES_MIN {
+                break;
+            }
+            text.extend_from_slice(paragraph);
+        }
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let lines = text.lines().map(|line| match line.char_indices().nth(BYTES_MIN) {
+            Some((end, _)) => format!("{} [...]", &line[..end]),
+            None => line.to_string(),
+        });
+        let text = lines.collect::<Vec<_>>().join(" ");
+        let words = text
+            .split_ascii_whitespace()
+            .filter(|word| !(word.len() >= 10 && word.bytes().all(|byte| b"-_*.".contains(&byte))));
+        let text = words.collect::<Vec<_>>().join(" ");
+        let mut out = String::new();
+        let mut column = "Content preview:  ".len();
+        for word in text.split(' ').filter(|word| !word.is_empty()) {
+            if column + word.len() > WIDTH && column > 2 {
+                out.push_str("\n  ");
+                column = 2;
+            }
+            if !out.is_empty() {
+                out.push(' ');
+            }
+            out.push_str(word);
+            column += word.len() + 1;
+        }
+        out
+    }
+}
+
+/// No minus before nothing.
+fn nonzero(score: f64) -> f64 {
+    if score.abs() < 0.05 { 0.0 } else { score }
+}
+
+/// The score with one decimal, and never on the wrong side of what is required.
+fn shown_score(outcome: &Outcome) -> String {
+    let value = outcome.total.value();
+    let mut shown = format!("{:.1}", nonzero(value));
+    let required = format!("{:.1}", outcome.required);
+    if !outcome.is_spam() && shown.parse::<f64>().unwrap_or(0.0) >= required.parse::<f64>().unwrap_or(0.0) {
+        shown = format!("{:.1}", outcome.required - 0.1);
+    }
+    shown
+}
+
+/// `_SCORE(00)_` and the like: the argument says how wide it gets.
+fn padded(score: String, argument: Option<&str>) -> String {
+    let Some(pad) = argument.filter(|pad| !pad.is_empty() && pad.bytes().all(|byte| byte == b'0' || byte == b' '))
+    else {
+        return score;
+    };
+    let missing = (pad.len() + 3).saturating_sub(score.len());
+    pad[..missing.min(pad.len())].to_string() + &score
+}
+
+/// The name of a tag, its argument, and how long both are with the underscore behind.
+fn tag(text: &str) -> Option<(&str, Option<&str>, usize)> {
+    let name_end = text.find(|letter: char| !(letter.is_ascii_uppercase() || letter.is_ascii_digit()))?;
+    let (name, rest) = text.split_at(name_end);
+    if name.is_empty() {
+        return None;
+    }
+    if let Some(inner) = rest.strip_prefix('(') {
+        let end = inner.find(")_")?;
+        return Some((name, Some(&inner[..end]), name_end + 1 + end + 2));
+    }
+    rest.starts_with('_').then_some((name, None, name_end + 1))
+}
+
+/// A line of a template: quotes around it keep its blanks.
+fn unquoted(line: &[u8]) -> String {
+    let line = String::from_utf8_lossy(line).into_owned();
+    match line.strip_prefix('"').and_then(|line| line.strip_suffix('"')) {
+        Some(inner) => inner.into(),
+        None => line,
+    }
+}
+
+/// A description, wrapped where the report ends; the first line begins at `column`.
+fn wrapped(text: &str, column: usize) -> String {
+    let mut out = String::new();
+    let mut column = column.max(INDENT);
+    for word in text.split_ascii_whitespace() {
+        let is_first = out.is_empty();
+        if !is_first && column + 1 + word.len() > WIDTH {
+            out.push('\n');
+            out.push_str(&" ".repeat(INDENT));
+            column = INDENT;
+        } else if !is_first {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += word.len();
+    }
+    out
+}
+
+/// A note in pieces of up to 48 letters, cut at blanks.
+fn cut(note: &str) -> Vec<String> {
+    const BYTES_MAX: usize = 48;
+    let mut pieces = Vec::new();
+    let mut piece = String::new();
+    for word in note.split_ascii_whitespace() {
+        if !piece.is_empty() && piece.len() + 1 + word.len() > BYTES_MAX {
+            pieces.push(std::mem::take(&mut piece));
+        }
+        if !piece.is_empty() {
+            piece.push(' ');
+        }
+        piece.push_str(word);
+    }
+    pieces.push(piece);
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_read_with_their_arguments() {
+        assert_eq!(tag("SCORE_ x"), Some(("SCORE", None, 6)));
+        assert_eq!(tag("YESNO(, NOT)_x"), Some(("YESNO", Some(", NOT"), 13)));
+        assert_eq!(tag("lower_"), None);
+        assert_eq!(
+            wrapped("URI host has a public dotted-decimal IPv4 address", 28),
+            "URI host has a public dotted-decimal IPv4\n                            address"
+        );
+    }
+}

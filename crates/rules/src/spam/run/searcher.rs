@@ -1,0 +1,59 @@
+//! The memory that searches of one thread work in.
+
+use pattern::expression::{Expression, Search, Want};
+
+/// Searches for expressions by their number, to be used for one mail after another by one thread.
+#[derive(Default)]
+pub struct Scratch {
+    /// The engine that the searches are of.
+    engine: u64,
+    searches: Vec<Option<Box<Search>>>,
+    /// Mails since memory was looked at.
+    mails: u32,
+    /// Haystacks in lower case.
+    pub(super) joined: super::pass::Joined,
+    /// Candidates of a pass.
+    pub(super) pairs: Vec<super::pass::Pair>,
+}
+
+impl std::fmt::Debug for Scratch {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "Scratch({} searches)", self.searches.iter().flatten().count())
+    }
+}
+
+/// After so many mails the memory of searches is added up.
+const MAILS_BETWEEN: u32 = 64;
+
+impl Scratch {
+    /// The memory that searches hold, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.searches.iter().flatten().map(|search| search.memory()).sum()
+    }
+
+    /// Begins a mail with an engine; gives memory back where searches hold more than `bytes_max` together.
+    pub(super) fn begin(&mut self, engine: u64, bytes_max: usize) {
+        if self.engine != engine {
+            self.engine = engine;
+            self.searches.clear();
+        }
+        self.mails += 1;
+        if self.mails >= MAILS_BETWEEN {
+            self.mails = 0;
+            if self.bytes() > bytes_max {
+                self.searches.clear();
+            }
+        }
+    }
+}
+
+impl Scratch {
+    /// The search for the expression of a number.
+    pub(super) fn search(&mut self, number: u32, expression: &Expression, want: Want) -> &mut Search {
+        let place = number as usize;
+        if self.searches.len() <= place {
+            self.searches.resize_with(place + 1, || None);
+        }
+        self.searches[place].get_or_insert_with(|| Box::new(expression.search(want)))
+    }
+}

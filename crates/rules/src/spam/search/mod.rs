@@ -1,0 +1,54 @@
+//! Searches within bounds: what a mail may cost, and what a search came to.
+
+mod limits;
+
+use std::ops::Range;
+
+use pattern::expression::{Progress, Search};
+use stream::Fuel;
+
+pub use limits::RunLimits;
+
+/// What a mail may still cost.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    left: u64,
+    rule_steps_max: u64,
+    rule_left: u64,
+}
+
+/// A search that was given up: whether there is a match is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exhausted;
+
+impl Budget {
+    pub(crate) fn new(limits: &RunLimits) -> Budget {
+        Budget { left: limits.steps_max, rule_steps_max: limits.rule_steps_max, rule_left: limits.rule_steps_max }
+    }
+
+    /// The next rule has a budget of its own, within that of the mail.
+    pub(crate) fn next_rule(&mut self) {
+        self.rule_left = self.rule_steps_max;
+    }
+
+    /// The first match at or behind `from`.
+    pub(crate) fn find(
+        &mut self,
+        search: &mut Search,
+        haystack: &[u8],
+        from: usize,
+    ) -> Result<Option<Range<usize>>, Exhausted> {
+        let given = self.left.min(self.rule_left);
+        let mut fuel = Fuel::new(given);
+        search.restart(from);
+        let progress = search.run(haystack, &mut fuel);
+        let used = given - fuel.left();
+        self.left = self.left.saturating_sub(used);
+        self.rule_left = self.rule_left.saturating_sub(used);
+        match progress {
+            Progress::Match(span) => Ok(Some(span)),
+            Progress::None => Ok(None),
+            Progress::Tired | Progress::Exhausted => Err(Exhausted),
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! What a configuration says to functions, made ready once: lists of addresses and hosts, networks, numbers.
+
+use std::collections::{HashMap, HashSet};
+
+use super::header::Networks;
+use super::message::Reading;
+use super::rule::Rules;
+use super::syntax::value::Value;
+
+/// Addresses or names, with `*` and `?` for what varies.
+#[derive(Debug, Default)]
+pub struct Globs {
+    exact: HashSet<Box<[u8]>>,
+    globs: Vec<Box<[u8]>>,
+}
+
+impl Globs {
+    /// Adds an entry, whatever its case.
+    pub fn add(&mut self, entry: &[u8]) {
+        let entry = lower(entry);
+        if entry.iter().any(|byte| b"*?".contains(byte)) {
+            self.globs.push(entry);
+        } else {
+            self.exact.insert(entry);
+        }
+    }
+
+    /// Takes an entry out.
+    pub fn remove(&mut self, entry: &[u8]) {
+        let entry = lower(entry);
+        self.exact.remove(&entry);
+        self.globs.retain(|glob| *glob != entry);
+    }
+
+    /// Whether an entry fits all of the text, whatever its case.
+    pub fn has(&self, text: &[u8]) -> bool {
+        let text = lower(text);
+        self.exact.contains(&text) || self.globs.iter().any(|glob| fits(glob, &text))
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.globs.is_empty()
+    }
+}
+
+/// Whether a glob fits all of the text: `*` is any text, `?` any byte. In time of the product of both lengths.
+pub fn fits(glob: &[u8], text: &[u8]) -> bool {
+    let (mut at, mut from) = (0, 0);
+    let mut last_star: Option<(usize, usize)> = None;
+    while from < text.len() {
+        match glob.get(at) {
+            Some(b'*') => {
+                last_star = Some((at, from));
+                at += 1;
+            }
+            Some(&byte) if byte == b'?' || byte == text[from] => {
+                at += 1;
+                from += 1;
+            }
+            _ => match last_star {
+                Some((star, taken)) => {
+                    (at, from) = (star + 1, taken + 1);
+                    last_star = Some((star, taken + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    glob[at..].iter().all(|&byte| byte == b'*')
+}
+
+/// An address, and hosts that may send for it.
+#[derive(Debug)]
+pub struct Sent {
+    /// The address, with `*` and `?`.
+    pub address: Box<[u8]>,
+    /// A name at the end of the relay's, or its network in brackets.
+    pub relay: Box<[u8]>,
+}
+
+/// Hosts and domains; `false`: not in the list, although a name above is.
+pub type Hosts = HashMap<Box<[u8]>, bool>;
+
+/// What is read of the settings once.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// Lists of addresses, subjects and relays, by the setting or by the name that `enlist_addrlist` gives.
+    lists: HashMap<Box<str>, Globs>,
+    /// `welcomelist_from_rcvd` and `def_welcomelist_from_rcvd`.
+    sent: HashMap<Box<str>, Vec<Sent>>,
+    /// Lists of hosts by name.
+    pub hosts: HashMap<Box<[u8]>, Hosts>,
+    /// Domains where anyone gets an address.
+    pub freemail: Freemail,
+    /// Names of owners of addresses, for names that are compared with addresses.
+    pub owners: Vec<(Box<[u8]>, Globs)>,
+    /// The site's networks.
+    pub networks: Networks,
+    /// How mails are read; below which names domains are registered.
+    pub reading: Reading,
+    numbers: HashMap<Box<str>, f64>,
+    texts: HashMap<Box<str>, Box<[u8]>>,
+    words: HashMap<Box<str>, Vec<Box<[u8]>>>,
+}
+
+/// Domains where anyone gets an address.
+#[derive(Debug, Default)]
+pub struct Freemail {
+    /// As they are.
+    pub exact: HashSet<Box<[u8]>>,
+    /// With `*` for a part without dots and `?` for a byte.
+    pub globs: Vec<Box<[u8]>>,
+    /// Addresses and domains that are left out.
+    pub welcome: HashSet<Box<[u8]>>,
+}
+
+/// Settings that are lists of addresses or the like.
+const LISTS: [&str; 10] = [
+    "welcomelist_from",
+    "blocklist_from",
+    "welcomelist_to",
+    "blocklist_to",
+    "more_spam_to",
+    "all_spam_to",
+    "welcomelist_bounce_relays",
+    "welcomelist_allows_relays",
+    "welcomelist_auth",
+    "def_welcomelist_auth",
+];
+
+impl Settings {
+    /// What a configuration says; `reading`: how mails are read for it.
+    pub fn of(rules: &Rules, reading: Reading) -> Settings {
+        let mut settings = Settings { networks: Networks::of(rules), reading, ..Settings::default() };
+        for setting in &rules.settings {
+            settings.take(&setting.name, &setting.value);
+        }
+        settings
+    }
+
+    fn take(&mut self, name: &str, value: &Value) {
+        match value {
+            Value::Number(number) | Value::Seconds(number) => drop(self.numbers.insert(name.into(), *number)),
+            Value::Switch(on) => drop(self.numbers.insert(name.into(), f64::from(u8::from(*on)))),
+            Value::Text(text) => drop(self.texts.insert(name.into(), text.clone())),
+            Value::Words(words) => self.words(name, words),
+            Value::Pair(key, rest) => self.pair(name, key, rest),
+            Value::Networks(_) | Value::Bare => {}
+        }
+    }
+
+    fn words(&mut self, name: &str, words: &[Box<[u8]>]) {
+        match name {
+            "freemail_domains" => words.iter().for_each(|word| self.freemail.add(word)),
+            "freemail_welcomelist" => self.freemail.welcome.extend(words.iter().map(|word| lower(word))),
+            "welcomelist_from_rcvd" | "def_welcomelist_from_rcvd" => {
+                if let [address, relay] = words {
+                    let sent = Sent { address: lower(address), relay: lower(relay) };
+                    self.sent.entry(name.into()).or_default().push(sent);
+                }
+            }
+            "welcomelist_subject" | "blocklist_subject" => {
+                let all = words.join(&b' ');
+                self.lists.entry(name.into()).or_default().add(&[b"*", &all[..], b"*"].concat());
+            }
+            "enlist_addrlist" => {
+                if let Some((list, words)) = named(words) {
+                    let list = self.lists.entry(String::from_utf8_lossy(list).into()).or_default();
+                    words.iter().for_each(|word| list.add(word));
+                }
+            }
+            "fns_add_addrlist" => {
+                if let Some((owner, words)) = named(words) {
+                    let mut globs = Globs::default();
+                    words.iter().for_each(|word| globs.add(word));
+                    self.owners.push((lower(owner), globs));
+                }
+            }
+            _ if LISTS.contains(&name) => {
+                let list = self.lists.entry(name.into()).or_default();
+                words.iter().for_each(|word| list.add(word));
+            }
+            _ => {
+                if let Some(list) = name.strip_prefix("un").and_then(|name| self.lists.get_mut(name)) {
+                    words.iter().for_each(|word| list.remove(word));
+                }
+                self.words.entry(name.into()).or_default().extend(words.iter().cloned());
+            }
+        }
+    }
+
+    fn pair(&mut self, name: &str, key: &[u8], rest: &[u8]) {
+        let (list, words): (&[u8], Vec<&[u8]>) = match name {
+            "blocklist_uri_host" => (b"BLOCK", std::iter::once(key).chain(split(rest)).collect()),
+            "welcomelist_uri_host" => (b"WELCOME", std::iter::once(key).chain(split(rest)).collect()),
+            "enlist_uri_host" => {
+                let Some(list) = key.strip_prefix(b"(").and_then(|key| key.strip_suffix(b")")) else { return };
+                (list, split(rest).collect())
+            }
+            _ => {
+                self.words.entry(name.into()).or_default().extend([key.into(), rest.into()]);
+                return;
+            }
+        };
+        let hosts = self.hosts.entry(list.into()).or_default();
+        for word in words {
+            match word.strip_prefix(b"!") {
+                Some(host) => hosts.insert(lower(host), false),
+                None => hosts.insert(lower(word), true),
+            };
+        }
+    }
+
+    /// A list, if it is there.
+    pub fn list(&self, name: &str) -> Option<&Globs> {
+        self.lists.get(name)
+    }
+
+    /// Whether a list has a text.
+    pub fn has(&self, list: &str, text: &[u8]) -> bool {
+        self.list(list).is_some_and(|list| list.has(text))
+    }
+
+    /// Addresses with the hosts that send for them.
+    pub fn sent(&self, name: &str) -> &[Sent] {
+        self.sent.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// A number, or a switch as 0 or 1.
+    pub fn number(&self, name: &str, default: f64) -> f64 {
+        self.numbers.get(name).copied().unwrap_or(default)
+    }
+
+    /// A text.
+    pub fn text(&self, name: &str) -> Option<&[u8]> {
+        self.texts.get(name).map(|text| &**text)
+    }
+
+    /// Words of all lines of a setting.
+    pub fn all_words(&self, name: &str) -> &[Box<[u8]>] {
+        self.words.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Freemail {
+    fn add(&mut self, word: &[u8]) {
+        let word = lower(word);
+        let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b".*?-".contains(byte);
+        if !word.iter().all(fits) {
+            return;
+        }
+        if word.iter().any(|byte| b"*?".contains(byte)) {
+            self.globs.push(word);
+        } else {
+            self.exact.insert(word);
+        }
+    }
+}
+
+fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+type Word = Box<[u8]>;
+
+/// `(NAME) word...`
+fn named(words: &[Word]) -> Option<(&[u8], &[Word])> {
+    let (first, rest) = words.split_first()?;
+    Some((first.strip_prefix(b"(")?.strip_suffix(b")")?, rest))
+}
+
+/// Lower case, in ASCII.
+fn lower(text: &[u8]) -> Box<[u8]> {
+    text.to_ascii_lowercase().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_fit_the_whole_text() {
+        for (glob, text, fitting) in [
+            ("*@paypal.com", "a@paypal.com", true),
+            ("*@paypal.com", "a@paypal.com.evil", false),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*", "", true),
+            ("*a*a*a*b", &"a".repeat(200), false),
+            ("a**b", "ab", true),
+        ] {
+            assert_eq!(fits(glob.as_bytes(), text.as_bytes()), fitting, "{glob} {text}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `sluice spam`: mails checked with SpamAssassin's rules, by several threads at once.
+//!
+//! Mails are read whole, each within a bound. Nothing is changed, and no network is asked.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{fs, io, thread};
+
+use rules::spam::message::{Message, MessageLimits};
+use rules::spam::run::{Engine, EngineOptions, Hit, Outcome, Report, Scratch};
+use serde_json::{Value, json};
+
+use crate::cli::{self, SpamCheck, SpamCommand};
+use crate::confine::Reach;
+use crate::{Failure, privileges, rules_command};
+
+/// The longest mail that is checked, in bytes.
+const MAIL_BYTES_MAX: u64 = 64 << 20;
+
+/// Does what the command line says.
+pub fn run(args: &cli::Spam) -> Result<ExitCode, Failure> {
+    match &args.command {
+        SpamCommand::Check(args) => check(args),
+    }
+}
+
+/// What is known of a mail: what is printed, and whether it is spam; or why it could not be read.
+type Told = Result<(String, bool), String>;
+
+fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
+    privileges::harden()?;
+    Reach::reading().confine(&[])?;
+    let folders = if args.folders.is_empty() { rules_command::standard() } else { args.folders.clone() };
+    // Nothing asks the network yet, whether that is allowed or not.
+    let rules = rules_command::load(&folders, true)?;
+    let errors = rules.errors();
+    if errors > 0 {
+        eprintln!("sluice: {errors} errors in the rules: sluice rules lint names them");
+    }
+    let engine = Engine::new(rules, EngineOptions::default());
+    let checker = Checker { engine: &engine, args, host: host(), now: now() };
+    let (mut is_spam, mut has_failed) = (false, false);
+    let mut failure = None;
+    checker.all(|told| match told {
+        Ok((text, spam)) => {
+            is_spam |= spam;
+            failure = failure.take().or(io::stdout().write_all(text.as_bytes()).err());
+        }
+        Err(reason) => {
+            has_failed = true;
+            eprintln!("sluice: {reason}");
+        }
+    });
+    match failure {
+        Some(error) => Err(error.into()),
+        None => Ok(ExitCode::from(if has_failed { 2 } else { u8::from(is_spam) })),
+    }
+}
+
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    i64::try_from(now).unwrap_or(i64::MAX)
+}
+
+/// The name of this machine.
+fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "localhost".into() } else { name.trim().into() }
+}
+
+struct Checker<'c> {
+    engine: &'c Engine,
+    args: &'c SpamCheck,
+    host: String,
+    now: i64,
+}
+
+impl Checker<'_> {
+    /// Checks all mails, by as many threads as there are cores, and tells of them in their order.
+    fn all(&self, mut tell: impl FnMut(Told)) {
+        let files = &self.args.files;
+        let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(files.len());
+        let next = AtomicUsize::new(0);
+        let (sender, receiver) = mpsc::channel();
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                let (sender, next) = (sender.clone(), &next);
+                scope.spawn(move || {
+                    let mut scratch = Scratch::default();
+                    loop {
+                        let place = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(file) = files.get(place) else { return };
+                        if sender.send((place, self.one(file, &mut scratch))).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let (mut waiting, mut wanted) = (BTreeMap::new(), 0);
+            for (place, told) in receiver {
+                waiting.insert(place, told);
+                while let Some(told) = waiting.remove(&wanted) {
+                    tell(told);
+                    wanted += 1;
+                }
+            }
+        });
+    }
+
+    fn one(&self, file: &Path, scratch: &mut Scratch) -> Told {
+        let bytes = read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let mail = Message::read(&bytes, self.engine.reading(), &MessageLimits::default());
+        let outcome = self.engine.check(&mail, self.now, self.args.matches, scratch);
+        let text = match self.args.json {
+            true => format!("{}\n", self.json(file, &outcome)),
+            false => self.report(file, &mail, &outcome),
+        };
+        Ok((text, outcome.is_spam()))
+    }
+
+    fn json(&self, file: &Path, outcome: &Outcome) -> Value {
+        let names = |rules: &[u32]| rules.iter().map(|&rule| self.rule(rule).name.to_string()).collect::<Vec<_>>();
+        let hits = outcome.hits.iter().filter(|hit| !self.rule(hit.rule).is_subrule()).map(|hit| self.hit(hit));
+        let mut value = json!({
+            "file": file.to_string_lossy(),
+            "score": rounded(outcome.total.value()),
+            "required": outcome.required,
+            "spam": outcome.is_spam(),
+            "hits": hits.collect::<Vec<_>>(),
+        });
+        if !outcome.exhausted.is_empty() {
+            value["exhausted"] = names(&outcome.exhausted).into();
+        }
+        if outcome.is_truncated {
+            value["truncated"] = true.into();
+        }
+        value
+    }
+
+    fn rule(&self, id: u32) -> &rules::spam::Rule {
+        &self.engine.rules().names()[id as usize]
+    }
+
+    fn hit(&self, hit: &Hit) -> Value {
+        let rule = self.rule(hit.rule);
+        let score = self.engine.options().set.score(rule) * f64::from(hit.count.min(rule.flags.hits_max()));
+        let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
+        let mut value = json!({ "rule": rule.name, "score": rounded(score), "description": description });
+        if let Some(matched) = &hit.matched {
+            value["matched"] = String::from_utf8_lossy(matched).into();
+        }
+        value
+    }
+
+    fn report(&self, file: &Path, mail: &Message, outcome: &Outcome) -> String {
+        let mut out = String::new();
+        if self.args.files.len() > 1 {
+            let _ = writeln!(out, "==> {} <==", file.display());
+        }
+        out += &Report::new(self.engine, mail, outcome, &self.host).text();
+        for hit in outcome.hits.iter().filter(|hit| hit.matched.is_some()) {
+            let matched = hit.matched.as_deref().unwrap_or_default();
+            let _ = writeln!(out, "{}: {}", self.rule(hit.rule).name, matched.escape_ascii());
+        }
+        for &rule in &outcome.exhausted {
+            let _ = writeln!(out, "{}: gave up, its expression takes too long on this mail", self.rule(rule).name);
+        }
+        out.push('\n');
+        out
+    }
+}
+
+/// Two decimals.
+fn rounded(score: f64) -> f64 {
+    let score = (score * 100.0).round() / 100.0;
+    if score == 0.0 { 0.0 } else { score }
+}
+
+/// One byte more than is taken, so that what is too long is seen to be.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        io::stdin().lock().take(MAIL_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    } else {
+        fs::File::open(file)?.take(MAIL_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    }
+    if bytes.len() as u64 > MAIL_BYTES_MAX {
+        return Err(io::Error::other(format!("it has more than {} MiB", MAIL_BYTES_MAX >> 20)));
+    }
+    Ok(bytes)
+}
