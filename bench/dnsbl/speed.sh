@@ -5,7 +5,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-6}
-cargo build -q --release -p sluice-dnsbl --example serve --example flood
+sluice=${SLUICE:-target/release/sluice}
+[ -n "${SLUICE:-}" ] || cargo build -q --release -p sluice
+cargo build -q --release -p sluice-dnsbl --example flood
 work=$(mktemp -d); chmod 755 "$work"; trap 'rm -rf "$work"' EXIT
 port=5391
 bench/dnsbl/lists.py 1000000 > "$work/list"
@@ -23,7 +25,7 @@ for round in 1 2 3; do
     for who in rbldnsd ours; do
         case $who in
             rbldnsd) command=(/usr/sbin/rbldnsd -n -b "127.0.0.1/$port" -u nobody "bl.test:ip4set:$work/list") ;;
-            ours) command=(target/release/examples/serve "127.0.0.1:$port" "bl.test:ip4set:$work/list") ;;
+            ours) command=("$sluice" dnsbl serve --listen "127.0.0.1:$port" --zone "bl.test:ip4set:$work/list") ;;
         esac
         "${command[@]}" > /dev/null 2>&1 & server=$!
         until dig +tries=1 +time=1 -p $port @127.0.0.1 2.0.0.127.bl.test A > /dev/null 2>&1; do sleep 0.05; done

@@ -919,7 +919,8 @@ pub struct AuthCheck {
     /// Ask this resolver, repeatable; without it, those of /etc/resolv.conf.
     #[arg(long = "resolver", value_name = "ADDRESS[:PORT]", value_parser = values::resolver)]
     pub resolvers: Vec<SocketAddr>,
-    /// Ask nobody: answer from this zone file. A line is NAME [TTL] [IN] TYPE DATA, or NAME SERVFAIL.
+    /// Ask nobody: answer from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if
+    /// wanted, or NAME SERVFAIL.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resolvers")]
     pub zone: Option<PathBuf>,
     /// Check as at this time, in seconds since 1970; without it, now.

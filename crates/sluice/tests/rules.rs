@@ -78,7 +78,7 @@ fn problems_are_named_with_file_and_line_and_what_to_do() {
         folder.path().join("a.cf").display()
     );
     assert!(text(&[]).contains(&place), "{}", text(&[]));
-    assert!(text(&[]).contains("1 rules call 1 functions"), "{}", text(&[]));
+    assert!(text(&[]).contains("1 what was learned"), "{}", text(&[]));
     assert!(
         !text(&[]).contains("note:") && text(&["--all"]).contains(":5: note: C: there is no rule"),
         "{}",
