@@ -347,7 +347,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l from -d 'The envelope\'s sender; without it, the null sender' -r
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l receiver -d 'Our own name, as results that we add have it' -r
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l resolver -d 'Ask this resolver, repeatable; without it, those of /etc/resolv.conf' -r
-complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l zone -d 'Ask nobody: answer from this zone file. A line is NAME [TTL] [IN] TYPE DATA, or NAME SERVFAIL' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l zone -d 'Ask nobody: answer from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if wanted, or NAME SERVFAIL' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l time -d 'Check as at this time, in seconds since 1970; without it, now' -r
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l timeout -d 'Take no longer than this for all questions; what is not answered then is a temporary error' -r
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l json -d 'Print JSON'
