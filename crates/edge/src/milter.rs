@@ -304,7 +304,7 @@ impl Message {
             if !self.passage.hold().has_room(piece.len()) {
                 self.passage.hold().watch();
             }
-            self.passage.take(piece).await;
+            self.passage.take(piece, false).await;
         }
     }
 

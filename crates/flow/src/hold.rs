@@ -16,8 +16,8 @@
 //! The law: however the content is cut, and however it is taken, the bytes that come out are the same, as long as each
 //! [`Out::Blank`] is heard before the bytes that it marks are taken.
 //!
-//! Bounds: the window while nothing has been sent, then [`Hold::TAIL_BYTES`] and the piece that was taken last, at most
-//! 64 KiB.
+//! Bounds: the window, and at least [`Hold::STREAMING_BYTES`] once something goes on; where there is nothing left to borrow, a
+//! few blocks.
 
 use alloc::vec::Vec;
 
@@ -89,7 +89,7 @@ impl<P: Blocks> Hold<P> {
     pub const PIECE_BYTES: usize = BLOCK_BYTES;
     /// What may be taken at a time, where the pool has it, when the object streams: small steps cost more than they save.
     const STREAMED_BYTES: usize = 64 << 10;
-    /// What of an object that streams is held at most.
+    /// What of an object that streams is held at most, where the window is smaller.
     pub const STREAMING_BYTES: usize = Self::TAIL_BYTES + Self::STREAMED_BYTES;
     /// The blocks that every object may have when there is nothing left to borrow: for the tail, one piece, and the block in
     /// front that is partly sent.
@@ -153,6 +153,11 @@ impl<P: Blocks> Hold<P> {
             return false;
         }
         self.queue.grow(count, Self::OWN_BLOCKS)
+    }
+
+    /// Whether a large piece may be held besides what is here; sets the memory apart.
+    pub fn has_room_for_more(&mut self) -> bool {
+        self.has_room(Self::STREAMED_BYTES)
     }
 
     /// Takes the next bytes. They are to be inspected, unless it is [`State::Draining`].

@@ -24,6 +24,12 @@ const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// Bytes read after which the host hears that there is room again; less than any queue that is full.
 const ROOM_BYTES: usize = TO_JAIL_BYTES / 4;
 
+/// Content of all inspections that is taken from the queue before it can be inspected, and one frame more.
+const WAITING_BYTES_MAX: usize = 256 << 10;
+
+/// Memory that an inspection keeps for content that it has not taken: what a slow client sends at a time.
+const WAITING_BYTES_KEPT: usize = 16 << 10;
+
 /// How often it looks how much memory it has.
 const MEASURE_EVERY: Duration = Duration::from_secs(1);
 
@@ -144,14 +150,18 @@ impl<'m> Cell<'m> {
         !gone
     }
 
-    /// Takes all that is asked.
+    /// Takes what is asked, as long as there is not too much that waits already: the rest stays in the queue.
     fn hear(&mut self) -> Result<(), Broken> {
-        while let Some(head) = self.reader.head()? {
+        let mut waiting = self.waiting_bytes();
+        while waiting < WAITING_BYTES_MAX
+            && let Some(head) = self.reader.head()?
+        {
             let (stream, asked) = (head.stream, Asked::of(head.kind).ok_or(Broken)?);
             self.read_bytes += head.bytes();
             // Content is most of it, and copied once.
             if let (Asked::Feed, Some(Ward::Running(ward))) = (asked, self.wards.get_mut(&stream)) {
                 self.reader.take(&head, &mut ward.waiting);
+                waiting += head.bytes();
                 self.wake(stream);
                 continue;
             }
@@ -183,6 +193,15 @@ impl<'m> Cell<'m> {
             (self.read_bytes, self.has_news) = (0, true);
         }
         Ok(())
+    }
+
+    /// Content that was fed and has not been taken.
+    fn waiting_bytes(&self) -> usize {
+        let left = |stream: &u32| match self.wards.get(stream) {
+            Some(Ward::Running(ward)) => ward.waiting.len() - ward.at,
+            _ => 0,
+        };
+        self.active.iter().map(left).sum()
     }
 
     fn open(&mut self, stream: u32) -> Result<(), Broken> {
@@ -268,6 +287,9 @@ impl Running {
         if is_taken {
             self.waiting.clear();
             self.at = 0;
+            if self.waiting.capacity() > WAITING_BYTES_KEPT {
+                self.waiting = Vec::new();
+            }
         }
         let Poll::Ready(progress) = self.inspecting.poll(&mut Context::from_waker(Waker::noop())) else {
             return Turn::More;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::harness::postfix::Postfix;
 use crate::harness::sendmail::Sendmail;
-use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, mail_with};
+use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, mail_with, wait_for};
 
 fn gateway(settings: &str) -> Gateway {
     Gateway::with(&format!(
@@ -338,12 +338,17 @@ fn what_comes_slowly_is_inspected_as_it_comes() {
     server.tell('R', b"<b@mx.test>\0");
     server.tell('L', b"Content-Type\0 multipart/mixed; boundary=\"frontier\"\0");
     server.tell('N', b"");
-    let more = "Nothing to see here, and much of it.\r\n".repeat(2_000);
-    for chunk in [&mail[end..], more.as_bytes()].concat().chunks(500) {
-        server.tell('B', chunk);
-    }
+    server.tell('B', &mail[end..]);
     // It is found while the mail server has not said yet that this is all; nothing is answered before it does.
-    gateway.wait_for_log("found=\"Eicar-Test-Signature in eicar.com\"");
+    let more = "Nothing to see here, and much of it.\r\n".repeat(2_000);
+    let is_found = || gateway.log().contains("found=\"Eicar-Test-Signature in eicar.com\"");
+    wait_for(
+        || {
+            more.as_bytes().chunks(500).for_each(|chunk| server.tell('B', chunk));
+            is_found().then_some(())
+        },
+        "what is infected to be found",
+    );
     assert!(!gateway.log().contains("message filtered"));
     server.tell('B', more.as_bytes());
     server.tell('E', b"");

@@ -122,7 +122,7 @@ impl Retrieval {
     pub async fn take(&mut self, content: &[u8]) {
         let piece_bytes = self.passage.hold().piece_bytes(content.len());
         for piece in content.chunks(piece_bytes.max(1)) {
-            self.passage.take(piece).await;
+            self.passage.take(piece, false).await;
         }
         self.streams |= self.passage.state() != State::Holding && self.refused.is_none();
     }

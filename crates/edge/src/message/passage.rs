@@ -150,7 +150,8 @@ impl Passage {
 
     /// Takes more of it, a piece that [`Hold::piece_bytes`] allows. A mail that does not fit the window any more streams from
     /// here on; one of which a copy is wanted, and which cannot go on, is watched.
-    pub async fn take(&mut self, piece: &[u8]) {
+    /// Where more of it is there already, the inspection may lag behind it.
+    pub async fn take(&mut self, piece: &[u8], more: bool) {
         if !self.hold.has_room(piece.len()) && self.state() == State::Holding {
             if !self.without_copy {
                 self.draft = self.begin_draft().await;
@@ -163,7 +164,7 @@ impl Passage {
         }
         self.hold.push(piece);
         if self.state() != State::Draining {
-            self.inspect(piece).await;
+            self.inspect(piece, more).await;
         }
         if self.draft.is_some() && self.is_hopeless() && self.lost.is_none() {
             self.hold.watch();
@@ -180,12 +181,14 @@ impl Passage {
         Some(draft)
     }
 
-    async fn inspect(&mut self, mut bytes: &[u8]) {
+    async fn inspect(&mut self, mut bytes: &[u8], more: bool) {
         while !bytes.is_empty() && self.lost.is_none() {
             let taken = self.inspecting.feed(bytes);
             bytes = &bytes[taken..];
-            // While all of it is held nothing can go on, so that another process may lag behind.
-            let waits = !bytes.is_empty() || self.state() != State::Holding;
+            // Nothing can go on while all of it is held; and what comes at once may come before what is cleared goes on, as
+            // far as there is room for it.
+            let may_lag = self.state() != State::Streaming || more && self.hold.has_room_for_more();
+            let waits = !bytes.is_empty() || !may_lag;
             self.work(waits).await;
         }
     }

@@ -88,32 +88,35 @@ impl Intake {
         let head_window = runtime.settings.head_window_bytes;
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
         let is_large = envelope.mail.size.is_some_and(|bytes| bytes > head_window as u64);
-        let window_bytes = if is_large && ruling.policy.only_rejects() { 0 } else { head_window };
+        let streams = is_large && ruling.policy.only_rejects();
         let asked = Asked {
             flow: flow(client, &envelope),
-            terms: Terms { window_bytes, ..Terms::default() },
+            terms: Terms { window_bytes: head_window, ..Terms::default() },
             wants: Wants { fields: Nature::FIELDS.into(), ..Wants::default() },
             heaviest: Action::Blank,
         };
-        let passage = Passage::mail(&runtime, &envelope.id, ruling, asked);
+        let mut passage = Passage::mail(&runtime, &envelope.id, ruling, asked);
+        if streams {
+            passage.hold().stream();
+        }
         Intake { mail: Mail { envelope, passage, runtime, client: address, trace }, hop, stage: Stage::Held }
     }
 
-    /// Takes more content.
-    pub async fn take(&mut self, content: &[u8]) {
+    /// Takes more content; `more`: what comes behind it is there already.
+    pub async fn take(&mut self, content: &[u8], more: bool) {
         let piece_bytes = self.mail.passage.hold().piece_bytes(content.len());
         for piece in content.chunks(piece_bytes.max(1)) {
-            self.take_piece(piece).await;
+            self.take_piece(piece, more).await;
         }
     }
 
-    async fn take_piece(&mut self, piece: &[u8]) {
+    async fn take_piece(&mut self, piece: &[u8], more: bool) {
         let passage = &mut self.mail.passage;
         let most = passage.ruling().message_bytes_max;
         if most > 0 && passage.received() + piece.len() as u64 > most {
             self.fail(Reply::new(552, (5, 3, 4), "Message too large"));
         }
-        self.mail.passage.take(piece).await;
+        self.mail.passage.take(piece, more).await;
         if let Some(unfinished) = self.mail.passage.lost() {
             self.fail(try_again(unfinished));
         }

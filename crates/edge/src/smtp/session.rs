@@ -44,6 +44,10 @@ const INPUT_BYTES_MAX: usize = 64 << 10;
 /// Bytes read at a time from all clients together, when there are many.
 const INPUT_BYTES_SHARED: usize = 2 << 20;
 
+/// Filled reads in a row after which the inspection may lag behind: of a client that pauses before, memory for that would
+/// be held for nothing.
+const READS_AHEAD: u32 = 8;
+
 /// How long a client may take to take what we say.
 const REPLY_WAIT: Duration = Duration::from_secs(60);
 
@@ -297,7 +301,7 @@ impl Session {
                 ServerEvent::Idle => {}
                 ServerEvent::Content => {
                     if let Mail::Content(intake) = &mut self.mail {
-                        Box::pin(intake.take(content.filled())).await;
+                        Box::pin(intake.take(content.filled(), self.filled_reads > READS_AHEAD)).await;
                     }
                     content.clear();
                     let room = input.capacity().max(INPUT_BYTES);

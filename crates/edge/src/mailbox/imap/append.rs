@@ -96,7 +96,7 @@ impl Session {
             let (piece, rest) = content.split_at(piece_bytes);
             content = rest;
             appending.left = appending.left.saturating_sub(piece.len() as u64);
-            passage.take(piece).await;
+            passage.take(piece, false).await;
             if passage.is_hopeless() {
                 return self.message_ends().await;
             }
