@@ -197,6 +197,7 @@ impl Guard {
             if let Some(known) = self.is_known(&node.content(), &stamp) {
                 return told(known);
             }
+            stamp.outlast();
             // Reading it is not its user's reading.
             let quiet = node.open(OFlags::RDONLY | OFlags::NOATIME).or_else(|_| node.open(OFlags::RDONLY))?;
             let outcome = judge::whole(judge, &quiet).map_err(errno)?;
@@ -232,6 +233,15 @@ impl Guard {
         }
         let _turn = node.inspected();
         for _ in 0..TRIES {
+            let was = Stamp::of_file(below)?;
+            let lies_on_unknown = {
+                let content = node.content();
+                let Some(overlay) = &content.overlay else { return Ok(()) };
+                overlay.base() > 0 && self.is_known(&content, &was) != Some(Known::Clean)
+            };
+            if lies_on_unknown {
+                was.outlast();
+            }
             let (version, stream, size) = {
                 let mut content = node.content_mut();
                 let Some(overlay) = &mut content.overlay else { return Ok(()) };
@@ -247,13 +257,18 @@ impl Guard {
             let mut content = node.content_mut();
             match &content.overlay {
                 None => return Ok(()),
-                Some(overlay) if overlay.version() != version => continue,
+                // What it lies over may be changed by others, behind the mount.
+                Some(overlay) if overlay.version() != version || Stamp::of_file(below)? != was => continue,
                 Some(_) => return self.conclude(node, &mut content, below, outcome, operation, who),
             }
         }
         let mut content = node.content_mut();
         let Some(overlay) = &content.overlay else { return Ok(()) };
-        let outcome = judge::whole(judge, Held { overlay, below, at: 0 }).map_err(errno)?;
+        let was = Stamp::of_file(below)?;
+        let mut outcome = judge::whole(judge, Held { overlay, below, at: 0 }).map_err(errno)?;
+        if Stamp::of_file(below)? != was {
+            outcome = Err(Unjudged("it changes all the time".into()));
+        }
         self.conclude(node, &mut content, below, outcome, operation, who)
     }
 

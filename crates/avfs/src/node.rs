@@ -12,16 +12,21 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags, StatxTimestamp, openat, openat2, statx,
 };
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::overlay::Overlay;
 
 /// The number of the folder that is mounted, for the kernel.
 pub const ROOT: u64 = 1;
+
+/// For how long a change may leave a file's times as they were: a tick of the kernel's clock, and a margin.
+const TICK_MILLIS_MAX: u32 = 20;
 
 /// Set in the numbers of files on other file systems than the folder's, and where a number is taken.
 const FOREIGN: u64 = 1 << 63;
@@ -73,6 +78,18 @@ impl Stamp {
     /// When the kernel does not say.
     pub fn of_file(file: &File) -> rustix::io::Result<Stamp> {
         Ok(Stamp::of(&facts(file)?))
+    }
+
+    /// Waits until whatever changes the file has to give it another stamp: the kernel stamps with a clock that stands
+    /// still for some milliseconds. Not for long, since the stamp may be of a clock that was set back.
+    pub fn outlast(&self) {
+        for _ in 0..TICK_MILLIS_MAX {
+            let now = clock_gettime(ClockId::RealtimeCoarse);
+            if now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec) > self.ctime {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 

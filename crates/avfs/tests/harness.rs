@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use avfs::{Hit, Judge, Judging, Mode, Mounted, OnInfected, Options, Settings, Unjudged};
@@ -17,9 +17,16 @@ pub const DEADLY: &[u8] = b"DEADLY";
 /// Content that begins so has the judge panic.
 pub const PANIC: &[u8] = b"PANIC!";
 
+/// What happens once, in the course of an inspection.
+type Happens = Mutex<Option<Box<dyn FnOnce() + Send>>>;
+
 /// Counts what it inspects.
 #[derive(Default)]
 pub struct Counts {
+    /// What happens before the next inspection has read anything.
+    pub before: Happens,
+    /// What happens when the next inspection has read everything.
+    pub behind: Happens,
     /// Inspections begun.
     pub begun: AtomicUsize,
     /// Bytes fed.
@@ -39,6 +46,7 @@ struct Reading {
 impl Judge for Word {
     fn begin(&self) -> Box<dyn Judging> {
         self.0.begun.fetch_add(1, Relaxed);
+        happen(&self.0.before);
         Box::new(Reading { counts: self.0.clone(), seen: Vec::new(), fed: 0, is_deadly: false })
     }
 
@@ -64,8 +72,14 @@ impl Judging for Reading {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<Hit>, Unjudged> {
+        happen(&self.counts.behind);
         if self.is_deadly { Err(Unjudged("it died".into())) } else { Ok(None) }
     }
+}
+
+fn happen(what: &Happens) {
+    let what = what.lock().expect("nobody panics with it").take();
+    what.into_iter().for_each(|what| what());
 }
 
 /// How a folder is mounted.

@@ -393,11 +393,33 @@ fn an_inspection_that_dies_costs_an_error_and_no_more() {
             file.write_all_at(content, 0).expect("it waits");
             assert_eq!(closed(file), Err(Errno::IO));
             until("it is given up", || fs::metadata(mount.at("b")).is_ok_and(|facts| facts.len() == 0));
-            let cut = OpenOptions::new().write(true).open(mount.at("a")).and_then(|file| file.set_len(6));
-            assert!(cut.is_ok() && fs::read(mount.below("a")).is_ok_and(|below| below == content));
+            let longer = OpenOptions::new().write(true).open(mount.at("a")).and_then(|file| file.set_len(7));
+            assert!(longer.is_ok() && fs::read(mount.below("a")).is_ok_and(|below| below == content));
+            // The kernel tells of the last close when it likes.
+            until("it is given up", || fs::metadata(mount.at("a")).is_ok_and(|facts| facts.len() == 6));
         }
         fs::write(mount.at("c"), b"clean").expect("others are not concerned");
         assert_eq!(fs::read(mount.at("c")).expect("the file"), b"clean");
+    }
+}
+
+/// The verdict is of what the file below was; nobody may put something else there meanwhile.
+#[test]
+fn what_changes_below_while_it_is_inspected_is_inspected_again() {
+    for how in MODES {
+        let Some(mount) = Mount::new(how) else { return };
+        let below = mount.below("a");
+        fs::write(&below, [b'x'; EVIL.len()]).expect("a file below");
+        let file = OpenOptions::new().write(true).open(mount.at("a")).expect("the file");
+        file.set_len(EVIL.len() as u64).expect("it waits");
+        let (cut, written) = (below.clone(), below);
+        let before: Box<dyn FnOnce() + Send> = Box::new(move || drop(File::create(cut).expect("it is cut")));
+        let behind: Box<dyn FnOnce() + Send> = Box::new(move || fs::write(written, EVIL).expect("it is written"));
+        *mount.counts.before.lock().expect("nobody panics with it") = Some(before);
+        *mount.counts.behind.lock().expect("nobody panics with it") = Some(behind);
+        let _ = closed(file);
+        assert_eq!(fs::read(mount.at("a")).map_err(errno), Err(Errno::PERM), "{:?}", how.mode);
+        assert!(mount.counts.behind.lock().expect("nobody panics with it").is_none());
     }
 }
 
