@@ -4,11 +4,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::address;
-use super::ip;
 use super::path::Path;
 use super::received::find;
-use crate::spam::message::{Field as Written, Message, Reading, ascii, decoded, is_host};
+use crate::spam::message::{Field as Written, Message, Reading, taken, unfolded};
 use crate::spam::search::RunLimits;
 use crate::spam::syntax::field::{Field, Modifier};
 
@@ -137,7 +135,7 @@ impl<'m> Fields<'m> {
 
     fn find(&self, request: &Request) -> Vec<Box<[u8]>> {
         let raw = request.has(Modifier::Raw);
-        let mut values = match &*request.name {
+        let values = match &*request.name {
             "ALL" if raw => return self.pristine(),
             "ALL" => return self.everything(),
             "ALL-TRUSTED" => return self.range(None, Some(self.path.trusted_fields), raw),
@@ -146,27 +144,18 @@ impl<'m> Fields<'m> {
             "ALL-EXTERNAL" => return self.range(Some(self.path.internal_fields), None, raw),
             _ => self.named(request, raw),
         };
-        if request.has(Modifier::First) {
-            values.truncate(1);
-        } else if request.has(Modifier::Last) {
-            values = values.pop().into_iter().collect();
-        }
-        if request.has(Modifier::Addr) || request.has(Modifier::Name) {
-            values = self.mailboxes(request, &values, raw);
-        }
-        if request.has(Modifier::Host) || request.has(Modifier::Domain) {
-            return values.iter().filter_map(|value| self.host(request, value)).collect();
-        }
-        if request.has(Modifier::Ip) || request.has(Modifier::Revip) {
-            let found = values.iter().filter_map(|value| ip::find(value));
-            let reversed = request.has(Modifier::Revip);
-            return found.filter_map(|ip| if reversed { ip::reversed(ip) } else { Some(ip.into()) }).collect();
-        }
-        values
+        let texts = values.into_iter().map(Vec::from).collect();
+        let taken = taken(texts, |modifier| request.has(modifier), self.limits.addresses_max, self.reading);
+        taken.into_iter().map(Into::into).collect()
     }
 
     fn named(&self, request: &Request, raw: bool) -> Vec<Box<[u8]>> {
-        let decoded = |name: &str| self.written(name).iter().map(|field| unfolded(field, raw)).collect::<Vec<_>>();
+        let decoded = |name: &str| {
+            self.written(name)
+                .iter()
+                .map(|field| if raw { unfolded(&field.raw) } else { field.line() }.into())
+                .collect::<Vec<Box<[u8]>>>()
+        };
         match &*request.name.to_ascii_lowercase() {
             "envelopefrom" => self.envelope_from().into_iter().collect(),
             "x-spam-relays-untrusted" => vec![Path::text(&self.path.untrusted).into()],
@@ -196,59 +185,6 @@ impl<'m> Fields<'m> {
                 self.written(&request.name).iter().map(value).collect()
             }
         }
-    }
-
-    /// Addresses or display names.
-    fn mailboxes(&self, request: &Request, values: &[Box<[u8]>], raw: bool) -> Vec<Box<[u8]>> {
-        let mut found: Vec<Box<[u8]>> = Vec::new();
-        for value in values {
-            let left = self.limits.addresses_max.saturating_sub(found.len());
-            if left == 0 {
-                break;
-            }
-            let all = address::parse(value, left).into_iter();
-            if request.has(Modifier::Addr) {
-                found.extend(all.filter_map(|mailbox| mailbox.address).map(Into::into));
-                continue;
-            }
-            let names = all.filter_map(|mailbox| mailbox.phrase);
-            let shown = |name: Vec<u8>| if raw { name.into() } else { display_name(&request.name, &name) };
-            found.extend(names.map(shown));
-        }
-        found
-    }
-
-    fn host(&self, request: &Request, value: &[u8]) -> Option<Box<[u8]>> {
-        let behind = value.iter().rposition(|&byte| byte == b'@').map(|at| &value[at + 1..]);
-        let host: Box<[u8]> = if request.has(Modifier::Addr) {
-            let behind = behind?;
-            let end = behind.iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
-            behind[..end].into()
-        } else {
-            let named = |text: &[u8]| self.longest_host(text).map(Box::from);
-            behind.and_then(named).or_else(|| self.first_host(value))?
-        };
-        if host.is_empty() {
-            return None;
-        }
-        Some(if request.has(Modifier::Domain) { self.reading.registered(&ascii(&host)).into() } else { host })
-    }
-
-    /// The first name of a host that stands free in a text.
-    fn first_host(&self, text: &[u8]) -> Option<Box<[u8]>> {
-        let words = text.split(|byte| byte.is_ascii_whitespace() || b"<>()[]\"',;=".contains(byte));
-        words.filter(|word| word.contains(&b'.')).find_map(|word| self.longest_host(word).map(Box::from))
-    }
-
-    /// The longest name with a known top level that a text begins with, before blanks.
-    fn longest_host<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
-        const BYTES_MAX: usize = 256;
-        let run = text.iter().take(BYTES_MAX).take_while(|byte| !byte.is_ascii_whitespace()).count();
-        let mut names = (1..=run).rev().map(|end| &text[..end]).filter(|name| !name.starts_with(b"."));
-        names.find(|name| {
-            let is_free = !text.get(name.len()).is_some_and(|byte| b"._-".contains(byte));
-            is_free && self.reading.is_known(name) && is_host(&ascii(name))
-        })
     }
 
     /// The header as it came, a field each.
@@ -357,42 +293,6 @@ fn is_seen(field: &Written) -> bool {
 
 fn is_sender(text: &[u8]) -> bool {
     text.iter().position(|&byte| byte == b'@').is_some_and(|at| at > 0)
-}
-
-/// A field decoded, or as it came with each fold a space.
-fn unfolded(field: &Written, raw: bool) -> Box<[u8]> {
-    if !raw {
-        return field.line().into();
-    }
-    let mut out = Vec::with_capacity(field.raw.len());
-    let mut rest = &field.raw[..];
-    while let Some((&byte, behind)) = rest.split_first() {
-        let line = rest.strip_prefix(b"\r\n").or_else(|| rest.strip_prefix(b"\n"));
-        let blank = line.filter(|line| line.first().is_some_and(u8::is_ascii_whitespace));
-        match blank {
-            Some(line) => {
-                out.push(b' ');
-                rest = line.trim_ascii_start();
-            }
-            None => {
-                out.push(byte);
-                rest = behind;
-            }
-        }
-    }
-    out.into()
-}
-
-/// A display name as it is shown: decoded, its blanks one space each, without single quotes around it.
-fn display_name(field: &str, name: &[u8]) -> Box<[u8]> {
-    let decoded: Box<[u8]> = decoded(name, field.as_bytes()).into();
-    if decoded.trim_ascii().is_empty() {
-        return decoded;
-    }
-    let words = decoded.split(|byte| byte.is_ascii_whitespace() || *byte == 0x0b);
-    let shown = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(&b' ');
-    let inner = shown.strip_prefix(b"'").and_then(|inner| inner.strip_suffix(b"'"));
-    inner.map_or_else(|| shown.clone().into(), Into::into)
 }
 
 /// Without the line feed at the end.

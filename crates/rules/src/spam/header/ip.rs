@@ -67,20 +67,6 @@ pub fn find(text: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// As the DNS is asked: octets or nibbles backwards.
-pub fn reversed(text: &[u8]) -> Option<Box<[u8]>> {
-    Some(match parse(text)? {
-        IpAddr::V4(address) => {
-            let [a, b, c, d] = address.octets();
-            format!("{d}.{c}.{b}.{a}").into_bytes().into()
-        }
-        IpAddr::V6(address) => {
-            let nibbles = address.octets().into_iter().rev().flat_map(|octet| [octet & 15, octet >> 4]);
-            nibbles.map(|nibble| format!("{nibble:x}")).collect::<Vec<_>>().join(".").into_bytes().into()
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +84,5 @@ mod tests {
         }
         assert!(is_private(b"192.168.3.4") && is_private(b"::1") && is_private(b"100.64.0.1"));
         assert!(!is_private(b"192.169.0.1") && !is_private(b"fd00::1"));
-        assert_eq!(reversed(b"192.0.2.1").as_deref(), Some(&b"1.2.0.192"[..]));
     }
 }

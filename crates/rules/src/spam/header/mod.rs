@@ -2,13 +2,11 @@
 //!
 //! Nothing of the body is looked at here.
 
-mod address;
 mod fields;
 mod ip;
 mod path;
 mod received;
 
-pub use address::{Mailbox, parse as parse_addresses};
 pub use fields::{Fields, Request, Values};
 pub use path::{Networks, Path};
 pub use received::Relay;

@@ -18,8 +18,7 @@ impl Message {
         let has = |modifier: Modifier| request.modifiers.contains(&modifier);
         let name = request.name.as_bytes();
         let raw = has(Modifier::Raw);
-        let (address, phrase) = (has(Modifier::Addr), has(Modifier::Name));
-        let mut texts = match name {
+        let texts = match name {
             b"ALL" if raw => return raw_lines(self.full_header()),
             b"ALL" => return self.all_lines(),
             b"MESSAGEID" => {
@@ -30,33 +29,9 @@ impl Message {
             _ if name.eq_ignore_ascii_case(b"tocc") => {
                 [&b"to"[..], b"cc"].iter().flat_map(|name| self.texts(name, raw, true)).collect()
             }
-            _ => self.texts(name, raw || address || phrase, false),
+            _ => self.texts(name, raw || has(Modifier::Addr) || has(Modifier::Name), false),
         };
-        if has(Modifier::First) {
-            texts.truncate(1);
-        } else if has(Modifier::Last) {
-            texts.drain(..texts.len().saturating_sub(1));
-        }
-        if address {
-            texts = texts.iter().flat_map(|text| mailboxes(text)).filter_map(|mailbox| mailbox.address).collect();
-        } else if phrase {
-            let phrases = texts.iter().flat_map(|text| mailboxes(text)).filter_map(|mailbox| mailbox.phrase);
-            texts = phrases.map(|phrase| if raw { phrase } else { shown(&phrase) }).collect();
-        }
-        let by_domain = has(Modifier::Domain);
-        if by_domain || has(Modifier::Host) {
-            let hosts = texts.iter().filter_map(|text| if address { behind_sign(text) } else { host(text, reading) });
-            return hosts
-                .map(|host| if by_domain { reading.registered(&host::ascii(&host).to_ascii_lowercase()) } else { host })
-                .collect();
-        }
-        if has(Modifier::Ip) || has(Modifier::Revip) {
-            let addresses = texts.iter().filter_map(|text| address_in(text));
-            return addresses
-                .filter_map(|text| if has(Modifier::Revip) { reversed(&text) } else { Some(text) })
-                .collect();
-        }
-        texts
+        taken(texts, has, usize::MAX, reading)
     }
 
     /// The values of the fields of that name; undecoded ones unfolded where that is asked for.
@@ -96,6 +71,41 @@ impl Message {
     }
 }
 
+/// What modifiers take of texts: of them all, or of the first or last; at most so many addresses or display names.
+pub(crate) fn taken(
+    mut texts: Vec<Vec<u8>>,
+    has: impl Fn(Modifier) -> bool,
+    addresses_max: usize,
+    reading: &Reading,
+) -> Vec<Vec<u8>> {
+    let (address, phrase) = (has(Modifier::Addr), has(Modifier::Name));
+    if has(Modifier::First) {
+        texts.truncate(1);
+    } else if has(Modifier::Last) {
+        texts.drain(..texts.len().saturating_sub(1));
+    }
+    if address {
+        let addresses = texts.iter().flat_map(|text| mailboxes(text)).filter_map(|mailbox| mailbox.address);
+        texts = addresses.take(addresses_max).collect();
+    } else if phrase {
+        let phrases = texts.iter().flat_map(|text| mailboxes(text)).filter_map(|mailbox| mailbox.phrase);
+        let shown = phrases.map(|phrase| if has(Modifier::Raw) { phrase } else { shown(&phrase) });
+        texts = shown.take(addresses_max).collect();
+    }
+    let by_domain = has(Modifier::Domain);
+    if by_domain || has(Modifier::Host) {
+        let hosts = texts.iter().filter_map(|text| if address { behind_sign(text) } else { host(text, reading) });
+        return hosts
+            .map(|host| if by_domain { reading.registered(&host::ascii(&host).to_ascii_lowercase()) } else { host })
+            .collect();
+    }
+    if has(Modifier::Ip) || has(Modifier::Revip) {
+        let addresses = texts.iter().filter_map(|text| address_in(text));
+        return addresses.filter_map(|text| if has(Modifier::Revip) { reversed(&text) } else { Some(text) }).collect();
+    }
+    texts
+}
+
 /// Fields as they came, folded, one text each.
 fn raw_lines(header: &[u8]) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = Vec::new();
@@ -113,7 +123,7 @@ fn raw_lines(header: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// Line ends with the blanks behind them made one space.
-fn unfolded(raw: &[u8]) -> Vec<u8> {
+pub(crate) fn unfolded(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut at = 0;
     while let Some(&byte) = raw.get(at) {

@@ -39,7 +39,7 @@ pub use reading::{Reading, Redirectors};
 pub use tree::Structure;
 pub use uri::Uri;
 
-pub(crate) use field::decoded;
+pub(crate) use header::{taken, unfolded};
 pub(crate) use host::{ascii, is_host};
 
 use std::sync::OnceLock;
