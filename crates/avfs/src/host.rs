@@ -445,6 +445,8 @@ impl Shared {
                 fallocate(below, FallocateFlags::KEEP_SIZE, offset, length)?;
                 let grows = !keeps && end > self.attributes(node)?.size;
                 if !grows {
+                    // The file below has a new time already; what waits brings its own.
+                    node.content_mut().overlay.iter_mut().for_each(|overlay| overlay.set_mtime(SystemTime::now()));
                     return Ok(());
                 }
                 self.guard.change(node, below, |overlay| overlay.extend(end))

@@ -20,8 +20,10 @@ mod node;
 mod overlay;
 mod ranges;
 mod verdicts;
+mod watch;
 mod who;
 
 pub use guard::{Mode, OnInfected, Settings};
 pub use judge::{Hit, Judge, Judging, Unjudged};
 pub use mount::{End, Mounted, Options, clear_stale, mount};
+pub use watch::{WatchOptions, Watching, watch};

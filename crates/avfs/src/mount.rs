@@ -219,7 +219,7 @@ fn attach(point: &Path, flags: MountFlags) -> io::Result<OwnedFd> {
 }
 
 /// A descriptor for each file that the kernel remembers.
-fn raise_limit() {
+pub fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }

@@ -41,13 +41,14 @@ pub struct Inode {
 }
 
 impl Inode {
-    fn of(facts: &Statx) -> Inode {
+    /// That of a file.
+    pub fn of(facts: &Statx) -> Inode {
         Inode { device: (facts.stx_dev_major, facts.stx_dev_minor), number: facts.stx_ino }
     }
 }
 
 /// What tells a file as it is from the same file as it was: times are nanoseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// When it was made: another file with the number of an old one was made later.
     pub born: i64,

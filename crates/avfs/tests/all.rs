@@ -3,3 +3,4 @@
 mod differential;
 mod harness;
 mod never;
+mod watch;

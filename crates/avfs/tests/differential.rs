@@ -244,6 +244,8 @@ impl Side {
                 done(fs::mknodat(fs::CWD, at(name), kind, fs::Mode::from_raw_mode(0o640), device))
             }
             Act::Chmod(name, mode) => done(fs::chmod(at(name), fs::Mode::from_raw_mode(mode))),
+            // To change neither is a question of rights alone, which the kernel answers for FUSE without asking.
+            Act::Chown(_, u32::MAX, u32::MAX) => Ok(String::new()),
             Act::Chown(name, user, group) => {
                 let number = |number| if number == u32::MAX { None } else { Some(number) };
                 let (user, group) = (number(user).map(Uid::from_raw), number(group).map(Gid::from_raw));

@@ -1,5 +1,7 @@
 //! The command line. The man page and the completions are made from what stands here.
 
+mod on_access;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +11,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 use edge::settings::Forward;
 use edge::settings::Pattern;
 
+pub use self::on_access::{Mount, MountInfected, MountMode, OnAccess, OnAccessLog, OnDeadline, Watch};
 use crate::pua::Pua;
 use crate::values::{self, Kind, Stage};
 
@@ -46,6 +49,12 @@ pub enum Command {
     /// clean; what was found infected is an error for who reads or writes it, and leaves nothing behind. Needs root and
     /// /dev/fuse. Runs in the foreground; SIGTERM, SIGINT or `umount` ends it. Exit status: 0 unmounted, 2 an error.
     Mount(Box<Mount>),
+    /// Watch folders so that nothing infected is opened or run.
+    ///
+    /// The kernel asks before it opens a file, and refuses it (EPERM) when it was found infected. What is written is inspected
+    /// when it is closed. Needs root and a kernel with fanotify. Runs in the foreground; SIGTERM or SIGINT ends it, and then
+    /// everything is opened as before. Exit status: 0 ended, 2 an error.
+    Watch(Box<Watch>),
     /// Show how the engine parses a file: the tree of objects, their types, sizes and findings, and the time spent.
     Explain(Explain),
     /// Check a configuration and the signatures that it loads.
@@ -138,79 +147,6 @@ pub struct Serve {
     /// Signatures in addition to those of the configuration.
     #[command(flatten)]
     pub database: DatabaseArgs,
-}
-
-/// `sluice mount`
-#[derive(Debug, Args)]
-pub struct Mount {
-    /// The folder whose files are mounted.
-    #[arg(value_name = "SOURCE", value_hint = ValueHint::DirPath)]
-    pub source: PathBuf,
-    /// Where it is mounted; it may be the same folder, which is then reached through the mount alone.
-    #[arg(value_name = "MOUNTPOINT", value_hint = ValueHint::DirPath)]
-    pub point: PathBuf,
-    /// Signatures.
-    #[command(flatten)]
-    pub database: DatabaseArgs,
-    /// When content is inspected: `regular`, while it is written in order, or else when it is complete; `full`, the whole file
-    /// when it is closed, synced, renamed or opened by somebody else.
-    #[arg(long, value_name = "MODE", value_enum, default_value = "regular")]
-    pub mode: MountMode,
-    /// What becomes of infected content: `immediate`, an error for who writes it; `deferred`, the writer notices nothing, the
-    /// file keeps what it had, and the quarantine gets what was written and who wrote it. Reading is an error in both.
-    #[arg(long, value_name = "WHEN", value_enum, default_value = "immediate")]
-    pub on_infected: MountInfected,
-    /// Keep infected content, what the file had before, and who wrote it, in this folder, which must lie outside of SOURCE.
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
-    pub quarantine: Option<PathBuf>,
-    /// Remember in this folder which files are clean, from one mount to the next.
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
-    pub state: Option<PathBuf>,
-    /// Refuse ambiguous and encrypted content, too. What exceeds the limits of an inspection is always refused.
-    #[arg(long)]
-    pub strict: bool,
-    /// Threads that answer the kernel; 0 means four per core, and at least 16. An inspection occupies one while it lasts.
-    #[arg(long, value_name = "COUNT", default_value_t = 0)]
-    pub threads: usize,
-    /// Inspect in this process, and not in processes that may do nothing else.
-    #[arg(long)]
-    pub no_isolation: bool,
-    /// Pass everything, uninspected: what the mount costs by itself.
-    #[arg(long, hide = true)]
-    pub pass_all: bool,
-    /// Return when it is mounted, and go on in the background.
-    #[arg(short, long)]
-    pub background: bool,
-    /// How log lines are written: `human` or `json`.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]
-    pub log_format: MountLog,
-}
-
-/// When `sluice mount` inspects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum MountMode {
-    /// As content passes.
-    Regular,
-    /// Whole files.
-    Full,
-}
-
-/// What `sluice mount` does about what it finds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum MountInfected {
-    /// An error.
-    Immediate,
-    /// Evidence.
-    Deferred,
-}
-
-/// How `sluice mount` logs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum MountLog {
-    /// For people.
-    Human,
-    /// One JSON object a line.
-    Json,
 }
 
 /// `sluice scan`

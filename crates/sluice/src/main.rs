@@ -30,7 +30,7 @@ mod held;
 mod intercept;
 mod log_command;
 mod manual;
-mod mount;
+mod on_access;
 mod privileges;
 mod pua;
 mod quarantine;
@@ -58,6 +58,9 @@ static ALLOCATOR: jail::Counting = jail::Counting;
 fn main() -> ExitCode {
     name_thread("sluice");
     let mut arguments: Vec<_> = std::env::args_os().collect();
+    if on_access::helper::is_meant(&arguments) {
+        return on_access::helper::run(&arguments);
+    }
     // Neither has anything to do with a command line that people type.
     let is_edge = match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some("jail") => {
@@ -77,7 +80,8 @@ fn main() -> ExitCode {
         Command::Serve(args) if is_edge => serve::run(&args),
         Command::Serve(_) => supervise::run(),
         Command::Scan(args) => scan_command::run(&args),
-        Command::Mount(args) => mount::run(&args),
+        Command::Mount(args) => on_access::mount::run(&args),
+        Command::Watch(args) => on_access::watch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Intercept(args) => intercept::run(&args),

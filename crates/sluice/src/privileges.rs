@@ -72,6 +72,11 @@ impl Account {
         Account::numbered(NOBODY, NOBODY)
     }
 
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.uid.as_raw()
+    }
+
     /// Whether it is root.
     pub fn is_root(&self) -> bool {
         self.uid.is_root()

@@ -37,3 +37,4 @@ mod supervisor;
 mod tls;
 mod trust;
 mod update;
+mod watch;

@@ -1,16 +1,14 @@
-//! `sluice mount`: a folder of which nothing infected is read or written. What passes is decided in the crate `avfs`; what a
-//! content holds, by the inspection of `scan` and the doors.
-//!
-//! ```text
-//!  signatures · processes that inspect · folders held open · mount
-//!  ── the thread that serves the kernel, and all that it starts, keep the folder and nothing else to write to ──
-//! ```
-//! The first thread keeps its rights: it waits for signals, and unmounts.
+//! Inspections on access: `sluice mount` and `sluice watch`. What passes is decided in the crate `avfs`; what a content holds,
+//! by the inspection of `scan` and the doors.
+
+pub mod helper;
+pub mod mount;
+pub mod watch;
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::os::fd::AsFd as _;
+use std::io::{self, BufRead as _, BufReader};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -20,20 +18,18 @@ use std::task::{Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use avfs::{Hit, Judge, Judging, Mode, Mounted, OnInfected, Settings, Unjudged};
+use avfs::{Hit, Judge, Judging, Unjudged};
 use edge::inspector::examine::{self, Examination, Look};
 use flow::{Action, Inspector, Policy};
 use inspect::Engine;
 use jail::{Children, Counts, Jails, Local, Memory, Suspects};
 use stream::Limits;
-use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::{Mount, MountInfected, MountLog, MountMode};
+use crate::cli::{OnAccess, OnAccessLog};
 use crate::config::{Log, LogFormat};
-use crate::confine::Reach;
 use crate::database::Loaded;
 use crate::held::Held;
-use crate::{Failure, database, privileges, serve};
+use crate::{Failure, privileges, serve};
 
 /// Bytes that all inspections may hold.
 const MEMORY_BYTES: usize = 512 << 20;
@@ -41,69 +37,12 @@ const MEMORY_BYTES: usize = 512 << 20;
 /// The processor time for one file.
 const CPU_MS_MAX: u64 = 120_000;
 
-/// The fewest threads that answer the kernel.
+/// The fewest threads that wait for inspections.
 const THREADS_MIN: usize = 16;
 
-/// What is printed when it is mounted, for who started it in the background.
-const READY: &str = "mounted";
-
-/// Mounts, and serves until the end.
-pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
-    if args.background {
-        return in_background();
-    }
-    let format = if args.log_format == MountLog::Json { LogFormat::Json } else { LogFormat::Human };
-    serve::log::start(&Log { format, ..Log::default() });
-    check(args)?;
-    privileges::harden()?;
-    avfs::clear_stale(&args.point)?;
-    let loaded = database::open(&args.database)?;
-    loaded.warn();
-    let judge: Option<Box<dyn Judge>> =
-        if args.pass_all { None } else { Some(Box::new(Inspections::new(args, &loaded)?)) };
-    let source = Held::open(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
-    let (state, quarantine) = (folder(args.state.as_deref())?, folder(args.quarantine.as_deref())?);
-    let open = |held: &Option<Held>| held.as_ref().map(|held| held.as_fd().try_clone_to_owned()).transpose();
-    let options = avfs::Options {
-        source: args.source.clone(),
-        point: args.point.clone(),
-        threads: if args.threads == 0 { (4 * cores()).max(THREADS_MIN) } else { args.threads },
-        settings: Settings {
-            judge,
-            mode: if args.mode == MountMode::Full { Mode::Full } else { Mode::Regular },
-            on_infected: match args.on_infected {
-                MountInfected::Immediate => OnInfected::Immediate,
-                MountInfected::Deferred => OnInfected::Deferred,
-            },
-            state: open(&state)?,
-            evidence: open(&quarantine)?,
-        },
-    };
-    let mounted = avfs::mount(options, move || {
-        let held: Vec<&Held> = [&state, &quarantine].into_iter().flatten().collect();
-        let confined = Reach::reading().confine_to_mirror(&source, &held)?;
-        tracing::info!(%confined, "privileges dropped");
-        Ok(())
-    })?;
-    tracing::info!(
-        source = %args.source.display(), point = %args.point.display(), signatures = loaded.signatures, "mounted"
-    );
-    println!("{READY}");
-    until_end(mounted)
-}
-
-/// What cannot be meant.
-fn check(args: &Mount) -> Result<(), Failure> {
-    if args.on_infected == MountInfected::Deferred && args.quarantine.is_none() {
-        return Err("--on-infected deferred needs a --quarantine".into());
-    }
-    let source = args.source.canonicalize().map_err(|error| format!("{}: {error}", args.source.display()))?;
-    for inner in [&args.quarantine, &args.state].into_iter().flatten() {
-        if std::path::absolute(inner)?.starts_with(&source) {
-            return Err(format!("{} lies in the folder that is mounted", inner.display()).into());
-        }
-    }
-    Ok(())
+/// Threads that wait for inspections: a slow one keeps one of them, and no core.
+fn threads() -> usize {
+    (4 * cores()).max(THREADS_MIN)
 }
 
 fn cores() -> usize {
@@ -118,11 +57,22 @@ fn folder(path: Option<&Path>) -> Result<Option<Held>, Failure> {
     Ok(Some(Held::open(path).map_err(failed)?))
 }
 
-/// Starts the same once more, and returns when that is mounted.
-fn in_background() -> Result<ExitCode, Failure> {
+/// A descriptor of its own of a folder that is held.
+fn opened(held: &Option<Held>) -> io::Result<Option<OwnedFd>> {
+    held.as_ref().map(|held| held.as_fd().try_clone_to_owned()).transpose()
+}
+
+fn start_log(format: OnAccessLog) {
+    let format = if format == OnAccessLog::Json { LogFormat::Json } else { LogFormat::Human };
+    serve::log::start(&Log { format, ..Log::default() });
+}
+
+/// Starts the same once more, and returns when that has said `ready`.
+fn in_background(ready: &str) -> Result<ExitCode, Failure> {
     let wanted = |argument: &OsString| argument != "-b" && argument != "--background";
     let mut child = Command::new("/proc/self/exe")
         .args(std::env::args_os().skip(1).filter(wanted))
+        .arg("--detached")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .process_group(0)
@@ -131,43 +81,54 @@ fn in_background() -> Result<ExitCode, Failure> {
     if let Some(output) = child.stdout.take() {
         BufReader::new(output).read_line(&mut said)?;
     }
-    if said.trim_end() == READY {
+    if said.trim_end() == ready {
         return Ok(ExitCode::SUCCESS);
     }
     let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.filter(|&code| code != 0).unwrap_or(2)))
 }
 
-/// Waits until a signal comes or somebody unmounts it, and cleans up.
-fn until_end(mut mounted: Mounted) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let end = mounted.to_wait();
-    runtime.block_on(async {
-        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        let mut unmounted = tokio::task::spawn_blocking(|| end.wait());
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            _ = &mut unmounted => {}
+/// Standard error of a process in the background, until it is let go.
+struct Detached {
+    errors: Option<OwnedFd>,
+}
+
+impl Detached {
+    /// Where standard error is no file, it is `/dev/null` from here on, for all that is started, too: whoever reads from it
+    /// would wait for the end.
+    fn begin(args: &OnAccess) -> io::Result<Detached> {
+        let errors = io::stderr();
+        let is_file = || fs::File::from(errors.as_fd().try_clone_to_owned()?).metadata().map(|facts| facts.is_file());
+        if !args.detached || is_file()? {
+            return Ok(Detached { errors: None });
         }
-        Ok::<(), Failure>(())
-    })?;
-    // Whoever waits for the end may wait longer than we do.
-    runtime.shutdown_timeout(Duration::ZERO);
-    mounted.end()?;
-    tracing::info!("unmounted");
-    Ok(ExitCode::SUCCESS)
+        let kept = errors.as_fd().try_clone_to_owned()?;
+        rustix::stdio::dup2_stderr(fs::File::options().write(true).open("/dev/null")?)?;
+        Ok(Detached { errors: Some(kept) })
+    }
+
+    /// An error of the start is told where it is expected.
+    fn tell<T>(self, outcome: Result<T, Failure>) -> Result<T, Failure> {
+        if let (Err(_), Some(errors)) = (&outcome, self.errors) {
+            rustix::stdio::dup2_stderr(errors)?;
+        }
+        outcome
+    }
 }
 
 /// Inspects as the doors do.
-struct Inspections {
+pub struct Inspections {
     inspector: Arc<dyn Inspector>,
     look: Look,
     generation: Vec<u8>,
 }
 
 impl Inspections {
-    fn new(args: &Mount, loaded: &Loaded) -> Result<Inspections, Failure> {
+    /// With these signatures.
+    ///
+    /// # Errors
+    /// When the processes cannot be started.
+    pub fn new(args: &OnAccess, loaded: &Loaded) -> Result<Inspections, Failure> {
         let limits = Limits { cpu_ms_max: CPU_MS_MAX, ..Limits::default() };
         let mut generation = loaded.identity();
         generation.extend(format!("{} {} {:?}", env!("CARGO_PKG_VERSION"), args.strict, args.database.pua).bytes());

@@ -1,0 +1,129 @@
+//! `sluice mount` and `sluice watch`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::DatabaseArgs;
+
+/// `sluice mount`
+#[derive(Debug, Args)]
+pub struct Mount {
+    /// The folder whose files are mounted.
+    #[arg(value_name = "SOURCE", value_hint = ValueHint::DirPath)]
+    pub source: PathBuf,
+    /// Where it is mounted; it may be the same folder, which is then reached through the mount alone.
+    #[arg(value_name = "MOUNTPOINT", value_hint = ValueHint::DirPath)]
+    pub point: PathBuf,
+    /// When content is inspected: `regular`, while it is written in order, or else when it is complete; `full`, the whole file
+    /// when it is closed, synced, renamed or opened by somebody else.
+    #[arg(long, value_name = "MODE", value_enum, default_value = "regular")]
+    pub mode: MountMode,
+    /// What becomes of infected content: `immediate`, an error for who writes it; `deferred`, the writer notices nothing, the
+    /// file keeps what it had, and the quarantine gets what was written and who wrote it. Reading is an error in both.
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "immediate")]
+    pub on_infected: MountInfected,
+    /// Threads that answer the kernel; 0 means four per core, and at least 16. An inspection occupies one while it lasts.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub threads: usize,
+    /// Pass everything, uninspected: what the mount costs by itself.
+    #[arg(long, hide = true)]
+    pub pass_all: bool,
+    /// What `watch` has, too.
+    #[command(flatten)]
+    pub common: OnAccess,
+}
+
+/// When `sluice mount` inspects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum MountMode {
+    /// As content passes.
+    Regular,
+    /// Whole files.
+    Full,
+}
+
+/// What `sluice mount` does about what it finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum MountInfected {
+    /// An error.
+    Immediate,
+    /// Evidence.
+    Deferred,
+}
+
+/// `sluice watch`
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// Folders and files. One that a file system is mounted at stands for all of that, by whatever name it is reached.
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath, required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Inspect nothing below this folder; repeatable.
+    #[arg(long = "exclude", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub excluded: Vec<PathBuf>,
+    /// Do not ask about what this user opens, by name or number; repeatable.
+    #[arg(long = "exclude-user", value_name = "USER")]
+    pub users: Vec<String>,
+    /// How long a process waits for a verdict, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub deadline: u64,
+    /// What becomes of a process that has no verdict by then, or none at all since the inspection failed: `refuse` or `allow`.
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "refuse")]
+    pub on_deadline: OnDeadline,
+    /// Refuse nothing; write what is found to the log.
+    #[arg(long)]
+    pub only_log: bool,
+    /// Inspections at a time; 0 means four per core, and at least 16.
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub threads: usize,
+    /// What `mount` has, too.
+    #[command(flatten)]
+    pub common: OnAccess,
+}
+
+/// What becomes of who waits too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum OnDeadline {
+    /// EPERM.
+    Refuse,
+    /// It goes on.
+    Allow,
+}
+
+/// What inspections on access have in common.
+#[derive(Debug, Args)]
+pub struct OnAccess {
+    /// Signatures.
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+    /// Keep infected content, and who wrote or opened it, in this folder, which must lie outside of what is inspected.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub quarantine: Option<PathBuf>,
+    /// Remember in this folder which files are clean, from one start to the next.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub state: Option<PathBuf>,
+    /// Refuse ambiguous and encrypted content, too. What exceeds the limits of an inspection is always refused.
+    #[arg(long)]
+    pub strict: bool,
+    /// Inspect in this process, and not in processes that may do nothing else.
+    #[arg(long)]
+    pub no_isolation: bool,
+    /// Return when it has begun, and go on in the background. The log goes on where standard error is a file.
+    #[arg(short, long)]
+    pub background: bool,
+    /// Set by `--background` for what goes on.
+    #[arg(long, hide = true)]
+    pub detached: bool,
+    /// How log lines are written: `human` or `json`.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]
+    pub log_format: OnAccessLog,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum OnAccessLog {
+    /// For people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}

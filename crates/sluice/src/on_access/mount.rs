@@ -1,0 +1,108 @@
+//! `sluice mount`: a folder of which nothing infected is read or written. What passes is decided in the crate `avfs`; what a
+//! content holds, by the inspection of `scan` and the doors.
+//!
+//! ```text
+//!  signatures · processes that inspect · folders held open · mount
+//!  ── the thread that serves the kernel, and all that it starts, keep the folder and nothing else to write to ──
+//! ```
+//! The first thread keeps its rights: it waits for signals, and unmounts.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use avfs::{Judge, Mode, Mounted, OnInfected, Settings};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Detached, Inspections, folder, in_background, opened, start_log, threads};
+use crate::cli::{Mount, MountInfected, MountMode};
+use crate::confine::Reach;
+use crate::database::Loaded;
+use crate::held::Held;
+use crate::{Failure, database, privileges};
+
+/// What is printed when it is mounted, for who started it in the background.
+const READY: &str = "mounted";
+
+/// Mounts, and serves until the end.
+pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
+    if args.common.background {
+        return in_background(READY);
+    }
+    start_log(args.common.log_format);
+    check(args)?;
+    privileges::harden()?;
+    avfs::clear_stale(&args.point)?;
+    let loaded = database::open(&args.common.database)?;
+    loaded.warn();
+    let detached = Detached::begin(&args.common)?;
+    let mounted = detached.tell(mounted(args, &loaded))?;
+    tracing::info!(
+        source = %args.source.display(), point = %args.point.display(), signatures = loaded.signatures, "mounted"
+    );
+    println!("{READY}");
+    until_end(mounted)
+}
+
+fn mounted(args: &Mount, loaded: &Loaded) -> Result<Mounted, Failure> {
+    let judge: Option<Box<dyn Judge>> =
+        if args.pass_all { None } else { Some(Box::new(Inspections::new(&args.common, loaded)?)) };
+    let source = Held::open(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
+    let (state, quarantine) = (folder(args.common.state.as_deref())?, folder(args.common.quarantine.as_deref())?);
+    let options = avfs::Options {
+        source: args.source.clone(),
+        point: args.point.clone(),
+        threads: if args.threads == 0 { threads() } else { args.threads },
+        settings: Settings {
+            judge,
+            mode: if args.mode == MountMode::Full { Mode::Full } else { Mode::Regular },
+            on_infected: match args.on_infected {
+                MountInfected::Immediate => OnInfected::Immediate,
+                MountInfected::Deferred => OnInfected::Deferred,
+            },
+            state: opened(&state)?,
+            evidence: opened(&quarantine)?,
+        },
+    };
+    let confine = move || {
+        let held: Vec<&Held> = [&state, &quarantine].into_iter().flatten().collect();
+        let confined = Reach::reading().confine_to_mirror(&source, &held)?;
+        tracing::info!(%confined, "privileges dropped");
+        Ok(())
+    };
+    Ok(avfs::mount(options, confine)?)
+}
+
+/// What cannot be meant.
+fn check(args: &Mount) -> Result<(), Failure> {
+    if args.on_infected == MountInfected::Deferred && args.common.quarantine.is_none() {
+        return Err("--on-infected deferred needs a --quarantine".into());
+    }
+    let source = args.source.canonicalize().map_err(|error| format!("{}: {error}", args.source.display()))?;
+    for inner in [&args.common.quarantine, &args.common.state].into_iter().flatten() {
+        if std::path::absolute(inner)?.starts_with(&source) {
+            return Err(format!("{} lies in the folder that is mounted", inner.display()).into());
+        }
+    }
+    Ok(())
+}
+
+/// Waits until a signal comes or somebody unmounts it, and cleans up.
+fn until_end(mut mounted: Mounted) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let end = mounted.to_wait();
+    runtime.block_on(async {
+        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let mut unmounted = tokio::task::spawn_blocking(|| end.wait());
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = &mut unmounted => {}
+        }
+        Ok::<(), Failure>(())
+    })?;
+    // Whoever waits for the end may wait longer than we do.
+    runtime.shutdown_timeout(Duration::ZERO);
+    mounted.end()?;
+    tracing::info!("unmounted");
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,100 @@
+//! `sluice watch`: folders of which nothing infected is opened.
+//!
+//! ```text
+//!  signatures · processes that inspect · marks
+//!  ── the thread that the kernel asks, and all that it starts, may read, write to the folders of the options, and no more ──
+//! ```
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use avfs::{WatchOptions, Watching};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Detached, Inspections, folder, in_background, opened, start_log, threads};
+use crate::cli::{OnDeadline, Watch};
+use crate::confine::Reach;
+use crate::database::Loaded;
+use crate::held::Held;
+use crate::privileges::{self, Account};
+use crate::{Failure, database};
+
+/// What is printed when it has begun, for who started it in the background.
+const READY: &str = "watching";
+
+/// Parents that are looked at to tell our processes from others.
+const ANCESTORS_MAX: usize = 4;
+
+/// Watches until the end.
+pub fn run(args: &Watch) -> Result<ExitCode, Failure> {
+    if args.common.background {
+        return in_background(READY);
+    }
+    start_log(args.common.log_format);
+    privileges::harden()?;
+    let loaded = database::open(&args.common.database)?;
+    loaded.warn();
+    let detached = Detached::begin(&args.common)?;
+    let watching = detached.tell(watching(args, &loaded))?;
+    tracing::info!(paths = ?args.paths, signatures = loaded.signatures, "watching");
+    println!("{READY}");
+    until_end()?;
+    watching.end();
+    tracing::info!("no longer watching");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn watching(args: &Watch, loaded: &Loaded) -> Result<Watching, Failure> {
+    let judge = Box::new(Inspections::new(&args.common, loaded)?);
+    let (state, quarantine) = (folder(args.common.state.as_deref())?, folder(args.common.quarantine.as_deref())?);
+    let user = |name: &String| Account::named(name, None).map(|account| account.number());
+    let mut excluded = args.excluded.clone();
+    excluded.extend(args.common.quarantine.clone());
+    let options = WatchOptions {
+        paths: args.paths.clone(),
+        judge,
+        state: opened(&state)?,
+        evidence: opened(&quarantine)?,
+        threads: if args.threads == 0 { threads() } else { args.threads },
+        deadline: Duration::from_secs(args.deadline),
+        allows_unjudged: args.on_deadline == OnDeadline::Allow,
+        only_tells: args.only_log,
+        excluded,
+        users: args.users.iter().map(user).collect::<Result<_, _>>()?,
+        is_ours,
+    };
+    let confine = move || {
+        let held: Vec<&Held> = [&state, &quarantine].into_iter().flatten().collect();
+        let confined = Reach::reading().confine(&held)?;
+        tracing::info!(%confined, "privileges dropped");
+        Ok(())
+    };
+    Ok(avfs::watch(options, confine)?)
+}
+
+/// Whether a process is one that we have started: a jail has to be able to start while others wait for it.
+fn is_ours(process: u32) -> bool {
+    let own = std::process::id();
+    let ancestors = std::iter::successors(Some(process), |&process| parent(process)).take(ANCESTORS_MAX);
+    ancestors.skip(1).any(|process| process == own)
+}
+
+fn parent(process: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name is in parentheses, and may have some of its own.
+    let (_, behind) = status.rsplit_once(')')?;
+    behind.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// Waits for a signal.
+fn until_end() -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        Ok(())
+    })
+}
