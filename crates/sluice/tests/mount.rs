@@ -252,6 +252,26 @@ fn over_itself_a_folder_is_reached_through_the_mount_alone() {
     assert_eq!(fs::read(mount.below("evil")).expect("without the mount"), eicar());
 }
 
+/// As mount(8) starts it, for a line of fstab.
+#[test]
+fn by_its_other_name_it_takes_the_words_of_mount() {
+    let Some(mut mount) = Mount::new(&[]) else { return };
+    assert!(mount.signal("-TERM").success());
+    let helper = mount.folder.path().join("mount.sluice");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sluice"), &helper).expect("a link");
+    let run = |options: &str| {
+        let arguments = ["source", "point", "-n", "-o", options, "-t", "sluice"];
+        Command::new(&helper).args(arguments).current_dir(mount.folder.path()).output().expect("it runs")
+    };
+    let refused = run("ro");
+    assert!(!refused.status.success() && String::from_utf8_lossy(&refused.stderr).contains("ro: "), "{refused:?}");
+    let mounted = run("rw,nofail,mode=full,x-systemd.automount");
+    assert!(mounted.status.success(), "{mounted:?}");
+    fs::write(mount.below("evil"), eicar()).expect("a file below");
+    assert_eq!(code(fs::read(mount.at("evil"))), Some(EPERM));
+    assert!(Command::new("umount").arg(mount.at("")).status().expect("umount runs").success());
+}
+
 #[test]
 fn what_cannot_be_meant_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -70,9 +70,11 @@ fn start_log(format: OnAccessLog) {
 /// Starts the same once more, and returns when that has said `ready`.
 fn in_background(ready: &str) -> Result<ExitCode, Failure> {
     let wanted = |argument: &OsString| argument != "-b" && argument != "--background";
+    let mut arguments = std::env::args_os().skip(1).filter(wanted);
     let mut child = Command::new("/proc/self/exe")
-        .args(std::env::args_os().skip(1).filter(wanted))
+        .args(arguments.next())
         .arg("--detached")
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .process_group(0)
