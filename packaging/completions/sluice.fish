@@ -95,12 +95,15 @@ false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s l -l log -d 'Append what is printed to this file' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l fail-if-cvd-older-than -d 'Exit with status 2 without scanning if the newest ClamAV container is older than this, or there is none' -r
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s j -l jobs -d 'Number of files scanned in parallel; 0 means one per core' -r
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l state -d 'Remember in this folder which files were clean, and do not read them again until they or the signatures change; a scan that was interrupted goes on' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -s x -l one-file-system -d 'Stay on the file systems of the given paths: `--cross-fs=no`'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l strict -d 'Also report exceeded limits, ambiguous content and encryption as found'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s i -l infected -d 'Print only infected files'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s o -l suppress-ok-results -d 'Do not print files that are OK'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l quiet -d 'Print errors only'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -s a -l archive-verbose -d 'Print the path inside the file: `mail.eml » invoice.zip » a.exe`'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l json -d 'Print one JSON object per file, and no summary'
+complete -c sluice -n "__fish_sluice_using_subcommand scan" -l csv -d 'Print comma-separated values with a header, one line per finding or clean file, and no summary'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l no-summary -d 'Print no summary'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l stdout -d 'Print errors to standard output, too'
 complete -c sluice -n "__fish_sluice_using_subcommand scan" -l bell -d 'Ring the bell when something is found'

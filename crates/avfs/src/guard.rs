@@ -31,7 +31,7 @@ use crate::evidence::{Evidence, Found};
 use crate::judge::{self, Hit, Judge, Unjudged};
 use crate::node::{Content, Known, Node, Stamp, facts};
 use crate::overlay::{Overlay, Staging, Stream, errno, read_all};
-use crate::verdicts::Verdicts;
+use crate::verdicts::{self, Verdicts};
 use crate::who::Who;
 
 /// How often content that changes is inspected without keeping writers waiting.
@@ -141,7 +141,7 @@ impl Guard {
             judge,
             mode,
             on_infected,
-            verdicts: Verdicts::open(state, generation)?,
+            verdicts: Verdicts::open(state, generation, verdicts::ROWS)?,
             staging: Arc::new(Staging::new(folder)),
             evidence: evidence.map(Evidence::new),
             streams: Arc::default(),

@@ -26,4 +26,5 @@ mod who;
 pub use guard::{Mode, OnInfected, Settings};
 pub use judge::{Hit, Judge, Judging, Unjudged};
 pub use mount::{End, Mounted, Options, clear_stale, mount};
+pub use verdicts::{Before, Verdicts};
 pub use watch::{WatchOptions, Watching, watch};

@@ -6,7 +6,8 @@
 //! the set is kept in: nobody who can write files can make one that is taken for another.
 //!
 //! The file: [`MAGIC`], 32 bytes of secret, the rows, SHA-256 of all that. It is replaced whole; one that is broken, or
-//! belongs to somebody else, is as none. Bounds: [`ROWS`] × [`WIDTH`] digests, 4 MiB, in memory and on the disk.
+//! belongs to somebody else, is as none. Bounds: [`WIDTH`] digests of 16 bytes a row, in memory and on the disk: 4 MiB with
+//! [`ROWS`] rows.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -16,24 +17,33 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Mode, OFlags, openat, renameat};
 
-use crate::node::{Inode, Stamp};
+use crate::node::{Inode, Stamp, facts};
 
 const MAGIC: &[u8; 16] = b"sluice verdicts1";
 
-/// Rows of the set.
-const ROWS: usize = 1 << 16;
+/// Rows of a set for some 200,000 files.
+pub const ROWS: usize = 1 << 16;
 
 /// Digests of a row.
 const WIDTH: usize = 4;
 
 const DIGEST_BYTES: usize = 16;
 const SECRET_BYTES: usize = 32;
-const FILE_BYTES: usize = MAGIC.len() + SECRET_BYTES + ROWS * WIDTH * DIGEST_BYTES + 32;
 
 /// What the file is called in its folder.
 const NAME: &str = "verdicts";
 
+/// Bytes of the file around its rows.
+const FRAME_BYTES: usize = MAGIC.len() + SECRET_BYTES + 32;
+
 type Digest = [u8; DIGEST_BYTES];
+
+/// A file as it was before it was inspected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before {
+    inode: Inode,
+    stamp: Stamp,
+}
 
 /// The set.
 pub struct Verdicts {
@@ -48,16 +58,25 @@ struct Set {
     has_changed: bool,
 }
 
+impl Set {
+    fn row(&mut self, number: u64) -> &mut [Digest; WIDTH] {
+        let count = self.rows.len();
+        &mut self.rows[usize::try_from(number % count as u64).unwrap_or(0)]
+    }
+}
+
 impl Verdicts {
-    /// As they are kept in a folder, for this generation of signatures; without a folder for this mount alone.
+    /// As they are kept in a folder, for this generation of signatures; without a folder for as long as it is held. There are
+    /// so many rows, at least one.
     ///
     /// # Errors
     /// When there is no randomness.
-    pub fn open(folder: Option<OwnedFd>, generation: Vec<u8>) -> io::Result<Verdicts> {
-        let kept = folder.as_ref().and_then(|folder| load(folder).ok());
+    pub fn open(folder: Option<OwnedFd>, generation: Vec<u8>, rows: usize) -> io::Result<Verdicts> {
+        let rows = rows.max(1);
+        let kept = folder.as_ref().and_then(|folder| load(folder, rows).ok());
         let (secret, rows) = match kept {
             Some(kept) => kept,
-            None => (random()?, vec![[[0; DIGEST_BYTES]; WIDTH]; ROWS]),
+            None => (random()?, vec![[[0; DIGEST_BYTES]; WIDTH]; rows]),
         };
         Ok(Verdicts { secret, generation, set: Mutex::new(Set { rows, has_changed: false }), folder })
     }
@@ -66,7 +85,8 @@ impl Verdicts {
         self.set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn digest(&self, inode: Inode, stamp: &Stamp) -> (usize, Digest) {
+    /// The row of what is known of it, and the digest.
+    fn digest(&self, inode: Inode, stamp: &Stamp) -> (u64, Digest) {
         let mut text = Vec::with_capacity(160);
         text.extend(self.secret);
         for part in [u64::from(inode.device.0), u64::from(inode.device.1), inode.number, stamp.size] {
@@ -79,20 +99,47 @@ impl Verdicts {
         let whole = digest::sha256::digest(&text);
         let mut digest = [0; DIGEST_BYTES];
         digest.copy_from_slice(&whole[..DIGEST_BYTES]);
-        (usize::from(u16::from_le_bytes([whole[30], whole[31]])) % ROWS, digest)
+        let (_, row) = whole.split_last_chunk().unwrap_or((&[], &[0; 8]));
+        (u64::from_be_bytes(*row), digest)
     }
 
     /// Whether this was clean.
     pub fn is_clean(&self, inode: Inode, stamp: &Stamp) -> bool {
         let (row, digest) = self.digest(inode, stamp);
-        self.set().rows[row].contains(&digest)
+        self.set().row(row).contains(&digest)
+    }
+
+    /// Whether an open file is known to be clean as it is now; if it is not, what has to be handed to [`Verdicts::learn`] when
+    /// it was inspected. May wait some milliseconds for the kernel's clock if the file was changed a moment ago.
+    ///
+    /// # Errors
+    /// When the kernel says nothing of the file.
+    pub fn ask(&self, file: &File) -> io::Result<Option<Before>> {
+        let facts = facts(file)?;
+        let before = Before { inode: Inode::of(&facts), stamp: Stamp::of(&facts) };
+        if self.is_clean(before.inode, &before.stamp) {
+            return Ok(None);
+        }
+        before.stamp.outlast();
+        Ok(Some(before))
+    }
+
+    /// A file that was not known was inspected, and nothing was found: that counts if it is still as it was.
+    ///
+    /// # Errors
+    /// When the kernel says nothing of the file.
+    pub fn learn(&self, before: &Before, file: &File) -> io::Result<()> {
+        if Stamp::of_file(file)? == before.stamp {
+            self.add(before.inode, &before.stamp);
+        }
+        Ok(())
     }
 
     /// It is clean.
     pub fn add(&self, inode: Inode, stamp: &Stamp) {
         let (row, digest) = self.digest(inode, stamp);
         let mut set = self.set();
-        let row = &mut set.rows[row];
+        let row = set.row(row);
         let place = row.iter().position(|other| *other == digest).unwrap_or(WIDTH - 1);
         row[..=place].rotate_right(1);
         row[0] = digest;
@@ -105,8 +152,7 @@ impl Verdicts {
     /// When it cannot be written.
     pub fn save(&self) -> io::Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        let mut bytes = Vec::with_capacity(FILE_BYTES);
-        bytes.extend(MAGIC);
+        let mut bytes = MAGIC.to_vec();
         bytes.extend(self.secret);
         {
             let mut set = self.set();
@@ -134,17 +180,18 @@ fn random() -> io::Result<[u8; SECRET_BYTES]> {
 
 type Kept = ([u8; SECRET_BYTES], Vec<[Digest; WIDTH]>);
 
-fn load(folder: &OwnedFd) -> io::Result<Kept> {
+fn load(folder: &OwnedFd, rows: usize) -> io::Result<Kept> {
     let broken = || io::Error::from(io::ErrorKind::InvalidData);
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(folder, NAME, flags, Mode::empty())?);
     let facts = file.metadata()?;
     let is_ours = facts.uid() == rustix::process::geteuid().as_raw() && facts.mode() & 0o077 == 0;
-    if !is_ours || !facts.is_file() || facts.len() != FILE_BYTES as u64 {
+    let file_bytes = FRAME_BYTES + rows * WIDTH * DIGEST_BYTES;
+    if !is_ours || !facts.is_file() || facts.len() != file_bytes as u64 {
         return Err(broken());
     }
-    let mut bytes = Vec::with_capacity(FILE_BYTES);
-    file.take(FILE_BYTES as u64).read_to_end(&mut bytes)?;
+    let mut bytes = Vec::with_capacity(file_bytes);
+    file.take(file_bytes as u64).read_to_end(&mut bytes)?;
     let (content, sum) = bytes.split_last_chunk::<32>().ok_or_else(broken)?;
     if digest::sha256::digest(content) != *sum {
         return Err(broken());
@@ -168,7 +215,7 @@ mod tests {
 
     fn opened(folder: &tempfile::TempDir, generation: &[u8]) -> Verdicts {
         let folder = File::open(folder.path()).expect("the folder").into();
-        Verdicts::open(Some(folder), generation.to_vec()).expect("a set")
+        Verdicts::open(Some(folder), generation.to_vec(), ROWS).expect("a set")
     }
 
     #[test]
@@ -206,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_files_fit() {
-        let verdicts = Verdicts::open(None, Vec::new()).expect("a set");
+        let verdicts = Verdicts::open(None, Vec::new(), ROWS).expect("a set");
         (0..100_000).for_each(|number| verdicts.add(inode(number), &STAMP));
         let known = (0..100_000).filter(|&number| verdicts.is_clean(inode(number), &STAMP)).count();
         assert!(known > 97_000, "{known}");

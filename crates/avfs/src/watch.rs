@@ -35,7 +35,7 @@ use crate::evidence::{Evidence, Found};
 use crate::judge::{self, Hit, Judge, Unjudged};
 use crate::mount::raise_limit;
 use crate::node::{Inode, Stamp, facts};
-use crate::verdicts::Verdicts;
+use crate::verdicts::{self, Verdicts};
 use crate::who::Who;
 
 /// Inspections of files that were closed, and that nobody waits for. More are left for when the file is opened.
@@ -149,7 +149,7 @@ pub fn watch(
     let opened = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC | EventFFlags::O_NOATIME;
     let group = Fanotify::init(asks, opened)?;
     let places: Vec<Place> = options.paths.iter().map(|path| Place::find(path)).collect::<io::Result<_>>()?;
-    let verdicts = Verdicts::open(options.state.take(), options.judge.generation())?;
+    let verdicts = Verdicts::open(options.state.take(), options.judge.generation(), verdicts::ROWS)?;
     let evidence = options.evidence.take().map(Evidence::new);
     let excluded = options.excluded.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
     options.excluded = excluded.collect();

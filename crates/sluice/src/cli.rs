@@ -177,6 +177,10 @@ pub struct Scan {
     /// Number of files scanned in parallel; 0 means one per core.
     #[arg(short, long, default_value_t = 0, value_name = "COUNT")]
     pub jobs: usize,
+    /// Remember in this folder which files were clean, and do not read them again until they or the signatures change; a scan
+    /// that was interrupted goes on.
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub state: Option<PathBuf>,
 }
 
 /// Which files `sluice scan` scans.
@@ -206,6 +210,9 @@ pub struct ScanChoice {
     /// Scan folders on other file systems.
     #[arg(long, value_name = "YES|NO", num_args = 0..=1, require_equals = true, default_value = "yes", default_missing_value = "yes", value_parser = BoolishValueParser::new(), action = ArgAction::Set, hide_possible_values = true)]
     pub cross_fs: bool,
+    /// Stay on the file systems of the given paths: `--cross-fs=no`.
+    #[arg(short = 'x', long)]
+    pub one_file_system: bool,
     /// Follow symbolic links to folders: 0 never, 1 those given here, 2 always.
     #[arg(long, value_name = "0|1|2", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
     pub follow_dir_symlinks: u8,
@@ -279,6 +286,9 @@ pub struct ScanOutput {
     /// Print one JSON object per file, and no summary.
     #[arg(long)]
     pub json: bool,
+    /// Print comma-separated values with a header, one line per finding or clean file, and no summary.
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
     /// Print no summary.
     #[arg(long)]
     pub no_summary: bool,

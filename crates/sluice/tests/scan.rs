@@ -323,3 +323,39 @@ fn signatures_that_are_too_old_are_not_scanned_with() {
     assert_eq!(tree.scan(&["--fail-if-cvd-older-than=7", "files/a.txt"]).status, 2);
     assert_eq!(tree.scan(&["--fail-if-cvd-older-than=36500", "files/a.txt"]).status, 1);
 }
+
+/// With `--state` a second scan says the same, and reads only what has changed or was not clean.
+#[test]
+fn what_was_clean_is_not_read_again_until_it_or_the_signatures_change() {
+    let tree = Tree::new();
+    let scan = |options: &[&str]| tree.scan(&[&["--state", "state"], options, &["files"]].concat());
+    let facts = |run: &Run| -> Vec<String> {
+        let is_of_a_file = |line: &&&str| line.starts_with("files/");
+        run.lines().iter().filter(is_of_a_file).map(|line| (*line).to_owned()).collect()
+    };
+    let first = scan(&[]);
+    assert!(!first.output.contains("Unchanged files"), "{first:?}");
+    let second = scan(&[]);
+    assert_eq!(facts(&first), facts(&second));
+    assert!(second.output.contains("Unchanged files: 4\n") && second.status == 1, "{second:?}");
+    // Some text before it, so that it is as long as before.
+    std::fs::write(tree.path("files/sub/b.ok"), BAD).unwrap();
+    let third = scan(&[]);
+    assert!(third.output.contains("files/sub/b.ok: Test.Marker") && third.output.contains("Unchanged files: 3\n"));
+    // Other signatures, or options that change what counts.
+    assert!(!scan(&["--strict"]).output.contains("Unchanged files"));
+    std::fs::write(tree.path("database/more.ndb"), "Test.Clean:0:*:636c65616e\n").unwrap();
+    assert!(scan(&[]).output.contains("files/a.ok: Test.Clean"));
+}
+
+#[test]
+fn values_are_separated_by_commas_where_that_is_asked_for() {
+    let tree = Tree::new();
+    std::fs::write(tree.path("files/a, \"b\"\n.txt"), BAD).unwrap();
+    let run = tree.scan(&["--csv", "files"]);
+    let lines: Vec<&str> = run.output.lines().collect();
+    assert_eq!(lines[0], "file,status,signature,within,bytes");
+    let found = "\"files/a, \"\"b\"\"?.txt\",found,Test.Marker.UNOFFICIAL,,21";
+    assert!(lines.contains(&found) && lines.contains(&"files/a.ok,ok,,,5"), "{run:?}");
+    assert!(lines.iter().all(|line| !line.contains("SUMMARY")));
+}

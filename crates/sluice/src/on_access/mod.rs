@@ -50,7 +50,10 @@ fn cores() -> usize {
 }
 
 /// A folder for us alone, made if it is missing.
-fn folder(path: Option<&Path>) -> Result<Option<Held>, Failure> {
+///
+/// # Errors
+/// When it cannot be made or opened.
+pub fn folder(path: Option<&Path>) -> Result<Option<Held>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let failed = |error| format!("{}: {error}", path.display());
     fs::DirBuilder::new().mode(0o700).recursive(true).create(path).map_err(failed)?;

@@ -6,12 +6,14 @@
 
 mod clamscan;
 mod keep;
+mod known;
 mod report;
 mod tally;
 mod walk;
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -27,11 +29,13 @@ use stream::{Class, Finding, Limits};
 pub use clamscan::without_passed_over;
 
 use self::keep::Keep;
+use self::known::{Asked, Known};
 use self::report::{Report, Text, line, shown};
 use self::tally::Tally;
 use self::walk::Step;
 use crate::cli::{Scan, ScanLook};
 use crate::confine::Reach;
+use crate::held::Held;
 use crate::{Failure, clamd_conf, database, privileges};
 use edge::inspector::examine::{self, Examined, Look};
 
@@ -41,6 +45,7 @@ struct Shared<'a> {
     inspector: Local,
     look: Look,
     keep: Keep,
+    known: Known,
     report: Report<'a>,
     tally: Tally,
 }
@@ -56,6 +61,9 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
         }
     }
     let loaded = database::open(&args.database)?;
+    let mut generation = loaded.identity();
+    let options = (&args.database.pua, &args.look, limits(&args.look));
+    generation.extend(format!("scan {} {options:?}", env!("CARGO_PKG_VERSION")).bytes());
     let shared = Shared {
         args,
         inspector: Local::new(Arc::new(Engine { database: loaded.database.clone(), limits: limits(&args.look) }), None),
@@ -67,10 +75,14 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
             until: None,
         },
         keep: Keep::new(&args.keep).map_err(|error| format!("the folder for infected files: {error}"))?,
+        known: Known::open(args.state.as_deref(), generation)?,
         report: Report::new(&args.output).map_err(|error| format!("the log: {error}"))?,
         tally: Tally::default(),
     };
-    confine(args)?;
+    confine(args, shared.known.folder())?;
+    if args.output.csv {
+        shared.report.begin(CSV_HEADER);
+    }
     let (work, queue) = mpsc::sync_channel::<(u64, PathBuf)>(256);
     let queue = Mutex::new(queue);
     std::thread::scope(|scope| {
@@ -84,13 +96,14 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
         }
         shared.hand_out(work)
     })?;
-    let quiet = args.output.json || args.output.no_summary || args.output.quiet;
+    shared.known.end();
+    let quiet = args.output.json || args.output.csv || args.output.no_summary || args.output.quiet;
     shared.report.end(&if quiet { String::new() } else { shared.tally.summary(loaded.signatures, &started) });
     Ok(shared.tally.exit_code())
 }
 
 /// From here on files are read, and only those that the options name are written or taken away.
-fn confine(args: &Scan) -> Result<(), Failure> {
+fn confine(args: &Scan, state: Option<&Held>) -> Result<(), Failure> {
     privileges::harden()?;
     let mut reach = Reach::reading();
     let keep = &args.keep;
@@ -98,7 +111,7 @@ fn confine(args: &Scan) -> Result<(), Failure> {
     if keep.move_to.is_some() || keep.remove == Some(true) {
         reach.remove();
     }
-    reach.confine(&[])?;
+    reach.confine(&state.into_iter().collect::<Vec<_>>())?;
     Ok(())
 }
 
@@ -169,6 +182,11 @@ impl Shared<'_> {
             Ok(file) => file,
             Err(error) => return vec![self.failed(path, &error.to_string())],
         };
+        let before = match file.as_ref().map(|file| self.known.ask(file)) {
+            Some(Asked::Clean) => return vec![self.unchanged(path, file.as_ref())],
+            Some(Asked::Unknown(before)) => before,
+            None => None,
+        };
         let examined = match &file {
             Some(file) => self.examine(file, file.metadata().map_or(0, |facts| facts.len())),
             None => self.examine(io::stdin().lock(), 0),
@@ -177,6 +195,10 @@ impl Shared<'_> {
             Ok(examined) => examined,
             Err(error) => return vec![self.failed(path, &error.to_string())],
         };
+        let is_clean = examined.bytes > 0 && examined.verdict.findings.is_empty();
+        if let (Some(file), Some(before), true) = (&file, before, is_clean) {
+            self.known.learn(&before, file);
+        }
         let mut texts = self.told(path, &examined);
         if examined.verdict.action > Action::Pass {
             self.tally.infected.add(1);
@@ -217,6 +239,23 @@ impl Shared<'_> {
         Ok(examined)
     }
 
+    /// What is said of a file that was clean before.
+    fn unchanged(&self, path: &Path, file: Option<&File>) -> Text {
+        let bytes = file.and_then(|file| file.metadata().ok()).map_or(0, |facts| facts.len());
+        self.tally.known.add(1);
+        self.report.bar().inc(bytes);
+        if self.args.output.csv {
+            return Text::clean(csv_line(path, bytes, None));
+        }
+        if !self.args.output.json {
+            return Text::clean(line(path, "OK"));
+        }
+        let facts = serde_json::json!({
+            "file": path.display().to_string(), "status": "ok", "bytes": bytes, "unchanged": true, "findings": [],
+        });
+        Text::clean(facts.to_string())
+    }
+
     /// What is said of a file.
     fn told(&self, path: &Path, examined: &Examined) -> Vec<Text> {
         let verdict = &examined.verdict;
@@ -227,6 +266,11 @@ impl Shared<'_> {
         let is_stdin = path == Path::new("-");
         let path = if is_stdin { Path::new("stdin") } else { path };
         let told = examine::told(verdict, &self.look.policy, self.args.look.allmatch);
+        if self.args.output.csv {
+            let found = |spotted: &&Spotted| Text::found(csv_line(path, examined.bytes, Some(spotted)));
+            let texts: Vec<Text> = told.iter().map(found).collect();
+            return if texts.is_empty() { vec![Text::clean(csv_line(path, examined.bytes, None))] } else { texts };
+        }
         let mut texts: Vec<Text> = told.iter().map(|spotted| Text::found(self.found(path, spotted))).collect();
         if texts.is_empty() {
             texts.push(match examined.bytes == 0 && verdict.findings.is_empty() && !is_stdin {
@@ -296,6 +340,37 @@ fn position(spotted: &Spotted) -> String {
         position.extend(name.chars().map(|c| if c.is_control() { '?' } else { c }));
     }
     position
+}
+
+/// The names of the fields of [`csv_line`].
+const CSV_HEADER: &str = "file,status,signature,within,bytes";
+
+/// A record as of RFC 4180, but for the end of the line, which is a line feed alone, and bytes of a path that are not UTF-8.
+fn csv_line(path: &Path, bytes: u64, spotted: Option<&Spotted>) -> Vec<u8> {
+    let status = if spotted.is_some() { "found" } else { "ok" };
+    let name = spotted.map(|spotted| spotted.finding.name.to_string()).unwrap_or_default();
+    let within = spotted
+        .map(|spotted| spotted.path.iter().map(|name| &**name).collect::<Vec<_>>().join("/"))
+        .unwrap_or_default();
+    let fields = [path.as_os_str().as_bytes(), status.as_bytes(), name.as_bytes(), within.as_bytes()];
+    let mut line: Vec<u8> = fields.iter().flat_map(|field| [&*quoted(field), b","].concat()).collect();
+    line.extend(bytes.to_string().bytes());
+    line
+}
+
+/// A field, in quotes where it has something that means something.
+fn quoted(field: &[u8]) -> Vec<u8> {
+    // With a control character a name could pass for another line.
+    let is_plain = !field.iter().any(|byte| b",\"".contains(byte) || byte.is_ascii_control());
+    if is_plain {
+        return field.to_vec();
+    }
+    let inner = field.iter().flat_map(|&byte| match byte {
+        b'"' => vec![b'"', b'"'],
+        _ if byte.is_ascii_control() => vec![b'?'],
+        _ => vec![byte],
+    });
+    [b'"'].into_iter().chain(inner).chain([b'"']).collect()
 }
 
 fn json_line(path: &Path, verdict: &Verdict, bytes: u64) -> String {

@@ -126,6 +126,11 @@ impl<'a> Report<'a> {
         self.moved.notify_all();
     }
 
+    /// Prints what comes first.
+    pub fn begin(&self, header: &str) {
+        self.print(&Text::found(header), &mut self.state.lock().expect("no holder panics").log);
+    }
+
     /// Prints the end.
     pub fn end(&self, summary: &str) {
         self.bar.finish_and_clear();
@@ -142,7 +147,7 @@ impl<'a> Report<'a> {
             _ if self.args.quiet => false,
             Kind::Found | Kind::Warning => true,
             Kind::Clean => !only_found && !self.args.suppress_ok_results,
-            Kind::PassedOver => !only_found && !self.args.json,
+            Kind::PassedOver => !only_found && !self.args.json && !self.args.csv,
         }
     }
 
@@ -163,7 +168,7 @@ impl<'a> Report<'a> {
 
 /// On a terminal, when the output does not run over the same screen anyway.
 fn progress_bar(args: &ScanOutput) -> ProgressBar {
-    let hidden = args.json || args.quiet || !io::stderr().is_terminal();
+    let hidden = args.json || args.csv || args.quiet || !io::stderr().is_terminal();
     let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let style = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
     ProgressBar::with_draw_target(Some(0), target).with_style(style.expect("the template is right"))

@@ -39,6 +39,8 @@ pub struct Tally {
     pub doubtful: Count,
     /// What could not be looked at.
     pub errors: Count,
+    /// Files that are known to be clean since an earlier scan.
+    pub known: Count,
     files: Count,
     read_bytes: Count,
     scanned_bytes: Count,
@@ -80,6 +82,9 @@ impl Tally {
         let _ = writeln!(text, "Engine version: {}", env!("CARGO_PKG_VERSION"));
         let _ = writeln!(text, "Scanned directories: {}", self.folders.get());
         let _ = writeln!(text, "Scanned files: {}", self.files.get());
+        if self.known.get() > 0 {
+            let _ = writeln!(text, "Unchanged files: {}", self.known.get());
+        }
         let _ = writeln!(text, "Infected files: {}", self.infected.get());
         if self.doubtful.get() > 0 {
             let _ = writeln!(text, "Not wholly inspected: {}", self.doubtful.get());

@@ -50,7 +50,7 @@ fn below(choice: &ScanChoice, path: &Path, step: &mut impl FnMut(Step)) {
         .sort_by_file_name()
         .max_depth(depth_max)
         .follow_links(choice.follow_dir_symlinks == 2)
-        .same_file_system(!choice.cross_fs)
+        .same_file_system(!choice.cross_fs || choice.one_file_system)
         .into_iter();
     while let Some(entry) = walk.next() {
         let entry = match entry {
