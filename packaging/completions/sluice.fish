@@ -122,10 +122,13 @@ complete -c sluice -n "__fish_sluice_using_subcommand mount" -l include-pua -d '
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l exclude-pua -d 'Load no PUA signatures of this category; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l quarantine -d 'Keep infected content, and who wrote or opened it, in this folder, which must lie outside of what is inspected' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l state -d 'Remember in this folder which files are clean, from one start to the next' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand mount" -l on-limit -d 'What becomes of content that exceeds the limits of an inspection (depth, objects, processor time): `refuse` or `allow`' -r -f -a "refuse\t'An error'
+allow\t'It passes'"
+complete -c sluice -n "__fish_sluice_using_subcommand mount" -l memory -d 'The memory that all inspections may hold; one may hold a quarter of it. Suffixes K, M and G' -r
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l log-format -d 'How log lines are written: `human` or `json`' -r -f -a "human\t'For people'
 json\t'One JSON object a line'"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l pass-all -d 'Pass everything, uninspected: what the mount costs by itself'
-complete -c sluice -n "__fish_sluice_using_subcommand mount" -l strict -d 'Refuse ambiguous and encrypted content, too. What exceeds the limits of an inspection is always refused'
+complete -c sluice -n "__fish_sluice_using_subcommand mount" -l strict -d 'Refuse ambiguous and encrypted content, too'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l no-isolation -d 'Inspect in this process, and not in processes that may do nothing else'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -s b -l background -d 'Return when it has begun, and go on in the background. The log goes on where standard error is a file'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l detached -d 'Set by `--background` for what goes on'
@@ -133,8 +136,8 @@ complete -c sluice -n "__fish_sluice_using_subcommand mount" -s h -l help -d 'Pr
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l exclude -d 'Inspect nothing below this folder; repeatable' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l exclude-user -d 'Do not ask about what this user opens, by name or number; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l deadline -d 'How long a process waits for a verdict, in seconds' -r
-complete -c sluice -n "__fish_sluice_using_subcommand watch" -l on-deadline -d 'What becomes of a process that has no verdict by then, or none at all since the inspection failed: `refuse` or `allow`' -r -f -a "refuse\t'EPERM'
-allow\t'It goes on'"
+complete -c sluice -n "__fish_sluice_using_subcommand watch" -l on-deadline -d 'What becomes of a process that has no verdict by then, or none at all since the inspection failed: `refuse` or `allow`' -r -f -a "refuse\t'An error'
+allow\t'It passes'"
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l threads -d 'Inspections at a time; 0 means four per core, and at least 16' -r
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -s d -l database -d 'Load this signature file, or all files in this folder, in addition to the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l cache -d 'Cache compiled signatures in this folder; `none`: compile them at every start. Default: $CACHE_DIRECTORY for a service (CacheDirectory= of systemd), ~/.cache/sluice for other commands and sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
@@ -145,10 +148,13 @@ complete -c sluice -n "__fish_sluice_using_subcommand watch" -l include-pua -d '
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l exclude-pua -d 'Load no PUA signatures of this category; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l quarantine -d 'Keep infected content, and who wrote or opened it, in this folder, which must lie outside of what is inspected' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l state -d 'Remember in this folder which files are clean, from one start to the next' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand watch" -l on-limit -d 'What becomes of content that exceeds the limits of an inspection (depth, objects, processor time): `refuse` or `allow`' -r -f -a "refuse\t'An error'
+allow\t'It passes'"
+complete -c sluice -n "__fish_sluice_using_subcommand watch" -l memory -d 'The memory that all inspections may hold; one may hold a quarter of it. Suffixes K, M and G' -r
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l log-format -d 'How log lines are written: `human` or `json`' -r -f -a "human\t'For people'
 json\t'One JSON object a line'"
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l only-log -d 'Refuse nothing; write what is found to the log'
-complete -c sluice -n "__fish_sluice_using_subcommand watch" -l strict -d 'Refuse ambiguous and encrypted content, too. What exceeds the limits of an inspection is always refused'
+complete -c sluice -n "__fish_sluice_using_subcommand watch" -l strict -d 'Refuse ambiguous and encrypted content, too'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l no-isolation -d 'Inspect in this process, and not in processes that may do nothing else'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -s b -l background -d 'Return when it has begun, and go on in the background. The log goes on where standard error is a file'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l detached -d 'Set by `--background` for what goes on'

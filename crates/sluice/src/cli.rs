@@ -11,7 +11,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
 use edge::settings::Forward;
 use edge::settings::Pattern;
 
-pub use self::on_access::{Mount, MountInfected, MountMode, OnAccess, OnAccessLog, OnDeadline, Watch};
+pub use self::on_access::{Mount, MountInfected, MountMode, OnAccess, OnAccessLog, OnDoubt, Watch};
 use crate::pua::Pua;
 use crate::values::{self, Kind, Stage};
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::DatabaseArgs;
+use crate::values;
 
 /// `sluice mount`
 #[derive(Debug, Args)]
@@ -69,7 +70,7 @@ pub struct Watch {
     pub deadline: u64,
     /// What becomes of a process that has no verdict by then, or none at all since the inspection failed: `refuse` or `allow`.
     #[arg(long, value_name = "WHAT", value_enum, default_value = "refuse")]
-    pub on_deadline: OnDeadline,
+    pub on_deadline: OnDoubt,
     /// Refuse nothing; write what is found to the log.
     #[arg(long)]
     pub only_log: bool,
@@ -81,12 +82,12 @@ pub struct Watch {
     pub common: OnAccess,
 }
 
-/// What becomes of who waits too long.
+/// What becomes of what is not known to be clean, and not known to be infected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum OnDeadline {
-    /// EPERM.
+pub enum OnDoubt {
+    /// An error.
     Refuse,
-    /// It goes on.
+    /// It passes.
     Allow,
 }
 
@@ -102,9 +103,15 @@ pub struct OnAccess {
     /// Remember in this folder which files are clean, from one start to the next.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub state: Option<PathBuf>,
-    /// Refuse ambiguous and encrypted content, too. What exceeds the limits of an inspection is always refused.
+    /// Refuse ambiguous and encrypted content, too.
     #[arg(long)]
     pub strict: bool,
+    /// What becomes of content that exceeds the limits of an inspection (depth, objects, processor time): `refuse` or `allow`.
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "refuse")]
+    pub on_limit: OnDoubt,
+    /// The memory that all inspections may hold; one may hold a quarter of it. Suffixes K, M and G.
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::size)]
+    pub memory: u64,
     /// Inspect in this process, and not in processes that may do nothing else.
     #[arg(long)]
     pub no_isolation: bool,

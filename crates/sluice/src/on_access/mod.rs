@@ -25,14 +25,14 @@ use inspect::Engine;
 use jail::{Children, Counts, Jails, Local, Memory, Suspects};
 use stream::Limits;
 
-use crate::cli::{OnAccess, OnAccessLog};
+use crate::cli::{OnAccess, OnAccessLog, OnDoubt};
 use crate::config::{Log, LogFormat};
 use crate::database::Loaded;
 use crate::held::Held;
 use crate::{Failure, privileges, serve};
 
-/// Bytes that all inspections may hold.
-const MEMORY_BYTES: usize = 512 << 20;
+/// The least memory that inspections can do with.
+const MEMORY_BYTES_MIN: usize = 64 << 20;
 
 /// The processor time for one file.
 const CPU_MS_MAX: u64 = 120_000;
@@ -135,13 +135,17 @@ impl Inspections {
     /// When the processes cannot be started.
     pub fn new(args: &OnAccess, loaded: &Loaded) -> Result<Inspections, Failure> {
         let limits = Limits { cpu_ms_max: CPU_MS_MAX, ..Limits::default() };
+        let memory_bytes = usize::try_from(args.memory).unwrap_or(usize::MAX).max(MEMORY_BYTES_MIN);
         let mut generation = loaded.identity();
-        generation.extend(format!("{} {} {:?}", env!("CARGO_PKG_VERSION"), args.strict, args.database.pua).bytes());
+        generation.extend(
+            format!("{} {} {:?} {:?}", env!("CARGO_PKG_VERSION"), args.strict, args.on_limit, args.database.pua)
+                .bytes(),
+        );
         let when = |counts| if counts { Action::Reject } else { Action::Pass };
         let policy = Policy {
             on_infected: Action::Reject,
             on_forbidden: Action::Pass,
-            on_limit: Action::Reject,
+            on_limit: when(args.on_limit == OnDoubt::Refuse),
             on_ambiguous: when(args.strict),
             on_encrypted: when(args.strict),
             on_external: Action::Pass,
@@ -150,11 +154,11 @@ impl Inspections {
         };
         let inspector: Arc<dyn Inspector> = if args.no_isolation {
             let engine = Engine { database: loaded.database.clone(), limits };
-            Arc::new(Local::new(Arc::new(engine), Some(Arc::new(Memory::new(MEMORY_BYTES)))))
+            Arc::new(Local::new(Arc::new(engine), Some(Arc::new(Memory::new(memory_bytes)))))
         } else {
             let user = privileges::is_root().then_some(privileges::NOBODY);
             let launch = Box::new(Children { user });
-            let settings = jail::Settings { count: cores(), limits, memory_bytes: MEMORY_BYTES, launch };
+            let settings = jail::Settings { count: cores(), limits, memory_bytes, launch };
             let (counts, suspects) = (Arc::new(Counts::default()), Arc::new(Suspects::default()));
             let (jails, confined) = Jails::start(settings, loaded.signatures()?, counts, suspects)?;
             tracing::info!(processes = cores(), %confined, "inspections are isolated");

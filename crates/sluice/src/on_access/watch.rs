@@ -12,7 +12,7 @@ use avfs::{WatchOptions, Watching};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Detached, Inspections, folder, in_background, opened, start_log, threads};
-use crate::cli::{OnDeadline, Watch};
+use crate::cli::{OnDoubt, Watch};
 use crate::confine::Reach;
 use crate::database::Loaded;
 use crate::held::Held;
@@ -57,7 +57,7 @@ fn watching(args: &Watch, loaded: &Loaded) -> Result<Watching, Failure> {
         evidence: opened(&quarantine)?,
         threads: if args.threads == 0 { threads() } else { args.threads },
         deadline: Duration::from_secs(args.deadline),
-        allows_unjudged: args.on_deadline == OnDeadline::Allow,
+        allows_unjudged: args.on_deadline == OnDoubt::Allow,
         only_tells: args.only_log,
         excluded,
         users: args.users.iter().map(user).collect::<Result<_, _>>()?,
