@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avfs::{Hit, Judge, Judging, Mode, Mounted, OnInfected, Options, Settings, Unjudged};
@@ -82,6 +82,15 @@ fn happen(what: &Happens) {
     what.into_iter().for_each(|what| what());
 }
 
+/// A test at a time: a process that another test starts would have this one's files open for a moment, and closing them is a
+/// reason to inspect what was written so far.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Waits for the turn of a test.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// How a folder is mounted.
 #[derive(Default, Clone, Copy)]
 pub struct How {
@@ -97,6 +106,7 @@ pub struct Mount {
     pub point: PathBuf,
     pub counts: Arc<Counts>,
     mounted: Option<Mounted>,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Mount {
@@ -107,6 +117,7 @@ impl Mount {
             eprintln!("skipped: only root can mount, and /dev/fuse has to be there");
             return None;
         }
+        let turn = turn();
         let folder = tempfile::tempdir().expect("a folder");
         for name in ["source", "point", "state", "evidence"] {
             std::fs::create_dir(folder.path().join(name)).expect("a folder");
@@ -117,6 +128,7 @@ impl Mount {
             folder,
             counts: Arc::default(),
             mounted: None,
+            _turn: turn,
         };
         mount.mount(how);
         Some(mount)

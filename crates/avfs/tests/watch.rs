@@ -4,24 +4,26 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use avfs::{WatchOptions, Watching, watch};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use crate::harness::{Counts, DEADLY, EVIL, PANIC, Word, until};
+use crate::harness::{Counts, DEADLY, EVIL, PANIC, Word, turn, until};
 
 /// A file system in memory, until it is dropped.
 struct Memory {
     folder: tempfile::TempDir,
     counts: Arc<Counts>,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Memory {
     /// Nothing where nobody may mount or watch.
     fn new() -> Option<Memory> {
+        let turn = turn();
         let folder = tempfile::tempdir().expect("a folder");
         let mounted = mount("none", folder.path(), "tmpfs", MountFlags::empty(), None);
         if !rustix::process::geteuid().is_root() || mounted.is_err() {
@@ -30,7 +32,7 @@ impl Memory {
         }
         fs::create_dir(folder.path().join("in")).expect("a folder");
         fs::create_dir(folder.path().join("out")).expect("a folder");
-        Some(Memory { folder, counts: Arc::default() })
+        Some(Memory { folder, counts: Arc::default(), _turn: turn })
     }
 
     fn at(&self, name: &str) -> PathBuf {

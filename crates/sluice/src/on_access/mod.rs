@@ -24,6 +24,8 @@ use flow::{Action, Inspector, Policy};
 use inspect::Engine;
 use jail::{Children, Counts, Jails, Local, Memory, Suspects};
 use stream::Limits;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::{OnAccess, OnAccessLog, OnDoubt};
 use crate::config::{Log, LogFormat};
@@ -91,6 +93,38 @@ fn in_background(ready: &str) -> Result<ExitCode, Failure> {
     }
     let code = child.wait()?.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.filter(|&code| code != 0).unwrap_or(2)))
+}
+
+/// Waits for SIGTERM or SIGINT, from when it is made.
+struct Signals {
+    runtime: Runtime,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let inside = runtime.enter();
+        let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        drop(inside);
+        Ok(Signals { runtime, terminate, interrupt })
+    }
+
+    /// Until one of them comes, or something else does.
+    fn wait(self, other: impl FnOnce() + Send + 'static) {
+        let Signals { runtime, mut terminate, mut interrupt } = self;
+        runtime.block_on(async {
+            let mut other = tokio::task::spawn_blocking(other);
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+                _ = &mut other => {}
+            }
+        });
+        // Whoever waits for the other may wait longer than we do.
+        runtime.shutdown_timeout(Duration::ZERO);
+    }
 }
 
 /// Standard error of a process in the background, until it is let go.

@@ -8,12 +8,10 @@
 //! The first thread keeps its rights: it waits for signals, and unmounts.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use avfs::{Judge, Mode, Mounted, OnInfected, Settings};
-use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Detached, Inspections, folder, in_background, opened, start_log, threads};
+use super::{Detached, Inspections, Signals, folder, in_background, opened, start_log, threads};
 use crate::cli::{Mount, MountInfected, MountMode};
 use crate::confine::Reach;
 use crate::database::Loaded;
@@ -35,12 +33,17 @@ pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
     let loaded = database::open(&args.common.database)?;
     loaded.warn();
     let detached = Detached::begin(&args.common)?;
-    let mounted = detached.tell(mounted(args, &loaded))?;
+    let signals = Signals::new()?;
+    let mut mounted = detached.tell(mounted(args, &loaded))?;
     tracing::info!(
         source = %args.source.display(), point = %args.point.display(), signatures = loaded.signatures, "mounted"
     );
     println!("{READY}");
-    until_end(mounted)
+    let end = mounted.to_wait();
+    signals.wait(|| end.wait());
+    mounted.end()?;
+    tracing::info!("unmounted");
+    Ok(ExitCode::SUCCESS)
 }
 
 fn mounted(args: &Mount, loaded: &Loaded) -> Result<Mounted, Failure> {
@@ -84,25 +87,4 @@ fn check(args: &Mount) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Waits until a signal comes or somebody unmounts it, and cleans up.
-fn until_end(mut mounted: Mounted) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let end = mounted.to_wait();
-    runtime.block_on(async {
-        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        let mut unmounted = tokio::task::spawn_blocking(|| end.wait());
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            _ = &mut unmounted => {}
-        }
-        Ok::<(), Failure>(())
-    })?;
-    // Whoever waits for the end may wait longer than we do.
-    runtime.shutdown_timeout(Duration::ZERO);
-    mounted.end()?;
-    tracing::info!("unmounted");
-    Ok(ExitCode::SUCCESS)
 }

@@ -9,9 +9,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use avfs::{WatchOptions, Watching};
-use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Detached, Inspections, folder, in_background, opened, start_log, threads};
+use super::{Detached, Inspections, Signals, folder, in_background, opened, start_log, threads};
 use crate::cli::{OnDoubt, Watch};
 use crate::confine::Reach;
 use crate::database::Loaded;
@@ -35,10 +34,15 @@ pub fn run(args: &Watch) -> Result<ExitCode, Failure> {
     let loaded = database::open(&args.common.database)?;
     loaded.warn();
     let detached = Detached::begin(&args.common)?;
+    let signals = Signals::new()?;
     let watching = detached.tell(watching(args, &loaded))?;
     tracing::info!(paths = ?args.paths, signatures = loaded.signatures, "watching");
     println!("{READY}");
-    until_end()?;
+    signals.wait(|| {
+        loop {
+            std::thread::park();
+        }
+    });
     watching.end();
     tracing::info!("no longer watching");
     Ok(ExitCode::SUCCESS)
@@ -84,17 +88,4 @@ fn parent(process: u32) -> Option<u32> {
     // The name is in parentheses, and may have some of its own.
     let (_, behind) = status.rsplit_once(')')?;
     behind.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
-/// Waits for a signal.
-fn until_end() -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        Ok(())
-    })
 }
