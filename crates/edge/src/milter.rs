@@ -5,13 +5,14 @@
 //!
 //! Bounds: those of the protocol half; recipients beyond `RECIPIENTS_MAX` are counted and not named in the log.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flow::{Action, Capabilities, Disposition, Flow, Protocol, State, Terms, Verdict};
+use flow::{Action, Capabilities, Disposition, Flow, Protocol, Score, Scoring, State, Terms, Verdict};
 use proto::milter::{Decision, Server, ServerEvent};
 use proto::smtp::Reply;
 use tokio::time::timeout;
@@ -19,7 +20,8 @@ use tokio::time::timeout;
 use crate::door::{Door, Ticket};
 use crate::message::journal;
 use crate::message::passage::{Asked, Passage, try_again};
-use crate::message::trace::{self, new_id};
+use crate::message::spam;
+use crate::message::trace::{self, Origin, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::net::wire::Wire;
@@ -31,6 +33,12 @@ const SILENCE_WAIT: Duration = Duration::from_secs(7_210);
 
 /// Recipients kept of one message.
 const RECIPIENTS_MAX: usize = 1_000;
+
+/// What the names of fields begin with that tell a score, in lower case.
+const FORGED_START: &str = "x-spam-";
+
+/// Names of forged fields that are kept of one message.
+const NAMES_MAX: usize = 1_000;
 
 /// The field that marks a message; what a message brings itself of it is deleted.
 const STATUS: &str = "X-Sluice-Status";
@@ -78,8 +86,10 @@ struct Message {
     envelope: Envelope,
     passage: Passage,
     header_bytes: u64,
-    /// Fields that it brings by the name of our own.
-    forged: u32,
+    /// Fields that it brings by names of our own: how many of each, in lower case. At most [`NAMES_MAX`].
+    forged: BTreeMap<String, u32>,
+    /// The text of its first subject.
+    subject: Option<String>,
 }
 
 impl Session {
@@ -216,9 +226,13 @@ impl Session {
         }
         let changes = self.server.changes();
         if changes.may_change_fields() {
-            // From the last to the first, so that the others keep their places.
-            (1..=message.forged).rev().for_each(|index| self.server.change_field(index, STATUS, ""));
+            for (name, &count) in &message.forged {
+                let name = if name.eq_ignore_ascii_case(STATUS) { STATUS } else { name };
+                // From the last to the first, so that the others keep their places.
+                (1..=count).rev().for_each(|index| self.server.change_field(index, name, ""));
+            }
         }
+        self.mark(message, verdict);
         if matches!(disposition, Disposition::Tag | Disposition::Blank { .. }) && changes.may_add_fields() {
             let field = trace::status(verdict).replace("\r\n", "\n");
             let value = field.strip_prefix(STATUS).and_then(|rest| rest.strip_prefix(": ")).unwrap_or_default();
@@ -235,9 +249,28 @@ impl Session {
         Decision::Accept
     }
 
+    /// What the score does to the header.
+    fn mark(&mut self, message: &Message, verdict: &Verdict) {
+        let changes = self.server.changes();
+        let spam = message.passage.ruling().spam.as_ref();
+        let Some((spam, score)) = spam.zip(verdict.score.as_ref()).filter(|_| changes.may_add_fields()) else { return };
+        for (name, value) in spam::fields(spam, score, "\n") {
+            self.server.add_field(&name, &value);
+        }
+        let Some((_, tag)) = spam::subject(spam, score) else { return };
+        match &message.subject {
+            Some(subject) if changes.may_change_fields() => {
+                self.server.change_field(1, "Subject", &format!("{tag}{subject}"));
+            }
+            Some(_) => {}
+            None => self.server.add_field("Subject", &spam.subject_tag),
+        }
+    }
+
     fn record(&self, message: &Message, action: Action, decision: &Decision, verdict: &Verdict, asked: Instant) {
         let (passage, envelope) = (&message.passage, &message.envelope);
         journal::count(&self.shared.runtime.borrow().metrics, passage, action, true);
+        journal::count_score(&self.shared.runtime.borrow().metrics, passage, verdict);
         let reply = match decision {
             Decision::Accept => String::new(),
             Decision::Reply(reply) => reply.to_string(),
@@ -254,6 +287,9 @@ impl Session {
             objects = verdict.objects,
             action = action.name(),
             found = journal::found(verdict),
+            score = spam::points(verdict),
+            spam = verdict.score.as_ref().map(Score::is_spam),
+            hits = spam::hits(verdict),
             reply,
             inspect_us = passage.inspect_time().as_micros() as u64,
             after_end_us = asked.elapsed().as_micros() as u64,
@@ -282,17 +318,33 @@ impl Message {
         };
         let may_change = ruling.policy.actions().contains(&Action::Blank);
         let terms = Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() };
-        let asked = Asked { flow, terms, heaviest: Action::Reject, ..Asked::default() };
-        let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
+        let id = new_id();
+        let (hello, hostname) = (session.hello.as_str(), runtime.settings.hostname.as_str());
+        let origin = Origin { hello, address: session.client, with: "ESMTP", hostname, id: &id };
+        let scoring = ruling
+            .spam
+            .as_ref()
+            .map(|spam| Scoring { trace: trace::for_rules(&envelope.from, &origin), ..spam.scoring.clone() });
+        let asked = Asked { flow, terms, scoring, heaviest: Action::Reject, ..Asked::default() };
+        let mut passage = Passage::mail(&runtime, &id, ruling, asked);
         if !may_change {
             passage.hold().watch();
         }
-        Message { envelope, passage, header_bytes: 0, forged: 0 }
+        Message { envelope, passage, header_bytes: 0, forged: BTreeMap::new(), subject: None }
     }
 
     async fn header(&mut self, field: &[u8]) {
         let name = field.split(|&byte| byte == b':').next().unwrap_or_default();
-        self.forged += u32::from(name.trim_ascii().eq_ignore_ascii_case(STATUS.as_bytes()));
+        let own = String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase();
+        let is_spam_s = self.passage.ruling().spam.is_some() && own.starts_with(FORGED_START);
+        if (is_spam_s || own.eq_ignore_ascii_case(STATUS))
+            && (self.forged.len() < NAMES_MAX || self.forged.contains_key(&own))
+        {
+            *self.forged.entry(own).or_default() += 1;
+        } else if own == "subject" && self.subject.is_none() && self.passage.ruling().spam.is_some() {
+            let value = field.get(name.len() + 1..).unwrap_or_default().trim_ascii();
+            self.subject = Some(String::from_utf8_lossy(value).replace("\r\n", "\n"));
+        }
         self.header_bytes += field.len() as u64;
         self.take(field).await;
     }

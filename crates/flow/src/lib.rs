@@ -29,6 +29,7 @@ mod parts;
 mod policy;
 mod queue;
 mod rule;
+mod score;
 mod verdict;
 pub mod wire;
 
@@ -42,4 +43,5 @@ pub use parts::{Parts, Place};
 pub use policy::{Action, Policy};
 pub use queue::{BLOCK_BYTES, Block, Blocks};
 pub use rule::{Glob, Rule, Way};
+pub use score::{Hit, Mark, Points, Score, Scoring};
 pub use verdict::{Capabilities, Disposition, Spotted, Verdict};

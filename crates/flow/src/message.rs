@@ -1,18 +1,19 @@
 //! What crosses the wall between a door and an inspection: plain values, both ways.
 //!
 //! Inwards, in this order: a [`Context`] when an object begins, then [`In::Feed`] as often as needed and [`In::Finish`].
-//! Outwards, as they come: [`Out::Cleared`], [`Out::Body`], [`Out::Field`], [`Out::Blank`], [`Out::Finding`],
+//! Outwards, as they come: [`Out::Cleared`], [`Out::Body`], [`Out::Field`], [`Out::Forged`], [`Out::Blank`], [`Out::Finding`],
 //! [`Out::Object`], [`Out::Parts`], and last [`Out::Verdict`].
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use stream::{Coding, FileType, Finding, Kind, Object};
 
-use crate::{Flow, Parts, Policy, Rule, Spotted, Verdict};
+use crate::{Flow, Parts, Policy, Rule, Scoring, Spotted, Verdict};
 
 /// What an inspection is to know of an object before its content.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -30,6 +31,8 @@ pub struct Context {
     pub passwords: Arc<[Box<[u8]>]>,
     /// What the door wants to know besides the verdict.
     pub wants: Wants,
+    /// What is asked of the rules of spam; none where they are not asked.
+    pub scoring: Option<Scoring>,
 }
 
 /// What a door wants to know of an object besides the verdict, so that it has not to parse any content itself.
@@ -41,6 +44,9 @@ pub struct Wants {
     pub parts: bool,
     /// Every object, with its SHA-256: [`Out::Object`].
     pub objects: bool,
+    /// Beginnings of names of header fields of the mail, in lower case, that are nobody's to bring along: where each is, is
+    /// reported by [`Out::Forged`].
+    pub forged: Cow<'static, [Cow<'static, str>]>,
 }
 
 /// From the door to the inspection.
@@ -61,6 +67,8 @@ pub enum Out {
     Body(u64),
     /// A header field of the mail that was asked for.
     Field(Field),
+    /// A header field whose name is nobody's to bring along: it is left out of what goes on.
+    Forged(Range<u64>),
     /// A part is to be overwritten.
     Blank(Blank),
     /// Something was found.

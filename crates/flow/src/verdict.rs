@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use stream::Finding;
 
-use crate::{Action, Policy};
+use crate::{Action, Policy, Score};
 
 /// A finding, and in which object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,11 +36,18 @@ pub struct Verdict {
     pub objects: u32,
     /// Bytes of content read, of all objects together.
     pub bytes: u64,
+    /// What the rules of spam say, where they were asked.
+    pub score: Option<Score>,
 }
 
 impl Verdict {
     /// The most findings that a verdict lists.
     pub const FINDINGS_MAX: usize = 64;
+
+    /// Whether the rules say that it is spam.
+    pub fn is_spam(&self) -> bool {
+        self.score.as_ref().is_some_and(Score::is_spam)
+    }
 
     /// The finding that decided: the first of the heaviest action, under `policy`.
     pub fn reason(&self, policy: &Policy) -> Option<&Spotted> {

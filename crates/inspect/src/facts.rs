@@ -16,8 +16,11 @@ pub(crate) struct Facts {
     wants: Wants,
     /// Objects that are open.
     depth: usize,
-    /// The field under way, where some are wanted.
+    /// Bytes of the mail that its reader has taken.
+    at: u64,
+    /// The field under way, where some are wanted, and where it is.
     field: Option<Vec<u8>>,
+    place: Range<u64>,
     body: bool,
     finder: Option<Finder>,
 }
@@ -31,6 +34,7 @@ impl Facts {
 
     /// Sees a step of the mail's reader: the bytes that it took, what it reported, and the content that this was.
     pub fn see(&mut self, taken: &[u8], event: &Event, content: &[u8], at_end: bool) -> Option<Out> {
+        self.at += taken.len() as u64;
         if let Some(finder) = &mut self.finder {
             finder.see(taken, event, content.len() as u64, at_end);
         }
@@ -39,6 +43,7 @@ impl Facts {
                 if let Some(field) = &mut self.field {
                     let room = Field::BYTES_MAX.saturating_sub(field.len());
                     field.extend_from_slice(&content[..content.len().min(room)]);
+                    self.place.end = self.at;
                 }
                 None
             }
@@ -49,6 +54,9 @@ impl Facts {
             Event::Close => {
                 self.depth = self.depth.saturating_sub(1);
                 let field = Field(self.field.take()?.into());
+                if self.is_forged(&field) {
+                    return Some(Out::Forged(self.place.clone()));
+                }
                 let is_wanted = |wanted: &Cow<'_, str>| field.name().eq_ignore_ascii_case(wanted.as_bytes());
                 self.wants.fields.iter().any(is_wanted).then_some(Out::Field(field))
             }
@@ -60,7 +68,9 @@ impl Facts {
         match object.kind {
             _ if self.depth > 1 => None,
             Kind::Field => {
-                self.field = (!self.wants.fields.is_empty()).then(Vec::new);
+                self.field = (!self.wants.fields.is_empty() || !self.wants.forged.is_empty()).then(Vec::new);
+                let start = object.raw_offset.unwrap_or(self.at);
+                self.place = start..start;
                 None
             }
             _ if self.body => None,
@@ -69,6 +79,15 @@ impl Facts {
                 object.raw_offset.map(Out::Body)
             }
         }
+    }
+
+    /// Whether a field has a name that nobody may bring along.
+    fn is_forged(&self, field: &Field) -> bool {
+        let name = field.name();
+        let begins = |start: &Cow<'_, str>| {
+            name.get(..start.len()).is_some_and(|name| name.eq_ignore_ascii_case(start.as_bytes()))
+        };
+        self.wants.forged.iter().any(begins)
     }
 
     /// The mail is complete, or is not looked at any further.

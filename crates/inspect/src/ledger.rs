@@ -118,6 +118,7 @@ impl Ledger {
             more_findings: self.more_findings,
             objects: self.parents.len() as u32,
             bytes: self.bytes,
+            score: None,
         }
     }
 

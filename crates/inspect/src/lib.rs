@@ -14,9 +14,12 @@ mod inspection;
 mod ledger;
 mod node;
 mod opener;
+mod score;
 mod words;
 
 pub use inspection::{Clocks, Engine, Inspection, Progress};
+pub use rules::spam::run::Scratch;
+pub use score::{Kept, RuleFile, RuleFiles, Scorer};
 
 #[cfg(test)]
 mod tests {

@@ -16,3 +16,8 @@ fn read(clock: ClockId) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
+
+/// The time of day, in seconds since 1970.
+pub(crate) fn seconds() -> i64 {
+    clock_gettime(ClockId::Realtime).tv_sec
+}

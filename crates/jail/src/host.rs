@@ -52,6 +52,8 @@ pub struct Signatures {
     pub takes_back: bool,
     /// The time, in seconds since 1970.
     pub now: i64,
+    /// Rules to score mails with: an [`inspect::RuleFiles`] in its byte form.
+    pub rules: Option<OwnedFd>,
 }
 
 /// What all jails of a set share.
@@ -328,10 +330,12 @@ impl Jail {
             has_overlay: overlay.is_some(),
             replaced: overlay.map_or_else(Vec::new, |(_, replaced)| replaced.clone()),
             now: signatures.now,
+            has_rules: signatures.rules.is_some(),
         };
         let mut descriptors = vec![file.as_fd(), jails_bell.as_fd(), own_bell.as_fd(), account_file.as_fd()];
         descriptors.push(signatures.base.as_fd());
         descriptors.extend(overlay.map(|(overlay, _)| overlay.as_fd()));
+        descriptors.extend(signatures.rules.as_ref().map(|rules| rules.as_fd()));
         start::send(host, &start, &descriptors)?;
         host.set_read_timeout(Some(BEGIN_WAIT))?;
         let mut code = [0];

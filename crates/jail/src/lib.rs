@@ -23,6 +23,7 @@ mod map;
 mod memory;
 mod protocol;
 mod ring;
+mod scoring;
 mod start;
 mod suspects;
 

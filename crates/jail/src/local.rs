@@ -1,15 +1,17 @@
 //! Inspections in this process, in the thread that polls them.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Poll;
 
-use flow::{Context, In, Inspecting, Inspector, Out, Progress, Unfinished};
-use inspect::{Engine, Inspection};
+use flow::{Action, Context, In, Inspecting, Inspector, Out, Progress, Unfinished};
+use inspect::{Engine, Inspection, Kept, Scorer};
 use stream::Fuel;
 
 use crate::clock;
 use crate::company::{self, Company};
 use crate::memory::{Loan, Memory};
+use crate::scoring::{self, Asked, Desk, Pending};
 
 /// Work done on one object before others have their turn.
 const TURN_FUEL: u64 = 256 << 10;
@@ -19,17 +21,37 @@ const TURN_FUEL: u64 = 256 << 10;
 pub struct Local {
     engine: Arc<Engine>,
     memory: Option<Arc<Memory>>,
+    desk: Option<Desk>,
 }
 
 impl Local {
     /// Inspects with these signatures and bounds. What inspections hold is borrowed from `memory`, if that is given.
     pub fn new(engine: Arc<Engine>, memory: Option<Arc<Memory>>) -> Local {
-        Local { engine, memory }
+        Local { engine, memory, desk: None }
+    }
+
+    /// Scores mails whose context asks for it, in the thread that polls: for one that nobody else waits for.
+    pub fn scoring_here(self, scorer: Arc<Scorer>) -> Local {
+        Local { desk: Some(Desk::here(scorer)), ..self }
+    }
+
+    /// The same in threads of their own.
+    ///
+    /// # Errors
+    /// When none can be started.
+    pub fn scoring_apart(self, scorer: Arc<Scorer>) -> std::io::Result<Local> {
+        Ok(Local { desk: Some(Desk::apart(scorer)?), ..self })
     }
 }
 
 impl Inspector for Local {
-    fn open(&self, context: Context) -> Box<dyn Inspecting> {
+    fn open(&self, mut context: Context) -> Box<dyn Inspecting> {
+        let scoring = context.scoring.take();
+        let scoring = self
+            .desk
+            .as_ref()
+            .zip(scoring)
+            .map_or(Scoring::No, |(desk, scoring)| Scoring::Kept(Kept::new(scoring), desk.clone()));
         let mut loan = self.memory.clone().map(Loan::new);
         let is_timed = context.wants.objects;
         let company = Company::of(context.flow.protocol);
@@ -38,7 +60,7 @@ impl Inspector for Local {
             if is_timed { inspection.with_clock(clock::nanoseconds) } else { inspection }
         };
         let inspection = work(&mut loan, begin);
-        Box::new(Running { inspection, loan, company })
+        Box::new(Running { inspection, loan, company, scoring, outs: VecDeque::new() })
     }
 
     fn takes_back(&self) -> bool {
@@ -51,11 +73,30 @@ struct Running {
     inspection: Inspection,
     loan: Option<Loan>,
     company: Company,
+    scoring: Scoring,
+    /// What was reported up to the verdict, while that waits for the score.
+    outs: VecDeque<Out>,
+}
+
+/// How far the score of a mail is.
+enum Scoring {
+    /// None is wanted, or it is known.
+    No,
+    /// The mail comes.
+    Kept(Kept, Desk),
+    /// Somebody is at it; what is asked for depends on it.
+    Asked(Pending, flow::Scoring),
 }
 
 impl Inspecting for Running {
     fn feed(&mut self, bytes: &[u8]) -> usize {
-        self.inspection.tell(In::Feed(bytes))
+        let Running { inspection, loan, scoring, .. } = self;
+        let Scoring::Kept(kept, _) = scoring else { return inspection.tell(In::Feed(bytes)) };
+        work(loan, || {
+            let taken = inspection.tell(In::Feed(bytes));
+            kept.take(&bytes[..taken]);
+            taken
+        })
     }
 
     fn finish(&mut self) {
@@ -66,7 +107,10 @@ impl Inspecting for Running {
         work(&mut self.loan, || self.inspection.stop(name));
     }
 
-    fn poll(&mut self, _: &mut std::task::Context<'_>) -> Poll<Progress> {
+    fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
+        if let Scoring::Asked(..) = self.scoring {
+            return self.wait(context);
+        }
         let progress = self.turn();
         if self.is_starved() {
             work(&mut self.loan, || self.inspection.abandon());
@@ -76,22 +120,66 @@ impl Inspecting for Running {
             inspect::Progress::Tired => Poll::Ready(Progress::Tired),
             inspect::Progress::Hungry if self.inspection.is_stopped() => Poll::Ready(Progress::Stopped),
             inspect::Progress::Hungry => Poll::Ready(Progress::Hungry),
-            inspect::Progress::Done => Poll::Ready(Progress::Done),
+            inspect::Progress::Done => self.score(context),
         }
     }
 
     fn hear(&mut self) -> Option<Out> {
-        self.inspection.hear()
+        match self.scoring {
+            // The verdict is held back until all of it is known.
+            Scoring::No | Scoring::Kept(..) => self.outs.pop_front().or_else(|| self.inspection.hear()),
+            Scoring::Asked(..) => None,
+        }
     }
 }
 
 impl Running {
     fn turn(&mut self) -> inspect::Progress {
-        let Running { inspection, loan, company } = self;
+        let Running { inspection, loan, company, .. } = self;
         let fuel = &mut Fuel::new(TURN_FUEL);
         match company.batch() {
             None => work(loan, || inspection.work(fuel)),
             Some(batch) => company::turn(batch, |batch| work(loan, || inspection.work_beside(batch, fuel))),
+        }
+    }
+
+    /// The inspection has its verdict: now the score, where one is wanted. What is refused anyway needs none.
+    fn score(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
+        let Scoring::Kept(kept, desk) = std::mem::replace(&mut self.scoring, Scoring::No) else {
+            return Poll::Ready(Progress::Done);
+        };
+        self.outs.extend(std::iter::from_fn(|| self.inspection.hear()));
+        let is_refused =
+            self.outs.iter().any(|out| matches!(out, Out::Verdict(verdict) if verdict.action == Action::Reject));
+        if is_refused || self.inspection.is_stopped() {
+            return Poll::Ready(Progress::Done);
+        }
+        let scoring = kept.scoring().clone();
+        match desk.ask(kept) {
+            Asked::Known(score) => self.settle(&scoring, score),
+            Asked::Pending(pending) => {
+                self.scoring = Scoring::Asked(pending, scoring);
+                return self.wait(context);
+            }
+        }
+        Poll::Ready(Progress::Done)
+    }
+
+    fn wait(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
+        let Scoring::Asked(pending, scoring) = &self.scoring else { return Poll::Ready(Progress::Done) };
+        let Some(score) = pending.poll(context.waker()) else { return Poll::Pending };
+        let scoring = scoring.clone();
+        self.scoring = Scoring::No;
+        self.settle(&scoring, score);
+        Poll::Ready(Progress::Done)
+    }
+
+    fn settle(&mut self, scoring: &flow::Scoring, score: Option<flow::Score>) {
+        let asks = score.as_ref().map_or(Action::Pass, |score| scoring.action(score.points));
+        for out in &mut self.outs {
+            if let Out::Verdict(verdict) = out {
+                scoring::settle(verdict, asks, score.clone());
+            }
         }
     }
 

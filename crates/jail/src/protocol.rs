@@ -19,8 +19,8 @@ pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Bytes that may be on their way to one inspection.
 pub const CREDIT_BYTES: u64 = 128 << 10;
 
-/// What is told a jail that is started, along with its descriptors: the rings' memory, both bells, the account, and the
-/// compiled signatures.
+/// What is told a jail that is started, along with its descriptors: the rings' memory, both bells, the account, the
+/// compiled signatures, and rules.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Start {
     /// The bounds of each inspection.
@@ -37,6 +37,8 @@ pub struct Start {
     pub replaced: Vec<Box<str>>,
     /// The time, in seconds since 1970.
     pub now: i64,
+    /// Whether there are rules to score mails with, in a file of their own.
+    pub has_rules: bool,
 }
 
 /// What a frame to a jail is.

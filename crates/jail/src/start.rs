@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use flow::wire;
-use inspect::Engine;
+use inspect::{Engine, RuleFiles, Scorer};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage};
 use rustix::net::{SendFlags, recvmsg, sendmsg};
 use scan::{Database, Owner};
@@ -26,8 +26,8 @@ use crate::memory::Memory;
 use crate::protocol::Start;
 use crate::ring::{Reader, Shared, Writer};
 
-/// The memory of the rings, the bell of the jail, that of the host, the account, the signatures, and what lies over them.
-pub const DESCRIPTORS_MAX: usize = 6;
+/// The memory of the rings, the bell of the jail, that of the host, the account, the signatures, what lies over them, and rules.
+pub const DESCRIPTORS_MAX: usize = 7;
 
 /// The longest [`Start`].
 const START_BYTES_MAX: usize = 16 << 20;
@@ -104,18 +104,27 @@ fn serve() -> Result<(), String> {
     let (rings, own_bell, hosts_bell, account) = (next()?, next()?, next()?, next()?);
     let signatures = File::from(next()?);
     let overlay = if start.has_overlay { Some(File::from(next()?)) } else { None };
+    let rules = if start.has_rules { Some(File::from(next()?)) } else { None };
 
     // They are mapped, and not looked at: that comes later.
     let [to_jail, from_jail] = Shared::open(&rings).map_err(failed)?.sides();
     let account = Account::open(&account, start.account_bytes).map_err(failed)?.with_ledger(from_jail.clone());
     let signatures = map(&signatures).map_err(failed)?;
     let overlay = overlay.as_ref().map(map).transpose().map_err(failed)?;
+    let rules = rules.as_ref().map(map).transpose().map_err(failed)?;
     let memory_in_ram = File::open("/proc/self/statm").ok();
     let confined = confine()?;
     let database = Arc::new(database(&start, signatures, overlay)?);
     let engine = Engine { database, limits: start.limits };
     let memory = Arc::new(Memory::with_account(start.memory_bytes as usize, start.share_bytes as usize, account));
     let inspector = Local::new(Arc::new(engine), Some(memory.clone()));
+    let inspector = match rules {
+        Some(rules) => {
+            let files: RuleFiles = wire::read((*rules).as_ref()).map_err(|error| format!("rules: {error}"))?;
+            inspector.scoring_here(Arc::new(Scorer::new(&files)))
+        }
+        None => inspector,
+    };
     // Not as a socket: to send is none of the calls that are left.
     rustix::io::write(&host, &[confined.code()]).map_err(|error| error.to_string())?;
     let (reader, writer) = (Reader::new(to_jail, own_bell), Writer::new(from_jail, hosts_bell));

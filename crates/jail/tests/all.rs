@@ -78,7 +78,7 @@ fn site(count: usize) -> Site {
 fn site_with(count: usize, memory_bytes: usize) -> Site {
     let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
     Database::with_builtin().store("", &mut &file).unwrap();
-    let signatures = Signatures { base: file.into(), overlay: None, takes_back: false, now: 0 };
+    let signatures = Signatures { base: file.into(), overlay: None, takes_back: false, now: 0, rules: None };
     let settings = Settings { count, limits: limits(), memory_bytes, launch: Box::new(Children { user: None }) };
     let counts = Arc::new(Counts::default());
     let (jails, confined) = Jails::start(settings, signatures, counts.clone(), Arc::new(Suspects::default())).unwrap();
@@ -87,7 +87,7 @@ fn site_with(count: usize, memory_bytes: usize) -> Site {
 
 fn mail() -> Context {
     let object = Object { media_type: Some("message/rfc822".into()), ..Object::default() };
-    let wants = Wants { parts: true, objects: true, fields: vec!["subject".into()].into() };
+    let wants = Wants { parts: true, objects: true, fields: vec!["subject".into()].into(), ..Wants::default() };
     Context { object, wants, ..Context::default() }
 }
 

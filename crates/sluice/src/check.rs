@@ -7,10 +7,12 @@ use edge::recipients::directory::Directory;
 use edge::settings::{Listener, Parties};
 use edge::trust::access::Access;
 
+use rules::spam::Severity;
+
 use crate::cli::Check;
 use crate::config::{Config, Isolation};
 use crate::confine::{Confined, Reach};
-use crate::{Failure, database, privileges};
+use crate::{Failure, database, privileges, rules_command};
 
 /// Reads the configuration and the signatures, and says what stands there.
 pub fn run(args: &Check) -> Result<ExitCode, Failure> {
@@ -40,6 +42,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         println!("{} recipients in {} {}", list.len(), list.kind.name(), list.path.display());
     }
     println!("{loaded}");
+    let spam_errors = spam(&config)?;
     config.warnings().iter().for_each(|warning| eprintln!("sluice: warning: {warning}"));
     println!("{}", landlock(confined, config.confine));
     match config.isolation {
@@ -53,8 +56,26 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         )
         .into());
     }
+    if spam_errors > 0 {
+        return Err(format!("{}: {spam_errors} errors in the rules of spam", args.config.display()).into());
+    }
     println!("{}: OK", args.config.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the rules that mails would be scored with, and says what is wrong in them; how much that is.
+fn spam(config: &Config) -> Result<u64, Failure> {
+    let Some(folders) = config.rule_folders() else { return Ok(0) };
+    if folders.is_empty() {
+        eprintln!("sluice: warning: spam: SpamAssassin's rules are not here, mails would not be scored");
+        return Ok(0);
+    }
+    let (_, rules) = rules_command::collect(&folders, &config.hostname)?;
+    let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    println!("{} rules of spam in {}", rules.names().len(), names.join(", "));
+    let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);
+    errors.for_each(|error| eprintln!("sluice: {error}"));
+    Ok(rules.errors())
 }
 
 /// How far a process that inspects can be confined on this machine: one is, and says it.

@@ -16,14 +16,15 @@ mod recipients;
 mod relay;
 mod rules;
 mod source;
+mod spam;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use edge::settings::{
-    Attachment, ClamdSettings, Fault, Listener, NoticeSettings, QuarantineSettings, RecipientTable, Tls, TrustSettings,
-    size,
+    Attachment, ClamdSettings, Fault, Listener, NoticeSettings, QuarantineSettings, RecipientTable, SpamSettings, Tls,
+    TrustSettings, size,
 };
 use serde::Deserialize;
 use source::Source;
@@ -69,6 +70,8 @@ pub struct Config {
     pub metrics: Metrics,
     /// How the log looks.
     pub log: Log,
+    /// Rules that mails are scored with, and what follows from a score; without it they are not scored.
+    pub spam: Option<SpamSettings>,
     /// Block lists that are served over DNS.
     pub dnsbl: crate::dnsbl::Settings,
     /// Certificates, and what is spoken.
@@ -259,6 +262,7 @@ impl Default for Config {
             archives: Archives::default(),
             resources: Resources::default(),
             metrics: Metrics::default(),
+            spam: None,
             dnsbl: crate::dnsbl::Settings::default(),
             log: Log::default(),
             tls: Tls::default(),
@@ -386,6 +390,8 @@ impl Config {
         for path in database.paths.iter_mut().chain(&mut database.cache).chain(&mut database.certificates) {
             *path = folder.join(&path);
         }
+        let rules = config.spam.iter_mut().flat_map(|spam| spam.rules.iter_mut().flatten());
+        rules.for_each(|path| *path = folder.join(&path));
         config.tls.count_paths_from(folder);
         config.recipients.iter_mut().flat_map(RecipientTable::paths_mut).for_each(|path| *path = folder.join(&path));
         config.notices.templates = config.notices.templates.take().map(|path| folder.join(path));
@@ -437,6 +443,7 @@ impl Config {
             self.check_tls(listener).map_err(|reason| format!("{place}: {reason}"))?;
             listener.check().map_err(|reason| format!("{place}: {reason}"))?;
             self.check_rules(listener).map_err(|reason| format!("{place}: {reason}"))?;
+            self.check_spam(listener).map_err(|reason| format!("{place}: {reason}"))?;
             self.check_recipients_of(listener).map_err(|reason| format!("{place}: {reason}"))?;
         }
         if self.group.is_some() && self.user.is_none() {

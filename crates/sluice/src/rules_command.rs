@@ -10,6 +10,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use inspect::{RuleFile, RuleFiles};
 use rules::spam::{
     Census, Disabled, File, Limits, Loader, Options, Place, Problem, Rules, Severity, run::Expressions, source,
 };
@@ -58,6 +59,42 @@ pub fn standard() -> Vec<PathBuf> {
 /// # Errors
 /// A file that cannot be read, and folders without any.
 pub fn load(folders: &[PathBuf], is_local: bool) -> Result<Rules, Failure> {
+    let (paths, default_plugins) = paths(folders)?;
+    let limits = Limits::default();
+    let options = Options { default_plugins, local_tests_only: is_local, ..Options::default() };
+    let mut loader = Loader::new(options, limits);
+    for path in &paths {
+        let file = read(path, &limits).map_err(|error| format!("{}: {error}", path.display()))?;
+        loader.read(&file, &mut |place, name| read(&beside(place, name), &limits).map_err(|error| error.to_string()));
+    }
+    Ok(loader.finish(&Expressions))
+}
+
+/// Reads all folders to be handed to whoever scores mails, with the files that others include; and what stands there.
+///
+/// # Errors
+/// As [`load`].
+pub fn collect(folders: &[PathBuf], host: &str) -> Result<(RuleFiles, Rules), Failure> {
+    let limits = Limits::default();
+    let rule_file = |path: &Path| {
+        let file = read(path, &limits).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok::<_, String>(RuleFile { name: (*file.name).into(), bytes: file.bytes })
+    };
+    let (paths, default_plugins) = paths(folders)?;
+    let files = paths.iter().map(|path| rule_file(path)).collect::<Result<_, _>>()?;
+    let mut collected = RuleFiles { files, included: Vec::new(), default_plugins, host: host.into() };
+    let mut included = Vec::new();
+    let rules = collected.read(&mut |from, name| {
+        let file = rule_file(&Path::new(from).parent().unwrap_or(Path::new("")).join(name))?;
+        included.push((from.into(), name.into(), file.clone()));
+        Ok(file)
+    });
+    collected.included = included;
+    Ok((collected, rules))
+}
+
+/// The files of all folders in the order in which they are read: what loads plugins first; and whether nothing does.
+fn paths(folders: &[PathBuf]) -> Result<(Vec<PathBuf>, bool), Failure> {
     let mut paths = Vec::new();
     for folder in folders {
         paths.extend(files(folder).map_err(|error| format!("{}: {error}", folder.display()))?);
@@ -68,15 +105,8 @@ pub fn load(folders: &[PathBuf], is_local: bool) -> Result<Rules, Failure> {
     }
     let is_pre = |path: &PathBuf| path.extension() == Some(OsStr::new("pre"));
     paths.sort_by_key(|path| !is_pre(path));
-    let limits = Limits::default();
     let default_plugins = !paths.iter().any(is_pre);
-    let options = Options { default_plugins, local_tests_only: is_local, ..Options::default() };
-    let mut loader = Loader::new(options, limits);
-    for path in &paths {
-        let file = read(path, &limits).map_err(|error| format!("{}: {error}", path.display()))?;
-        loader.read(&file, &mut |place, name| read(&beside(place, name), &limits).map_err(|error| error.to_string()));
-    }
-    Ok(loader.finish(&Expressions))
+    Ok((paths, default_plugins))
 }
 
 /// The configuration files of a folder, in the order in which they are read.

@@ -28,6 +28,7 @@ mod recipes;
 mod recipients;
 mod rules;
 mod scan;
+mod scores;
 mod smtp;
 mod spam;
 mod stand_in;

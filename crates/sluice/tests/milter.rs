@@ -53,7 +53,7 @@ impl Server {
     }
 
     /// Tells a whole message; what is answered to its end.
-    fn message(&mut self, mail: &[u8], chunk: usize) -> Vec<Answer> {
+    pub fn message(&mut self, mail: &[u8], chunk: usize) -> Vec<Answer> {
         self.tell_and_hear('C', b"client.test\x004\x00\x19192.0.2.7\0");
         self.tell_and_hear('H', b"client.test\0");
         self.tell('D', b"Mi\0QUEUE-ID\0");

@@ -6,6 +6,7 @@ use flow::{Action, Verdict};
 
 use crate::door::Door;
 use crate::message::passage::Passage;
+use crate::message::spam;
 use crate::message::trace;
 use crate::metrics::Metrics;
 use crate::quarantine::{Envelope, Facts};
@@ -27,6 +28,17 @@ pub fn count(metrics: &Metrics, passage: &Passage, action: Action, taken: bool) 
     counted.add(1);
 }
 
+/// Counts what rules say of a mail that is over.
+pub fn count_score(metrics: &Metrics, passage: &Passage, verdict: &Verdict) {
+    if passage.ruling().spam.is_none() {
+        return;
+    }
+    let Some(score) = &verdict.score else { return metrics.spam_unscored_total.add(1) };
+    metrics.spam_scored_total.add(1);
+    metrics.spam_found_total.add(u64::from(score.is_spam()));
+    metrics.spam_microseconds_total.add(score.micros);
+}
+
 /// What was found, in one line.
 pub fn found(verdict: &Verdict) -> String {
     verdict.findings.iter().map(trace::describe).collect::<Vec<_>>().join("; ")
@@ -45,8 +57,14 @@ pub fn facts(id: &str, client: IpAddr, door: &Door, verdict: &Verdict) -> Facts 
         mailbox: None,
         envelope: Envelope::default(),
         trace: String::new(),
-        found: verdict.findings.iter().map(trace::describe).collect(),
+        found: kept_for(verdict),
         releases: Vec::new(),
         trained: Vec::new(),
     }
+}
+
+/// Why a mail is kept aside: what was found, and its score where it is spam.
+fn kept_for(verdict: &Verdict) -> Vec<String> {
+    let score = verdict.score.as_ref().filter(|score| score.is_spam()).map(spam::reason);
+    verdict.findings.iter().map(trace::describe).chain(score).collect()
 }

@@ -4,4 +4,5 @@ pub mod journal;
 pub mod notice;
 pub mod passage;
 pub mod pool;
+pub mod spam;
 pub mod trace;

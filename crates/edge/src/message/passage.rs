@@ -10,8 +10,8 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use flow::{
-    Action, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Out, Parts, Progress, State, Terms,
-    Unfinished,
+    Action, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Out, Parts, Progress, Scoring, State,
+    Terms, Unfinished,
 };
 use flow::{Verdict, Wants};
 use proto::smtp::Reply;
@@ -20,6 +20,7 @@ use tokio::time::timeout_at;
 
 use crate::beat;
 use crate::message::pool::Pool;
+use crate::message::spam;
 use crate::message::trace;
 use crate::quarantine::Facts;
 use crate::quarantine::draft::Draft;
@@ -38,6 +39,8 @@ pub struct Asked {
     pub terms: Terms,
     /// What it wants to know of the mail.
     pub wants: Wants,
+    /// What it asks of the rules of spam.
+    pub scoring: Option<Scoring>,
     /// What goes on at the most once something was sent; a mail of which more is asked is hopeless.
     pub heaviest: Action,
 }
@@ -65,7 +68,7 @@ pub struct Passage {
 impl Passage {
     /// A mail that begins.
     pub fn mail(runtime: &Runtime, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
-        let Asked { flow, terms, wants, heaviest } = asked;
+        let Asked { flow, terms, wants, scoring, heaviest } = asked;
         let context = Context {
             flow,
             policy: ruling.policy,
@@ -73,6 +76,7 @@ impl Passage {
             rules: ruling.attachments.clone(),
             passwords: runtime.passwords.clone(),
             wants,
+            scoring,
         };
         let terms = Terms { policy: ruling.policy, takes_back: runtime.inspector.takes_back(), ..terms };
         Passage {
@@ -233,7 +237,7 @@ impl Passage {
             Out::Field(field) => self.fields.push(field),
             Out::Parts(parts) => self.parts = Some(parts),
             Out::Verdict(verdict) => self.verdict = Some(verdict),
-            Out::Cleared(_) | Out::Body(_) | Out::Blank(_) | Out::Object(_) => {}
+            Out::Cleared(_) | Out::Body(_) | Out::Forged(_) | Out::Blank(_) | Out::Object(_) => {}
         }
     }
 
@@ -299,7 +303,8 @@ impl Passage {
 
     /// What was found that decided, as a client may be told.
     pub fn reason(&self, verdict: &Verdict) -> String {
-        verdict.reason(&self.ruling.policy).map_or_else(|| "content".to_string(), trace::describe)
+        let found = verdict.reason(&self.ruling.policy).map(trace::describe);
+        found.or_else(|| verdict.score.as_ref().map(spam::reason)).unwrap_or_else(|| "content".into())
     }
 
     /// The text of a refusal, as far as the client is to know why.

@@ -56,6 +56,12 @@ pub fn received(origin: &Origin<'_>) -> String {
     format!("Received: from {hello} ({literal})\r\n\tby {hostname} (Sluice) with {with} id {id};\r\n\t{}\r\n", date())
 }
 
+/// What rules see in front of a mail: its sender, and where it came from.
+pub fn for_rules(sender: &str, origin: &Origin<'_>) -> Box<[u8]> {
+    let sender: String = sender.chars().filter(|letter| !letter.is_control()).collect();
+    format!("Return-Path: <{sender}>\r\n{}", received(origin)).into_bytes().into()
+}
+
 /// The field that marks a mail: what was found in it.
 pub fn status(verdict: &Verdict) -> String {
     let mut field = String::from("X-Sluice-Status: found");

@@ -13,6 +13,7 @@ use super::policy::{Attachment, MailRule};
 use super::protocol::Protocol;
 use super::refusal::Refusal;
 use super::size::size;
+use super::spam::{Spam, SpamSettings, SpamTerms};
 
 /// The keys, as they are written.
 #[derive(Debug, Deserialize)]
@@ -41,6 +42,7 @@ struct Written {
     #[serde(default, deserialize_with = "size")]
     message_bytes_max: u64,
     refusal: Option<Refusal>,
+    spam: Option<SpamTerms>,
 }
 
 fn reject() -> Action {
@@ -62,6 +64,10 @@ pub struct Content {
     pub message_bytes_max: u64,
     /// What a client hears of why its mail is refused.
     pub refusal: Refusal,
+    /// What the listener says of scores, and the rule.
+    pub spam: Option<SpamTerms>,
+    /// See [`Content::spam`].
+    pub ruled_spam: Option<SpamTerms>,
 }
 
 impl Content {
@@ -90,6 +96,8 @@ impl Content {
             attachments: written.attachments,
             message_bytes_max: written.message_bytes_max,
             refusal: written.refusal.unwrap_or(refusal),
+            spam: written.spam,
+            ruled_spam: None,
         })
     }
 
@@ -112,13 +120,18 @@ impl Content {
             (ruled, own) => ruled.min(own),
         };
         let attachments = rule.attachments.as_ref().unwrap_or(&self.attachments).clone();
-        Content { policy, message_bytes_max, attachments, ..self.clone() }
+        Content { policy, message_bytes_max, attachments, ruled_spam: rule.spam.clone(), ..self.clone() }
     }
 
     /// The ways that its attachments take, in their order.
     pub fn ways(&self, attachments: &[Attachment]) -> Arc<[Rule]> {
         let named = |name: &String| attachments.iter().find(|attachment| attachment.name == *name);
         self.attachments.iter().filter_map(named).map(Attachment::rule).collect()
+    }
+
+    /// What holds for scores; none where mails are not scored.
+    pub fn scores(&self, global: Option<&SpamSettings>) -> Option<Spam> {
+        global?.under([self.ruled_spam.as_ref(), self.spam.as_ref()])
     }
 
     /// Whether some finding asks for this.

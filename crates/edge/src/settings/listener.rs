@@ -20,6 +20,7 @@ use super::next_hop::NextHop;
 use super::policy::{MailRule, Parties};
 use super::protocol::Protocol;
 use super::smtp::{Auth, SmtpListener};
+use super::spam::SpamSettings;
 use super::tls::ListenerTls;
 use super::trust::Tested;
 
@@ -158,6 +159,13 @@ impl Listener {
         rule.map_or_else(|| self.content.clone(), |rule| self.content.under(rule))
     }
 
+    /// Whether some mail of it may have to be kept aside for its score.
+    pub fn quarantines_spam(&self, spam: Option<&SpamSettings>) -> bool {
+        let rules = std::iter::once(None).chain((0..self.rules().len()).map(Some));
+        let mut spam = rules.filter_map(|rule| self.under(rule).scores(spam.filter(|_| self.protocol().is_scored())));
+        spam.any(|spam| spam.asks_for(Action::Quarantine))
+    }
+
     /// Whether some mail of it may have to be kept aside.
     pub fn quarantines(&self) -> bool {
         let rules = std::iter::once(None).chain((0..self.rules().len()).map(Some));
@@ -230,6 +238,9 @@ impl Listener {
         }
         if self.protocol().announces_sizes() && self.content.asks_for(Action::Tag) {
             return Err("sizes are announced, so that \"tag\" cannot add to a message".into());
+        }
+        if self.content.spam.is_some() && !self.protocol().is_scored() {
+            return Err("mails are scored with smtp, lmtp and milter".into());
         }
         if !matches!(self.content.on_late_tag, Action::Reject | Action::Pass) {
             return Err("on_late_tag is \"reject\" or \"pass\"".into());

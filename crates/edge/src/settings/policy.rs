@@ -13,6 +13,7 @@ use stream::FileType;
 use super::action::some_action;
 use super::network::Network;
 use super::size::some_size;
+use super::spam::SpamTerms;
 
 /// The longest pattern for a name or an address.
 const PATTERN_BYTES_MAX: usize = 255;
@@ -82,6 +83,8 @@ pub struct MailRule {
     pub message_bytes_max: Option<u64>,
     /// In place of the listener's.
     pub attachments: Option<Vec<String>>,
+    /// In place of the listener's, key by key.
+    pub spam: Option<SpamTerms>,
 }
 
 /// Who sends a mail from where to whom.

@@ -19,6 +19,11 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// Whether mails may be scored: those that are on their way, and not in a mailbox.
+    pub const fn is_scored(self) -> bool {
+        matches!(self, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter)
+    }
+
     /// Whether a reader is told the size of a message before it comes, so that it cannot change.
     pub const fn announces_sizes(self) -> bool {
         matches!(self, Protocol::Pop3 | Protocol::Imap)

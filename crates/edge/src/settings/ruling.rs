@@ -9,6 +9,7 @@ use super::content::Content;
 use super::listener::Listener;
 use super::policy::Attachment;
 use super::refusal::Refusal;
+use super::spam::{Spam, SpamSettings};
 
 /// What holds for a mail: a listener's settings as one of its rules makes them. Made once, when the configuration is loaded.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Ruling {
     pub refusal: Refusal,
     /// Where mails are kept aside, if some may have to be.
     pub quarantine: Option<PathBuf>,
+    /// What follows from a score; none where mails are not scored.
+    pub spam: Option<Spam>,
 }
 
 /// The rulings of a listener: without a rule, and under each of its rules.
@@ -32,10 +35,11 @@ pub struct Ruling {
 pub struct Rulings(Arc<[Arc<Ruling>]>);
 
 impl Rulings {
-    /// Those of a listener, with all attachments that there are.
-    pub fn new(listener: &Listener, attachments: &[Attachment]) -> Rulings {
+    /// Those of a listener, with all attachments that there are, and what holds for scores.
+    pub fn new(listener: &Listener, attachments: &[Attachment], spam: Option<&SpamSettings>) -> Rulings {
+        let spam = spam.filter(|_| listener.protocol().is_scored());
         let rules = std::iter::once(None).chain((0..listener.rules().len()).map(Some));
-        Rulings(rules.map(|rule| Arc::new(Ruling::new(&listener.under(rule), attachments))).collect())
+        Rulings(rules.map(|rule| Arc::new(Ruling::new(&listener.under(rule), attachments, spam))).collect())
     }
 
     /// What holds under a rule.
@@ -46,14 +50,18 @@ impl Rulings {
 }
 
 impl Ruling {
-    fn new(content: &Content, attachments: &[Attachment]) -> Ruling {
+    fn new(content: &Content, attachments: &[Attachment], spam: Option<&SpamSettings>) -> Ruling {
+        let spam = content.scores(spam);
+        let keeps =
+            content.asks_for(Action::Quarantine) || spam.as_ref().is_some_and(|spam| spam.asks_for(Action::Quarantine));
         Ruling {
             policy: content.policy,
             attachments: content.ways(attachments),
             message_bytes_max: content.message_bytes_max,
             on_late_tag: content.on_late_tag,
             refusal: content.refusal.clone(),
-            quarantine: content.quarantine.clone().filter(|_| content.asks_for(Action::Quarantine)),
+            quarantine: content.quarantine.clone().filter(|_| keeps),
+            spam,
         }
     }
 }

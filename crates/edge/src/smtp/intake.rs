@@ -12,7 +12,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use flow::{Action, Capabilities, Disposition, Flow, Hold, Protocol as Speaks, Spotted, State, Terms, Verdict, Wants};
+use flow::{
+    Action, Capabilities, Disposition, Flow, Hold, Protocol as Speaks, Score, Scoring, Spotted, State, Terms, Verdict,
+    Wants,
+};
 use proto::smtp::{MailFrom, RcptTo, Reply};
 use stream::Class;
 
@@ -21,10 +24,11 @@ use crate::message::journal;
 use crate::message::notice::{Incident, Nature, Notice};
 use crate::message::passage::{Asked, Passage, try_again};
 use crate::message::pool::Pool;
+use crate::message::spam;
 use crate::message::trace::{self, Origin};
 use crate::quarantine::Facts;
 use crate::runtime::Runtime;
-use crate::settings::{BareLineEnds, Protocol};
+use crate::settings::{BareLineEnds, Protocol, Ruling, Spam};
 use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
 use crate::upstream::smtp_hop::Peer;
@@ -56,6 +60,7 @@ struct Mail {
     client: IpAddr,
     /// The `Received` field, where one is added.
     trace: String,
+    ruling: Arc<Ruling>,
 }
 
 /// How far the hop is with it.
@@ -85,21 +90,31 @@ impl Intake {
         let (hello, address) = (client.hello.as_str(), client.address.ip());
         let origin = Origin { hello, address, with, hostname: &runtime.settings.hostname, id: &envelope.id };
         let trace = if client.settings.received { trace::received(&origin) } else { String::new() };
-        let head_window = runtime.settings.head_window_bytes;
+        let size = envelope.mail.size;
+        let scoring = ruling.spam.as_ref().map(|spam| Scoring {
+            trace: trace::for_rules(envelope.mail.path.as_str(), &origin),
+            ..spam.scoring.clone()
+        });
+        let head_window = window(&ruling, size, runtime.settings.head_window_bytes);
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
-        let is_large = envelope.mail.size.is_some_and(|bytes| bytes > head_window as u64);
+        let is_large = size.is_some_and(|bytes| bytes > head_window as u64);
         let streams = is_large && ruling.policy.only_rejects();
         let asked = Asked {
             flow: flow(client, &envelope),
             terms: Terms { window_bytes: head_window, ..Terms::default() },
-            wants: Wants { fields: Nature::FIELDS.into(), ..Wants::default() },
+            wants: Wants {
+                fields: Nature::FIELDS.into(),
+                forged: if marks(&ruling) { spam::FORGED.into() } else { Default::default() },
+                ..Wants::default()
+            },
+            scoring,
             heaviest: Action::Blank,
         };
-        let mut passage = Passage::mail(&runtime, &envelope.id, ruling, asked);
+        let mut passage = Passage::mail(&runtime, &envelope.id, ruling.clone(), asked);
         if streams {
             passage.hold().stream();
         }
-        Intake { mail: Mail { envelope, passage, runtime, client: address, trace }, hop, stage: Stage::Held }
+        Intake { mail: Mail { envelope, passage, runtime, client: address, trace, ruling }, hop, stage: Stage::Held }
     }
 
     /// Takes more content; `more`: what comes behind it is there already.
@@ -218,11 +233,26 @@ impl Mail {
             if disposition == Disposition::Tag {
                 hop.write(trace::status(verdict).as_bytes()).await?;
             }
+            self.mark(hop, verdict).await?;
         }
         let hold = self.passage.hold();
         let count = hold.held();
         send(hold, count, hop).await?;
         Ok(hop.commit().await)
+    }
+
+    /// What the score does to the header, before anything of the mail has gone on.
+    async fn mark(&mut self, hop: &mut Hop, verdict: &Verdict) -> Result<(), Reply> {
+        let ruling = self.ruling.clone();
+        let Some((spam, score)) = ruling.spam.as_ref().zip(verdict.score.as_ref()) else { return Ok(()) };
+        hop.write(spam::header(spam, score).as_bytes()).await?;
+        if let Some((at, tag)) = spam::subject(spam, score) {
+            let hold = self.passage.hold();
+            let count = usize::try_from(at).unwrap_or(usize::MAX).min(hold.held());
+            send(hold, count, hop).await?;
+            hop.write(tag.as_bytes()).await?;
+        }
+        Ok(())
     }
 
     async fn keep(&mut self, client: &Client, verdict: &Verdict) -> Reply {
@@ -250,6 +280,10 @@ impl Mail {
     fn notify(&self, client: &Client, verdict: &Verdict, action: Action) {
         let (runtime, id) = (self.runtime.clone(), self.envelope.id.clone());
         let policy = self.passage.ruling().policy;
+        // Nobody is told of each spam.
+        if verdict.findings.is_empty() {
+            return;
+        }
         let asked =
             |spotted: &&Spotted| action != Action::Blank || policy.action(spotted.finding.class) == Action::Blank;
         let incident = Incident {
@@ -289,6 +323,10 @@ impl Mail {
         let (passage, envelope) = (&self.passage, &self.envelope);
         let taken = replies.iter().any(Reply::is_positive);
         journal::count(&self.runtime.metrics, passage, action, taken);
+        journal::count_score(&self.runtime.metrics, passage, verdict);
+        if verdict.score.is_some() && passage.is_streamed() && marks(&self.ruling) {
+            self.runtime.metrics.spam_unmarked_total.add(1);
+        }
         self.runtime.metrics.after_end_microseconds_total.add(last_dot.elapsed().as_micros() as u64);
         let to: Vec<&str> = envelope.recipients.iter().map(|rcpt| rcpt.path.as_str()).collect();
         tracing::info!(
@@ -301,6 +339,9 @@ impl Mail {
             action = action.name(),
             rule = envelope.rule.map(|rule| rule as u64 + 1),
             found = journal::found(verdict),
+            score = spam::points(verdict),
+            spam = verdict.score.as_ref().map(Score::is_spam),
+            hits = spam::hits(verdict),
             reply = replies.iter().map(Reply::to_string).collect::<Vec<_>>().join("; "),
             streamed = passage.is_streamed(),
             inspect_us = passage.inspect_time().as_micros() as u64,
@@ -349,7 +390,9 @@ impl Concluded {
 
     /// Whether somebody has it, as it came.
     pub fn is_accepted(&self) -> bool {
-        self.disposition.action() == Action::Pass && self.replies.iter().any(Reply::is_positive)
+        self.disposition.action() == Action::Pass
+            && !self.verdict.is_spam()
+            && self.replies.iter().any(Reply::is_positive)
     }
 
     /// All replies are here: gives back the hop, and notifies whoever is to know.
@@ -367,6 +410,18 @@ impl Concluded {
             mail.count_infected(client, &verdict);
         }
     }
+}
+
+/// Whether the header of a mail changes by its score.
+fn marks(ruling: &Ruling) -> bool {
+    ruling.spam.as_ref().is_some_and(Spam::marks)
+}
+
+/// What is held back of a mail: one whose header changes by its score, as a whole, if it is not too large to have one.
+fn window(ruling: &Ruling, size: Option<u64>, head_window: usize) -> usize {
+    let spam = ruling.spam.as_ref().filter(|spam| spam.marks());
+    let scored = spam.map(|spam| spam.scoring.bytes_max).filter(|&most| size.is_none_or(|size| size <= most));
+    scored.map_or(head_window, |most| usize::try_from(most).unwrap_or(usize::MAX).max(head_window))
 }
 
 fn is_infected(verdict: &Verdict) -> bool {
@@ -389,6 +444,12 @@ fn flow(client: &Client, envelope: &Envelope) -> Flow {
 /// Sends the first `count` bytes held, with what was marked overwritten.
 async fn send(hold: &mut Hold<Pool>, mut count: usize, hop: &mut Hop) -> Result<(), Reply> {
     while count > 0 {
+        let gone = hold.left_out(count);
+        if gone > 0 {
+            hold.forget(gone);
+            count -= gone;
+            continue;
+        }
         let piece = hold.redacted(count);
         let sent = piece.len();
         hop.write(piece).await?;

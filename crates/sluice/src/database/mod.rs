@@ -122,7 +122,13 @@ impl Loaded {
             Some((file, replaced)) => Some((file.try_clone()?.into(), replaced.clone())),
             None => None,
         };
-        Ok(jail::Signatures { base: base.into(), overlay, takes_back: self.database.takes_back(), now: now() })
+        Ok(jail::Signatures {
+            base: base.into(),
+            overlay,
+            takes_back: self.database.takes_back(),
+            now: now(),
+            rules: None,
+        })
     }
 
     /// Whether these files, and no others, are as they were.

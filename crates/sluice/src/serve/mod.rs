@@ -12,6 +12,7 @@
 pub mod log;
 mod reload;
 mod rights;
+mod scorer;
 mod site;
 mod sweep;
 mod systemd;

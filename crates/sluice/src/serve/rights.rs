@@ -181,6 +181,7 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
             reach.read(chain).read(key);
         }
     }
+    config.rule_folders().iter().flatten().for_each(|folder| _ = reach.read(folder));
     // The folders of lists that are at hand, since a file is replaced by another of its name.
     crate::dnsbl::ask::local_files(&config.trust).iter().for_each(|file| _ = reach.read(file.parent().unwrap_or(file)));
     config.trust.reputation.iter().for_each(|folder| _ = reach.write(folder));

@@ -23,6 +23,7 @@ use jail::{Children, Counts, Jails, Launch, Local, Memory, Suspects};
 
 use super::log;
 use super::rights;
+use super::scorer::SpamRules;
 use crate::cli::Serve;
 use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
@@ -43,6 +44,8 @@ pub struct Site {
     pub wanted: Wanted,
     /// What has become of them.
     pub database: Arc<Loaded>,
+    /// The rules that mails are scored with.
+    spam: Option<Arc<SpamRules>>,
     /// The sessions of all doors; one count for the whole run.
     house: Arc<House>,
     /// What was seen of clients; for the whole run.
@@ -129,7 +132,7 @@ impl Site {
         let house = old.map_or_else(|| Arc::new(House::new(0)), |old| old.house.clone());
         house.allow(config.resources.sessions_max);
         let doors = config.listeners.iter().map(|listener| {
-            let rulings = Rulings::new(listener, &config.attachments);
+            let rulings = Rulings::new(listener, &config.attachments, config.spam.as_ref());
             let known = before
                 .and_then(|old| old.doors.iter().find(|door| door.listener.place.address == listener.place.address));
             match known {
@@ -151,7 +154,8 @@ impl Site {
         database.warn();
         let recipients = Directory::load(&config.recipients, &config.tls, before.map(|old| &*old.recipients))?;
         let notices = Notices::load(&config.notices, &config.hostname, before.map(|old| &*old.notices))?;
-        let (inspector, measure) = inspector(&config, threads, &database, &common)?;
+        let spam = SpamRules::load(&config)?.map(Arc::new);
+        let (inspector, measure) = inspector(&config, threads, &database, spam.as_deref(), &common)?;
         let own = old.map_or_else(ask::nothing_seen, |old| old.own.clone());
         let warden = warden(&config, own.clone(), before)?;
         let runtime = Runtime {
@@ -172,7 +176,7 @@ impl Site {
             metrics,
             metrics_socket,
         };
-        Ok(Site { config, threads, runtime: Arc::new(runtime), wanted, database, house, own, common })
+        Ok(Site { config, threads, runtime: Arc::new(runtime), wanted, database, spam, house, own, common })
     }
 
     /// The same with the signatures as the files have them now; nothing if they have not changed.
@@ -183,7 +187,8 @@ impl Site {
         let Some(database) = self.wanted.refresh(&self.database)? else { return Ok(None) };
         database.warn();
         let generation = self.runtime.signatures.generation + 1;
-        let (inspector, measure) = inspector(&self.config, self.threads, &database, &self.common)?;
+        let (inspector, measure) =
+            inspector(&self.config, self.threads, &database, self.spam.as_deref(), &self.common)?;
         let runtime = Runtime {
             inspector,
             measure,
@@ -252,6 +257,7 @@ fn inspector(
     config: &Config,
     threads: usize,
     database: &Loaded,
+    spam: Option<&SpamRules>,
     common: &Common,
 ) -> Result<(Arc<dyn Inspector>, Measure), Failure> {
     let (limits, memory_bytes) = (config.limits.limits(), config.resources.inspection_pool_bytes);
@@ -262,7 +268,12 @@ fn inspector(
             metrics.inspection_pool_free_bytes.set(memory.free_bytes() as u64);
             processes(&[], metrics)
         };
-        return Ok((Arc::new(Local::new(engine, Some(common.memory.clone()))), Arc::new(measure)));
+        let local = Local::new(engine, Some(common.memory.clone()));
+        let local = match spam.and_then(|spam| spam.scorer.clone()) {
+            Some(scorer) => local.scoring_apart(scorer)?,
+            None => local,
+        };
+        return Ok((Arc::new(local), Arc::new(measure)));
     }
     let launch: Box<dyn Launch> = match lead() {
         Some(lead) => Box::new(lead),
@@ -270,7 +281,9 @@ fn inspector(
     };
     let settings = jail::Settings { count: threads, limits, memory_bytes, launch };
     let (counts, suspects) = (common.counts.clone(), common.suspects.clone());
-    let (jails, confined) = Jails::start(settings, database.signatures()?, counts.clone(), suspects)?;
+    let rules = spam.map(SpamRules::file).transpose()?.flatten();
+    let handed = jail::Signatures { rules, ..database.signatures()? };
+    let (jails, confined) = Jails::start(settings, handed, counts.clone(), suspects)?;
     tracing::info!(processes = threads, %confined, "inspections are isolated");
     let missing = confined.missing();
     if !confined.is_enough() {

@@ -10,6 +10,7 @@ mod check;
 mod compile;
 mod engine;
 mod fuzz;
+mod markup;
 mod pass;
 mod reading;
 mod report;

@@ -2,6 +2,7 @@
 
 use super::check::{Hit, Outcome};
 use super::engine::Engine;
+use super::markup::{self, Break};
 use crate::spam::message::Message;
 
 /// A report, made of what a check came to.
@@ -35,6 +36,55 @@ impl<'r> Report<'r> {
         out + "\n"
     }
 
+    /// The header fields that the configuration adds to such a mail, in order: what follows `X-Spam-`, and the value, folded,
+    /// with lines that end in LF alone. `with_report`: `Report` too, as with `report_safe 0`.
+    pub fn fields(&self, with_report: bool) -> Vec<(String, String)> {
+        let templates = &self.engine.rules().templates;
+        let headers = if self.outcome.is_spam() { &templates.spam } else { &templates.ham };
+        let of = |name: &str, text: &str| (name.to_string(), markup::field(name, &self.filled(text)));
+        let mut fields: Vec<(String, String)> = headers
+            .iter()
+            .map(|header| of(&header.name, &markup::unescaped(&String::from_utf8_lossy(&header.text))))
+            .collect();
+        if with_report && !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("report")) {
+            fields.push(of("Report", "_REPORT_"));
+        }
+        fields
+    }
+
+    /// The rules that hit and are no sub-rules, with what each has added to the score.
+    pub fn hits(&self) -> impl Iterator<Item = (&'r str, f64)> {
+        let (rules, set) = (self.engine.rules(), self.engine.options().set);
+        let rules = self.outcome.hits.iter().map(move |hit| (&rules.names()[hit.rule as usize], hit.count));
+        let visible = rules.filter(|(rule, _)| !rule.is_subrule());
+        visible.map(move |(rule, count)| (&*rule.name, set.score(rule) * f64::from(count.min(rule.flags.hits_max()))))
+    }
+
+    /// Each hit in a line of its own, as `_REPORT_` has them.
+    fn terse(&self) -> String {
+        const COLUMNS: usize = 75;
+        let rules = self.engine.rules();
+        let mut out = String::new();
+        for hit in &self.outcome.hits {
+            let rule = &rules.names()[hit.rule as usize];
+            if rule.is_subrule() {
+                continue;
+            }
+            let score = shown_points(self.engine.options().set.score(rule));
+            let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
+            let description = description.filter(|text| !text.is_empty()).unwrap_or("No description available.".into());
+            let first = " ".repeat(4 + rule.name.len() + score.len() + hit.area.len());
+            let description = markup::wrap(&description, "*      ", &first, COLUMNS, Break::Blank);
+            out += &format!("* {score} {} {}{}\n", rule.name, hit.area, description.trim_start());
+            for note in &hit.notes {
+                let note = String::from_utf8_lossy(note).into_owned();
+                let note = if rule.flags.has("nolog") { "*REDACTED*".to_string() } else { note };
+                out += &format!("*      [{note}]\n");
+            }
+        }
+        out
+    }
+
     /// Each hit that has a score: points, rule, description.
     pub fn summary(&self) -> String {
         let rules = self.engine.rules();
@@ -45,7 +95,7 @@ impl<'r> Report<'r> {
     fn row(&self, hit: &Hit) -> String {
         let rule = &self.engine.rules().names()[hit.rule as usize];
         let score = self.engine.options().set.score(rule);
-        let score = if score.abs() >= 10.0 { format!("{score:4.0}") } else { format!("{:4.1}", nonzero(score)) };
+        let score = shown_points(score);
         let start = format!("{score} {:<22} {}", rule.name, hit.area);
         let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
         let description = description.filter(|text| !text.is_empty()).unwrap_or("No description available.".into());
@@ -103,6 +153,11 @@ impl<'r> Report<'r> {
                 None => "the administrator of that system".into(),
             },
             "VERSION" => "4.0.1".into(),
+            // When that version was made.
+            "SUBVERSION" => "2024-03-25".into(),
+            // Nothing is learned.
+            "AUTOLEARN" => "disabled".into(),
+            "REPORT" => format!("\n{}", self.terse()),
             "TESTS" => {
                 let separator = argument.filter(|text| !text.is_empty()).unwrap_or(",");
                 let names = outcome.hits.iter().map(|hit| &rules.names()[hit.rule as usize]);
@@ -154,6 +209,11 @@ impl<'r> Report<'r> {
         }
         out
     }
+}
+
+/// The points of a rule.
+fn shown_points(score: f64) -> String {
+    if score.abs() >= 10.0 { format!("{score:4.0}") } else { format!("{:4.1}", nonzero(score)) }
 }
 
 /// No minus before nothing.

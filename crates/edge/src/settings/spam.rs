@@ -1,0 +1,192 @@
+//! `[spam]`: which mails are scored, and what follows from a score; and what a listener or a rule says in its place.
+
+use std::path::PathBuf;
+
+use flow::{Action, Points, Scoring};
+use serde::Deserialize;
+use serde::de::{self, Deserializer};
+
+use super::size::{size, some_size};
+
+/// The scores that a setting may have, both ways.
+const POINTS_MAX: f64 = 10_000.0;
+
+/// The longest tag, in bytes.
+const TAG_BYTES_MAX: usize = 100;
+
+/// `[spam]`
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpamSettings {
+    /// Folders of rules. None: where SpamAssassin has them.
+    pub rules: Option<Vec<PathBuf>>,
+    /// Whether mails are scored, where a listener does not say otherwise.
+    pub enabled: bool,
+    /// Mails of more bytes are not scored.
+    #[serde(deserialize_with = "size")]
+    pub size_max: u64,
+    /// From which score on a mail is spam. None: as the rules say.
+    #[serde(deserialize_with = "points")]
+    pub required: Option<Points>,
+    /// From which score on it is quarantined.
+    #[serde(deserialize_with = "points")]
+    pub quarantine: Option<Points>,
+    /// From which score on it is refused.
+    #[serde(deserialize_with = "points")]
+    pub reject: Option<Points>,
+    /// Whether header fields are added.
+    pub headers: bool,
+    /// Whether one of them names each rule.
+    pub report: bool,
+    /// What is put in front of the subject of spam; empty: nothing.
+    #[serde(deserialize_with = "tag")]
+    pub subject_tag: Box<str>,
+}
+
+/// `[listener.spam]`, and `spam` of a rule: in place of `[spam]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpamTerms {
+    /// In place of the global one.
+    pub enabled: Option<bool>,
+    /// In place of the global one.
+    #[serde(deserialize_with = "some_size")]
+    pub size_max: Option<u64>,
+    /// In place of the global one.
+    #[serde(deserialize_with = "points")]
+    pub required: Option<Points>,
+    /// In place of the global one.
+    #[serde(deserialize_with = "points")]
+    pub quarantine: Option<Points>,
+    /// In place of the global one.
+    #[serde(deserialize_with = "points")]
+    pub reject: Option<Points>,
+    /// In place of the global one.
+    pub headers: Option<bool>,
+    /// In place of the global one.
+    pub report: Option<bool>,
+    /// In place of the global one.
+    #[serde(deserialize_with = "some_tag")]
+    pub subject_tag: Option<Box<str>>,
+}
+
+/// What holds for a mail that is scored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spam {
+    /// What is asked of the rules; the trace is the mail's.
+    pub scoring: Scoring,
+    /// Whether header fields are added.
+    pub headers: bool,
+    /// What is put in front of the subject of spam; empty: nothing.
+    pub subject_tag: Box<str>,
+}
+
+impl Default for SpamSettings {
+    fn default() -> SpamSettings {
+        SpamSettings {
+            rules: None,
+            enabled: true,
+            size_max: 512 << 10,
+            required: None,
+            quarantine: None,
+            reject: None,
+            headers: true,
+            report: false,
+            subject_tag: Box::default(),
+        }
+    }
+}
+
+impl SpamSettings {
+    /// What holds where these terms do, the weightier first; none where mails are not scored.
+    pub fn under(&self, terms: [Option<&SpamTerms>; 2]) -> Option<Spam> {
+        let terms = terms.into_iter().flatten();
+        let pick = |of: &dyn Fn(&SpamTerms) -> Option<Points>| terms.clone().find_map(of);
+        if !terms.clone().find_map(|terms| terms.enabled).unwrap_or(self.enabled) {
+            return None;
+        }
+        let scoring = Scoring {
+            bytes_max: terms.clone().find_map(|terms| terms.size_max).unwrap_or(self.size_max),
+            required: pick(&|terms| terms.required).or(self.required),
+            quarantine: pick(&|terms| terms.quarantine).or(self.quarantine),
+            reject: pick(&|terms| terms.reject).or(self.reject),
+            report: terms.clone().find_map(|terms| terms.report).unwrap_or(self.report),
+            trace: Box::default(),
+        };
+        Some(Spam {
+            scoring,
+            headers: terms.clone().find_map(|terms| terms.headers).unwrap_or(self.headers),
+            subject_tag: terms.clone().find_map(|terms| terms.subject_tag.clone()).unwrap_or(self.subject_tag.clone()),
+        })
+    }
+}
+
+impl Spam {
+    /// Whether some score asks for this.
+    pub fn asks_for(&self, action: Action) -> bool {
+        match action {
+            Action::Quarantine => self.scoring.quarantine.is_some(),
+            Action::Reject => self.scoring.reject.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether the header of a mail may change by its score, so that it has to be known before the first byte goes on.
+    pub fn marks(&self) -> bool {
+        self.headers || !self.subject_tag.is_empty()
+    }
+}
+
+/// A score that may be missing.
+fn points<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Points>, D::Error> {
+    let points = f64::deserialize(deserializer)?;
+    match points.is_finite() && points.abs() <= POINTS_MAX {
+        true => Ok(Some(Points::of(points))),
+        false => Err(de::Error::custom(format!("{points} is not a score: from -10000 to 10000"))),
+    }
+}
+
+fn tag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<str>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let fits = text.len() <= TAG_BYTES_MAX && text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    match fits {
+        true => Ok(text.trim().into()),
+        false => Err(de::Error::custom(format!("a tag is one line of ASCII of at most {TAG_BYTES_MAX} bytes"))),
+    }
+}
+
+fn some_tag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<str>>, D::Error> {
+    tag(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_outweighs_its_listener_and_that_the_global_table() {
+        let global: SpamSettings = toml::from_str("required = 5\nreject = 15.5\nsubject_tag = '[SPAM] '").unwrap();
+        let listener: SpamTerms = toml::from_str("required = 6.25\nreport = true\nsize_max = '1M'").unwrap();
+        let rule: SpamTerms = toml::from_str("required = 4\nheaders = false\nsubject_tag = ''").unwrap();
+        let spam = global.under([Some(&rule), Some(&listener)]).unwrap();
+        assert_eq!((spam.scoring.required, spam.scoring.reject), (Some(Points(4_000)), Some(Points(15_500))));
+        assert_eq!((spam.scoring.bytes_max, spam.scoring.report, spam.marks()), (1 << 20, true, false));
+        let spam = global.under([None, Some(&listener)]).unwrap();
+        assert_eq!((spam.scoring.required, &*spam.subject_tag), (Some(Points(6_250)), "[SPAM]"));
+        let off = SpamTerms { enabled: Some(false), ..SpamTerms::default() };
+        assert_eq!(global.under([Some(&off), Some(&listener)]), None);
+    }
+
+    #[test]
+    fn what_is_no_score_and_no_tag_is_refused_where_it_stands() {
+        for (text, wanted) in [
+            ("required = nan", "is not a score"),
+            ("required = 'much'", "invalid type"),
+            ("subject_tag = \"a\\nb\"", "one line of ASCII"),
+            ("tag = 5", "unknown field `tag`"),
+        ] {
+            let error = toml::from_str::<SpamSettings>(text).unwrap_err();
+            assert!(error.message().contains(wanted), "{text}: {error}");
+        }
+    }
+}

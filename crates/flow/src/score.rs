@@ -1,0 +1,129 @@
+//! What rules of spam say of a mail: what a door asks for, and what it is told.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Action;
+
+/// A score, in thousandths of a point: exact, so that verdicts can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Points(pub i32);
+
+/// What is asked about a mail whose score is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scoring {
+    /// Mails of more bytes have no score.
+    pub bytes_max: u64,
+    /// From which score on it is spam; without it the rules say so.
+    pub required: Option<Points>,
+    /// From which score on it is kept aside.
+    pub quarantine: Option<Points>,
+    /// From which score on it is refused.
+    pub reject: Option<Points>,
+    /// Whether each rule that hit is told in a field of its own (`X-Spam-Report`).
+    pub report: bool,
+    /// Fields that the rules see in front of the mail: those that whoever delivers it will have put there.
+    pub trace: Box<[u8]>,
+}
+
+/// What the rules say of a mail.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Score {
+    /// The sum of what hit.
+    pub points: Points,
+    /// From which score on it is spam.
+    pub required: Points,
+    /// The rules that hit, with what each has added; at most [`Score::HITS_MAX`].
+    pub hits: Vec<Hit>,
+    /// Header fields for the mail, in order; at most [`Score::FIELDS_MAX`].
+    pub fields: Vec<Mark>,
+    /// Where in the mail the text of its subject begins; none where it has none.
+    pub subject: Option<u64>,
+    /// Microseconds that it took.
+    pub micros: u64,
+}
+
+/// A rule that hit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hit {
+    /// Its name.
+    pub rule: Box<str>,
+    /// What it has added.
+    pub points: Points,
+}
+
+/// A header field `X-Spam-NAME`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// What follows `X-Spam-`.
+    pub name: Box<str>,
+    /// Its value; lines end in LF alone, and all but the first begin with a blank.
+    pub value: Box<str>,
+}
+
+impl Points {
+    /// The nearest thousandth; what is too large becomes the largest there is.
+    pub fn of(points: f64) -> Points {
+        let half = if points < 0.0 { -0.5 } else { 0.5 };
+        // The conversion ends at the bounds of the type.
+        Points((points * 1000.0 + half) as i32)
+    }
+
+    /// As a number.
+    pub fn value(self) -> f64 {
+        f64::from(self.0) / 1000.0
+    }
+}
+
+impl fmt::Display for Points {
+    /// With one decimal, or as many as a precision asks for.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.*}", f.precision().unwrap_or(1), self.value())
+    }
+}
+
+impl Scoring {
+    /// What a score asks for.
+    pub fn action(&self, points: Points) -> Action {
+        let reaches = |bound: Option<Points>| bound.is_some_and(|bound| points >= bound);
+        match () {
+            () if reaches(self.reject) => Action::Reject,
+            () if reaches(self.quarantine) => Action::Quarantine,
+            () => Action::Pass,
+        }
+    }
+}
+
+impl Score {
+    /// The most rules that are named.
+    pub const HITS_MAX: usize = 1_000;
+    /// The most fields.
+    pub const FIELDS_MAX: usize = 100;
+
+    /// Whether the mail is spam.
+    pub fn is_spam(&self) -> bool {
+        self.points >= self.required
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_rounded_and_shown() {
+        assert_eq!([1.2345, -0.0004, -1.2345, 1e12].map(|points| Points::of(points).0), [1235, 0, -1235, i32::MAX]);
+        assert_eq!((Points(4_999).to_string(), std::format!("{:.2}", Points(-90))), ("5.0".into(), "-0.09".into()));
+    }
+
+    #[test]
+    fn the_heaviest_bound_that_is_reached_counts() {
+        let scoring = Scoring { quarantine: Some(Points(8_000)), reject: Some(Points(15_000)), ..Scoring::default() };
+        let asked = [7_999, 8_000, 14_999, 15_000].map(|points| scoring.action(Points(points)));
+        assert_eq!(asked, [Action::Pass, Action::Quarantine, Action::Quarantine, Action::Reject]);
+        assert_eq!(Scoring::default().action(Points(i32::MAX)), Action::Pass);
+    }
+}

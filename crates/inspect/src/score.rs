@@ -1,0 +1,206 @@
+//! What the rules of spam say of a mail: an observer that keeps the mail, and asks them at its end.
+//!
+//! [`RuleFiles`] are the files of a configuration as the host has read them, a plain value that can be handed to a process which
+//! reads no files; [`Scorer`] is what is compiled of them, once; [`Kept`] is a mail while it comes.
+//!
+//! The whole mail is kept, up to [`Scoring::bytes_max`] and as much again while it grows; one that is larger is let go of, and
+//! has no score. A check cannot be suspended: it is bounded by the steps of [`RunLimits`], and its host runs it where nobody
+//! else waits.
+
+use flow::{Hit, Mark, Points, Score, Scoring};
+use rules::spam::message::{Message, MessageLimits};
+use rules::spam::run::{Engine, EngineOptions, Expressions, Report, Scratch};
+use rules::spam::{File, Limits, Loader, Options, Rules};
+use serde::{Deserialize, Serialize};
+
+/// The files of a configuration of rules, in the order in which they are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleFiles {
+    /// Each of them.
+    pub files: Vec<RuleFile>,
+    /// Those that others include: the name of who includes, the name as it stands there, and the file.
+    pub included: Vec<(Box<str>, Box<str>, RuleFile)>,
+    /// Whether the plugins are on that Debian's package loads, since no file says so.
+    pub default_plugins: bool,
+    /// The name of this machine, for fields and reports.
+    pub host: Box<str>,
+}
+
+/// A file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleFile {
+    /// Its path.
+    pub name: Box<str>,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+impl RuleFiles {
+    /// Reads them. `include` is asked for a file that another one includes, by the name of that one and its own.
+    pub fn read(&self, include: &mut dyn FnMut(&str, &str) -> Result<RuleFile, String>) -> Rules {
+        let options = Options { default_plugins: self.default_plugins, local_tests_only: true, ..Options::default() };
+        let mut loader = Loader::new(options, Limits::default());
+        let file = |file: RuleFile| File { name: file.name.into(), bytes: file.bytes };
+        for own in &self.files {
+            loader.read(&file(own.clone()), &mut |place, name| include(&place.file, name).map(&file));
+        }
+        loader.finish(&Expressions)
+    }
+
+    /// A file that another one includes, as it was handed over.
+    fn included(&self, from: &str, name: &str) -> Result<RuleFile, String> {
+        let found = self.included.iter().find(|(own, included, _)| **own == *from && **included == *name);
+        found.map(|(_, _, file)| file.clone()).ok_or_else(|| "it was not there".into())
+    }
+}
+
+/// Rules that mails are scored with; threads share them.
+#[derive(Debug)]
+pub struct Scorer {
+    engine: Engine,
+    host: Box<str>,
+}
+
+impl Scorer {
+    /// Compiles a configuration. It takes about a second of processor time for the stock set, and some 50 MB.
+    pub fn new(files: &RuleFiles) -> Scorer {
+        let rules = files.read(&mut |from, name| files.included(from, name));
+        let engine = Engine::new(rules, EngineOptions::default());
+        engine.prepare();
+        Scorer { engine, host: files.host.clone() }
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> &Rules {
+        self.engine.rules()
+    }
+}
+
+/// A mail that is kept until its end.
+#[derive(Debug)]
+pub struct Kept {
+    scoring: Scoring,
+    /// The trace, and what has come of the mail.
+    bytes: Vec<u8>,
+    is_too_large: bool,
+}
+
+impl Kept {
+    /// Nothing of it has come.
+    pub fn new(scoring: Scoring) -> Kept {
+        Kept { bytes: scoring.trace.to_vec(), scoring, is_too_large: false }
+    }
+
+    /// What is asked of the rules.
+    pub fn scoring(&self) -> &Scoring {
+        &self.scoring
+    }
+
+    /// Keeps more of it.
+    pub fn take(&mut self, bytes: &[u8]) {
+        if self.is_too_large {
+            return;
+        }
+        let all = self.bytes.len().saturating_sub(self.scoring.trace.len()).saturating_add(bytes.len());
+        if all as u64 > self.scoring.bytes_max {
+            (self.is_too_large, self.bytes) = (true, Vec::new());
+            return;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Asks the rules; none if it was too large. `now` is in seconds since 1970.
+    pub fn score(&self, scorer: &Scorer, now: i64, scratch: &mut Scratch) -> Option<Score> {
+        if self.is_too_large {
+            return None;
+        }
+        let engine = &scorer.engine;
+        let mail = Message::read(&self.bytes, engine.reading(), &MessageLimits::default());
+        let mut outcome = engine.check(&mail, now, false, scratch);
+        if let Some(required) = self.scoring.required {
+            outcome.required = required.value();
+        }
+        let report = Report::new(engine, &mail, &outcome, &scorer.host);
+        let mark = |(name, value): (String, String)| Mark { name: name.into(), value: value.into() };
+        let hit = |(rule, points): (&str, f64)| Hit { rule: rule.into(), points: Points::of(points) };
+        Some(Score {
+            points: Points::of(outcome.total.value()),
+            required: Points::of(outcome.required),
+            hits: report.hits().take(Score::HITS_MAX).map(hit).collect(),
+            fields: report.fields(self.scoring.report).into_iter().take(Score::FIELDS_MAX).map(mark).collect(),
+            subject: subject(&self.bytes[self.scoring.trace.len()..]).map(|at| at as u64),
+            micros: 0,
+        })
+    }
+}
+
+/// Where the text of the first subject begins in a mail.
+fn subject(mail: &[u8]) -> Option<usize> {
+    const NAME: &[u8] = b"subject:";
+    let mut at = 0;
+    for line in mail.split_inclusive(|&byte| byte == b'\n') {
+        if line.trim_ascii().is_empty() {
+            return None;
+        }
+        if line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME)) {
+            let blanks = line[NAME.len()..].iter().take_while(|&&byte| byte == b' ' || byte == b'\t').count();
+            return Some(at + NAME.len() + blanks);
+        }
+        at += line.len();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scorer(rules: &str) -> Scorer {
+        let file = RuleFile { name: "own.cf".into(), bytes: rules.as_bytes().to_vec() };
+        Scorer::new(&RuleFiles { files: vec![file], host: "mx.test".into(), ..RuleFiles::default() })
+    }
+
+    fn score(rules: &str, scoring: Scoring, pieces: &[&[u8]]) -> Option<Score> {
+        let mut kept = Kept::new(scoring);
+        pieces.iter().for_each(|piece| kept.take(piece));
+        kept.score(&scorer(rules), 0, &mut Scratch::default())
+    }
+
+    const RULES: &str = "body BUY /buy now/i\nscore BUY 4.5\ndescribe BUY Somebody sells\nheader VIA Received =~ /relay/\n\
+                         score VIA 1\nrequired_score 5\nclear_headers\nadd_header all Status _YESNO_, score=_SCORE_\n";
+
+    #[test]
+    fn a_mail_is_scored_with_the_trace_in_front_however_it_comes() {
+        let mail = b"From: a@b\r\nSubject: \t x\r\n\r\nBuy now\r\n";
+        let trace = b"Received: from x (relay [192.0.2.1]) by y; Mon, 1 Jan 2024 00:00:00 +0000\r\n";
+        let scoring = |trace: &[u8]| Scoring { bytes_max: 100, trace: trace.into(), ..Scoring::default() };
+        let whole = score(RULES, scoring(trace), &[mail]).unwrap();
+        assert_eq!((whole.points, whole.is_spam(), whole.subject), (Points(5_500), true, Some(22)));
+        let names: Vec<(&str, &str)> = whole.fields.iter().map(|mark| (&*mark.name, &*mark.value)).collect();
+        assert_eq!(names, [("Status", "Yes, score=5.5")]);
+        for cut in 0..mail.len() {
+            assert_eq!(score(RULES, scoring(trace), &[&mail[..cut], &mail[cut..]]), Some(whole.clone()), "{cut}");
+        }
+        assert_eq!(score(RULES, scoring(b""), &[mail]).unwrap().points, Points(4_500));
+    }
+
+    #[test]
+    fn a_mail_that_is_too_large_has_no_score_and_one_of_that_size_has() {
+        let scoring = Scoring { bytes_max: 10, ..Scoring::default() };
+        assert!(score(RULES, scoring.clone(), &[b"A: b\n\n", b"1234"]).is_some());
+        assert!(score(RULES, scoring.clone(), &[b"A: b\n\n", b"12345"]).is_none());
+        let traced = Scoring { trace: b"X: y\n"[..].into(), ..scoring };
+        assert!(score(RULES, traced, &[b"A: b\n\n12345", b"more", b""]).is_none());
+    }
+
+    #[test]
+    fn the_bound_of_the_site_counts_in_fields_too() {
+        let scoring = Scoring { bytes_max: 100, required: Some(Points(4_000)), report: true, ..Scoring::default() };
+        let score = score(RULES, scoring, &[b"From: a@b\n\nbuy now\n"]).unwrap();
+        assert!(score.is_spam());
+        assert_eq!(&*score.fields[0].value, "Yes, score=4.5");
+        let report = score.fields.last().unwrap();
+        assert_eq!((&*report.name, &*report.value), ("Report", "\n\t*  4.5 BUY BODY: Somebody sells"));
+        assert_eq!(score.subject, None);
+    }
+}

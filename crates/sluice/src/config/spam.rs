@@ -1,0 +1,79 @@
+//! Whether what is said of scores goes together: `[spam]`, and what listeners and their rules say in its place.
+
+use std::path::PathBuf;
+
+use edge::settings::{Listener, Protocol};
+
+use super::Config;
+use crate::rules_command;
+
+impl Config {
+    pub(super) fn check_spam(&self, listener: &Listener) -> Result<(), String> {
+        let is_set = listener.content.spam.is_some() || listener.rules().iter().any(|rule| rule.spam.is_some());
+        if is_set && self.spam.is_none() {
+            return Err("mails are scored where there is a table [spam]".into());
+        }
+        let keeps = listener.quarantines_spam(self.spam.as_ref());
+        if keeps && listener.content.quarantine.is_none() && listener.protocol() != Protocol::Milter {
+            return Err("spam is to be quarantined, but no folder is set: quarantine = \"PATH\"".into());
+        }
+        Ok(())
+    }
+
+    /// The folders of the rules that mails are scored with; none where no mail is scored, and no folder where none is named and
+    /// SpamAssassin's are not here.
+    pub fn rule_folders(&self) -> Option<Vec<PathBuf>> {
+        let is_scored = |listener: &Listener| listener.protocol().is_scored();
+        let spam = self.spam.as_ref().filter(|_| self.listeners.iter().any(is_scored))?;
+        Some(spam.rules.clone().unwrap_or_else(|| {
+            let mut folders = rules_command::standard();
+            if !folders.first().is_some_and(|rules| rules.is_dir()) {
+                folders.clear();
+            }
+            folders.retain(|folder| folder.is_dir());
+            folders
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flow::Points;
+
+    use super::*;
+
+    const LISTENER: &str = "[[listener]]\nprotocol = 'smtp'\naddress = '127.0.0.1:1'\nforward = 'discard:'\n";
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(text, "test").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_listener_and_its_rules_say_what_holds_for_them() {
+        let rule = "[[listener.rule]]\nrecipient = ['a@*']\nspam = { required = 3 }\n";
+        let text = format!("[spam]\nrequired = 6\nrules = ['/r']\n{LISTENER}spam = {{ reject = 20 }}\n{rule}");
+        let config = parse(&text).unwrap();
+        let of = |rule| config.listeners[0].under(rule).scores(config.spam.as_ref()).unwrap().scoring;
+        assert_eq!((of(None).required, of(None).reject), (Some(Points(6_000)), Some(Points(20_000))));
+        assert_eq!((of(Some(0)).required, of(Some(0)).reject), (Some(Points(3_000)), Some(Points(20_000))));
+        assert_eq!(config.rule_folders(), Some(vec!["/r".into()]));
+        assert_eq!(parse(LISTENER).unwrap().rule_folders(), None);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let imap = LISTENER.replace("smtp", "imap").replace("discard:", "imap://a");
+        for (text, wanted) in [
+            (format!("{LISTENER}[listener.spam]\nreject = 20"), "where there is a table [spam]"),
+            (format!("[spam]\nquarantine = 8\n{LISTENER}"), "no folder is set"),
+            (format!("[spam]\n{LISTENER}[[listener.rule]]\nspam = {{ quarantine = 8 }}"), "no folder is set"),
+            (format!("[spam]\n{imap}[listener.spam]\nreject = 8"), "mails are scored with smtp"),
+            (format!("[spam]\nreject = 1e6\n{LISTENER}"), "test:2:10: 1000000 is not a score"),
+            (format!("[spam]\n{LISTENER}spam = {{ rules = [] }}"), "unknown field `rules`"),
+        ] {
+            let refusal = parse(&text).unwrap_err();
+            assert!(refusal.contains(wanted), "{refusal}");
+        }
+        assert!(parse(&format!("[spam]\nquarantine = 8\n{imap}")).is_ok(), "nothing is scored there");
+    }
+}

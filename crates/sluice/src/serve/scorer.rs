@@ -1,0 +1,73 @@
+//! The rules that mails are scored with, as the processes that inspect are handed them.
+//!
+//! Files are read here; what stands there is looked at once, for what is wrong with it, and compiled by whoever scores: this
+//! process, or each that inspects. They come to those as a file in memory that nobody can change.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use flow::wire;
+use inspect::Scorer;
+use rules::spam::Severity;
+use rustix::fs::{MemfdFlags, SealFlags};
+
+use crate::Failure;
+use crate::config::{Config, Isolation};
+use crate::rules_command;
+
+/// Errors that the log names.
+const ERRORS_SHOWN: usize = 10;
+
+/// Rules, ready to be used.
+pub struct SpamRules {
+    /// Compiled, where this process scores.
+    pub scorer: Option<Arc<Scorer>>,
+    /// The file for those that inspect.
+    file: Option<OwnedFd>,
+}
+
+impl SpamRules {
+    /// Reads the rules of the configuration; none where mails are not scored, or there are no rules to be found. What is wrong
+    /// in them is said in the log, and without effect.
+    ///
+    /// # Errors
+    /// When a file or a folder cannot be read.
+    pub fn load(config: &Config) -> Result<Option<SpamRules>, Failure> {
+        let Some(folders) = config.rule_folders() else { return Ok(None) };
+        if folders.is_empty() {
+            tracing::warn!("mails are not scored: SpamAssassin's rules are not here, and spam.rules names no others");
+            return Ok(None);
+        }
+        let (files, rules) = rules_command::collect(&folders, &config.hostname)?;
+        let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);
+        errors.take(ERRORS_SHOWN).for_each(|error| tracing::warn!(%error, "rules of spam"));
+        tracing::info!(
+            files = files.files.len(),
+            rules = rules.names().len(),
+            errors = rules.errors(),
+            "rules of spam"
+        );
+        Ok(Some(match config.isolation {
+            Isolation::None => SpamRules { scorer: Some(Arc::new(Scorer::new(&files))), file: None },
+            Isolation::Process => SpamRules { scorer: None, file: Some(sealed(&wire::write(&files, Vec::new()))?) },
+        }))
+    }
+
+    /// The file, for one more set of processes.
+    ///
+    /// # Errors
+    /// When there are no descriptors left.
+    pub fn file(&self) -> std::io::Result<Option<OwnedFd>> {
+        self.file.as_ref().map(OwnedFd::try_clone).transpose()
+    }
+}
+
+/// A file in memory that nobody can change any more.
+fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
+    let mut file = File::from(rustix::fs::memfd_create("rules", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+    file.write_all(bytes)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
+    Ok(file.into())
+}
