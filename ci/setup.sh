@@ -49,6 +49,7 @@ if [ "${1:-}" != run ]; then
     need prometheus prometheus
     need rbldnsd rbldnsd
     need spamassassin spamassassin
+    need spamc spamc
 fi
 
 as_root=""

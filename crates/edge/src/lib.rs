@@ -22,6 +22,7 @@ pub mod runtime;
 pub mod settings;
 mod shared;
 pub mod smtp;
+pub mod spamd;
 pub mod trust;
 pub mod upstream;
 pub mod worker;

@@ -30,6 +30,7 @@ use crate::net::stream::Stream;
 use crate::settings::{Address, ListenerTls, Protocol, Speaks};
 use crate::shared::Shared;
 use crate::smtp::session::{self, Came};
+use crate::spamd;
 use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
 
@@ -265,6 +266,9 @@ fn begin(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket
         Speaks::Milter(_) => {
             tokio::task::spawn_local(milter::run(shared, door, client, ticket, stream));
         }
+        Speaks::Spamd => {
+            tokio::task::spawn_local(spamd::run(shared, door, client, ticket, stream));
+        }
     }
 }
 
@@ -287,6 +291,8 @@ async fn turn_away(mut stream: Stream, protocol: Protocol, refusal: Refusal) {
         Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
         // A mail server does by itself what it is told to do without its filter.
         Protocol::Milter => return,
+        // spamc goes on to the next server, or hands the mail on as it came.
+        Protocol::Spamd => format!("SPAMD/1.0 69 Service Unavailable: {text}\r\n"),
     };
     let _ = timeout(REFUSAL_WAIT, stream.write_all(line.as_bytes())).await;
 }

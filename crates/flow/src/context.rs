@@ -43,4 +43,6 @@ pub enum Protocol {
     Milter,
     /// That of ClamAV's daemon.
     Clamd,
+    /// That of SpamAssassin's daemon.
+    Spamd,
 }

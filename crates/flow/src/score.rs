@@ -1,6 +1,7 @@
 //! What rules of spam say of a mail: what a door asks for, and what it is told.
 
 use alloc::boxed::Box;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -25,6 +26,8 @@ pub struct Scoring {
     pub reject: Option<Points>,
     /// Whether each rule that hit is told in a field of its own (`X-Spam-Report`).
     pub report: bool,
+    /// Whether the report is wanted as a text.
+    pub text: bool,
     /// Fields that the rules see in front of the mail: those that whoever delivers it will have put there.
     pub trace: Box<[u8]>,
 }
@@ -40,6 +43,8 @@ pub struct Score {
     pub hits: Vec<Hit>,
     /// Header fields for the mail, in order; at most [`Score::FIELDS_MAX`].
     pub fields: Vec<Mark>,
+    /// The report, where it is wanted.
+    pub text: Box<str>,
     /// Where in the mail the text of its subject begins; none where it has none.
     pub subject: Option<u64>,
     /// Microseconds that it took.
@@ -107,6 +112,15 @@ impl Score {
     pub fn is_spam(&self) -> bool {
         self.points >= self.required
     }
+
+    /// The score with one decimal, and never on the wrong side of what is required.
+    pub fn shown(&self) -> String {
+        let tenths = |points: Points| (points.value() * 10.0 + if points.0 < 0 { -0.5 } else { 0.5 }) as i32;
+        match !self.is_spam() && tenths(self.points) >= tenths(self.required) {
+            true => Points(self.required.0.saturating_sub(100)).to_string(),
+            false => self.points.to_string(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +131,14 @@ mod tests {
     fn points_are_rounded_and_shown() {
         assert_eq!([1.2345, -0.0004, -1.2345, 1e12].map(|points| Points::of(points).0), [1235, 0, -1235, i32::MAX]);
         assert_eq!((Points(4_999).to_string(), std::format!("{:.2}", Points(-90))), ("5.0".into(), "-0.09".into()));
+    }
+
+    #[test]
+    fn what_is_shown_is_on_the_side_that_it_is_on() {
+        let shown =
+            |points, required| Score { points: Points(points), required: Points(required), ..Score::default() }.shown();
+        assert_eq!(shown(4_960, 5_000), "4.9");
+        assert_eq!([shown(5_000, 5_000), shown(4_940, 5_000), shown(-1_250, 5_000)], ["5.0", "4.9", "-1.2"]);
     }
 
     #[test]

@@ -39,7 +39,9 @@ impl Company {
     pub fn of(protocol: Protocol) -> Company {
         match protocol {
             Protocol::File | Protocol::Clamd => Company::Alone,
-            Protocol::Smtp | Protocol::Lmtp | Protocol::Pop3 | Protocol::Imap | Protocol::Milter => Company::Awaited,
+            Protocol::Smtp | Protocol::Lmtp | Protocol::Pop3 | Protocol::Imap | Protocol::Milter | Protocol::Spamd => {
+                Company::Awaited
+            }
         }
     }
 

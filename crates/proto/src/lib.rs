@@ -18,3 +18,4 @@ pub mod pop3;
 pub mod proxy;
 mod sasl;
 pub mod smtp;
+pub mod spamd;

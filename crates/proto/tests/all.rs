@@ -8,4 +8,5 @@ mod milter;
 mod pair;
 mod pop3;
 mod smtp;
+mod spamd;
 mod states;

@@ -31,6 +31,7 @@ mod scan;
 mod scores;
 mod smtp;
 mod spam;
+mod spamd;
 mod stand_in;
 mod store;
 mod submission;

@@ -79,6 +79,8 @@ impl Content {
             true => (Action::Blank, Refusal::Name),
             false => (Action::Reject, Refusal::Id),
         };
+        // Who asks for a score is told a score.
+        let usual = if protocol == Protocol::Spamd { Action::Pass } else { usual };
         let policy = Policy {
             on_infected: written.on_infected.unwrap_or(usual),
             on_forbidden: written.on_forbidden.unwrap_or(usual),

@@ -69,6 +69,8 @@ pub enum Speaks {
     Imap,
     /// Sendmail's and Postfix's mail filter protocol.
     Milter(Arc<MilterListener>),
+    /// That of SpamAssassin's daemon.
+    Spamd,
 }
 
 /// `protocol = "milter"`
@@ -110,6 +112,7 @@ impl Listener {
             Protocol::Pop3 => Speaks::Pop3,
             Protocol::Imap => Speaks::Imap,
             Protocol::Milter => Speaks::Milter(Arc::new(keys.take()?)),
+            Protocol::Spamd => Speaks::Spamd,
         };
         let mut unused: Vec<String> = keys.left().map(str::to_owned).collect();
         // What SMTP has may stand in a file that was written when nobody looked; it has to make sense, and is told of.
@@ -128,6 +131,7 @@ impl Listener {
             Speaks::Pop3 => Protocol::Pop3,
             Speaks::Imap => Protocol::Imap,
             Speaks::Milter(_) => Protocol::Milter,
+            Speaks::Spamd => Protocol::Spamd,
         }
     }
 
@@ -135,7 +139,7 @@ impl Listener {
     pub fn smtp(&self) -> Option<&SmtpListener> {
         match &self.speaks {
             Speaks::Smtp(own) | Speaks::Lmtp(own) => Some(own),
-            Speaks::Pop3 | Speaks::Imap | Speaks::Milter(_) => None,
+            Speaks::Pop3 | Speaks::Imap | Speaks::Milter(_) | Speaks::Spamd => None,
         }
     }
 
@@ -144,7 +148,7 @@ impl Listener {
         match &self.speaks {
             Speaks::Smtp(own) | Speaks::Lmtp(own) => &own.rules,
             Speaks::Milter(own) => &own.rules,
-            Speaks::Pop3 | Speaks::Imap => &[],
+            Speaks::Pop3 | Speaks::Imap | Speaks::Spamd => &[],
         }
     }
 
@@ -233,6 +237,11 @@ impl Listener {
         self.check_forward()?;
         self.check_auth()?;
         self.check_unused()?;
+        if self.protocol() == Protocol::Spamd
+            && self.content.policy.actions().iter().any(|action| *action != Action::Pass)
+        {
+            return Err("who asks for a score is told nothing but a score: leave out on_infected and the like".into());
+        }
         if self.quarantines() && self.content.quarantine.is_none() && self.protocol() != Protocol::Milter {
             return Err("an action is \"quarantine\", but no folder is set: quarantine = \"PATH\"".into());
         }
@@ -255,9 +264,9 @@ impl Listener {
             Speaks::Smtp(_) | Speaks::Lmtp(_) => forward.takes_mail(),
             Speaks::Pop3 => forward.speaks_pop3(),
             Speaks::Imap => forward.speaks_imap(),
-            Speaks::Milter(_) => *forward == Forward::Caller && self.place.tls == ListenerTls::Off,
+            Speaks::Milter(_) | Speaks::Spamd => *forward == Forward::Caller && self.place.tls == ListenerTls::Off,
         };
-        if *forward == Forward::Caller && self.protocol() != Protocol::Milter {
+        if *forward == Forward::Caller && !self.protocol().answers() {
             return Err("forward is missing".into());
         }
         if fits { Ok(()) } else { Err(format!("{forward} is not a next hop for {:?}", self.protocol()).to_lowercase()) }

@@ -16,12 +16,19 @@ pub enum Protocol {
     Imap,
     /// Sendmail's and Postfix's mail filter protocol.
     Milter,
+    /// That of SpamAssassin's daemon.
+    Spamd,
 }
 
 impl Protocol {
     /// Whether mails may be scored: those that are on their way, and not in a mailbox.
     pub const fn is_scored(self) -> bool {
-        matches!(self, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter)
+        matches!(self, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter | Protocol::Spamd)
+    }
+
+    /// Whether mail stays with who asks, so that there is no next hop.
+    pub const fn answers(self) -> bool {
+        matches!(self, Protocol::Milter | Protocol::Spamd)
     }
 
     /// Whether a reader is told the size of a message before it comes, so that it cannot change.

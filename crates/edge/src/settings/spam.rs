@@ -111,6 +111,7 @@ impl SpamSettings {
             quarantine: pick(&|terms| terms.quarantine).or(self.quarantine),
             reject: pick(&|terms| terms.reject).or(self.reject),
             report: terms.clone().find_map(|terms| terms.report).unwrap_or(self.report),
+            text: false,
             trace: Box::default(),
         };
         Some(Spam {

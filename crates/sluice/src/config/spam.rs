@@ -14,7 +14,10 @@ impl Config {
             return Err("mails are scored where there is a table [spam]".into());
         }
         let keeps = listener.quarantines_spam(self.spam.as_ref());
-        if keeps && listener.content.quarantine.is_none() && listener.protocol() != Protocol::Milter {
+        if listener.protocol() == Protocol::Spamd && self.spam.is_none() {
+            return Err("mails are scored where there is a table [spam]".into());
+        }
+        if keeps && listener.content.quarantine.is_none() && !listener.protocol().answers() {
             return Err("spam is to be quarantined, but no folder is set: quarantine = \"PATH\"".into());
         }
         Ok(())
