@@ -30,6 +30,10 @@ use crate::shared::Shared;
 /// How long a client may say nothing.
 const SILENCE_WAIT: Duration = Duration::from_secs(300);
 
+/// How much is read of what is refused, and how long is waited for more of it.
+const DRAINED_BYTES_MAX: usize = 64 << 20;
+const DRAIN_WAIT: Duration = Duration::from_secs(1);
+
 /// Bytes that are undone at a time.
 const PIECE_BYTES: usize = 16 << 10;
 
@@ -76,12 +80,26 @@ impl Session {
                 ServerEvent::Content => self.take(taken).await,
                 ServerEvent::End => self.end().await,
                 ServerEvent::Closed => {
+                    self.wire.take(taken);
+                    if self.server.is_refused() {
+                        self.drain().await;
+                    }
                     self.wire.write(self.server.outbox()).await?;
                     self.wire.close().await;
                     return Ok(());
                 }
             }
             self.wire.take(taken);
+        }
+    }
+
+    /// Reads on until the client has sent all: what is answered before might be lost with the connection.
+    async fn drain(&mut self) {
+        let mut bytes = 0;
+        while bytes < DRAINED_BYTES_MAX && matches!(timeout(DRAIN_WAIT, self.wire.read()).await, Ok(Ok(true))) {
+            let count = self.wire.input().len();
+            self.wire.take(count);
+            bytes += count;
         }
     }
 

@@ -128,7 +128,7 @@ impl Kept {
             required: Points::of(outcome.required),
             hits: report.hits().take(Score::HITS_MAX).map(hit).collect(),
             fields: report.fields(self.scoring.report).into_iter().take(Score::FIELDS_MAX).map(mark).collect(),
-            text: if self.scoring.text { report.text().into() } else { Box::default() },
+            text: if self.scoring.text { (report.text() + "\n").into() } else { Box::default() },
             subject: subject(&self.bytes[self.scoring.trace.len()..]).map(|at| at as u64),
             micros: 0,
         })

@@ -103,3 +103,31 @@ fn nonsense_is_refused_and_a_mail_without_a_length_ends_with_the_connection() {
         assert_eq!(String::from_utf8_lossy(&wire.rest()), wanted, "{said}");
     }
 }
+
+/// What zlib makes of it.
+fn compressed(text: &str) -> Vec<u8> {
+    let script = "import sys, zlib; sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))";
+    let mut child =
+        Command::new("python3").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    child.wait_with_output().unwrap().stdout
+}
+
+#[test]
+fn what_is_compressed_is_undone_up_to_its_bound() {
+    let (gateway, _rules) = gateway("process", "size_max = 100000");
+    let bomb = format!("{SPAM}{}", "x".repeat(10_000_000));
+    for (mail, cut, wanted) in [
+        (SPAM, 0, "SPAMD/1.1 0 EX_OK\r\nSpam: True ; 5.5 / 5.0\r\n\r\n"),
+        (SPAM, 3, "SPAMD/1.0 76 Bad header line: (compressed message is incomplete)\r\n"),
+        (&bomb, 0, "SPAMD/1.0 69 Service Unavailable: the message is too large\r\n"),
+    ] {
+        let bytes = compressed(mail);
+        let bytes = &bytes[..bytes.len() - cut];
+        let mut wire = gateway.connect();
+        let head = format!("CHECK SPAMC/1.5\r\nCompress: zlib\r\nContent-length: {}\r\n\r\n", bytes.len());
+        wire.send(&[head.as_bytes(), bytes].concat());
+        wire.stream.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(String::from_utf8_lossy(&wire.rest()), wanted);
+    }
+}

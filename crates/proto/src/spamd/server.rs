@@ -38,6 +38,7 @@ pub struct Server {
     state: State,
     line: Vec<u8>,
     outbox: Vec<u8>,
+    is_refused: bool,
 }
 
 #[derive(Debug)]
@@ -51,7 +52,7 @@ enum State {
 
 impl Default for Server {
     fn default() -> Server {
-        Server { state: State::Line, line: Vec::new(), outbox: Vec::new() }
+        Server { state: State::Line, line: Vec::new(), outbox: Vec::new(), is_refused: false }
     }
 }
 
@@ -104,8 +105,14 @@ impl Server {
         if !matches!(self.state, State::Closed) {
             self.outbox.extend(refusal.bytes());
             self.state = State::Closed;
+            self.is_refused = true;
         }
         ServerEvent::Closed
+    }
+
+    /// Whether it was refused: then the client may still be sending, and should be let finish before it is told.
+    pub fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     /// What is to be sent.
