@@ -152,7 +152,7 @@ mod tests {
                     HTML_MESSAGE autolearn=no version=4.0.1";
         assert_eq!(
             field("Status", text),
-            "Yes, score=15.2 required=5.0\n\ttests=ADVANCE_FEE_2_NEW_MONEY,BAYES_99,FREEMAIL_FROM, HTML_MESSAGE\n\t\
+            "Yes, score=15.2 required=5.0 tests=ADVANCE_FEE_2_NEW_MONEY,\n\tBAYES_99,FREEMAIL_FROM, HTML_MESSAGE \
              autolearn=no version=4.0.1"
         );
         assert_eq!(field("Level", ""), "");
