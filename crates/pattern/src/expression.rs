@@ -20,11 +20,13 @@ mod fuzz;
 mod literals;
 mod machine;
 mod meter;
+mod needs;
 mod parse;
 mod program;
 mod regular;
 mod search;
 mod syntax;
+mod trie;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -34,7 +36,8 @@ use regex_automata::hybrid::dfa::DFA;
 pub use error::{SyntaxError, Wrong};
 pub use flags::Flags;
 pub use fuzz::fuzz_expression;
-pub use literals::LiteralLimits;
+pub use literals::{LiteralLimits, Literals, fold, rarest_gram};
+pub use needs::{Ask, Haystacks, Needs};
 pub use parse::REPEAT_MAX;
 use program::{Program, Start};
 pub use search::{Progress, Search, Want};
@@ -56,7 +59,8 @@ pub struct Limits {
     pub frames_max: usize,
     /// Bytes in which a search remembers what has failed. Where they do not suffice it does without.
     pub memo_bytes_max: usize,
-    /// Bytes of the states of one automaton that a search keeps, beyond the few without which it cannot run.
+    /// Bytes of the states of one automaton that a search keeps, beyond the few without which it cannot run. Those of large
+    /// expressions may take sixteen times as many.
     pub cache_bytes: usize,
 }
 
@@ -89,6 +93,7 @@ struct Compiled {
     has_last_line: bool,
     start: Start,
     forward: OnceLock<Option<Box<DFA>>>,
+    hits: OnceLock<Option<Box<DFA>>>,
     reverse: OnceLock<Option<Box<DFA>>>,
     program: OnceLock<Box<Program>>,
     capturing: OnceLock<Box<Program>>,
@@ -112,20 +117,42 @@ impl Expression {
             return Err(SyntaxError { offset: limits.text_bytes_max, wrong: Wrong::TooLong });
         }
         let parsed = parse::parse(text, flags, limits.depth_max)?;
-        Ok(Expression(Arc::new(Compiled {
+        Ok(Expression::of(text, flags, limits, parsed).0)
+    }
+
+    /// As [`Expression::new`], with what every match needs: the expression is read once for both.
+    ///
+    /// # Errors
+    /// What is wrong with it and where.
+    pub fn with_needs(text: &[u8], flags: Flags, ask: &Ask) -> Result<(Expression, Needs), SyntaxError> {
+        let limits = Limits::default();
+        if text.len() > limits.text_bytes_max {
+            return Err(SyntaxError { offset: limits.text_bytes_max, wrong: Wrong::TooLong });
+        }
+        let parsed = parse::parse(text, flags, limits.depth_max)?;
+        let (expression, node) = Expression::of(text, flags, limits, parsed);
+        let needs = Needs::of(&node, ask);
+        Ok((expression, needs))
+    }
+
+    /// The expression, and the tree that it was read to.
+    fn of(text: &[u8], flags: Flags, limits: Limits, parsed: parse::Parsed) -> (Expression, Node) {
+        let expression = Expression(Arc::new(Compiled {
             text: text.into(),
             flags,
             limits,
             groups: parsed.groups,
             names: parsed.names.into(),
-            is_regular: regular::translate(&parsed.node).is_some(),
+            is_regular: regular::is_regular(&parsed.node),
             has_last_line: regular::has_last_line(&parsed.node),
             start: compile::start(&parsed.node),
             forward: OnceLock::new(),
+            hits: OnceLock::new(),
             reverse: OnceLock::new(),
             program: OnceLock::new(),
             capturing: OnceLock::new(),
-        })))
+        }));
+        (expression, parsed.node)
     }
 
     /// A search that begins at byte 0; [`Search::restart`] begins it elsewhere.
@@ -133,11 +160,10 @@ impl Expression {
         Search::new(Arc::clone(&self.0), want)
     }
 
-    /// Strings of which every match contains one, once its ASCII letters are in lower case; none if no such set lies within
-    /// the limits. Of all sets it is the one that is rarest in ordinary content. An empty set belongs to an expression that
+    /// Strings of which every match contains one, once it is folded ([`fold`]); none if no such set lies within the limits. Of all sets it is the one that is rarest in ordinary content. An empty set belongs to an expression that
     /// matches nothing.
     pub fn literals(&self, limits: LiteralLimits) -> Option<Vec<Vec<u8>>> {
-        literals::literals(&self.0.node(), limits)
+        literals::needed(&self.0.node(), limits).map(|needed| needed.strings)
     }
 
     /// Whether searches run on automata, in time linear in the haystack.
@@ -181,6 +207,18 @@ impl Compiled {
             return None;
         }
         self.forward.get_or_init(build).as_deref()
+    }
+
+    /// The automaton that finds whether there is a match; none if the expression is not regular, or too large.
+    fn hits(&self) -> Option<&DFA> {
+        let build = || {
+            let hir = regular::translate(&trie::for_hits(&self.node()))?;
+            regular::forward(&hir, self.limits.cache_bytes).map(Box::new)
+        };
+        if !self.is_regular {
+            return None;
+        }
+        self.hits.get_or_init(build).as_deref()
     }
 
     /// The automaton that finds where a match begins.

@@ -26,6 +26,39 @@ impl ByteSet {
         set
     }
 
+    /// The set whose bits these are, the lowest first.
+    pub(crate) const fn from_words(words: [u64; 4]) -> ByteSet {
+        ByteSet(words)
+    }
+
+    /// The set with ASCII letters in lower case, and blanks as spaces.
+    pub(crate) fn folded(&self) -> ByteSet {
+        const CAPITALS: u64 = 0x07ff_fffe;
+        const BLANKS: u64 = 0x3e00;
+        let [low, high, ..] = self.0;
+        let blank = u64::from(low & BLANKS != 0) << b' ';
+        ByteSet([low & !BLANKS | blank, high & !CAPITALS | (high & CAPITALS) << 32, self.0[2], self.0[3]])
+    }
+
+    /// The bytes that are in both sets.
+    pub fn intersection(&self, other: &ByteSet) -> ByteSet {
+        ByteSet(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    /// Whether a byte is in both sets.
+    pub fn meets(&self, other: &ByteSet) -> bool {
+        self.0.iter().zip(&other.0).any(|(one, other)| one & other != 0)
+    }
+
+    /// The set of the bytes that stand in a text.
+    pub fn present(text: &[u8]) -> ByteSet {
+        let mut seen = [false; 256];
+        text.iter().for_each(|&byte| seen[usize::from(byte)] = true);
+        let mut set = ByteSet::EMPTY;
+        (0..=u8::MAX).filter(|&byte| seen[usize::from(byte)]).for_each(|byte| set.insert(byte));
+        set
+    }
+
     /// Adds a byte.
     pub fn insert(&mut self, byte: u8) {
         self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
@@ -62,7 +95,14 @@ impl ByteSet {
 
     /// The bytes of the set, in order.
     pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..=u8::MAX).filter(|&byte| self.has(byte))
+        (0..4u8).flat_map(|word| {
+            let mut bits = self.0[usize::from(word)];
+            std::iter::from_fn(move || {
+                let bit = u8::try_from(bits.trailing_zeros()).ok().filter(|&bit| bit < 64)?;
+                bits &= bits - 1;
+                Some(word << 6 | bit)
+            })
+        })
     }
 
     /// All bytes that are not in the set.
@@ -169,6 +209,17 @@ mod tests {
         for byte in 0..=u8::MAX {
             assert_eq!(set.has(byte), byte.is_ascii_digit());
             assert_eq!(set.complement().has(byte), !byte.is_ascii_digit());
+        }
+    }
+
+    #[test]
+    fn a_folded_set_has_what_its_bytes_are_folded_to() {
+        for byte in 0..=u8::MAX {
+            let mut text = [byte];
+            crate::expression::fold(&mut text);
+            let mut set = ByteSet::EMPTY;
+            set.insert(byte);
+            assert_eq!(set.folded().iter().collect::<Vec<_>>(), text);
         }
     }
 

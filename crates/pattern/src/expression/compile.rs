@@ -36,6 +36,7 @@ pub(super) fn compile(node: &Node, groups: u32, captures: bool) -> Program {
         sets: HashMap::new(),
         remembered: referred,
         is_forgetful: has_references,
+        follow: None,
     };
     compiler.node(node);
     compiler.emit(Instruction::Match);
@@ -80,6 +81,8 @@ struct Compiler {
     remembered: Vec<bool>,
     /// Whether failures depend on more than place and instruction.
     is_forgetful: bool,
+    /// One of these has to follow what is compiled; nothing if that is not known.
+    follow: Option<ByteSet>,
 }
 
 impl Compiler {
@@ -146,7 +149,7 @@ impl Compiler {
                 self.emit(Instruction::Set(set));
             }
             Node::Assert(assertion) => drop(self.emit(Instruction::Assert(*assertion))),
-            Node::Concat(nodes) => nodes.iter().for_each(|node| self.node(node)),
+            Node::Concat(nodes) => self.concat(nodes),
             Node::Alternate(nodes) => self.alternatives(nodes),
             Node::Repeat(repeat) => self.repeat(repeat),
             Node::Group(node, number) => self.group(node, *number),
@@ -156,6 +159,34 @@ impl Compiler {
                 self.emit(Instruction::Backreference { group: *group, fold: *fold });
             }
         }
+    }
+
+    fn concat(&mut self, nodes: &[Node]) {
+        let behind = self.follow;
+        for (at, node) in nodes.iter().enumerate() {
+            self.follow = if matches!(node, Node::Literal { .. } | Node::Set(_) | Node::Assert(_)) {
+                None
+            } else {
+                following(&nodes[at + 1..], behind)
+            };
+            self.node(node);
+        }
+        self.follow = behind;
+    }
+
+    /// Compiles what stands where nothing is known of what follows it.
+    fn apart(&mut self, inside: impl FnOnce(&mut Self)) {
+        let behind = self.follow.take();
+        inside(self);
+        self.follow = behind;
+    }
+
+    /// Compiles a turn of a loop: another follows, or what follows the loop.
+    fn looped(&mut self, node: &Node) {
+        let behind = self.follow;
+        self.follow = following(std::slice::from_ref(node), behind).zip(behind).map(|(all, behind)| all.union(&behind));
+        self.node(node);
+        self.follow = behind;
     }
 
     fn literal(&mut self, bytes: &[u8], fold: bool) {
@@ -203,7 +234,7 @@ impl Compiler {
             exit: 0,
         });
         self.emit(Instruction::Look(index));
-        self.forgetful(|compiler| compiler.node(&look.node));
+        self.forgetful(|compiler| compiler.apart(|compiler| compiler.node(&look.node)));
         self.emit(Instruction::LookEnd(index));
         self.program.looks[index as usize].exit = self.here();
     }
@@ -215,18 +246,20 @@ impl Compiler {
             return self.run(&set, repeat, Greed::Possessive);
         }
         self.emit(Instruction::Atomic);
-        self.node(node);
+        self.apart(|compiler| compiler.node(node));
         self.emit(Instruction::AtomicEnd);
     }
 
-    fn run(&mut self, set: &ByteSet, repeat: &Repeat, greed: Greed) {
-        let (set, bounds) = (self.set(set), self.bounds(repeat.min, repeat.max, repeat.lazy));
+    fn run(&mut self, bytes: &ByteSet, repeat: &Repeat, greed: Greed) {
+        let (set, bounds) = (self.set(bytes), self.bounds(repeat.min, repeat.max, repeat.lazy));
         let greed = match greed {
             // Lazy and possessive: no more than it must.
             Greed::Possessive if repeat.lazy => {
                 self.program.bounds[bounds as usize].max = repeat.min;
                 Greed::Possessive
             }
+            // What follows cannot be one of its bytes: to give them back is of no use.
+            Greed::Greedy if self.follow.is_some_and(|follow| !follow.meets(bytes)) => Greed::Possessive,
             greed => greed,
         };
         self.emit(Instruction::Run { set, bounds, greed });
@@ -266,7 +299,7 @@ impl Compiler {
 
     fn star(&mut self, repeat: &Repeat) {
         let branch = self.turn(repeat);
-        self.node(&repeat.node);
+        self.looped(&repeat.node);
         self.emit(Instruction::Jump(branch as u32));
         self.lead_here(branch);
     }
@@ -279,7 +312,7 @@ impl Compiler {
             return self.counted(repeat);
         }
         for _ in 0..repeat.min {
-            self.node(&repeat.node);
+            self.looped(&repeat.node);
         }
         if repeat.max == UNBOUNDED {
             return self.star(repeat);
@@ -287,7 +320,7 @@ impl Compiler {
         let mut branches = Vec::new();
         for _ in repeat.min..repeat.max {
             branches.push(self.turn(repeat));
-            self.node(&repeat.node);
+            self.looped(&repeat.node);
         }
         branches.into_iter().for_each(|branch| self.lead_here(branch));
     }
@@ -299,7 +332,7 @@ impl Compiler {
         self.emit(Instruction::LoopStart(register));
         let test = self.emit(Instruction::LoopTest { register, bounds, exit: 0 });
         self.emit(Instruction::LoopEnter(register));
-        self.forgetful(|compiler| compiler.node(&repeat.node));
+        self.forgetful(|compiler| compiler.looped(&repeat.node));
         self.emit(Instruction::LoopBack { register, test: test as u32 });
         self.lead_here(test);
     }
@@ -307,6 +340,15 @@ impl Compiler {
 
 /// The size of a program from which on nothing is written out.
 const PROGRAM_LARGE: usize = 1 << 16;
+
+/// The bytes of which one follows in front of these nodes, and of what is behind them; nothing if that is not known.
+fn following(nodes: &[Node], behind: Option<ByteSet>) -> Option<ByteSet> {
+    let mut set = ByteSet::EMPTY;
+    if nodes.iter().all(|node| node.add_first(&mut set)) {
+        return behind.map(|behind| set.union(&behind));
+    }
+    Some(set)
+}
 
 /// What takes one byte whatever it is.
 fn one_byte(node: &Node) -> Option<ByteSet> {

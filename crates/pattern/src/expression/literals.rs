@@ -2,7 +2,7 @@
 //!
 //! Of a sequence, the strings that neighbours form together are followed as long as there are few; of alternatives, each has to
 //! have its own. Among all such sets the one is taken whose strings are rarest in ordinary content, by the model of byte
-//! pairs; where all are very rare, the one of fewest. Strings are in lower case: a match contains one of them once its ASCII letters are.
+//! pairs; where all are very rare, the one of fewest. Strings are folded: a match contains one of them once it is, too ([`fold`]).
 //!
 //! What a look around asks for is not counted, and neither is what a reference repeats.
 
@@ -26,37 +26,56 @@ impl Default for LiteralLimits {
     }
 }
 
+/// Strings of which each match contains one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Literals {
+    /// The strings; where there is none, nothing matches.
+    pub strings: Vec<Vec<u8>>,
+    /// At how many places, at least, one of them begins in a match.
+    pub times: u32,
+    /// The share of places of ordinary content where one of them stands, by a model.
+    pub share: f64,
+}
+
 /// The best set of strings, if there is one within the limits.
-pub(super) fn literals(node: &Node, limits: LiteralLimits) -> Option<Vec<Vec<u8>>> {
+pub(super) fn needed(node: &Node, limits: LiteralLimits) -> Option<Literals> {
     let finder = Finder { limits };
     let mut run = Run::new();
     finder.node(node, &mut run);
     finder.flush(&mut run);
-    let mut strings = run.best?.strings;
-    strings.sort_unstable();
-    strings.dedup();
-    Some(strings)
-}
-
-/// Strings of which one is needed, and how often one of them stands somewhere.
-struct Needed {
-    strings: Vec<Vec<u8>>,
-    share: f64,
+    let mut best = run.best?;
+    best.strings.sort_unstable();
+    best.strings.dedup();
+    Some(best)
 }
 
 /// A sequence under way.
 struct Run {
-    /// What stands in front of here: exactly one of these, which do not begin before the run did.
+    /// What stands in front of here, if none of `closed` does: one of these, which do not begin before the run did.
     ends: Vec<Vec<u8>>,
-    best: Option<Needed>,
+    /// Strings that are rare enough as they are, so that nothing is put behind them.
+    closed: Vec<Vec<u8>>,
+    /// What the run was made of.
+    window: Vec<Vec<Vec<u8>>>,
+    best: Option<Literals>,
 }
 
 impl Run {
     fn new() -> Run {
-        Run { ends: vec![Vec::new()], best: None }
+        Run { ends: vec![Vec::new()], closed: Vec::new(), window: Vec::new(), best: None }
     }
 
-    fn offer(&mut self, needed: Option<Needed>) {
+    /// Takes what is rare enough out of `strings`.
+    fn close(&mut self, strings: Vec<Vec<u8>>, bytes_min: usize) -> Vec<Vec<u8>> {
+        let is_rare = |string: &Vec<u8>| string.len() >= bytes_min && share(string) < SHARE_CLOSED;
+        let (rare, common) = strings.into_iter().partition(is_rare);
+        self.closed.extend(rare);
+        self.closed.sort_unstable();
+        self.closed.dedup();
+        common
+    }
+
+    fn offer(&mut self, needed: Option<Literals>) {
         let Some(needed) = needed else {
             return;
         };
@@ -72,6 +91,8 @@ struct Finder {
 
 /// The most values of one byte that are followed.
 const CLASS_MAX: usize = 16;
+/// The most strings that neighbours form together.
+const PRODUCT_MAX: usize = 128;
 /// The most bytes of all strings that are followed at once.
 const FOLLOWED_BYTES_MAX: usize = 1 << 14;
 
@@ -100,27 +121,36 @@ impl Finder {
     fn literal(&self, bytes: &[u8], fold: bool, run: &mut Run) {
         for part in bytes.chunk_by(|&one, &other| !fold || one.is_ascii() && other.is_ascii()) {
             for part in part.chunks(self.limits.bytes_max.max(1)) {
-                let cases = if fold { cases(part) } else { vec![part.to_ascii_lowercase()] };
+                let cases = if fold { cases(part) } else { vec![folded(part)] };
                 self.extend(Some(cases), run);
             }
         }
     }
 
     /// Each alternative needs its own.
-    fn alternatives(&self, nodes: &[Node]) -> Option<Needed> {
-        let mut all = Needed { strings: Vec::new(), share: 0.0 };
+    fn alternatives(&self, nodes: &[Node]) -> Option<Literals> {
+        let mut all = Literals { strings: Vec::new(), times: u32::MAX, share: 0.0 };
         for node in nodes {
             let mut run = Run::new();
             self.node(node, &mut run);
             self.flush(&mut run);
             let needed = run.best?;
             all.share += needed.share;
+            all.times = all.times.min(needed.times);
             all.strings.extend(needed.strings);
             if all.strings.len() > self.limits.count_max {
                 return None;
             }
         }
         Some(all)
+    }
+
+    /// What each turn of a loop needs, as often as there are turns.
+    fn turns(&self, repeat: &Repeat) -> Option<Literals> {
+        let mut run = Run::new();
+        self.node(&repeat.node, &mut run);
+        self.flush(&mut run);
+        run.best.map(|best| Literals { times: best.times.saturating_mul(repeat.min), ..best })
     }
 
     fn repeat(&self, repeat: &Repeat, run: &mut Run) {
@@ -136,6 +166,11 @@ impl Finder {
             return self.flush(run);
         }
         let Some(all) = exact else {
+            if repeat.min > 1 {
+                self.flush(run);
+                run.offer(self.turns(repeat));
+                return;
+            }
             self.node(&repeat.node, run);
             return if repeat.max > 1 {
                 self.flush(run)
@@ -153,24 +188,29 @@ impl Finder {
 
     /// Whatever the node matches, if that is few strings.
     fn exact(&self, node: &Node) -> Option<Vec<Vec<u8>>> {
+        (count(node)? <= self.limits.count_max).then(|| self.strings(node)).flatten()
+    }
+
+    /// The same, of a node that matches few.
+    fn strings(&self, node: &Node) -> Option<Vec<Vec<u8>>> {
         match node {
             Node::Empty | Node::Assert(_) | Node::Look(_) => Some(vec![Vec::new()]),
             Node::Literal { bytes, fold } => {
                 let has_cases = *fold && bytes.len() > 1 && !bytes.is_ascii();
                 let is_exact = bytes.len() <= self.limits.bytes_max && !has_cases;
-                is_exact.then(|| if *fold { cases(bytes) } else { vec![bytes.to_ascii_lowercase()] })
+                is_exact.then(|| if *fold { cases(bytes) } else { vec![folded(bytes)] })
             }
             Node::Set(set) => {
-                let mut bytes: Vec<_> = set.iter().map(|byte| vec![byte.to_ascii_lowercase()]).collect();
+                let mut bytes: Vec<_> = set.iter().map(|byte| folded(&[byte])).collect();
                 bytes.sort_unstable();
                 bytes.dedup();
                 (bytes.len() <= CLASS_MAX).then_some(bytes)
             }
-            Node::Group(node, _) | Node::Atomic(node) => self.exact(node),
+            Node::Group(node, _) | Node::Atomic(node) => self.strings(node),
             Node::Alternate(nodes) => {
                 let mut all = Vec::new();
                 for node in nodes {
-                    all.extend(self.exact(node)?);
+                    all.extend(self.strings(node)?);
                     if all.len() > self.limits.count_max {
                         return None;
                     }
@@ -181,15 +221,15 @@ impl Finder {
             }
             Node::Concat(nodes) => {
                 let first = Some(vec![Vec::new()]);
-                nodes.iter().try_fold(first, |all, node| Some(self.product(&all?, &self.exact(node)?))).flatten()
+                nodes.iter().try_fold(first, |all, node| Some(self.product(&all?, &self.strings(node)?))).flatten()
             }
             Node::Repeat(repeat) if (repeat.min, repeat.max) == (0, 1) => {
-                let mut all = self.exact(&repeat.node)?;
+                let mut all = self.strings(&repeat.node)?;
                 all.push(Vec::new());
                 Some(all)
             }
             Node::Repeat(repeat) if repeat.min == repeat.max && repeat.min as usize <= self.limits.bytes_max => {
-                let each = self.exact(&repeat.node)?;
+                let each = self.strings(&repeat.node)?;
                 let first = Some(vec![Vec::new()]);
                 (0..repeat.min).try_fold(first, |all, _| Some(self.product(&all?, &each))).flatten()
             }
@@ -199,7 +239,8 @@ impl Finder {
 
     /// Each of `all` with each of `next` behind it, if these are few.
     fn product(&self, all: &[Vec<u8>], next: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
-        let count = all.len().checked_mul(next.len()).filter(|&count| count <= self.limits.count_max)?;
+        let count =
+            all.len().checked_mul(next.len()).filter(|&count| count <= self.limits.count_max.min(PRODUCT_MAX))?;
         let longest = |of: &[Vec<u8>]| of.iter().map(Vec::len).max().unwrap_or(0);
         if count.saturating_mul(longest(all) + longest(next)) > FOLLOWED_BYTES_MAX {
             return None;
@@ -216,27 +257,106 @@ impl Finder {
         let Some(next) = next else {
             return self.flush(run);
         };
-        if let Some(product) = self.product(&run.ends, &next) {
-            run.ends = product;
+        if self.append(&next, run) {
             return;
         }
+        // What came last, as much as may be, begins the next run.
+        let bytes_min = self.limits.bytes_min.max(1);
+        let common = |strings: &[Vec<u8>]| {
+            strings.iter().filter(|string| string.len() < bytes_min || share(string) >= SHARE_CLOSED).count().max(1)
+        };
+        let mut window = std::mem::take(&mut run.window);
         self.flush(run);
-        if next.len() <= self.limits.count_max {
-            run.ends = next;
+        let mut count = common(&next);
+        let fits = |strings: &&Vec<Vec<u8>>| {
+            count = count.saturating_mul(common(strings));
+            count <= self.limits.count_max
+        };
+        let kept = window.iter().rev().take_while(fits).count();
+        let again = window.split_off(window.len() - kept);
+        for strings in again.iter().chain([&next]) {
+            if !self.append(strings, run) {
+                self.flush(run);
+            }
         }
+    }
+
+    /// Puts each of `next` behind each of the run's strings, if these are few. Where they are not, those that are rare enough stay
+    /// as they are.
+    fn append(&self, next: &[Vec<u8>], run: &mut Run) -> bool {
+        let count_max = self.limits.count_max;
+        let product = self.product(&run.ends, next).filter(|all| all.len() + run.closed.len() <= count_max);
+        if let Some(product) = product {
+            run.ends = product;
+            run.window.push(next.to_vec());
+            return true;
+        }
+        let bytes_min = self.limits.bytes_min.max(1);
+        let common = run.close(next.to_vec(), bytes_min);
+        let ends = std::mem::take(&mut run.ends);
+        run.ends = run.close(ends, bytes_min);
+        let product = self.product(&run.ends, &common).filter(|all| all.len() + run.closed.len() <= count_max);
+        let Some(product) = product else {
+            return false;
+        };
+        run.ends = product;
+        run.window.push(next.to_vec());
+        true
     }
 
     /// Ends the run: its strings are needed. Another begins.
     fn flush(&self, run: &mut Run) {
         let ends = std::mem::replace(&mut run.ends, vec![Vec::new()]);
+        let closed = std::mem::take(&mut run.closed);
+        run.window.clear();
         let is_usable = ends.iter().all(|string| string.len() >= self.limits.bytes_min.max(1));
-        if !is_usable || ends.len() > self.limits.count_max {
+        if !is_usable || ends.len() + closed.len() > self.limits.count_max {
             return;
         }
-        let strings: Vec<_> = ends.iter().map(|string| rarest(string, self.limits.bytes_max)).collect();
+        let strings = ends.iter().chain(&closed).map(|string| rarest(string, self.limits.bytes_max));
+        let strings: Vec<_> = strings.collect();
         let share = strings.iter().map(|string| share(string) + SHARE_OF_EACH).sum();
-        run.offer(Some(Needed { strings, share }));
+        run.offer(Some(Literals { strings, times: 1, share }));
     }
+}
+
+/// How many strings a node matches at most; nothing if nobody can count them.
+fn count(node: &Node) -> Option<usize> {
+    match node {
+        Node::Empty | Node::Assert(_) | Node::Look(_) | Node::Literal { .. } => Some(1),
+        Node::Set(set) => Some(set.folded().len()).filter(|&count| count <= CLASS_MAX),
+        Node::Group(node, _) | Node::Atomic(node) => count(node),
+        Node::Alternate(nodes) => nodes.iter().try_fold(0_usize, |sum, node| sum.checked_add(count(node)?)),
+        Node::Concat(nodes) => nodes.iter().try_fold(1_usize, |product, node| product.checked_mul(count(node)?)),
+        Node::Repeat(repeat) if (repeat.min, repeat.max) == (0, 1) => count(&repeat.node)?.checked_add(1),
+        Node::Repeat(repeat) if repeat.min == repeat.max => count(&repeat.node)?.checked_pow(repeat.min),
+        Node::Never | Node::Repeat(_) | Node::Backreference { .. } => None,
+    }
+}
+
+/// Writes ASCII letters in lower case, and blanks (tabs, line feeds and the like) as spaces: the form in which literals are told
+/// and looked for.
+pub fn fold(text: &mut [u8]) {
+    for byte in text {
+        *byte = FOLDED[usize::from(*byte)];
+    }
+}
+
+/// What each byte is folded to.
+const FOLDED: [u8; 256] = {
+    let mut folded = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        folded[byte] = if matches!(byte as u8, b'\t'..=b'\r') { b' ' } else { (byte as u8).to_ascii_lowercase() };
+        byte += 1;
+    }
+    folded
+};
+
+fn folded(text: &[u8]) -> Vec<u8> {
+    let mut text = text.to_vec();
+    fold(&mut text);
+    text
 }
 
 /// What a string that is ASCII, or one byte, becomes where case does not count: other letters are not in lower case where it is
@@ -244,7 +364,7 @@ impl Finder {
 fn cases(part: &[u8]) -> Vec<Vec<u8>> {
     match part {
         [byte] if !byte.is_ascii() && has_case(*byte) => vec![vec![byte & !0x20], vec![byte | 0x20]],
-        part => vec![part.to_ascii_lowercase()],
+        part => vec![folded(part)],
     }
 }
 
@@ -255,6 +375,12 @@ fn rarest(string: &[u8], bytes_max: usize) -> Vec<u8> {
     rarest.unwrap_or_default().to_vec()
 }
 
+/// Where the rarest `bytes` bytes in a row of a string begin, by the model of byte pairs; 0 if it has no more.
+pub fn rarest_gram(string: &[u8], bytes: usize) -> usize {
+    let windows = string.windows(bytes.max(1)).enumerate();
+    windows.max_by_key(|(_, window)| cost(window)).map_or(0, |(at, _)| at)
+}
+
 /// The cost of a string by the model of byte pairs, in eighths of a bit.
 fn cost(string: &[u8]) -> u32 {
     let pairs = string.windows(2).map(|pair| rarity::after(pair[0], pair[1])).sum::<u32>();
@@ -263,6 +389,9 @@ fn cost(string: &[u8]) -> u32 {
 
 /// What a string costs whatever it is: of sets that are rare enough, the one of fewer strings is better.
 const SHARE_OF_EACH: f64 = 1.0 / (1 << 22) as f64;
+
+/// The share from which on a string is rare enough, so that it need not grow where there are many.
+const SHARE_CLOSED: f64 = 1.0 / (1 << 20) as f64;
 
 /// How often a string stands at an offset, by the model.
 fn share(string: &[u8]) -> f64 {

@@ -18,12 +18,44 @@ use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, Hir, Look, Repetitio
 use super::machine::skip;
 use super::meter::Meter;
 use super::program::Start;
-use super::syntax::{Assertion, Node, UNBOUNDED, has_case};
+use super::syntax::{Assertion, Node, Repeat, UNBOUNDED, has_case};
 use crate::ByteSet;
 
 /// The expression as a tree of `regex-syntax`, if it is regular.
 pub(super) fn translate(node: &Node) -> Option<Hir> {
     hir(node, After { takes: false, is_end: true })
+}
+
+/// Whether [`translate`] makes a tree of it.
+pub(super) fn is_regular(node: &Node) -> bool {
+    regular(node, After { takes: false, is_end: true })
+}
+
+fn regular(node: &Node, after: After) -> bool {
+    match node {
+        Node::Empty | Node::Never | Node::Literal { .. } | Node::Set(_) => true,
+        Node::Assert(assertion) => assert(*assertion, after).is_some(),
+        Node::Concat(nodes) => {
+            let mut behind = after;
+            nodes.iter().rev().all(|node| {
+                let is_regular = regular(node, behind);
+                behind = After { takes: behind.takes || node.lengths().0 > 0, is_end: false };
+                is_regular
+            })
+        }
+        Node::Alternate(nodes) => nodes.iter().all(|node| regular(node, after)),
+        Node::Repeat(repeat) => {
+            let inside = if repeat.max == 1 { after } else { After { takes: false, is_end: false } };
+            !is_empty_loop(repeat) && regular(&repeat.node, inside)
+        }
+        Node::Group(node, _) => regular(node, after),
+        Node::Look(_) | Node::Atomic(_) | Node::Backreference { .. } => false,
+    }
+}
+
+/// Whether it is a loop around what can match nothing.
+fn is_empty_loop(repeat: &Repeat) -> bool {
+    repeat.max > 1 && repeat.min != repeat.max && repeat.node.is_nullable()
 }
 
 /// Whether `$` stands in it, so that a line feed at the end may be one that `$` took.
@@ -53,7 +85,7 @@ fn hir(node: &Node, after: After) -> Option<Hir> {
             Hir::alternation(nodes.iter().map(|node| hir(node, after)).collect::<Option<Vec<_>>>()?)
         }
         Node::Repeat(repeat) => {
-            if repeat.max > 1 && repeat.min != repeat.max && repeat.node.is_nullable() {
+            if is_empty_loop(repeat) {
                 return None;
             }
             let inside = if repeat.max == 1 { after } else { After { takes: false, is_end: false } };
@@ -138,9 +170,15 @@ fn build(hir: &Hir, config: Config, cache_bytes: usize, is_reverse: bool) -> Opt
         .which_captures(WhichCaptures::None)
         .nfa_size_limit(Some(NFA_BYTES_MAX));
     let nfa = thompson::Compiler::new().configure(thompson).build_from_hir(hir).ok()?;
+    // An automaton of many words has about as many states as they have letters.
+    let cache_bytes =
+        nfa.states().len().saturating_mul(BYTES_OF_EACH).clamp(cache_bytes, cache_bytes.saturating_mul(16));
     let config = config.cache_capacity(cache_bytes).skip_cache_capacity_check(true);
     DFA::builder().configure(config).build_from_nfa(nfa).ok()
 }
+
+/// Room in the cache for each state of the program.
+const BYTES_OF_EACH: usize = 512;
 
 /// A walk through an automaton, which can be left and taken up again.
 #[derive(Debug, Clone, Copy)]

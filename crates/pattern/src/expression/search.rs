@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use regex_automata::hybrid::dfa::Cache;
+use regex_automata::hybrid::dfa::{Cache, DFA};
 use stream::Fuel;
 
 use super::Compiled;
@@ -17,6 +17,8 @@ use super::regular::{Automaton, Walk, Walked};
 pub enum Want {
     /// Whether there is a match.
     Hit,
+    /// Where the first match ends. What is told begins where the search did.
+    End,
     /// Where the first match is.
     Span,
     /// What its groups are.
@@ -26,7 +28,7 @@ pub enum Want {
 /// What one call of [`Search::run`] came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// Here is the first match; with [`Want::Hit`], some match lies in here.
+    /// Here is the first match; with [`Want::Hit`], some match lies in here; with [`Want::End`], it ends where this does.
     Match(Range<usize>),
     /// There is no match.
     None,
@@ -159,7 +161,7 @@ impl Search {
             return;
         }
         let compiled = Arc::clone(&self.compiled);
-        let Some(dfa) = compiled.forward() else {
+        let Some(dfa) = self.automaton(&compiled) else {
             return self.begin_machine(self.from, false);
         };
         let cache = self.forward.get_or_insert_with(|| Box::new(dfa.create_cache()));
@@ -169,9 +171,14 @@ impl Search {
         }
     }
 
+    /// What walks forward.
+    fn automaton<'c>(&self, compiled: &'c Compiled) -> Option<&'c DFA> {
+        if self.want == Want::Hit { compiled.hits() } else { compiled.forward() }
+    }
+
     fn walk_forward(&mut self, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
         let compiled = Arc::clone(&self.compiled);
-        let (Some(dfa), Some(cache)) = (compiled.forward(), self.forward.as_deref_mut()) else {
+        let (Some(dfa), Some(cache)) = (self.automaton(&compiled), self.forward.as_deref_mut()) else {
             return self.begin_machine(self.from, false);
         };
         let earliest = self.want == Want::Hit;
@@ -180,6 +187,9 @@ impl Search {
             Walked::Stuck => self.begin_machine(self.from, false),
             Walked::Done(None) => drop(self.done(Progress::None)),
             Walked::Done(Some(end)) if earliest => drop(self.done(Progress::Match(self.from..end))),
+            Walked::Done(Some(end)) if self.want == Want::End && self.is_settled(haystack, end) => {
+                self.done(Progress::Match(self.from..end));
+            }
             Walked::Done(Some(end)) => self.begin_back(haystack, end),
         }
     }

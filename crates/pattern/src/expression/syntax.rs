@@ -169,7 +169,7 @@ impl Node {
     }
 
     /// Adds the bytes with which a match may begin, and says whether it may take none.
-    fn add_first(&self, set: &mut ByteSet) -> bool {
+    pub fn add_first(&self, set: &mut ByteSet) -> bool {
         match self {
             Node::Never => false,
             Node::Empty | Node::Assert(_) | Node::Look(_) => true,

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use pattern::expression::{Expression, Flags, LiteralLimits, Want};
+use pattern::expression::{Expression, Flags, LiteralLimits, Want, fold};
 
 use super::perl::{Case, ask};
 use super::{Found, find};
@@ -177,7 +177,8 @@ proptest! {
         };
         for haystack in haystacks {
             if let Some((start, end)) = find(&expression, Want::Span, &haystack, 0, u64::MAX).span() {
-                let matched = haystack[start..end].to_ascii_lowercase();
+                let mut matched = haystack[start..end].to_vec();
+                fold(&mut matched);
                 let has = |literal: &Vec<u8>| matched.windows(literal.len()).any(|here| here == &literal[..]);
                 prop_assert!(literals.iter().any(has), "{:?} in {}", literals, matched.escape_ascii());
             }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pattern::expression::{Expression, Flags, LiteralLimits, Want};
+use pattern::expression::{Expression, Flags, LiteralLimits, Want, fold};
 
 use super::find;
 use super::perl::hex;
@@ -179,7 +179,8 @@ fn in_lines(rules: &[Rule], expressions: &[Expression], haystacks: &[Vec<u8>]) {
         };
         for haystack in haystacks.iter().step_by(7) {
             if let Some((start, end)) = find(expression, Want::Span, haystack, 0, u64::MAX).span() {
-                let matched = haystack[start..end].to_ascii_lowercase();
+                let mut matched = haystack[start..end].to_vec();
+                fold(&mut matched);
                 let has = |literal: &Vec<u8>| matched.windows(literal.len()).any(|here| here == literal);
                 assert!(literals.iter().any(has), "{}: {}", rule.name, matched.escape_ascii());
             }

@@ -3,10 +3,9 @@
 use core::cell::RefCell;
 use std::collections::HashMap;
 
-use pattern::expression::{Search, Want};
+use pattern::expression::{Search, Want, fold};
 use stream::Fuel;
 
-use super::compile::compile;
 use super::engine::{Criterion, Detail, DetailKey, Engine, Item, PartTest, ViewPass};
 use super::pass::Pair;
 use super::searcher::Scratch;
@@ -167,7 +166,7 @@ impl Run<'_> {
         let mut pairs = std::mem::take(&mut self.scratch.pairs);
         self.scratch.joined.clear();
         haystacks.iter().for_each(|haystack| self.scratch.joined.push(haystack));
-        view.pass().candidates(&self.scratch.joined, &mut pairs);
+        view.pass().candidates(&mut self.scratch.joined, &mut pairs);
         for group in pairs.chunk_by(|one, other| one.0 == other.0) {
             let item = &view.items[group[0].0 as usize];
             let found = self.search(item, group, haystacks);
@@ -198,10 +197,12 @@ impl Run<'_> {
         let hits_max = item.hits_max.min(self.engine.options.limits.hits_max);
         let want = match () {
             () if item.captures => Want::Groups,
+            // Where each match takes a byte, its end says where the next can begin.
+            () if item.hits_max > 1 && item.ready.needs.bytes_min > 0 => Want::End,
             () if item.hits_max > 1 => Want::Span,
             () => Want::Hit,
         };
-        let search = self.scratch.search(item.number, &item.expression, want);
+        let search = self.scratch.search(item.number, &item.ready.expression, want);
         let mut budget = self.context.budget.borrow_mut();
         let mut from = 0;
         while found.count < hits_max && from <= haystack.len() {
@@ -215,13 +216,13 @@ impl Run<'_> {
             };
             found.count += 1;
             if item.captures {
-                capture(&item.expression, search, haystack, &mut self.captured);
+                capture(&item.ready.expression, search, haystack, &mut self.captured);
             }
             if self.explain && found.matched.is_none() {
                 found.matched = match want {
-                    Want::Hit => {
-                        let mut exact = item.expression.search(Want::Span);
-                        budget.find(&mut exact, haystack, 0).ok().flatten().map(|span| haystack[span].into())
+                    Want::Hit | Want::End => {
+                        let mut exact = item.ready.expression.search(Want::Span);
+                        budget.find(&mut exact, haystack, from).ok().flatten().map(|span| haystack[span].into())
                     }
                     _ => haystack.get(span.clone()).map(Into::into),
                 };
@@ -243,11 +244,9 @@ impl Run<'_> {
         let mut pairs = std::mem::take(&mut self.scratch.pairs);
         self.scratch.joined.clear();
         values.iter().for_each(|value| self.scratch.joined.push(value.as_deref().unwrap_or_default()));
-        pass.pass().candidates(&self.scratch.joined, &mut pairs);
+        pass.pass().candidates(&mut self.scratch.joined, &mut pairs);
         let mut may_match = vec![false; pass.tests.len()];
-        for &(place, request) in &pairs {
-            may_match[place as usize] |= pass.tests[place as usize].request == request;
-        }
+        pairs.iter().for_each(|&(place, _)| may_match[place as usize] = true);
         self.scratch.pairs = pairs;
         for (test, may_match) in pass.tests.iter().zip(may_match) {
             let item = &test.item;
@@ -359,8 +358,14 @@ impl Run<'_> {
         for templated in &engine.templated {
             let rule = &engine.rules.names()[templated.rule as usize];
             let Some(expression) = templated.test.expression() else { continue };
-            let Some(expression) = self.filled(expression) else { continue };
-            let Some(item) = fresh_item(templated.rule, rule, &expression) else { continue };
+            let values = |name: &str| self.captured.get(name).filter(|values| !values.is_empty()).cloned();
+            let Some(filled) = expression.filled(values) else { continue };
+            if let (Some(name), Test::Pattern(View::Uri, _)) = (&templated.needed, &templated.test)
+                && !self.is_within(name, uris)
+            {
+                continue;
+            }
+            let Some(item) = fresh_item(templated.rule, rule, &filled) else { continue };
             let found = match &templated.test {
                 Test::Header(test) => self.filled_header(&item, test),
                 Test::Pattern(view, _) => {
@@ -379,6 +384,20 @@ impl Run<'_> {
         }
     }
 
+    /// Whether one of the values that were captured under a name stands in a haystack, in whatever case.
+    fn is_within(&self, name: &str, haystacks: &[&[u8]]) -> bool {
+        let folded = |text: &[u8]| {
+            let mut text = text.to_vec();
+            fold(&mut text);
+            text
+        };
+        let values: Vec<Vec<u8>> = self.captured.get(name).into_iter().flatten().map(|value| folded(value)).collect();
+        haystacks.iter().any(|haystack| {
+            let haystack = folded(haystack);
+            values.iter().any(|value| memchr::memmem::find(&haystack, value).is_some())
+        })
+    }
+
     fn filled_header(&mut self, item: &Item, test: &HeaderTest) -> Found {
         let HeaderTest::Matches { field, negated, if_unset, .. } = test else { return Found::default() };
         let value = self.context.fields.haystack(&Request::of(field));
@@ -392,9 +411,12 @@ impl Run<'_> {
 
     /// As [`search`](Run::search), over all haystacks and without memory that is kept.
     fn search_fresh(&mut self, item: &Item, haystacks: &[&[u8]]) -> Found {
+        if !item.ready.may_match(haystacks) {
+            return Found::default();
+        }
         let mut budget = self.context.budget.borrow_mut();
         budget.next_rule();
-        let mut search = item.expression.search(Want::Span);
+        let mut search = item.ready.expression.search(Want::Span);
         let mut found = Found::default();
         for haystack in haystacks.iter().skip(usize::from(item.is_without_subject)) {
             let mut from = 0;
@@ -414,37 +436,6 @@ impl Run<'_> {
             }
         }
         found
-    }
-
-    /// The expression with each `%{NAME}` as what was captured, one of it; `None` where nothing was.
-    fn filled(&self, expression: &Expression) -> Option<Expression> {
-        const BYTES_MAX: usize = 1 << 16;
-        let mut out = Vec::new();
-        let mut rest = &expression.source[..];
-        while let Some((&byte, behind)) = rest.split_first() {
-            let name = rest.strip_prefix(b"%{").and_then(|inner| {
-                let end = inner.iter().position(|&byte| byte == b'}')?;
-                Some((core::str::from_utf8(&inner[..end]).ok()?, &inner[end + 1..]))
-            });
-            match name.filter(|(name, _)| name.starts_with(|letter: char| letter.is_ascii_uppercase())) {
-                Some((name, behind)) if out.last() != Some(&b'\\') => {
-                    let values = self.captured.get(name).filter(|values| !values.is_empty())?;
-                    let quoted: Vec<Vec<u8>> = values.iter().map(|value| quote(value)).collect();
-                    out.extend_from_slice(b"(?:");
-                    out.extend(quoted.join(&b'|'));
-                    out.push(b')');
-                    rest = behind;
-                }
-                _ => {
-                    out.push(byte);
-                    rest = behind;
-                }
-            }
-            if out.len() > BYTES_MAX {
-                return None;
-            }
-        }
-        Some(Expression { source: out.into(), flags: expression.flags.clone() })
     }
 
     fn metas(&mut self) {
@@ -473,23 +464,11 @@ fn fresh_item(id: u32, rule: &Rule, expression: &Expression) -> Option<Item> {
     Some(Item {
         rule: id,
         number: u32::MAX,
-        expression: compile(expression).ok()?,
+        ready: expression.ready().ok()?,
         hits_max: rule.flags.hits_max(),
         is_without_subject: rule.flags.has("nosubject"),
         captures: false,
     })
-}
-
-/// With a backslash before everything that may mean something.
-fn quote(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    for &byte in text {
-        if byte.is_ascii() && !byte.is_ascii_alphanumeric() && byte != b'_' {
-            out.push(b'\\');
-        }
-        out.push(byte);
-    }
-    out
 }
 
 fn lines(lines: &[Box<[u8]>]) -> Vec<&[u8]> {

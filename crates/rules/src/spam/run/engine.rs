@@ -1,14 +1,13 @@
 //! Rules compiled: expressions with their literals, functions looked up, metas in order.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use pattern::expression::Expression as Compiled;
 use stream::Fuel;
 
-use super::compile::compile;
-use super::pass::Pass;
+use super::pass::{Asked, Pass};
 use super::reading;
 use crate::spam::eval::{self, Does, Function};
 use crate::spam::header::Request;
@@ -16,7 +15,7 @@ use crate::spam::limits::Limits;
 use crate::spam::message::Reading;
 use crate::spam::rule::{Rule, Rules, Test, View};
 use crate::spam::schedule::Schedule;
-use crate::spam::search::RunLimits;
+use crate::spam::search::{Ready, RunLimits};
 use crate::spam::settings::Settings;
 use crate::spam::syntax::call::Call;
 use crate::spam::syntax::expression::Expression;
@@ -62,7 +61,7 @@ pub(super) struct Item {
     pub(super) rule: u32,
     /// The number of the expression.
     pub(super) number: u32,
-    pub(super) expression: Compiled,
+    pub(super) ready: Arc<Ready>,
     /// How many hits are counted.
     pub(super) hits_max: u32,
     /// The subject is not looked at.
@@ -81,7 +80,8 @@ pub(super) struct ViewPass {
 impl ViewPass {
     /// The literals, collected when they are first needed.
     pub(super) fn pass(&self) -> &Pass {
-        self.pass.get_or_init(|| Pass::new(self.items.iter().map(|item| &item.expression)))
+        let asked = self.items.iter().map(|item| Asked { ready: &item.ready, only: None });
+        self.pass.get_or_init(|| Pass::new(asked))
     }
 }
 
@@ -98,7 +98,8 @@ pub(super) struct HeaderPass {
 
 impl HeaderPass {
     pub(super) fn pass(&self) -> &Pass {
-        self.pass.get_or_init(|| Pass::new(self.tests.iter().map(|test| &test.item.expression)))
+        let asked = self.tests.iter().map(|test| Asked { ready: &test.item.ready, only: Some(test.request) });
+        self.pass.get_or_init(|| Pass::new(asked))
     }
 }
 
@@ -170,6 +171,29 @@ pub(super) struct Eval {
 pub(super) struct Templated {
     pub(super) rule: u32,
     pub(super) test: Test,
+    /// The name of which every match contains what was captured, if there is one.
+    pub(super) needed: Option<Box<str>>,
+}
+
+impl Templated {
+    fn new(rule: u32, test: &Test, expression: &Expression) -> Templated {
+        Templated { rule, test: test.clone(), needed: needed(expression) }
+    }
+}
+
+/// The name whose value no match is without: its expression is asked with a rare text in the place of what it captures.
+fn needed(expression: &Expression) -> Option<Box<str>> {
+    const RARE: &[u8] = b"\x01\x02\x01";
+    let mut names = Vec::new();
+    let probe = expression.filled(|name| {
+        names.push(name.to_owned());
+        Some(vec![RARE.into()])
+    })?;
+    let [name] = &names[..] else { return None };
+    let ready = probe.ready().ok()?;
+    let strings = &ready.needs.any.as_ref()?.strings;
+    let has_rare = |string: &Vec<u8>| string.windows(RARE.len()).any(|here| here == RARE);
+    strings.iter().all(has_rare).then(|| name.as_str().into())
 }
 
 impl Engine {
@@ -278,8 +302,8 @@ impl Builder {
         if self.set.score(rule) == 0.0 {
             return;
         }
-        if test.expression().is_some_and(Expression::has_captured_tag) {
-            self.engine.templated.push(Templated { rule: id, test: test.clone() });
+        if let Some(expression) = test.expression().filter(|expression| expression.has_captured_tag()) {
+            self.engine.templated.push(Templated::new(id, test, expression));
             return;
         }
         match test {
@@ -302,11 +326,11 @@ impl Builder {
     }
 
     fn item(&mut self, id: u32, rule: &Rule, expression: &Expression) -> Option<Item> {
-        let compiled = compile(expression).ok()?;
+        let ready = expression.ready().ok()?;
         Some(Item {
             rule: id,
             number: self.number(),
-            expression: compiled,
+            ready,
             hits_max: rule.flags.hits_max(),
             is_without_subject: rule.flags.has("nosubject"),
             captures: expression.captures_tag(),
@@ -373,7 +397,8 @@ impl Builder {
         let mut criteria = Vec::new();
         let mut rest = text.trim_ascii();
         while let Some((key, is_negated, expression, behind)) = criterion(rest) {
-            let Ok(expression) = compile(&expression) else { return };
+            let Ok(ready) = expression.ready() else { return };
+            let expression = ready.expression.clone();
             let number = self.number();
             criteria.retain(|criterion: &Criterion| criterion.key != key);
             criteria.push(Criterion { key, is_negated, expression, number });
@@ -437,7 +462,7 @@ impl HeaderItem {
     /// Whether the rule hits where the field is missing.
     pub(super) fn hits_unset(&self) -> bool {
         *self.is_unset_hit.get_or_init(|| {
-            let mut search = self.item.expression.search(pattern::expression::Want::Hit);
+            let mut search = self.item.ready.expression.search(pattern::expression::Want::Hit);
             let progress = search.run(&self.if_unset, &mut Fuel::new(1_000_000));
             matches!(progress, pattern::expression::Progress::Match(_)) != self.is_negated
         })

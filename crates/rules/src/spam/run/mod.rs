@@ -15,6 +15,7 @@ mod pass;
 mod reading;
 mod report;
 mod searcher;
+mod words;
 
 pub use super::search::RunLimits;
 pub use check::{Hit, Outcome};

@@ -1,140 +1,319 @@
 //! Expressions over the same haystacks: one pass for their literals, then only those run of which one was found.
 //!
-//! The plain way: run each expression over each haystack. Instead the haystacks are laid end to end in lower case and
+//! The plain way: run each expression over each haystack. Instead the haystacks are laid end to end, folded, and
 //! searched once for literals of which every match of an expression contains one; that leaves a few pairs of an expression
-//! and a haystack. Expressions without such literals are run over all.
+//! and a haystack. The tricks, and what each buys:
+//! * **ASCII has literals of its own**: what rules write for letters that look alike falls away, so that few strings are left.
+//!   Haystacks beyond ASCII are asked for what holds for any bytes.
+//! * **Letters and digits alone** are laid end to end a second time, for expressions that let signs stand between them.
+//! * **As often as it must**: a match of a loop has one of its literals in every turn.
+//! * **What has no literals** runs only where the haystack is long enough and has a byte of each set that a match needs.
 
 use std::collections::HashMap;
 
-use pattern::expression::{Expression, LiteralLimits};
-use pattern::{Builder, Patterns, Piece, State};
+use pattern::ByteSet;
+use pattern::expression::{Haystacks, Literals, fold};
 
-/// The literals that are asked for first: at most so many, long enough to be rare.
-const LONG: LiteralLimits = LiteralLimits { count_max: 128, bytes_min: 3, bytes_max: 24 };
-/// And those that are taken where there are none: two bytes are the least that can be searched for.
-const SHORT: LiteralLimits = LiteralLimits { count_max: 64, bytes_min: 2, bytes_max: 24 };
+use super::words::{PADDING, Words};
+use crate::spam::search::Ready;
 
 /// An expression by its place in a [`Pass`], and the number of a haystack.
 pub(super) type Pair = (u32, u32);
 
-/// The literals of a number of expressions.
-#[derive(Debug)]
-pub(super) struct Pass {
-    patterns: Patterns,
-    /// Of each literal, the expressions that it belongs to.
-    owners: Vec<Vec<u32>>,
-    /// Expressions without literals.
-    always: Vec<u32>,
+/// An expression of a pass, and the only haystack that it is run over, if it is one.
+pub(super) struct Asked<'a> {
+    pub(super) ready: &'a Ready,
+    pub(super) only: Option<u32>,
 }
 
-/// Haystacks end to end, in lower case.
+/// The literals of a number of expressions.
+#[derive(Debug, Default)]
+pub(super) struct Pass {
+    items: Vec<Condition>,
+    plain: Index,
+    squeezed: Index,
+    /// Expressions without literals: for haystacks that are ASCII, and for others.
+    always: [Vec<u32>; 2],
+}
+
+/// The most places that are counted of literals of which a match has several.
+const COUNTED_MAX: usize = 1 << 15;
+
+/// What a haystack has to have, whatever its literals.
+#[derive(Debug)]
+struct Condition {
+    bytes_min: usize,
+    sets: Box<[ByteSet]>,
+    only: Option<u32>,
+}
+
+/// Literals, and whose they are.
+#[derive(Debug, Default)]
+struct Index {
+    words: Words,
+    /// Of each literal, where its owners begin; one more at the end.
+    starts: Vec<u32>,
+    owners: Vec<Owner>,
+}
+
+/// An expression that has a literal.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
+    place: u32,
+    kind: Kind,
+    /// At how many places one of its literals has to begin.
+    times: u32,
+}
+
+/// Haystacks for which a literal counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Ascii = 0,
+    Other = 1,
+}
+
+/// Haystacks end to end, folded.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
+    plain: Text,
+    /// Letters and digits of those that are ASCII.
+    squeezed: Text,
+    facts: Vec<Fact>,
+    noted: Noted,
+}
+
+/// In which haystack each literal was found last.
+#[derive(Debug, Default)]
+struct Noted {
+    stamps: Vec<u32>,
+    /// The stamp of the next haystack.
+    next: u32,
+}
+
+#[derive(Debug, Default)]
+struct Text {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+}
+
+/// What is known of a haystack.
+#[derive(Debug, Clone, Copy)]
+struct Fact {
+    length: usize,
+    kind: Kind,
+    /// The bytes that stand in it.
+    bytes: ByteSet,
 }
 
 impl Joined {
     /// No haystack, in the memory that there is.
     pub(super) fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
+        for text in [&mut self.plain, &mut self.squeezed] {
+            text.bytes.clear();
+            text.ends.clear();
+        }
+        self.facts.clear();
     }
 
     /// Adds a haystack behind the others.
     pub(super) fn push(&mut self, haystack: &[u8]) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(haystack);
-        self.bytes[start..].make_ascii_lowercase();
-        self.ends.push(self.bytes.len());
+        let kind = if haystack.is_ascii() { Kind::Ascii } else { Kind::Other };
+        let plain = &mut self.plain;
+        let start = plain.bytes.len();
+        plain.bytes.extend_from_slice(haystack);
+        fold(&mut plain.bytes[start..]);
+        plain.ends.push(plain.bytes.len());
+        if kind == Kind::Ascii {
+            let lower = &plain.bytes[start..];
+            self.squeezed.bytes.extend(lower.iter().copied().filter(u8::is_ascii_alphanumeric));
+        }
+        self.squeezed.ends.push(self.squeezed.bytes.len());
+        self.facts.push(Fact { length: haystack.len(), kind, bytes: ByteSet::present(haystack) });
+    }
+}
+
+impl Noted {
+    /// The stamp of the first of so many haystacks, for so many literals.
+    fn begin(&mut self, literals: usize, haystacks: usize) -> u32 {
+        let haystacks = u32::try_from(haystacks).unwrap_or(u32::MAX);
+        if self.next.checked_add(haystacks).is_none() {
+            self.stamps.clear();
+            self.next = 0;
+        }
+        if self.stamps.len() < literals {
+            self.stamps.resize(literals, u32::MAX);
+        }
+        let first = self.next;
+        self.next = first.saturating_add(haystacks);
+        first
     }
 
-    /// How many there are.
-    pub(super) fn len(&self) -> u32 {
-        u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
+    /// Notes a literal, and says whether that is new for the stamp.
+    fn is_new(&mut self, literal: u32, stamp: u32) -> bool {
+        std::mem::replace(&mut self.stamps[literal as usize], stamp) != stamp
     }
 }
 
 impl Pass {
     /// Collects the literals of expressions, which are known by their places from here on.
-    pub(super) fn new<'a>(expressions: impl Iterator<Item = &'a Expression>) -> Pass {
-        let mut builder = Builder::new();
-        let mut owners: HashMap<u32, Vec<u32>> = HashMap::new();
-        let mut always = Vec::new();
-        for (place, expression) in (0..).zip(expressions) {
-            let literals = expression.literals(LONG).or_else(|| expression.literals(SHORT));
-            let parts = literals.and_then(|literals| parts(&literals, &mut builder));
-            match parts {
-                Some(parts) => parts.into_iter().for_each(|part| owners.entry(part).or_default().push(place)),
-                None => always.push(place),
+    pub(super) fn new<'a>(expressions: impl Iterator<Item = Asked<'a>>) -> Pass {
+        let mut pass = Pass::default();
+        let mut builders: [Builder; 2] = Default::default();
+        for (place, asked) in (0..).zip(expressions) {
+            let needs = &asked.ready.needs;
+            let ascii = needs.ascii.as_ref().map(|(form, literals)| (*form, literals));
+            let any = needs.any.as_ref().map(|literals| (Haystacks::Any, literals));
+            for (kind, literals) in [(Kind::Ascii, ascii.or(any)), (Kind::Other, any)] {
+                match literals {
+                    Some((form, literals)) => {
+                        builders[usize::from(form == Haystacks::Squeezed)].add(place, kind, literals);
+                    }
+                    None => pass.always[kind as usize].push(place),
+                }
             }
+            let sets = needs.sets.iter().copied().filter(|set| set.len() < 200).collect();
+            pass.items.push(Condition { bytes_min: needs.bytes_min, sets, only: asked.only });
         }
-        let patterns = builder.build();
-        let owners = (0..patterns.len()).map(|part| owners.remove(&(part as u32)).unwrap_or_default()).collect();
-        Pass { patterns, owners, always }
+        [pass.plain, pass.squeezed] = builders.map(Builder::build);
+        pass
     }
 
     /// Which expressions may match in which haystacks, in order of both, each pair once.
-    pub(super) fn candidates(&self, joined: &Joined, pairs: &mut Vec<Pair>) {
+    pub(super) fn candidates(&self, joined: &mut Joined, pairs: &mut Vec<Pair>) {
         pairs.clear();
-        for &place in &self.always {
-            pairs.extend((0..joined.len()).map(|haystack| (place, haystack)));
+        for (haystack, fact) in (0..).zip(&joined.facts) {
+            let all = self.always[fact.kind as usize].iter();
+            pairs.extend(
+                all.filter(|&&place| self.items[place as usize].may_match(haystack, fact))
+                    .map(|&place| (place, haystack)),
+            );
         }
-        let mut state = State::new();
-        // Literals that repeat are noted once in each haystack.
-        let mut noted = vec![u32::MAX; self.owners.len()];
-        let mut note = |found: pattern::Match| {
-            let start = usize::try_from(found.start).unwrap_or(usize::MAX);
-            let haystack = joined.ends.partition_point(|&end| end <= start) as u32;
-            if noted.get_mut(found.part as usize).is_some_and(|noted| std::mem::replace(noted, haystack) == haystack) {
-                return;
-            }
-            let owners = self.owners.get(found.part as usize).map_or(&[][..], Vec::as_slice);
-            pairs.extend(owners.iter().map(|&place| (place, haystack)));
-        };
-        self.patterns.scan(&mut state, &joined.bytes, &mut note);
-        self.patterns.finish(&mut state, &mut note);
-        if state.lost() > 0 {
-            // Some literal may have been missed: nothing is ruled out.
-            let places = self.owners.iter().flatten();
-            pairs.extend(places.flat_map(|&place| (0..joined.len()).map(move |haystack| (place, haystack))));
-        }
+        let Joined { plain, squeezed, facts, noted } = joined;
+        self.find(&self.plain, plain, facts, noted, pairs);
+        self.find(&self.squeezed, squeezed, facts, noted, pairs);
         pairs.sort_unstable();
         pairs.dedup();
     }
 
-    /// Expressions without literals.
+    /// Adds the pairs for which literals are found.
+    fn find(&self, index: &Index, text: &mut Text, facts: &[Fact], noted: &mut Noted, pairs: &mut Vec<Pair>) {
+        // Literals that repeat are noted once in each haystack.
+        let first = noted.begin(index.words.len(), facts.len());
+        let mut counted: Vec<(Pair, u32, usize)> = Vec::new();
+        let mut haystack = 0;
+        text.bytes.extend_from_slice(&[0; PADDING]);
+        index.words.find(&text.bytes, |word, start| {
+            haystack = text.place(start, haystack);
+            let Some(fact) = facts.get(haystack as usize) else { return };
+            let is_new = noted.is_new(word, first + haystack);
+            for owner in index.owners(word).iter().filter(|owner| owner.kind == fact.kind) {
+                let pair = (owner.place, haystack);
+                if !is_new && owner.times == 1 || !self.items[owner.place as usize].may_match(haystack, fact) {
+                    continue;
+                }
+                match owner.times {
+                    1 => pairs.push(pair),
+                    times if counted.len() < COUNTED_MAX => counted.push((pair, times, start)),
+                    // So many are not counted: it may match.
+                    _ if is_new => pairs.push(pair),
+                    _ => {}
+                }
+            }
+        });
+        text.bytes.truncate(text.bytes.len() - PADDING);
+        counted.sort_unstable();
+        counted.dedup();
+        let all = counted.chunk_by(|one, other| one.0 == other.0);
+        let is_full = counted.len() >= COUNTED_MAX;
+        pairs.extend(all.filter(|all| is_full || all.len() >= all[0].1 as usize).map(|all| all[0].0));
+    }
+
+    /// Expressions without literals in haystacks that are ASCII.
     pub(super) fn always(&self) -> &[u32] {
-        &self.always
+        &self.always[Kind::Ascii as usize]
     }
 
     /// Literals.
     pub(super) fn literals(&self) -> usize {
-        self.patterns.len()
+        self.plain.words.len() + self.squeezed.words.len()
     }
 }
 
-/// Adds literals; `None` where one cannot be searched for.
-fn parts(literals: &[Vec<u8>], builder: &mut Builder) -> Option<Vec<u32>> {
-    let piece = |&value: &u8| Piece::Byte { value, mask: 0xff };
-    literals.iter().map(|literal| builder.add(&literal.iter().map(piece).collect::<Vec<_>>()).ok()).collect()
+impl Condition {
+    /// Whether what is known of a haystack allows a match.
+    fn may_match(&self, haystack: u32, fact: &Fact) -> bool {
+        self.only.is_none_or(|only| only == haystack)
+            && fact.length >= self.bytes_min
+            && self.sets.iter().all(|set| set.meets(&fact.bytes))
+    }
+}
+
+impl Text {
+    /// The haystack in which a byte stands, which is near `near`.
+    fn place(&self, at: usize, near: u32) -> u32 {
+        let near_at = near as usize;
+        let start = near_at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        if start <= at && self.ends.get(near_at).is_some_and(|&end| at < end) {
+            return near;
+        }
+        self.ends.partition_point(|&end| end <= at) as u32
+    }
+}
+
+impl Index {
+    fn owners(&self, word: u32) -> &[Owner] {
+        let place = word as usize;
+        &self.owners[self.starts[place] as usize..self.starts[place + 1] as usize]
+    }
+}
+
+/// Collects literals.
+#[derive(Debug, Default)]
+struct Builder {
+    words: Vec<Vec<u8>>,
+    numbers: HashMap<Vec<u8>, u32>,
+    owners: Vec<(u32, Owner)>,
+}
+
+impl Builder {
+    fn add(&mut self, place: u32, kind: Kind, literals: &Literals) {
+        for string in &literals.strings {
+            let number = *self.numbers.entry(string.clone()).or_insert_with(|| {
+                self.words.push(string.clone());
+                self.words.len() as u32 - 1
+            });
+            self.owners.push((number, Owner { place, kind, times: literals.times }));
+        }
+    }
+
+    fn build(mut self) -> Index {
+        self.owners.sort_by_key(|(word, owner)| (*word, owner.place));
+        let mut starts = Vec::with_capacity(self.words.len() + 1);
+        let mut at = 0;
+        for word in 0..self.words.len() as u32 {
+            starts.push(at as u32);
+            at += self.owners[at..].iter().take_while(|(owned, _)| *owned == word).count();
+        }
+        starts.push(at as u32);
+        let owners = self.owners.into_iter().map(|(_, owner)| owner).collect();
+        Index { words: Words::new(&self.words), starts, owners }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pattern::expression::Flags;
 
     fn pass(texts: &[&str]) -> Pass {
-        let flags = Flags { ignore_case: true, ..Flags::NONE };
-        let all: Vec<_> = texts.iter().map(|text| Expression::new(text.as_bytes(), flags).unwrap()).collect();
-        Pass::new(all.iter())
+        let ready = |text: &&str| Ready::new(text.as_bytes(), "i").unwrap();
+        let all: Vec<Ready> = texts.iter().map(ready).collect();
+        Pass::new(all.iter().map(|ready| Asked { ready, only: None }))
     }
 
     fn candidates(pass: &Pass, haystacks: &[&str]) -> Vec<Pair> {
         let (mut joined, mut pairs) = (Joined::default(), Vec::new());
         haystacks.iter().for_each(|haystack| joined.push(haystack.as_bytes()));
-        pass.candidates(&joined, &mut pairs);
+        pass.candidates(&mut joined, &mut pairs);
         pairs
     }
 
@@ -142,13 +321,33 @@ mod tests {
     fn only_what_a_literal_was_found_of_is_a_candidate() {
         let pass = pass(&["free money", "viagra|cialis", r"\d"]);
         assert_eq!(pass.always(), [2]);
-        let pairs = candidates(&pass, &["Viagra\n", "nothing\n", "FREE MONEY and cialis\n"]);
-        assert_eq!(pairs, [(0, 2), (1, 0), (1, 2), (2, 0), (2, 1), (2, 2)]);
+        let pairs = candidates(&pass, &["Viagra 1\n", "nothing\n", "FREE MONEY and cialis 2\n"]);
+        assert_eq!(pairs, [(0, 2), (1, 0), (1, 2), (2, 0), (2, 2)]);
     }
 
     #[test]
     fn a_literal_belongs_to_all_that_have_it() {
         let pass = pass(&["abcdef", "abcdef+"]);
         assert_eq!(candidates(&pass, &["xabcdefx"]), [(0, 0), (1, 0)]);
+    }
+
+    #[test]
+    fn letters_that_look_alike_are_ruled_out_in_ascii() {
+        let pass = pass(&[r"(?!pills)[p\xfe]{1,2}[\W_]{0,3}(?:[i1!|]|\xc3\xad)[\W_]{0,3}[l1|]{2}[\W_]{0,3}[s$z5]"]);
+        assert!(pass.always().is_empty());
+        assert_eq!(candidates(&pass, &["p - i - ll s", "what there is", "p\u{ed}lls", "caf\u{e9}"]), [(0, 0), (0, 2)]);
+    }
+
+    #[test]
+    fn a_loop_needs_its_literals_as_often_as_it_turns() {
+        let pass = pass(&["(?:(?:name|address|phone)[\\s:]+){3}"]);
+        let haystacks = ["name: phone:", "name name name:", "your name and address and the phone:", "name name"];
+        assert_eq!(candidates(&pass, &haystacks), [(0, 1), (0, 2)]);
+    }
+
+    #[test]
+    fn without_literals_the_length_and_the_bytes_decide() {
+        let pass = pass(&["[0-9][a-z]{4}", "(?:[^,]{1,90},){3}x"]);
+        assert_eq!(candidates(&pass, &["1abcd", "1abc", "abcdefgh", "a,b,c,x", "1b,c,x"]), [(0, 0), (0, 4), (1, 3)]);
     }
 }

@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use pattern::expression::{Expression, Flags, Progress, Want};
+use pattern::expression::{Progress, Want};
 use stream::Fuel;
 
-use super::compile::compile;
 use crate::spam::message::{Reading, Redirectors};
 use crate::spam::rule::Rules;
+use crate::spam::search::Ready;
 use crate::spam::syntax::expression::Expression as Written;
 use crate::spam::syntax::value::Value;
 
 /// `redirector_pattern`, in order.
 #[derive(Debug)]
-struct Patterns(Vec<Expression>);
+struct Patterns(Vec<Arc<Ready>>);
 
 /// Steps of one search in an address.
 const STEPS_MAX: u64 = 1_000_000;
 
 impl Redirectors for Patterns {
     fn target(&self, uri: &[u8]) -> Option<Vec<u8>> {
-        self.0.iter().find_map(|pattern| {
-            let mut search = pattern.search(Want::Groups);
+        self.0.iter().filter(|pattern| pattern.may_match(&[uri])).find_map(|pattern| {
+            let mut search = pattern.expression.search(Want::Groups);
             let progress = search.run(uri, &mut Fuel::new(STEPS_MAX));
             let group = search.group(1).filter(|_| matches!(progress, Progress::Match(_)));
             let target = group.and_then(|group| uri.get(group))?;
@@ -33,7 +33,7 @@ impl Redirectors for Patterns {
 /// How mails are read, with the patterns of a configuration.
 pub(super) fn of(rules: &Rules) -> Reading {
     let patterns = rules.settings.iter().filter(|setting| &*setting.name == "redirector_pattern");
-    let patterns: Vec<Expression> = patterns
+    let patterns: Vec<Arc<Ready>> = patterns
         .filter_map(|setting| match &setting.value {
             Value::Words(words) => pattern(&words.join(&b' ')),
             _ => None,
@@ -46,9 +46,9 @@ pub(super) fn of(rules: &Rules) -> Reading {
     reading
 }
 
-fn pattern(text: &[u8]) -> Option<Expression> {
+fn pattern(text: &[u8]) -> Option<Arc<Ready>> {
     match Written::read(text) {
-        Ok(written) => compile(&written).ok(),
-        Err(_) => Expression::new(text, Flags::NONE).ok(),
+        Ok(written) => written.ready().ok(),
+        Err(_) => Ready::new(text, "").ok().map(Arc::new),
     }
 }

@@ -1,6 +1,7 @@
 //! Searches within bounds: what a mail may cost, and what a search came to.
 
 mod limits;
+mod ready;
 
 use std::ops::Range;
 
@@ -8,6 +9,7 @@ use pattern::expression::{Progress, Search};
 use stream::Fuel;
 
 pub use limits::RunLimits;
+pub(crate) use ready::{Kept, Ready};
 
 /// What a mail may still cost.
 #[derive(Debug)]

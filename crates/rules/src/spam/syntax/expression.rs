@@ -3,7 +3,10 @@
 //! The expression is kept as it stands between its delimiters; the backslash before a delimiter stays, since it means the
 //! same without. Its syntax is nothing to this module: an engine says what it thinks of it ([`Checker`]).
 
+use std::sync::Arc;
+
 use crate::spam::problem::Fault;
+use crate::spam::search::{Kept, Ready};
 
 /// A regular expression as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +15,7 @@ pub struct Expression {
     pub source: Box<[u8]>,
     /// The letters behind it: of `i`, `m`, `s`, `x`, `n`, `p`, `a`, `u`, `l`, `d`.
     pub flags: Box<str>,
+    pub(crate) kept: Kept,
 }
 
 /// An engine for expressions, as far as the reader is concerned: it says whether it takes one.
@@ -64,7 +68,12 @@ impl Expression {
             return Err(Fault::new("an empty expression matches everywhere", "say what it should match"));
         }
         let flags = flags.iter().map(|&flag| char::from(flag)).collect::<String>();
-        Ok(Expression { source: source.into(), flags: flags.into() })
+        Ok(Expression { source: source.into(), flags: flags.into(), kept: Kept::default() })
+    }
+
+    /// What is made of it to be searched for, once.
+    pub(crate) fn ready(&self) -> Result<Arc<Ready>, String> {
+        self.kept.ready(&self.source, &self.flags)
     }
 
     /// Whether it uses what other rules have captured: `%{NAME}`.
@@ -73,6 +82,37 @@ impl Expression {
             let escaped = at.checked_sub(1).is_some_and(|before| self.source[before] == b'\\');
             pair == b"%{" && !escaped && self.source[at + 2..].first().is_some_and(u8::is_ascii_uppercase)
         })
+    }
+
+    /// The expression with each `%{NAME}` as one of `values` of that name; `None` where there is none, or where it becomes too
+    /// long.
+    pub(crate) fn filled(&self, mut values: impl FnMut(&str) -> Option<Vec<Box<[u8]>>>) -> Option<Expression> {
+        const BYTES_MAX: usize = 1 << 16;
+        let mut out = Vec::new();
+        let mut rest = &self.source[..];
+        while let Some((&byte, behind)) = rest.split_first() {
+            let name = rest.strip_prefix(b"%{").and_then(|inner| {
+                let end = inner.iter().position(|&byte| byte == b'}')?;
+                Some((core::str::from_utf8(&inner[..end]).ok()?, &inner[end + 1..]))
+            });
+            match name.filter(|(name, _)| name.starts_with(|letter: char| letter.is_ascii_uppercase())) {
+                Some((name, behind)) if out.last() != Some(&b'\\') => {
+                    let quoted: Vec<Vec<u8>> = values(name)?.iter().map(|value| quote(value)).collect();
+                    out.extend_from_slice(b"(?:");
+                    out.extend(quoted.join(&b'|'));
+                    out.push(b')');
+                    rest = behind;
+                }
+                _ => {
+                    out.push(byte);
+                    rest = behind;
+                }
+            }
+            if out.len() > BYTES_MAX {
+                return None;
+            }
+        }
+        Some(Expression { source: out.into(), flags: self.flags.clone(), kept: Kept::default() })
     }
 
     /// Whether it captures a tag that other rules can use: `(?<NAME>...)` with a name in capitals.
@@ -89,6 +129,18 @@ impl Expression {
             closed && name.first().is_some_and(u8::is_ascii_uppercase)
         })
     }
+}
+
+/// With a backslash before everything that may mean something.
+fn quote(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for &byte in text {
+        if byte.is_ascii() && !byte.is_ascii_alphanumeric() && byte != b'_' {
+            out.push(b'\\');
+        }
+        out.push(byte);
+    }
+    out
 }
 
 fn closer(open: u8) -> u8 {

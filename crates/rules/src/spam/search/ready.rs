@@ -1,0 +1,72 @@
+//! Expressions as rules write them, ready to be searched for.
+
+use std::sync::{Arc, OnceLock};
+
+use pattern::expression::{Ask, Expression as Compiled, Flags, LiteralLimits, Needs, fold};
+
+/// An expression, with what every match of it needs.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) expression: Compiled,
+    pub(crate) needs: Needs,
+}
+
+/// The literals that are asked for first: long enough to be rare.
+const LONG: LiteralLimits = LiteralLimits { count_max: 64, bytes_min: 3, bytes_max: 24 };
+/// And those that are taken where there are none: two bytes are the least that can be searched for.
+const SHORT: LiteralLimits = LiteralLimits { count_max: 64, bytes_min: 2, bytes_max: 24 };
+/// Where a set is small otherwise, many strings may come of it.
+const MANY: LiteralLimits = LiteralLimits { count_max: 512, bytes_min: 3, bytes_max: 24 };
+/// Letters of words that stand apart are nothing rare when they are laid together.
+const SQUEEZED: LiteralLimits = LiteralLimits { count_max: 512, bytes_min: 4, bytes_max: 24 };
+
+/// Better two bytes than none: a match may need several.
+const LAST: LiteralLimits = LiteralLimits { count_max: 512, bytes_min: 2, bytes_max: 24 };
+
+const ASK: Ask<'_> = Ask { any: &[LONG, SHORT], ascii: &[MANY, SHORT, LAST], squeezed: &[SQUEEZED] };
+
+impl Ready {
+    /// Reads an expression, once for the search and for what it needs.
+    pub(crate) fn new(source: &[u8], flags: &str) -> Result<Ready, String> {
+        let flags = Flags::of(flags).map_err(|flag| format!("the flag {flag} is not supported"))?;
+        let (expression, needs) = Compiled::with_needs(source, flags, &ASK).map_err(|error| error.to_string())?;
+        Ok(Ready { expression, needs })
+    }
+}
+
+impl Ready {
+    /// Whether a literal that every match has stands in one of the haystacks, or there is none.
+    pub(crate) fn may_match(&self, haystacks: &[&[u8]]) -> bool {
+        let Some(literals) = &self.needs.any else { return true };
+        let mut folded = Vec::new();
+        haystacks.iter().any(|haystack| {
+            folded.clear();
+            folded.extend_from_slice(haystack);
+            fold(&mut folded);
+            literals.strings.iter().any(|string| memchr::memmem::find(&folded, string).is_some())
+        })
+    }
+}
+
+/// What was made of an expression when it was checked, for those that run it. It is no part of what was written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kept(OnceLock<Arc<Ready>>);
+
+impl Kept {
+    /// What there is, or what is made of the expression now.
+    pub(crate) fn ready(&self, source: &[u8], flags: &str) -> Result<Arc<Ready>, String> {
+        if let Some(ready) = self.0.get() {
+            return Ok(Arc::clone(ready));
+        }
+        let ready = Arc::new(Ready::new(source, flags)?);
+        Ok(Arc::clone(self.0.get_or_init(|| ready)))
+    }
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, _: &Kept) -> bool {
+        true
+    }
+}
+
+impl Eq for Kept {}
