@@ -11,6 +11,9 @@ use super::value::{ValueId, number};
 const MANY: usize = 16_384;
 const AT_ONCE: usize = (8 << 20) / 4 + 4_096;
 
+/// The longest line that is an address, its end included.
+const PLAIN_BYTES_MAX: usize = 16;
+
 /// Networks with what they are worth, while a file is read.
 #[derive(Debug)]
 pub struct Builder {
@@ -203,6 +206,30 @@ pub fn read_address(text: &[u8]) -> Option<(u32, usize)> {
     (count == 4 && ended).then_some((address, len))
 }
 
+/// Reads a line that is an address and nothing else, its end included: the address, and how many bytes. It says no to some
+/// lines that are right, and never reads one otherwise than [`read`] and [`read_address`] do.
+pub fn plain_line(text: &[u8]) -> Option<(u32, usize)> {
+    let (mut address, mut octet, mut digits, mut dots) = (0_u32, 0_u32, 0_u8, 0_u8);
+    for (at, &byte) in text.iter().take(PLAIN_BYTES_MAX).enumerate() {
+        match byte {
+            b'0'..=b'9' if digits < 3 => {
+                octet = octet * 10 + u32::from(byte - b'0');
+                digits += 1;
+            }
+            b'.' | b'\n' if digits > 0 && octet <= 255 => {
+                address = address << 8 | octet;
+                match (byte, dots) {
+                    (b'\n', 3) => return Some((address, at + 1)),
+                    (b'.', 0..3) => (octet, digits, dots) = (0, 0, dots + 1),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// Up to four numbers between dots, as the upper octets of an address.
 fn octets(text: &[u8]) -> Option<(u32, u8, usize)> {
     let (mut address, mut count, mut at) = (0_u32, 0_u8, 0);
@@ -253,4 +280,35 @@ fn range(text: &[u8], first: u32, count: u8, at: usize) -> Result<(Range, usize)
         return Err(RangeError::Address);
     }
     Ok((Range { first, last, bits: None }, at + len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FORMS: Forms = Forms { ranges: true, everything: false };
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+        #[test]
+        fn a_plain_line_is_read_as_any_other(text in "[0-9]{1,4}(\\.[0-9]{1,4}){2,4}[ :\r]{0,1}\n[0-9.]{0,3}") {
+            if let Some((address, len)) = plain_line(text.as_bytes()) {
+                let line = text.as_bytes()[..len].strip_suffix(b"\n").unwrap();
+                prop_assert_eq!(read(line, FORMS), Ok((prefix(address, 32), line.len())));
+                prop_assert_eq!(read_address(line), Some((address, line.len())));
+            }
+        }
+    }
+
+    #[test]
+    fn lines_of_addresses_are_plain_and_others_are_not() {
+        assert_eq!(plain_line(b"192.0.2.7\n192."), Some((0xc000_0207, 10)));
+        assert_eq!(plain_line(b"255.255.255.255\n"), Some((u32::MAX, 16)));
+        for other in
+            ["1.2.3\n", "1.2.3.4.5\n", "1.2.3.256\n", "1.2.3.4", "1.2.3.4 \n", "1..3.4\n", ".1.2.3.4\n", "\n", ""]
+        {
+            assert_eq!(plain_line(other.as_bytes()), None, "{other:?}");
+        }
+    }
 }

@@ -18,6 +18,12 @@ const INDEXED_MIN: usize = 4_096;
 /// How many keys a group has at most; a network with more values than that is in several.
 const GROUP_MAX: usize = 256;
 
+/// How many upper twelve bits there are.
+const TOPS: usize = 1 << 12;
+
+/// From how many keys on they are sorted by bytes first; fewer are in the processor's cache.
+const SORTED_BY_BYTES_MIN: usize = 4_096;
+
 /// For each so many groups it is written where their keys begin.
 const GROUPS_A_START: usize = 64;
 
@@ -44,9 +50,9 @@ enum Keys {
 /// Keys by all but their last eight bits.
 #[derive(Debug, Default)]
 struct Groups {
-    /// Where the groups with these upper eight bits begin, with one more at the end.
+    /// Where the groups with these upper twelve bits begin, with one more at the end.
     tops: Vec<u32>,
-    /// The sixteen bits between.
+    /// The sixteen bits before the last eight.
     mids: Vec<u16>,
     /// How many keys each has, less one.
     counts: Vec<u8>,
@@ -72,7 +78,7 @@ impl Level {
 
     /// Sorts keys that are all worth the same.
     pub fn of_one_value(bits: u8, mut keys: Vec<u32>, value: u32) -> Level {
-        keys.sort_unstable();
+        sort(&mut keys, 24);
         keys.dedup();
         Level { bits, keys: Keys::new(bits, keys.iter().copied()), values: Ids::Same(value) }
     }
@@ -197,7 +203,7 @@ impl Keys {
 impl Groups {
     fn new(keys: impl ExactSizeIterator<Item = u32>, count: usize) -> Groups {
         let mut groups = Groups {
-            tops: Vec::with_capacity(257),
+            tops: Vec::with_capacity(TOPS + 1),
             mids: Vec::with_capacity(count),
             counts: Vec::with_capacity(count),
             starts: Vec::with_capacity(count / GROUPS_A_START + 1),
@@ -214,12 +220,12 @@ impl Groups {
             last = Some(key >> 8);
             groups.lasts.push((key & 0xff) as u8);
         }
-        groups.close_tops(256);
+        groups.close_tops(TOPS);
         groups
     }
 
     fn begin(&mut self, key: u32) {
-        self.close_tops(usize::from(high(key) >> 8));
+        self.close_tops(top(key));
         if self.mids.len().is_multiple_of(GROUPS_A_START) {
             self.starts.push(u32::try_from(self.lasts.len()).unwrap_or(u32::MAX));
         }
@@ -251,7 +257,7 @@ impl Groups {
 
     /// The groups of the /24 of a key: one, or several if it has very many values; none, where it would be.
     fn run(&self, key: u32) -> (usize, usize) {
-        let top = usize::from(high(key) >> 8);
+        let top = top(key);
         let (Some(&from), Some(&to)) = (self.tops.get(top), self.tops.get(top + 1)) else { return (0, 0) };
         let mids = &self.mids[place(from)..place(to)];
         let mid = (key >> 8 & 0xffff) as u16;
@@ -277,13 +283,13 @@ impl Groups {
         let &mid = self.mids.get(group)?;
         let position = u32::try_from(group).unwrap_or(u32::MAX);
         let top = self.tops.partition_point(|&first| first <= position).checked_sub(1)?;
-        Some(u32::try_from(top).ok()? << 24 | u32::from(mid) << 8 | u32::from(*self.lasts.get(at)?))
+        Some(u32::try_from(top).ok()? >> 4 << 24 | u32::from(mid) << 8 | u32::from(*self.lasts.get(at)?))
     }
 
     fn for_each(&self, mut each: impl FnMut(usize, u32)) {
         let mut at = 0;
         for (top, bounds) in self.tops.windows(2).enumerate() {
-            let top = u32::try_from(top).unwrap_or(0) << 24;
+            let top = u32::try_from(top).unwrap_or(0) >> 4 << 24;
             for group in place(bounds[0])..place(bounds[1]) {
                 for _ in 0..=self.counts[group] {
                     each(at, top | u32::from(self.mids[group]) << 8 | u32::from(self.lasts[at]));
@@ -291,6 +297,45 @@ impl Groups {
                 }
             }
         }
+    }
+}
+
+/// Sorts keys in place: by the byte that begins at bit `shift`, those of each of its values by the next byte, and those that
+/// are few, or alike in all bytes but the last, by comparison. Each key moves once for a byte, into the place that is next for
+/// its value.
+fn sort(keys: &mut [u32], shift: u32) {
+    if keys.len() < SORTED_BY_BYTES_MIN || shift == 0 {
+        return keys.sort_unstable();
+    }
+    if keys.is_sorted() {
+        return;
+    }
+    let value = |key: u32| usize::from((key >> shift & 0xff) as u8);
+    let mut counts = [0_usize; 256];
+    keys.iter().for_each(|&key| counts[value(key)] += 1);
+    let (mut next, mut ends, mut sum) = ([0_usize; 256], [0_usize; 256], 0);
+    for each in 0..256 {
+        next[each] = sum;
+        sum += counts[each];
+        ends[each] = sum;
+    }
+    for each in 0..256 {
+        while next[each] < ends[each] {
+            let mut key = keys[next[each]];
+            while value(key) != each {
+                let place = &mut next[value(key)];
+                core::mem::swap(&mut key, &mut keys[*place]);
+                *place += 1;
+            }
+            keys[next[each]] = key;
+            next[each] += 1;
+        }
+    }
+    let mut rest = keys;
+    for count in counts {
+        let (same, behind) = rest.split_at_mut(count);
+        sort(same, shift - 8);
+        rest = behind;
     }
 }
 
@@ -341,6 +386,11 @@ fn index(keys: impl Iterator<Item = u32>, bits: u8) -> Vec<u32> {
     }
     index.resize(buckets + 1, count);
     index
+}
+
+/// A key's upper twelve bits.
+const fn top(key: u32) -> usize {
+    (key >> 20) as usize
 }
 
 const fn low(key: u32) -> u16 {
@@ -418,6 +468,27 @@ mod tests {
                 let mut all = Vec::new();
                 level.for_each(|key, value| all.push((key, value.0)));
                 prop_assert_eq!(&all, &sorted);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_sorted_whatever_bytes_they_share() {
+        for (spread, base) in [(u32::MAX, 0), (0xffff, 0x0a00_0000), (0xff, 0xfe12_3400), (0xff00_00ff, 7), (0, 9)] {
+            for count in [0, 1, SORTED_BY_BYTES_MIN - 1, SORTED_BY_BYTES_MIN, 60_000_u32 as usize] {
+                let mut state = 0x9e37_79b9_u32;
+                let mut keys: Vec<u32> = (0..count)
+                    .map(|_| {
+                        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                        base | state.rotate_left(11) & spread
+                    })
+                    .collect();
+                let mut expected = keys.clone();
+                expected.sort_unstable();
+                sort(&mut keys, 24);
+                assert!(keys == expected, "{count} keys of {spread:x}");
+                sort(&mut keys, 24);
+                assert!(keys == expected, "sorted ones");
             }
         }
     }

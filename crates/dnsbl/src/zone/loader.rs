@@ -101,7 +101,13 @@ impl Loader {
     /// Takes bytes of the file.
     pub fn feed(&mut self, input: &[u8]) {
         let state = &mut self.state;
-        self.lines.feed(input, |line| state.line(line));
+        let mut rest = input;
+        while !rest.is_empty() {
+            if self.lines.is_at_start() {
+                rest = &rest[state.plain_lines(rest)..];
+            }
+            rest = self.lines.feed(rest, |line| state.line(line));
+        }
     }
 
     /// Ends the file. A last line without an end counts.
@@ -135,6 +141,17 @@ impl Loader {
 }
 
 impl State {
+    /// Takes the lines that are nothing but an IPv4 address, up to the first that is not: most lines of most lists. Returns
+    /// how many bytes they are.
+    fn plain_lines(&mut self, input: &[u8]) -> usize {
+        if self.failed.is_some() || self.is_before_sections() {
+            return 0;
+        }
+        let (taken, count) = self.builder.plain_lines(input);
+        self.number += count;
+        taken
+    }
+
     fn line(&mut self, bytes: &[u8]) {
         self.number += 1;
         if self.failed.is_some() {
@@ -327,6 +344,27 @@ impl Builder {
         }
     }
 
+    /// As many addresses alone on their lines as there are: how many bytes, and how many lines.
+    fn plain_lines(&mut self, input: &[u8]) -> (usize, u64) {
+        let Parts::Ip4 { kind, networks } = &mut self.parts else { return (0, 0) };
+        let Some(mut line) = ip4::plain_line(input) else { return (0, 0) };
+        let value = match kind {
+            Kind::Ip4TrivialSet => Ok(ValueId(1)),
+            _ => keep(&mut self.dataset.values, &self.default, &[]),
+        };
+        let Ok(value) = value else { return (0, 0) };
+        let (mut taken, mut count) = (0, 0);
+        loop {
+            let (address, len) = line;
+            networks.add(address, 32, value);
+            (taken, count) = (taken + len, count + 1);
+            match ip4::plain_line(&input[taken..]) {
+                Some(next) => line = next,
+                None => return (taken, count),
+            }
+        }
+    }
+
     fn set_default(&mut self, entry: &[u8]) -> Result<(), Why> {
         if let Parts::Acl { .. } = self.parts
             && let Some(action) = action(entry)
@@ -512,4 +550,29 @@ fn action(text: &[u8]) -> Option<Access> {
         b":pass" => Access::Pass,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_lines_have_the_value_in_scope_and_a_number_however_they_are_cut() {
+        let text = "1.2.3.4\nwrong\n5.6.7.8\n:3:x\n!1.2.3.4\n1.2.3.5\n1.2.3.6 :4:y\n1.2.3.7\n1.2.3.999\n9.9.9.9";
+        for piece in 1..text.len() {
+            let mut loader = Loader::new(Kind::Ip4Set);
+            loader.begin("list", 1);
+            text.as_bytes().chunks(piece).for_each(|piece| loader.feed(piece));
+            loader.end();
+            let (dataset, warnings, _) = loader.finish(1).unwrap();
+            assert_eq!(warnings, ["list:2: not an address", "list:9: not an address"]);
+            let Body::Ip4(table) = &dataset.body else { panic!("another kind") };
+            let value = |last: u8| {
+                let id = table.find(u32::from_be_bytes([1, 2, 3, last])).next()?;
+                dataset.values.get(id).map(|value| value.address[3])
+            };
+            assert_eq!([4, 5, 6, 7, 8].map(value), [None, Some(3), Some(4), Some(3), None], "in pieces of {piece}");
+            assert_eq!(dataset.len(), 6);
+        }
+    }
 }

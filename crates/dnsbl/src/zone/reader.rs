@@ -262,21 +262,26 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes bytes, and calls `each` with every line that ends in them.
-    pub fn feed(&mut self, input: &[u8], mut each: impl FnMut(&[u8])) {
-        let mut input = input;
-        while let Some(end) = input.iter().position(|&byte| byte == b'\n') {
-            let (line, behind) = (&input[..end], &input[end + 1..]);
-            if self.rest.is_empty() {
-                each(&line[..line.len().min(LINE_BYTES_MAX)]);
-            } else {
-                self.keep(line);
-                each(&self.rest);
-                self.rest.clear();
-            }
-            input = behind;
+    /// Whether the next byte is the first of a line.
+    pub const fn is_at_start(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Takes bytes up to the end of a line, and calls `each` with it; all of them if none ends in them. Returns what is left.
+    pub fn feed<'i>(&mut self, input: &'i [u8], mut each: impl FnMut(&[u8])) -> &'i [u8] {
+        let Some(end) = input.iter().position(|&byte| byte == b'\n') else {
+            self.keep(input);
+            return &[];
+        };
+        let (line, behind) = (&input[..end], &input[end + 1..]);
+        if self.rest.is_empty() {
+            each(&line[..line.len().min(LINE_BYTES_MAX)]);
+        } else {
+            self.keep(line);
+            each(&self.rest);
+            self.rest.clear();
         }
-        self.keep(input);
+        behind
     }
 
     /// Ends the file: calls `each` with what is left.

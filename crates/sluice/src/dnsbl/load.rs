@@ -17,7 +17,7 @@ use ::dnsbl::zone::{Spec, Zones};
 use flate2::bufread::MultiGzDecoder;
 
 /// What is read at once.
-const PIECE_BYTES: usize = 1 << 18;
+const PIECE_BYTES: usize = 1 << 16;
 
 /// The first two bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
