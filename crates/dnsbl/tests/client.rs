@@ -131,6 +131,49 @@ fn a_question_is_under_way_once() {
 }
 
 #[test]
+fn rules_find_what_was_asked_when_the_client_connected() {
+    let mut server = Server::new(zones("bl.test", Kind::Ip4Set, LIST), true);
+    let mut client = client("other.bl.test bl.test=127.0.0.4*3 bl.test=127.0.0.10*5");
+    let subject = |client: &Client, name: &str| client.subject(&name.parse().unwrap());
+    assert_eq!(subject(&client, "7.2.0.192.BL.test"), Some((1, [192, 0, 2, 7].into())));
+    assert_eq!(subject(&client, "7.2.0.192.other.bl.test"), Some((0, [192, 0, 2, 7].into())));
+    let nibbles = format!("{}8.b.d.0.1.0.0.2", "0.".repeat(24));
+    let address: IpAddr = "2001:db8::".parse().unwrap();
+    assert_eq!(subject(&client, &format!("{nibbles}.bl.test")), Some((1, address)));
+    for name in
+        ["7.2.0.192.test", "bl.test", "2.0.192.bl.test", "x.2.0.192.bl.test", "7.2.0.192.7.2.0.192.bl.test", "test"]
+    {
+        assert_eq!(subject(&client, name), None, "{name}");
+    }
+
+    // What was answered is not asked again, nor is a neighbour.
+    let connected = server.lookup(&mut client, "198.51.100.1", 0);
+    assert!(connected.listed.is_empty());
+    server.lookup(&mut client, "192.0.2.7", 1);
+    server.asked.clear();
+    let found = client.lookup_in(2, 1, [192, 0, 2, 7].into(), 2).expect("known");
+    assert_eq!((found.listed, found.score, found.is_partial), (vec![(1, vec![[127, 0, 0, 4]])], 3, false));
+    assert_eq!(client.lookup_in(3, 1, [192, 0, 2, 8].into(), 2), Some(Verdict::default()));
+    assert_eq!(client.transmit(), None);
+
+    // What is under way is waited for, by both.
+    assert_eq!(client.lookup(4, [203, 0, 113, 1].into(), 3), None);
+    assert_eq!(client.lookup_in(5, 1, [203, 0, 113, 1].into(), 3), None);
+    server.serve(&mut client, 4);
+    // The other list is off by now: it does not list 127.0.0.2.
+    assert_eq!(server.asked.len(), 1, "{:?}", server.asked);
+    let mut numbers: Vec<u64> = std::iter::from_fn(|| client.verdict()).map(|(number, _)| number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [4, 5]);
+    let other = client.lookup_in(6, 0, [203, 0, 113, 1].into(), 5);
+    assert!(other.is_some_and(|verdict| verdict.is_partial), "a list that is off");
+    assert!(
+        client.lookup_in(7, 9, [203, 0, 113, 1].into(), 5).is_some_and(|verdict| verdict.is_partial),
+        "no such list"
+    );
+}
+
+#[test]
 fn what_is_asked_for_near_its_end_is_asked_for_ahead_of_time() {
     let mut server = Server::new(zones("bl.test", Kind::Ip4Set, LIST), true);
     let mut client = client("bl.test");

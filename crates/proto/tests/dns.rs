@@ -57,6 +57,32 @@ fn a_response_goes_back_to_its_request_compressed() {
 }
 
 #[test]
+fn answers_are_those_of_the_name_that_an_alias_leads_to() {
+    let request = Request::new(7, name("a.example"), kind::A, class::IN);
+    let alias = |from: &str, to: &str| record(from, kind::CNAME, Data::Cname(name(to)));
+    let address = |owner: &str, last: u8| record(owner, kind::A, Data::A([127, 0, 0, last].into()));
+    let found = |answers: Vec<Record>| -> Vec<Record> {
+        let message = Message { answers, ..response(&request) };
+        message.answers_of(&request.name).cloned().collect()
+    };
+    assert_eq!(found(vec![address("A.example", 1), address("b.example", 2)]), [address("a.example", 1)]);
+    // In any order, and nobody else's.
+    let chain = vec![address("c.example", 3), alias("b.example", "c.example"), alias("a.example", "b.example")];
+    assert_eq!(found([chain, vec![address("x.example", 4)]].concat()), [address("c.example", 3)]);
+    // An alias and an address of one name: the alias counts, and those of another class do not.
+    let other_class = Record { class: class::CHAOS, ..alias("a.example", "x.example") };
+    assert_eq!(found(vec![other_class, address("a.example", 5), address("x.example", 6)]), [address("a.example", 5)]);
+    // Circles and long chains end.
+    assert_eq!(found(vec![alias("a.example", "b.example"), alias("b.example", "a.example")]).len(), 1);
+    let chain = (0..200).map(|at| alias(&format!("{at}.example"), &format!("{}.example", at + 1)));
+    assert!(
+        found([alias("a.example", "0.example")].into_iter().chain(chain).chain([address("200.example", 7)]).collect())
+            .iter()
+            .all(|record| record.kind == kind::CNAME)
+    );
+}
+
+#[test]
 fn what_does_not_answer_the_request_is_passed_over() {
     let request = Request::new(7, name("a.bl.example"), kind::A, class::IN).with_mixed_case(1);
     let bytes_of = |change: fn(&mut Message)| {

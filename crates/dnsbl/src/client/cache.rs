@@ -3,6 +3,7 @@
 //! Two generations of half the size: what is asked for again moves to the younger one, and when that is full the older is
 //! forgotten.
 
+use core::net::IpAddr;
 use std::collections::HashMap;
 
 use crate::prefix::{Hosts, Networks, Prefix};
@@ -38,6 +39,55 @@ pub enum Known {
     Prefix6(Prefix<Networks>),
     /// An address.
     Address(Vec<[u8; 4]>),
+}
+
+impl Key {
+    /// Of an address alone.
+    pub fn single(address: IpAddr) -> Key {
+        match address {
+            IpAddr::V4(address) => Key::Address4(address.to_bits()),
+            IpAddr::V6(address) => Key::Address6(address.to_bits()),
+        }
+    }
+
+    /// Of the prefix that an address is in.
+    pub fn prefix(address: IpAddr) -> Key {
+        match address {
+            IpAddr::V4(address) => Key::Prefix4(address.to_bits() >> 8),
+            IpAddr::V6(address) => Key::Prefix6(u64::try_from(address.to_bits() >> 80).unwrap_or(0)),
+        }
+    }
+}
+
+impl Known {
+    /// That the addresses of a prefix are to be asked for one by one.
+    pub const fn ask_single(key: Key) -> Known {
+        match key {
+            Key::Prefix6(_) => Known::Prefix6(Prefix::AskSingle),
+            _ => Known::Prefix4(Prefix::AskSingle),
+        }
+    }
+
+    /// Whether it says so.
+    pub const fn says_ask_single(&self) -> bool {
+        matches!(self, Known::Prefix4(Prefix::AskSingle) | Known::Prefix6(Prefix::AskSingle))
+    }
+
+    /// What it says of an address; `None` if that has to be asked for by itself.
+    pub fn read(&self, address: IpAddr) -> Option<Vec<[u8; 4]>> {
+        match (self, address) {
+            (Known::Address(addresses), _) => Some(addresses.clone()),
+            (Known::Prefix4(Prefix::Classes(classes)), IpAddr::V4(address)) => {
+                let [.., host] = address.octets();
+                Some(listing(classes, |hosts| hosts.contains(host)))
+            }
+            (Known::Prefix6(Prefix::Classes(classes)), IpAddr::V6(address)) => {
+                let network = address.segments()[3];
+                Some(listing(classes, |networks| networks.contains(network)))
+            }
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -99,4 +149,11 @@ impl Cache {
         }
         Some(Hit { known: &entry.known, is_old })
     }
+}
+
+/// The answers of classes that an address is in. As of classic answers, those outside of 127.0.0.0/8 are no listings.
+fn listing<H>(classes: &[([u8; 4], H)], is_in: impl Fn(&H) -> bool) -> Vec<[u8; 4]> {
+    let counts =
+        |(address, hosts): &&([u8; 4], H)| address[0] == 127 && address[..3] != [127, 255, 255] && is_in(hosts);
+    classes.iter().filter(counts).map(|(address, _)| *address).collect()
 }

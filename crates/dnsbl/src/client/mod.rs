@@ -19,37 +19,27 @@
 //!   domain: neither is a listing.
 
 mod cache;
+mod exchange;
+mod list;
 pub mod sites;
+mod wire;
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::ops::Range;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use cache::{Cache, Key, Known};
-use proto::dns::{Data, Message, Name, Request, class, flag, kind, rcode};
+use exchange::Question;
+use list::{List, Local, TEST_CLEAN, TEST_LISTED, WASTE_MAX, local};
+use proto::dns::Name;
 use sites::Site;
 
-use crate::prefix::{Prefix, read4, read6};
 use crate::zone::Zones;
 use crate::zone::asked::Asked;
-use crate::zone::dataset::{Dataset, Sink};
-use crate::zone::generic::Record;
-use crate::zone::value::ValueId;
 
 /// How many addresses of an answer count.
 const ADDRESSES_MAX: usize = 16;
-
-/// For how many seconds addresses are asked for one by one after an error in the answer to a prefix.
-const PREFIX_FAILED_TTL: u32 = 60;
-
-/// What a prefix adds that says that one has to ask for each address; one that says more takes one off.
-const WASTE: u32 = 2;
-
-/// From what sum on prefixes are not asked for; each probe halves it.
-const WASTE_MAX: u32 = 32;
-
-/// How many aliases are followed within an answer.
-const ALIASES_MAX: usize = 8;
 
 /// Bounds and times, in milliseconds where nothing else is said.
 #[derive(Debug, Clone)]
@@ -142,41 +132,6 @@ pub struct Client {
     counts: Counts,
 }
 
-/// A zone that is asked.
-#[derive(Debug)]
-struct List {
-    name: Name,
-    local: Local,
-    failures: u32,
-    rests_until: u64,
-    is_off: bool,
-    /// Prefixes that were asked for in vain: see [`WASTE_MAX`].
-    waste: u32,
-    next_probe: u64,
-    /// What the probes under way have said: of 127.0.0.2, of 127.0.0.1.
-    probed: [Option<bool>; 2],
-}
-
-/// Whether a zone is at hand.
-#[derive(Debug)]
-enum Local {
-    No,
-    Yes(Arc<Zones>),
-    /// It is, but its data does not count any more.
-    Stale,
-}
-
-#[derive(Debug)]
-struct Question {
-    request: Request,
-    sent_at: u64,
-    is_hedged: bool,
-    by_tcp: bool,
-    ids: Vec<u16>,
-    waiting: Vec<u64>,
-    is_probe: bool,
-}
-
 #[derive(Debug)]
 struct Lookup {
     address: IpAddr,
@@ -248,10 +203,38 @@ impl Client {
 
     /// Asks about an address. The verdict comes at once if everything is known, and later under this number if not.
     pub fn lookup(&mut self, number: u64, address: IpAddr, now: u64) -> Option<Verdict> {
+        self.look_up(number, 0..self.zones.len(), address, now)
+    }
+
+    /// Asks one zone alone. What it has answered to a [`lookup`](Client::lookup) is not asked again, and what is under way for
+    /// one is waited for: rules that look an address up in a list find what a door has asked when the client connected.
+    pub fn lookup_in(&mut self, number: u64, zone: usize, address: IpAddr, now: u64) -> Option<Verdict> {
+        if zone >= self.zones.len() {
+            return Some(Verdict { is_partial: true, ..Verdict::default() });
+        }
+        self.look_up(number, zone..zone + 1, address, now)
+    }
+
+    /// Which zone and address the name of a classic question is about (RFC 5782 sections 2.1 and 2.4), for
+    /// [`lookup_in`](Client::lookup_in); `None` if it is about no zone that is asked, or no address.
+    pub fn subject(&self, name: &Name) -> Option<(usize, IpAddr)> {
+        let wire = name.to_lowercase();
+        let of_zone = |(index, list): (usize, &List)| {
+            let labels = name.labels().count().checked_sub(list.name.labels().count())?;
+            let zone = Name::from_labels(name.labels().skip(labels)).ok().filter(|zone| *zone == list.name)?;
+            let below = wire.as_wire().len().checked_sub(zone.as_wire().len())?;
+            let asked = Asked::new(wire.as_wire().get(..below)?);
+            let address = asked.ip6.map(|address| Ipv6Addr::from(address).into());
+            Some((index, address.or(asked.ip4.map(|address| Ipv4Addr::from(address).into()))?))
+        };
+        self.zones.iter().enumerate().find_map(of_zone)
+    }
+
+    fn look_up(&mut self, number: u64, zones: Range<usize>, address: IpAddr, now: u64) -> Option<Verdict> {
         let address = address.to_canonical();
         let mut lookup = Lookup { address, waits_for: Vec::new(), found: Vec::new(), is_partial: false };
         let full = self.lookups.len() >= self.limits.lookups_max;
-        for zone in 0..self.zones.len() {
+        for zone in zones {
             self.counts.asked += 1;
             self.probe(zone, now);
             match self.ask(zone, address, (!full).then_some(number), now) {
@@ -277,67 +260,9 @@ impl Client {
         Some(self.judge(lookup))
     }
 
-    /// The next packet to send.
-    pub fn transmit(&mut self) -> Option<Transmit> {
-        self.transmits.pop_front()
-    }
-
     /// The next verdict that was waited for, with its number.
     pub fn verdict(&mut self) -> Option<(u64, Verdict)> {
         self.verdicts.pop_front()
-    }
-
-    /// Takes a packet that came from a resolver.
-    pub fn handle(&mut self, packet: &[u8], now: u64) {
-        let id = packet.first_chunk::<2>().map(|id| u16::from_be_bytes(*id));
-        let Some(&key) = id.and_then(|id| self.by_id.get(&id)) else {
-            self.counts.strays += 1;
-            return;
-        };
-        let Some(question) = self.questions.get(&key) else { return };
-        let request = Request { id: id.unwrap_or(0), ..question.request.clone() };
-        let Ok(message) = request.read(packet) else {
-            self.counts.strays += 1;
-            return;
-        };
-        if message.flags & flag::TC != 0 && !question.by_tcp {
-            return self.repeat_by_tcp(key);
-        }
-        self.answered(key, &message, now);
-    }
-
-    /// Does what is due.
-    pub fn advance(&mut self, now: u64) {
-        let limits = &self.limits;
-        let overdue: Vec<(usize, Key)> = self
-            .questions
-            .iter()
-            .filter(|(_, question)| now.saturating_sub(question.sent_at) >= limits.timeout_ms)
-            .map(|(key, _)| *key)
-            .collect();
-        let slow: Vec<(usize, Key)> = self
-            .questions
-            .iter()
-            .filter(|(_, question)| !question.is_hedged && now.saturating_sub(question.sent_at) >= limits.hedge_ms)
-            .map(|(key, _)| *key)
-            .collect();
-        for key in slow {
-            self.send(key, 1);
-            self.counts.repeated += 1;
-            if let Some(question) = self.questions.get_mut(&key) {
-                question.is_hedged = true;
-            }
-        }
-        overdue.into_iter().for_each(|key| self.failed(key, now));
-    }
-
-    /// When something is due.
-    pub fn deadline(&self) -> Option<u64> {
-        let due = |question: &Question| {
-            let wait = if question.is_hedged { self.limits.timeout_ms } else { self.limits.hedge_ms };
-            question.sent_at.saturating_add(wait)
-        };
-        self.questions.values().map(due).min()
     }
 
     /// Asks a zone, or finds what is known.
@@ -351,15 +276,15 @@ impl Client {
         if list.is_off {
             return Reply::Unknown;
         }
-        let single = single(address);
+        let single = Key::single(address);
         if let Some(known) = self.cached((zone, single), address, now) {
             return Reply::Known(known);
         }
         let key = match self.capability(zone, address, now) {
-            true => match self.cached((zone, prefix(address)), address, now) {
+            true => match self.cached((zone, Key::prefix(address)), address, now) {
                 Some(known) => return Reply::Known(known),
-                None if self.says_ask_single((zone, prefix(address)), now) => single,
-                None => prefix(address),
+                None if self.says_ask_single((zone, Key::prefix(address)), now) => single,
+                None => Key::prefix(address),
             },
             false => single,
         };
@@ -381,7 +306,7 @@ impl Client {
     /// What is known of an address under a key.
     fn cached(&mut self, key: (usize, Key), address: IpAddr, now: u64) -> Option<Vec<[u8; 4]>> {
         let hit = self.cache.get(key, now)?;
-        let found = read_known(hit.known, address)?;
+        let found = hit.known.read(address)?;
         if hit.is_old && self.zones[key.0].rests_until <= now && self.question(key, now) {
             self.counts.queries += 1;
         }
@@ -390,9 +315,7 @@ impl Client {
 
     fn says_ask_single(&mut self, key: (usize, Key), now: u64) -> bool {
         let hit = self.cache.get(key, now);
-        hit.is_some_and(|hit| {
-            matches!(hit.known, Known::Prefix4(Prefix::AskSingle) | Known::Prefix6(Prefix::AskSingle))
-        })
+        hit.is_some_and(|hit| hit.known.says_ask_single())
     }
 
     /// Whether a zone answers prefixes of an address's family, as far as is known; if it is not known, it is asked.
@@ -430,171 +353,11 @@ impl Client {
         }
     }
 
-    /// Sends a question unless it is under way. Returns whether it was sent.
-    fn question(&mut self, key: (usize, Key), now: u64) -> bool {
-        if self.questions.contains_key(&key) {
-            return false;
-        }
-        let Some((name, kind)) = question_of(key.1, &self.zones[key.0].name) else {
-            return false;
-        };
-        let request = Request::new(0, name, kind, class::IN).with_mixed_case(self.next_random());
-        let question = Question {
-            request,
-            sent_at: now,
-            is_hedged: false,
-            by_tcp: false,
-            ids: Vec::new(),
-            waiting: Vec::new(),
-            is_probe: false,
-        };
-        self.questions.insert(key, question);
-        self.send(key, 0);
-        true
-    }
-
-    fn send(&mut self, key: (usize, Key), resolver: usize) {
-        let id = self.free_id();
-        let Some(question) = self.questions.get_mut(&key) else { return };
-        question.ids.push(id);
-        self.by_id.insert(id, key);
-        let packet = Request { id, ..question.request.clone() }.packet();
-        self.transmits.push_back(Transmit { resolver, tcp: question.by_tcp, packet });
-    }
-
-    fn repeat_by_tcp(&mut self, key: (usize, Key)) {
-        if let Some(question) = self.questions.get_mut(&key) {
-            question.by_tcp = true;
-            self.counts.repeated += 1;
-            self.send(key, 0);
-        }
-    }
-
-    fn free_id(&mut self) -> u16 {
-        loop {
-            let id = u16::try_from(self.next_random() >> 48).unwrap_or(0);
-            if !self.by_id.contains_key(&id) {
-                return id;
-            }
-            if self.by_id.len() > 60_000 {
-                // Nearly all are taken: the oldest question will be given up soon; this one repeats an id.
-                return id;
-            }
-        }
-    }
-
-    fn next_random(&mut self) -> u64 {
-        // xorshift64*, seeded by the host. Who can watch our queries need not guess.
-        self.random ^= self.random >> 12;
-        self.random ^= self.random << 25;
-        self.random ^= self.random >> 27;
-        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn answered(&mut self, key: (usize, Key), message: &Message, now: u64) {
-        let is_prefix = matches!(key.1, Key::Prefix4(_) | Key::Prefix6(_));
-        let (exists, addresses) = match message.rcode() {
-            rcode::NOERROR => (true, addresses(message)),
-            rcode::NXDOMAIN => (false, Vec::new()),
-            // Whoever fails at prefixes may know addresses.
-            _ if is_prefix => return self.learn(key, ask_single(key.1), PREFIX_FAILED_TTL, now),
-            _ => return self.failed(key, now),
-        };
-        if addresses.iter().any(|address| address[..3] == [127, 255, 255]) {
-            // We are told not to ask.
-            return self.refused(key, now);
-        }
-        // An answer that must not be kept is kept for those who wait for it, or they would ask for ever.
-        let ttl = lifetime(message).min(self.limits.ttl_max).max(1);
-        let known = match (key.1, text(message)) {
-            (Key::Capability, text) => capability(&text.unwrap_or_default()),
-            (Key::Prefix4(_), Some(text)) => Known::Prefix4(read4(&text).unwrap_or(Prefix::AskSingle)),
-            (Key::Prefix6(_), Some(text)) => Known::Prefix6(read6(&text).unwrap_or(Prefix::AskSingle)),
-            // A name that is there and has no text: somebody in between has taken it away.
-            (Key::Prefix4(_) | Key::Prefix6(_), None) if exists => ask_single(key.1),
-            (Key::Prefix4(_), None) => Known::Prefix4(Prefix::Classes(Vec::new())),
-            (Key::Prefix6(_), None) => Known::Prefix6(Prefix::Classes(Vec::new())),
-            (Key::Address4(_) | Key::Address6(_), _) => {
-                Known::Address(addresses.into_iter().filter(|address| address[0] == 127).take(ADDRESSES_MAX).collect())
-            }
-        };
-        // What a zone cannot do is looked at again after a day even where it says that this is known for less.
-        let ttl = if key.1 == Key::Capability { ttl.max(3_600) } else { ttl };
-        self.zones[key.0].failures = 0;
-        self.learn(key, known, ttl, now);
-    }
-
-    /// Keeps what was answered, and tells those who have waited.
-    fn learn(&mut self, key: (usize, Key), known: Known, ttl: u32, now: u64) {
-        let list = &mut self.zones[key.0];
-        list.waste = match known {
-            Known::Prefix4(Prefix::AskSingle) | Known::Prefix6(Prefix::AskSingle) => {
-                (list.waste + WASTE).min(2 * WASTE_MAX)
-            }
-            Known::Prefix4(_) | Known::Prefix6(_) => list.waste.saturating_sub(1),
-            _ => list.waste,
-        };
-        self.note_probe(key, &known);
-        self.cache.insert(key, known, ttl, now);
-        self.settle(key, now);
-    }
-
-    fn note_probe(&mut self, key: (usize, Key), known: &Known) {
-        let list = &mut self.zones[key.0];
-        let index = match key.1 {
-            Key::Address4(TEST_LISTED) => 0,
-            Key::Address4(TEST_CLEAN) => 1,
-            _ => return,
-        };
-        list.probed[index] = Some(*known != Known::Address(Vec::new()));
-        if let [Some(listed), Some(clean)] = list.probed {
-            list.is_off = !listed || clean;
-        }
-    }
-
-    /// The zone does not want to be asked: it is left alone for ten times as long as one that does not answer.
-    fn refused(&mut self, key: (usize, Key), now: u64) {
-        self.zones[key.0].rests_until = now.saturating_add(self.limits.rest_ms.saturating_mul(10));
-        self.give_up(key);
-    }
-
-    fn failed(&mut self, key: (usize, Key), now: u64) {
-        let list = &mut self.zones[key.0];
-        list.failures = list.failures.saturating_add(1);
-        if list.failures >= self.limits.failures_max {
-            list.rests_until = now.saturating_add(self.limits.rest_ms);
-            // One more failure afterwards, and it rests again.
-            list.failures = self.limits.failures_max.saturating_sub(1);
-        }
-        self.give_up(key);
-    }
-
-    fn close(&mut self, key: (usize, Key)) -> Vec<u64> {
-        let Some(question) = self.questions.remove(&key) else {
-            return Vec::new();
-        };
-        for id in question.ids {
-            if self.by_id.get(&id) == Some(&key) {
-                self.by_id.remove(&id);
-            }
-        }
-        question.waiting
-    }
-
-    fn give_up(&mut self, key: (usize, Key)) {
-        for number in self.close(key) {
-            if let Some(lookup) = self.lookups.get_mut(&number) {
-                lookup.is_partial = true;
-            }
-            self.finish(number, key.0, Vec::new());
-        }
-    }
-
     /// Tells those who have waited. Where a prefix turns out to say nothing of single addresses, these are asked for.
     fn settle(&mut self, key: (usize, Key), now: u64) {
         for number in self.close(key) {
             let Some(address) = self.lookups.get(&number).map(|lookup| lookup.address) else { continue };
-            let known = self.cache.get(key, now).and_then(|hit| read_known(hit.known, address));
+            let known = self.cache.get(key, now).and_then(|hit| hit.known.read(address));
             match known {
                 Some(addresses) => self.finish(number, key.0, addresses),
                 // Also where the answer may not be kept.
@@ -637,172 +400,10 @@ enum Reply {
     Unknown,
 }
 
-/// What every list of IPv4 addresses lists.
-const TEST_LISTED: u32 = 0x7f00_0002;
-
-/// What none does.
-const TEST_CLEAN: u32 = 0x7f00_0001;
-
-impl List {
-    const fn new(name: Name) -> List {
-        List {
-            name,
-            local: Local::No,
-            failures: 0,
-            rests_until: 0,
-            is_off: false,
-            waste: 0,
-            next_probe: 0,
-            probed: [None; 2],
-        }
-    }
-}
-
 impl Lookup {
     fn add(&mut self, zone: usize, addresses: Vec<[u8; 4]>) {
         if !addresses.is_empty() {
             self.found.push((zone, addresses));
         }
     }
-}
-
-fn single(address: IpAddr) -> Key {
-    match address {
-        IpAddr::V4(address) => Key::Address4(address.to_bits()),
-        IpAddr::V6(address) => Key::Address6(address.to_bits()),
-    }
-}
-
-fn prefix(address: IpAddr) -> Key {
-    match address {
-        IpAddr::V4(address) => Key::Prefix4(address.to_bits() >> 8),
-        IpAddr::V6(address) => Key::Prefix6(u64::try_from(address.to_bits() >> 80).unwrap_or(0)),
-    }
-}
-
-/// What an answer says of an address; `None` if it has to be asked for by itself.
-fn read_known(known: &Known, address: IpAddr) -> Option<Vec<[u8; 4]>> {
-    match (known, address) {
-        (Known::Address(addresses), _) => Some(addresses.clone()),
-        (Known::Prefix4(Prefix::Classes(classes)), IpAddr::V4(address)) => {
-            let [.., host] = address.octets();
-            Some(listing(classes, |hosts| hosts.contains(host)))
-        }
-        (Known::Prefix6(Prefix::Classes(classes)), IpAddr::V6(address)) => {
-            let network = address.segments()[3];
-            Some(listing(classes, |networks| networks.contains(network)))
-        }
-        _ => None,
-    }
-}
-
-/// What a capability record says (the draft's section 3).
-fn capability(text: &[u8]) -> Known {
-    let mut words = text.split(|&byte| byte == b' ');
-    let is_ours = words.next() == Some(b"v=pbl1");
-    let has = |word: &[u8]| is_ours && words.clone().any(|each| each == word);
-    Known::Capability { ip4: has(b"p4=24"), ip6: has(b"p6=48") }
-}
-
-/// That the addresses of a prefix are to be asked for one by one.
-const fn ask_single(key: Key) -> Known {
-    match key {
-        Key::Prefix6(_) => Known::Prefix6(Prefix::AskSingle),
-        _ => Known::Prefix4(Prefix::AskSingle),
-    }
-}
-
-/// The answers of classes that an address is in. As of classic answers, those outside of 127.0.0.0/8 are no listings.
-fn listing<H>(classes: &[([u8; 4], H)], is_in: impl Fn(&H) -> bool) -> Vec<[u8; 4]> {
-    let counts =
-        |(address, hosts): &&([u8; 4], H)| address[0] == 127 && address[..3] != [127, 255, 255] && is_in(hosts);
-    classes.iter().filter(counts).map(|(address, _)| *address).collect()
-}
-
-/// The name and type that a question has.
-fn question_of(key: Key, zone: &Name) -> Option<(Name, u16)> {
-    let front = match key {
-        Key::Capability => "_pbl".to_owned(),
-        Key::Prefix4(prefix) => format!("{}.{}.{}.p4", prefix & 255, prefix >> 8 & 255, prefix >> 16 & 255),
-        Key::Prefix6(prefix) => nibbles(u128::from(prefix), 12) + ".p6",
-        Key::Address4(address) => {
-            let [a, b, c, d] = address.to_be_bytes();
-            format!("{d}.{c}.{b}.{a}")
-        }
-        Key::Address6(address) => nibbles(address, 32),
-    };
-    let kind = if matches!(key, Key::Address4(_) | Key::Address6(_)) { kind::A } else { kind::TXT };
-    let labels = front.split('.').map(str::as_bytes).chain(zone.labels());
-    Some((Name::from_labels(labels).ok()?, kind))
-}
-
-fn nibbles(value: u128, count: u32) -> String {
-    (0..count).map(|at| format!("{:x}", value >> (4 * at) & 15)).collect::<Vec<_>>().join(".")
-}
-
-/// The addresses that answer the question, aliases followed.
-fn addresses(message: &Message) -> Vec<[u8; 4]> {
-    let Some((name, ..)) = message.questions.first() else {
-        return Vec::new();
-    };
-    let mut owner = name;
-    for _ in 0..ALIASES_MAX {
-        let alias = message.answers.iter().find_map(|record| match &record.data {
-            Data::Cname(target) if record.name == *owner => Some(target),
-            _ => None,
-        });
-        match alias {
-            Some(target) => owner = target,
-            None => break,
-        }
-    }
-    let of_owner = message.answers.iter().filter(|record| record.name == *owner && record.class == class::IN);
-    of_owner
-        .filter_map(|record| match record.data {
-            Data::A(address) => Some(address.octets()),
-            _ => None,
-        })
-        .take(ADDRESSES_MAX)
-        .collect()
-}
-
-/// The text that answers the question.
-fn text(message: &Message) -> Option<Vec<u8>> {
-    let (name, ..) = message.questions.first()?;
-    message.answers.iter().filter(|record| record.name == *name).find_map(proto::dns::Record::text)
-}
-
-/// How long an answer may be kept, in seconds: its records' shortest time, or the zone's for negative answers.
-fn lifetime(message: &Message) -> u32 {
-    let answers = message.answers.iter().map(|record| record.ttl).min();
-    answers.unwrap_or_else(|| {
-        let soa = message.authorities.iter().find_map(|record| match &record.data {
-            Data::Soa(soa) => Some(record.ttl.min(soa.minimum)),
-            _ => None,
-        });
-        // Without a word about it not for long, but long enough for one client.
-        soa.unwrap_or(10)
-    })
-}
-
-/// What a zone that is at hand says.
-fn local(zones: &Zones, zone: &Name, address: IpAddr) -> Vec<[u8; 4]> {
-    #[derive(Default)]
-    struct Found(Vec<[u8; 4]>);
-    impl Sink for Found {
-        fn listed(&mut self, dataset: &Dataset, value: ValueId, _: crate::zone::value::Key<'_>) {
-            if let Some(value) = dataset.values.get(value).filter(|value| !self.0.contains(&value.address)) {
-                self.0.push(value.address);
-            }
-        }
-        fn record(&mut self, _: &Record) {}
-    }
-    let mut found = Found::default();
-    if let Some((name, _)) = question_of(single(address), zone)
-        && let Some((zone, below)) = zones.find(name.to_lowercase().as_wire())
-    {
-        zone.find(&Asked::new(below), &mut found);
-    }
-    found.0.truncate(ADDRESSES_MAX);
-    found.0
 }

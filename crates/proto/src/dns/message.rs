@@ -4,7 +4,10 @@ use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::writer::{Owner, Section, Writer};
-use super::{HEADER_BYTES, Malformed, Name, kind, u16_at, u32_at};
+use super::{HEADER_BYTES, Malformed, Name, class, kind, u16_at, u32_at};
+
+/// How many aliases are followed within a message.
+const ALIASES_MAX: usize = 8;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -106,6 +109,24 @@ impl Message {
             }
         }
         Ok(message)
+    }
+
+    /// The answers about a name: its own, or those of the name that it is an alias of in this message (RFC 1034 section
+    /// 3.6.2). Of class IN alone. No more than eight aliases are followed, so those that run in a circle end.
+    pub fn answers_of<'m>(&'m self, name: &'m Name) -> impl Iterator<Item = &'m Record> {
+        let of_class = || self.answers.iter().filter(|record| record.class == class::IN);
+        let mut owner = name;
+        for _ in 0..ALIASES_MAX {
+            let alias = of_class().find_map(|record| match &record.data {
+                Data::Cname(target) if record.name == *owner => Some(target),
+                _ => None,
+            });
+            match alias {
+                Some(target) => owner = target,
+                None => break,
+            }
+        }
+        of_class().filter(move |record| record.name == *owner)
     }
 
     /// The response code, with the bits that OPT adds.

@@ -23,9 +23,6 @@ const ANSWER_WAIT: Duration = Duration::from_secs(3);
 /// How often each resolver is asked.
 const ROUNDS: usize = 2;
 
-/// Aliases that are followed within an answer.
-const ALIASES_MAX: usize = 8;
-
 /// Packets under way.
 const EXCHANGES_MAX: usize = 32;
 
@@ -111,19 +108,8 @@ fn outcome(message: &Message, name: &Name, wanted: RecordKind) -> Option<Outcome
         rcode::NXDOMAIN => true,
         _ => return None,
     };
-    let mut owner = name;
-    for _ in 0..ALIASES_MAX {
-        let alias = message.answers.iter().find_map(|record| match &record.data {
-            Data::Cname(target) if record.name == *owner => Some(target),
-            _ => None,
-        });
-        match alias {
-            Some(target) => owner = target,
-            None => break,
-        }
-    }
-    let of_owner = message.answers.iter().filter(|record| record.name == *owner && record.class == class::IN);
-    let records: Vec<Record> = of_owner.filter(|record| record.kind == wire_kind(wanted)).filter_map(read).collect();
+    let of_kind = message.answers_of(name).filter(|record| record.kind == wire_kind(wanted));
+    let records: Vec<Record> = of_kind.filter_map(read).collect();
     Some(match (records.is_empty(), is_missing) {
         (false, _) => Outcome::Records(records),
         (true, true) => Outcome::NoName,
