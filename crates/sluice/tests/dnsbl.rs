@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::harness::tls::Certificate;
 use proto::dns::{Data, Frames, Message, Request, class, flag, frame, kind};
 
 const HEAD: &str = "$SOA 3600 ns.bl.test a.bl.test 5 1h 1h 1w 1h\n$NS 1h ns.bl.test\n";
@@ -351,32 +352,57 @@ fn top_shows_a_server_of_block_lists() {
     assert!(text.contains("0.0/s"), "{text}");
 }
 
-/// Serves the files of a folder by HTTP, and notes what was asked for.
-fn web_server(folder: std::path::PathBuf) -> (String, Arc<std::sync::Mutex<Vec<String>>>) {
+/// Serves the files of a folder by HTTP, or by HTTPS with a certificate, and notes what was asked for.
+fn web_server(
+    folder: std::path::PathBuf,
+    certificate: Option<Certificate>,
+) -> (String, Arc<std::sync::Mutex<Vec<String>>>) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, asked) = (listener.local_addr().unwrap(), Arc::new(std::sync::Mutex::new(Vec::new())));
     let noted = asked.clone();
+    let scheme = if certificate.is_some() { "https" } else { "http" };
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-            let first = lines.next().unwrap_or_default();
-            lines.find(String::is_empty);
-            let name = first.split(['/', ' ']).nth(2).unwrap_or_default().to_owned();
-            let (status, body) = match std::fs::read(folder.join(&name)) {
-                Ok(body) => ("200 OK", body),
-                Err(_) => ("404 Not Found", Vec::new()),
-            };
-            noted.lock().unwrap().push(name);
-            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+            let stream = stream.unwrap();
+            match &certificate {
+                Some(certificate) => serve_file(certificate.server()(stream), &folder, &noted),
+                None => serve_file(stream, &folder, &noted),
+            }
         }
     });
-    (format!("http://{address}"), asked)
+    (format!("{scheme}://{address}"), asked)
+}
+
+fn serve_file(mut stream: impl std::io::Read + std::io::Write, folder: &Path, noted: &std::sync::Mutex<Vec<String>>) {
+    let mut lines = BufReader::new(&mut stream).lines().map_while(Result::ok);
+    let first = lines.next().unwrap_or_default();
+    if lines.find(String::is_empty).is_none() {
+        // Whoever hangs up, as a client does that does not trust us, has asked for nothing.
+        return;
+    }
+    drop(lines);
+    let name = first.split(['/', ' ']).nth(2).unwrap_or_default().to_owned();
+    let (status, body) = match std::fs::read(folder.join(&name)) {
+        Ok(body) => ("200 OK", body),
+        Err(_) => ("404 Not Found", Vec::new()),
+    };
+    noted.lock().unwrap().push(name);
+    let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body)).and_then(|()| stream.flush());
 }
 
 #[test]
 fn a_list_travels_signed_and_by_deltas() {
+    list_travels(None);
+}
+
+#[test]
+fn a_list_travels_over_tls_from_whom_the_authorities_vouch_for() {
+    list_travels(Some(Certificate::of("127.0.0.1")));
+}
+
+/// Publishes a list and fetches it, version after version, from a server with this certificate.
+fn list_travels(certificate: Option<Certificate>) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let text = |name: &str| path(name).to_str().unwrap().to_owned();
@@ -397,13 +423,31 @@ fn a_list_travels_signed_and_by_deltas() {
         let (list, key, www) = (text("list"), text(key), text("www"));
         run(&[&["publish", &list, "--name", "bl.test", "--key", &key, "--folder", &www], more].concat())
     };
-    let (web, asked) = web_server(path("www"));
-    let url = format!("{web}/bl.test.list");
-    let fetch = || run(&["fetch", &url, "--key", &text("public"), "--folder", &text("here")]);
+    let is_secured = certificate.is_some();
+    if let Some(certificate) = &certificate {
+        certificate.store(folder.path(), "ours");
+        Certificate::of("127.0.0.1").store(folder.path(), "others");
+    }
+    let (web, asked) = web_server(path("www"), certificate);
+    let fetch_by = |web: &str, authorities: &str| {
+        let (url, authorities) = (format!("{web}/bl.test.list"), text(authorities));
+        let (key, here) = (text("public"), text("here"));
+        run(&["fetch", &url, "--key", &key, "--folder", &here, "--authorities", &authorities])
+    };
+    let fetch = || fetch_by(&web, "ours.crt");
     let here = || std::fs::read_to_string(path("here/bl.test")).unwrap();
 
     let first = write(1);
     assert_eq!(publish_as("key", &[]).0, Some(0));
+    if is_secured {
+        // Somebody else's certificate, the right one for another name, and no authorities at all.
+        let elsewhere = web.replace("127.0.0.1", "localhost");
+        for (web, authorities) in [(&web, "others.crt"), (&elsewhere, "ours.crt"), (&web, "nothing.crt")] {
+            let (status, said) = fetch_by(web, authorities);
+            assert!(status == Some(2) && !path("here/bl.test").exists(), "{web}, {authorities}: {said}");
+        }
+        assert!(asked.lock().unwrap().is_empty(), "nothing was asked of a stranger");
+    }
     let (status, said) = fetch();
     assert!(status == Some(0) && said.contains("updated whole"), "{said}");
     assert_eq!(here(), first);
