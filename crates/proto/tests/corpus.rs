@@ -11,6 +11,7 @@ fn every_seed_passes_its_fuzz_body() {
         ("proto_smtp_server", proto::smtp::fuzz_server),
         ("proto_smtp_client", proto::smtp::fuzz_client),
         ("proto_imap_server", proto::imap::fuzz_server),
+        ("proto_imap_operation", proto::imap::fuzz_operation),
         ("proto_imap_client", proto::imap::fuzz_client),
         ("proto_clamd_server", proto::clamd::fuzz_server),
         ("proto_milter_server", proto::milter::fuzz_server),

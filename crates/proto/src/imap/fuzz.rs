@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use super::name;
+use super::operation::{Appended, Operation};
 use super::{Client, ClientEvent, Command, Config, Fetch, Server, ServerEvent, Verb};
 
 /// Fuzz body: a client that says anything, cut anyhow. The events must not depend on the cut, and every command that
@@ -9,6 +11,36 @@ use super::{Client, ClientEvent, Command, Config, Fetch, Server, ServerEvent, Ve
 pub fn fuzz_server(data: &[u8]) {
     let Some((&seed, data)) = data.split_first() else { return };
     assert_eq!(serve(data, usize::MAX >> 1), serve(data, 1 + usize::from(seed) % 13), "the events depend on the cut");
+}
+
+/// Fuzz body: commands for a server that keeps the mail, cut anyhow. What is understood must not depend on the cut, and no
+/// set, name or search may be more than the command that it was in.
+pub fn fuzz_operation(data: &[u8]) {
+    let Some((&seed, data)) = data.split_first() else { return };
+    let operations = |piece| {
+        let (events, _) = serve(data, piece);
+        let understood = events.iter().map(|event| match event {
+            ServerEvent::Command(command) => Some(Operation::parse(command, seed & 1 == 1)),
+            ServerEvent::Append(command, _) => {
+                let _ = Appended::first(command, false);
+                None
+            }
+            ServerEvent::Message(text, _) => {
+                let _ = Appended::next(text);
+                None
+            }
+            _ => None,
+        });
+        understood.collect::<Vec<_>>()
+    };
+    let whole = operations(usize::MAX >> 1);
+    assert_eq!(whole, operations(1 + usize::from(seed) % 13), "what is understood depends on the cut");
+    for operation in whole.iter().flatten().flatten() {
+        if let Operation::Create { mailbox, .. } = operation {
+            let wire = name::encode(mailbox);
+            assert!(name::decode(&wire, false).as_ref() == Some(mailbox), "a name has two forms");
+        }
+    }
 }
 
 /// All events but content, and the content.

@@ -156,6 +156,27 @@ impl Command {
         self.number(0).filter(|_| matches!(self.verb, Verb::Retr | Verb::Top | Verb::Dele))
     }
 
+    /// Everything behind the verb and a blank: a password, as it was written.
+    pub fn argument(&self) -> &[u8] {
+        &self.argument
+    }
+
+    /// The message that it is about, of LIST and UIDL too.
+    pub fn message_number(&self) -> Option<u32> {
+        let is_about_one = matches!(self.verb, Verb::Retr | Verb::Top | Verb::Dele | Verb::List | Verb::Uidl);
+        self.number(0).filter(|_| is_about_one)
+    }
+
+    /// How many lines TOP asks for.
+    pub fn lines(&self) -> Option<u64> {
+        self.number(1).filter(|_| self.verb == Verb::Top).map(u64::from)
+    }
+
+    /// The first response of a SASL exchange, if it came with the command.
+    pub fn initial(&self) -> Option<&[u8]> {
+        self.words().nth(1).filter(|_| self.verb == Verb::Auth)
+    }
+
     /// The name of a mailbox, if the command tells one.
     pub fn user(&self) -> Option<String> {
         let name = match self.verb {

@@ -1,0 +1,184 @@
+//! Names of mailboxes: modified UTF-7 on the wire (RFC 3501, section 5.1.3), UTF-8 within.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+,";
+
+/// A name as it goes over the wire.
+pub fn encode(name: &[u8]) -> Vec<u8> {
+    let name = String::from_utf8_lossy(name);
+    let mut out = Vec::with_capacity(name.len());
+    let mut run: Vec<u16> = Vec::new();
+    for character in name.chars() {
+        if !matches!(character, ' '..='~') {
+            run.extend_from_slice(character.encode_utf16(&mut [0; 2]));
+            continue;
+        }
+        end_run(&mut run, &mut out);
+        out.push(character as u8);
+        if character == '&' {
+            out.push(b'-');
+        }
+    }
+    end_run(&mut run, &mut out);
+    out
+}
+
+fn end_run(run: &mut Vec<u16>, out: &mut Vec<u8>) {
+    if run.is_empty() {
+        return;
+    }
+    out.push(b'&');
+    let (mut bits, mut count) = (0u32, 0);
+    for unit in run.drain(..) {
+        bits = bits << 16 | u32::from(unit);
+        count += 16;
+        while count >= 6 {
+            count -= 6;
+            out.push(DIGITS[(bits >> count & 63) as usize]);
+        }
+        bits &= (1 << count) - 1;
+    }
+    if count > 0 {
+        out.push(DIGITS[(bits << (6 - count) & 63) as usize]);
+    }
+    out.push(b'-');
+}
+
+/// A name from the wire. With `utf8` it may be UTF-8 as it is (RFC 6855). None if it is neither, or not the one way in which
+/// it is written: two names on the wire would be one mailbox.
+pub fn decode(wire: &[u8], utf8: bool) -> Option<Vec<u8>> {
+    if utf8 {
+        return core::str::from_utf8(wire).ok().map(|name| name.as_bytes().to_vec());
+    }
+    if !wire.is_ascii() {
+        // Clients that never learnt UTF-7 mean what they say.
+        return core::str::from_utf8(wire).ok().map(|name| name.as_bytes().to_vec());
+    }
+    let mut name = String::new();
+    let mut rest = wire;
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'&' {
+            name.push(char::from(byte));
+            continue;
+        }
+        let end = rest.iter().position(|&byte| byte == b'-')?;
+        let digits = &rest[..end];
+        rest = &rest[end + 1..];
+        if digits.is_empty() {
+            name.push('&');
+        } else {
+            name.push_str(&decode_run(digits)?);
+        }
+    }
+    (encode(name.as_bytes()) == wire).then(|| name.into_bytes())
+}
+
+fn decode_run(digits: &[u8]) -> Option<String> {
+    let (mut bits, mut count, mut units) = (0u32, 0, Vec::new());
+    for digit in digits {
+        let value = DIGITS.iter().position(|known| known == digit)?;
+        bits = (bits << 6 | value as u32) & 0x3f_ffff;
+        count += 6;
+        if count >= 16 {
+            count -= 16;
+            units.push((bits >> count & 0xffff) as u16);
+        }
+    }
+    String::from_utf16(&units).ok()
+}
+
+/// Whether a name fits a pattern of LIST: `*` stands for anything, `%` for anything within a level.
+pub fn matches(pattern: &[u8], name: &[u8], delimiter: u8) -> bool {
+    // Where to go on when what was tried does not fit: behind the last `*`, and behind the last `%` after it.
+    let (mut at, mut pos) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    let mut percent: Option<(usize, usize)> = None;
+    loop {
+        match pattern.get(at) {
+            Some(b'*') => {
+                (star, percent) = (Some((at + 1, pos)), None);
+                at += 1;
+                continue;
+            }
+            Some(b'%') => {
+                percent = Some((at + 1, pos));
+                at += 1;
+                continue;
+            }
+            Some(byte) if name.get(pos) == Some(byte) => {
+                (at, pos) = (at + 1, pos + 1);
+                continue;
+            }
+            None if pos == name.len() => return true,
+            _ => {}
+        }
+        // A `%` takes one byte more, unless that ends the level; then a `*` does.
+        match (percent, star) {
+            (Some((behind, from)), _) if name.get(from).is_some_and(|&byte| byte != delimiter) => {
+                percent = Some((behind, from + 1));
+                (at, pos) = (behind, from + 1);
+            }
+            (_, Some((behind, from))) if from < name.len() => {
+                (star, percent) = (Some((behind, from + 1)), None);
+                (at, pos) = (behind, from + 1);
+            }
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_there_and_back() {
+        for (name, wire) in [
+            ("INBOX", "INBOX"),
+            ("Entwürfe", "Entw&APw-rfe"),
+            ("a & b", "a &- b"),
+            ("~peter/mail/台北/日本語", "~peter/mail/&U,BTFw-/&ZeVnLIqe-"),
+            ("😀", "&2D3eAA-"),
+        ] {
+            assert_eq!(encode(name.as_bytes()), wire.as_bytes());
+            assert_eq!(decode(wire.as_bytes(), false).as_deref(), Some(name.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn a_mailbox_has_one_name_on_the_wire() {
+        for wire in ["&", "&AGE-", "&APw", "&APw-&APw-", "&!-", "&2D0-", "a&-&-&"] {
+            assert_eq!(decode(wire.as_bytes(), false), None, "{wire}");
+        }
+        assert_eq!(decode(b"&AGE-", true).unwrap(), b"&AGE-");
+    }
+
+    #[test]
+    fn patterns_are_matched() {
+        for (pattern, name, fits) in [
+            ("*", "a/b/c", true),
+            ("%", "a/b", false),
+            ("%", "a", true),
+            ("a/%", "a/b", true),
+            ("a/%", "a/b/c", false),
+            ("%/c", "a/b/c", false),
+            ("*/c", "a/b/c", true),
+            ("*%c", "a/b/c", true),
+            ("%*", "a/b", true),
+            ("a*b%c", "axxb/bc", true),
+            ("", "", true),
+            ("", "a", false),
+            ("inbox", "INBOX", false),
+            ("%x%", "axb", true),
+            ("*a%b*", "a/ab/", true),
+        ] {
+            assert_eq!(matches(pattern.as_bytes(), name.as_bytes(), b'/'), fits, "{pattern} {name}");
+        }
+        // No pattern takes time beyond the product of the lengths.
+        let pattern = b"*a".repeat(500);
+        assert!(!matches(&pattern, &b"a".repeat(499), b'/'));
+    }
+}

@@ -1,0 +1,745 @@
+//! What a command asks a server for that keeps the mail itself: the whole grammar, into types that cannot be wrong.
+//!
+//! ```text
+//!   bytes ── Server (lines, literals) ──► Command ── Operation::parse ──► what is to be done
+//! ```
+//!
+//! IMAP4rev1 (RFC 3501) with the extensions that [`Operation`] names; bounds are those of the frame, and of SEARCH.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::Cell;
+
+use super::command::{Command, Piece};
+use super::search::{self, Search};
+use super::section::Section;
+use super::syntax::{Cursor, Flags, Set, Wrong};
+use super::{date, name};
+
+/// Items of one FETCH.
+const ITEMS_MAX: usize = 256;
+
+/// What is to be done. Names of mailboxes are UTF-8, `INBOX` in upper case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names are those of the commands")]
+pub enum Operation {
+    Capability,
+    /// CHECK too.
+    Noop,
+    Logout,
+    Starttls,
+    Login {
+        user: Vec<u8>,
+        password: Vec<u8>,
+    },
+    Authenticate {
+        mechanism: String,
+        initial: Option<Vec<u8>>,
+    },
+    Enable(Vec<String>),
+    Id,
+    Namespace,
+    Idle,
+    Select {
+        mailbox: Vec<u8>,
+        read_only: bool,
+        parameters: SelectParameters,
+    },
+    Create {
+        mailbox: Vec<u8>,
+        uses: Vec<String>,
+    },
+    Delete(Vec<u8>),
+    Rename {
+        from: Vec<u8>,
+        to: Vec<u8>,
+    },
+    Subscribe {
+        mailbox: Vec<u8>,
+        subscribed: bool,
+    },
+    List(List),
+    Status {
+        mailbox: Vec<u8>,
+        items: Vec<StatusItem>,
+    },
+    /// What is marked goes.
+    Close,
+    Unselect,
+    /// Of these UIDs, or all.
+    Expunge(Option<Set>),
+    Search {
+        by_uid: bool,
+        search: Search,
+    },
+    Fetch {
+        by_uid: bool,
+        set: Set,
+        items: Vec<FetchItem>,
+        changed_since: Option<u64>,
+        vanished: bool,
+    },
+    Store(Store),
+    Copy {
+        by_uid: bool,
+        set: Set,
+        mailbox: Vec<u8>,
+        moves: bool,
+    },
+    GetQuota(Vec<u8>),
+    GetQuotaRoot(Vec<u8>),
+}
+
+/// What stands behind the mailbox in SELECT (RFC 7162).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SelectParameters {
+    /// CONDSTORE.
+    pub condstore: bool,
+    /// QRESYNC: UIDVALIDITY and MODSEQ that the client knows.
+    pub qresync: Option<(u32, u64)>,
+}
+
+/// LIST and LSUB (RFC 5258, 5819, 6154).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct List {
+    /// It is answered by LSUB.
+    pub is_lsub: bool,
+    /// Only subscribed names.
+    pub subscribed: bool,
+    /// Those above too, below which something is subscribed.
+    pub recursive: bool,
+    /// Only mailboxes with a special use.
+    pub special_use: bool,
+    /// What stands in front of the patterns.
+    pub reference: Vec<u8>,
+    /// Patterns.
+    pub patterns: Vec<Vec<u8>>,
+    /// Whether subscriptions are told.
+    pub return_subscribed: bool,
+    /// Whether special uses are told, asked for or not.
+    pub return_special_use: bool,
+    /// What else is told of each mailbox.
+    pub status: Vec<StatusItem>,
+}
+
+/// What STATUS tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names are those of the standards")]
+pub enum StatusItem {
+    Messages,
+    Recent,
+    UidNext,
+    UidValidity,
+    Unseen,
+    Deleted,
+    Size,
+    HighestModseq,
+    AppendLimit,
+    MailboxId,
+}
+
+const STATUS_ITEMS: [(&str, StatusItem); 10] = [
+    ("MESSAGES", StatusItem::Messages),
+    ("RECENT", StatusItem::Recent),
+    ("UIDNEXT", StatusItem::UidNext),
+    ("UIDVALIDITY", StatusItem::UidValidity),
+    ("UNSEEN", StatusItem::Unseen),
+    ("DELETED", StatusItem::Deleted),
+    ("SIZE", StatusItem::Size),
+    ("HIGHESTMODSEQ", StatusItem::HighestModseq),
+    ("APPENDLIMIT", StatusItem::AppendLimit),
+    ("MAILBOXID", StatusItem::MailboxId),
+];
+
+impl StatusItem {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        STATUS_ITEMS.iter().find(|(_, item)| *item == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// What FETCH tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names are those of the standards")]
+pub enum FetchItem {
+    Flags,
+    Uid,
+    InternalDate,
+    Size,
+    Envelope,
+    /// BODY without a section.
+    Body,
+    BodyStructure,
+    Modseq,
+    EmailId,
+    ThreadId,
+    SaveDate,
+    Section(Section),
+}
+
+const FETCH_ITEMS: [(&str, FetchItem); 11] = [
+    ("FLAGS", FetchItem::Flags),
+    ("UID", FetchItem::Uid),
+    ("INTERNALDATE", FetchItem::InternalDate),
+    ("RFC822.SIZE", FetchItem::Size),
+    ("ENVELOPE", FetchItem::Envelope),
+    ("BODY", FetchItem::Body),
+    ("BODYSTRUCTURE", FetchItem::BodyStructure),
+    ("MODSEQ", FetchItem::Modseq),
+    ("EMAILID", FetchItem::EmailId),
+    ("THREADID", FetchItem::ThreadId),
+    ("SAVEDATE", FetchItem::SaveDate),
+];
+
+/// STORE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store {
+    /// Whether the set is of UIDs.
+    pub by_uid: bool,
+    /// Which messages.
+    pub set: Set,
+    /// Only those that no later transaction has changed.
+    pub unchanged_since: Option<u64>,
+    /// What becomes of the flags.
+    pub change: Change,
+    /// Whether the new flags are not told.
+    pub silent: bool,
+    /// Which.
+    pub flags: Flags,
+}
+
+/// What becomes of flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say it")]
+pub enum Change {
+    Add,
+    Remove,
+    Replace,
+}
+
+/// A message that APPEND announces.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Appended {
+    /// Its flags.
+    pub flags: Flags,
+    /// Its date, seconds since 1970.
+    pub date: Option<i64>,
+}
+
+impl Operation {
+    /// Reads a command. With `utf8` the names of mailboxes are UTF-8 as they stand.
+    ///
+    /// # Errors
+    /// What the client is told.
+    pub fn parse(command: &Command, utf8: bool) -> Result<Operation, Wrong> {
+        let mut reader = Reader { cursor: Cursor::new(&command.pieces), utf8 };
+        let operation = reader.operation(command)?;
+        reader.cursor.end()?;
+        Ok(operation)
+    }
+}
+
+impl Appended {
+    /// What stands in front of the first message of an APPEND: the mailbox, and what is said of the message.
+    ///
+    /// # Errors
+    /// What the client is told.
+    pub fn first(command: &Command, utf8: bool) -> Result<(Vec<u8>, Appended), Wrong> {
+        let mut reader = Reader { cursor: Cursor::new(&command.pieces), utf8 };
+        let mailbox = reader.mailbox()?;
+        Ok((mailbox, reader.appended()?))
+    }
+
+    /// What stands in front of another message of it.
+    ///
+    /// # Errors
+    /// What the client is told.
+    pub fn next(text: &[u8]) -> Result<Appended, Wrong> {
+        let pieces = [Piece::Text(text.strip_prefix(b")").unwrap_or(text).to_vec())];
+        Reader { cursor: Cursor::new(&pieces), utf8: false }.appended()
+    }
+}
+
+struct Reader<'a> {
+    cursor: Cursor<'a>,
+    utf8: bool,
+}
+
+impl Reader<'_> {
+    fn operation(&mut self, command: &Command) -> Result<Operation, Wrong> {
+        let by_uid = command.by_uid();
+        Ok(match command.name {
+            "CAPABILITY" => Operation::Capability,
+            "NOOP" | "CHECK" => Operation::Noop,
+            "LOGOUT" => Operation::Logout,
+            "STARTTLS" => Operation::Starttls,
+            "LOGIN" => {
+                let user = self.cursor.astring()?;
+                self.cursor.blank()?;
+                Operation::Login { user, password: self.cursor.astring()? }
+            }
+            "AUTHENTICATE" => self.authenticate()?,
+            "ENABLE" => Operation::Enable(self.words()?),
+            "ID" => {
+                // Whatever it says of itself.
+                while !self.cursor.is_at_end() {
+                    if !self.cursor.eat(b'(') && !self.cursor.eat(b')') && !self.cursor.eat(b' ') {
+                        self.cursor.astring()?;
+                    }
+                }
+                Operation::Id
+            }
+            "NAMESPACE" => Operation::Namespace,
+            "IDLE" => Operation::Idle,
+            "SELECT" => self.select(false)?,
+            "EXAMINE" => self.select(true)?,
+            "CREATE" => self.create()?,
+            "DELETE" => Operation::Delete(self.mailbox()?),
+            "RENAME" => {
+                let from = self.mailbox()?;
+                self.cursor.blank()?;
+                Operation::Rename { from, to: self.mailbox()? }
+            }
+            "SUBSCRIBE" => Operation::Subscribe { mailbox: self.mailbox()?, subscribed: true },
+            "UNSUBSCRIBE" => Operation::Subscribe { mailbox: self.mailbox()?, subscribed: false },
+            "LIST" => Operation::List(self.list()?),
+            "LSUB" => {
+                let reference = self.mailbox_pattern()?;
+                self.cursor.blank()?;
+                let patterns = Vec::from([self.mailbox_pattern()?]);
+                Operation::List(List {
+                    is_lsub: true,
+                    subscribed: true,
+                    recursive: true,
+                    reference,
+                    patterns,
+                    ..List::default()
+                })
+            }
+            "STATUS" => {
+                let mailbox = self.mailbox()?;
+                self.cursor.blank()?;
+                Operation::Status { mailbox, items: self.cursor.list(false, status_item)? }
+            }
+            "CLOSE" => Operation::Close,
+            "UNSELECT" => Operation::Unselect,
+            "EXPUNGE" => Operation::Expunge(None),
+            "UID EXPUNGE" => Operation::Expunge(Some(Set::read(&mut self.cursor)?)),
+            "SEARCH" | "UID SEARCH" => Operation::Search { by_uid, search: search::read(&mut self.cursor)? },
+            "FETCH" | "UID FETCH" => self.fetch(by_uid)?,
+            "STORE" | "UID STORE" => Operation::Store(self.store(by_uid)?),
+            "COPY" | "UID COPY" | "MOVE" | "UID MOVE" => {
+                let set = Set::read(&mut self.cursor)?;
+                self.cursor.blank()?;
+                Operation::Copy { by_uid, set, mailbox: self.mailbox()?, moves: command.name.ends_with("MOVE") }
+            }
+            "GETQUOTA" => Operation::GetQuota(self.cursor.astring()?),
+            "GETQUOTAROOT" => Operation::GetQuotaRoot(self.mailbox()?),
+            _ => return Err("Unknown command"),
+        })
+    }
+
+    fn authenticate(&mut self) -> Result<Operation, Wrong> {
+        let mechanism = self.cursor.atom()?;
+        let mut initial = None;
+        if self.cursor.eat(b' ') {
+            let response = self.cursor.while_(|byte| byte.is_ascii_graphic());
+            initial = Some(if response == b"=" { Vec::new() } else { response.to_vec() });
+        }
+        Ok(Operation::Authenticate { mechanism, initial })
+    }
+
+    fn words(&mut self) -> Result<Vec<String>, Wrong> {
+        let mut words = Vec::from([self.cursor.atom()?]);
+        while !self.cursor.is_at_end() {
+            self.cursor.blank()?;
+            words.push(self.cursor.atom()?);
+        }
+        Ok(words)
+    }
+
+    fn mailbox(&mut self) -> Result<Vec<u8>, Wrong> {
+        let name = name::decode(&self.cursor.astring()?, self.utf8).ok_or("Not the name of a mailbox")?;
+        Ok(if name.eq_ignore_ascii_case(b"INBOX") { b"INBOX".to_vec() } else { name })
+    }
+
+    fn mailbox_pattern(&mut self) -> Result<Vec<u8>, Wrong> {
+        name::decode(&self.cursor.list_mailbox()?, self.utf8).ok_or("Not the name of a mailbox")
+    }
+
+    fn select(&mut self, read_only: bool) -> Result<Operation, Wrong> {
+        let mailbox = self.mailbox()?;
+        let mut parameters = SelectParameters::default();
+        if self.cursor.eat(b' ') {
+            self.cursor.list(false, |cursor| {
+                match cursor.atom()?.as_str() {
+                    "CONDSTORE" => parameters.condstore = true,
+                    "QRESYNC" => {
+                        cursor.blank()?;
+                        parameters.qresync = Some(qresync(cursor)?);
+                    }
+                    _ => return Err("Unknown parameter"),
+                }
+                Ok(())
+            })?;
+        }
+        Ok(Operation::Select { mailbox, read_only, parameters })
+    }
+
+    fn create(&mut self) -> Result<Operation, Wrong> {
+        let mailbox = self.mailbox()?;
+        let mut uses = Vec::new();
+        if self.cursor.eat(b' ') {
+            self.cursor.expect(b'(', "Not a list")?;
+            if !self.cursor.eat_word("USE") {
+                return Err("Unknown parameter");
+            }
+            self.cursor.blank()?;
+            uses = self.cursor.list(true, |cursor| {
+                cursor.expect(b'\\', "Not a special use")?;
+                cursor.atom()
+            })?;
+            self.cursor.expect(b')', "Not a list")?;
+        }
+        Ok(Operation::Create { mailbox, uses })
+    }
+
+    fn list(&mut self) -> Result<List, Wrong> {
+        let mut list = List::default();
+        let mut remote = false;
+        if self.cursor.peek() == Some(b'(') {
+            self.cursor.list(true, |cursor| {
+                match cursor.atom()?.as_str() {
+                    "SUBSCRIBED" => list.subscribed = true,
+                    "RECURSIVEMATCH" => list.recursive = true,
+                    "SPECIAL-USE" => list.special_use = true,
+                    // There are none elsewhere.
+                    "REMOTE" => remote = true,
+                    _ => return Err("Unknown selection option"),
+                }
+                Ok(())
+            })?;
+            self.cursor.blank()?;
+            if list.recursive && !list.subscribed {
+                return Err("RECURSIVEMATCH needs SUBSCRIBED");
+            }
+        }
+        list.reference = self.mailbox_pattern()?;
+        self.cursor.blank()?;
+        let utf8 = self.utf8;
+        list.patterns = match self.cursor.peek() {
+            Some(b'(') => {
+                let pattern =
+                    |cursor: &mut Cursor<'_>| name::decode(&cursor.list_mailbox()?, utf8).ok_or("Not a pattern");
+                self.cursor.list(false, pattern)?
+            }
+            _ => Vec::from([self.mailbox_pattern()?]),
+        };
+        if self.cursor.eat(b' ') {
+            if !self.cursor.eat_word("RETURN") {
+                return Err("Too many arguments");
+            }
+            self.cursor.blank()?;
+            self.cursor.list(true, |cursor| return_option(cursor, &mut list))?;
+        }
+        list.return_subscribed |= list.subscribed;
+        Ok(list)
+    }
+
+    fn fetch(&mut self, by_uid: bool) -> Result<Operation, Wrong> {
+        let set = Set::read(&mut self.cursor)?;
+        self.cursor.blank()?;
+        let mut items = match self.cursor.peek() {
+            Some(b'(') => self.cursor.list(false, fetch_item)?,
+            _ => match macro_of(&mut self.cursor) {
+                Some(items) => items,
+                None => Vec::from([fetch_item(&mut self.cursor)?]),
+            },
+        };
+        if items.len() > ITEMS_MAX {
+            return Err("Too many items");
+        }
+        let (mut changed_since, mut vanished) = (None, false);
+        if self.cursor.eat(b' ') {
+            self.cursor.list(false, |cursor| {
+                match cursor.atom()?.as_str() {
+                    "CHANGEDSINCE" => {
+                        cursor.blank()?;
+                        changed_since = Some(cursor.number()?);
+                    }
+                    "VANISHED" => vanished = true,
+                    _ => return Err("Unknown modifier"),
+                }
+                Ok(())
+            })?;
+        }
+        if vanished && !(by_uid && changed_since.is_some()) {
+            return Err("VANISHED needs UID FETCH and CHANGEDSINCE");
+        }
+        if changed_since.is_some() && !items.contains(&FetchItem::Modseq) {
+            items.push(FetchItem::Modseq);
+        }
+        if by_uid && !items.contains(&FetchItem::Uid) {
+            items.insert(0, FetchItem::Uid);
+        }
+        Ok(Operation::Fetch { by_uid, set, items, changed_since, vanished })
+    }
+
+    fn store(&mut self, by_uid: bool) -> Result<Store, Wrong> {
+        let set = Set::read(&mut self.cursor)?;
+        self.cursor.blank()?;
+        let mut unchanged_since = None;
+        if self.cursor.eat(b'(') {
+            if !self.cursor.eat_word("UNCHANGEDSINCE") {
+                return Err("Unknown modifier");
+            }
+            self.cursor.blank()?;
+            unchanged_since = Some(self.cursor.number()?);
+            self.cursor.expect(b')', "Not a list")?;
+            self.cursor.blank()?;
+        }
+        let change = match self.cursor.peek() {
+            Some(b'+') => Change::Add,
+            Some(b'-') => Change::Remove,
+            _ => Change::Replace,
+        };
+        let _ = self.cursor.eat(b'+') || self.cursor.eat(b'-');
+        let silent = match self.cursor.atom()?.as_str() {
+            "FLAGS" => false,
+            "FLAGS.SILENT" => true,
+            _ => return Err("Unknown item"),
+        };
+        self.cursor.blank()?;
+        let mut flags = Flags::default();
+        match self.cursor.peek() {
+            Some(b'(') => flags = Flags::read(&mut self.cursor)?,
+            _ => loop {
+                flags.add(&mut self.cursor)?;
+                if self.cursor.is_at_end() {
+                    break;
+                }
+                self.cursor.blank()?;
+            },
+        }
+        Ok(Store { by_uid, set, unchanged_since, change, silent, flags })
+    }
+
+    fn appended(&mut self) -> Result<Appended, Wrong> {
+        let mut appended = Appended::default();
+        self.cursor.blank()?;
+        if self.cursor.peek() == Some(b'(') {
+            appended.flags = Flags::read(&mut self.cursor)?;
+            self.cursor.blank()?;
+        }
+        if self.cursor.peek() == Some(b'"') {
+            appended.date = Some(date::parse_internal(&self.cursor.astring()?).ok_or("Not a date")?);
+        }
+        Ok(appended)
+    }
+}
+
+/// `(UIDVALIDITY MODSEQ [UIDs [(numbers UIDs)]])`: what the client knows besides is not needed.
+fn qresync(cursor: &mut Cursor<'_>) -> Result<(u32, u64), Wrong> {
+    cursor.expect(b'(', "Not a list")?;
+    let validity = u32::try_from(cursor.number()?).map_err(|_| "Not a UIDVALIDITY")?;
+    cursor.blank()?;
+    let modseq = cursor.number()?;
+    if cursor.eat(b' ') && cursor.peek() != Some(b'(') {
+        Set::read(cursor)?;
+        cursor.eat(b' ');
+    }
+    if cursor.eat(b'(') {
+        Set::read(cursor)?;
+        cursor.blank()?;
+        Set::read(cursor)?;
+        cursor.expect(b')', "Not a list")?;
+    }
+    cursor.expect(b')', "Not a list")?;
+    Ok((validity, modseq))
+}
+
+fn return_option(cursor: &mut Cursor<'_>, list: &mut List) -> Result<(), Wrong> {
+    match cursor.atom()?.as_str() {
+        "SUBSCRIBED" => list.return_subscribed = true,
+        // Told always.
+        "CHILDREN" => {}
+        "SPECIAL-USE" => list.return_special_use = true,
+        "STATUS" => {
+            cursor.blank()?;
+            list.status = cursor.list(false, status_item)?;
+        }
+        _ => return Err("Unknown return option"),
+    }
+    Ok(())
+}
+
+fn status_item(cursor: &mut Cursor<'_>) -> Result<StatusItem, Wrong> {
+    let word = cursor.atom()?;
+    STATUS_ITEMS.iter().find(|(name, _)| *name == word).map(|&(_, item)| item).ok_or("Unknown item")
+}
+
+fn macro_of(cursor: &mut Cursor<'_>) -> Option<Vec<FetchItem>> {
+    use FetchItem::{Body, Envelope, Flags, InternalDate, Size};
+    let fast = || Vec::from([Flags, InternalDate, Size]);
+    if cursor.eat_word("FAST") {
+        return Some(fast());
+    }
+    if cursor.eat_word("ALL") {
+        return Some([fast(), Vec::from([Envelope])].concat());
+    }
+    cursor.eat_word("FULL").then(|| [fast(), Vec::from([Envelope, Body])].concat())
+}
+
+/// An item up to a blank or parenthesis that is not within its brackets.
+fn fetch_item(cursor: &mut Cursor<'_>) -> Result<FetchItem, Wrong> {
+    let (depth, quoted) = (Cell::new(0u32), Cell::new(false));
+    let item = cursor.while_(|byte| {
+        match byte {
+            b'"' => quoted.set(!quoted.get()),
+            b'[' if !quoted.get() => depth.set(depth.get() + 1),
+            b']' if !quoted.get() => depth.set(depth.get().saturating_sub(1)),
+            b' ' | b'(' | b')' => return depth.get() > 0 || quoted.get(),
+            _ => {}
+        }
+        true
+    });
+    let known = FETCH_ITEMS.iter().find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(item));
+    if let Some((_, item)) = known {
+        return Ok(item.clone());
+    }
+    match Section::parse(item)? {
+        Some(section) if section.item != super::Item::Binary => Ok(FetchItem::Section(section)),
+        _ => Err("Unknown item"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::imap::search::{Key, Returns};
+    use crate::imap::{Part, ServerEvent};
+    use alloc::boxed::Box;
+
+    /// Reads a command, however it is cut.
+    fn parse(line: &str) -> Result<Operation, Wrong> {
+        let whole = parse_cut(line, line.len());
+        for cut in 0..line.len() {
+            assert_eq!(parse_cut(line, cut), whole, "{line} cut at {cut}");
+        }
+        whole
+    }
+
+    fn parse_cut(line: &str, cut: usize) -> Result<Operation, Wrong> {
+        let mut server = crate::imap::Server::new(crate::imap::Config::default(), 0);
+        let bytes = [line.as_bytes(), b"\r\n"].concat();
+        for piece in [&bytes[..cut], &bytes[cut..]] {
+            let mut at = 0;
+            loop {
+                match server.step(0, &piece[at..]) {
+                    (_, ServerEvent::Command(command)) => return Operation::parse(&command, false),
+                    (_, ServerEvent::Wrong(_, why)) => return Err(why),
+                    (0, _) => break,
+                    (taken, _) => at += taken,
+                }
+            }
+        }
+        Err("nothing")
+    }
+
+    #[test]
+    fn commands_are_understood() {
+        assert_eq!(
+            parse("a LOGIN {3+}\r\ntim \"se\\\"cret\""),
+            Ok(Operation::Login { user: b"tim".to_vec(), password: b"se\"cret".to_vec() })
+        );
+        let parameters = SelectParameters { condstore: true, qresync: None };
+        assert_eq!(
+            parse("a SELECT inbox (CONDSTORE)"),
+            Ok(Operation::Select { mailbox: b"INBOX".to_vec(), read_only: false, parameters })
+        );
+        let Ok(Operation::Select { parameters, .. }) = parse("a SELECT x (QRESYNC (7 9 1:5 (1,2 3,4)))") else {
+            panic!()
+        };
+        assert_eq!(parameters.qresync, Some((7, 9)));
+        let Ok(Operation::Fetch { items, changed_since, .. }) =
+            parse("a UID FETCH 1:* (FLAGS BODY.PEEK[HEADER.FIELDS (From To)]<0.9>) (CHANGEDSINCE 5)")
+        else {
+            panic!()
+        };
+        assert_eq!((items.len(), changed_since), (4, Some(5)));
+        let FetchItem::Section(section) = &items[2] else { panic!() };
+        assert_eq!((section.peek, &section.partial), (true, &Some((0, Some(9)))));
+        assert_eq!(section.part, Part::Fields(b"HEADER.FIELDS (From To)".to_vec()));
+        let Ok(Operation::Store(store)) = parse("a STORE 2:4,7 +FLAGS.SILENT (\\Deleted $x)") else { panic!() };
+        assert_eq!((store.change, store.silent, store.flags.system), (Change::Add, true, 8));
+        assert_eq!(store.set.runs(9).collect::<Vec<_>>(), [(2, 4), (7, 7)]);
+        let Ok(Operation::List(list)) =
+            parse("a LIST (SUBSCRIBED) \"\" (\"%\" INBOX) RETURN (CHILDREN STATUS (MESSAGES UNSEEN))")
+        else {
+            panic!()
+        };
+        assert_eq!((list.patterns.len(), list.status.len(), list.subscribed), (2, 2, true));
+    }
+
+    #[test]
+    fn searches_are_understood() {
+        let Ok(Operation::Search { search, .. }) =
+            parse("a SEARCH RETURN (MIN COUNT) CHARSET utf-8 UNSEEN OR FROM x (2:* NOT KEYWORD y) SENTON 1-Jan-2020")
+        else {
+            panic!()
+        };
+        assert_eq!(search.returns, Some(Returns { min: true, count: true, ..Returns::default() }));
+        let Key::And(keys) = search.key else { panic!() };
+        assert_eq!(keys[0], Key::Not(Box::new(Key::Flag(1))));
+        assert!(matches!(&keys[1], Key::Or(_)));
+        assert_eq!(keys[2], Key::Sent(18262, 18263));
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_refused() {
+        for line in [
+            "a LOGIN tim",
+            "a SELECT",
+            "a SELECT a b",
+            "a SELECT &AGE-",
+            "a FETCH 0 FLAGS",
+            "a FETCH 1 FOO",
+            "a FETCH 1 (FLAGS",
+            "a FETCH 1 ()",
+            "a FETCH 1: FLAGS",
+            "a FETCH 1 BODY[0]",
+            "a FETCH 1 (FLAGS) (VANISHED)",
+            "a STORE 1 FLAGS \\Foo",
+            "a STORE 1 XFLAGS (x)",
+            "a SEARCH",
+            "a SEARCH SENTON 31-Feb-2020",
+            "a SEARCH (SEEN",
+            "a SEARCH NOT",
+            "a STATUS x ()",
+            "a STATUS x (FOO)",
+            "a LIST \"\" * RETURN (FOO)",
+            "a NOOP x",
+            "a COPY 1 ",
+            "a COPY * ",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+        let deep = alloc::format!("a SEARCH {}ALL{}", "(".repeat(100), ")".repeat(100));
+        assert!(parse(&deep).is_err());
+        let wide = alloc::format!("a SEARCH {}", "SEEN ".repeat(2_000));
+        assert!(parse(wide.trim_end()).is_err());
+    }
+
+    #[test]
+    fn appends_are_understood() {
+        let piece = |text: &str| Command {
+            pieces: Vec::from([Piece::Text(text.into())]),
+            ..Command::plain(crate::imap::Verb::Append, "APPEND")
+        };
+        let (mailbox, appended) =
+            Appended::first(&piece("inbox (\\Seen x) \" 1-Jan-1970 00:00:01 +0000\" "), false).unwrap();
+        assert_eq!((mailbox.as_slice(), appended.date, appended.flags.system), (&b"INBOX"[..], Some(1), 1));
+        assert_eq!(Appended::next(b" ").unwrap(), Appended::default());
+        assert!(Appended::first(&piece("x \"nonsense\" "), false).is_err());
+    }
+}

@@ -1,0 +1,207 @@
+//! What SEARCH asks for (RFC 9051, section 6.4.4; RFC 5032; RFC 7162, section 3.1.5).
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::date;
+use super::syntax::{Cursor, Flags, Set, Wrong, is_atom};
+
+/// Keys within each other.
+const DEPTH_MAX: usize = 32;
+
+/// Keys of one search.
+const KEYS_MAX: usize = 1_000;
+
+/// What a message has to be to be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names are those of the standard")]
+pub enum Key {
+    /// All of these.
+    And(Vec<Key>),
+    Or(Box<(Key, Key)>),
+    Not(Box<Key>),
+    /// By number.
+    Messages(Set),
+    Uids(Set),
+    /// With this system flag, a bit of [`Flags::system`].
+    Flag(u64),
+    Keyword(String),
+    Recent,
+    /// Arrival: from the first day on, before the second; days since 1970.
+    Arrived(i64, i64),
+    /// The day in the field `Date`.
+    Sent(i64, i64),
+    /// Arrival within so many seconds.
+    Younger(u64),
+    Larger(u64),
+    Smaller(u64),
+    /// A field whose value holds this; any value if empty.
+    Header(Vec<u8>, Vec<u8>),
+    Body(Vec<u8>),
+    Text(Vec<u8>),
+    /// Changed by this transaction or later.
+    Modseq(u64),
+}
+
+/// What is told of the messages that were found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names are those of RFC 4731")]
+pub struct Returns {
+    pub min: bool,
+    pub max: bool,
+    pub all: bool,
+    pub count: bool,
+}
+
+/// A search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// None: as SEARCH answers that has no RETURN.
+    pub returns: Option<Returns>,
+    /// The strings are in another charset than UTF-8.
+    pub is_foreign: bool,
+    /// What is looked for.
+    pub key: Key,
+}
+
+pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
+    let mut returns = None;
+    if cursor.eat_word("RETURN") {
+        cursor.blank()?;
+        returns = Some(read_returns(cursor)?);
+        cursor.blank()?;
+    }
+    let mut is_foreign = false;
+    if cursor.eat_word("CHARSET") {
+        cursor.blank()?;
+        let charset = cursor.astring()?;
+        is_foreign = !["UTF-8", "US-ASCII"].iter().any(|known| charset.eq_ignore_ascii_case(known.as_bytes()));
+        cursor.blank()?;
+    }
+    let mut count = 0;
+    let mut keys = Vec::new();
+    loop {
+        keys.push(key(cursor, DEPTH_MAX, &mut count)?);
+        if cursor.is_at_end() {
+            break;
+        }
+        cursor.blank()?;
+    }
+    Ok(Search { returns, is_foreign, key: Key::And(keys) })
+}
+
+fn read_returns(cursor: &mut Cursor<'_>) -> Result<Returns, Wrong> {
+    let mut returns = Returns::default();
+    cursor.list(true, |cursor| {
+        match cursor.atom()?.as_str() {
+            "MIN" => returns.min = true,
+            "MAX" => returns.max = true,
+            "ALL" => returns.all = true,
+            "COUNT" => returns.count = true,
+            _ => return Err("Unknown RETURN option"),
+        }
+        Ok(())
+    })?;
+    returns.all |= returns == Returns::default();
+    Ok(returns)
+}
+
+fn key(cursor: &mut Cursor<'_>, depth: usize, count: &mut usize) -> Result<Key, Wrong> {
+    *count += 1;
+    let depth = depth.checked_sub(1).filter(|_| *count <= KEYS_MAX).ok_or("Too many search keys")?;
+    match cursor.peek() {
+        Some(b'(') => return Ok(Key::And(cursor.list(false, |cursor| key(cursor, depth, count))?)),
+        Some(b'0'..=b'9' | b'*') => return Set::read(cursor).map(Key::Messages),
+        _ => {}
+    }
+    let word = cursor.atom()?;
+    if let Some(key) = flag(&word) {
+        return Ok(key);
+    }
+    if word == "ALL" {
+        return Ok(Key::And(Vec::new()));
+    }
+    cursor.blank()?;
+    let string = |cursor: &mut Cursor<'_>| cursor.astring();
+    Ok(match word.as_str() {
+        "NOT" => not(key(cursor, depth, count)?),
+        "OR" => {
+            let first = key(cursor, depth, count)?;
+            cursor.blank()?;
+            Key::Or(Box::new((first, key(cursor, depth, count)?)))
+        }
+        "UID" => Key::Uids(Set::read(cursor)?),
+        "KEYWORD" => keyword(cursor)?,
+        "UNKEYWORD" => not(keyword(cursor)?),
+        "BEFORE" => Key::Arrived(i64::MIN, day(cursor)?),
+        "SINCE" => Key::Arrived(day(cursor)?, i64::MAX),
+        "ON" => one_day(day(cursor)?, Key::Arrived),
+        "SENTBEFORE" => Key::Sent(i64::MIN, day(cursor)?),
+        "SENTSINCE" => Key::Sent(day(cursor)?, i64::MAX),
+        "SENTON" => one_day(day(cursor)?, Key::Sent),
+        "YOUNGER" => Key::Younger(cursor.number()?),
+        "OLDER" => not(Key::Younger(cursor.number()?.saturating_sub(1))),
+        "LARGER" => Key::Larger(cursor.number()?),
+        "SMALLER" => Key::Smaller(cursor.number()?),
+        "BODY" => Key::Body(string(cursor)?),
+        "TEXT" => Key::Text(string(cursor)?),
+        "HEADER" => {
+            let name = string(cursor)?;
+            cursor.blank()?;
+            Key::Header(name, string(cursor)?)
+        }
+        "FROM" | "TO" | "CC" | "BCC" | "SUBJECT" => Key::Header(word.into_bytes(), string(cursor)?),
+        "MODSEQ" => modseq(cursor)?,
+        _ => return Err("Unknown search key"),
+    })
+}
+
+/// A key that is a word alone.
+fn flag(word: &str) -> Option<Key> {
+    let (word, wanted) = match word.strip_prefix("UN") {
+        Some(rest) if rest != "KEYWORD" => (rest, false),
+        _ => (word, true),
+    };
+    let key = match word {
+        "NEW" if wanted => Key::And(Vec::from([Key::Recent, not(Key::Flag(1))])),
+        "OLD" if wanted => not(Key::Recent),
+        "RECENT" if wanted => Key::Recent,
+        "KEYWORD" => return None,
+        _ => {
+            let is_it = |flag: &&str| flag.get(1..).is_some_and(|name| name.eq_ignore_ascii_case(word));
+            Key::Flag(1 << Flags::SYSTEM.iter().position(is_it)?)
+        }
+    };
+    Some(if wanted { key } else { not(key) })
+}
+
+fn not(key: Key) -> Key {
+    Key::Not(Box::new(key))
+}
+
+fn one_day(day: i64, key: fn(i64, i64) -> Key) -> Key {
+    key(day, day.saturating_add(1))
+}
+
+fn day(cursor: &mut Cursor<'_>) -> Result<i64, Wrong> {
+    date::parse_date(&cursor.astring()?).ok_or("Not a date")
+}
+
+fn keyword(cursor: &mut Cursor<'_>) -> Result<Key, Wrong> {
+    let name = core::str::from_utf8(cursor.while_(is_atom)).map_err(|_| "Not a flag")?;
+    if name.is_empty() { Err("Not a flag") } else { Ok(Key::Keyword(name.into())) }
+}
+
+/// `MODSEQ "/flags/\\draft" all 620162338`: what the first two narrow down is not kept apart here.
+fn modseq(cursor: &mut Cursor<'_>) -> Result<Key, Wrong> {
+    if cursor.peek() == Some(b'"') {
+        cursor.astring()?;
+        cursor.blank()?;
+        if !matches!(cursor.atom()?.as_str(), "ALL" | "PRIV" | "SHARED") {
+            return Err("Unknown entry type");
+        }
+        cursor.blank()?;
+    }
+    cursor.number().map(Key::Modseq)
+}
