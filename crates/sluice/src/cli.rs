@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
+use edge::settings::Address;
 use edge::settings::Forward;
 use edge::settings::Pattern;
 
@@ -98,6 +99,8 @@ pub enum Command {
     Auth(Auth),
     /// Keep mail in a store: make one, look at it, check it, and move mail in and out.
     Store(Store),
+    /// Say who may log in at a mail server on a store: add, change and remove accounts.
+    Account(Account),
     /// Check mails with SpamAssassin's rules.
     Spam(Spam),
     /// Print the man page, or write the man pages of all commands to a folder.
@@ -909,6 +912,11 @@ pub enum StoreCommand {
     Ls(StoreList),
     /// Print a message.
     Cat(StoreCat),
+    /// Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM.
+    ///
+    /// Addresses are IP:PORT or unix:/PATH. Whoever reaches the LMTP address may deliver to everybody; POP3 and IMAP are in
+    /// the clear, and need a TLS listener of `sluice serve` in front of them.
+    Serve(StoreServe),
 }
 
 /// `sluice store create`
@@ -1031,6 +1039,86 @@ pub struct StoreCat {
     pub mailbox: String,
     /// The UID of the message.
     pub uid: u32,
+}
+
+/// `sluice store serve`
+#[derive(Debug, Args)]
+pub struct StoreServe {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// Take mail here by LMTP; repeatable, as the others.
+    #[arg(long, value_name = "ADDRESS")]
+    pub lmtp: Vec<Address>,
+    /// Give it out here by POP3.
+    #[arg(long, value_name = "ADDRESS")]
+    pub pop3: Vec<Address>,
+    /// Give it out here by IMAP.
+    #[arg(long, value_name = "ADDRESS")]
+    pub imap: Vec<Address>,
+    /// Who may log in, see `sluice account`. If the file is not there it is made, with one account, whose password is
+    /// printed. [default: VOLUME.accounts]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub accounts: Option<PathBuf>,
+    /// What the server calls itself. [default: the name of this machine]
+    #[arg(long, value_name = "NAME")]
+    pub hostname: Option<String>,
+    /// The largest message.
+    #[arg(long, value_name = "SIZE", default_value = "100M", value_parser = values::size)]
+    pub message_bytes_max: u64,
+    /// Sessions at the same time; who comes then waits.
+    #[arg(long, value_name = "NUMBER", default_value = "4096", value_parser = sessions)]
+    pub sessions_max: usize,
+}
+
+fn sessions(text: &str) -> Result<usize, String> {
+    values::number(text).and_then(|count| match count {
+        1..=1_000_000 => Ok(count),
+        _ => Err("1 to 1,000,000".into()),
+    })
+}
+
+/// `sluice account`
+#[derive(Debug, Args)]
+pub struct Account {
+    /// The file with the accounts.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub accounts: PathBuf,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: AccountCommand,
+}
+
+/// What can be done with accounts.
+#[derive(Debug, Subcommand)]
+pub enum AccountCommand {
+    /// Add an account. Its password is read from the standard input; on a terminal one is made and printed.
+    Add(AccountAdd),
+    /// Change a password, which is read as for `add`.
+    Passwd {
+        /// The account.
+        name: String,
+    },
+    /// Remove an account. Its mail stays in the store.
+    Remove {
+        /// The account.
+        name: String,
+    },
+    /// List all accounts, with quota and aliases.
+    List,
+}
+
+/// `sluice account add`
+#[derive(Debug, Args)]
+pub struct AccountAdd {
+    /// What it logs in by, and its address: with a domain, or without for all domains.
+    pub name: String,
+    /// Bytes of mail that it may have. [default: no bound]
+    #[arg(long, value_name = "SIZE", default_value = "0", hide_default_value = true, value_parser = values::size)]
+    pub quota: u64,
+    /// Another address of it, repeatable; @DOMAIN is all of a domain.
+    #[arg(long = "alias", value_name = "ADDRESS")]
+    pub aliases: Vec<String>,
 }
 
 /// `sluice spam`

@@ -505,7 +505,7 @@ fn tables(value: Spanned<DeValue<'_>>) -> Result<Vec<Spanned<DeTable<'_>>>, Faul
     Ok(tables)
 }
 
-fn host_name() -> String {
+pub fn host_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim();
     if name.is_empty() { "localhost".into() } else { name.into() }

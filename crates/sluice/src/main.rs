@@ -95,6 +95,7 @@ fn main() -> ExitCode {
         Command::Rules(args) => rules_command::run(&args),
         Command::Auth(args) => auth::run(&args),
         Command::Store(args) => store::command::run(&args),
+        Command::Account(args) => store::account::run(&args),
         Command::Spam(args) => spam_command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),

@@ -4,16 +4,16 @@
 
 use std::fs;
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
+use mailbox::File;
 use serde_json::json;
-use store::{Arrival, Content, Error, Flags, Format, Options, Quota, Sealed, SpecialUse, State, Volume};
+use store::{Arrival, Content, Flags, Format, Quota, Sealed, SpecialUse, State, Volume};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::file::File;
+use super::volume::open;
 use super::{maildir, mbox};
 use crate::cli::{
     self, MailboxFormat, StoreCat, StoreCheck, StoreCommand, StoreCreate, StoreDeliver, StoreExport, StoreImport,
@@ -36,6 +36,7 @@ pub fn run(args: &cli::Store) -> Result<ExitCode, Failure> {
         StoreCommand::Export(args) => export(args),
         StoreCommand::Ls(args) => list(args),
         StoreCommand::Cat(args) => cat(args),
+        StoreCommand::Serve(args) => super::serve::run(args),
     }
 }
 
@@ -322,16 +323,6 @@ fn cat(args: &StoreCat) -> Result<ExitCode, Failure> {
     each_piece(&volume, entry.message.get(), |piece| Ok(out.write_all(piece)?))?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn open(path: &Path, read_only: bool, salvage: bool) -> Result<Volume<File>, Failure> {
-    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let file = File::open(path, !read_only).map_err(|error| named(&error))?;
-    let volume = Volume::open(file, Options { read_only, salvage, ..Options::default() });
-    Ok(volume.map_err(|error| match error {
-        Error::Damaged(_) => format!("{}; sluice store check --salvage passes over it", named(&error)),
-        error => named(&error),
-    })?)
 }
 
 /// The mailbox of an account; both are made if need be.

@@ -1,6 +1,8 @@
-//! The mail store on Linux: its device, its commands, and the formats that mailboxes come in and go out by.
+//! The mail store on Linux: its commands, its server, and the formats that mailboxes come in and go out by.
 
+pub mod account;
 pub mod command;
-mod file;
 mod maildir;
 mod mbox;
+mod serve;
+mod volume;

@@ -19,6 +19,9 @@ pub struct File {
 
 impl File {
     /// Makes a file of `length` bytes that only its owner may read; there must not be one. Of a block device all is taken.
+    ///
+    /// # Errors
+    /// When it is there, or there is no room for it.
     pub fn create(path: &Path, length: u64) -> io::Result<Self> {
         use std::os::unix::fs::FileTypeExt;
         if fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device()) {
@@ -37,6 +40,9 @@ impl File {
     }
 
     /// Opens what is there.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or another process has it.
     pub fn open(path: &Path, writes: bool) -> io::Result<Self> {
         File::locked(OpenOptions::new().read(true).write(writes).open(path)?, writes)
     }
@@ -51,6 +57,16 @@ impl File {
         // Its metadata says 0 for a block device.
         let length = io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
         Ok(File { file, length })
+    }
+}
+
+impl File {
+    /// Another hold on the same file, to read from beside the writer. It shares the lock.
+    ///
+    /// # Errors
+    /// When there are no more descriptors.
+    pub fn reader(&self) -> io::Result<Self> {
+        Ok(File { file: self.file.try_clone()?, length: self.length })
     }
 }
 

@@ -1,0 +1,365 @@
+//! Who has mail here: a file with a line for each account, which is read anew when it changes.
+//!
+//! ```text
+//! # name:hash:settings
+//! tim@example.org:$argon2id$v=19$m=19456,t=2,p=1$...:quota=1073741824 aliases=info@example.org,@example.net
+//! ```
+//!
+//! Names and addresses are compared without regard to case. An address is an account's if it is its name, one of its
+//! aliases, either with `+detail` behind the local part, if its local part is the name of an account without a domain, or if
+//! `@domain` is an alias. An alias of several accounts is a group.
+//!
+//! A file that cannot be understood is refused as a whole, and what was read before goes on to hold.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use argon2::Argon2;
+use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
+
+/// How often the file is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The longest name, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// An account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// What it logs in by, in lower case.
+    pub name: String,
+    /// Of its password, as `$argon2id$...`; empty if nobody may log in.
+    pub hash: String,
+    /// Bytes of mail; 0 is no bound.
+    pub quota_bytes: u64,
+    /// Other addresses of it, in lower case.
+    pub aliases: Vec<String>,
+}
+
+/// An account that a mail is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipient {
+    /// The account.
+    pub account: Arc<Account>,
+    /// What stood behind `+` in the address.
+    pub detail: Option<String>,
+}
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub struct Directory {
+    accounts: BTreeMap<String, Arc<Account>>,
+    aliases: BTreeMap<String, Vec<Arc<Account>>>,
+}
+
+/// The accounts of a file, as they are now.
+#[derive(Debug)]
+pub struct Accounts {
+    path: PathBuf,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    directory: Arc<Directory>,
+    identity: Option<Identity>,
+    looked: Instant,
+}
+
+/// What tells one version of a file from another.
+type Identity = (u64, u64, i64, i64);
+
+impl Accounts {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or understood.
+    pub fn open(path: &Path) -> io::Result<Accounts> {
+        let (directory, identity) = load(path)?;
+        let held = Held { directory: Arc::new(directory), identity: Some(identity), looked: Instant::now() };
+        Ok(Accounts { path: path.into(), held: Mutex::new(held) })
+    }
+
+    /// What the file says now.
+    pub fn directory(&self) -> Arc<Directory> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.looked.elapsed() < LOOK_EVERY {
+            return held.directory.clone();
+        }
+        held.looked = Instant::now();
+        if fs::metadata(&self.path).ok().map(|found| identity(&found)) != held.identity {
+            match load(&self.path) {
+                Ok((directory, identity)) => (held.directory, held.identity) = (Arc::new(directory), Some(identity)),
+                Err(error) => tracing::warn!(file = %self.path.display(), %error, "accounts as before"),
+            }
+        }
+        held.directory.clone()
+    }
+}
+
+fn load(path: &Path) -> io::Result<(Directory, Identity)> {
+    let file = fs::File::open(path)?;
+    let identity = identity(&file.metadata()?);
+    Ok((Directory::parse(&io::read_to_string(file)?).map_err(io::Error::other)?, identity))
+}
+
+fn identity(found: &fs::Metadata) -> Identity {
+    (found.ino(), found.len(), found.mtime(), found.mtime_nsec())
+}
+
+impl Directory {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// Which line is wrong, and why.
+    pub fn parse(text: &str) -> Result<Directory, String> {
+        let mut directory = Directory::default();
+        for (at, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let account = Account::parse(line).map_err(|why| format!("line {}: {why}", at + 1))?;
+            let account = Arc::new(account);
+            for alias in &account.aliases {
+                directory.aliases.entry(alias.clone()).or_default().push(account.clone());
+            }
+            if directory.accounts.insert(account.name.clone(), account.clone()).is_some() {
+                return Err(format!("line {}: {} is there twice", at + 1, account.name));
+            }
+        }
+        Ok(directory)
+    }
+
+    /// All accounts by name.
+    pub fn accounts(&self) -> impl Iterator<Item = &Account> {
+        self.accounts.values().map(|account| &**account)
+    }
+
+    /// The account with this name.
+    pub fn named(&self, name: &str) -> Option<&Arc<Account>> {
+        self.accounts.get(&name.to_ascii_lowercase())
+    }
+
+    /// Whose an address is; nobody if the list is empty.
+    pub fn recipients(&self, address: &str) -> Vec<Recipient> {
+        let address = address.to_ascii_lowercase();
+        let (local, domain) = match address.rsplit_once('@') {
+            Some((local, domain)) => (local, Some(domain)),
+            None => (address.as_str(), None),
+        };
+        let with = |local: &str| domain.map_or_else(|| local.to_owned(), |domain| format!("{local}@{domain}"));
+        let split = local.split_once('+').filter(|(base, detail)| !base.is_empty() && !detail.is_empty());
+        let mut ways = vec![(with(local), None), (local.to_owned(), None)];
+        if let Some((base, detail)) = split {
+            ways.insert(1, (with(base), Some(detail)));
+            ways.push((base.to_owned(), Some(detail)));
+        }
+        ways.extend(domain.map(|domain| (format!("@{domain}"), None)));
+        let found = ways.into_iter().map(|(name, detail)| (self.having(&name), detail));
+        let found = found.into_iter().find(|(accounts, _)| !accounts.is_empty());
+        let (accounts, detail) = found.unwrap_or_default();
+        let detail = detail.map(str::to_owned);
+        accounts.into_iter().map(|account| Recipient { account, detail: detail.clone() }).collect()
+    }
+
+    fn having(&self, name: &str) -> Vec<Arc<Account>> {
+        let named = self.accounts.get(name).map(|account| vec![account.clone()]);
+        named.or_else(|| self.aliases.get(name).cloned()).unwrap_or_default()
+    }
+}
+
+impl Account {
+    /// An account without anything.
+    ///
+    /// # Errors
+    /// Why this is no name.
+    pub fn new(name: &str) -> Result<Account, String> {
+        Ok(Account { name: checked(name)?, hash: String::new(), quota_bytes: 0, aliases: Vec::new() })
+    }
+
+    fn parse(line: &str) -> Result<Account, String> {
+        let mut fields = line.splitn(3, ':');
+        let mut account = Account::new(fields.next().unwrap_or_default())?;
+        account.hash = fields.next().ok_or("a name, a colon and a hash of a password are needed")?.to_owned();
+        if !account.hash.is_empty() {
+            let hash = PasswordHash::new(&account.hash).map_err(|error| format!("not a hash: {error}"))?;
+            if !hash.algorithm.as_str().starts_with("argon2") {
+                return Err(format!("hashes of {} are not known", hash.algorithm));
+            }
+        }
+        for setting in fields.next().unwrap_or_default().split_ascii_whitespace() {
+            match setting.split_once('=') {
+                Some(("quota", bytes)) => account.quota_bytes = bytes.parse().map_err(|_| "quota= takes bytes")?,
+                Some(("aliases", names)) => {
+                    account.aliases = names.split(',').map(checked).collect::<Result<_, _>>()?;
+                }
+                _ => return Err(format!("{setting:?} is not known")),
+            }
+        }
+        Ok(account)
+    }
+
+    /// As it stands in the file.
+    pub fn line(&self) -> String {
+        let quota = (self.quota_bytes > 0).then(|| format!("quota={}", self.quota_bytes));
+        let aliases = (!self.aliases.is_empty()).then(|| format!("aliases={}", self.aliases.join(",")));
+        let settings: Vec<String> = quota.into_iter().chain(aliases).collect();
+        format!("{}:{}:{}", self.name, self.hash, settings.join(" "))
+    }
+
+    /// Whether this is its password. Takes tens of milliseconds and 19 MiB, for a purpose.
+    pub fn is_password(&self, password: &[u8]) -> bool {
+        let hash = PasswordHash::new(&self.hash);
+        hash.is_ok_and(|hash| Argon2::default().verify_password(password, &hash).is_ok())
+    }
+}
+
+/// A name or address in lower case.
+fn checked(name: &str) -> Result<String, String> {
+    let fits = (1..=NAME_BYTES_MAX).contains(&name.len());
+    let odd = |character: char| character.is_whitespace() || character.is_control() || ":,=#/".contains(character);
+    match fits && !name.contains(odd) {
+        true => Ok(name.to_ascii_lowercase()),
+        false => Err(format!("{name:?} is not a name or address")),
+    }
+}
+
+/// The hash of a password, with random salt.
+///
+/// # Errors
+/// When there is no randomness.
+pub fn hash(password: &[u8]) -> io::Result<String> {
+    let salt = SaltString::encode_b64(&random::<16>()?).map_err(|error| io::Error::other(error.to_string()))?;
+    let hash = Argon2::default().hash_password(password, &salt).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(hash.to_string())
+}
+
+/// A password that nobody guesses: 20 letters, digits and hyphens, which cannot be mistaken for each other.
+///
+/// # Errors
+/// When there is no randomness.
+pub fn random_password() -> io::Result<String> {
+    const CHARACTERS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz23456789-";
+    Ok(random::<20>()?.iter().map(|byte| char::from(CHARACTERS[usize::from(byte % 32)])).collect())
+}
+
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Changes a file: the account with this name becomes what `change` makes of it, or goes. Other lines stay as they are.
+/// The file is replaced as a whole, and made if need be; only its owner may read it.
+///
+/// # Errors
+/// When the file cannot be read, understood or written, and what `change` fails with.
+pub fn edit(
+    path: &Path,
+    name: &str,
+    change: impl FnOnce(Option<Account>) -> Result<Option<Account>, String>,
+) -> io::Result<()> {
+    let name = checked(name).map_err(io::Error::other)?;
+    let before = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        read => read?,
+    };
+    Directory::parse(&before).map_err(io::Error::other)?;
+    let is_it = |line: &&str| {
+        let named = line.trim().split(':').next().unwrap_or_default().to_ascii_lowercase();
+        named == name && !line.trim().starts_with('#')
+    };
+    let found = before.lines().find(is_it).map(|line| Account::parse(line.trim()));
+    let account = change(found.transpose().map_err(io::Error::other)?).map_err(io::Error::other)?;
+    let mut lines: Vec<String> = before.lines().filter(|line| !is_it(line)).map(str::to_owned).collect();
+    lines.extend(account.map(|account| account.line()));
+    let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+    Directory::parse(&text).map_err(io::Error::other)?;
+    replace(path, text.as_bytes())
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let beside = path.with_file_name(name);
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| {
+        // Whoever could read it can still.
+        if let Ok(found) = fs::metadata(path) {
+            file.set_permissions(found.permissions())?;
+            let _ = std::os::unix::fs::chown(&beside, Some(found.uid()), Some(found.gid()));
+        }
+        fs::rename(&beside, path)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Directory, address: &str) -> String {
+        let recipients = directory.recipients(address);
+        let name = |recipient: &Recipient| match &recipient.detail {
+            Some(detail) => format!("{}/{detail}", recipient.account.name),
+            None => recipient.account.name.clone(),
+        };
+        recipients.iter().map(name).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn an_address_is_its_accounts() {
+        let directory = Directory::parse(
+            "# who\nTim@Example.org::quota=10 aliases=info@example.org,@example.net\nann::aliases=info@example.org\n",
+        )
+        .unwrap();
+        for (address, wanted) in [
+            ("tim@example.ORG", "tim@example.org"),
+            ("tim+Lists@example.org", "tim@example.org/lists"),
+            ("info@example.org", "tim@example.org ann"),
+            ("info+x@example.org", "tim@example.org/x ann/x"),
+            ("ann@anywhere.example", "ann"),
+            ("ann+a+b@anywhere.example", "ann/a+b"),
+            ("anybody@example.net", "tim@example.org"),
+            ("nobody@example.org", ""),
+            ("+x@example.org", ""),
+            ("tim", ""),
+        ] {
+            assert_eq!(names(&directory, address), wanted, "{address}");
+        }
+    }
+
+    #[test]
+    fn lines_that_mean_nothing_are_refused() {
+        for text in ["tim", "tim::x=1", "tim:secret:", "a b::", "tim::\ntim::", "::", "tim::quota=1G"] {
+            assert!(Directory::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_edit_keeps_what_it_is_not_about() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounts");
+        fs::write(&path, "# ours\nann::quota=7\n").unwrap();
+        let hash = hash(b"secret").unwrap();
+        let add = |_| Ok(Some(Account { hash: hash.clone(), ..Account::new("tim").unwrap() }));
+        edit(&path, "Tim", add).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("# ours\nann::quota=7\ntim:{hash}:\n"));
+        let accounts = Accounts::open(&path).unwrap();
+        let directory = accounts.directory();
+        assert!(directory.named("TIM").unwrap().is_password(b"secret"));
+        assert!(!directory.named("tim").unwrap().is_password(b"Secret"));
+        assert!(!directory.named("ann").unwrap().is_password(b""));
+        edit(&path, "tim", |_| Ok(None)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "# ours\nann::quota=7\n");
+    }
+}

@@ -1,0 +1,453 @@
+//! Mail out, and in, by IMAP4rev1 (RFC 3501) with the extensions of [`CAPABILITIES`].
+//!
+//! A session holds one number for each message of the mailbox that it has selected, and a snapshot, which it shares with
+//! everybody; what has changed is told by comparing the snapshot with the next one. Replies are written as they are made,
+//! 32 KiB at a time, and messages are streamed.
+
+mod append;
+mod fetch;
+mod list;
+mod messages;
+mod search;
+mod view;
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use proto::imap::operation::{Operation, SelectParameters};
+use proto::imap::{Command, Config, Server, ServerEvent, Verb, response};
+use store::{Error, Refused, State, Uids};
+use tokio::sync::watch;
+use tokio::time::timeout_at;
+
+use crate::accounts::Account;
+use crate::login::plain;
+use crate::site::{Site, ensure};
+use crate::wire::{Stream, Wire};
+use append::Append;
+use view::View;
+
+/// What is offered before and after the login.
+pub const CAPABILITIES: &str = "IMAP4rev1 LITERAL+ SASL-IR ID ENABLE IDLE NAMESPACE UIDPLUS UNSELECT MOVE CHILDREN SPECIAL-USE \
+    CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
+    QUOTA=RES-STORAGE";
+
+/// How much of a reply is made before it is sent, in bytes.
+const REPLY_BYTES: usize = 32 << 10;
+
+/// Speaks with a client until it goes.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
+    let mut server = Server::new(Config::default(), site.now());
+    server.line(format!("* OK [CAPABILITY {CAPABILITIES} AUTH=PLAIN] {} IMAP Sluice", site.hostname).as_bytes());
+    let mut session = Session {
+        site,
+        client,
+        wire: Wire::new(stream),
+        server,
+        changes: site.store.watch(),
+        user: None,
+        enabled: Enabled::default(),
+        selected: None,
+        append: None,
+        waiting: None,
+        tag: Vec::new(),
+    };
+    session.run().await?;
+    session.wire.close().await;
+    Ok(())
+}
+
+struct Session<'a, S> {
+    site: &'a Site,
+    client: Option<IpAddr>,
+    wire: Wire<S>,
+    server: Server,
+    changes: watch::Receiver<State>,
+    user: Option<User>,
+    enabled: Enabled,
+    selected: Option<View>,
+    append: Option<Box<Append>>,
+    /// The tag of a command that is not over: IDLE, AUTHENTICATE.
+    waiting: Option<(Verb, Vec<u8>)>,
+    /// The tag of the command under way.
+    tag: Vec<u8>,
+}
+
+#[derive(Clone)]
+struct User {
+    account: Arc<Account>,
+    number: u32,
+}
+
+/// What the client has enabled (RFC 5161), or is taken to have.
+#[derive(Debug, Clone, Copy, Default)]
+struct Enabled {
+    condstore: bool,
+    qresync: bool,
+}
+
+/// A tagged reply: `OK`, `NO` or `BAD`, and its text.
+type Reply = Result<String, Refusal>;
+
+#[derive(Debug)]
+enum Refusal {
+    No(String),
+    Bad(&'static str),
+    /// The connection is of no more use.
+    Broken(io::Error),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Refusal::Broken(error)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let code = match &error {
+            Error::Refused(Refused::OverQuota) => "[OVERQUOTA] ",
+            Error::Refused(Refused::NoSuchMailbox) => "[NONEXISTENT] ",
+            Error::Refused(Refused::Exists) => "[ALREADYEXISTS] ",
+            Error::Refused(Refused::TooManyKeywords | Refused::TransactionTooLarge) => "[LIMIT] ",
+            Error::Refused(Refused::Name) => "[CANNOT] ",
+            Error::Refused(_) => "",
+            Error::Full => "[UNAVAILABLE] ",
+            error => {
+                tracing::error!(%error, "the store failed");
+                return Refusal::No("[SERVERBUG] The store failed".into());
+            }
+        };
+        Refusal::No(format!("{code}{error}"))
+    }
+}
+
+fn no(text: &str) -> Refusal {
+    Refusal::No(text.into())
+}
+
+impl<S: Stream> Session<'_, S> {
+    async fn run(&mut self) -> io::Result<()> {
+        loop {
+            let (taken, event) = self.server.step(self.site.now(), self.wire.input());
+            if event == ServerEvent::Content
+                && let Some(append) = &mut self.append
+            {
+                append.add(&self.wire.input()[..taken]).await;
+            }
+            self.wire.take(taken);
+            match event {
+                ServerEvent::Idle if taken > 0 => {}
+                ServerEvent::Idle => {
+                    self.flush().await?;
+                    if !self.read().await? {
+                        return Ok(());
+                    }
+                }
+                ServerEvent::Content => {}
+                ServerEvent::Closed => {
+                    self.server.line(b"* BYE Protocol error");
+                    return self.flush().await;
+                }
+                event => {
+                    self.event(event).await?;
+                    if self.server.is_closed() {
+                        return self.flush().await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self) -> io::Result<bool> {
+        let deadline = self.site.at(self.server.deadline());
+        let is_idling = matches!(self.waiting, Some((Verb::Idle, _)));
+        tokio::select! {
+            read = timeout_at(deadline, self.wire.read()) => match read {
+                Ok(read) => read,
+                Err(_) => {
+                    self.wire.write(b"* BYE Idle for too long\r\n").await?;
+                    Ok(false)
+                }
+            },
+            changed = self.changes.changed(), if is_idling => {
+                if changed.is_ok() {
+                    self.tell(true, &[]);
+                    self.flush().await?;
+                }
+                Ok(changed.is_ok())
+            }
+            () = self.site.ended() => {
+                self.wire.write(b"* BYE Shutting down\r\n").await?;
+                Ok(false)
+            }
+        }
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.wire.write(self.server.outbox()).await?;
+        self.server.sent();
+        Ok(())
+    }
+
+    /// Sends what has been made, if it is much.
+    async fn flush_much(&mut self) -> io::Result<()> {
+        if self.server.outbox().len() < REPLY_BYTES {
+            return Ok(());
+        }
+        self.flush().await
+    }
+
+    async fn event(&mut self, event: ServerEvent) -> io::Result<()> {
+        match event {
+            ServerEvent::Command(command) => self.command(&command).await,
+            ServerEvent::Wrong(tag, reason) => self.answer(&tag, Err(Refusal::Bad(reason))),
+            ServerEvent::Response(response) => {
+                let tag = self.waiting.take().map(|(_, tag)| tag).unwrap_or_default();
+                let reply = self.authenticate(&response).await;
+                self.answer(&tag, reply)
+            }
+            ServerEvent::Done => {
+                let tag = self.waiting.take().map(|(_, tag)| tag).unwrap_or_default();
+                self.tell(true, &[]);
+                self.answer(&tag, Ok("Idle completed".into()))
+            }
+            ServerEvent::Append(command, message) => self.begin_append(&command, message).await,
+            ServerEvent::Message(text, message) => self.next_append(&text, message).await,
+            ServerEvent::AppendEnd(_) => self.end_append().await,
+            ServerEvent::Idle | ServerEvent::Content | ServerEvent::Closed => Ok(()),
+        }
+    }
+
+    /// Answers a command, and hears the next.
+    fn answer(&mut self, tag: &[u8], reply: Reply) -> io::Result<()> {
+        let (word, text) = match reply {
+            Ok(text) => ("OK", text),
+            Err(Refusal::No(text)) => ("NO", text),
+            Err(Refusal::Bad(text)) => ("BAD", text.into()),
+            Err(Refusal::Broken(error)) => return Err(error),
+        };
+        self.server.line(&[tag, format!(" {word} {text}").as_bytes()].concat());
+        self.server.resume();
+        Ok(())
+    }
+
+    async fn command(&mut self, command: &Command) -> io::Result<()> {
+        let operation = match Operation::parse(command, false) {
+            Ok(operation) => operation,
+            Err(reason) => return self.answer(&command.tag, Err(Refusal::Bad(reason))),
+        };
+        match operation {
+            Operation::Idle if self.user.is_some() => {
+                self.waiting = Some((Verb::Idle, command.tag.clone()));
+                // What came before is told at once.
+                self.changes.mark_changed();
+                self.server.idle(b"Idling");
+                return Ok(());
+            }
+            Operation::Authenticate { ref mechanism, initial: None } if self.user.is_none() && mechanism == "PLAIN" => {
+                self.waiting = Some((Verb::Authenticate, command.tag.clone()));
+                self.server.challenge(b"");
+                return Ok(());
+            }
+            Operation::Logout => {
+                self.server.line(b"* BYE Logging out");
+                self.answer(&command.tag, Ok("Logged out".into()))?;
+                self.server.close();
+                return Ok(());
+            }
+            _ => {}
+        }
+        // Numbers of messages must not change where the client may be using them.
+        let may_expunge = !matches!(command.name, "FETCH" | "STORE" | "SEARCH");
+        self.tag = command.tag.clone();
+        let outcome = self.operate(operation).await;
+        match outcome {
+            Ok(Done { text, untold }) => {
+                self.tell(may_expunge, &untold);
+                self.answer(&command.tag, Ok(text))
+            }
+            Err(refusal) => self.answer(&command.tag, Err(refusal)),
+        }
+    }
+
+    async fn operate(&mut self, operation: Operation) -> Result<Done, Refusal> {
+        match operation {
+            Operation::Capability => {
+                let login = if self.user.is_none() { " AUTH=PLAIN" } else { "" };
+                self.server.line(format!("* CAPABILITY {CAPABILITIES}{login}").as_bytes());
+                return done("Capability completed");
+            }
+            Operation::Noop => return done("Completed"),
+            Operation::Id => {
+                self.server.line(b"* ID (\"name\" \"Sluice\")");
+                return done("ID completed");
+            }
+            Operation::Starttls => return Err(Refusal::Bad("TLS is not offered here")),
+            _ => {}
+        }
+        let Some(user) = self.user.clone() else { return self.log_in(operation).await };
+        match operation {
+            Operation::Login { .. } | Operation::Authenticate { .. } => Err(Refusal::Bad("Logged in already")),
+            Operation::Enable(words) => self.enable(&words),
+            Operation::Namespace => {
+                self.server.line(b"* NAMESPACE ((\"\" \"/\")) NIL NIL");
+                done("Namespace completed")
+            }
+            Operation::Select { mailbox, read_only, parameters } => {
+                self.select(&user, &mailbox, read_only, parameters).await
+            }
+            Operation::Create { mailbox, uses } => self.create(&user, mailbox, &uses).await,
+            Operation::Delete(mailbox) => self.delete(&user, mailbox).await,
+            Operation::Rename { from, to } => self.rename(&user, from, to).await,
+            Operation::Subscribe { mailbox, subscribed } => self.subscribe(&user, mailbox, subscribed).await,
+            Operation::List(list) => self.list(&user, &list).await,
+            Operation::Status { mailbox, items } => {
+                let state = self.site.store.state();
+                let (number, found) = state.mailbox_named(user.number, &mailbox).ok_or_else(nonexistent)?;
+                let status = self.status(number, found, &items);
+                self.server.bytes(&status);
+                done("Status completed")
+            }
+            Operation::GetQuota(root) if root.is_empty() => {
+                self.quota(&user);
+                done("Quota completed")
+            }
+            Operation::GetQuota(_) => Err(no("[NONEXISTENT] No such quota root")),
+            Operation::GetQuotaRoot(mailbox) => {
+                let mut line = b"* QUOTAROOT ".to_vec();
+                response::mailbox(&mailbox, false, &mut line);
+                line.extend_from_slice(b" \"\"\r\n");
+                self.server.bytes(&line);
+                self.quota(&user);
+                done("Quota completed")
+            }
+            operation => self.on_messages(&user, operation).await,
+        }
+    }
+
+    async fn log_in(&mut self, operation: Operation) -> Result<Done, Refusal> {
+        let text = match operation {
+            Operation::Login { user, password } => {
+                let account = match String::from_utf8(user) {
+                    Ok(name) => self.site.logins.check(self.client, &name, &password).await,
+                    Err(_) => None,
+                };
+                self.enter(account).await
+            }
+            Operation::Authenticate { mechanism, initial: Some(initial) } if mechanism == "PLAIN" => {
+                self.authenticate(&initial).await
+            }
+            Operation::Authenticate { .. } => Err(no("[CANNOT] Unknown mechanism")),
+            _ => Err(Refusal::Bad("Log in first")),
+        }?;
+        Ok(Done { text, untold: Vec::new() })
+    }
+
+    async fn authenticate(&mut self, response: &[u8]) -> Reply {
+        if response == b"*" {
+            return Err(Refusal::Bad("Given up"));
+        }
+        let account = match plain(response) {
+            Some((name, password)) => self.site.logins.check(self.client, &name, &password).await,
+            None => None,
+        };
+        self.enter(account).await
+    }
+
+    async fn enter(&mut self, account: Option<Arc<Account>>) -> Reply {
+        let account = account.ok_or_else(|| no("[AUTHENTICATIONFAILED] Wrong name or password"))?;
+        let entering = account.clone();
+        let number = self.site.store.transact(move |transaction| ensure(transaction, &entering)).await?;
+        self.user = Some(User { account, number });
+        self.server.logged_in(self.site.now());
+        Ok(format!("[CAPABILITY {CAPABILITIES}] Logged in"))
+    }
+
+    fn enable(&mut self, words: &[String]) -> Result<Done, Refusal> {
+        let mut told = String::from("* ENABLED");
+        for word in words {
+            match word.as_str() {
+                "CONDSTORE" => self.enabled.condstore = true,
+                "QRESYNC" => (self.enabled.condstore, self.enabled.qresync) = (true, true),
+                _ => continue,
+            }
+            told = format!("{told} {word}");
+        }
+        self.server.line(told.as_bytes());
+        done("Enabled")
+    }
+
+    async fn select(
+        &mut self,
+        user: &User,
+        name: &[u8],
+        read_only: bool,
+        parameters: SelectParameters,
+    ) -> Result<Done, Refusal> {
+        if parameters.qresync.is_some() && !self.enabled.qresync {
+            return Err(Refusal::Bad("ENABLE QRESYNC first"));
+        }
+        self.enabled.condstore |= parameters.condstore;
+        if self.selected.take().is_some() {
+            self.server.line(b"* OK [CLOSED] The mailbox before is closed");
+        }
+        let state = self.site.store.state();
+        let (number, mailbox) = state.mailbox_named(user.number, name).ok_or_else(nonexistent)?;
+        let view = View::open(number, mailbox.clone(), read_only);
+        let opening = view.opening();
+        self.server.bytes(&opening);
+        let known = parameters.qresync.filter(|(validity, _)| *validity == mailbox.uid_validity);
+        if let Some((_, modseq)) = known {
+            let mut told = Vec::new();
+            view.vanished(modseq, &Uids::all(), &mut told);
+            view.changed(modseq, self.enabled, &mut told);
+            self.server.bytes(&told);
+        }
+        self.selected = Some(view);
+        done(if read_only { "[READ-ONLY] Examined" } else { "[READ-WRITE] Selected" })
+    }
+
+    fn quota(&mut self, user: &User) {
+        let state = self.site.store.state();
+        let used = state.account(user.number).map_or(0, |account| account.used_bytes.div_ceil(1024));
+        let bound = user.account.quota_bytes / 1024;
+        let resources = if bound > 0 { format!("STORAGE {used} {bound}") } else { String::new() };
+        self.server.line(format!("* QUOTA \"\" ({resources})").as_bytes());
+    }
+
+    /// Tells what has changed in the selected mailbox, but for the flags of `untold`.
+    fn tell(&mut self, may_expunge: bool, untold: &[u32]) {
+        let state = self.changes.borrow_and_update().clone();
+        let Some(view) = &mut self.selected else { return };
+        let mut told = Vec::new();
+        match state.mailbox(view.number) {
+            Some(mailbox) => view.follow(mailbox, may_expunge, untold, self.enabled, &mut told),
+            None => {
+                // Nobody can go on in a mailbox that is not there.
+                self.server.bytes(b"* BYE The mailbox was deleted\r\n");
+                self.server.close();
+            }
+        }
+        self.server.bytes(&told);
+    }
+}
+
+/// What a command came to.
+struct Done {
+    text: String,
+    /// UIDs whose flags need not be told: the client knows.
+    untold: Vec<u32>,
+}
+
+fn done(text: &str) -> Result<Done, Refusal> {
+    Ok(Done { text: text.into(), untold: Vec::new() })
+}
+
+fn nonexistent() -> Refusal {
+    no("[NONEXISTENT] No such mailbox")
+}

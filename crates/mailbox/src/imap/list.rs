@@ -1,0 +1,218 @@
+//! Mailboxes as such: LIST and its like, STATUS, and what makes, renames and removes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proto::imap::operation::{List, StatusItem};
+use proto::imap::{name, response};
+use store::{DELIMITER, Error, Mailbox, Refused, SpecialUse, State, Uids};
+
+use super::view::mailbox_id;
+use super::{Done, Refusal, Session, User, done, no, nonexistent};
+use crate::site::seconds;
+use crate::wire::Stream;
+
+/// Mailboxes of one account.
+const MAILBOXES_MAX: usize = 10_000;
+
+/// A name that LIST may tell.
+#[derive(Default)]
+struct Name {
+    mailbox: Option<u32>,
+    has_children: bool,
+    is_subscribed: bool,
+    /// Something below it is subscribed.
+    has_subscribed: bool,
+}
+
+impl<S: Stream> Session<'_, S> {
+    pub(super) async fn list(&mut self, user: &User, list: &List) -> Result<Done, Refusal> {
+        let word = if list.is_lsub { "LSUB" } else { "LIST" };
+        if let [pattern] = list.patterns.as_slice()
+            && pattern.is_empty()
+        {
+            self.server.line(format!("* {word} (\\Noselect) \"/\" \"\"").as_bytes());
+            return done("List completed");
+        }
+        let state = self.site.store.state();
+        let patterns: Vec<Vec<u8>> =
+            list.patterns.iter().map(|pattern| [list.reference.as_slice(), pattern].concat()).collect();
+        for (name, found) in names(&state, user.number) {
+            if !patterns.iter().any(|pattern| fits(pattern, &name)) {
+                continue;
+            }
+            let mailbox = found.mailbox.and_then(|number| Some((number, state.mailbox(number)?)));
+            let uses = mailbox.map(|(_, mailbox)| mailbox.special_use).unwrap_or_default();
+            let by_child = list.recursive && found.has_subscribed && !found.is_subscribed;
+            if list.subscribed && !found.is_subscribed && !by_child
+                || list.special_use && uses == SpecialUse::default()
+                || !list.subscribed && mailbox.is_none() && !found.has_children
+            {
+                continue;
+            }
+            let mut line = format!("* {word} ({}) \"/\" ", attributes(list, &found, uses)).into_bytes();
+            response::mailbox(&name, false, &mut line);
+            if by_child && !list.is_lsub {
+                line.extend_from_slice(b" (\"CHILDINFO\" (\"SUBSCRIBED\"))");
+            }
+            line.extend_from_slice(b"\r\n");
+            if let Some((number, mailbox)) = mailbox.filter(|_| !list.status.is_empty()) {
+                line.extend(self.status(number, mailbox, &list.status));
+            }
+            self.server.bytes(&line);
+            self.flush_much().await?;
+        }
+        done("List completed")
+    }
+
+    pub(super) fn status(&self, number: u32, mailbox: &Mailbox, items: &[StatusItem]) -> Vec<u8> {
+        let value = |item: StatusItem| match item {
+            StatusItem::Messages => mailbox.entries.len().to_string(),
+            StatusItem::Recent => "0".into(),
+            StatusItem::UidNext => mailbox.uid_next.to_string(),
+            StatusItem::UidValidity => mailbox.uid_validity.to_string(),
+            StatusItem::Unseen => mailbox.unseen.to_string(),
+            StatusItem::Deleted => mailbox.deleted.to_string(),
+            StatusItem::Size => mailbox.bytes.to_string(),
+            StatusItem::HighestModseq => mailbox.highest_modseq.max(1).to_string(),
+            StatusItem::AppendLimit => self.site.message_bytes_max.to_string(),
+            StatusItem::MailboxId => format!("({})", mailbox_id(number)),
+        };
+        let values: Vec<String> = items.iter().map(|&item| format!("{} {}", item.name(), value(item))).collect();
+        let mut out = b"* STATUS ".to_vec();
+        response::mailbox(&mailbox.name, false, &mut out);
+        out.extend_from_slice(format!(" ({})\r\n", values.join(" ")).as_bytes());
+        out
+    }
+
+    pub(super) async fn create(&mut self, user: &User, name: Vec<u8>, uses: &[String]) -> Result<Done, Refusal> {
+        let name = name.strip_suffix(&[DELIMITER]).unwrap_or(&name).to_vec();
+        check(&name)?;
+        let mut special_use = SpecialUse::default();
+        for wanted in uses {
+            let known = SpecialUse::NAMES.iter().position(|known| known[1..].eq_ignore_ascii_case(wanted));
+            special_use.0 |= 1 << known.ok_or_else(|| no("[USEATTR] Unknown special use"))?;
+        }
+        let account = user.number;
+        let create = self.site.store.transact(move |transaction| {
+            if transaction.state().account(account).is_some_and(|account| account.mailboxes.len() >= MAILBOXES_MAX) {
+                return Err(Error::Refused(Refused::TransactionTooLarge));
+            }
+            transaction.create(account, &name, special_use)
+        });
+        let number = create.await?;
+        Ok(Done { text: format!("[MAILBOXID ({})] Created", mailbox_id(number)), untold: Vec::new() })
+    }
+
+    pub(super) async fn delete(&mut self, user: &User, name: Vec<u8>) -> Result<Done, Refusal> {
+        if name == b"INBOX" {
+            return Err(no("[CANNOT] INBOX stays"));
+        }
+        let number = self.number(user, &name)?;
+        if self.selected.as_ref().is_some_and(|view| view.number == number) {
+            self.selected = None;
+        }
+        self.site.store.transact(move |transaction| transaction.remove(number)).await?;
+        done("Deleted")
+    }
+
+    pub(super) async fn rename(&mut self, user: &User, from: Vec<u8>, to: Vec<u8>) -> Result<Done, Refusal> {
+        let to = to.strip_suffix(&[DELIMITER]).unwrap_or(&to).to_vec();
+        check(&to)?;
+        if to.strip_prefix(from.as_slice()).is_some_and(|rest| rest.first() == Some(&DELIMITER)) {
+            return Err(no("[CANNOT] A mailbox cannot be below itself"));
+        }
+        let (number, account) = (self.number(user, &from)?, user.number);
+        self.site
+            .store
+            .transact(move |transaction| {
+                if transaction.state().mailbox_named(account, &to).is_some() {
+                    return Err(Error::Refused(Refused::Exists));
+                }
+                if from != b"INBOX" {
+                    return transaction.rename(number, &to);
+                }
+                // RFC 9051, section 6.3.6: what is in it goes, and it stays.
+                let target = transaction.create(account, &to, SpecialUse::default())?;
+                transaction.move_to(number, target, &Uids::all(), seconds()).map(drop)
+            })
+            .await?;
+        done("Renamed")
+    }
+
+    pub(super) async fn subscribe(&mut self, user: &User, name: Vec<u8>, subscribed: bool) -> Result<Done, Refusal> {
+        if subscribed {
+            check(&name).or_else(|refusal| if name == b"INBOX" { Ok(()) } else { Err(refusal) })?;
+        }
+        let account = user.number;
+        let is_subscribed =
+            self.site.store.state().account(account).is_some_and(|account| account.subscriptions.contains(&name[..]));
+        if is_subscribed != subscribed {
+            self.site.store.transact(move |transaction| transaction.subscribe(account, &name, subscribed)).await?;
+        }
+        done("Subscription changed")
+    }
+
+    fn number(&self, user: &User, name: &[u8]) -> Result<u32, Refusal> {
+        let state = self.site.store.state();
+        state.mailbox_named(user.number, name).map(|(number, _)| number).ok_or_else(nonexistent)
+    }
+}
+
+/// Names that a client may give.
+fn check(name: &[u8]) -> Result<(), Refusal> {
+    let is_odd = |byte: &u8| *byte < b' ' || *byte == 0x7f || b"%*".contains(byte);
+    let levels_are_empty = name.split(|&byte| byte == DELIMITER).any(<[u8]>::is_empty);
+    match name.eq_ignore_ascii_case(b"INBOX") {
+        true => Err(no("[ALREADYEXISTS] There is an INBOX")),
+        false if name.iter().any(is_odd) || levels_are_empty => Err(no("[CANNOT] Not a name for a mailbox")),
+        false => Ok(()),
+    }
+}
+
+/// All names of an account, with those above them.
+fn names(state: &State, account: u32) -> BTreeMap<Vec<u8>, Name> {
+    let mut names: BTreeMap<Vec<u8>, Name> = BTreeMap::new();
+    let Some(account) = state.account(account) else { return names };
+    for (name, &mailbox) in account.mailboxes.iter() {
+        names.entry(name.to_vec()).or_default().mailbox = Some(mailbox);
+        for above in above(name) {
+            names.entry(above.to_vec()).or_default().has_children = true;
+        }
+    }
+    let subscriptions: &BTreeSet<Box<[u8]>> = &account.subscriptions;
+    for name in subscriptions {
+        names.entry(name.to_vec()).or_default().is_subscribed = true;
+        for above in above(name) {
+            names.entry(above.to_vec()).or_default().has_subscribed = true;
+        }
+    }
+    names
+}
+
+fn above(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ends = name.iter().enumerate().filter(|(_, byte)| **byte == DELIMITER);
+    ends.map(|(at, _)| &name[..at])
+}
+
+fn fits(pattern: &[u8], name: &[u8]) -> bool {
+    let is_inbox = name == b"INBOX" && name::matches(&pattern.to_ascii_uppercase(), name, DELIMITER);
+    is_inbox || name::matches(pattern, name, DELIMITER)
+}
+
+fn attributes(list: &List, name: &Name, uses: SpecialUse) -> String {
+    let mut attributes = Vec::new();
+    if list.is_lsub {
+        // RFC 3501, section 6.3.9: a name that stands for those below it.
+        return if name.is_subscribed { String::new() } else { "\\Noselect".into() };
+    }
+    if name.mailbox.is_none() {
+        attributes.extend(["\\Noselect", "\\NonExistent"]);
+    }
+    attributes.push(if name.has_children { "\\HasChildren" } else { "\\HasNoChildren" });
+    if list.return_subscribed && name.is_subscribed {
+        attributes.push("\\Subscribed");
+    }
+    let set = |(bit, _): &(usize, &&'static str)| uses.0 >> bit & 1 != 0;
+    attributes.extend(SpecialUse::NAMES.iter().enumerate().filter(set).map(|(_, name)| *name));
+    attributes.join(" ")
+}

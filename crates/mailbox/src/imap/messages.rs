@@ -1,0 +1,200 @@
+//! What is done to the messages of the selected mailbox.
+
+use proto::imap::operation::{Change, Operation, Store};
+use proto::imap::syntax::Set;
+use proto::imap::{response, search};
+use store::{Error, Flags, Refused, Uids};
+
+use super::view::View;
+use super::{Done, Refusal, Session, User, done, no, search as finder};
+use crate::site::seconds;
+use crate::wire::Stream;
+
+impl<S: Stream> Session<'_, S> {
+    pub(super) async fn on_messages(&mut self, user: &User, operation: Operation) -> Result<Done, Refusal> {
+        let Some(view) = &self.selected else { return Err(Refusal::Bad("Select a mailbox first")) };
+        let changes =
+            matches!(operation, Operation::Expunge(_) | Operation::Store(_) | Operation::Copy { moves: true, .. });
+        if changes && view.read_only {
+            return Err(no("[READ-ONLY] The mailbox was only examined"));
+        }
+        match operation {
+            Operation::Close => {
+                if !view.read_only {
+                    self.expunge(None).await?;
+                }
+                self.selected = None;
+                done("Closed")
+            }
+            Operation::Unselect => {
+                self.selected = None;
+                done("Unselected")
+            }
+            Operation::Expunge(set) => {
+                let uids = set.map(|set| self.uids_of(&set, true)).transpose()?;
+                let modseq = self.expunge(uids).await?;
+                let code = modseq.filter(|_| self.enabled.condstore).map(|modseq| format!("[HIGHESTMODSEQ {modseq}] "));
+                Ok(Done { text: format!("{}Expunged", code.unwrap_or_default()), untold: Vec::new() })
+            }
+            Operation::Search { by_uid, search } => self.search(by_uid, &search).await,
+            Operation::Fetch { by_uid, set, items, changed_since, vanished } => {
+                let asks_for_modseq = items.contains(&proto::imap::operation::FetchItem::Modseq);
+                self.enabled.condstore |= changed_since.is_some() || asks_for_modseq;
+                let uids = self.uids_of(&set, by_uid)?;
+                if let (Some(since), true, Some(view)) = (changed_since, vanished, &self.selected) {
+                    let last = view.mailbox.uid_next.saturating_sub(1);
+                    let mut told = Vec::new();
+                    view.vanished(since, &set.runs(last).collect(), &mut told);
+                    self.server.bytes(&told);
+                }
+                self.fetch(uids, &items, changed_since).await
+            }
+            Operation::Store(store) => self.store(store).await,
+            Operation::Copy { by_uid, set, mailbox, moves } => {
+                let uids = self.uids_of(&set, by_uid)?;
+                self.copy(user, uids, &mailbox, moves).await
+            }
+            _ => Err(Refusal::Bad("Not now")),
+        }
+    }
+
+    fn view(&self) -> Result<&View, Refusal> {
+        self.selected.as_ref().ok_or(Refusal::Bad("Select a mailbox first"))
+    }
+
+    fn uids_of(&self, set: &Set, by_uid: bool) -> Result<Vec<u32>, Refusal> {
+        self.view()?.uids_of(set, by_uid).ok_or(Refusal::Bad("No such message"))
+    }
+
+    /// Removes what is marked, among `uids` or all; the transaction that did.
+    async fn expunge(&mut self, uids: Option<Vec<u32>>) -> Result<Option<u64>, Refusal> {
+        let number = self.view()?.number;
+        let gone = self.site.store.transact(move |transaction| {
+            let mailbox = transaction.state().mailbox(number).ok_or(Refused::NoSuchMailbox)?;
+            let is_meant = |uid: &u32| uids.as_ref().is_none_or(|uids| uids.binary_search(uid).is_ok());
+            let marked = mailbox.from(0).filter(|(uid, entry)| entry.flags.has(Flags::DELETED) && is_meant(uid));
+            let marked: Uids = marked.map(|(uid, _)| uid).collect();
+            match marked.is_empty() {
+                true => Ok(Vec::new()),
+                false => transaction.expunge(number, &marked),
+            }
+        });
+        let gone = gone.await?;
+        let state = self.site.store.state();
+        Ok(state.mailbox(number).filter(|_| !gone.is_empty()).map(|mailbox| mailbox.highest_modseq))
+    }
+
+    async fn store(&mut self, store: Store) -> Result<Done, Refusal> {
+        self.enabled.condstore |= store.unchanged_since.is_some();
+        let uids = self.uids_of(&store.set, store.by_uid)?;
+        let number = self.view()?.number;
+        let set: Uids = uids.iter().copied().collect();
+        let Store { flags, change, silent, unchanged_since, by_uid, .. } = store;
+        let change = match change {
+            Change::Add => store::Change::Add,
+            Change::Remove => store::Change::Remove,
+            Change::Replace => store::Change::Replace,
+        };
+        let (_, late) = self
+            .site
+            .store
+            .transact(move |transaction| {
+                let keywords: Vec<&str> = flags.keywords.iter().map(String::as_str).collect();
+                let since = unchanged_since.unwrap_or(u64::MAX);
+                transaction.store(number, &set, change, (flags.system, &keywords), since)
+            })
+            .await?;
+        let mut text = String::from("Stored");
+        if !late.is_empty() {
+            let view = self.view()?;
+            let named = late.iter().filter_map(|&uid| if by_uid { Some(uid) } else { view.number_of(uid) });
+            let mut list = Vec::new();
+            response::set(named, &mut list);
+            text = format!("[MODIFIED {}] Some were changed meanwhile", String::from_utf8_lossy(&list));
+        }
+        let untold = match silent {
+            true => uids.into_iter().filter(|uid| late.binary_search(uid).is_err()).collect(),
+            false => Vec::new(),
+        };
+        Ok(Done { text, untold })
+    }
+
+    async fn copy(&mut self, user: &User, uids: Vec<u32>, name: &[u8], moves: bool) -> Result<Done, Refusal> {
+        let state = self.site.store.state();
+        let found = state.mailbox_named(user.number, name).ok_or_else(|| no("[TRYCREATE] No such mailbox"))?;
+        let (to, validity, from) = (found.0, found.1.uid_validity, self.view()?.number);
+        if uids.is_empty() {
+            return done("Nothing to copy");
+        }
+        let set: Uids = uids.into_iter().collect();
+        let pairs = self
+            .site
+            .store
+            .transact(move |transaction| {
+                let pairs = match moves {
+                    true => transaction.move_to(from, to, &set, seconds())?,
+                    false => transaction.copy(from, to, &set, seconds())?,
+                };
+                if pairs.is_empty() { Err(Error::Refused(Refused::NoSuchMessage)) } else { Ok(pairs) }
+            })
+            .await?;
+        let mut code = format!("[COPYUID {validity} ").into_bytes();
+        response::set(pairs.iter().map(|pair| pair.0), &mut code);
+        code.push(b' ');
+        response::set(pairs.iter().map(|pair| pair.1), &mut code);
+        code.push(b']');
+        let code = String::from_utf8_lossy(&code).into_owned();
+        if moves {
+            // Before the numbers change (RFC 6851, section 4.3).
+            self.server.line(format!("* OK {code} Moved").as_bytes());
+            return done("Moved");
+        }
+        Ok(Done { text: format!("{code} Copied"), untold: Vec::new() })
+    }
+
+    async fn search(&mut self, by_uid: bool, search: &search::Search) -> Result<Done, Refusal> {
+        if search.is_foreign {
+            return Err(no("[BADCHARSET (US-ASCII UTF-8)] Unknown charset"));
+        }
+        let view = self.view()?;
+        let finder = finder::Finder::new(&self.site.store, view);
+        let found = tokio::task::block_in_place(|| finder.find(&search.key));
+        let modseq = found.modseq;
+        let numbers: Vec<u32> =
+            found.uids.iter().filter_map(|&uid| if by_uid { Some(uid) } else { view.number_of(uid) }).collect();
+        let mut line = Vec::new();
+        match search.returns {
+            None => {
+                line.extend_from_slice(b"* SEARCH");
+                numbers.iter().for_each(|number| line.extend_from_slice(format!(" {number}").as_bytes()));
+                if let Some(modseq) = modseq.filter(|_| !numbers.is_empty()) {
+                    line.extend_from_slice(format!(" (MODSEQ {modseq})").as_bytes());
+                }
+            }
+            Some(returns) => {
+                line.extend_from_slice(b"* ESEARCH (TAG ");
+                response::string(&self.tag, &mut line);
+                line.push(b')');
+                if by_uid {
+                    line.extend_from_slice(b" UID");
+                }
+                let mut item = |text: String| line.extend_from_slice(text.as_bytes());
+                if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+                    returns.min.then(|| item(format!(" MIN {first}")));
+                    returns.max.then(|| item(format!(" MAX {last}")));
+                }
+                returns.count.then(|| item(format!(" COUNT {}", numbers.len())));
+                if returns.all && !numbers.is_empty() {
+                    line.extend_from_slice(b" ALL ");
+                    response::set(numbers.iter().copied(), &mut line);
+                }
+                if let Some(modseq) = modseq.filter(|_| !numbers.is_empty()) {
+                    line.extend_from_slice(format!(" MODSEQ {modseq}").as_bytes());
+                }
+            }
+        }
+        line.extend_from_slice(b"\r\n");
+        self.server.bytes(&line);
+        done("Search completed")
+    }
+}

@@ -1,0 +1,261 @@
+//! SEARCH without an index: flags, dates and sizes from the snapshot, headers and texts by reading messages.
+//!
+//! Strings are compared in ASCII letters of either case. Headers are decoded first (RFC 2047); bodies are searched as they
+//! stand, so what is in Base64 or quoted-printable is not found.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use proto::imap::date;
+use proto::imap::search::Key;
+use proto::imap::syntax::Set;
+use store::{Entry, Flags, Mailbox, State, Uids};
+
+use super::view::View;
+use crate::content::Body;
+use crate::site::seconds;
+use crate::writer::Handle;
+
+/// Bytes of a header that are looked at.
+const HEADER_BYTES_MAX: usize = 256 << 10;
+
+const CHUNK_BYTES: usize = 64 << 10;
+const DAY: i64 = 86_400;
+
+/// The messages that a client sees.
+pub(super) struct Finder<'a> {
+    store: &'a Handle,
+    state: State,
+    mailbox: Arc<Mailbox>,
+    view: &'a View,
+    now: i64,
+    /// Sets of the search that is under way, in order.
+    sets: RefCell<HashMap<*const Set, Uids>>,
+}
+
+/// Those that were found.
+pub(super) struct Found {
+    pub uids: Vec<u32>,
+    /// The last transaction that changed one of them, if MODSEQ was asked for.
+    pub modseq: Option<u64>,
+}
+
+/// One message.
+struct Message<'a> {
+    number: u32,
+    uid: u32,
+    entry: Entry,
+    store: &'a Handle,
+    header: OnceCell<Vec<u8>>,
+}
+
+impl<'a> Finder<'a> {
+    pub fn new(store: &'a Handle, view: &'a View) -> Self {
+        let state = store.state();
+        let mailbox = state.mailbox(view.number).unwrap_or(&view.mailbox).clone();
+        Finder { store, state, mailbox, view, now: seconds(), sets: RefCell::default() }
+    }
+
+    pub fn find(&self, key: &Key) -> Found {
+        let (mut uids, mut modseq) = (Vec::new(), 0);
+        for (number, &uid) in (1..).zip(&self.view.uids) {
+            let Some(entry) = self.mailbox.entry(uid).copied() else { continue };
+            let message = Message { number, uid, entry, store: self.store, header: OnceCell::new() };
+            if self.fits(&message, key) {
+                uids.push(uid);
+                modseq = modseq.max(entry.modseq);
+            }
+        }
+        Found { uids, modseq: asks_for_modseq(key).then_some(modseq) }
+    }
+
+    /// A set of many runs is put in order once, not for each message.
+    fn is_in(&self, set: &Set, last: u32, number: u32) -> bool {
+        let mut sets = self.sets.borrow_mut();
+        let ordered = sets.entry(std::ptr::from_ref(set)).or_insert_with(|| set.runs(last).collect());
+        ordered.contains(number)
+    }
+
+    fn fits(&self, message: &Message<'_>, key: &Key) -> bool {
+        let entry = &message.entry;
+        let size = || self.state.message(entry.message.get()).map_or(0, |message| message.size);
+        match key {
+            Key::And(keys) => keys.iter().all(|key| self.fits(message, key)),
+            Key::Or(keys) => self.fits(message, &keys.0) || self.fits(message, &keys.1),
+            Key::Not(key) => !self.fits(message, key),
+            Key::Messages(set) => {
+                let last = u32::try_from(self.view.uids.len()).unwrap_or(u32::MAX);
+                self.is_in(set, last, message.number)
+            }
+            Key::Uids(set) => self.is_in(set, self.view.uids.last().copied().unwrap_or(0), message.uid),
+            Key::Flag(bit) => entry.flags.has(*bit),
+            Key::Keyword(name) => {
+                let at = self.mailbox.keywords.iter().position(|known| known.eq_ignore_ascii_case(name));
+                at.is_some_and(|at| entry.flags.has(1 << (Flags::KEYWORDS_AT as usize + at)))
+            }
+            Key::Recent => false,
+            Key::Arrived(from, to) => (*from..*to).contains(&entry.date.div_euclid(DAY)),
+            Key::Sent(from, to) => message
+                .field(b"date")
+                .any(|value| date::parse_sent(&value).is_some_and(|day| (*from..*to).contains(&day))),
+            Key::Younger(seconds) => self.now.saturating_sub(entry.date) <= i64::try_from(*seconds).unwrap_or(i64::MAX),
+            Key::Larger(bytes) => size() > *bytes,
+            Key::Smaller(bytes) => size() < *bytes,
+            Key::Header(name, text) => message.field(name).any(|value| {
+                let decoded = mime::header_text(&value, usize::MAX);
+                holds(decoded.as_bytes(), text)
+            }),
+            Key::Body(text) => message.body_holds(text, message.header().len()),
+            Key::Text(text) => {
+                let decoded = mime::header_text(&unfolded(message.header()), usize::MAX);
+                holds(decoded.as_bytes(), text) || message.body_holds(text, 0)
+            }
+            Key::Modseq(modseq) => entry.modseq >= *modseq,
+        }
+    }
+}
+
+impl Message<'_> {
+    /// Up to the empty line.
+    fn header(&self) -> &[u8] {
+        self.header.get_or_init(|| {
+            let mut header = Vec::new();
+            let Some(mut body) = Body::open(self.store, self.entry.message.get()) else { return header };
+            let mut chunk = vec![0; 8 << 10];
+            while header.len() < HEADER_BYTES_MAX {
+                let length = body.read(header.len() as u64, &mut chunk).unwrap_or(0);
+                let from = header.len().saturating_sub(3);
+                header.extend_from_slice(&chunk[..length]);
+                if let Some(end) = end_of_header(&header, from) {
+                    header.truncate(end);
+                    break;
+                }
+                if length == 0 {
+                    break;
+                }
+            }
+            header
+        })
+    }
+
+    /// The values of the fields with this name, unfolded.
+    fn field<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = Vec<u8>> + 'a {
+        fields(self.header()).filter_map(move |field| {
+            let colon = field.iter().position(|&byte| byte == b':')?;
+            let is_it = field[..colon].trim_ascii_end().eq_ignore_ascii_case(name);
+            is_it.then(|| unfolded(&field[colon + 1..]).trim_ascii().to_vec())
+        })
+    }
+
+    fn body_holds(&self, text: &[u8], from: usize) -> bool {
+        if text.is_empty() {
+            return true;
+        }
+        let Some(mut body) = Body::open(self.store, self.entry.message.get()) else { return false };
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let mut window: Vec<u8> = Vec::new();
+        let mut offset = from as u64;
+        loop {
+            let length = body.read(offset, &mut chunk).unwrap_or(0);
+            if length == 0 {
+                return false;
+            }
+            offset += length as u64;
+            window.extend_from_slice(&chunk[..length]);
+            if holds(&window, text) {
+                return true;
+            }
+            let keep = window.len().saturating_sub(text.len() - 1);
+            window.drain(..keep);
+        }
+    }
+}
+
+fn asks_for_modseq(key: &Key) -> bool {
+    match key {
+        Key::And(keys) => keys.iter().any(asks_for_modseq),
+        Key::Or(keys) => asks_for_modseq(&keys.0) || asks_for_modseq(&keys.1),
+        Key::Not(key) => asks_for_modseq(key),
+        Key::Modseq(_) => true,
+        _ => false,
+    }
+}
+
+/// Where a header ends, its empty line included.
+pub(super) fn end_of_header(bytes: &[u8], from: usize) -> Option<usize> {
+    if bytes.starts_with(b"\r\n") {
+        return Some(2);
+    }
+    if bytes.starts_with(b"\n") {
+        return Some(1);
+    }
+    let rest = bytes.get(from..)?;
+    rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n').find_map(|(at, _)| match rest.get(at + 1..)? {
+        [b'\n', ..] => Some(from + at + 2),
+        [b'\r', b'\n', ..] => Some(from + at + 3),
+        _ => None,
+    })
+}
+
+/// The fields of a header as they stand, with their line ends.
+pub(super) fn fields(header: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = header;
+    std::iter::from_fn(move || {
+        let mut end = 0;
+        loop {
+            let line = rest.get(end..)?.iter().position(|&byte| byte == b'\n').map(|at| end + at + 1);
+            end = line.unwrap_or(rest.len());
+            let goes_on = rest.get(end).is_some_and(|byte| b" \t".contains(byte));
+            if line.is_none() || !goes_on {
+                break;
+            }
+        }
+        let (field, behind) = rest.split_at(end);
+        rest = behind;
+        (!field.is_empty()).then_some(field)
+    })
+}
+
+fn unfolded(value: &[u8]) -> Vec<u8> {
+    value.iter().copied().filter(|byte| !b"\r\n".contains(byte)).collect()
+}
+
+/// Whether `text` stands in `bytes`, in ASCII letters of either case.
+fn holds(bytes: &[u8], text: &[u8]) -> bool {
+    let Some(first) = text.first().map(u8::to_ascii_lowercase) else { return true };
+    let mut at = 0;
+    let (lower, upper) = (first, first.to_ascii_uppercase());
+    while let Some(found) =
+        bytes.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == lower || byte == upper))
+    {
+        at += found;
+        match bytes.get(at..at + text.len()) {
+            Some(candidate) if candidate.eq_ignore_ascii_case(text) => return true,
+            Some(_) => at += 1,
+            None => return false,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_taken_apart() {
+        let header = b"A: 1\r\n 2\r\nB: 3\nC";
+        assert_eq!(fields(header).collect::<Vec<_>>(), [&b"A: 1\r\n 2\r\n"[..], b"B: 3\n", b"C"]);
+        assert_eq!(end_of_header(b"A: 1\r\n\r\nx", 0), Some(8));
+        assert_eq!(end_of_header(b"A: 1\n\nx", 0), Some(6));
+        assert_eq!(end_of_header(b"\r\nx", 0), Some(2));
+        assert_eq!(end_of_header(b"A: 1\r\n", 0), None);
+    }
+
+    #[test]
+    fn texts_are_found_in_any_case() {
+        assert!(holds(b"xxHeLLo", b"hello") && holds(b"", b"") && holds(b"aab", b"AB"));
+        assert!(!holds(b"hell", b"hello") && !holds(b"", b"a"));
+    }
+}

@@ -1,0 +1,33 @@
+//! A mail server on the [`store`]: LMTP in, POP3 and IMAP out.
+//!
+//! ```text
+//!   LMTP ─┐                                  ┌─► one thread, which owns the volume: all that has come while a
+//!   IMAP ─┼─ sessions ── jobs, in order ─────┘   flush ran is staged, then flushed at once
+//!   POP3 ─┘      └────── snapshots and positioned reads, which wait for nobody
+//! ```
+//!
+//! [`Writer`] is that thread, [`Handle`] the way to it. A session is a task over any stream: [`lmtp::serve`],
+//! [`pop3::serve`], [`imap::serve`]; who listens, and TLS, are the caller's. [`accounts`] is who may log in and whose an
+//! address is.
+//!
+//! It inspects nothing: mail comes by LMTP from a door that has.
+#![forbid(unsafe_code)]
+
+pub mod accounts;
+mod content;
+pub mod digest;
+mod file;
+pub mod imap;
+pub mod lmtp;
+mod login;
+pub mod pop3;
+mod site;
+mod wire;
+mod writer;
+
+pub use content::Body;
+pub use file::File;
+pub use login::Logins;
+pub use site::Site;
+pub use wire::Stream;
+pub use writer::{Counts, Handle, Incoming, Writer};

@@ -1,0 +1,312 @@
+//! Mail in (RFC 2033): stored once for all recipients, answered for each when it is on stable storage.
+//!
+//! What is stored begins with `Return-Path`, with `Delivered-To` if there is one recipient (more would be told of each
+//! other), and `Received`. A mail of any size is streamed; of recipients that mean the same mailbox one copy is delivered.
+//! Who has no account is refused by 550, who is over quota deferred by 452.
+//!
+//! Whoever reaches it may deliver to everybody: it belongs on a UNIX socket or the loopback.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+
+use proto::imap::date;
+use proto::smtp::{Config, Extensions, Protocol, RcptTo, Reply, Server, ServerEvent};
+use store::{Arrival, Error, Refused, Sealed, Transaction};
+use tokio::time::timeout_at;
+
+use crate::accounts::Recipient;
+use crate::digest::Digest;
+use crate::file::File;
+use crate::site::{Site, ensure, seconds};
+use crate::wire::{Stream, Wire};
+use crate::writer::Incoming;
+
+/// Room for content between the protocol and the store, in bytes.
+const WINDOW_BYTES: usize = 32 << 10;
+
+const OVER_QUOTA: Reply = Reply::new(452, (4, 2, 2), "Mailbox full");
+const FULL: Reply = Reply::new(452, (4, 3, 1), "Not enough storage");
+const FAILED: Reply = Reply::new(451, (4, 3, 0), "Temporary failure");
+const TOO_LARGE: Reply = Reply::new(552, (5, 3, 4), "Message too large");
+
+/// Speaks with a client until it goes.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
+    let config = Config {
+        hostname: site.hostname.clone(),
+        protocol: Protocol::Lmtp,
+        extensions: Extensions {
+            pipelining: true,
+            size: Some(site.message_bytes_max),
+            eight_bit_mime: true,
+            smtputf8: true,
+            chunking: true,
+            enhanced_status_codes: true,
+            ..Extensions::default()
+        },
+        // A next hop of somebody's own brings many mails, some of them for nobody.
+        idle_commands_max: 10_000,
+        refused_max: 10_000,
+        errors_max: 1_000,
+        ..Config::default()
+    };
+    let server = Server::new(config, site.now());
+    let (wire, content) = (Wire::new(stream), stream::Window::with_capacity(0));
+    let mut session = Session { site, client, wire, server, content, hello: String::new(), mail: None };
+    session.run().await?;
+    session.wire.close().await;
+    Ok(())
+}
+
+struct Session<'a, S> {
+    site: &'a Site,
+    client: Option<IpAddr>,
+    wire: Wire<S>,
+    server: Server,
+    content: stream::Window,
+    hello: String,
+    mail: Option<Mail>,
+}
+
+/// A mail under way.
+struct Mail {
+    from: String,
+    recipients: Vec<(String, Vec<Recipient>)>,
+    content: Option<Content>,
+}
+
+struct Content {
+    incoming: Incoming,
+    digest: Digest,
+    failed: Option<Reply>,
+}
+
+impl<S: Stream> Session<'_, S> {
+    async fn run(&mut self) -> io::Result<()> {
+        loop {
+            let now = self.site.now();
+            let (taken, event) = self.server.step(now, self.wire.input(), &mut self.content);
+            self.wire.take(taken);
+            match event {
+                ServerEvent::Idle if taken > 0 => {}
+                ServerEvent::Idle => {
+                    self.flush().await?;
+                    if !self.read().await? {
+                        return Ok(());
+                    }
+                }
+                ServerEvent::Closed => return self.flush().await,
+                event => self.event(event).await,
+            }
+        }
+    }
+
+    async fn read(&mut self) -> io::Result<bool> {
+        let deadline = self.site.at(self.server.deadline());
+        let is_idle = self.server.is_idle();
+        tokio::select! {
+            read = timeout_at(deadline, self.wire.read()) => match read {
+                Ok(read) => read,
+                Err(_) => {
+                    self.server.timeout();
+                    Ok(true)
+                }
+            },
+            () = self.site.ended(), if is_idle => {
+                self.server.close(Reply::new(421, (4, 3, 2), "Shutting down"));
+                Ok(true)
+            }
+        }
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        let count = self.server.outbox().len();
+        self.wire.write(self.server.outbox()).await?;
+        self.server.sent(count);
+        Ok(())
+    }
+
+    async fn event(&mut self, event: ServerEvent) {
+        match event {
+            ServerEvent::Hello { domain, .. } => (self.hello, self.mail) = (domain, None),
+            ServerEvent::Mail(from) => {
+                let from = from.path.to_string();
+                self.mail = Some(Mail { from, recipients: Vec::new(), content: None });
+                self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
+            }
+            ServerEvent::Recipient(recipient) => {
+                let reply = self.recipient(&recipient);
+                self.server.reply(&reply);
+            }
+            ServerEvent::Data => {
+                self.begin().await;
+                self.content = stream::Window::with_capacity(WINDOW_BYTES);
+                self.server.begin();
+            }
+            ServerEvent::Content => {
+                if let Some(content) = self.mail.as_mut().and_then(|mail| mail.content.as_mut()) {
+                    content.add(self.content.filled(), self.site.message_bytes_max).await;
+                }
+                self.content.clear();
+            }
+            ServerEvent::End { .. } => {
+                self.content = stream::Window::with_capacity(0);
+                for reply in self.end().await {
+                    self.server.reply(&reply);
+                }
+            }
+            ServerEvent::Reset => self.mail = None,
+            // Neither is offered.
+            _ => self.server.close(FAILED),
+        }
+    }
+
+    fn recipient(&mut self, recipient: &RcptTo) -> Reply {
+        let Some(mail) = &mut self.mail else { return FAILED };
+        let address = recipient.path.as_str();
+        let found = self.site.accounts.directory().recipients(address);
+        if found.is_empty() {
+            return Reply::new(550, (5, 1, 1), "No such user");
+        }
+        let state = self.site.store.state();
+        let is_full = |recipient: &Recipient| {
+            let known = state.account_named(recipient.account.name.as_bytes());
+            recipient.account.quota_bytes > 0
+                && known.is_some_and(|(_, account)| account.used_bytes >= recipient.account.quota_bytes)
+        };
+        if found.iter().all(is_full) {
+            return OVER_QUOTA;
+        }
+        mail.recipients.push((address.to_owned(), found));
+        Reply::new(250, (2, 1, 5), "Ok")
+    }
+
+    async fn begin(&mut self) {
+        let Some(mail) = &mut self.mail else { return };
+        let trace = trace(mail, &self.hello, self.client, &self.site.hostname, seconds());
+        let mut content = Content { incoming: self.site.store.incoming(), digest: Digest::default(), failed: None };
+        content.add(trace.as_bytes(), u64::MAX).await;
+        mail.content = Some(content);
+    }
+
+    /// The answers to the mail, one for each recipient.
+    async fn end(&mut self) -> Vec<Reply> {
+        let Some(Mail { from, recipients, content: Some(content) }) = self.mail.take() else {
+            return vec![FAILED; self.server.recipients() as usize];
+        };
+        let count = recipients.len();
+        if let Some(reply) = content.failed {
+            return vec![reply; count];
+        }
+        let bytes = content.incoming.size();
+        let digest = content.digest.finish();
+        let now = seconds();
+        let addresses: Vec<String> = recipients.iter().map(|(address, _)| address.clone()).collect();
+        let deliver = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
+            let mut delivery = Delivery { transaction, sealed, now, outcomes: BTreeMap::new() };
+            recipients.iter().map(|(_, accounts)| delivery.to(accounts)).collect::<Result<Vec<_>, _>>()
+        };
+        let replies = match content.incoming.finish(digest, deliver).await {
+            Ok(outcomes) => outcomes.into_iter().map(|outcome| reply_to(outcome.err())).collect(),
+            Err(error) => vec![reply_to(Some(error)); count],
+        };
+        for (address, reply) in addresses.iter().zip(&replies) {
+            tracing::info!(%from, to = %address, bytes, %reply, "delivery");
+        }
+        replies
+    }
+}
+
+impl Content {
+    async fn add(&mut self, bytes: &[u8], bytes_max: u64) {
+        if self.failed.is_some() {
+            return;
+        }
+        if self.incoming.size().saturating_add(bytes.len() as u64) > bytes_max {
+            self.failed = Some(TOO_LARGE);
+            return;
+        }
+        self.digest.read(bytes);
+        if let Err(error) = self.incoming.write(bytes).await {
+            self.failed = Some(reply_to(Some(error)));
+        }
+    }
+}
+
+/// A mail on its way into mailboxes.
+struct Delivery<'a, 'b> {
+    transaction: &'a mut Transaction<'b, File>,
+    sealed: &'a Sealed,
+    now: i64,
+    /// By mailbox.
+    outcomes: BTreeMap<u32, Result<(), Error>>,
+}
+
+impl Delivery<'_, '_> {
+    /// To all accounts of one address: well if it came to one of them. What fails as a whole is returned outside.
+    fn to(&mut self, recipients: &[Recipient]) -> Result<Result<(), Error>, Error> {
+        let mut outcome = Err(Error::Refused(Refused::NoSuchAccount));
+        for recipient in recipients {
+            let account = ensure(self.transaction, &recipient.account)?;
+            let mailbox = self.mailbox(account, recipient.detail.as_deref()).ok_or(Refused::NoSuchMailbox)?;
+            let one = self.deliver(mailbox);
+            if let Err(error) = &one {
+                tracing::warn!(account = recipient.account.name, %error, "not delivered");
+            }
+            outcome = outcome.or(one);
+        }
+        Ok(outcome)
+    }
+
+    fn mailbox(&self, account: u32, detail: Option<&str>) -> Option<u32> {
+        let state = self.transaction.state();
+        let named = |name: &[u8]| state.mailbox_named(account, name).map(|(number, _)| number);
+        // Addresses come in lower case, mailboxes as they were named.
+        let is_detail = |name: &[u8]| detail.is_some_and(|detail| name.eq_ignore_ascii_case(detail.as_bytes()));
+        let found = detail.and_then(|_| state.account(account)?.mailboxes.keys().find(|name| is_detail(name)).cloned());
+        found.and_then(|name| named(&name)).or_else(|| named(b"INBOX"))
+    }
+
+    fn deliver(&mut self, mailbox: u32) -> Result<(), Error> {
+        if let Some(before) = self.outcomes.get(&mailbox) {
+            return before.clone();
+        }
+        let arrival = Arrival { date: self.now, now: self.now, ..Arrival::default() };
+        let outcome = self.transaction.deliver(self.sealed, mailbox, &arrival).map(drop);
+        self.outcomes.insert(mailbox, outcome.clone());
+        outcome
+    }
+}
+
+fn reply_to(error: Option<Error>) -> Reply {
+    match error {
+        None => Reply::new(250, (2, 0, 0), "Delivered"),
+        Some(Error::Refused(Refused::OverQuota)) => OVER_QUOTA,
+        Some(Error::Full) => FULL,
+        Some(Error::Refused(Refused::TooLarge)) => TOO_LARGE,
+        Some(error) => {
+            tracing::error!(%error, "a mail was not stored");
+            FAILED
+        }
+    }
+}
+
+/// The fields that say how a mail came here.
+fn trace(mail: &Mail, hello: &str, client: Option<IpAddr>, hostname: &str, now: i64) -> String {
+    let delivered = match mail.recipients.as_slice() {
+        [(address, _)] => format!("Delivered-To: {address}\r\n"),
+        _ => String::new(),
+    };
+    let is_plain = |character: &char| character.is_ascii_graphic() && !"()<>;\"\\".contains(*character);
+    let hello: String = hello.chars().filter(is_plain).collect();
+    let hello = if hello.is_empty() { "unknown" } else { &hello };
+    let client = client.map_or(String::new(), |client| format!(" ([{client}])"));
+    let date = date::message(now);
+    format!(
+        "Return-Path: {}\r\n{delivered}Received: from {hello}{client}\r\n\tby {hostname} with LMTP; {date}\r\n",
+        mail.from
+    )
+}

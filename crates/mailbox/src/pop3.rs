@@ -1,0 +1,375 @@
+//! Mail out by POP3 (RFC 1939, 2449, 5034): the INBOX, as it was when the client logged in.
+//!
+//! Deletions are one transaction at QUIT, answered when it is durable. Nobody is locked out meanwhile: messages are known by
+//! UID, and UIDL is UIDVALIDITY and UID, which are never given twice.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use proto::pop3::{Command, Config, Server, ServerEvent, Verb};
+use store::{Mailbox, State, Uids};
+use tokio::time::timeout_at;
+
+use crate::accounts::Account;
+use crate::content::Body;
+use crate::login::plain;
+use crate::site::{Site, ensure};
+use crate::wire::{Stream, Wire};
+
+/// Bytes of a message read at a time.
+const CHUNK_BYTES: usize = 32 << 10;
+
+/// Speaks with a client until it goes.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
+    let mut server = Server::new(Config::default(), site.now());
+    server.say(true, format!("{} POP3 Sluice", site.hostname).as_bytes());
+    let state = Phase::Authorization { user: None };
+    let mut session = Session { site, client, wire: Wire::new(stream), server, state };
+    session.run().await?;
+    session.wire.close().await;
+    Ok(())
+}
+
+struct Session<'a, S> {
+    site: &'a Site,
+    client: Option<IpAddr>,
+    wire: Wire<S>,
+    server: Server,
+    state: Phase,
+}
+
+enum Phase {
+    Authorization { user: Option<String> },
+    Transaction(Maildrop),
+}
+
+/// The messages that the client sees, numbered from 1.
+struct Maildrop {
+    number: u32,
+    mailbox: Arc<Mailbox>,
+    messages: Vec<Message>,
+    deleted: BTreeSet<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Message {
+    uid: u32,
+    number: u64,
+    size: u64,
+}
+
+impl<S: Stream> Session<'_, S> {
+    async fn run(&mut self) -> io::Result<()> {
+        loop {
+            let (taken, event) = self.server.step(self.site.now(), self.wire.input());
+            self.wire.take(taken);
+            match event {
+                ServerEvent::Idle if taken > 0 => {}
+                ServerEvent::Idle => {
+                    self.flush().await?;
+                    if !self.read().await? {
+                        return Ok(());
+                    }
+                }
+                ServerEvent::Command(command) => self.command(&command).await?,
+                ServerEvent::Wrong(reason) => self.server.say(false, reason.as_bytes()),
+                ServerEvent::Response(response) => self.respond(&response).await,
+                ServerEvent::Closed => return self.flush().await,
+            }
+        }
+    }
+
+    async fn read(&mut self) -> io::Result<bool> {
+        let deadline = self.site.at(self.server.deadline());
+        tokio::select! {
+            read = timeout_at(deadline, self.wire.read()) => read.unwrap_or(Ok(false)),
+            () = self.site.ended() => {
+                self.server.say(false, b"[SYS/TEMP] Shutting down");
+                self.server.close();
+                Ok(true)
+            }
+        }
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.wire.write(self.server.outbox()).await?;
+        self.server.sent();
+        Ok(())
+    }
+
+    async fn command(&mut self, command: &Command) -> io::Result<()> {
+        match command.verb {
+            Verb::Quit => return self.quit().await,
+            Verb::Capa => return self.capabilities(),
+            Verb::Noop => self.server.say(true, b""),
+            Verb::Utf8 => self.server.say(true, b"UTF8 enabled"),
+            Verb::Auth if command.mechanism().is_none() => self.list("Mechanisms", ["PLAIN".into()].into_iter()),
+            _ => return self.by_phase(command).await,
+        }
+        Ok(())
+    }
+
+    async fn by_phase(&mut self, command: &Command) -> io::Result<()> {
+        let (site, client) = (self.site, self.client);
+        match (&mut self.state, command.verb) {
+            (Phase::Authorization { user }, Verb::User) => {
+                *user = command.user();
+                self.server.say(true, b"");
+            }
+            (Phase::Authorization { user }, Verb::Pass) => match user.take() {
+                Some(name) => {
+                    let account = site.logins.check(client, &name, command.argument()).await;
+                    self.enter(account).await;
+                }
+                None => self.server.say(false, b"USER first"),
+            },
+            (Phase::Authorization { .. }, Verb::Auth) => {
+                if !command.mechanism().is_some_and(|name| name.eq_ignore_ascii_case("PLAIN")) {
+                    self.server.say(false, b"Unknown mechanism");
+                    self.server.resume();
+                    return Ok(());
+                }
+                match command.initial() {
+                    Some(initial) => self.respond(initial).await,
+                    None => self.server.challenge(b""),
+                }
+            }
+            (Phase::Authorization { .. }, Verb::Stls | Verb::Apop | Verb::Lang) | (_, Verb::Stls | Verb::Lang) => {
+                self.server.say(false, b"Not offered");
+                self.server.resume();
+            }
+            (Phase::Authorization { .. }, _) => self.server.say(false, b"Log in first"),
+            (Phase::Transaction(_), Verb::User | Verb::Pass | Verb::Apop | Verb::Auth) => {
+                self.server.say(false, b"Logged in already");
+                self.server.resume();
+            }
+            (Phase::Transaction(mail), _) => {
+                let message = command.message_number().map(|number| (number, mail.message(number)));
+                match (command.verb, message) {
+                    (_, Some((_, None))) => self.server.say(false, b"No such message"),
+                    (Verb::Retr, Some((_, Some(message)))) => return self.retrieve(message, None).await,
+                    (Verb::Top, Some((_, Some(message)))) => {
+                        return self.retrieve(message, Some(command.lines().unwrap_or(0))).await;
+                    }
+                    (Verb::Dele, Some((number, _))) => {
+                        mail.deleted.insert(number);
+                        self.server.say(true, b"");
+                    }
+                    (Verb::Rset, _) => {
+                        mail.deleted.clear();
+                        self.server.say(true, b"");
+                    }
+                    (Verb::Stat, _) => {
+                        let (count, bytes) = mail.count();
+                        self.server.say(true, format!("{count} {bytes}").as_bytes());
+                    }
+                    (verb @ (Verb::List | Verb::Uidl), Some((number, Some(message)))) => {
+                        let line = mail.line(verb, number, message);
+                        self.server.say(true, line.as_bytes());
+                    }
+                    (verb @ (Verb::List | Verb::Uidl), _) => {
+                        self.server.say(true, b"");
+                        for (number, message) in mail.all() {
+                            self.server.content(format!("{}\r\n", mail.line(verb, number, message)).as_bytes());
+                        }
+                        self.server.end();
+                    }
+                    _ => self.server.say(false, b"Not now"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn capabilities(&mut self) -> io::Result<()> {
+        let offered = ["TOP", "USER", "SASL PLAIN", "RESP-CODES", "AUTH-RESP-CODE", "PIPELINING", "UIDL", "UTF8"];
+        self.list("", offered.map(String::from).into_iter());
+        Ok(())
+    }
+
+    fn list(&mut self, text: &str, lines: impl Iterator<Item = String>) {
+        self.server.say(true, text.as_bytes());
+        lines.for_each(|line| self.server.content(format!("{line}\r\n").as_bytes()));
+        self.server.end();
+    }
+
+    async fn respond(&mut self, response: &[u8]) {
+        let account = match plain(response) {
+            Some((name, password)) => self.site.logins.check(self.client, &name, &password).await,
+            None => None,
+        };
+        self.enter(account).await;
+        self.server.resume();
+    }
+
+    async fn enter(&mut self, account: Option<Arc<Account>>) {
+        let Some(account) = account else {
+            self.server.say(false, b"[AUTH] Wrong name or password");
+            return;
+        };
+        let known = self.site.store.transact(move |transaction| ensure(transaction, &account)).await;
+        let state = self.site.store.state();
+        let mailbox = known.ok().and_then(|account| Maildrop::of(&state, account));
+        match mailbox {
+            Some(mailbox) => {
+                let (count, bytes) = mailbox.count();
+                self.state = Phase::Transaction(mailbox);
+                self.server.logged_in(self.site.now());
+                self.server.say(true, format!("{count} messages ({bytes} octets)").as_bytes());
+            }
+            None => self.server.say(false, b"[SYS/TEMP] The mailbox cannot be opened"),
+        }
+    }
+
+    /// Sends a message, or its header and so many lines.
+    async fn retrieve(&mut self, message: Message, lines: Option<u64>) -> io::Result<()> {
+        let Some(mut body) = Body::open(&self.site.store, message.number) else {
+            self.server.say(false, b"[SYS/PERM] Deleted meanwhile");
+            return Ok(());
+        };
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let (mut offset, mut top) = (0, Top::new(lines));
+        loop {
+            let read = tokio::task::block_in_place(|| body.read(offset, &mut chunk));
+            let length = match read {
+                Ok(length) => length,
+                Err(error) if offset == 0 => {
+                    tracing::error!(message = message.number, %error, "a message cannot be read");
+                    self.server.say(false, b"[SYS/PERM] The message cannot be read");
+                    return Ok(());
+                }
+                Err(error) => {
+                    tracing::error!(message = message.number, %error, "a message cannot be read");
+                    return Err(io::Error::other("a message cannot be read"));
+                }
+            };
+            if offset == 0 {
+                self.server.say(true, format!("{} octets", message.size).as_bytes());
+            }
+            offset += length as u64;
+            let wanted = top.wanted(&chunk[..length]);
+            self.server.content(&chunk[..wanted]);
+            if length == 0 || wanted < length {
+                break;
+            }
+            self.flush().await?;
+        }
+        self.server.end();
+        Ok(())
+    }
+
+    async fn quit(&mut self) -> io::Result<()> {
+        let (ok, text): (bool, &[u8]) = match &self.state {
+            Phase::Transaction(mail) if !mail.deleted.is_empty() => {
+                let uids: Uids =
+                    mail.deleted.iter().filter_map(|&number| mail.at(number)).map(|message| message.uid).collect();
+                let number = mail.number;
+                match self.site.store.transact(move |transaction| transaction.expunge(number, &uids)).await {
+                    Ok(_) => (true, b"Bye"),
+                    Err(error) => {
+                        tracing::error!(%error, "messages were not deleted");
+                        (false, b"[SYS/TEMP] Some messages were not deleted")
+                    }
+                }
+            }
+            _ => (true, b"Bye"),
+        };
+        self.server.say(ok, text);
+        self.server.close();
+        Ok(())
+    }
+}
+
+impl Maildrop {
+    fn of(state: &State, account: u32) -> Option<Maildrop> {
+        let (number, mailbox) = state.mailbox_named(account, b"INBOX")?;
+        let message = |(uid, entry): (u32, &store::Entry)| {
+            let number = entry.message.get();
+            Some(Message { uid, number, size: state.message(number)?.size })
+        };
+        let messages = mailbox.from(0).filter_map(message).collect();
+        Some(Maildrop { number, mailbox: mailbox.clone(), messages, deleted: BTreeSet::new() })
+    }
+
+    fn at(&self, number: u32) -> Option<Message> {
+        self.messages.get(usize::try_from(number).ok()?.checked_sub(1)?).copied()
+    }
+
+    /// A message that was not deleted.
+    fn message(&self, number: u32) -> Option<Message> {
+        self.at(number).filter(|_| !self.deleted.contains(&number))
+    }
+
+    fn all(&self) -> impl Iterator<Item = (u32, Message)> {
+        let numbered = (1..).zip(self.messages.iter().copied());
+        numbered.filter(|(number, _)| !self.deleted.contains(number))
+    }
+
+    fn count(&self) -> (usize, u64) {
+        self.all().fold((0, 0), |(count, bytes), (_, message)| (count + 1, bytes + message.size))
+    }
+
+    fn line(&self, verb: Verb, number: u32, message: Message) -> String {
+        match verb {
+            Verb::Uidl => format!("{number} {:08x}{:08x}", self.mailbox.uid_validity, message.uid),
+            _ => format!("{number} {}", message.size),
+        }
+    }
+}
+
+/// Where a message ends for TOP: behind the blank line and so many lines more.
+struct Top {
+    left: Option<u64>,
+    in_header: bool,
+    line_bytes: u64,
+}
+
+impl Top {
+    fn new(left: Option<u64>) -> Top {
+        Top { left, in_header: true, line_bytes: 0 }
+    }
+
+    /// How much of these bytes is wanted.
+    fn wanted(&mut self, bytes: &[u8]) -> usize {
+        let Some(left) = &mut self.left else { return bytes.len() };
+        for (at, &byte) in bytes.iter().enumerate() {
+            if !self.in_header && *left == 0 {
+                return at;
+            }
+            match byte {
+                b'\n' if self.in_header => self.in_header = self.line_bytes > 0,
+                b'\n' => *left -= 1,
+                b'\r' => continue,
+                _ => self.line_bytes += 1,
+            }
+            if byte == b'\n' {
+                self.line_bytes = 0;
+            }
+        }
+        bytes.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_top_of_a_message_is_the_same_however_it_is_cut() {
+        let mail = b"a: 1\r\nb: 2\r\n\r\none\r\n\r\ntwo\r\nthree";
+        for (lines, wanted) in [(0, 14), (1, 19), (2, 21), (3, 26), (4, mail.len()), (9, mail.len())] {
+            for cut in 0..mail.len() {
+                let mut top = Top::new(Some(lines));
+                let first = top.wanted(&mail[..cut]);
+                let second = if first == cut { top.wanted(&mail[cut..]) } else { 0 };
+                assert_eq!(first + second, wanted, "{lines} {cut}");
+            }
+        }
+        assert_eq!(Top::new(None).wanted(mail), mail.len());
+    }
+}

@@ -1,0 +1,98 @@
+//! What all sessions share.
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use store::{Error, Quota, SpecialUse, Transaction};
+use tokio::sync::watch;
+
+use crate::accounts::{Account, Accounts};
+use crate::file::File;
+use crate::login::Logins;
+use crate::writer::Handle;
+
+/// The mailboxes of a new account, with what they are for, as an index into [`SpecialUse::NAMES`].
+const MAILBOXES: [(&[u8], Option<u16>); 6] = [
+    (b"INBOX", None),
+    (b"Archive", Some(1)),
+    (b"Drafts", Some(2)),
+    (b"Junk", Some(4)),
+    (b"Sent", Some(5)),
+    (b"Trash", Some(6)),
+];
+
+/// A mail server: its store, its accounts, its name.
+pub struct Site {
+    /// The store.
+    pub store: Handle,
+    /// Who has mail here.
+    pub accounts: Arc<Accounts>,
+    /// Who tries to log in.
+    pub logins: Logins,
+    /// What it calls itself.
+    pub hostname: String,
+    /// The largest message, in bytes.
+    pub message_bytes_max: u64,
+    /// True when sessions are to come to an end.
+    pub ending: watch::Receiver<bool>,
+    started: Instant,
+}
+
+impl Site {
+    /// A server that begins.
+    pub fn new(
+        store: Handle,
+        accounts: Arc<Accounts>,
+        hostname: String,
+        message_bytes_max: u64,
+        ending: watch::Receiver<bool>,
+    ) -> Site {
+        let logins = Logins::new(accounts.clone());
+        Site { store, accounts, logins, hostname, message_bytes_max, ending, started: Instant::now() }
+    }
+
+    /// The time that protocol halves are told, in milliseconds.
+    pub(crate) fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// When a time of theirs is.
+    pub(crate) fn at(&self, deadline: u64) -> tokio::time::Instant {
+        let most = u64::from(u32::MAX);
+        (self.started + std::time::Duration::from_millis(deadline.min(most))).into()
+    }
+
+    /// Resolves when the server ends.
+    pub(crate) async fn ended(&self) {
+        let mut ending = self.ending.clone();
+        // Who has dropped the sender ends, too.
+        let _ = ending.wait_for(|&ending| ending).await;
+    }
+}
+
+/// Seconds since 1970.
+pub(crate) fn seconds() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
+}
+
+/// The number of an account in the store. It is made, with its first mailboxes, if it is not there, and has its quota.
+pub(crate) fn ensure(transaction: &mut Transaction<'_, File>, account: &Account) -> Result<u32, Error> {
+    let quota = Quota { bytes: account.quota_bytes, messages: 0 };
+    if let Some((number, found)) = transaction.state().account_named(account.name.as_bytes()) {
+        let (quota_is_other, has_inbox) = (found.quota != quota, found.mailboxes.contains_key(&b"INBOX"[..]));
+        if quota_is_other {
+            transaction.set_quota(number, quota)?;
+        }
+        if !has_inbox {
+            transaction.create(number, b"INBOX", SpecialUse::default())?;
+        }
+        return Ok(number);
+    }
+    let number = transaction.add_account(account.name.as_bytes(), quota)?;
+    for (name, special_use) in MAILBOXES {
+        transaction.create(number, name, SpecialUse(special_use.map_or(0, |bit| 1 << bit)))?;
+        transaction.subscribe(number, name, true)?;
+    }
+    Ok(number)
+}

@@ -1,0 +1,81 @@
+//! A client's stream: what came and is not looked at yet, and what is sent.
+//!
+//! Who waits holds no buffer: what comes is read into one that all sessions of a thread share.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::Pin;
+use std::task::{Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::time::timeout;
+
+/// How long a client may take to take what we say.
+const WRITE_WAIT: Duration = Duration::from_secs(60);
+
+const SHARED_BYTES: usize = 32 << 10;
+
+thread_local! {
+    static SHARED: RefCell<Box<[u8]>> = RefCell::new(vec![0; SHARED_BYTES].into_boxed_slice());
+}
+
+/// What a session is spoken over.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+pub(crate) struct Wire<S> {
+    stream: S,
+    input: Vec<u8>,
+    at: usize,
+}
+
+impl<S: Stream> Wire<S> {
+    pub fn new(stream: S) -> Self {
+        Wire { stream, input: Vec::new(), at: 0 }
+    }
+
+    /// What has been read and not been taken.
+    pub fn input(&self) -> &[u8] {
+        &self.input[self.at..]
+    }
+
+    /// The first `count` bytes of it are done with.
+    pub fn take(&mut self, count: usize) {
+        self.at += count;
+        if self.at == self.input.len() {
+            (self.input, self.at) = (Vec::new(), 0);
+        }
+    }
+
+    /// Waits for more; whether any came. Nothing is lost when the wait is given up.
+    pub async fn read(&mut self) -> io::Result<bool> {
+        self.input.drain(..self.at);
+        self.at = 0;
+        let (stream, input) = (&mut self.stream, &mut self.input);
+        std::future::poll_fn(|context| {
+            SHARED.with_borrow_mut(|shared| {
+                let mut read = ReadBuf::new(shared);
+                ready!(Pin::new(&mut *stream).poll_read(context, &mut read))?;
+                input.extend_from_slice(read.filled());
+                Poll::Ready(Ok(!read.filled().is_empty()))
+            })
+        })
+        .await
+    }
+
+    /// Sends `bytes`.
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        timeout(WRITE_WAIT, self.stream.write_all(bytes)).await??;
+        timeout(WRITE_WAIT, self.stream.flush()).await?
+    }
+
+    /// Ends it in good order.
+    pub async fn close(mut self) {
+        let _ = timeout(Duration::from_secs(1), self.stream.shutdown()).await;
+    }
+}

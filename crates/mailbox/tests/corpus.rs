@@ -1,0 +1,42 @@
+//! Replays the fuzz seeds, and reads every public mail that there is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mailbox::digest::fuzz_digest;
+
+/// Larger mails say nothing new, cut by cut.
+const BYTES_MAX: usize = 200_000;
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.path().is_dir() {
+            true => files(&entry.path(), found),
+            false => found.push(entry.path()),
+        }
+    }
+}
+
+#[test]
+fn every_seed_passes_its_fuzz_body() {
+    let mut seeds = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/mailbox_digest"), &mut seeds);
+    assert!(!seeds.is_empty(), "no seeds");
+    for seed in seeds {
+        let seed = fs::read(seed).unwrap();
+        for at in 0..=seed.len() {
+            fuzz_digest(&seed[..at]);
+        }
+    }
+}
+
+#[test]
+fn public_mails_are_read_however_they_are_cut() {
+    let Some(data) = std::env::var_os("SLUICE_DATA") else { return };
+    let mut mails = Vec::new();
+    files(&Path::new(&data).join("mail-mime"), &mut mails);
+    for mail in mails {
+        let mail = fs::read(mail).unwrap();
+        fuzz_digest(&[&[7], &mail[..mail.len().min(BYTES_MAX)]].concat());
+    }
+}

@@ -1,0 +1,167 @@
+//! A mail server in memory but for its volume, and clients that talk with it by a script of `C:` and `S:` lines.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mailbox::accounts::{self, Accounts};
+use mailbox::{File, Handle, Site, Writer};
+use store::{Format, Options, Volume};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::watch;
+
+#[derive(Debug, Clone, Copy)]
+pub enum Door {
+    Lmtp,
+    Pop3,
+    Imap,
+}
+
+pub struct Server {
+    folder: tempfile::TempDir,
+    site: Option<Arc<Site>>,
+    writer: Option<Writer>,
+    end: watch::Sender<bool>,
+}
+
+impl Server {
+    /// Accounts `ann` and `bob`, both with the password `secret`; `eve` has a quota of 4,000 bytes. `team` is all of them.
+    pub fn start() -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let hash = accounts::hash(b"secret").unwrap();
+        let text =
+            format!("ann:{hash}:aliases=team,a.nn@example.org\nbob:{hash}:aliases=team\neve:{hash}:quota=4000\n");
+        std::fs::write(folder.path().join("accounts"), text).unwrap();
+        let file = File::create(&folder.path().join("volume"), 64 << 20).unwrap();
+        let format = Format { segment_bytes: 1 << 20, ..Format::new(7, 1_000) };
+        drop(Volume::format(file, &format).unwrap());
+        let (end, ending) = watch::channel(false);
+        let mut server = Server { folder, site: None, writer: None, end };
+        server.open(ending);
+        server
+    }
+
+    fn open(&mut self, ending: watch::Receiver<bool>) {
+        let volume = Volume::open(File::open(&self.path(), true).unwrap(), Options::default()).unwrap();
+        let (writer, handle) = Writer::start(volume).unwrap();
+        let accounts = Arc::new(Accounts::open(&self.folder.path().join("accounts")).unwrap());
+        self.site = Some(Arc::new(Site::new(handle, accounts, "mail.test".into(), 30 << 20, ending)));
+        self.writer = Some(writer);
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("volume")
+    }
+
+    pub fn store(&self) -> &Handle {
+        &self.site.as_ref().unwrap().store
+    }
+
+    /// Ends all sessions and opens the volume anew.
+    pub async fn restart(&mut self) {
+        self.end.send_replace(true);
+        let site = self.site.take().unwrap();
+        while Arc::strong_count(&site) > 1 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        drop(site);
+        self.writer.take().unwrap().join().unwrap();
+        let (end, ending) = watch::channel(false);
+        self.end = end;
+        self.open(ending);
+    }
+
+    pub fn connect(&self, door: Door) -> Client {
+        let (ours, theirs) = tokio::io::duplex(16 << 10);
+        let site = self.site.clone().unwrap();
+        tokio::spawn(async move {
+            let client = Some("192.0.2.1".parse().unwrap());
+            let _ = match door {
+                Door::Lmtp => mailbox::lmtp::serve(theirs, client, &site).await,
+                Door::Pop3 => mailbox::pop3::serve(theirs, client, &site).await,
+                Door::Imap => mailbox::imap::serve(theirs, client, &site).await,
+            };
+        });
+        let (read, write) = tokio::io::split(ours);
+        Client { read: BufReader::new(read), write }
+    }
+
+    /// A client that has logged in.
+    pub async fn imap(&self, name: &str) -> Client {
+        let mut client = self.connect(Door::Imap);
+        client.talk(&format!("S: * OK ...\nC: a LOGIN {name} secret\nS: a OK ...")).await;
+        client
+    }
+
+    /// Delivers a mail; line ends are made CRLF.
+    pub async fn deliver(&self, to: &[&str], mail: &str) {
+        let mut client = self.connect(Door::Lmtp);
+        client.talk("S: 220 ...\nC: LHLO client.test").await;
+        client.skip_to("250 ").await;
+        client.talk("C: MAIL FROM:<from@example.org>\nS: 250 ...").await;
+        for to in to {
+            client.talk(&format!("C: RCPT TO:<{to}>\nS: 250 ...")).await;
+        }
+        client.talk("C: DATA\nS: 354 ...").await;
+        client.send(format!("{}\r\n.\r\n", mail.replace('\n', "\r\n")).as_bytes()).await;
+        for _ in to {
+            client.talk("S: 250 ...").await;
+        }
+        client.talk("C: QUIT\nS: 221 ...").await;
+    }
+}
+
+pub struct Client {
+    read: BufReader<ReadHalf<DuplexStream>>,
+    write: WriteHalf<DuplexStream>,
+}
+
+impl Client {
+    /// Whoever is not heard any more sees it by what it is told.
+    pub async fn send(&mut self, bytes: &[u8]) {
+        let _ = self.write.write_all(bytes).await;
+    }
+
+    /// A line without its end; empty at the end of the stream.
+    pub async fn line(&mut self) -> String {
+        let mut line = Vec::new();
+        let read = self.read.read_until(b'\n', &mut line);
+        tokio::time::timeout(Duration::from_secs(60), read).await.expect("an answer").unwrap();
+        String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned()
+    }
+
+    pub async fn exactly(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.read.read_exact(&mut bytes).await.unwrap();
+        bytes
+    }
+
+    /// Passes over lines up to one that begins so, and returns all of them.
+    pub async fn skip_to(&mut self, start: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        loop {
+            lines.push(self.line().await);
+            let last = lines.last().unwrap();
+            assert!(!last.is_empty() || lines.len() < 10_000, "{start} does not come: {lines:?}");
+            if last.starts_with(start) {
+                return lines;
+            }
+        }
+    }
+
+    /// `C:` lines are sent, `S:` lines are expected; one that ends in `...` is the beginning of a line.
+    pub async fn talk(&mut self, script: &str) {
+        for line in script.lines().map(str::trim_start).filter(|line| !line.is_empty()) {
+            if let Some(line) = line.strip_prefix("C:").map(|line| line.strip_prefix(' ').unwrap_or(line)) {
+                self.send(format!("{line}\r\n").as_bytes()).await;
+                continue;
+            }
+            let wanted = line.strip_prefix("S:").expect("C: or S:").strip_prefix(' ').unwrap_or_default();
+            let said = self.line().await;
+            match wanted.strip_suffix("...") {
+                Some(start) => assert!(said.starts_with(start.trim_end()), "wanted {wanted:?}, got {said:?}"),
+                None => assert_eq!(said, wanted),
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `sluice store serve`: a mail server on a store. LMTP in, POP3 and IMAP out.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use edge::net::listening::{Owner, Socket, Sockets, network_address};
+use edge::settings::{Address, SocketMode};
+use mailbox::accounts::{self, Account, Accounts};
+use mailbox::{Site, Writer};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::volume::open;
+use crate::cli::StoreServe;
+use crate::config::{self, Log};
+use crate::{Failure, serve};
+
+/// How long sessions may take to end.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// How long to wait when there are no descriptors for another client.
+const RETRY: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Clone, Copy)]
+enum Door {
+    Lmtp,
+    Pop3,
+    Imap,
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
+    serve::log::start(&Log::default());
+    let asked = [(Door::Lmtp, &args.lmtp), (Door::Pop3, &args.pop3), (Door::Imap, &args.imap)];
+    let asked: Vec<(Door, &Address)> =
+        asked.iter().flat_map(|(door, all)| all.iter().map(|one| (*door, one))).collect();
+    if asked.is_empty() {
+        return Err("one of --lmtp, --pop3 and --imap is needed".into());
+    }
+    let accounts = accounts(args)?;
+    let volume = open(&args.volume, false, false)?;
+    for damage in &volume.report().damage {
+        tracing::error!(%damage, "the store is damaged");
+    }
+    let owner = Owner { mode: SocketMode::default(), group: None };
+    let sockets = asked.iter().map(|&(door, address)| Ok((door, Sockets::open(address, &owner, 1, false)?)));
+    let sockets: Vec<(Door, Sockets)> = sockets.collect::<Result<_, String>>()?;
+    let (writer, handle) = Writer::start(volume)?;
+    let (end, ending) = watch::channel(false);
+    let hostname = args.hostname.clone().unwrap_or_else(config::host_name);
+    let site = Arc::new(Site::new(handle, accounts, hostname, args.message_bytes_max, ending));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let outcome = runtime.block_on(serve(sockets, site, args.sessions_max, end));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    writer.join()?;
+    tracing::info!("stopped");
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// The accounts; a file that is not there is made, with one account, whose password is printed this once.
+fn accounts(args: &StoreServe) -> Result<Arc<Accounts>, Failure> {
+    let path = args.accounts.clone().unwrap_or_else(|| {
+        let mut path = args.volume.clone().into_os_string();
+        path.push(".accounts");
+        PathBuf::from(path)
+    });
+    let named = |error: std::io::Error| format!("{}: {error}", path.display());
+    if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        let password = accounts::random_password()?;
+        let hash = accounts::hash(password.as_bytes())?;
+        let make = |_| Ok(Some(Account { hash, ..Account::new("postmaster")? }));
+        accounts::edit(&path, "postmaster", make).map_err(named)?;
+        println!("account postmaster, password {password} (in {}: sluice account)", path.display());
+    }
+    Ok(Arc::new(Accounts::open(&path).map_err(named)?))
+}
+
+async fn serve(
+    sockets: Vec<(Door, Sockets)>,
+    site: Arc<Site>,
+    sessions_max: usize,
+    end: watch::Sender<bool>,
+) -> Result<(), Failure> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (permits, mut listeners) = (Arc::new(Semaphore::new(sessions_max)), JoinSet::new());
+    for (door, sockets) in &sockets {
+        let socket = sockets.take().ok_or("a socket is taken once")??;
+        tracing::info!(door = ?door, address = %sockets.address, "listening");
+        listeners.spawn(accept(*door, socket, site.clone(), permits.clone()));
+    }
+    println!("ready");
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    listeners.shutdown().await;
+    end.send_replace(true);
+    let all = u32::try_from(sessions_max).unwrap_or(u32::MAX);
+    let _ = tokio::time::timeout(GRACE, permits.acquire_many(all)).await;
+    Ok(())
+}
+
+async fn accept(door: Door, socket: Socket, site: Arc<Site>, permits: Arc<Semaphore>) {
+    loop {
+        let Ok(permit) = permits.clone().acquire_owned().await else { return };
+        let (stream, client) = match socket.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a client was not accepted");
+                tokio::time::sleep(RETRY).await;
+                continue;
+            }
+        };
+        let site = site.clone();
+        tokio::spawn(async move {
+            let client = network_address(client);
+            let outcome = match door {
+                Door::Lmtp => mailbox::lmtp::serve(stream, client, &site).await,
+                Door::Pop3 => mailbox::pop3::serve(stream, client, &site).await,
+                Door::Imap => mailbox::imap::serve(stream, client, &site).await,
+            };
+            if let Err(error) = outcome {
+                tracing::debug!(door = ?door, client = ?client, %error, "a session broke");
+            }
+            drop(permit);
+        });
+    }
+}
