@@ -6,7 +6,7 @@ use std::path::Path;
 #[test]
 fn every_seed_passes_its_fuzz_body() {
     type Body = fn(&[u8]);
-    let bodies: [(&str, Body); 11] = [
+    let bodies: [(&str, Body); 12] = [
         ("proto_dns_message", proto::dns::fuzz_message),
         ("proto_smtp_server", proto::smtp::fuzz_server),
         ("proto_smtp_client", proto::smtp::fuzz_client),

@@ -14,6 +14,7 @@ mod hostile;
 mod imap;
 mod imap_clients;
 mod intercept;
+mod mail_server;
 mod memory;
 mod milter;
 mod mount;

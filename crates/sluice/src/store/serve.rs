@@ -17,7 +17,8 @@ use tokio::task::JoinSet;
 use super::volume::open;
 use crate::cli::StoreServe;
 use crate::config::{self, Log};
-use crate::{Failure, serve};
+use crate::confine::{Confined, Reach};
+use crate::{Failure, privileges, serve};
 
 /// How long sessions may take to end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -49,6 +50,7 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     let owner = Owner { mode: SocketMode::default(), group: None };
     let sockets = asked.iter().map(|&(door, address)| Ok((door, Sockets::open(address, &owner, 1, false)?)));
     let sockets: Vec<(Door, Sockets)> = sockets.collect::<Result<_, String>>()?;
+    tracing::info!(confined = %confine(&asked)?, "privileges dropped");
     let (writer, handle) = Writer::start(volume)?;
     let (end, ending) = watch::channel(false);
     let hostname = args.hostname.clone().unwrap_or_else(config::host_name);
@@ -59,6 +61,19 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     writer.join()?;
     tracing::info!("stopped");
     outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// From here on nothing is written but the volume, which is open, and no program is run.
+fn confine(asked: &[(Door, &Address)]) -> Result<Confined, Failure> {
+    privileges::harden()?;
+    let mut reach = Reach::reading();
+    reach.run_nothing();
+    for (_, address) in asked {
+        if let Address::Unix(path) = address {
+            reach.listen(path);
+        }
+    }
+    Ok(reach.confine(&[])?)
 }
 
 /// The accounts; a file that is not there is made, with one account, whose password is printed this once.
