@@ -26,8 +26,9 @@ impl Memory {
         let turn = turn();
         let folder = tempfile::tempdir().expect("a folder");
         let mounted = mount("none", folder.path(), "tmpfs", MountFlags::empty(), None);
-        if !rustix::process::geteuid().is_root() || mounted.is_err() {
-            eprintln!("skipped: only root can mount and watch");
+        let has_fanotify = Path::new("/proc/sys/fs/fanotify").exists();
+        if !rustix::process::geteuid().is_root() || mounted.is_err() || !has_fanotify {
+            eprintln!("skipped: only root can mount and watch, where the kernel has fanotify");
             return None;
         }
         fs::create_dir(folder.path().join("in")).expect("a folder");

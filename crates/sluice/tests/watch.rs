@@ -29,8 +29,8 @@ impl Watch {
         let files = folder.path().join("files");
         fs::create_dir(&files).expect("a folder");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "none"]).arg(&files).stderr(Stdio::null()).status();
-        if !mounted.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: only root can mount and watch");
+        if !mounted.is_ok_and(|status| status.success()) || !Path::new("/proc/sys/fs/fanotify").exists() {
+            eprintln!("skipped: only root can mount and watch, where the kernel has fanotify");
             return None;
         }
         Some(Watch { folder, process: None })
