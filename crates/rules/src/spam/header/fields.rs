@@ -8,27 +8,15 @@ use super::path::Path;
 use super::received::find;
 use crate::spam::message::{Field as Written, Message, Reading, taken, unfolded};
 use crate::spam::search::RunLimits;
-use crate::spam::syntax::field::{Field, Modifier};
+use crate::spam::syntax::field::{Field, MODIFIERS, Modifier};
 
 /// What is asked for: a name, and what is taken of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Request {
     name: Box<str>,
-    modifiers: [bool; 9],
+    /// Which of [`MODIFIERS`].
+    modifiers: [bool; MODIFIERS.len()],
 }
-
-/// The modifiers by their place in [`Request`].
-const MODIFIERS: [(&str, Modifier); 9] = [
-    ("raw", Modifier::Raw),
-    ("addr", Modifier::Addr),
-    ("name", Modifier::Name),
-    ("host", Modifier::Host),
-    ("domain", Modifier::Domain),
-    ("ip", Modifier::Ip),
-    ("revip", Modifier::Revip),
-    ("first", Modifier::First),
-    ("last", Modifier::Last),
-];
 
 impl Request {
     /// What a rule asks for.

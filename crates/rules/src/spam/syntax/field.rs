@@ -35,7 +35,8 @@ pub enum Modifier {
     Last,
 }
 
-const MODIFIERS: [(&str, Modifier); 9] = [
+/// How each is written.
+pub(crate) const MODIFIERS: [(&str, Modifier); 9] = [
     ("raw", Modifier::Raw),
     ("addr", Modifier::Addr),
     ("name", Modifier::Name),
