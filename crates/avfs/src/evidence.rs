@@ -46,6 +46,28 @@ pub struct Found<'a> {
     pub process: &'a Process,
 }
 
+/// Tells of a hit, and keeps the content where there is a folder for it.
+pub fn report(evidence: Option<&Evidence>, found: &Found<'_>, content: Option<impl Read>, before: Option<impl Read>) {
+    let keep = |(evidence, content): (&Evidence, _)| {
+        evidence.keep(found, content, before).unwrap_or_else(|error| {
+            tracing::error!(file = found.file, %error, "evidence not kept");
+            String::new()
+        })
+    };
+    let kept = evidence.zip(content).map(keep).unwrap_or_default();
+    tracing::warn!(
+        file = found.file,
+        signature = %found.hit,
+        operation = found.operation,
+        process = found.process.id,
+        user = found.who.uid,
+        program = found.process.program,
+        command = found.process.command,
+        quarantine = kept,
+        "infected"
+    );
+}
+
 impl Evidence {
     /// In this folder.
     pub fn new(folder: OwnedFd) -> Evidence {

@@ -27,7 +27,7 @@ use std::sync::{Arc, mpsc};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::evidence::{Evidence, Found};
+use crate::evidence::{self, Evidence, Found};
 use crate::judge::{self, Hit, Judge, Unjudged};
 use crate::node::{Content, Known, Node, Stamp, facts};
 use crate::overlay::{Overlay, Staging, Stream, errno, read_all};
@@ -454,24 +454,7 @@ impl Guard {
         let file = self.name(node);
         let process = who.process();
         let found = Found { hit, file: &file, operation, who, process: &process };
-        let kept = match (&self.evidence, content) {
-            (Some(evidence), Some(content)) => evidence.keep(&found, content, before).unwrap_or_else(|error| {
-                tracing::error!(file, %error, "evidence not kept");
-                String::new()
-            }),
-            _ => String::new(),
-        };
-        tracing::warn!(
-            file,
-            signature = %hit,
-            operation,
-            process = process.id,
-            user = who.uid,
-            program = process.program,
-            command = process.command,
-            quarantine = kept,
-            "infected"
-        );
+        evidence::report(self.evidence.as_ref(), &found, content, before);
     }
 
     /// What a file is called, as far as it still is.

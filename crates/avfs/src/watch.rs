@@ -31,7 +31,7 @@ use nix::sys::fanotify::{
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::FileType;
 
-use crate::evidence::{Evidence, Found};
+use crate::evidence::{self, Evidence, Found};
 use crate::judge::{self, Hit, Judge, Unjudged};
 use crate::mount::raise_limit;
 use crate::node::{Inode, Stamp, facts};
@@ -431,25 +431,9 @@ impl Watch {
         let operation = if mask.contains(MaskFlags::FAN_CLOSE_WRITE) { "close" } else { "open" };
         let (name, process) = (printable(&path(file)), who.process());
         let found = Found { hit, file: &name, operation, who, process: &process };
-        let content = file.try_clone_to_owned().map(File::from);
-        let keep = |evidence: &Evidence, content: &File| {
-            evidence.keep(&found, Content { file: content, at: 0 }, None::<io::Empty>).unwrap_or_else(|error| {
-                tracing::error!(file = name, %error, "evidence not kept");
-                String::new()
-            })
-        };
-        let kept = self.evidence.as_ref().zip(content.as_ref().ok()).map(|(evidence, content)| keep(evidence, content));
-        tracing::warn!(
-            file = name,
-            signature = %hit,
-            operation,
-            process = process.id,
-            user = who.uid,
-            program = process.program,
-            command = process.command,
-            quarantine = kept.unwrap_or_default(),
-            "infected"
-        );
+        let content = file.try_clone_to_owned().map(File::from).ok();
+        let content = content.as_ref().map(|file| Content { file, at: 0 });
+        evidence::report(self.evidence.as_ref(), &found, content, None::<io::Empty>);
     }
 }
 
