@@ -1,0 +1,246 @@
+//! `sluice store` and `sluice account`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use edge::settings::Address;
+
+use crate::values;
+
+/// `sluice store`
+#[derive(Debug, Args)]
+pub struct Store {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: StoreCommand,
+}
+
+/// What can be done with a mail store.
+#[derive(Debug, Subcommand)]
+pub enum StoreCommand {
+    /// Make an empty store: a file that is allocated whole, or all of a block device.
+    Create(StoreCreate),
+    /// Print how full a store is.
+    Stat(StoreStat),
+    /// Read everything in a store and name what is damaged. Exit status: 0 nothing is, 1 something is, 2 an error.
+    Check(StoreCheck),
+    /// Deliver mails to accounts, each stored once. A line is printed for each recipient when the mail is on stable storage.
+    ///
+    /// Accounts that do not exist are added, with an INBOX. Exit status: 1 if a recipient was refused (over quota).
+    Deliver(StoreDeliver),
+    /// Import a Maildir, with its subfolders, or an mbox.
+    Import(StoreImport),
+    /// Export an account's mailboxes to Maildir folders or mbox files.
+    Export(StoreExport),
+    /// List accounts, an account's mailboxes, or a mailbox's messages.
+    Ls(StoreList),
+    /// Print a message.
+    Cat(StoreCat),
+    /// Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM.
+    ///
+    /// Addresses are IP:PORT or unix:/PATH. Whoever reaches the LMTP address may deliver to everybody; POP3 and IMAP are in
+    /// the clear, and need a TLS listener of `sluice serve` in front of them.
+    Serve(StoreServe),
+}
+
+/// `sluice store create`
+#[derive(Debug, Args)]
+pub struct StoreCreate {
+    /// The file to make, or a block device: what is on it is lost.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// How large the file becomes.
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::size)]
+    pub size: u64,
+    /// How large a segment is, in which room is made: a multiple of 4K, 16K to 1G.
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = values::size)]
+    pub segment: u64,
+}
+
+/// `sluice store stat`
+#[derive(Debug, Args)]
+pub struct StoreStat {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `sluice store check`
+#[derive(Debug, Args)]
+pub struct StoreCheck {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// Pass over damaged transactions, which keep the store from being opened; mail programs then fetch all mailboxes anew.
+    #[arg(long)]
+    pub salvage: bool,
+}
+
+/// `sluice store deliver`
+#[derive(Debug, Args)]
+pub struct StoreDeliver {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// An account that gets it, repeatable.
+    #[arg(long, value_name = "ACCOUNT", required = true)]
+    pub to: Vec<String>,
+    /// The mails; - for the standard input.
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+}
+
+/// `sluice store import`
+#[derive(Debug, Args)]
+pub struct StoreImport {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// The account that gets the mails.
+    #[arg(long)]
+    pub account: String,
+    /// The mailbox that gets them; without it, INBOX and the names of subfolders.
+    #[arg(long)]
+    pub mailbox: Option<String>,
+    /// A Maildir or an mbox.
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub source: PathBuf,
+}
+
+/// `sluice store export`
+#[derive(Debug, Args)]
+pub struct StoreExport {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// The account.
+    #[arg(long)]
+    pub account: String,
+    /// Only this mailbox.
+    #[arg(long)]
+    pub mailbox: Option<String>,
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = MailboxFormat::Maildir)]
+    pub format: MailboxFormat,
+    /// The folder that gets the mailboxes.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+}
+
+/// A form of mailboxes outside of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum MailboxFormat {
+    /// A file for each mail.
+    Maildir,
+    /// A file for each mailbox (mboxrd).
+    Mbox,
+}
+
+/// `sluice store ls`
+#[derive(Debug, Args)]
+pub struct StoreList {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// The account.
+    pub account: Option<String>,
+    /// One of its mailboxes.
+    pub mailbox: Option<String>,
+}
+
+/// `sluice store cat`
+#[derive(Debug, Args)]
+pub struct StoreCat {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// The account.
+    pub account: String,
+    /// Its mailbox.
+    pub mailbox: String,
+    /// The UID of the message.
+    pub uid: u32,
+}
+
+/// `sluice store serve`
+#[derive(Debug, Args)]
+pub struct StoreServe {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// Take mail here by LMTP; repeatable, as the others.
+    #[arg(long, value_name = "ADDRESS")]
+    pub lmtp: Vec<Address>,
+    /// Give it out here by POP3.
+    #[arg(long, value_name = "ADDRESS")]
+    pub pop3: Vec<Address>,
+    /// Give it out here by IMAP.
+    #[arg(long, value_name = "ADDRESS")]
+    pub imap: Vec<Address>,
+    /// Who may log in, see `sluice account`. If the file is not there it is made, with one account, whose password is
+    /// printed. [default: VOLUME.accounts]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub accounts: Option<PathBuf>,
+    /// What the server calls itself. [default: the name of this machine]
+    #[arg(long, value_name = "NAME")]
+    pub hostname: Option<String>,
+    /// The largest message.
+    #[arg(long, value_name = "SIZE", default_value = "100M", value_parser = values::size)]
+    pub message_bytes_max: u64,
+    /// Sessions at the same time; who comes then waits.
+    #[arg(long, value_name = "NUMBER", default_value = "4096", value_parser = sessions)]
+    pub sessions_max: usize,
+}
+
+/// `sluice account`
+#[derive(Debug, Args)]
+pub struct Account {
+    /// The file with the accounts.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub accounts: PathBuf,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: AccountCommand,
+}
+
+/// What can be done with accounts.
+#[derive(Debug, Subcommand)]
+pub enum AccountCommand {
+    /// Add an account. Its password is read from the standard input; on a terminal one is made and printed.
+    Add(AccountAdd),
+    /// Change a password, which is read as for `add`.
+    Passwd {
+        /// The account.
+        name: String,
+    },
+    /// Remove an account. Its mail stays in the store.
+    Remove {
+        /// The account.
+        name: String,
+    },
+    /// List all accounts, with quota and aliases.
+    List,
+}
+
+/// `sluice account add`
+#[derive(Debug, Args)]
+pub struct AccountAdd {
+    /// What it logs in by, and its address: with a domain, or without for all domains.
+    pub name: String,
+    /// Bytes of mail that it may have. [default: no bound]
+    #[arg(long, value_name = "SIZE", default_value = "0", hide_default_value = true, value_parser = values::size)]
+    pub quota: u64,
+    /// Another address of it, repeatable; @DOMAIN is all of a domain.
+    #[arg(long = "alias", value_name = "ADDRESS")]
+    pub aliases: Vec<String>,
+}
+
+fn sessions(text: &str) -> Result<usize, String> {
+    values::number(text).and_then(|count| match count {
+        1..=1_000_000 => Ok(count),
+        _ => Err("1 to 1,000,000".into()),
+    })
+}
