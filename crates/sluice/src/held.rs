@@ -3,10 +3,10 @@
 //! Whoever may write to the folder can put links, pipes and strange files there; a name that leads to one of them is an
 //! error, and nothing is done to what it leads to. Files are made anew, never written over.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
@@ -29,6 +29,16 @@ impl Held {
     /// When there is none, or it is none.
     pub fn open(path: &Path) -> io::Result<Held> {
         Ok(Held { descriptor: openat(CWD, path, FOLDER | OFlags::PATH, Mode::empty())?, path: path.into() })
+    }
+
+    /// Opens a folder for us alone, if one is named, and makes it if it is missing.
+    ///
+    /// # Errors
+    /// When that cannot be, with the path.
+    pub fn private(path: Option<&Path>) -> Result<Option<Held>, String> {
+        let Some(path) = path else { return Ok(None) };
+        let made = DirBuilder::new().mode(0o700).recursive(true).create(path).and_then(|()| Held::open(path));
+        made.map(Some).map_err(|error| format!("{}: {error}", path.display()))
     }
 
     /// Opens a folder in it, and makes it if it is missing.

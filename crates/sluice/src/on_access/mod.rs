@@ -9,16 +9,14 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
 
-use avfs::{Hit, Judge, Judging, Unjudged};
+use avfs::{End, Hit, Judge, Judging, Unjudged};
 use edge::inspector::examine::{self, Examination, Look};
 use flow::{Action, Inspector, Policy};
 use inspect::Engine;
@@ -49,17 +47,6 @@ fn threads() -> usize {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// A folder for us alone, made if it is missing.
-///
-/// # Errors
-/// When it cannot be made or opened.
-pub fn folder(path: Option<&Path>) -> Result<Option<Held>, Failure> {
-    let Some(path) = path else { return Ok(None) };
-    let failed = |error| format!("{}: {error}", path.display());
-    fs::DirBuilder::new().mode(0o700).recursive(true).create(path).map_err(failed)?;
-    Ok(Some(Held::open(path).map_err(failed)?))
 }
 
 /// A descriptor of its own of a folder that is held.
@@ -111,18 +98,23 @@ impl Signals {
         Ok(Signals { runtime, terminate, interrupt })
     }
 
-    /// Until one of them comes, or something else does.
-    fn wait(self, other: impl FnOnce() + Send + 'static) {
+    /// Until one of them comes, or what is served ends by itself.
+    fn wait(self, end: Option<End>) {
         let Signals { runtime, mut terminate, mut interrupt } = self;
+        let ended = async {
+            match end {
+                Some(end) => _ = tokio::task::spawn_blocking(|| end.wait()).await,
+                None => std::future::pending().await,
+            }
+        };
         runtime.block_on(async {
-            let mut other = tokio::task::spawn_blocking(other);
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
-                _ = &mut other => {}
+                () = ended => {}
             }
         });
-        // Whoever waits for the other may wait longer than we do.
+        // Whoever waits for the end may wait longer than we do.
         runtime.shutdown_timeout(Duration::ZERO);
     }
 }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use avfs::{Judge, Mode, Mounted, OnInfected, Settings};
 
-use super::{Detached, Inspections, Signals, folder, in_background, opened, start_log, threads};
+use super::{Detached, Inspections, Signals, in_background, opened, start_log, threads};
 use crate::cli::{Mount, MountInfected, MountMode};
 use crate::confine::Reach;
 use crate::database::Loaded;
@@ -39,8 +39,7 @@ pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
         source = %args.source.display(), point = %args.point.display(), signatures = loaded.signatures, "mounted"
     );
     println!("{READY}");
-    let end = mounted.to_wait();
-    signals.wait(|| end.wait());
+    signals.wait(Some(mounted.to_wait()));
     mounted.end()?;
     tracing::info!("unmounted");
     Ok(ExitCode::SUCCESS)
@@ -50,7 +49,8 @@ fn mounted(args: &Mount, loaded: &Loaded) -> Result<Mounted, Failure> {
     let judge: Option<Box<dyn Judge>> =
         if args.pass_all { None } else { Some(Box::new(Inspections::new(&args.common, loaded)?)) };
     let source = Held::open(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
-    let (state, quarantine) = (folder(args.common.state.as_deref())?, folder(args.common.quarantine.as_deref())?);
+    let (state, quarantine) =
+        (Held::private(args.common.state.as_deref())?, Held::private(args.common.quarantine.as_deref())?);
     let options = avfs::Options {
         source: args.source.clone(),
         point: args.point.clone(),

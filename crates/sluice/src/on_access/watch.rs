@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use avfs::{WatchOptions, Watching};
 
-use super::{Detached, Inspections, Signals, folder, in_background, opened, start_log, threads};
+use super::{Detached, Inspections, Signals, in_background, opened, start_log, threads};
 use crate::cli::{OnDoubt, Watch};
 use crate::confine::Reach;
 use crate::database::Loaded;
@@ -38,11 +38,7 @@ pub fn run(args: &Watch) -> Result<ExitCode, Failure> {
     let watching = detached.tell(watching(args, &loaded))?;
     tracing::info!(paths = ?args.paths, signatures = loaded.signatures, "watching");
     println!("{READY}");
-    signals.wait(|| {
-        loop {
-            std::thread::park();
-        }
-    });
+    signals.wait(None);
     watching.end();
     tracing::info!("no longer watching");
     Ok(ExitCode::SUCCESS)
@@ -50,7 +46,8 @@ pub fn run(args: &Watch) -> Result<ExitCode, Failure> {
 
 fn watching(args: &Watch, loaded: &Loaded) -> Result<Watching, Failure> {
     let judge = Box::new(Inspections::new(&args.common, loaded)?);
-    let (state, quarantine) = (folder(args.common.state.as_deref())?, folder(args.common.quarantine.as_deref())?);
+    let (state, quarantine) =
+        (Held::private(args.common.state.as_deref())?, Held::private(args.common.quarantine.as_deref())?);
     let user = |name: &String| Account::named(name, None).map(|account| account.number());
     let mut excluded = args.excluded.clone();
     excluded.extend(args.common.quarantine.clone());

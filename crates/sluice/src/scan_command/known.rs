@@ -10,7 +10,6 @@ use avfs::{Before, Verdicts};
 
 use crate::Failure;
 use crate::held::Held;
-use crate::on_access::folder;
 
 /// Rows of the set: 64 MiB, for some three million files.
 const ROWS: usize = 1 << 20;
@@ -30,7 +29,7 @@ impl Known {
     /// # Errors
     /// When the folder cannot be had.
     pub fn open(path: Option<&Path>, generation: Vec<u8>) -> Result<Known, Failure> {
-        let held = folder(path)?;
+        let held = Held::private(path)?;
         let open = |held: Held| Ok((Verdicts::open(Some(held.as_fd().try_clone_to_owned()?), generation, ROWS)?, held));
         let kept = held.map(open).transpose().map_err(|error: std::io::Error| error)?;
         Ok(Known { kept, saved: Mutex::new(Instant::now()) })
