@@ -1,4 +1,4 @@
-# Two commands: `make run` starts a gateway that takes mail, `make test` passes the tests.
+# Two commands: `make run` starts a mail server that inspects mail, `make test` passes the tests.
 # Both install what a fresh Debian machine with Rust lacks.
 
 .PHONY: run test setup build bench deb clean

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs what the machine lacks: for the tests real mail peers from Debian and cargo-deny; for a first run
-# (`ci/setup.sh run`) a linker and the client that it tells you to try.
+# (`ci/setup.sh run`) a linker and the clients that it tells you to try.
 set -euo pipefail
 
 missing=()
 need() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing+=("$2"); }
 need cc gcc
 need swaks swaks
+need curl curl
 if [ "${1:-}" != run ]; then
     need c++ g++
     need smtp-source postfix
@@ -14,7 +15,6 @@ if [ "${1:-}" != run ]; then
     [ -x /usr/lib/dovecot/pop3-login ] || missing+=(dovecot-pop3d)
     [ -x /usr/lib/dovecot/imap-login ] || missing+=(dovecot-imapd)
     [ -x /usr/lib/dovecot/submission-login ] || missing+=(dovecot-submissiond)
-    need curl curl
     need fetchmail fetchmail
     need mbsync isync
     need mutt mutt

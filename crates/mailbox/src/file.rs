@@ -42,7 +42,7 @@ impl File {
     /// Opens what is there.
     ///
     /// # Errors
-    /// When it cannot be opened, or another process has it.
+    /// When it cannot be opened; [`io::ErrorKind::ResourceBusy`] when another process has it.
     pub fn open(path: &Path, writes: bool) -> io::Result<Self> {
         File::locked(OpenOptions::new().read(true).write(writes).open(path)?, writes)
     }
@@ -50,7 +50,9 @@ impl File {
     fn locked(mut file: fs::File, writes: bool) -> io::Result<Self> {
         let locked = if writes { file.try_lock() } else { file.try_lock_shared() };
         match locked {
-            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another process has it open")),
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process has it open"));
+            }
             Err(TryLockError::Error(error)) => return Err(error),
             Ok(()) => {}
         }

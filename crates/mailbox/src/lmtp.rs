@@ -5,6 +5,10 @@
 //! Who has no account is refused by 550, who is over quota deferred by 452.
 //!
 //! Whoever reaches it may deliver to everybody: it belongs on a UNIX socket or the loopback.
+//!
+//! A gateway in the same process may speak SMTP instead ([`Peer::Smtp`]), where its own client does: then there is one answer,
+//! and the mail is delivered to all recipients or to none. Who has no room for the announced size is deferred at RCPT, so that
+//! one full mailbox keeps nothing from the others.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,14 +34,25 @@ const FULL: Reply = Reply::new(452, (4, 3, 1), "Not enough storage");
 const FAILED: Reply = Reply::new(451, (4, 3, 0), "Temporary failure");
 const TOO_LARGE: Reply = Reply::new(552, (5, 3, 4), "Message too large");
 
+/// Who hands mails over, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// Somebody, by LMTP.
+    Stranger,
+    /// A gateway in this process, by LMTP; it has added its own `Received`.
+    Lmtp,
+    /// The same by SMTP.
+    Smtp,
+}
+
 /// Speaks with a client until it goes.
 ///
 /// # Errors
 /// When the connection breaks.
-pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
+pub async fn serve(stream: impl Stream, client: Option<IpAddr>, peer: Peer, site: &Site) -> io::Result<()> {
     let config = Config {
         hostname: site.hostname.clone(),
-        protocol: Protocol::Lmtp,
+        protocol: if peer == Peer::Smtp { Protocol::Smtp } else { Protocol::Lmtp },
         extensions: Extensions {
             pipelining: true,
             size: Some(site.message_bytes_max),
@@ -55,7 +70,7 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> 
     };
     let server = Server::new(config, site.now());
     let (wire, content) = (Wire::new(stream), stream::Window::with_capacity(0));
-    let mut session = Session { site, client, wire, server, content, hello: String::new(), mail: None };
+    let mut session = Session { site, client, peer, wire, server, content, hello: String::new(), mail: None };
     session.run().await?;
     session.wire.close().await;
     Ok(())
@@ -64,6 +79,7 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> 
 struct Session<'a, S> {
     site: &'a Site,
     client: Option<IpAddr>,
+    peer: Peer,
     wire: Wire<S>,
     server: Server,
     content: stream::Window,
@@ -74,6 +90,8 @@ struct Session<'a, S> {
 /// A mail under way.
 struct Mail {
     from: String,
+    /// As announced.
+    bytes: u64,
     recipients: Vec<(String, Vec<Recipient>)>,
     content: Option<Content>,
 }
@@ -133,8 +151,8 @@ impl<S: Stream> Session<'_, S> {
         match event {
             ServerEvent::Hello { domain, .. } => (self.hello, self.mail) = (domain, None),
             ServerEvent::Mail(from) => {
-                let from = from.path.to_string();
-                self.mail = Some(Mail { from, recipients: Vec::new(), content: None });
+                let (from, bytes) = (from.path.to_string(), from.size.unwrap_or(0));
+                self.mail = Some(Mail { from, bytes, recipients: Vec::new(), content: None });
                 self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
             }
             ServerEvent::Recipient(recipient) => {
@@ -174,8 +192,8 @@ impl<S: Stream> Session<'_, S> {
         let state = self.site.store.state();
         let is_full = |recipient: &Recipient| {
             let known = state.account_named(recipient.account.name.as_bytes());
-            recipient.account.quota_bytes > 0
-                && known.is_some_and(|(_, account)| account.used_bytes >= recipient.account.quota_bytes)
+            let (quota, used) = (recipient.account.quota_bytes, known.map_or(0, |(_, account)| account.used_bytes));
+            quota > 0 && (used >= quota || used.saturating_add(mail.bytes) > quota)
         };
         if found.iter().all(is_full) {
             return OVER_QUOTA;
@@ -186,7 +204,10 @@ impl<S: Stream> Session<'_, S> {
 
     async fn begin(&mut self) {
         let Some(mail) = &mut self.mail else { return };
-        let trace = trace(mail, &self.hello, self.client, &self.site.hostname, seconds());
+        let mut trace = envelope(mail);
+        if self.peer == Peer::Stranger {
+            trace.push_str(&received(&self.hello, self.client, &self.site.hostname, seconds()));
+        }
         let mut content = Content { incoming: self.site.store.incoming(), digest: Digest::default(), failed: None };
         content.add(trace.as_bytes(), u64::MAX).await;
         mail.content = Some(content);
@@ -194,10 +215,11 @@ impl<S: Stream> Session<'_, S> {
 
     /// The answers to the mail, one for each recipient.
     async fn end(&mut self) -> Vec<Reply> {
-        let Some(Mail { from, recipients, content: Some(content) }) = self.mail.take() else {
-            return vec![FAILED; self.server.recipients() as usize];
+        let is_one = self.peer == Peer::Smtp;
+        let Some(Mail { from, recipients, content: Some(content), .. }) = self.mail.take() else {
+            return vec![FAILED; if is_one { 1 } else { self.server.recipients() as usize }];
         };
-        let count = recipients.len();
+        let count = if is_one { 1 } else { recipients.len() };
         if let Some(reply) = content.failed {
             return vec![reply; count];
         }
@@ -207,13 +229,18 @@ impl<S: Stream> Session<'_, S> {
         let addresses: Vec<String> = recipients.iter().map(|(address, _)| address.clone()).collect();
         let deliver = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
             let mut delivery = Delivery { transaction, sealed, now, outcomes: BTreeMap::new() };
-            recipients.iter().map(|(_, accounts)| delivery.to(accounts)).collect::<Result<Vec<_>, _>>()
+            let outcomes = recipients.iter().map(|(_, accounts)| delivery.to(accounts));
+            match is_one {
+                // What fails takes all of it back.
+                true => outcomes.map(|outcome| outcome?).collect::<Result<(), _>>().map(|()| vec![Ok(())]),
+                false => outcomes.collect::<Result<Vec<_>, _>>(),
+            }
         };
         let replies = match content.incoming.finish(digest, deliver).await {
             Ok(outcomes) => outcomes.into_iter().map(|outcome| reply_to(outcome.err())).collect(),
             Err(error) => vec![reply_to(Some(error)); count],
         };
-        for (address, reply) in addresses.iter().zip(&replies) {
+        for (address, reply) in addresses.iter().zip(replies.iter().cycle()) {
             tracing::info!(%from, to = %address, bytes, %reply, "delivery");
         }
         replies
@@ -294,19 +321,21 @@ fn reply_to(error: Option<Error>) -> Reply {
     }
 }
 
-/// The fields that say how a mail came here.
-fn trace(mail: &Mail, hello: &str, client: Option<IpAddr>, hostname: &str, now: i64) -> String {
+/// What the envelope was.
+fn envelope(mail: &Mail) -> String {
     let delivered = match mail.recipients.as_slice() {
         [(address, _)] => format!("Delivered-To: {address}\r\n"),
         _ => String::new(),
     };
+    format!("Return-Path: {}\r\n{delivered}", mail.from)
+}
+
+/// How a mail came here.
+fn received(hello: &str, client: Option<IpAddr>, hostname: &str, now: i64) -> String {
     let is_plain = |character: &char| character.is_ascii_graphic() && !"()<>;\"\\".contains(*character);
     let hello: String = hello.chars().filter(is_plain).collect();
     let hello = if hello.is_empty() { "unknown" } else { &hello };
     let client = client.map_or(String::new(), |client| format!(" ([{client}])"));
     let date = date::message(now);
-    format!(
-        "Return-Path: {}\r\n{delivered}Received: from {hello}{client}\r\n\tby {hostname} with LMTP; {date}\r\n",
-        mail.from
-    )
+    format!("Received: from {hello}{client}\r\n\tby {hostname} with LMTP; {date}\r\n")
 }

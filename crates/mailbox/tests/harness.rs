@@ -77,7 +77,7 @@ impl Server {
         tokio::spawn(async move {
             let client = Some("192.0.2.1".parse().unwrap());
             let _ = match door {
-                Door::Lmtp => mailbox::lmtp::serve(theirs, client, &site).await,
+                Door::Lmtp => mailbox::lmtp::serve(theirs, client, mailbox::lmtp::Peer::Stranger, &site).await,
                 Door::Pop3 => mailbox::pop3::serve(theirs, client, &site).await,
                 Door::Imap => mailbox::imap::serve(theirs, client, &site).await,
             };

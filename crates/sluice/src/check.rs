@@ -7,6 +7,7 @@ use edge::recipients::directory::Directory;
 use edge::settings::{Listener, Parties};
 use edge::trust::access::Access;
 
+use mailbox::accounts::Accounts;
 use rules::spam::Severity;
 
 use crate::cli::Check;
@@ -35,6 +36,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     for address in &config.clamd.addresses {
         println!("Clamd on {address}");
     }
+    store(&config)?;
     for identity in identities.all() {
         println!("{identity}");
     }
@@ -51,7 +53,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     }
     if !config.serves() {
         return Err(format!(
-            "{}: no [[listener]] and no address in [clamd], nothing would be served",
+            "{}: no [[listener]] and no address in [clamd] or [store], nothing would be served",
             args.config.display()
         )
         .into());
@@ -61,6 +63,25 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     }
     println!("{}: OK", args.config.display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what the store would be, and whether its accounts can be read.
+fn store(config: &Config) -> Result<(), Failure> {
+    let Some(store) = &config.store else { return Ok(()) };
+    for (door, address) in store.doors() {
+        println!("{} on {address} from the store", door.name().to_uppercase());
+    }
+    let (volume, accounts) = (store.volume(), store.accounts());
+    let exists = volume.try_exists().map_err(|error| format!("{}: {error}", volume.display()))?;
+    println!("store {}, {}", volume.display(), if exists { "which is there" } else { "which would be made" });
+    match accounts.try_exists().map_err(|error| format!("{}: {error}", accounts.display()))? {
+        true => {
+            let read = Accounts::open(&accounts).map_err(|error| format!("{}: {error}", accounts.display()))?;
+            println!("{} accounts in {}", read.directory().accounts().count(), accounts.display());
+        }
+        false => eprintln!("sluice: warning: {}: nobody has an account yet", accounts.display()),
+    }
+    Ok(())
 }
 
 /// Reads the rules that mails would be scored with, and says what is wrong in them; how much that is.

@@ -17,6 +17,7 @@ mod relay;
 mod rules;
 mod source;
 mod spam;
+mod store;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -41,6 +42,7 @@ use crate::update_settings::UpdateSettings;
 /// Room for a few mails without large decompressors.
 const INSPECTION_POOL_BYTES_MIN: usize = 1 << 20;
 pub use interception::Interception;
+pub use store::StoreSettings;
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]
@@ -91,6 +93,8 @@ pub struct Config {
     /// Which ways objects take.
     #[serde(rename = "attachment")]
     pub attachments: Vec<Attachment>,
+    /// The mail store of the gateway itself.
+    pub store: Option<StoreSettings>,
     /// Who has a mailbox.
     pub recipients: Vec<RecipientTable>,
     /// The doors.
@@ -273,6 +277,7 @@ impl Default for Config {
             quarantine: QuarantineSettings::default(),
             notices: NoticeSettings::default(),
             attachments: Vec::new(),
+            store: None,
             recipients: Vec::new(),
             listeners: Vec::new(),
             included: Vec::new(),
@@ -393,6 +398,7 @@ impl Config {
         let rules = config.spam.iter_mut().flat_map(|spam| spam.rules.iter_mut().flatten());
         rules.for_each(|path| *path = folder.join(&path));
         config.tls.count_paths_from(folder);
+        config.store.iter_mut().for_each(|store| store.count_paths_from(folder));
         config.recipients.iter_mut().flat_map(RecipientTable::paths_mut).for_each(|path| *path = folder.join(&path));
         config.notices.templates = config.notices.templates.take().map(|path| folder.join(path));
         Ok(config)
@@ -426,7 +432,8 @@ impl Config {
 
     /// Whether there is any door at all.
     pub fn serves(&self) -> bool {
-        !self.listeners.is_empty() || !self.clamd.addresses.is_empty()
+        let has_store = self.store.as_ref().is_some_and(|store| store.doors().next().is_some());
+        !self.listeners.is_empty() || !self.clamd.addresses.is_empty() || has_store
     }
 
     /// Whether everything goes together.
@@ -464,6 +471,7 @@ impl Config {
         self.notices.check()?;
         self.check_attachments()?;
         self.check_recipients()?;
+        self.check_store()?;
         self.update.wanted()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {
             return Err("resources: head_window_bytes is larger than head_pool_bytes".into());

@@ -9,6 +9,7 @@ mod dnsbl;
 mod doors;
 mod faults;
 mod formats;
+mod gateway_store;
 mod harness;
 mod hostile;
 mod imap;

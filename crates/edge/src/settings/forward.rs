@@ -27,6 +27,8 @@ pub enum Forward {
     SmtpSocket(PathBuf),
     /// A Maildir.
     Maildir(PathBuf),
+    /// The mail store of this process.
+    Store,
     /// Nowhere.
     Discard,
 }
@@ -91,6 +93,7 @@ impl Forward {
             | Forward::LmtpSocket(_)
             | Forward::SmtpSocket(_)
             | Forward::Maildir(_)
+            | Forward::Store
             | Forward::Discard => true,
             Forward::Caller => false,
         }
@@ -134,10 +137,13 @@ impl std::str::FromStr for Forward {
                 Ok(Forward::SmtpSocket(path.into()))
             }
             Some(("maildir", path)) if !path.is_empty() => Ok(Forward::Maildir(path.into())),
+            Some(("store", "")) => Ok(Forward::Store),
             Some(("discard", "")) => Ok(Forward::Discard),
             _ => {
                 let servers = SCHEMES.map(|(_, name, _)| format!("{name}://HOST:PORT")).join(", ");
-                Err(format!("{text:?} is not a next hop: {servers}, lmtp:/PATH, smtp:/PATH, maildir:PATH or discard:"))
+                Err(format!(
+                    "{text:?} is not a next hop: {servers}, lmtp:/PATH, smtp:/PATH, maildir:PATH, store: or discard:"
+                ))
             }
         }
     }
@@ -150,6 +156,7 @@ impl fmt::Display for Forward {
             Forward::LmtpSocket(path) => write!(f, "lmtp:{}", path.display()),
             Forward::SmtpSocket(path) => write!(f, "smtp:{}", path.display()),
             Forward::Maildir(path) => write!(f, "maildir:{}", path.display()),
+            Forward::Store => write!(f, "store:"),
             Forward::Discard => write!(f, "discard:"),
             Forward::Caller => write!(f, "replies"),
             Forward::Original => write!(f, "whom it was meant for"),
@@ -192,6 +199,7 @@ mod tests {
             "lmtp:/run/lmtp",
             "smtp:/run/smtp",
             "maildir:/var/mail/x",
+            "store:",
             "discard:",
         ] {
             assert_eq!(text.parse::<Forward>().unwrap().to_string(), text);

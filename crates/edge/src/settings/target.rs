@@ -2,6 +2,7 @@
 
 use super::forward::{Forward, ProxyVersion};
 use super::listener::Listener;
+use super::protocol::Protocol;
 use super::tls::{ForwardTls, Verify};
 
 /// A next hop, and how it is spoken to.
@@ -19,6 +20,8 @@ pub struct Target {
     pub proxy: Option<ProxyVersion>,
     /// Whether it is told of each client by XCLIENT, where it offers that.
     pub xclient: bool,
+    /// Whether clients speak LMTP, so that the store is asked for an answer for each recipient.
+    pub is_lmtp: bool,
 }
 
 impl Target {
@@ -26,7 +29,8 @@ impl Target {
     pub fn new(forward: Forward) -> Target {
         let is_implicit_tls = matches!(&forward, Forward::Server { scheme, .. } if scheme.is_implicit_tls());
         let verify = if is_implicit_tls { Verify::Name(None) } else { Verify::Nothing };
-        Target { forward, is_implicit_tls, starttls: ForwardTls::default(), verify, proxy: None, xclient: false }
+        let starttls = ForwardTls::default();
+        Target { forward, is_implicit_tls, starttls, verify, proxy: None, xclient: false, is_lmtp: false }
     }
 }
 
@@ -40,6 +44,7 @@ impl Listener {
             verify: self.verify(),
             proxy: self.hop.forward_proxy,
             xclient: self.smtp().is_some_and(|own| own.forward_xclient),
+            is_lmtp: self.protocol() == Protocol::Lmtp,
         }
     }
 }

@@ -5,3 +5,4 @@ pub mod leases;
 pub mod maildir;
 pub mod route;
 pub mod smtp_hop;
+pub mod within;

@@ -8,6 +8,7 @@ use proto::proxy;
 use proto::smtp::{Extensions, Protocol};
 use tokio::io::AsyncWriteExt;
 
+use super::within;
 use crate::net::stream::Stream;
 use crate::net::tls::Connector;
 use crate::settings::{Forward, ProxyVersion, Scheme, Target, Tls};
@@ -30,6 +31,8 @@ pub struct Route {
     source: Option<IpAddr>,
     /// What connections begin with.
     proxy: Option<ProxyVersion>,
+    /// Whether the store is spoken to by LMTP.
+    is_lmtp: bool,
     /// The client, and the address that it has connected to, where connections begin with that.
     client: Option<(SocketAddr, SocketAddr)>,
 }
@@ -45,11 +48,12 @@ impl Route {
             forward: forward.clone(),
             connector: Connector::new(target, tls)?,
             facts: Arc::default(),
-            key: format!("{forward} {starttls:?} {verify:?}"),
+            key: format!("{forward} {starttls:?} {verify:?} {}", target.is_lmtp),
             is_private: false,
             xclient: target.xclient,
             source: None,
             proxy: target.proxy,
+            is_lmtp: target.is_lmtp,
             client: None,
         })
     }
@@ -85,6 +89,9 @@ impl Route {
     /// # Errors
     /// When it cannot be reached, or not from where it is to be.
     pub async fn dial(&self, address: &str) -> io::Result<Stream> {
+        if self.forward == Forward::Store {
+            return within::connect(self.to_store());
+        }
         let mut stream = match (self.source, address.parse::<SocketAddr>()) {
             (Some(source), Ok(server)) => Stream::connect_from(source, server).await?,
             _ => Stream::connect(address).await?,
@@ -114,8 +121,14 @@ impl Route {
             Forward::Server { scheme: Scheme::Lmtp, address } => Some((address.clone(), Protocol::Lmtp)),
             Forward::LmtpSocket(path) => Some((path.display().to_string(), Protocol::Lmtp)),
             Forward::SmtpSocket(path) => Some((path.display().to_string(), Protocol::Smtp)),
+            Forward::Store => Some((self.forward.to_string(), self.to_store())),
             _ => None,
         }
+    }
+
+    /// What is spoken with the store: it answers as its client's client is to be answered.
+    const fn to_store(&self) -> Protocol {
+        if self.is_lmtp { Protocol::Lmtp } else { Protocol::Smtp }
     }
 
     /// The server at its end that has mailboxes, if there is one.

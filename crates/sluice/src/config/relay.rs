@@ -22,7 +22,7 @@ impl Config {
             let Listener { place, .. } = listener;
             format!("listener {}: {:?} has no {key}, and nothing is done with it", place.address, listener.protocol())
         });
-        exposed.map(warning).chain(unused).collect()
+        exposed.map(warning).chain(unused).chain(self.store_warnings()).collect()
     }
 }
 

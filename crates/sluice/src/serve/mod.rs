@@ -36,11 +36,16 @@ use tokio::sync::{mpsc, watch};
 
 use crate::Failure;
 use crate::cli::Serve;
+use crate::store::doors::Door;
+use crate::store::gateway::{self, Newcomer};
 use crate::supervise::lead::{self, lead};
 use crate::supervise::manager::Manager;
 
 /// How often the log says that the signatures are old.
 const WARN_OF_AGE_EVERY: Duration = Duration::from_secs(24 * 3_600);
+
+/// Whose mailbox there is without a configuration.
+const NEWCOMER: &str = "me@example.org";
 
 /// Signals that follow so soon upon the first are its echo.
 const ECHO: Duration = Duration::from_millis(300);
@@ -50,7 +55,8 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     lead::follow()?;
     let site = Arc::new(Site::load(args, None)?);
     listening::forget_inherited();
-    hand_up(&site.runtime);
+    hand_up(&site);
+    let newcomer = open_store(args, &site)?;
     let threads = site.threads;
     let (control, watched) =
         watch::channel(Control { runtime: site.runtime.clone(), handed_over: false, stopping: false });
@@ -66,7 +72,8 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     systemd::watch(beats);
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let supervised = runtime.block_on(supervise(args, site, control, readies));
+    let store = site.store.clone();
+    let supervised = runtime.block_on(supervise(args, site, control, readies, newcomer));
     // Whatever is being read or compiled is not waited for.
     runtime.shutdown_background();
     supervised?;
@@ -75,6 +82,8 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
             return Err("an event loop failed".into());
         }
     }
+    // No door hands over anything any more.
+    store.iter().for_each(|store| store.finish());
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }
@@ -85,13 +94,14 @@ async fn supervise(
     site: Arc<Site>,
     control: watch::Sender<Control>,
     mut readies: mpsc::Receiver<()>,
+    newcomer: Option<Newcomer>,
 ) -> Result<(), Failure> {
     let [mut hangup, mut terminate, mut interrupt] =
         [signal(SignalKind::hangup())?, signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
     for _ in 0..site.threads {
         readies.recv().await.ok_or("an event loop did not start")?;
     }
-    announce(&site.runtime, args.config.is_none() && args.clamd_conf.is_none());
+    announce(&site, newcomer.as_ref());
     let clamd = site.runtime.clamd.shared.clone();
     let manager = Manager::find();
     manager.ready(&status(&site.runtime));
@@ -154,6 +164,8 @@ async fn succeeded() {
 /// Takes no new clients, and waits until the sessions have ended by themselves, or for as long as they may take to.
 async fn drain(control: &watch::Sender<Control>, site: &Site, stopped: impl Future<Output = ()>) {
     listening::hand_over();
+    // Who follows waits for it.
+    site.store.iter().for_each(|store| store.end());
     tracing::info!(sessions = site.runtime.metrics.sessions_open.get(), "draining, no new sessions");
     control.send_modify(|control| control.handed_over = true);
     tokio::select! {
@@ -164,10 +176,14 @@ async fn drain(control: &watch::Sender<Control>, site: &Site, stopped: impl Futu
 }
 
 /// Has the sockets kept that no event loop has taken yet, for whoever comes after this process.
-fn hand_up(runtime: &Runtime) {
+fn hand_up(site: &Site) {
+    let runtime = &site.runtime;
     let Some(lead) = lead() else { return };
     let mut names = Vec::new();
-    for sockets in runtime.doors.iter().map(|door| &door.sockets).chain(&runtime.clamd.sockets) {
+    let doors =
+        runtime.doors.iter().map(|door| &*door.sockets).chain(runtime.clamd.sockets.iter().map(|sockets| &**sockets));
+    let store = site.store.iter().flat_map(|store| store.sockets.iter().map(|(_, sockets)| sockets));
+    for sockets in doors.chain(store) {
         names.push(sockets.name());
         match sockets.copies() {
             Ok(copies) if copies.is_empty() => {}
@@ -204,21 +220,36 @@ fn status(runtime: &Runtime) -> String {
     format!("{doors} addresses, {} signatures, generation {}", runtime.signatures.count, runtime.signatures.generation)
 }
 
+/// Opens the store, if there is to be one; without a configuration somebody has an account there.
+fn open_store(args: &Serve, site: &Site) -> Result<Option<Newcomer>, Failure> {
+    let Some(store) = &site.store else { return Ok(None) };
+    let is_first_steps = args.config.is_none() && args.clamd_conf.is_none();
+    let newcomer = is_first_steps.then(|| gateway::welcome(&store.settings, NEWCOMER)).transpose()?;
+    store.begin(&site.config.hostname)?;
+    Ok(newcomer)
+}
+
 /// Says in one line that every listener is ready, and to a newcomer what to type next.
-fn announce(runtime: &Runtime, first_steps: bool) {
+fn announce(site: &Site, newcomer: Option<&Newcomer>) {
+    let runtime = &site.runtime;
     let doors = runtime.doors.iter().map(|door| {
         let listener = &door.listener;
         format!("{:?} {} -> {}", listener.protocol(), door.address, listener.hop.forward).to_lowercase()
     });
     let clamd = runtime.clamd.sockets.iter().map(|sockets| format!("clamd {} -> replies", sockets.address));
-    println!("sluice: ready: {}", doors.chain(clamd).collect::<Vec<_>>().join(", "));
-    if !first_steps {
-        return;
-    }
-    let Some(door) = runtime.doors.first() else { return };
-    println!("\nSend a clean mail, and one with the EICAR test file; the first arrives, the second is refused:\n");
-    let swaks = format!("swaks --server {} --from you@example.org --to me@example.org", door.address);
+    let sockets = site.store.iter().flat_map(|store| &store.sockets);
+    let store = sockets.clone().map(|(door, sockets)| format!("{} {} -> store:", door.name(), sockets.address));
+    println!("sluice: ready: {}", doors.chain(clamd).chain(store).collect::<Vec<_>>().join(", "));
+    let (Some(newcomer), Some(door)) = (newcomer, runtime.doors.first()) else { return };
+    let Newcomer { name, password } = newcomer;
+    println!("\nAccount {name}, password {password} (made anew at each start).");
+    println!("\nSend a clean mail, and one with the EICAR test file; the first is stored, the second is refused:\n");
+    let swaks = format!("swaks --server {} --from you@example.org --to {name}", door.address);
     println!("  {swaks}");
     println!("  {swaks} --attach-body 'X5O!P%@AP[4\\PZX54(P^)7CC)7}}$EICAR-STANDARD-ANTIVIRUS-TEST-''FILE!$H+H*'\n");
-    println!("Ctrl-C ends it. Your own configuration: sluice serve --config FILE");
+    if let Some((_, sockets)) = sockets.clone().find(|(door, _)| *door == Door::Imap) {
+        println!("Read the last mail that was stored:\n");
+        println!("  curl -u {name}:{password} 'imap://{}/INBOX;MAILINDEX=*'\n", sockets.address);
+    }
+    println!("Mail is kept in ./store. Ctrl-C ends it. Your own configuration: sluice serve --config FILE");
 }

@@ -119,7 +119,7 @@ impl<'a> Reload<'a> {
                 self.site = Arc::new(site);
                 let runtime = self.site.runtime.clone();
                 // Before the event loops take them.
-                super::hand_up(&runtime);
+                super::hand_up(&self.site);
                 let (generation, signatures) = (runtime.signatures.generation, runtime.signatures.count);
                 self.control.send_modify(|control| control.runtime = runtime);
                 tracing::info!(generation, signatures, "reloaded");

@@ -26,6 +26,7 @@ use crate::confine::{self, Confined, Reach};
 use crate::database::Wanted;
 use crate::held::Held;
 use crate::privileges::{self, Account};
+use crate::store::gateway;
 
 /// Why root is refused.
 const REFUSED: &str = "refusing to run as root: set user = \"NAME\" in the configuration (User in clamd.conf), start it as \
@@ -87,20 +88,14 @@ fn kept(config: &Config) -> CapabilitySet {
     CapabilitySet::NET_BIND_SERVICE | more
 }
 
-/// Gives the user the sockets that were made for it; and without a configuration the Maildir.
+/// Gives the user the sockets that were made for it; and without a configuration the folder of the store.
 fn give(args: &Serve, config: &Config, account: &Account) -> Result<(), Failure> {
     for path in socket_paths(config) {
         give_socket(path, account).map_err(|error| format!("{}: {error}", path.display()))?;
     }
-    if is_first_steps(args) {
+    if let Some(store) = config.store.as_ref().filter(|_| is_first_steps(args)) {
         let here = Held::open(Path::new("."))?;
-        let maildirs = config.listeners.iter().filter_map(|listener| match &listener.hop.forward {
-            Forward::Maildir(path) => Some(path),
-            _ => None,
-        });
-        for path in maildirs {
-            give_maildir(&here, path, account).map_err(|error| format!("{}: {error}", path.display()))?;
-        }
+        give_folder(&here, &store.folder, account).map_err(|error| format!("{}: {error}", store.folder.display()))?;
     }
     Ok(())
 }
@@ -118,22 +113,21 @@ fn give_socket(path: &Path, account: &Account) -> std::io::Result<()> {
     Ok(())
 }
 
-fn give_maildir(here: &Held, path: &Path, account: &Account) -> std::io::Result<()> {
-    let maildir = here.make(path)?;
-    let parts = ["tmp", "new", "cur"].map(|part| maildir.make(Path::new(part)));
+/// Only one that was made just now, or is root's: nobody else may look into it.
+fn give_folder(here: &Held, path: &Path, account: &Account) -> std::io::Result<()> {
+    let folder = here.make(path)?;
     let (uid, gid) = account.numbers();
-    for folder in std::iter::once(Ok(maildir)).chain(parts) {
-        let folder = folder?;
-        if fstat(&folder)?.st_uid == 0 {
-            rustix::fs::fchown(&folder, Some(rustix::fs::Uid::from_raw(uid)), Some(rustix::fs::Gid::from_raw(gid)))?;
-        }
+    if fstat(&folder)?.st_uid == 0 {
+        rustix::fs::fchmod(&folder, Mode::from_raw_mode(0o700))?;
+        rustix::fs::fchown(&folder, Some(rustix::fs::Uid::from_raw(uid)), Some(rustix::fs::Gid::from_raw(gid)))?;
     }
     Ok(())
 }
 
 fn socket_paths(config: &Config) -> impl Iterator<Item = &Path> {
     let listeners = config.listeners.iter().map(|listener| &listener.place.address);
-    listeners.chain(&config.clamd.addresses).filter_map(|address| match address {
+    let store = config.store.iter().flat_map(|store| store.doors().map(|(_, address)| address));
+    listeners.chain(&config.clamd.addresses).chain(store).filter_map(|address| match address {
         Address::Unix(path) => Some(path.as_path()),
         Address::Tcp(_) => None,
     })
@@ -151,6 +145,9 @@ pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
         if let Some(folder) = &listener.content.quarantine {
             std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
+    }
+    if let Some(store) = &config.store {
+        gateway::prepare(store).map_err(|error| format!("{}: {error}", store.folder.display()))?;
     }
     let acme = config.tls.acme_names().next().map(|_| config.tls.acme.folder.as_path());
     for folder in acme.into_iter().chain(wanted.cache.as_deref()) {
@@ -193,6 +190,11 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
             reach.write(path);
         }
         listener.content.quarantine.iter().for_each(|folder| _ = reach.write(folder));
+    }
+    if let Some(store) = &config.store {
+        reach.write(&store.folder);
+        // A file of accounts is replaced by another of its name.
+        store.accounts().parent().into_iter().for_each(|folder| _ = reach.read(folder));
     }
     wanted.cache.iter().for_each(|folder| _ = reach.write(folder));
     socket_paths(config).for_each(|path| _ = reach.listen(path));

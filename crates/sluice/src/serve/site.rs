@@ -28,6 +28,7 @@ use crate::cli::Serve;
 use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
+use crate::store::gateway::Store;
 use crate::supervise::lead::lead;
 use crate::{Failure, clamd_conf, database, privileges};
 
@@ -46,6 +47,8 @@ pub struct Site {
     pub database: Arc<Loaded>,
     /// The rules that mails are scored with.
     spam: Option<Arc<SpamRules>>,
+    /// The mail store, for the whole run.
+    pub store: Option<Arc<Store>>,
     /// The sessions of all doors; one count for the whole run.
     house: Arc<House>,
     /// What was seen of clients; for the whole run.
@@ -69,7 +72,12 @@ const FIRST_STEPS: &str = r#"
 [[listener]]
 protocol = "smtp"
 address = "127.0.0.1:2525"
-forward = "maildir:maildir"
+forward = "store:"
+
+[store]
+folder = "store"
+size = "256M"
+imap = ["127.0.0.1:2143"]
 "#;
 
 impl Site {
@@ -90,7 +98,7 @@ impl Site {
         config.check()?;
         config.database.paths.extend(args.database.databases.iter().cloned());
         if !config.serves() {
-            return Err("the configuration has no [[listener]], and no address in [clamd]".into());
+            return Err("the configuration has no [[listener]], and no address in [clamd] or [store]".into());
         }
         if old.is_none() {
             log::start(&config.log);
@@ -141,6 +149,7 @@ impl Site {
             }
         });
         let doors = doors.collect::<Result<Vec<_>, String>>()?;
+        let store = local_store(&config, old)?;
         let clamd = Arc::new(Clamd::load(&config.clamd, before.map(|old| &*old.clamd), threads)?);
         match old {
             Some(_) => rights::make_folders(&config, &wanted)?,
@@ -176,7 +185,9 @@ impl Site {
             metrics,
             metrics_socket,
         };
-        Ok(Site { config, threads, runtime: Arc::new(runtime), wanted, database, spam, house, own, common })
+        let runtime = Arc::new(runtime);
+        store.iter().for_each(|store| store.show(&runtime));
+        Ok(Site { config, threads, runtime, wanted, database, spam, store, house, own, common })
     }
 
     /// The same with the signatures as the files have them now; nothing if they have not changed.
@@ -216,6 +227,17 @@ impl Site {
         if signatures.is_older(self.config.database.warn_days) {
             tracing::warn!(days = signatures.age_days(), "signatures are out of date");
         }
+    }
+}
+
+/// The mail store: the same through all reloads.
+fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>, String> {
+    let Some(old) = old else {
+        return config.store.as_ref().map(Store::open).transpose().map(|store| store.map(Arc::new));
+    };
+    match config.store == old.config.store {
+        true => Ok(old.store.clone()),
+        false => Err("store is changed by a restart only".into()),
     }
 }
 

@@ -2,6 +2,8 @@
 
 pub mod account;
 pub mod command;
+pub mod doors;
+pub mod gateway;
 mod maildir;
 mod mbox;
 mod serve;

@@ -6,32 +6,20 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edge::net::listening::{Owner, Socket, Sockets, network_address};
+use edge::net::listening::{Owner, Sockets};
 use edge::settings::{Address, SocketMode};
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::{Site, Writer};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::doors::{Door, Doors, Identity};
 use super::volume::open;
 use crate::cli::StoreServe;
 use crate::config::{self, Log};
 use crate::confine::{Confined, Reach};
 use crate::{Failure, privileges, serve};
-
-/// How long sessions may take to end.
-const GRACE: Duration = Duration::from_secs(10);
-
-/// How long to wait when there are no descriptors for another client.
-const RETRY: Duration = Duration::from_millis(200);
-
-#[derive(Debug, Clone, Copy)]
-enum Door {
-    Lmtp,
-    Pop3,
-    Imap,
-}
 
 /// Serves until SIGTERM or SIGINT.
 pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
@@ -101,11 +89,12 @@ async fn serve(
     end: watch::Sender<bool>,
 ) -> Result<(), Failure> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let (permits, mut listeners) = (Arc::new(Semaphore::new(sessions_max)), JoinSet::new());
+    let (doors, ended) = Doors::new(site, sessions_max, Identity::default());
+    let mut listeners = JoinSet::new();
     for (door, sockets) in &sockets {
         let socket = sockets.take().ok_or("a socket is taken once")??;
-        tracing::info!(door = ?door, address = %sockets.address, "listening");
-        listeners.spawn(accept(*door, socket, site.clone(), permits.clone()));
+        tracing::info!(door = door.name(), address = %sockets.address, "listening");
+        listeners.spawn(doors.clone().accept(*door, socket));
     }
     println!("ready");
     tokio::select! {
@@ -114,34 +103,7 @@ async fn serve(
     }
     listeners.shutdown().await;
     end.send_replace(true);
-    let all = u32::try_from(sessions_max).unwrap_or(u32::MAX);
-    let _ = tokio::time::timeout(GRACE, permits.acquire_many(all)).await;
+    drop(doors);
+    ended.wait().await;
     Ok(())
-}
-
-async fn accept(door: Door, socket: Socket, site: Arc<Site>, permits: Arc<Semaphore>) {
-    loop {
-        let Ok(permit) = permits.clone().acquire_owned().await else { return };
-        let (stream, client) = match socket.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a client was not accepted");
-                tokio::time::sleep(RETRY).await;
-                continue;
-            }
-        };
-        let site = site.clone();
-        tokio::spawn(async move {
-            let client = network_address(client);
-            let outcome = match door {
-                Door::Lmtp => mailbox::lmtp::serve(stream, client, &site).await,
-                Door::Pop3 => mailbox::pop3::serve(stream, client, &site).await,
-                Door::Imap => mailbox::imap::serve(stream, client, &site).await,
-            };
-            if let Err(error) = outcome {
-                tracing::debug!(door = ?door, client = ?client, %error, "a session broke");
-            }
-            drop(permit);
-        });
-    }
 }

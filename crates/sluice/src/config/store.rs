@@ -1,0 +1,176 @@
+//! `[store]`: the mail store of the gateway itself.
+
+use std::path::{Path, PathBuf};
+
+use edge::settings::{Address, Asks, Forward, size};
+use serde::Deserialize;
+
+use super::Config;
+use crate::store::doors::Door;
+
+/// Room for a few segments.
+const SIZE_MIN: u64 = 64 << 20;
+
+/// `[store]`
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StoreSettings {
+    /// Where the store, and unless they are elsewhere the accounts are: files `mail` and `accounts`.
+    pub folder: PathBuf,
+    /// How large the store becomes if it has to be made.
+    #[serde(deserialize_with = "size")]
+    pub size: u64,
+    /// Who has mail here. Default: `accounts` in the folder.
+    pub accounts: Option<PathBuf>,
+    /// Where mail is given out by IMAP.
+    pub imap: Vec<Address>,
+    /// The same within TLS.
+    pub imaps: Vec<Address>,
+    /// Where it is given out by POP3.
+    pub pop3: Vec<Address>,
+    /// The same within TLS.
+    pub pop3s: Vec<Address>,
+    /// Where it comes in by LMTP, not inspected.
+    pub lmtp: Vec<Address>,
+    /// The largest message.
+    #[serde(deserialize_with = "size")]
+    pub message_bytes_max: u64,
+    /// Clients at a time; who comes then waits.
+    pub sessions_max: usize,
+}
+
+impl Default for StoreSettings {
+    fn default() -> StoreSettings {
+        StoreSettings {
+            folder: PathBuf::new(),
+            size: 1 << 30,
+            accounts: None,
+            imap: Vec::new(),
+            imaps: Vec::new(),
+            pop3: Vec::new(),
+            pop3s: Vec::new(),
+            lmtp: Vec::new(),
+            message_bytes_max: 100 << 20,
+            sessions_max: 4_096,
+        }
+    }
+}
+
+impl StoreSettings {
+    /// The store itself.
+    pub fn volume(&self) -> PathBuf {
+        self.folder.join("mail")
+    }
+
+    /// The file of accounts.
+    pub fn accounts(&self) -> PathBuf {
+        self.accounts.clone().unwrap_or_else(|| self.folder.join("accounts"))
+    }
+
+    /// All doors.
+    pub fn doors(&self) -> impl Iterator<Item = (Door, &Address)> {
+        let all = [
+            (Door::Imap, &self.imap),
+            (Door::Imaps, &self.imaps),
+            (Door::Pop3, &self.pop3),
+            (Door::Pop3s, &self.pop3s),
+            (Door::Lmtp, &self.lmtp),
+        ];
+        all.into_iter().flat_map(|(door, addresses)| addresses.iter().map(move |address| (door, address)))
+    }
+
+    /// Relative paths count from this folder.
+    pub fn count_paths_from(&mut self, folder: &Path) {
+        for path in std::iter::once(&mut self.folder).chain(&mut self.accounts) {
+            if !path.as_os_str().is_empty() {
+                *path = folder.join(&path);
+            }
+        }
+    }
+
+    fn check(&self, config: &Config) -> Result<(), String> {
+        if self.folder.as_os_str().is_empty() {
+            return Err("folder is missing".into());
+        }
+        if self.size < SIZE_MIN {
+            return Err("size is less than 64 MiB".into());
+        }
+        if self.message_bytes_max == 0 || self.sessions_max == 0 {
+            return Err("a limit of 0 would refuse everything".into());
+        }
+        let listeners = config.listeners.iter().map(|listener| &listener.place.address);
+        let mut taken: Vec<&Address> = listeners.chain(&config.clamd.addresses).collect();
+        for (door, address) in self.doors() {
+            if taken.iter().any(|other| other.is_taken_by(address)) {
+                return Err(format!("{address} is used twice"));
+            }
+            taken.push(address);
+            if door.is_encrypted() && config.tls.certificates.is_empty() {
+                return Err(format!("{address}: tls needs a [[tls.certificate]]"));
+            }
+            if door.is_encrypted() && address.tcp().is_none() {
+                return Err(format!("{address}: there is no TLS on a UNIX socket"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Whether there is a store, where one is needed.
+    pub(super) fn check_store(&self) -> Result<(), String> {
+        if let Some(store) = &self.store {
+            return store.check(self).map_err(|reason| format!("store: {reason}"));
+        }
+        if let Some(listener) = self.listeners.iter().find(|listener| listener.hop.forward == Forward::Store) {
+            return Err(format!("listener {}: store: needs a table [store]", listener.place.address));
+        }
+        let asked = self.recipients.iter().flat_map(|table| &table.call_ahead);
+        match asked.into_iter().any(|ahead| ahead.server == Asks::Server(Forward::Store)) {
+            true => Err("recipients.call_ahead: store: needs a table [store]".into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Doors of the store where passwords can be read by others.
+    pub(super) fn store_warnings(&self) -> impl Iterator<Item = String> {
+        let doors = self.store.iter().flat_map(StoreSettings::doors);
+        let is_exposed =
+            |address: &Address| address.tcp().is_some_and(|address| !address.ip().to_canonical().is_loopback());
+        doors.filter(move |(_, address)| is_exposed(address)).filter_map(|(door, address)| match door {
+            Door::Imap | Door::Pop3 => {
+                Some(format!("store: {address}: passwords come in the clear; {}s is within TLS", door.name()))
+            }
+            Door::Lmtp => Some(format!("store: {address}: whoever reaches it delivers to everybody, uninspected")),
+            Door::Imaps | Door::Pop3s => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTENER: &str = "[[listener]]\nprotocol='smtp'\naddress='127.0.0.1:2525'\nforward='store:'\n";
+
+    #[test]
+    fn a_store_is_checked_before_it_is_used() {
+        for (text, wanted) in [
+            ("", "store: needs a table [store]"),
+            ("[store]", "folder is missing"),
+            ("[store]\nfolder='x'\nsize='1M'", "size is less"),
+            ("[store]\nfolder='x'\nsessions_max=0", "a limit of 0"),
+            ("[store]\nfolder='x'\nimap=['127.0.0.1:2525']", "used twice"),
+            ("[store]\nfolder='x'\nimaps=['127.0.0.1:993']", "needs a [[tls.certificate]]"),
+            ("[store]\nfolder='x'\nfodler='y'", "unknown field `fodler`"),
+            ("[store]\nfolder='x'\nimap=['nowhere']", "is not an address"),
+        ] {
+            let error = Config::parse(&format!("{text}\n{LISTENER}"), "test").unwrap_err().to_string();
+            assert!(error.contains(wanted), "{text}: {error}");
+        }
+        let text = format!("[store]\nfolder='x'\nimap=['127.0.0.1:143', '0.0.0.0:143']\n{LISTENER}");
+        let config = Config::parse(&text, "test").unwrap();
+        assert_eq!(config.store.as_ref().unwrap().accounts(), PathBuf::from("x/accounts"));
+        assert_eq!(config.store_warnings().count(), 1);
+    }
+}

@@ -1,0 +1,261 @@
+//! The mail store within `sluice serve`: a thread of the edge, which mail is handed to without leaving the process.
+//!
+//! ```text
+//!  SMTP ── edge: held back, inspected ── a pair of sockets ──► mailbox: LMTP or SMTP ──► the writer
+//!  IMAP, POP3 ◄──────────────────────────────────────────────── mailbox: sessions ◄──── snapshots
+//! ```
+//!
+//! The store is locked by the process that has it. An edge that follows another opens it when that one has let go of it, and
+//! lets mails and clients wait until then; one that is to be followed closes it first, and answers 451 to what it has not
+//! handed over yet. It stays as it is through reloads.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use edge::net::listening::{Owner, Sockets};
+use edge::net::stream::Stream;
+use edge::runtime::Runtime;
+use edge::settings::SocketMode;
+use edge::upstream::within;
+use mailbox::accounts::{self, Account, Accounts};
+use mailbox::lmtp::Peer;
+use mailbox::{File, Site, Writer};
+use proto::smtp::Protocol;
+use store::{Format, Options, Volume};
+use tokio::sync::{mpsc, watch};
+
+use super::doors::{Door, Doors, Identity};
+use crate::Failure;
+use crate::config::StoreSettings;
+
+/// Connections that wait for a store that is not open yet.
+const WAITING_MAX: usize = 4_096;
+
+/// How often it is tried to open a store that another process has.
+const TRY_EVERY: Duration = Duration::from_millis(50);
+
+/// How often the log says that another process has it.
+const WARN_EVERY: Duration = Duration::from_secs(30);
+
+/// Of a small store: enough segments to move mail between them.
+const SEGMENTS_MIN: u64 = 16;
+
+/// A connection of a door.
+type Handed = (UnixStream, Protocol);
+
+/// The store, for the whole run.
+pub struct Store {
+    /// What was configured.
+    pub settings: StoreSettings,
+    /// Where it listens.
+    pub sockets: Vec<(Door, Sockets)>,
+    identity: Identity,
+    end: watch::Sender<bool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Name and password of the account that is made for a newcomer.
+pub struct Newcomer {
+    /// Its address.
+    pub name: &'static str,
+    /// Made anew at each start.
+    pub password: String,
+}
+
+impl Store {
+    /// Opens the sockets.
+    ///
+    /// # Errors
+    /// When an address cannot be had.
+    pub fn open(settings: &StoreSettings) -> Result<Store, String> {
+        let owner = Owner { mode: SocketMode::default(), group: None };
+        let sockets = settings.doors().map(|(door, address)| Ok((door, Sockets::open(address, &owner, 1, false)?)));
+        Ok(Store {
+            settings: settings.clone(),
+            sockets: sockets.collect::<Result<_, String>>()?,
+            identity: Arc::default(),
+            end: watch::channel(false).0,
+            thread: Mutex::default(),
+        })
+    }
+
+    /// Who we are to clients from here on.
+    pub fn show(&self, runtime: &Arc<Runtime>) {
+        *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime.clone());
+    }
+
+    /// Opens the store, which is made if it is not there, and begins to serve.
+    ///
+    /// # Errors
+    /// When it cannot be opened for another reason than that another process has it, or accounts cannot be read.
+    pub fn begin(self: &Arc<Self>, hostname: &str) -> Result<(), Failure> {
+        let path = self.settings.volume();
+        make(&path, self.settings.size).map_err(|error| format!("{}: {error}", path.display()))?;
+        let accounts = Arc::new(accounts(&self.settings.accounts())?);
+        let volume = open(&path)?;
+        let (handed, waiting) = mpsc::channel(WAITING_MAX);
+        let hand = move |stream, protocol| {
+            handed.try_send((stream, protocol)).map_err(|error| {
+                let (stream, _) = error.into_inner();
+                stream
+            })
+        };
+        within::offer(Box::new(hand));
+        let (local, hostname) = (self.clone(), hostname.to_owned());
+        let run = move || {
+            if let Err(error) = local.run(volume, accounts, hostname, waiting) {
+                tracing::error!(%error, "the store is closed");
+            }
+        };
+        let thread = std::thread::Builder::new().name("store".into()).spawn(run)?;
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(())
+    }
+
+    /// Closes the store as soon as the mails that are being handed over are in it.
+    pub fn end(&self) {
+        self.end.send_replace(true);
+    }
+
+    /// The same, and waits for it.
+    pub fn finish(&self) {
+        self.end();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        thread.map(JoinHandle::join);
+    }
+
+    fn run(
+        &self,
+        volume: Option<Volume<File>>,
+        accounts: Arc<Accounts>,
+        hostname: String,
+        waiting: mpsc::Receiver<Handed>,
+    ) -> Result<(), Failure> {
+        let Some(volume) = self.opened(volume)? else { return Ok(()) };
+        for damage in &volume.report().damage {
+            tracing::error!(%damage, "the store is damaged");
+        }
+        let (writer, handle) = Writer::start(volume)?;
+        let (ending, most) = (self.end.subscribe(), self.settings.message_bytes_max);
+        let site = Arc::new(Site::new(handle, accounts, hostname, most, ending));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let outcome = runtime.block_on(self.serve(site, waiting));
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        writer.join()?;
+        tracing::info!("the store is closed");
+        outcome
+    }
+
+    /// Waits until nobody else has it; none if we are to end before.
+    fn opened(&self, mut volume: Option<Volume<File>>) -> Result<Option<Volume<File>>, Failure> {
+        let mut warned: Option<Instant> = None;
+        while volume.is_none() && !*self.end.borrow() {
+            if warned.is_none_or(|warned| warned.elapsed() > WARN_EVERY) {
+                tracing::warn!(folder = %self.settings.folder.display(), "waiting for another process to close the store");
+                warned = Some(Instant::now());
+            }
+            std::thread::sleep(TRY_EVERY);
+            volume = open(&self.settings.volume())?;
+        }
+        Ok(volume)
+    }
+
+    async fn serve(&self, site: Arc<Site>, mut waiting: mpsc::Receiver<Handed>) -> Result<(), Failure> {
+        let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone());
+        let mut listeners = tokio::task::JoinSet::new();
+        for (door, sockets) in &self.sockets {
+            let socket = sockets.take().ok_or("a socket is taken once")??;
+            tracing::info!(door = door.name(), address = %sockets.address, "the store is listening");
+            listeners.spawn(doors.clone().accept(*door, socket));
+        }
+        let mut ending = self.end.subscribe();
+        loop {
+            tokio::select! {
+                _ = ending.wait_for(|&ending| ending) => break,
+                Some((stream, protocol)) = waiting.recv() => {
+                    let peer = if protocol == Protocol::Lmtp { Peer::Lmtp } else { Peer::Smtp };
+                    doors.hand_over(Stream::Unix(tokio::net::UnixStream::from_std(stream)?), peer);
+                }
+            }
+        }
+        drop(waiting);
+        listeners.shutdown().await;
+        drop(doors);
+        ended.wait().await;
+        Ok(())
+    }
+}
+
+/// Opens a store; none if another process has it.
+fn open(path: &Path) -> Result<Option<Volume<File>>, Failure> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let file = match File::open(path, true) {
+        Err(error) if error.kind() == ErrorKind::ResourceBusy => return Ok(None),
+        file => file.map_err(|error| named(&error))?,
+    };
+    let volume = Volume::open(file, Options::default());
+    Ok(Some(volume.map_err(|error| format!("{}; sluice store check looks into it", named(&error)))?))
+}
+
+/// Makes a store, unless there is one. It gets its name when it is whole.
+fn make(path: &Path, size: u64) -> io::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let beside = path.with_extension("new");
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut identity = [0; 16];
+    fs::File::open("/dev/urandom")?.read_exact(&mut identity)?;
+    let made = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let mut format = Format::new(u128::from_le_bytes(identity), u32::try_from(made).unwrap_or(u32::MAX));
+    let most = u32::try_from(size / SEGMENTS_MIN).unwrap_or(u32::MAX).next_multiple_of(4096);
+    format.segment_bytes = format.segment_bytes.min(most);
+    format.piece_bytes = format.piece_bytes.min((format.segment_bytes / 4).saturating_sub(store::HEADER_BYTES as u32));
+    Volume::format(File::create(&beside, size)?, &format).map_err(|error| io::Error::other(error.to_string()))?;
+    fs::rename(&beside, path)?;
+    fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// The accounts; none yet if there is no such file.
+fn accounts(path: &Path) -> Result<Accounts, Failure> {
+    let named = |error: io::Error| format!("{}: {error}", path.display());
+    if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        file.and_then(|mut file| file.write_all(b"# name:hash:settings, see sluice account\n")).map_err(named)?;
+        tracing::warn!(file = %path.display(), "nobody has an account yet: sluice account add");
+    }
+    Ok(Accounts::open(path).map_err(named)?)
+}
+
+/// Makes the folder of a store.
+///
+/// # Errors
+/// When that cannot be.
+pub fn prepare(settings: &StoreSettings) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(&settings.folder)
+}
+
+/// Gives a newcomer an account with a password that was not there before. All other accounts stay.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn welcome(settings: &StoreSettings, name: &'static str) -> Result<Newcomer, Failure> {
+    let password = accounts::random_password()?;
+    let hash = accounts::hash(password.as_bytes())?;
+    let path = settings.accounts();
+    let change = |found: Option<Account>| {
+        let account = found.map_or_else(|| Account::new(name), Ok)?;
+        Ok(Some(Account { hash, ..account }))
+    };
+    accounts::edit(&path, name, change).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Newcomer { name, password })
+}

@@ -1,0 +1,197 @@
+//! `[store]`: mail that a gateway inspects and keeps, and gives out itself.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+
+use crate::harness::imap::{Answer, ask};
+use crate::harness::{Gateway, Wire, eicar, free_port, mail_with, stuffed, wait_for};
+
+/// A folder with accounts `ann` and `bob` with the password `secret`; `bob` may have 4 KiB.
+fn accounts() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("accounts");
+    for (name, more) in [("ann", &[][..]), ("bob", &["--quota", "4096"])] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.args(["account", "--accounts", path.to_str().unwrap(), "add"]).args(more).arg(name);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"secret\n").unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+    folder
+}
+
+struct Site {
+    gateway: Gateway,
+    lmtp: SocketAddr,
+    imap: SocketAddr,
+    _accounts: tempfile::TempDir,
+}
+
+impl Site {
+    /// SMTP and LMTP in, IMAP out.
+    fn start() -> Site {
+        let accounts = accounts();
+        // The port stays over restarts.
+        let port = free_port();
+        let gateway = Gateway::with(&format!(
+            "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n\
+             accounts = \"{}/accounts\"\nimap = [\"127.0.0.1:{port}\"]\n\
+             [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n\
+             [[listener]]\nprotocol = \"lmtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n",
+            accounts.path().display()
+        ));
+        let (lmtp, imap) = (gateway.addresses[1], gateway.addresses[2]);
+        assert_eq!(imap.port(), port);
+        Site { gateway, lmtp, imap, _accounts: accounts }
+    }
+
+    fn smtp(&self) -> Wire {
+        let mut wire = self.gateway.connect();
+        wire.talk("S: 220 *\nC: EHLO client.test\nS: 250-*");
+        wire
+    }
+
+    /// What is in a mailbox: of each message all.
+    fn mails(&self, name: &str) -> Vec<String> {
+        let mut wire = Wire::connect(self.imap);
+        assert!(wire.line().starts_with("* OK"));
+        assert!(ask(&mut wire, &format!("LOGIN {name} secret")).status.starts_with("OK"));
+        assert!(ask(&mut wire, "SELECT INBOX").status.starts_with("OK"));
+        let Answer { literals, .. } = ask(&mut wire, "UID FETCH 1:* BODY.PEEK[]");
+        literals.iter().map(|mail| String::from_utf8_lossy(mail).into_owned()).collect()
+    }
+}
+
+/// Sends a mail; the reply to each RCPT, and those to the content.
+fn send(wire: &mut Wire, to: &[&str], mail: &[u8], replies: usize) -> (Vec<String>, Vec<String>) {
+    assert!(wire.command(&format!("MAIL FROM:<a@client.test> SIZE={}", mail.len())).starts_with("250"));
+    let answers: Vec<String> = to.iter().map(|to| wire.command(&format!("RCPT TO:<{to}>"))).collect();
+    if answers.iter().all(|answer| !answer.starts_with("250")) {
+        wire.command("RSET");
+        return (answers, Vec::new());
+    }
+    assert!(wire.command("DATA").starts_with("354"));
+    wire.send(&stuffed(mail));
+    wire.send(b".\r\n");
+    (answers, (0..replies).map(|_| wire.reply()).collect())
+}
+
+fn mail(subject: &str, length: usize) -> Vec<u8> {
+    format!("From: a@client.test\r\nSubject: {subject}\r\n\r\n{}\r\n", "x".repeat(length)).into_bytes()
+}
+
+#[test]
+fn an_inspected_mail_is_stored_once_for_all_and_can_be_read() {
+    let site = Site::start();
+    let mut wire = site.smtp();
+    let (answers, ends) = send(&mut wire, &["nobody@mx.test", "ann@mx.test", "bob@mx.test"], &mail("both", 10), 1);
+    assert!(answers[0].starts_with("550 5.1.1"), "{answers:?}");
+    assert!(ends[0].starts_with("250 "), "{ends:?}");
+    for name in ["ann", "bob"] {
+        let mails = site.mails(name);
+        assert_eq!(mails.len(), 1, "{mails:?}");
+        assert!(mails[0].starts_with("Return-Path: <a@client.test>\r\nReceived: from "), "{}", mails[0]);
+        assert!(mails[0].ends_with("Subject: both\r\n\r\nxxxxxxxxxx\r\n"), "{}", mails[0]);
+        assert_eq!(mails[0].matches("Received: ").count(), 1, "{}", mails[0]);
+    }
+    let (_, ends) = send(&mut wire, &["ann+x@mx.test"], &mail("one", 10), 1);
+    assert!(ends[0].starts_with("250 "), "{ends:?}");
+    let wanted = "Return-Path: <a@client.test>\r\nDelivered-To: ann+x@mx.test\r\nReceived: ";
+    assert!(site.mails("ann")[1].starts_with(wanted), "{:?}", site.mails("ann"));
+    // A virus is not stored.
+    let infected = mail_with("base64", "eicar.com", &crate::harness::base64(&eicar()));
+    let (_, ends) = send(&mut wire, &["ann@mx.test"], &infected, 1);
+    assert!(ends[0].starts_with("554 "), "{ends:?}");
+    assert_eq!((site.mails("ann").len(), site.mails("bob").len()), (2, 1));
+}
+
+#[test]
+fn who_has_no_room_is_deferred_and_others_have_their_mail() {
+    let site = Site::start();
+    let mut wire = site.smtp();
+    // The size is announced: at RCPT.
+    let (answers, ends) = send(&mut wire, &["bob@mx.test", "ann@mx.test"], &mail("announced", 5_000), 1);
+    assert!(answers[0].starts_with("452 4.2.2") && answers[1].starts_with("250"), "{answers:?}");
+    assert!(ends[0].starts_with("250 "), "{ends:?}");
+    // It is not: by SMTP nobody has it, by LMTP who has room.
+    let unannounced = |wire: &mut Wire| {
+        assert!(wire.command("MAIL FROM:<a@client.test>").starts_with("250"));
+        wire.talk("C: RCPT TO:<bob@mx.test>\nS: 250 *\nC: RCPT TO:<ann@mx.test>\nS: 250 *\nC: DATA\nS: 354 *");
+        wire.send(&stuffed(&mail("large", 5_000)));
+        wire.send(b".\r\n");
+        wire.reply()
+    };
+    let reply = unannounced(&mut wire);
+    assert!(reply.starts_with("452 4.2.2"), "{reply}");
+    assert_eq!((site.mails("ann").len(), site.mails("bob").len()), (1, 0));
+    let mut wire = Wire::connect(site.lmtp);
+    wire.talk("S: 220 *\nC: LHLO client.test\nS: 250-*");
+    let replies = [unannounced(&mut wire), wire.reply()];
+    assert!(replies[0].starts_with("452 4.2.2") && replies[1].starts_with("250 "), "{replies:?}");
+    assert_eq!((site.mails("ann").len(), site.mails("bob").len()), (2, 0));
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_a_kill_and_a_handover() {
+    let site = Site::start();
+    let end = send(&mut site.smtp(), &["ann@mx.test"], &mail("before", 10), 1).1;
+    assert!(end[0].starts_with("250 "), "{end:?}");
+    // At once, and without a chance to close anything.
+    let before = site.gateway.pid();
+    assert!(Command::new("kill").args(["-KILL", &before.to_string()]).status().unwrap().success());
+    wait_for(|| (site.gateway.pid() != before).then_some(()), "another edge");
+    assert_eq!(site.mails("ann").len(), 1);
+    let before = site.gateway.pid();
+    site.gateway.signal("USR2");
+    wait_for(|| (site.gateway.pid() != before).then_some(()), "the next edge");
+    site.gateway.wait_for_log("draining");
+    // Mails wait for the store that the one before closes.
+    let end = send(&mut site.smtp(), &["ann@mx.test"], &mail("after", 10), 1).1;
+    assert!(end[0].starts_with("250 "), "{end:?}");
+    assert_eq!(site.mails("ann").len(), 2);
+    // A reload changes all but the store.
+    site.gateway.signal("HUP");
+    site.gateway.wait_for_log("reloaded");
+    let config = site.gateway.folder.path().join("sluice.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("size = \"64M\"", "size = \"65M\"")).unwrap();
+    site.gateway.signal("HUP");
+    site.gateway.wait_for_log("store is changed by a restart only");
+    assert_eq!(site.mails("ann").len(), 2);
+}
+
+#[test]
+fn without_a_configuration_there_is_a_mailbox_whose_password_is_printed() {
+    // Its ports are always the same, so it is on a machine of its own.
+    let alone = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).status();
+    if !alone.is_ok_and(|done| done.success()) {
+        return eprintln!("skipped: no network namespaces for us");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = "ip link set lo up && exec \"$0\" serve --allow-root";
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", script, env!("CARGO_BIN_EXE_sluice")]).current_dir(folder.path());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut said = String::new();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    while !said.contains("Ctrl-C") {
+        assert!(output.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    let curl = said.lines().find(|line| line.trim_start().starts_with("curl ")).unwrap().trim().to_owned();
+    let pid = child.id().to_string();
+    let within = |script: &str| {
+        let output = Command::new("nsenter").args(["--net", "--target", &pid, "sh", "-c", script]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    let sent = within(
+        "printf 'Subject: hello\\n\\nIt works.\\n' | curl -sS -T - smtp://127.0.0.1:2525 \
+         --mail-from you@example.org --mail-rcpt me@example.org",
+    );
+    let read = within(&format!("{curl} -sS"));
+    assert!(Command::new("kill").arg(&pid).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    assert!(read.contains("Return-Path: <you@example.org>") && read.contains("It works."), "{said}{sent}{read}{rest}");
+}
