@@ -50,6 +50,7 @@ if [ "${1:-}" != run ]; then
     need rbldnsd rbldnsd
     need spamassassin spamassassin
     need spamc spamc
+    need sieve-test dovecot-sieve
 fi
 
 as_root=""

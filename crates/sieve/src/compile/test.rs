@@ -1,0 +1,191 @@
+//! Tests: what they take.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::Compiler;
+use super::arguments::Arguments;
+use crate::address;
+use crate::error::Error;
+use crate::program::{AddressPart, Source, Test, Text, Transform, Zone};
+use crate::syntax::Node;
+
+/// The parts of a date (RFC 5260, section 4.2).
+const DATE_PARTS: [&str; 13] = [
+    "year", "month", "day", "date", "julian", "hour", "minute", "second", "time", "iso8601", "std11", "zone", "weekday",
+];
+
+/// The fields that hold addresses, which `address` may ask for.
+const ADDRESS_FIELDS: [&str; 19] = [
+    "from",
+    "to",
+    "cc",
+    "bcc",
+    "sender",
+    "reply-to",
+    "resent-from",
+    "resent-to",
+    "resent-cc",
+    "resent-bcc",
+    "resent-sender",
+    "resent-reply-to",
+    "return-path",
+    "errors-to",
+    "delivered-to",
+    "x-original-to",
+    "mail-followup-to",
+    "disposition-notification-to",
+    "return-receipt-to",
+];
+
+impl Compiler<'_, '_> {
+    pub(super) fn test(&mut self, node: &Node) -> Result<Test, Error> {
+        if let name @ ("not" | "allof" | "anyof") = node.name.as_str() {
+            if let Some(more) = node.arguments.first() {
+                return Err(Error::new(more.place, format!("{name} takes tests")));
+            }
+            let tests: Vec<Test> = node.tests.iter().map(|test| self.test(test)).collect::<Result<_, _>>()?;
+            return match (name, node.is_list, <[Test; 1]>::try_from(tests)) {
+                ("not", false, Ok([test])) => Ok(Test::Not(Box::new(test))),
+                ("not", ..) => Err(Error::new(node.place, "not takes one test")),
+                (_, false, _) => Err(Error::new(node.place, format!("{name} takes a list of tests"))),
+                ("allof", _, tests) => Ok(Test::All(listed(tests))),
+                (_, _, tests) => Ok(Test::Any(listed(tests))),
+            };
+        }
+        if let Some(more) = node.tests.first() {
+            return Err(Error::new(more.place, format!("{} takes no test", node.name)));
+        }
+        let extension = match node.name.as_str() {
+            "true" | "false" | "size" | "exists" | "header" | "address" => "",
+            name @ ("envelope" | "body" | "spamtest" | "virustest" | "date" | "environment") => name,
+            "string" => "variables",
+            "hasflag" => "imap4flags",
+            "currentdate" => "date",
+            "mailboxexists" => "mailbox",
+            "specialuse_exists" => "special-use",
+            name => return Err(Error::new(node.place, format!("there is no test {name}"))),
+        };
+        self.need(node.place, extension, &node.name)?;
+        let mut arguments = Arguments::new(self, node)?;
+        let test = self.known_test(node, &mut arguments)?;
+        arguments.end()?;
+        Ok(test)
+    }
+
+    fn known_test(&mut self, node: &Node, arguments: &mut Arguments<'_>) -> Result<Test, Error> {
+        let source = match node.name.as_str() {
+            "true" => return Ok(Test::Constant(true)),
+            "false" => return Ok(Test::Constant(false)),
+            "size" => {
+                let Some(bound) = arguments.of("bound") else {
+                    return Err(Error::new(node.place, "size takes :over or :under"));
+                };
+                return Ok(Test::Size { over: bound == "over", bytes: arguments.number()? });
+            }
+            "exists" => return Ok(Test::Exists(self.field_names(arguments)?)),
+            "mailboxexists" => return Ok(Test::MailboxExists(arguments.texts(self)?)),
+            "specialuse_exists" => {
+                let mailbox = if arguments.len() > 1 { Some(arguments.text(self)?) } else { None };
+                return Ok(Test::SpecialUseExists { mailbox, uses: arguments.texts(self)? });
+            }
+            _ => self.source(node, arguments)?,
+        };
+        let keys = match source {
+            Source::Spam { .. } | Source::Virus => Vec::from([arguments.text(self)?]),
+            _ => arguments.texts(self)?,
+        };
+        Ok(Test::Values { source, matching: arguments.matching(self, &keys)?, keys })
+    }
+
+    fn source(&mut self, node: &Node, arguments: &mut Arguments<'_>) -> Result<Source, Error> {
+        let part = match arguments.of("address part") {
+            Some("localpart") => AddressPart::LocalPart,
+            Some("domain") => AddressPart::Domain,
+            Some("user") => AddressPart::User,
+            Some("detail") => AddressPart::Detail,
+            _ => AddressPart::All,
+        };
+        Ok(match node.name.as_str() {
+            "header" => Source::Header { index: arguments.index()?, names: self.field_names(arguments)? },
+            "address" => {
+                let names = self.field_names(arguments)?;
+                let is_known = |name: &&Text| {
+                    let known = |name: &str| ADDRESS_FIELDS.iter().any(|known| known.eq_ignore_ascii_case(name));
+                    name.literal().is_none_or(known)
+                };
+                if let Some(other) = names.iter().find(|name| !is_known(name)) {
+                    let other = other.literal().unwrap_or_default();
+                    return Err(Error::new(node.place, format!("field {other:?} holds no addresses")));
+                }
+                Source::Address { names, part, index: arguments.index()? }
+            }
+            "envelope" => {
+                let parts = arguments.texts(self)?;
+                let is_known = |name: &str| name.eq_ignore_ascii_case("from") || name.eq_ignore_ascii_case("to");
+                if parts.iter().any(|part| part.literal().is_some_and(|name| !is_known(name))) {
+                    return Err(Error::new(node.place, "an envelope has \"from\" and \"to\""));
+                }
+                Source::Envelope { parts, part }
+            }
+            "body" => Source::Body(match arguments.of("transform") {
+                Some("raw") => Transform::Raw,
+                Some("content") => Transform::Content(arguments.tag_list(self, "content")?.unwrap_or_default()),
+                _ => Transform::Text,
+            }),
+            "string" => Source::Strings(arguments.texts(self)?),
+            "hasflag" => {
+                let mut names = Vec::new();
+                if arguments.len() > 1 {
+                    let (place, words) = arguments.words()?;
+                    self.need(place, "variables", "a variable of flags")?;
+                    names = words.iter().map(|name| self.named(place, name)).collect::<Result<_, _>>()?;
+                }
+                Source::Flags(names)
+            }
+            "date" => {
+                let (index, zone) = (arguments.index()?, self.zone(arguments)?);
+                let name = arguments.text(self)?;
+                Source::Date { name, zone, part: self.date_part(arguments)?, index }
+            }
+            "currentdate" => {
+                let zone = self.zone(arguments)?;
+                Source::CurrentDate { zone, part: self.date_part(arguments)? }
+            }
+            "spamtest" => Source::Spam { percent: arguments.has("percent") },
+            "virustest" => Source::Virus,
+            _ => Source::Environment(arguments.text(self)?),
+        })
+    }
+
+    fn field_names(&mut self, arguments: &mut Arguments<'_>) -> Result<Vec<Text>, Error> {
+        let names = arguments.texts(self)?;
+        match names.iter().all(|name| name.literal().is_none_or(address::is_field_name)) {
+            true => Ok(names),
+            false => Err(Error::new(arguments.place, "not the name of a header field")),
+        }
+    }
+
+    fn zone(&mut self, arguments: &mut Arguments<'_>) -> Result<Zone, Error> {
+        if arguments.has("originalzone") {
+            return Ok(Zone::Original);
+        }
+        let Some(text) = arguments.tag_text(self, "zone")? else { return Ok(Zone::Local) };
+        if text.literal().is_some_and(|zone| crate::date::zone(zone).is_none()) {
+            return Err(Error::new(arguments.place, ":zone takes +hhmm or -hhmm"));
+        }
+        Ok(Zone::Given(text))
+    }
+
+    fn date_part(&mut self, arguments: &mut Arguments<'_>) -> Result<String, Error> {
+        let (place, word) = arguments.word()?;
+        let known = DATE_PARTS.iter().find(|part| part.eq_ignore_ascii_case(&word));
+        known.map(ToString::to_string).ok_or_else(|| Error::new(place, format!("a date has no part {word:?}")))
+    }
+}
+
+fn listed(tests: Result<[Test; 1], Vec<Test>>) -> Vec<Test> {
+    tests.map_or_else(|tests| tests, Vec::from)
+}

@@ -1,0 +1,201 @@
+//! Dates of header fields, and their parts (RFC 5260, section 4.2). The calendar is the Gregorian one, before its time too.
+
+use alloc::format;
+use alloc::string::String;
+
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const SECONDS_OF_DAY: i64 = 86_400;
+/// From the first day of the modified Julian calendar to 1970.
+const JULIAN_OF_1970: i64 = 40_587;
+/// No date of a mail is further from 1970, in seconds: the year 9999.
+const SECONDS_MAX: i64 = 253_402_300_799;
+
+/// A moment, in the time of some zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Date {
+    /// Since 1970, in UTC.
+    pub seconds: i64,
+    /// East of Greenwich, in minutes.
+    pub zone: i32,
+}
+
+/// `+hhmm`, in minutes.
+pub fn zone(text: &str) -> Option<i32> {
+    let (sign, digits) = text.split_at_checked(1)?;
+    let sign = match sign {
+        "+" => 1,
+        "-" => -1,
+        _ => return None,
+    };
+    if digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let (hours, minutes) = digits.split_at(2);
+    let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
+    (hours < 24 && minutes < 60).then(|| hours.saturating_mul(60).saturating_add(minutes).saturating_mul(sign))
+}
+
+/// Days since 1970 of a day of the calendar.
+#[allow(clippy::arithmetic_side_effects)] // years have four digits, months and days two
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// The day of the calendar: year, month, day.
+#[allow(clippy::arithmetic_side_effects)] // `Date::new` bounds the seconds
+fn calendar(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let years = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * years + years / 4 - years / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    (years + era * 400 + i64::from(month <= 2), month, day)
+}
+
+impl Date {
+    /// A moment, within what mails can say.
+    pub fn new(seconds: i64, zone: i32) -> Date {
+        Date { seconds: seconds.clamp(-62_135_596_800, SECONDS_MAX), zone: zone.clamp(-1_439, 1_439) }
+    }
+
+    /// Reads a date as mails have it (RFC 5322, section 3.3, with its obsolete zones).
+    #[allow(clippy::arithmetic_side_effects)] // all numbers have at most four digits
+    pub fn parse(text: &str) -> Option<Date> {
+        let mut plain = String::new();
+        let mut depth = 0u32;
+        for character in text.chars() {
+            match character {
+                '(' => depth = depth.saturating_add(1),
+                ')' => depth = depth.saturating_sub(1),
+                ',' if depth == 0 => plain.push_str(", "),
+                ':' | ' '..='~' if depth == 0 => plain.push(character),
+                _ => plain.push(' '),
+            }
+        }
+        let mut words = plain.split_ascii_whitespace().peekable();
+        if words.peek()?.starts_with(|first: char| first.is_ascii_alphabetic()) {
+            words.next();
+        }
+        let number = |word: &str, most: usize| -> Option<i64> {
+            let fits = (1..=most).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
+            if fits { word.parse().ok() } else { None }
+        };
+        let day = number(words.next()?, 2)?;
+        let name = words.next()?;
+        let month = MONTHS.iter().position(|month| month.eq_ignore_ascii_case(name))?;
+        let month = i64::try_from(month).ok()? + 1;
+        let word = words.next()?;
+        let year = match (word.len(), number(word, 4)?) {
+            (2, year) if year < 50 => year + 2_000,
+            (2 | 3, year) => year + 1_900,
+            (_, year) => year,
+        };
+        let mut time = words.next()?.split(':').map(|part| number(part, 2));
+        let (hour, minute) = (time.next()??, time.next()??);
+        let second = time.next().unwrap_or(Some(0))?;
+        let fits = (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60 && year > 0;
+        if !fits {
+            return None;
+        }
+        let zone = match words.next().unwrap_or("+0000").to_ascii_uppercase().as_str() {
+            "EST" | "CDT" => -300,
+            "EDT" => -240,
+            "CST" | "MDT" => -360,
+            "MST" | "PDT" => -420,
+            "PST" => -480,
+            word => zone(word).unwrap_or(0),
+        };
+        let seconds = days(year, month, day) * SECONDS_OF_DAY + hour * 3_600 + minute * 60 + second;
+        Some(Date::new(seconds - i64::from(zone) * 60, zone))
+    }
+
+    /// The same moment in another zone.
+    pub fn in_zone(self, zone: i32) -> Date {
+        Date::new(self.seconds, zone)
+    }
+
+    /// One of its parts; none if there is no such part.
+    #[allow(clippy::arithmetic_side_effects)] // `Date::new` bounds both
+    pub fn part(self, name: &str) -> Option<String> {
+        let local = self.seconds + i64::from(self.zone) * 60;
+        let (day_number, of_day) = (local.div_euclid(SECONDS_OF_DAY), local.rem_euclid(SECONDS_OF_DAY));
+        let (year, month, day) = calendar(day_number);
+        let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+        let weekday = (day_number + 4).rem_euclid(7);
+        let named = |names: &[&'static str], at: i64| usize::try_from(at).ok().and_then(|at| names.get(at).copied());
+        let sign = if self.zone < 0 { '-' } else { '+' };
+        let (zone_hours, zone_minutes) = (self.zone.abs() / 60, self.zone.abs() % 60);
+        Some(match name {
+            "year" => format!("{year:04}"),
+            "month" => format!("{month:02}"),
+            "day" => format!("{day:02}"),
+            "date" => format!("{year:04}-{month:02}-{day:02}"),
+            "julian" => format!("{}", day_number + JULIAN_OF_1970),
+            "hour" => format!("{hour:02}"),
+            "minute" => format!("{minute:02}"),
+            "second" => format!("{second:02}"),
+            "time" => format!("{hour:02}:{minute:02}:{second:02}"),
+            "iso8601" => format!(
+                "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{sign}{zone_hours:02}:{zone_minutes:02}"
+            ),
+            "std11" => format!(
+                "{}, {day:02} {} {year:04} {hour:02}:{minute:02}:{second:02} {sign}{zone_hours:02}{zone_minutes:02}",
+                named(&WEEKDAYS, weekday)?,
+                named(&MONTHS, month - 1)?
+            ),
+            "zone" => format!("{sign}{zone_hours:02}{zone_minutes:02}"),
+            "weekday" => format!("{weekday}"),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_have_parts() {
+        let date = Date::parse("Mon, 23 Nov 2026 23:30:05 -0230 (some zone)").unwrap();
+        for (part, wanted) in [
+            ("year", "2026"),
+            ("month", "11"),
+            ("day", "23"),
+            ("julian", "61367"),
+            ("time", "23:30:05"),
+            ("weekday", "1"),
+            ("zone", "-0230"),
+            ("iso8601", "2026-11-23T23:30:05-02:30"),
+            ("std11", "Mon, 23 Nov 2026 23:30:05 -0230"),
+        ] {
+            assert_eq!(date.part(part).as_deref(), Some(wanted));
+        }
+        assert_eq!(date.in_zone(0).part("date").as_deref(), Some("2026-11-24"));
+        assert_eq!(date.part("century"), None);
+    }
+
+    #[test]
+    fn odd_dates_are_read_or_refused() {
+        for (text, wanted) in [
+            ("1 Jan 70 00:00 GMT", Some(0)),
+            ("Thu,1 Jan 1970 00:00:01 EST", Some(18_001)),
+            ("29 Feb 2000 12:00:00 +0000", Some(951_825_600)),
+            ("32 Jan 2000 12:00:00 +0000", None),
+            ("1 Foo 2000 12:00:00 +0000", None),
+            ("", None),
+            ("Mon", None),
+            ("1 Jan 2000", None),
+            ("1 Jan 2000 25:00", None),
+        ] {
+            assert_eq!(Date::parse(text).map(|date| date.seconds), wanted, "{text}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! What a script looks at: a mail and its envelope.
+//!
+//! [`Mail`] reads a mail that is in memory, or as much of it as the host has: header fields when it is made, parts of the body
+//! when a script asks for them. Not the reading of the inspection: nothing but the filing of a mail is decided by it.
+//!
+//! Bounds: [`FIELDS_MAX`], [`PARTS_MAX`], [`DEPTH_MAX`].
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use mime::header_text;
+use text::charset::Charset;
+use text::{base64, html, references};
+
+/// Header fields that are read.
+pub const FIELDS_MAX: usize = 2_000;
+/// Parts of a body that are read.
+pub const PARTS_MAX: usize = 200;
+/// How deep they are nested.
+pub const DEPTH_MAX: usize = 16;
+/// The longest value of a field, in bytes.
+pub const VALUE_BYTES_MAX: usize = 64 << 10;
+
+/// A header field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// As it is written.
+    pub name: String,
+    /// Behind the colon, unfolded, without white space around it, encoded words as they stand.
+    pub raw: String,
+    /// The same with encoded words decoded.
+    pub value: String,
+}
+
+impl Field {
+    /// A field from its raw value.
+    pub fn new(name: &str, raw: &[u8]) -> Field {
+        let value = header_text(raw, VALUE_BYTES_MAX).trim().to_string();
+        Field { name: name.to_string(), raw: String::from_utf8_lossy(raw).into_owned(), value }
+    }
+}
+
+/// A part of a body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Type and subtype in lower case.
+    pub kind: String,
+    /// Its content, with transfer coding and charset undone.
+    pub content: String,
+}
+
+/// A mail, as scripts look at it.
+pub trait View {
+    /// Bytes of the mail.
+    fn size(&self) -> u64;
+    /// Its header fields, in their order.
+    fn fields(&self) -> &[Field];
+    /// Its body as it stands.
+    fn body(&self) -> String;
+    /// The parts of its body that have no parts of their own, and the messages in it.
+    fn parts(&self) -> Vec<Part>;
+}
+
+/// A mail in memory.
+#[derive(Debug, Clone)]
+pub struct Mail<'a> {
+    size: u64,
+    fields: Vec<Field>,
+    body: &'a [u8],
+}
+
+impl<'a> Mail<'a> {
+    /// Reads the header of a mail of which the first bytes are here, and which has `size` bytes as a whole.
+    pub fn new(bytes: &'a [u8], size: u64) -> Mail<'a> {
+        let (fields, body) = header(bytes);
+        Mail { size, fields, body }
+    }
+}
+
+impl View for Mail<'_> {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    fn body(&self) -> String {
+        String::from_utf8_lossy(self.body).into_owned()
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        entity(&self.fields, self.body, DEPTH_MAX, &mut parts);
+        parts
+    }
+}
+
+/// Splits a message into its fields and its body.
+fn header(bytes: &[u8]) -> (Vec<Field>, &[u8]) {
+    let mut fields: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (line, after) = line(rest);
+        if line.is_empty() {
+            rest = after;
+            break;
+        }
+        let is_folded = line.first().is_some_and(|first| b" \t".contains(first));
+        let name = line.iter().position(|&byte| byte == b':').and_then(|colon| line.split_at_checked(colon));
+        match (name, fields.last_mut()) {
+            (_, Some((_, value))) if is_folded => {
+                let room = VALUE_BYTES_MAX.saturating_sub(value.len());
+                value.extend_from_slice(line.get(..room).unwrap_or(line));
+            }
+            (Some((name, value)), _) if !is_folded => {
+                let name = String::from_utf8_lossy(name.trim_ascii_end()).into_owned();
+                let value = value.get(1..).unwrap_or_default();
+                if fields.len() < FIELDS_MAX {
+                    fields.push((name, value.get(..VALUE_BYTES_MAX).unwrap_or(value).to_vec()));
+                }
+            }
+            // A line that is no field: the body begins, as other readers have it too.
+            (_, None) => {}
+            _ => break,
+        }
+        rest = after;
+    }
+    (fields.iter().map(|(name, value)| Field::new(name, value.trim_ascii())).collect(), rest)
+}
+
+/// A line without its end, and what follows.
+fn line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
+    let (line, after) = bytes.split_at(end);
+    (line.strip_suffix(b"\r").unwrap_or(line), after.get(1..).unwrap_or_default())
+}
+
+fn entity(fields: &[Field], body: &[u8], depth: usize, parts: &mut Vec<Part>) {
+    if parts.len() >= PARTS_MAX {
+        return;
+    }
+    let get = |name: &str| fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| &*field.raw);
+    let declared = get("content-type").unwrap_or("text/plain");
+    let kind = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let kind = if kind.contains('/') { kind } else { "text/plain".into() };
+    let boundary = parameter(declared, "boundary").filter(|_| kind.starts_with("multipart/"));
+    if let (Some(boundary), Some(depth)) = (boundary, depth.checked_sub(1)) {
+        for part in multipart(body, boundary.as_bytes()) {
+            let (fields, body) = header(part);
+            entity(&fields, body, depth, parts);
+        }
+        return;
+    }
+    if let (true, Some(depth)) = (kind == "message/rfc822", depth.checked_sub(1)) {
+        let (fields, inner) = header(body);
+        let length = body.len().saturating_sub(inner.len());
+        let head = body.get(..length).unwrap_or_default();
+        parts.push(Part { kind, content: String::from_utf8_lossy(head).into_owned() });
+        return entity(&fields, inner, depth, parts);
+    }
+    let decoded = match get("content-transfer-encoding").unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+        "base64" => base64::decode_loosely(&String::from_utf8_lossy(body)),
+        "quoted-printable" => quoted_printable(body),
+        _ => body.to_vec(),
+    };
+    let charset = parameter(declared, "charset").and_then(|name| Charset::find(&name));
+    let content = match charset.filter(|_| kind.starts_with("text/")) {
+        Some(charset) => charset.lossy(&decoded),
+        None => String::from_utf8_lossy(&decoded).into_owned(),
+    };
+    parts.push(Part { kind, content });
+}
+
+/// The value of a parameter of a field.
+fn parameter(value: &str, wanted: &str) -> Option<String> {
+    let mut rest = value.split_once(';')?.1;
+    loop {
+        let (name, after) = rest.split_once('=')?;
+        let after = after.trim_start();
+        let (text, behind) = match after.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => after.find(';').map_or((after, ""), |end| after.split_at(end)),
+        };
+        if name.trim().trim_start_matches(';').trim().eq_ignore_ascii_case(wanted) {
+            return Some(text.trim().to_string());
+        }
+        rest = behind.trim_start_matches(|character: char| character == ';' || character.is_whitespace());
+    }
+}
+
+/// The parts between delimiter lines.
+fn multipart<'a>(body: &'a [u8], boundary: &[u8]) -> Vec<&'a [u8]> {
+    let mut parts = Vec::new();
+    let mut start = None;
+    let mut at = 0usize;
+    while at < body.len() && parts.len() < PARTS_MAX {
+        let rest = body.get(at..).unwrap_or_default();
+        let (line, after) = line(rest);
+        let next = body.len().saturating_sub(after.len());
+        let delimiter =
+            line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary)).map(<[u8]>::trim_ascii_end);
+        if let Some(behind @ (b"" | b"--")) = delimiter {
+            if let Some(start) = start.replace(next) {
+                let part = body.get(start..at).unwrap_or_default();
+                let part = part.strip_suffix(b"\n").unwrap_or(part);
+                parts.push(part.strip_suffix(b"\r").unwrap_or(part));
+            }
+            if behind == b"--" {
+                return parts;
+            }
+        }
+        at = next;
+    }
+    parts.extend(start.and_then(|start| body.get(start..)));
+    parts
+}
+
+fn quoted_printable(body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = body;
+    while !rest.is_empty() {
+        let (whole, after) = line(rest);
+        let has_end = whole.len() < rest.len();
+        let mut line = whole.trim_ascii_end();
+        let is_soft = line.ends_with(b"=");
+        line = line.strip_suffix(b"=").unwrap_or(line);
+        while let Some((&byte, behind)) = line.split_first() {
+            let digits = behind.get(..2).and_then(|digits| core::str::from_utf8(digits).ok());
+            match digits.filter(|_| byte == b'=').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+                Some(decoded) => {
+                    out.push(decoded);
+                    line = behind.get(2..).unwrap_or_default();
+                }
+                None => {
+                    out.push(byte);
+                    line = behind;
+                }
+            }
+        }
+        if has_end && !is_soft {
+            out.extend_from_slice(b"\r\n");
+        }
+        rest = after;
+    }
+    out
+}
+
+/// The text of a part that is HTML.
+pub(crate) fn of_html(page: &str) -> String {
+    let mut text = Vec::new();
+    let mut reader = html::Tokeniser::new();
+    let mut tell = |_: u64, token: html::Token<'_>| match token {
+        html::Token::Text { within: html::Within::Page, bytes } => text.extend_from_slice(bytes),
+        html::Token::Open(b"br" | b"p" | b"div" | b"tr" | b"li") => text.push(b'\n'),
+        _ => {}
+    };
+    reader.read(page.as_bytes(), &mut tell);
+    references::decode(&String::from_utf8_lossy(&text), true).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAIL: &str = "Subject: =?utf-8?q?gr=C3=BCn?=\n and blue\nContent-Type: multipart/mixed; boundary=\"x\"\n\npre\n--x\n\
+        Content-Transfer-Encoding: base64\n\naGVsbG8=\n--x\nContent-Type: text/html; charset=iso-8859-1\n\
+        Content-Transfer-Encoding: quoted-printable\n\n<b>gr=FCn</b> =\nzwei\n--x\nContent-Type: message/rfc822\n\n\
+        Subject: inner\n\nmore\n--x--\nafter\n";
+
+    #[test]
+    fn parts_are_decoded() {
+        let mail = Mail::new(MAIL.as_bytes(), 7);
+        assert_eq!(mail.fields()[0].value, "grün and blue");
+        assert_eq!(mail.fields()[0].raw, "=?utf-8?q?gr=C3=BCn?= and blue");
+        let parts: Vec<(String, String)> = mail.parts().into_iter().map(|part| (part.kind, part.content)).collect();
+        let part = |kind: &str, content: &str| (kind.to_string(), content.to_string());
+        let wanted = [
+            part("text/plain", "hello"),
+            part("text/html", "<b>grün</b> zwei"),
+            part("message/rfc822", "Subject: inner\n\n"),
+            part("text/plain", "more"),
+        ];
+        assert_eq!(parts, wanted);
+        assert!(mail.body().starts_with("pre\n") && mail.size() == 7);
+    }
+
+    #[test]
+    fn odd_mails_are_read() {
+        for mail in ["", "\n", "x", "x\n\ny", " folded\nA: b\n\nc", "Content-Type: multipart/mixed; boundary=x\n\n--x"]
+        {
+            let mail = Mail::new(mail.as_bytes(), 0);
+            assert!(mail.parts().len() <= 1);
+        }
+        let deep: String =
+            (0..100).map(|at| alloc::format!("Content-Type: multipart/mixed; boundary=b{at}\n\n--b{at}\n")).collect();
+        assert!(Mail::new(deep.as_bytes(), 0).parts().len() <= 1);
+    }
+}

@@ -1,0 +1,57 @@
+//! Replays the fuzz seeds, so that what was found once stays found; and mutants of them.
+
+use std::fs;
+use std::path::Path;
+
+/// What mutants are made of, besides what is there.
+const PIECES: [&[u8]; 16] = [
+    b"",
+    b";",
+    b"\"",
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b"(",
+    b"${",
+    b"\xff",
+    b"\r\n",
+    b":",
+    b"*",
+    b"text:\n",
+    b"999999999999G",
+    b"/*",
+];
+
+fn seeds() -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/sieve_script");
+    let seeds: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect();
+    assert!(!seeds.is_empty(), "no seeds in {}", folder.display());
+    seeds
+}
+
+#[test]
+fn every_seed_passes_its_fuzz_body() {
+    seeds().iter().for_each(|seed| sieve::fuzz_sieve(seed));
+}
+
+/// Bytes replaced by pieces, at places that a generator of numbers chooses.
+#[test]
+fn every_mutant_of_a_seed_passes_its_fuzz_body() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    for seed in seeds() {
+        for _ in 0..300 {
+            let mut mutant = seed.clone();
+            for _ in 0..=next(3) {
+                let at = next(mutant.len());
+                let end = (at + next(4)).min(mutant.len());
+                mutant.splice(at..end, PIECES[next(PIECES.len())].iter().copied());
+            }
+            sieve::fuzz_sieve(&mutant);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+require "vacation";
+vacation :days 23 :addresses ["tjs@example.edu", "ts4z@landru.example.edu"] "I'm away until October 19.
+If it's an emergency, call 911, I guess.";
+=====
+From: Tim <tim+work@x.example>
+To: bob@y.example
+Cc: "C, D" <c@z.example>
+Subject: [acme-users] fwd: version 1.0 is out
+Date: Mon, 23 Nov 2026 10:05:07 +0130
+Message-ID: <1@x.example>
+X-Num: 0042
+X-Num: 17
+Received: from a by b; Mon, 23 Nov 2026 11:00:00 -0500
+
+MAKE MONEY FAST!!!
+=====
+vacation to "tim@x.example", subject "Auto: [acme-users] fwd: version 1.0 is out", again after 1987200 seconds (not sent: the mail names no address of the recipient)
+  From: bob+lists@y.example
+  To: tim@x.example
+  Subject: Auto: [acme-users] fwd: version 1.0 is out
+  Date: Mon, 23 Nov 2026 11:33:20 +0100
+  In-Reply-To: <1@x.example>
+  References: <1@x.example>
+  Auto-Submitted: auto-replied (vacation)
+  Precedence: bulk
+  MIME-Version: 1.0
+  Content-Type: text/plain; charset=utf-8
+  Content-Transfer-Encoding: 8bit
+  
+  I'm away until October 19.
+  If it's an emergency, call 911, I guess.
+keep (implicit)

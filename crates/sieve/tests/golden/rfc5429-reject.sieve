@@ -1,0 +1,19 @@
+require ["reject", "envelope"];
+if envelope :all "from" "tim@x.example" { reject text:
+I am not taking mail from you.
+.
+; }
+=====
+From: Tim <tim+work@x.example>
+To: bob@y.example
+Cc: "C, D" <c@z.example>
+Subject: [acme-users] fwd: version 1.0 is out
+Date: Mon, 23 Nov 2026 10:05:07 +0130
+Message-ID: <1@x.example>
+X-Num: 0042
+X-Num: 17
+Received: from a by b; Mon, 23 Nov 2026 11:00:00 -0500
+
+MAKE MONEY FAST!!!
+=====
+reject "I am not taking mail from you.\r\n"
