@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use crate::build::{eicar, zip};
 use flow::{Action, Policy};
 use inspect::Engine;
 use scan::Builder;
@@ -64,4 +65,45 @@ fn no_archive_that_a_reader_opens_passes() {
     }
     println!("{opened} of {count} archives were opened by somebody");
     assert!(passed.is_empty(), "{} that pass, in {}:\n{}", passed.len(), folder.display(), passed.join("\n"));
+}
+
+fn is_found(what: &str, archive: &[u8]) {
+    let seen = crate::pipeline::inspect(&engine(), Policy::default(), archive);
+    assert!(seen.verdict.action == Action::Reject, "{what}: {:?}", seen.names());
+}
+
+#[test]
+fn a_zip_member_is_encrypted_only_where_its_first_flag_says_so() {
+    const STRONG: u16 = 1 << 6;
+    const MASKED: u16 = 1 << 13;
+    let plain = zip("e.com", &eicar(), true);
+    let central = plain.windows(4).position(|bytes| bytes == b"PK\x01\x02").expect("a directory");
+    for flags in [STRONG, MASKED, STRONG | MASKED] {
+        for places in [&[6, central + 8][..], &[6], &[central + 8]] {
+            let mut odd = plain.clone();
+            places.iter().for_each(|&at| odd[at..at + 2].copy_from_slice(&flags.to_le_bytes()));
+            is_found(&format!("flags {flags:#x} at {places:?}"), &odd);
+        }
+    }
+}
+
+#[test]
+fn a_7z_header_that_reaches_beyond_the_end_is_read_as_far_as_it_is_there() {
+    // The test virus, packed by 7-Zip with LZMA; its header is not packed.
+    let hex = "377abcaf271c000474ad482d4700000000000000360000000000000020696366002c0d45e2234b3809fe242c5b4b369031dc4b2435b632\
+               dfaf314c3cdfcf3a4b7573e58bc87e89b3805ef7941f8da9c31efa496c05fc84055a71fc39ba92658b9743a7dcc8b84301040600010947\
+               00070b01000123030101055d001000000c4400080a013ccf5168000005011906000000000000110500650000000000";
+    let digit = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal digits");
+    let plain: Vec<u8> = (0..hex.len()).step_by(2).map(digit).collect();
+    is_found("whole", &plain);
+    for more in [1, 20, 5_000, 1 << 20] {
+        let mut odd = plain.clone();
+        let size = u64::from_le_bytes(odd[20..28].try_into().expect("eight bytes")) + more;
+        odd[20..28].copy_from_slice(&size.to_le_bytes());
+        let mut crc = flate2::Crc::new();
+        crc.update(&odd[12..32]);
+        let crc = crc.sum();
+        odd[8..12].copy_from_slice(&crc.to_le_bytes());
+        is_found(&format!("{more} more"), &odd);
+    }
 }

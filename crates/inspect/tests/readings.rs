@@ -108,6 +108,16 @@ fn comments_in_names_and_values_are_read_and_not_read() {
 }
 
 #[test]
+fn a_comment_that_is_never_closed_hides_nothing() {
+    let part = format!("Content-Transfer-Encoding: quoted-printable\r\n\r\n{}\r\n", quoted());
+    for value in
+        ["multipart/mixed; x=(; boundary=B", "multipart/mixed (; boundary=B", "multipart/mixed; (x; boundary=\"B\""]
+    {
+        is_seen_through(value, &mail(&mixed(&format!("Content-Type: {value}\r\n"), "B", &part)));
+    }
+}
+
+#[test]
 fn what_few_readers_take_for_a_multipart_is_read_as_one() {
     for head in [
         "Content-Type: text/plain; boundary=B",
@@ -137,6 +147,41 @@ fn a_header_may_begin_with_a_line_of_blanks() {
 /// The test virus, quoted-printable throughout.
 fn quoted() -> String {
     eicar().iter().map(|byte| format!("={byte:02X}=\r\n")).collect()
+}
+
+#[test]
+fn a_soft_break_behind_an_equals_sign_is_read_in_both_ways() {
+    let lines: Vec<String> = eicar().iter().map(|byte| format!("={byte:02X}")).collect();
+    for soft_break in ["=\r\n", "= \r\n", "=\n", "=\r\n=\r\n"] {
+        for at in [0, 1, 30, 67] {
+            let mut lines = lines.clone();
+            lines[at].insert_str(1, soft_break);
+            let head = "Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: quoted-printable";
+            is_seen_through(&format!("{soft_break:?} {at}"), &mail(&format!("{head}\r\n\r\n{}", lines.concat())));
+        }
+    }
+}
+
+#[test]
+fn a_header_may_begin_behind_blank_lines_or_before_the_first_delimiter() {
+    let head = "Content-Type: multipart/mixed; boundary=B\r\n";
+    for name in ["Content-Transfer-Encoding", "content-transfer-encoding"] {
+        for before in ["", "X: y\r\n", "no field\r\n", "Content-Type: text/plain\r\n", "--x\r\n", "Content\r\nC\r\n"] {
+            let fields = format!("{before}{name}: quoted-printable\r\n\r\n{}\r\n", quoted());
+            for blank in ["\r\n", "\r\n\r\n", "\n", "\r\n \r\n"] {
+                let part = format!("{blank}{fields}");
+                is_seen_through(&format!("part {part}"), &mail(&mixed(head, "B", &part)));
+                is_seen_through(&format!("message {part}"), &part);
+                // Between the blank line of the header and the first delimiter.
+                let whole = mail(&mixed(&format!("{head}{blank}{fields}"), "B", "\r\nhello\r\n"));
+                is_seen_through(&format!("preamble {part}"), &whole);
+            }
+        }
+    }
+    for rest in ["--B\r\n\r\nContent-Type is a field\r\n--B--\r\n", "content-transfer\r\n--B\r\n\r\nx\r\n--B--\r\n"] {
+        let seen = inspect(&mail(&format!("{head}\r\n{rest}")));
+        assert_eq!(seen.verdict.action, Action::Pass, "{rest}: {:?}", seen.names());
+    }
 }
 
 #[test]

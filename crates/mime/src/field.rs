@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 pub(crate) use coding::{TransferCoding, transfer_coding};
 use cursor::Cursor;
-pub(crate) use cursor::without_comments;
+pub(crate) use cursor::{with_unclosed_comment, without_comments};
 use parameter::Parameters;
 pub use word::text;
 

@@ -84,6 +84,8 @@ enum Advance {
     BareDelimiter(Delimiter),
     /// The bytes held are content, but may be a delimiter of a multipart that declares another boundary.
     Guess,
+    /// The bytes held, behind a line end of so many, are content, but for some readers the beginning of a header.
+    Field { line_at: usize },
     /// The input ended and nothing is held.
     Finished,
 }

@@ -6,7 +6,7 @@ use stream::law::{holds, holds_at_every_cut};
 use stream::{Coding, Limits};
 
 /// What mails are made of, and what they should not be made of.
-const PIECES: [&str; 46] = [
+const PIECES: [&str; 50] = [
     "\r\n",
     "\r\n",
     "\r\n",
@@ -53,6 +53,10 @@ const PIECES: [&str; 46] = [
     "(This file must be converted with BinHex 4.0)\n",
     "YWJj=",
     "=41=\r\n",
+    "==\r\n",
+    "41=4=\n",
+    "\nContent-T",
+    "cOnTeNt",
 ];
 
 fn limits() -> Limits {

@@ -63,6 +63,8 @@ def zip_member(g, name, data, at):
     flags = g.pick(0, 0, 0, 1 << 11)
     if method == 14:
         flags |= 2
+    if g.chance(15, "flags"):
+        flags |= g.pick(1 << 6, 1 << 13, 1 << 6 | 1 << 13, 1 << 5, 1 << 4)
     crc, sizes = zlib.crc32(data), [len(packed), len(data)]
     local = {"version": 20, "flags": flags, "method": method, "crc": crc, "sizes": list(sizes), "name": name, "extra": b""}
     central = dict(local, sizes=list(sizes), offset=at, comment=b"", disk=0)
@@ -291,7 +293,99 @@ def seven_archive(g, content, folder):
     data = open(target, "rb").read() if os.path.exists(target) else b""
     shutil.rmtree(where)
     g.odd.append(method)
+    if len(data) > 32 and g.chance(6, "header beyond the end"):
+        offset, size, crc = struct.unpack("<QQI", data[12:32])
+        start = struct.pack("<QQI", offset, size + g.pick(1, 20, 300, 5000), g.pick(crc, crc, 0))
+        data = data[:8] + struct.pack("<I", zlib.crc32(start)) + start + data[32:]
+        return data
     return changed(g, data)
+
+
+def cab_block(g, data, method, history, reserve):
+    packed = data
+    if method == 1:
+        packer = zlib.compressobj(9, zlib.DEFLATED, -15, 8, zlib.Z_DEFAULT_STRATEGY, *[history][: bool(history)])
+        packed = b"CK" + packer.compress(data) + packer.flush()
+    size = len(data)
+    if g.chance(20, "block size"):
+        size = g.pick(0, 1, size + 1, 0xFFFF)
+    area = g.random.randbytes(reserve)
+    head = struct.pack("<HH", len(packed), size)
+    total = 0
+    for at in range(0, len(packed) & ~3, 4):
+        total ^= struct.unpack_from("<I", packed, at)[0]
+    for at, byte in enumerate(packed[len(packed) & ~3 :]):
+        total ^= byte << 8 * (len(packed) % 4 - 1 - at)
+    total ^= struct.unpack("<I", head)[0]
+    if g.chance(6, "no sum"):
+        total = 0
+    return struct.pack("<I", total) + head + area + packed
+
+
+def cab_archive(g, content):
+    """A cabinet of stored or MSZIP folders, with reserved areas."""
+    flags, areas = 0, (0, 0, 0)
+    if g.chance(2, "reserved areas"):
+        flags |= 4
+        areas = (g.pick(0, 4, 20, 600), g.pick(0, 0, 4, 255), g.pick(0, 0, 4, 255))
+    names = b""
+    if g.chance(12, "previous cabinet"):
+        flags |= 1
+        names += b"before.cab\0disk\0"
+    if g.chance(12, "next cabinet"):
+        flags |= 2
+        names += b"after.cab\0disk\0"
+    if g.chance(15, "unknown flags"):
+        flags |= g.pick(8, 0x10, 0x8000)
+    members = [(b"marked.txt", content)]
+    for at in range(g.random.randrange(3)):
+        members.insert(g.random.randrange(len(members) + 1), (b"clean%d.txt" % at, CLEAN * (at + 1)))
+    folders, files = [], []
+    for at, (name, data) in enumerate(members):
+        if not folders or g.chance(3, "another folder"):
+            folders.append([g.pick(0, 1, 1), b""])
+        files.append([name, len(data), len(folders[-1][1]), len(folders) - 1])
+        folders[-1][1] += data
+    streams = []
+    for method, data in folders:
+        step = g.pick(32768, 32768, 100)
+        blocks = [
+            cab_block(g, data[at : at + step], method, data[max(0, at - 32768) : at], areas[2]) for at in range(0, len(data), step)
+        ]
+        streams.append((method, len(blocks), b"".join(blocks)))
+    if g.chance(15, "folder number"):
+        g.random.choice(files)[3] = g.pick(0xFFFD, 0xFFFE, 0xFFFF, 7)
+    if g.chance(15, "file size"):
+        g.random.choice(files)[1] += g.pick(1, -1, 5000)
+    if g.chance(15, "file offset"):
+        g.random.choice(files)[2] += g.pick(1, 7, 90000)
+    table = b"".join(
+        struct.pack("<IIHHHH", size, start, folder, 0x5021, 0, g.pick(0x20, 0x20, 0xA0)) + name + b"\0" for name, size, start, folder in files
+    )
+    reserve = struct.pack("<HBB", *areas) + g.random.randbytes(areas[0]) if flags & 4 else b""
+    files_at = 36 + len(reserve) + len(names) + len(folders) * (8 + areas[1])
+    gap = g.junk(40) if g.chance(12, "gap before files") else b""
+    files_at += len(gap)
+    at = files_at + len(table)
+    listed, body = b"", b""
+    for method, count, stream in streams:
+        if g.chance(15, "gap before data"):
+            body += g.junk(40)
+        kind = method | (g.pick(0x10, 0x1500) if g.chance(25, "bits of method") else 0)
+        if g.chance(25, "count of blocks"):
+            count += g.pick(1, -1)
+        listed += struct.pack("<IHH", at + len(body), count % 65536, kind) + g.random.randbytes(areas[1])
+        body += stream
+    size = at + len(body)
+    if g.chance(10, "cabinet size"):
+        size = g.pick(0, 36, size - 1, size + 100, 0xFFFFFFFF)
+    counts = [len(folders), len(files)]
+    if g.chance(25, "count of files"):
+        counts[1] += g.pick(1, -1)
+    version = g.pick(0x0103, 0x0103, 0x0103, 0x0103, 0x0102, 0x0204)
+    head = b"MSCF" + struct.pack("<IIIIIHHHHHH", 0, size, 0, files_at, 0, version, *counts, flags, 0, 0)
+    prefix = g.junk(600) if g.chance(8, "prefix") else b""
+    return prefix + head + reserve + names + listed + gap + table + body
 
 
 def changed(g, data):
@@ -315,11 +409,11 @@ def archive(seed, folder):
     g = Grammar(seed)
     content = CLEAN * g.random.randrange(3) + MARKER + CLEAN * g.random.randrange(40)
     samples = SAMPLES or [None]
-    kind = g.pick(*["zip"] * 5, *["tar"] * 3, "7z", "sample")
+    kind = g.pick(*["zip"] * 5, *["tar"] * 3, "cab", "7z", "sample")
     if kind == "sample" and samples[0]:
         name, data = g.pick(*samples)
         return name.rsplit(".", 1)[-1], changed(g, data), g.odd
-    make = {"zip": zip_archive, "tar": tar_archive}.get(kind)
+    make = {"zip": zip_archive, "tar": tar_archive, "cab": cab_archive}.get(kind)
     if make:
         return kind, make(g, content), g.odd
     return "7z", seven_archive(g, content, folder), g.odd

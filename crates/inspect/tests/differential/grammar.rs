@@ -194,11 +194,19 @@ impl Maker {
             .odd_one("", &["preamble\r\n", "--other\r\n", "\r\n", "--\r\n", "-- \r\n", "--B\r\n\r\n"])
             .as_bytes()
             .to_vec();
+        // Some readers look for a part before the first delimiter, and for a header behind blank lines.
+        let in_preamble = self.odd();
+        let blank = self.odd_one("", &["\r\n", "\r\n\r\n", "\n", "\r\n \r\n"]).to_string();
+        let (head, content) = self.entity(depth - 1);
+        let part_of_mark = [blank.into_bytes(), self.line_between().into_bytes(), head, self.header_end(), content];
+        if in_preamble {
+            body.extend(part_of_mark.concat());
+            body.extend(b"\r\n");
+        }
         for part in 0..parts {
             body.extend(self.delimiter_line(&delimiter, ""));
-            if part == place {
-                let (fields, content) = self.entity(depth - 1);
-                body.extend([self.line_between().into_bytes(), fields, self.header_end(), content].concat());
+            if part == place && !in_preamble {
+                body.extend(part_of_mark.concat());
             } else {
                 body.extend(b"Content-Type: text/plain\r\n\r\nhello\r\n");
             }

@@ -2,9 +2,8 @@
 //!
 //! Digits in either case; a bad escape stays as it stands; white space between the `=` and the line end of a soft break
 //! is dropped with it, up to [`SPACE_MAX`] bytes of it. White space at the end of other lines is kept, as most readers
-//! do. A soft break within an escape (`=5=` at the end of a line, then `8`) leaves two bad escapes; readers that take soft
-//! breaks out first see `=58`, which is another reading. Known wrong: one right behind the `=` of an escape is no such reading,
-//! since lines of `=3D` are broken there in ordinary mails.
+//! do. A soft break within an escape (`=5=` at the end of a line, then `8`; or `==`, then `58`) leaves bad escapes; readers that
+//! take soft breaks out first see `=58`, which is another reading.
 
 use memchr::memchr;
 
@@ -53,9 +52,7 @@ impl QuotedPrintable {
             let rest = &input[taken..];
             taken += match &self.at {
                 At::Text => self.text(rest, sink),
-                At::Broken { escape: Escape::Digit(_), .. }
-                    if matches!(rest[0], b'\r' | b'\n') && !self.joins && !self.told =>
-                {
+                At::Broken { .. } if matches!(rest[0], b'\r' | b'\n') && !self.joins && !self.told => {
                     self.told = true;
                     return (taken, Some(Remark::BrokenEscape));
                 }

@@ -41,24 +41,28 @@ impl<'a> Cursor<'a> {
         while let Some(byte) = self.peek() {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' => self.advance(1),
-                b'(' => self.skip_comment(),
+                b'(' => {
+                    self.skip_comment();
+                }
                 _ => return,
             }
         }
     }
 
-    fn skip_comment(&mut self) {
+    /// Takes a comment; whether it was closed.
+    fn skip_comment(&mut self) -> bool {
         let mut depth = 0_usize;
         while let Some(byte) = self.peek() {
             self.advance(1);
             match byte {
                 b'\\' => self.advance(1),
                 b'(' => depth += 1,
-                b')' if depth <= 1 => return,
+                b')' if depth <= 1 => return true,
                 b')' => depth -= 1,
                 _ => {}
             }
         }
+        false
     }
 
     /// Takes a token and the space around it.
@@ -99,9 +103,42 @@ pub(crate) fn without_comments(value: &[u8]) -> Option<Vec<u8>> {
     (bare != value).then_some(bare)
 }
 
+/// `value` with a letter in place of the parenthesis of a comment that is never closed, which some readers take for one: what
+/// follows it is seen. `None` if there is none.
+pub(crate) fn with_unclosed_comment(value: &[u8]) -> Option<Vec<u8>> {
+    let mut cursor = Cursor::new(value);
+    let mut is_quoted = false;
+    while let Some(byte) = cursor.peek() {
+        let at = value.len() - cursor.rest().len();
+        if byte == b'(' && !is_quoted {
+            if !cursor.skip_comment() {
+                let mut text = value.to_vec();
+                text[at] = b'x';
+                return Some(text);
+            }
+            continue;
+        }
+        is_quoted ^= byte == b'"';
+        cursor.advance(if byte == b'\\' { 2 } else { 1 });
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_comment_that_is_never_closed_is_text_for_some() {
+        for (value, text) in [
+            (&b"a; x=(; y=z"[..], Some(&b"a; x=x; y=z"[..])),
+            (b"a (b) (c (d) e", Some(b"a (b) xc (d) e")),
+            (b"a (b (c) d)", None),
+            (b"a \"(\" \\(", None),
+        ] {
+            assert_eq!(with_unclosed_comment(value).as_deref(), text, "{}", value.escape_ascii());
+        }
+    }
 
     #[test]
     fn comments_are_taken_out_but_for_quoted_ones() {

@@ -2,10 +2,13 @@
 //!
 //! Runs of content are passed as they stand; only lines that begin with two hyphens are looked at. Held back are the
 //! line end before such a line, which belongs to the delimiter, and the line as far as it may be one.
+//!
+//! Where some readers look for a header (before the first delimiter of a multipart, and behind the blank lines at the start of
+//! an entity) the first line that begins with [`FIELD`] is looked at, too.
 
 use alloc::boxed::Box;
 
-use memchr::memmem;
+use memchr::{memchr2_iter, memmem};
 use stream::{Kind, Object};
 
 use super::Advance;
@@ -14,6 +17,9 @@ use super::reader::{Reader, Tell};
 
 /// The longest line that is guessed to be a delimiter of an undeclared boundary.
 const GUESS_BYTES_MAX: usize = 200;
+
+/// How the fields begin that say how a body is read, in either case.
+const FIELD: &[u8] = b"content-t";
 
 /// A body being read.
 #[derive(Debug, Clone)]
@@ -29,6 +35,8 @@ pub(super) struct Leaf {
     object: Object,
     /// It is an open object of this reading.
     told: bool,
+    /// For some readers a header may begin in it.
+    wants_field: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +74,19 @@ struct Start {
 enum Decision {
     Delimiter(super::Delimiter),
     BareDelimiter(super::Delimiter),
+    /// It begins like a field, behind a line end of so many bytes.
+    Field(usize),
 }
 
 impl Body {
     /// A body at its start; if bytes are held, they are the beginning of its first line.
     pub(super) const fn new(leaf: Leaf) -> Body {
         Body { leaf, at: At::Start(Start::new(0, false)) }
+    }
+
+    /// The header in front of it was empty, so that some readers look for one here.
+    pub(super) const fn want_field(&mut self) {
+        self.leaf.wants_field = true;
     }
 
     pub(super) fn advance(&mut self, reader: &mut Reader, input: &[u8]) -> Advance {
@@ -131,6 +146,12 @@ impl Body {
         reader.tell_held_but(kept);
     }
 
+    /// The held line, which begins like a field, is content in this reading, and so are those behind it.
+    pub(super) fn take_field_for_content(&mut self, reader: &mut Reader) {
+        self.leaf.wants_field = false;
+        self.take_for_content(reader);
+    }
+
     /// The boundary that the held line would belong to if it were a delimiter.
     pub(super) fn guessed_boundary(&self, reader: &Reader) -> Option<Box<[u8]>> {
         let At::Start(start) = &self.at else {
@@ -163,6 +184,9 @@ impl Body {
     fn content_bytes(&self, reader: &Reader, input: &[u8]) -> usize {
         if !self.leaf.told && matches!(input[0], b'\r' | b'\n') {
             return 0;
+        }
+        if self.leaf.wants_field {
+            return content_bytes_before_field(input);
         }
         let mut from = 0;
         while let Some(found) = memmem::find(&input[from..], b"--") {
@@ -240,6 +264,13 @@ impl Body {
             return;
         };
         let line = reader.held().get(start.line_at..).unwrap_or_default();
+        if self.leaf.wants_field && begins_like_field(line) {
+            start.matcher = None;
+            if line.len() >= FIELD.len() {
+                self.at = At::Decided(Decision::Field(start.line_at));
+            }
+            return;
+        }
         if may_guess && line.starts_with(b"--") && line.len() < GUESS_BYTES_MAX + 2 {
             start.matcher = None;
             return;
@@ -283,21 +314,22 @@ impl Decision {
         match self {
             Decision::Delimiter(delimiter) => Advance::Delimiter(delimiter),
             Decision::BareDelimiter(delimiter) => Advance::BareDelimiter(delimiter),
+            Decision::Field(line_at) => Advance::Field { line_at },
         }
     }
 }
 
 impl Leaf {
     pub(super) const fn part(object: Object) -> Leaf {
-        Leaf { role: Role::Part, object, told: false }
+        Leaf { role: Role::Part, object, told: false, wants_field: false }
     }
 
     pub(super) fn preamble() -> Leaf {
-        Leaf { role: Role::Preamble, object: Object::default(), told: false }
+        Leaf { role: Role::Preamble, object: Object::default(), told: false, wants_field: true }
     }
 
     pub(super) fn epilogue() -> Leaf {
-        Leaf { role: Role::Epilogue, object: Object::default(), told: false }
+        Leaf { role: Role::Epilogue, object: Object::default(), told: false, wants_field: false }
     }
 
     /// Opens the object at the first byte that is held, or else at the next one.
@@ -320,6 +352,20 @@ impl Leaf {
             reader.tell(Tell::Close);
         }
     }
+}
+
+/// As [`Body::content_bytes`] where lines that begin like a field are looked at too. It looks no further than to the first that
+/// may be one, or a delimiter, so that all of them together cost one pass.
+fn content_bytes_before_field(input: &[u8]) -> usize {
+    let line_ends = memchr2_iter(b'\n', b'\r', input);
+    let mut odd = line_ends.filter(|at| matches!(input.get(at + 1), None | Some(b'-' | b'c' | b'C')));
+    odd.next().map_or(input.len(), |at| at + 1 - line_end_len(&input[..=at]))
+}
+
+/// Whether a line begins with [`FIELD`], as far as it is known.
+fn begins_like_field(line: &[u8]) -> bool {
+    let common = line.len().min(FIELD.len());
+    line[..common].eq_ignore_ascii_case(&FIELD[..common])
 }
 
 /// The length of the line end at the end of `bytes`.

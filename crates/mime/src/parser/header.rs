@@ -103,6 +103,11 @@ impl Header {
         Header { garbage: Garbage::EndsReading, ..Header::of_message() }
     }
 
+    /// Of which only some readers know, and which they do not doubt.
+    pub(super) fn of_stray_fields() -> Header {
+        Header { garbage: Garbage::Field, ..Header::of_part() }
+    }
+
     pub(super) fn of_part() -> Header {
         Header {
             found: Found::default(),

@@ -21,6 +21,7 @@ impl Parser {
             Advance::Delimiter(delimiter) => self.delimiter(delimiter),
             Advance::BareDelimiter(delimiter) => self.bare_delimiter(delimiter),
             Advance::Guess => self.guess(),
+            Advance::Field { line_at } => self.field(line_at),
             Advance::Finished => self.close_all(),
         }
     }
@@ -55,6 +56,12 @@ impl Parser {
         }
         self.offer_readings(others, more);
         self.open(first);
+        if let State::Body(body) = &mut self.state
+            && header.is_empty()
+            && end == HeaderEnd::Clear
+        {
+            body.want_field();
+        }
     }
 
     fn offer_readings(&mut self, others: Vec<(&'static str, Entity)>, more: bool) {
@@ -179,6 +186,29 @@ impl Parser {
         });
         if let State::Body(body) = &mut self.state {
             body.take_for_content(&mut self.reader);
+        }
+    }
+
+    /// Where no header is expected stands a line that begins like a field: content, but for readers that skip blank lines, or
+    /// take what is before the first delimiter for a part, a header begins there or has begun before.
+    fn field(&mut self, line_at: usize) {
+        if self.reader.takes_stray_field() {
+            return self.take_field_for_content();
+        }
+        self.reader.offer("Heuristics.Ambiguous.Mime.HeaderStart", |reader| {
+            let mut other = reader.branch(State::Done);
+            other.reader.drop_held_front(line_at);
+            let mut header = Box::new(Header::of_stray_fields());
+            other.reader.replay_header(&mut header);
+            other.state = State::Header(header);
+            other
+        });
+        self.take_field_for_content();
+    }
+
+    fn take_field_for_content(&mut self) {
+        if let State::Body(body) = &mut self.state {
+            body.take_field_for_content(&mut self.reader);
         }
     }
 

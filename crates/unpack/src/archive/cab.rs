@@ -1,8 +1,9 @@
 //! Microsoft cabinets: the tables of folders and files, then the data of each folder in the order of the stream.
 //!
-//! A folder is one stream of content that its files share. Read: stored, MSZIP, Quantum, LZX. Told raw, with a finding: folders
-//! that began in another cabinet. A folder that goes on in another cabinet is told as
-//! far as it is here. Content of no file is told as a member without name; so are bytes between the tables and the data
+//! A folder is one stream of content that its files share. Read: stored, MSZIP, Quantum, LZX. A folder that goes on in another
+//! cabinet is told as far as it is here, and one that is said to have begun in another is read as if it began here, since some
+//! readers do: what cannot be decoded is told raw. Both are findings. Where the files want more than the blocks that are counted,
+//! and something stands in front of what comes next, it is read as more blocks. Content of no file is told as a member without name; so are bytes between the tables and the data
 //! and behind them. Reserved areas (signatures) are passed; the search for archives reads them.
 //!
 //! Bounds: a table of at most `directory_entries_max` files with names of 256 bytes, one block of data, and a window
@@ -23,13 +24,13 @@ use crate::frame::codec::{Fault, Progress, le16, le32};
 use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use blocks::{Blocks, Method};
+use blocks::{Blocks, Data, Method};
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "cab",
     methods: "stored, MSZIP, Quantum, LZX with E8 translation",
-    not_read: "folders that began in another cabinet",
+    not_read: "blocks that refer to another cabinet",
     reads: Reads::Stream,
     memory: "the table of files, `directory_entries_max`; a block of 64 KiB; a window of 2 MiB, growing with the data",
     decoder: "zlib-rs for MSZIP, own",
@@ -278,13 +279,23 @@ impl Cab {
             return Record::Next;
         }
         let end = self.folders.last().map_or(self.header.cabinet_bytes, |next| next.at);
-        let method = Method::of(folder.method);
-        let Some(method) = method.filter(|_| !folder.from_previous) else {
-            faults.push(if folder.from_previous { Fault { fatal: false, ..SPLIT } } else { METHOD });
+        if folder.from_previous {
+            faults.push(Fault { fatal: false, ..SPLIT });
+        }
+        let Some(method) = Method::of(folder.method) else {
+            faults.push(METHOD);
             let name = if let [only] = &folder.files[..] { Some(only.name.clone()) } else { None };
             return self.raw(at, end, name);
         };
-        self.blocks.begin(method, folder.blocks, self.header.data_reserve, folder.to_next);
+        let wanted = folder.files.iter().map(|file| file.start.saturating_add(file.size)).max();
+        self.blocks.begin(Data {
+            method,
+            blocks: folder.blocks,
+            reserve: self.header.data_reserve,
+            goes_on: folder.to_next,
+            wanted: wanted.unwrap_or(0),
+            packed_bytes: end.saturating_sub(at),
+        });
         self.open = Some(Open { files: folder.files, told: 0, end });
         Record::Next
     }

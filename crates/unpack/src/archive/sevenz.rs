@@ -147,12 +147,16 @@ impl SevenZip {
         outbox.worked(bytes.len());
         if read < bytes.len() {
             // The driver has told if it kept less than was asked for.
-            if self.at < place.at + place.length {
-                self.note(CUT, outbox);
+            if self.at >= place.at + place.length {
+                return;
             }
-            return;
-        }
-        if crc32(0, &bytes) != place.crc {
+            self.note(CUT, outbox);
+            // Others read a header that is said to reach beyond the end as far as it is there. One that ends early is none.
+            bytes.truncate(read);
+            if header::read(&bytes, self.limits.directory_entries_max as usize).is_err() {
+                return;
+            }
+        } else if crc32(0, &bytes) != place.crc {
             self.note(HEADER, outbox);
         }
         self.parse(&bytes, PACKED_HEADERS_MAX, outbox);

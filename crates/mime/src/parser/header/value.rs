@@ -132,6 +132,10 @@ impl Reader {
                 if let Some(bare) = field::without_comments(value) {
                     found.note_type(field::content_type(&bare, bytes_max));
                 }
+                // Where a comment is never closed, others see what is behind it.
+                if let Some(text) = field::with_unclosed_comment(value) {
+                    found.note_type(field::content_type(&text, bytes_max));
+                }
                 // Some readers decode encoded words; those of names are everywhere and change nothing.
                 if let Some(decoded) = field::decoded_type(value) {
                     found.note_type(field::content_type(decoded.as_bytes(), bytes_max));

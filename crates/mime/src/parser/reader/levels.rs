@@ -36,6 +36,8 @@ pub(in crate::parser) struct Multipart {
     guessed: bool,
     /// A line looks like a delimiter, and is one of no reading.
     stray: bool,
+    /// Behind a line that looks like a delimiter stands one that begins like a field.
+    stray_field: bool,
 }
 
 /// What a line that looks like a delimiter is to a multipart of which none was seen.
@@ -156,6 +158,18 @@ impl Reader {
         multipart.take_guess(boundary)
     }
 
+    /// Notes a line that begins like a field, before the first delimiter of the innermost multipart, if a line that looks like one
+    /// stands before it. Whether it did: then another reading goes on there, and this one matters only if the declared delimiter
+    /// comes after all.
+    pub(in crate::parser) fn takes_stray_field(&mut self) -> bool {
+        let Some(Level::Multipart(multipart)) = self.levels.last_mut() else {
+            return false;
+        };
+        let stray = multipart.guessed && !multipart.settled;
+        multipart.stray_field |= stray;
+        stray
+    }
+
     /// Tells of lines that look like delimiters in a multipart whose own never came, where no reading knew them.
     fn tell_stray(&mut self, multipart: &Multipart) {
         if multipart.stray && !multipart.settled && !multipart.other_seen {
@@ -169,9 +183,14 @@ impl Reader {
         while self.levels.len() > level + 1 {
             self.close_last();
         }
-        if let Some(Level::Multipart(multipart)) = self.levels.last_mut() {
-            multipart.settled = true;
-            multipart.closed = close;
+        let Some(Level::Multipart(multipart)) = self.levels.last_mut() else {
+            return;
+        };
+        multipart.closed = close;
+        let first = !core::mem::replace(&mut multipart.settled, true);
+        if first && multipart.stray_field {
+            let finding = self.finding(Class::Ambiguous, "Heuristics.Ambiguous.Mime.HeaderStart");
+            self.tell(Tell::Finding(finding));
         }
     }
 

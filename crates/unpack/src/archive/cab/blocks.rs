@@ -9,7 +9,7 @@ use zlib_rs::{Inflate, InflateFlush};
 
 use super::lzx::Lzx;
 use super::quantum::Quantum;
-use super::{SIZE, SPLIT};
+use super::{HEADER, SIZE, SPLIT};
 use crate::frame::codec::{Fault, Progress, Told, le16, le32};
 
 const CHECK: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Cab.Checksum");
@@ -47,14 +47,31 @@ impl Method {
     }
 }
 
+/// What is known of the data of a folder.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Data {
+    pub method: Method,
+    /// Blocks that are counted.
+    pub blocks: u16,
+    /// Bytes of the reserved area of a block.
+    pub reserve: usize,
+    /// Whether the folder goes on in another cabinet.
+    pub goes_on: bool,
+    /// Bytes of content that its files want.
+    pub wanted: u64,
+    /// Bytes up to what comes next.
+    pub packed_bytes: u64,
+}
+
 /// The decoder of folders, one behind the other.
 pub(super) struct Blocks {
     codec_bytes_max: usize,
-    method: Method,
-    blocks_left: u16,
-    reserve: usize,
-    /// Whether the folder goes on in another cabinet.
-    goes_on: bool,
+    data: Data,
+    /// Bytes of content and of blocks so far.
+    content_bytes: u64,
+    packed_bytes: u64,
+    /// More blocks than are counted have been read.
+    more: bool,
     broken: bool,
     /// The block as far as it has come, with its header.
     block: Vec<u8>,
@@ -73,10 +90,10 @@ impl Blocks {
     pub fn new(codec_bytes_max: usize) -> Blocks {
         Blocks {
             codec_bytes_max,
-            method: Method::Stored,
-            blocks_left: 0,
-            reserve: 0,
-            goes_on: false,
+            data: Data { method: Method::Stored, blocks: 0, reserve: 0, goes_on: false, wanted: 0, packed_bytes: 0 },
+            content_bytes: 0,
+            packed_bytes: 0,
+            more: false,
             broken: false,
             block: Vec::new(),
             content: Vec::new(),
@@ -89,14 +106,14 @@ impl Blocks {
     }
 
     /// Makes ready for a folder.
-    pub fn begin(&mut self, method: Method, blocks: u16, reserve: usize, goes_on: bool) {
-        (self.method, self.blocks_left, self.reserve, self.goes_on) = (method, blocks, reserve, goes_on);
-        self.broken = false;
+    pub fn begin(&mut self, data: Data) {
+        (self.data, self.content_bytes, self.packed_bytes) = (data, 0, 0);
+        (self.more, self.broken) = (false, false);
         self.block.clear();
         self.content.clear();
         self.told = 0;
         self.history.clear();
-        match method {
+        match data.method {
             Method::Lzx(bits) => self.lzx.get_or_insert_with(|| Box::new(Lzx::new())).restart(bits),
             Method::Quantum(bits) => self.quantum = Some(Box::new(Quantum::new(bits))),
             Method::Stored | Method::MsZip => {}
@@ -110,7 +127,13 @@ impl Blocks {
 
     /// Whether there is more content, or may be.
     pub const fn has_more(&self) -> bool {
-        self.blocks_left > 0 || self.told < self.content.len()
+        self.data.blocks > 0 || self.told < self.content.len() || self.wants_more()
+    }
+
+    /// Whether there seem to be more blocks than are counted: files want them, and there is room for one.
+    const fn wants_more(&self) -> bool {
+        let next = (HEADER_BYTES as u64).saturating_add(self.packed_bytes).saturating_add(self.data.reserve as u64);
+        !self.data.goes_on && !self.broken && self.content_bytes < self.data.wanted && next < self.data.packed_bytes
     }
 
     /// Bytes that were taken and not used.
@@ -127,11 +150,17 @@ impl Blocks {
             self.told = self.told.saturating_add(wrote);
             return Progress { taken: 0, wrote, told: Told::Nothing };
         }
-        if self.blocks_left == 0 {
-            self.broken |= self.goes_on;
-            return Progress::tells(0, if self.goes_on { Told::Fault(SPLIT) } else { Told::Over });
+        if self.data.blocks == 0 && self.wants_more() {
+            self.data.blocks = 1;
+            if !std::mem::replace(&mut self.more, true) {
+                return Progress::fault(0, HEADER);
+            }
         }
-        let header = self.reserve.saturating_add(HEADER_BYTES);
+        if self.data.blocks == 0 {
+            self.broken |= self.data.goes_on;
+            return Progress::tells(0, if self.data.goes_on { Told::Fault(SPLIT) } else { Told::Over });
+        }
+        let header = self.data.reserve.saturating_add(HEADER_BYTES);
         let mut taken = self.fill(input, header);
         if self.block.len() < header {
             return Progress::took(taken);
@@ -167,8 +196,10 @@ impl Blocks {
         let agrees = sum_agrees(&block, header);
         self.block = block;
         decoded?;
+        self.packed_bytes = self.packed_bytes.saturating_add(self.block.len() as u64);
+        self.content_bytes = self.content_bytes.saturating_add(self.content.len() as u64);
         self.block.clear();
-        self.blocks_left = self.blocks_left.saturating_sub(1);
+        self.data.blocks = self.data.blocks.saturating_sub(1);
         self.told = 0;
         let right_size = self.content.len() == size;
         Ok((!agrees).then_some(CHECK).or((!right_size).then_some(SIZE)))
@@ -180,10 +211,10 @@ impl Blocks {
             // The rest of the block is in another cabinet.
             return Err(SPLIT);
         }
-        if size > CONTENT_BYTES && self.method != Method::Stored {
+        if size > CONTENT_BYTES && self.data.method != Method::Stored {
             return Err(DATA);
         }
-        match self.method {
+        match self.data.method {
             Method::Stored => {
                 self.content.extend_from_slice(data);
                 Ok(())

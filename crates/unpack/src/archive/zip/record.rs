@@ -132,8 +132,9 @@ impl Header {
         self.flags & Header::DESCRIPTOR != 0
     }
 
+    /// Whether the content is. Other bits say in which way, and mean nothing alone: readers open such a member as a plain one.
     pub const fn is_encrypted(&self) -> bool {
-        self.flags & (Header::ENCRYPTED | Header::STRONG | Header::MASKED) != 0 || self.method == Header::METHOD_AES
+        self.flags & Header::ENCRYPTED != 0 || self.method == Header::METHOD_AES
     }
 }
 
