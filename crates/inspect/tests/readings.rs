@@ -113,7 +113,10 @@ fn a_comment_that_is_never_closed_hides_nothing() {
     for value in
         ["multipart/mixed; x=(; boundary=B", "multipart/mixed (; boundary=B", "multipart/mixed; (x; boundary=\"B\""]
     {
-        is_seen_through(value, &mail(&mixed(&format!("Content-Type: {value}\r\n"), "B", &part)));
+        for decoy in ["", "\r\n--decoy\r\n\r\nx\r\n"] {
+            let head = format!("Content-Type: {value}\r\n{decoy}");
+            is_seen_through(&head, &mail(&mixed(&head, "B", &part)));
+        }
     }
 }
 
