@@ -41,6 +41,11 @@ pub struct Known {
     pub root: Part,
 }
 
+/// The mailbox of the first address of a field; empty if there is none.
+pub(crate) fn first_mailbox(field: &[u8]) -> Vec<u8> {
+    address::list(field).into_iter().next().and_then(|address| address.mailbox).unwrap_or_default()
+}
+
 /// A message or a part: where it is. Offsets from the start of the message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {

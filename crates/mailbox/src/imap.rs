@@ -8,14 +8,16 @@ mod append;
 mod fetch;
 mod list;
 mod messages;
-mod search;
+pub(crate) mod search;
+mod sort;
+mod thread;
 mod view;
 
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use proto::imap::operation::{Operation, SelectParameters};
+use proto::imap::operation::{NOT_A_NAME, Operation, SelectParameters};
 use proto::imap::{Command, Config, Server, ServerEvent, Verb, response};
 use store::{Error, Refused, State, Uids};
 use tokio::sync::watch;
@@ -30,7 +32,8 @@ use view::View;
 
 /// What is offered before and after the login.
 pub const CAPABILITIES: &str = "IMAP4rev1 LITERAL+ SASL-IR ID ENABLE IDLE NAMESPACE UIDPLUS UNSELECT MOVE CHILDREN SPECIAL-USE \
-    CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
+    CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
+    THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
     QUOTA=RES-STORAGE";
 
 /// How much of a reply is made before it is sent, in bytes.
@@ -239,6 +242,7 @@ impl<S: Stream> Session<'_, S> {
     async fn command(&mut self, command: &Command) -> io::Result<()> {
         let operation = match Operation::parse(command, false) {
             Ok(operation) => operation,
+            Err(NOT_A_NAME) => return self.answer(&command.tag, Err(no(&format!("[CANNOT] {NOT_A_NAME}")))),
             Err(reason) => return self.answer(&command.tag, Err(Refusal::Bad(reason))),
         };
         match operation {
@@ -263,7 +267,7 @@ impl<S: Stream> Session<'_, S> {
             _ => {}
         }
         // Numbers of messages must not change where the client may be using them.
-        let may_expunge = !matches!(command.name, "FETCH" | "STORE" | "SEARCH");
+        let may_expunge = !matches!(command.name, "FETCH" | "STORE" | "SEARCH" | "SORT" | "THREAD");
         self.tag = command.tag.clone();
         let outcome = self.operate(operation).await;
         match outcome {

@@ -229,10 +229,10 @@ impl<S: Stream> Session<'_, S> {
         let addresses: Vec<String> = recipients.iter().map(|(address, _)| address.clone()).collect();
         let deliver = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
             let mut delivery = Delivery { transaction, sealed, now, outcomes: BTreeMap::new() };
-            let outcomes = recipients.iter().map(|(_, accounts)| delivery.to(accounts));
+            let mut outcomes = recipients.iter().map(|(_, accounts)| delivery.to(accounts));
             match is_one {
                 // What fails takes all of it back.
-                true => outcomes.map(|outcome| outcome?).collect::<Result<(), _>>().map(|()| vec![Ok(())]),
+                true => outcomes.try_for_each(|outcome| outcome?).map(|()| vec![Ok(())]),
                 false => outcomes.collect::<Result<Vec<_>, _>>(),
             }
         };

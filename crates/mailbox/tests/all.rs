@@ -3,4 +3,5 @@
 mod conversations;
 mod corpus;
 mod harness;
+mod imaptest;
 mod load;

@@ -326,17 +326,13 @@ async fn what_is_hostile_is_refused() {
     let mut client = server.imap("ann").await;
     client.talk("C: b SELECT INBOX").await;
     client.skip_to("b OK").await;
-    for command in [
-        "FETCH 4294967296 FLAGS",
-        "FETCH 2 FLAGS",
-        "FETCH 1 BODY[1.",
-        "SEARCH ((((",
-        "UID FETCH 1 BODY[]<9.0>",
-        "CREATE &",
-    ] {
+    for command in
+        ["FETCH 4294967296 FLAGS", "FETCH 2 FLAGS", "FETCH 1 BODY[1.", "SEARCH ((((", "UID FETCH 1 BODY[]<9.0>"]
+    {
         client.talk(&format!("C: c {command}\nS: c BAD ...")).await;
     }
     for (command, answer) in [
+        ("CREATE &", "NO [CANNOT]"),
         ("UID FETCH 4294967295 FLAGS", "OK"),
         ("FETCH 1 BODY.PEEK[]<99999999.5>", "* 1 FETCH (BODY[]<99999999> {0}"),
         ("CREATE a//b", "NO"),
@@ -351,4 +347,63 @@ async fn what_is_hostile_is_refused() {
             client.skip_to("d OK").await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mails_are_put_in_order_and_in_threads() {
+    let server = Server::start();
+    for mail in [
+        "Message-ID: <1@x>\nDate: Thu, 1 Jan 2026 10:00:00 +0000\nSubject: b\nFrom: Zoe <zoe@x>\n\n1",
+        "Message-ID: <2@x>\nIn-Reply-To: <1@x>\nDate: 1 Jan 2026 10:00 -0100\nSubject: Re: [l] b\nFrom: adam@x\n\n2",
+        "Message-ID: <3@x>\nDate: Wed, 31 Dec 2025 23:00:00 +0000\nSubject: a\nFrom: mia@x\n\n3",
+    ] {
+        server.deliver(&["ann"], mail).await;
+    }
+    let mut client = server.imap("ann").await;
+    client.talk("C: a SELECT INBOX").await;
+    client.skip_to("a OK").await;
+    client
+        .talk(
+            "C: a SORT (SUBJECT REVERSE DATE) UTF-8 ALL
+             S: * SORT 3 2 1
+             S: a OK ...
+             C: b UID SORT (FROM) US-ASCII 1:2
+             S: * SORT 2 1
+             S: b OK ...
+             C: c THREAD REFERENCES UTF-8 ALL
+             S: * THREAD (3)(1 2)
+             S: c OK ...
+             C: d UID THREAD ORDEREDSUBJECT UTF-8 ALL
+             S: * THREAD (3)(1 2)
+             S: d OK ...
+             C: e THREAD REFERENCES UTF-8 SUBJECT nothing
+             S: * THREAD
+             S: e OK ...
+             C: f SORT (DATE) KOI8-R ALL
+             S: f NO [BADCHARSET ...",
+        )
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_and_the_last_found_tell_their_own_transaction() {
+    let server = Server::start();
+    for number in 1..=3 {
+        server.deliver(&["ann"], &format!("Subject: {number}\n\nx")).await;
+    }
+    let mut client = server.imap("ann").await;
+    client.talk("C: a SELECT INBOX").await;
+    client.skip_to("a OK").await;
+    // Whoever asks for it hears what it is now.
+    client.talk("C: b FETCH 1 MODSEQ\nS: * OK [HIGHESTMODSEQ ...").await;
+    client.skip_to("b OK").await;
+    client.talk("C: c STORE 2 +FLAGS (\\Seen)").await;
+    client.skip_to("c OK").await;
+    let mut modseqs = Vec::new();
+    for returns in ["MIN", "MAX", "ALL"] {
+        client.talk(&format!("C: d SEARCH RETURN ({returns}) 1:3 MODSEQ 1")).await;
+        let line = client.skip_to("d OK").await.remove(0);
+        modseqs.push(line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap());
+    }
+    assert!(modseqs[0] < modseqs[1] && modseqs[1] < modseqs[2], "{modseqs:?}");
 }

@@ -1,12 +1,14 @@
 //! What is done to the messages of the selected mailbox.
 
 use proto::imap::operation::{Change, Operation, Store};
+use proto::imap::search::{Criterion, Threading};
 use proto::imap::syntax::Set;
 use proto::imap::{response, search};
 use store::{Error, Flags, Refused, Uids};
 
+use super::thread::{self, Post};
 use super::view::View;
-use super::{Done, Refusal, Session, User, done, no, search as finder};
+use super::{Done, Refusal, Session, User, done, no, search as finder, sort};
 use crate::site::seconds;
 use crate::wire::Stream;
 
@@ -37,9 +39,11 @@ impl<S: Stream> Session<'_, S> {
                 Ok(Done { text: format!("{}Expunged", code.unwrap_or_default()), untold: Vec::new() })
             }
             Operation::Search { by_uid, search } => self.search(by_uid, &search).await,
+            Operation::Sort { by_uid, criteria, search } => self.sort(by_uid, &criteria, &search),
+            Operation::Thread { by_uid, threading, search } => self.thread(by_uid, threading, &search),
             Operation::Fetch { by_uid, set, items, changed_since, vanished } => {
                 let asks_for_modseq = items.contains(&proto::imap::operation::FetchItem::Modseq);
-                self.enabled.condstore |= changed_since.is_some() || asks_for_modseq;
+                self.enable_condstore(changed_since.is_some() || asks_for_modseq);
                 let uids = self.uids_of(&set, by_uid)?;
                 if let (Some(since), true, Some(view)) = (changed_since, vanished, &self.selected) {
                     let last = view.mailbox.uid_next.saturating_sub(1);
@@ -85,7 +89,7 @@ impl<S: Stream> Session<'_, S> {
     }
 
     async fn store(&mut self, store: Store) -> Result<Done, Refusal> {
-        self.enabled.condstore |= store.unchanged_since.is_some();
+        self.enable_condstore(store.unchanged_since.is_some());
         let uids = self.uids_of(&store.set, store.by_uid)?;
         let number = self.view()?.number;
         let set: Uids = uids.iter().copied().collect();
@@ -152,14 +156,59 @@ impl<S: Stream> Session<'_, S> {
         Ok(Done { text: format!("{code} Copied"), untold: Vec::new() })
     }
 
-    async fn search(&mut self, by_uid: bool, search: &search::Search) -> Result<Done, Refusal> {
-        if search.is_foreign {
-            return Err(no("[BADCHARSET (US-ASCII UTF-8)] Unknown charset"));
+    /// From here on MODSEQ is told; if that is new, with what it is now (RFC 7162, section 3.1).
+    fn enable_condstore(&mut self, wanted: bool) {
+        if !wanted || std::mem::replace(&mut self.enabled.condstore, true) {
+            return;
         }
+        if let Some(view) = &self.selected {
+            self.server.line(format!("* OK [HIGHESTMODSEQ {}] Highest", view.mailbox.highest_modseq.max(1)).as_bytes());
+        }
+    }
+
+    fn sort(&mut self, by_uid: bool, criteria: &[Criterion], search: &search::Search) -> Result<Done, Refusal> {
+        known(search)?;
+        let finder = finder::Finder::new(&self.site.store, self.view()?);
+        let found = tokio::task::block_in_place(|| sort::sorted(finder.matching(&search.key), criteria));
+        let mut line = b"* SORT".to_vec();
+        for (number, uid) in found {
+            line.extend_from_slice(format!(" {}", if by_uid { uid } else { number }).as_bytes());
+        }
+        line.extend_from_slice(b"\r\n");
+        self.server.bytes(&line);
+        done("Sort completed")
+    }
+
+    fn thread(&mut self, by_uid: bool, threading: Threading, search: &search::Search) -> Result<Done, Refusal> {
+        known(search)?;
+        let finder = finder::Finder::new(&self.site.store, self.view()?);
+        let refers = threading == Threading::References;
+        let threads = tokio::task::block_in_place(|| {
+            let post = |message: finder::Seen<'_>| {
+                Post::new(&message, if by_uid { message.uid() } else { message.number() }, refers)
+            };
+            let posts: Vec<Post> = finder.matching(&search.key).map(post).collect();
+            if refers { thread::by_references(posts) } else { thread::by_subject(posts) }
+        });
+        let blank = if threads.is_empty() { &b""[..] } else { b" " };
+        self.server.bytes(&[b"* THREAD", blank, &threads, b"\r\n"].concat());
+        done("Thread completed")
+    }
+
+    async fn search(&mut self, by_uid: bool, search: &search::Search) -> Result<Done, Refusal> {
+        known(search)?;
         let view = self.view()?;
         let finder = finder::Finder::new(&self.site.store, view);
         let found = tokio::task::block_in_place(|| finder.find(&search.key));
-        let modseq = found.modseq;
+        // Of the first and the last alone only theirs is told (RFC 4731, section 3.2).
+        let is_ends = search.returns.is_some_and(|returns| !returns.all && !returns.count);
+        let modseq = found.modseqs.and_then(|modseqs| match search.returns {
+            Some(returns) if is_ends => {
+                let first = modseqs.first().filter(|_| returns.min);
+                first.max(modseqs.last().filter(|_| returns.max)).copied()
+            }
+            _ => modseqs.into_iter().max(),
+        });
         let numbers: Vec<u32> =
             found.uids.iter().filter_map(|&uid| if by_uid { Some(uid) } else { view.number_of(uid) }).collect();
         let mut line = Vec::new();
@@ -196,5 +245,12 @@ impl<S: Stream> Session<'_, S> {
         line.extend_from_slice(b"\r\n");
         self.server.bytes(&line);
         done("Search completed")
+    }
+}
+
+fn known(search: &search::Search) -> Result<(), Refusal> {
+    match search.is_foreign {
+        true => Err(no("[BADCHARSET (US-ASCII UTF-8)] Unknown charset")),
+        false => Ok(()),
     }
 }

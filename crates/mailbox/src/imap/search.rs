@@ -37,16 +37,17 @@ pub(super) struct Finder<'a> {
 /// Those that were found.
 pub(super) struct Found {
     pub uids: Vec<u32>,
-    /// The last transaction that changed one of them, if MODSEQ was asked for.
-    pub modseq: Option<u64>,
+    /// The transactions that changed them last, if MODSEQ was asked for.
+    pub modseqs: Option<Vec<u64>>,
 }
 
 /// One message.
-struct Message<'a> {
+pub(super) struct Seen<'a> {
     number: u32,
     uid: u32,
     entry: Entry,
     store: &'a Handle,
+    state: &'a State,
     header: OnceCell<Vec<u8>>,
 }
 
@@ -58,16 +59,21 @@ impl<'a> Finder<'a> {
     }
 
     pub fn find(&self, key: &Key) -> Found {
-        let (mut uids, mut modseq) = (Vec::new(), 0);
-        for (number, &uid) in (1..).zip(&self.view.uids) {
-            let Some(entry) = self.mailbox.entry(uid).copied() else { continue };
-            let message = Message { number, uid, entry, store: self.store, header: OnceCell::new() };
-            if self.fits(&message, key) {
-                uids.push(uid);
-                modseq = modseq.max(entry.modseq);
-            }
-        }
-        Found { uids, modseq: asks_for_modseq(key).then_some(modseq) }
+        let found = self.seen().filter(|message| self.fits(message, key));
+        let (uids, modseqs) = found.map(|message| (message.uid, message.entry.modseq)).unzip();
+        Found { uids, modseqs: asks_for_modseq(key).then_some(modseqs) }
+    }
+
+    /// Those that fit, one after the other.
+    pub fn matching(&self, key: &Key) -> impl Iterator<Item = Seen<'_>> {
+        self.seen().filter(move |message| self.fits(message, key))
+    }
+
+    fn seen(&self) -> impl Iterator<Item = Seen<'_>> {
+        (1..).zip(&self.view.uids).filter_map(|(number, &uid)| {
+            let entry = self.mailbox.entry(uid).copied()?;
+            Some(Seen { number, uid, entry, store: self.store, state: &self.state, header: OnceCell::new() })
+        })
     }
 
     /// A set of many runs is put in order once, not for each message.
@@ -77,9 +83,8 @@ impl<'a> Finder<'a> {
         ordered.contains(number)
     }
 
-    fn fits(&self, message: &Message<'_>, key: &Key) -> bool {
+    fn fits(&self, message: &Seen<'_>, key: &Key) -> bool {
         let entry = &message.entry;
-        let size = || self.state.message(entry.message.get()).map_or(0, |message| message.size);
         match key {
             Key::And(keys) => keys.iter().all(|key| self.fits(message, key)),
             Key::Or(keys) => self.fits(message, &keys.0) || self.fits(message, &keys.1),
@@ -100,11 +105,11 @@ impl<'a> Finder<'a> {
                 .field(b"date")
                 .any(|value| date::parse_sent(&value).is_some_and(|day| (*from..*to).contains(&day))),
             Key::Younger(seconds) => self.now.saturating_sub(entry.date) <= i64::try_from(*seconds).unwrap_or(i64::MAX),
-            Key::Larger(bytes) => size() > *bytes,
-            Key::Smaller(bytes) => size() < *bytes,
+            Key::Larger(bytes) => message.size() > *bytes,
+            Key::Smaller(bytes) => message.size() < *bytes,
             Key::Header(name, text) => message.field(name).any(|value| {
                 let decoded = mime::header_text(&value, usize::MAX);
-                holds(decoded.as_bytes(), text)
+                holds(decoded.as_bytes(), text) || (is_of_addresses(name) && an_address_holds(&value, text))
             }),
             Key::Body(text) => message.body_holds(text, message.header().len()),
             Key::Text(text) => {
@@ -116,7 +121,23 @@ impl<'a> Finder<'a> {
     }
 }
 
-impl Message<'_> {
+impl Seen<'_> {
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    pub fn size(&self) -> u64 {
+        self.state.message(self.entry.message.get()).map_or(0, |message| message.size)
+    }
+
     /// Up to the empty line.
     fn header(&self) -> &[u8] {
         self.header.get_or_init(|| {
@@ -140,7 +161,7 @@ impl Message<'_> {
     }
 
     /// The values of the fields with this name, unfolded.
-    fn field<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = Vec<u8>> + 'a {
+    pub fn field<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = Vec<u8>> + 'a {
         fields(self.header()).filter_map(move |field| {
             let colon = field.iter().position(|&byte| byte == b':')?;
             let is_it = field[..colon].trim_ascii_end().eq_ignore_ascii_case(name);
@@ -183,7 +204,7 @@ fn asks_for_modseq(key: &Key) -> bool {
 }
 
 /// Where a header ends, its empty line included.
-pub(super) fn end_of_header(bytes: &[u8], from: usize) -> Option<usize> {
+pub(crate) fn end_of_header(bytes: &[u8], from: usize) -> Option<usize> {
     if bytes.starts_with(b"\r\n") {
         return Some(2);
     }
@@ -199,7 +220,7 @@ pub(super) fn end_of_header(bytes: &[u8], from: usize) -> Option<usize> {
 }
 
 /// The fields of a header as they stand, with their line ends.
-pub(super) fn fields(header: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn fields(header: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = header;
     std::iter::from_fn(move || {
         let mut end = 0;
@@ -214,6 +235,32 @@ pub(super) fn fields(header: &[u8]) -> impl Iterator<Item = &[u8]> {
         let (field, behind) = rest.split_at(end);
         rest = behind;
         (!field.is_empty()).then_some(field)
+    })
+}
+
+fn is_of_addresses(name: &[u8]) -> bool {
+    ["from", "to", "cc", "bcc", "sender", "reply-to"].iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// Whether one of the addresses in angle brackets holds it when comments and blanks are left out.
+fn an_address_holds(value: &[u8], text: &[u8]) -> bool {
+    let mut segments = value.split(|&byte| byte == b'<').skip(1);
+    segments.any(|segment| {
+        let address = segment.split(|&byte| byte == b'>').next().unwrap_or_default();
+        let mut depth = 0u32;
+        let is_kept = |byte: &u8| {
+            match byte {
+                b'(' => depth = depth.saturating_add(1),
+                b')' => {
+                    depth = depth.saturating_sub(1);
+                    return false;
+                }
+                _ => {}
+            }
+            depth == 0 && !byte.is_ascii_whitespace()
+        };
+        let bare: Vec<u8> = address.iter().copied().filter(is_kept).collect();
+        holds(&bare, text)
     })
 }
 
@@ -251,6 +298,14 @@ mod tests {
         assert_eq!(end_of_header(b"A: 1\n\nx", 0), Some(6));
         assert_eq!(end_of_header(b"\r\nx", 0), Some(2));
         assert_eq!(end_of_header(b"A: 1\r\n", 0), None);
+    }
+
+    #[test]
+    fn addresses_are_found_whatever_stands_between_their_parts() {
+        let field = b"Tim <tim (at home)@ (of) example.org>, <ann@example.net>";
+        assert!(an_address_holds(field, b"TIM@example.org") && an_address_holds(field, b"ann@"));
+        assert!(!an_address_holds(field, b"home") && !an_address_holds(field, b"organn"));
+        assert!(!an_address_holds(b"tim@example.org (<", b"tim@example.org"));
     }
 
     #[test]

@@ -305,7 +305,8 @@ pub(super) fn line_end(line: &[u8]) -> Result<LineEnd, &'static str> {
         return Err("A quoted string without an end");
     }
     let Some(inner) = line.strip_suffix(b"}") else { return Ok(LineEnd::Complete) };
-    let open = inner.iter().rposition(|&byte| byte == b'{').ok_or("Not a literal")?;
+    // A name may end so.
+    let Some(open) = inner.iter().rposition(|&byte| byte == b'{') else { return Ok(LineEnd::Complete) };
     let digits = &inner[open + 1..];
     let (digits, at_once) = match digits.strip_suffix(b"+") {
         Some(digits) => (digits, true),
@@ -355,7 +356,8 @@ mod tests {
         assert_eq!(line_end(b"a LOGIN {3}"), literal(3, false, false, 8));
         assert_eq!(line_end(b"a X ~{30+}"), literal(30, true, true, 4));
         assert_eq!(line_end(br#"a X "{3}""#), Ok(LineEnd::Complete));
-        for line in [&b"a X \"{3}"[..], b"a X {}", b"a X {-1}", b"a X }", b"a X {99999999999999999999}", b"a\rb"] {
+        assert_eq!(line_end(b"a SELECT x}"), Ok(LineEnd::Complete));
+        for line in [&b"a X \"{3}"[..], b"a X {}", b"a X {-1}", b"a X {99999999999999999999}", b"a\rb"] {
             assert!(line_end(line).is_err());
         }
     }

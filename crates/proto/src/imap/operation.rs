@@ -11,10 +11,13 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 
 use super::command::{Command, Piece};
-use super::search::{self, Search};
+use super::search::{self, Criterion, Search, Threading};
 use super::section::Section;
 use super::syntax::{Cursor, Flags, Set, Wrong};
 use super::{date, name};
+
+/// Why a command is refused that is well formed, but whose mailbox no name is of.
+pub const NOT_A_NAME: &str = "Not the name of a mailbox";
 
 /// Items of one FETCH.
 const ITEMS_MAX: usize = 256;
@@ -70,6 +73,16 @@ pub enum Operation {
     Expunge(Option<Set>),
     Search {
         by_uid: bool,
+        search: Search,
+    },
+    Sort {
+        by_uid: bool,
+        criteria: Vec<Criterion>,
+        search: Search,
+    },
+    Thread {
+        by_uid: bool,
+        threading: Threading,
         search: Search,
     },
     Fetch {
@@ -326,6 +339,14 @@ impl Reader<'_> {
             "EXPUNGE" => Operation::Expunge(None),
             "UID EXPUNGE" => Operation::Expunge(Some(Set::read(&mut self.cursor)?)),
             "SEARCH" | "UID SEARCH" => Operation::Search { by_uid, search: search::read(&mut self.cursor)? },
+            "SORT" | "UID SORT" => {
+                let (criteria, search) = search::read_sort(&mut self.cursor)?;
+                Operation::Sort { by_uid, criteria, search }
+            }
+            "THREAD" | "UID THREAD" => {
+                let (threading, search) = search::read_thread(&mut self.cursor)?;
+                Operation::Thread { by_uid, threading, search }
+            }
             "FETCH" | "UID FETCH" => self.fetch(by_uid)?,
             "STORE" | "UID STORE" => Operation::Store(self.store(by_uid)?),
             "COPY" | "UID COPY" | "MOVE" | "UID MOVE" => {
@@ -359,12 +380,14 @@ impl Reader<'_> {
     }
 
     fn mailbox(&mut self) -> Result<Vec<u8>, Wrong> {
-        let name = name::decode(&self.cursor.astring()?, self.utf8).ok_or("Not the name of a mailbox")?;
+        let name = name::decode(&self.cursor.astring()?, self.utf8).ok_or(NOT_A_NAME)?;
         Ok(if name.eq_ignore_ascii_case(b"INBOX") { b"INBOX".to_vec() } else { name })
     }
 
     fn mailbox_pattern(&mut self) -> Result<Vec<u8>, Wrong> {
-        name::decode(&self.cursor.list_mailbox()?, self.utf8).ok_or("Not the name of a mailbox")
+        let pattern = self.cursor.list_mailbox()?;
+        // What is no name matches none.
+        Ok(name::decode(&pattern, self.utf8).unwrap_or(pattern))
     }
 
     fn select(&mut self, read_only: bool) -> Result<Operation, Wrong> {
@@ -696,6 +719,19 @@ mod tests {
     }
 
     #[test]
+    fn orders_and_threads_are_understood() {
+        let Ok(Operation::Sort { by_uid, criteria, search }) = parse("a UID SORT (REVERSE DATE subject) us-ascii SEEN")
+        else {
+            panic!()
+        };
+        let date = Criterion { by: search::By::Date, reverse: true };
+        assert_eq!((by_uid, criteria[0], criteria[1].reverse, criteria.len()), (true, date, false, 2));
+        assert_eq!((search.is_foreign, search.returns, search.key), (false, None, Key::And(Vec::from([Key::Flag(1)]))));
+        let Ok(Operation::Thread { threading, search, .. }) = parse("a THREAD references KOI8-R ALL") else { panic!() };
+        assert_eq!((threading, search.is_foreign), (Threading::References, true));
+    }
+
+    #[test]
     fn what_cannot_be_understood_is_refused() {
         for line in [
             "a LOGIN tim",
@@ -715,6 +751,12 @@ mod tests {
             "a SEARCH SENTON 31-Feb-2020",
             "a SEARCH (SEEN",
             "a SEARCH NOT",
+            "a SORT (DATE) ALL",
+            "a SORT (REVERSE) UTF-8 ALL",
+            "a SORT () UTF-8 ALL",
+            "a SORT (NAME) UTF-8 ALL",
+            "a THREAD REFS UTF-8 ALL",
+            "a THREAD REFERENCES UTF-8",
             "a STATUS x ()",
             "a STATUS x (FOO)",
             "a LIST \"\" * RETURN (FOO)",

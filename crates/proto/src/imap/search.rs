@@ -65,6 +65,91 @@ pub struct Search {
     pub key: Key,
 }
 
+/// By what SORT puts messages in order (RFC 5256).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names are those of the standard")]
+pub enum By {
+    Arrival,
+    Cc,
+    Date,
+    From,
+    Size,
+    Subject,
+    To,
+}
+
+/// One criterion of SORT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Criterion {
+    /// By what.
+    pub by: By,
+    /// The last first.
+    pub reverse: bool,
+}
+
+/// How THREAD finds conversations (RFC 5256).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names are those of the standard")]
+pub enum Threading {
+    OrderedSubject,
+    References,
+}
+
+/// Criteria of one SORT.
+const CRITERIA_MAX: usize = 16;
+
+const CRITERIA: [(&str, By); 7] = [
+    ("ARRIVAL", By::Arrival),
+    ("CC", By::Cc),
+    ("DATE", By::Date),
+    ("FROM", By::From),
+    ("SIZE", By::Size),
+    ("SUBJECT", By::Subject),
+    ("TO", By::To),
+];
+
+/// What stands behind SORT.
+pub(super) fn read_sort(cursor: &mut Cursor<'_>) -> Result<(Vec<Criterion>, Search), Wrong> {
+    let criteria = cursor.list(false, |cursor| {
+        let mut word = cursor.atom()?;
+        let reverse = word == "REVERSE";
+        if reverse {
+            cursor.blank()?;
+            word = cursor.atom()?;
+        }
+        let by = CRITERIA.iter().find(|(name, _)| *name == word).map(|(_, by)| *by);
+        Ok(Criterion { by: by.ok_or("Unknown criterion")?, reverse })
+    })?;
+    if criteria.len() > CRITERIA_MAX {
+        return Err("Too many criteria");
+    }
+    cursor.blank()?;
+    Ok((criteria, with_charset(cursor)?))
+}
+
+/// What stands behind THREAD.
+pub(super) fn read_thread(cursor: &mut Cursor<'_>) -> Result<(Threading, Search), Wrong> {
+    let threading = match cursor.atom()?.as_str() {
+        "ORDEREDSUBJECT" => Threading::OrderedSubject,
+        "REFERENCES" => Threading::References,
+        _ => return Err("Unknown algorithm"),
+    };
+    cursor.blank()?;
+    Ok((threading, with_charset(cursor)?))
+}
+
+fn with_charset(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
+    let is_foreign = charset(cursor)?;
+    Ok(Search { returns: None, is_foreign, key: keys(cursor)? })
+}
+
+/// Whether it is one that we do not know.
+fn charset(cursor: &mut Cursor<'_>) -> Result<bool, Wrong> {
+    let charset = cursor.astring()?;
+    cursor.blank()?;
+    Ok(!["UTF-8", "US-ASCII"].iter().any(|known| charset.eq_ignore_ascii_case(known.as_bytes())))
+}
+
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
     let mut returns = None;
     if cursor.eat_word("RETURN") {
@@ -75,10 +160,12 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
     let mut is_foreign = false;
     if cursor.eat_word("CHARSET") {
         cursor.blank()?;
-        let charset = cursor.astring()?;
-        is_foreign = !["UTF-8", "US-ASCII"].iter().any(|known| charset.eq_ignore_ascii_case(known.as_bytes()));
-        cursor.blank()?;
+        is_foreign = charset(cursor)?;
     }
+    Ok(Search { returns, is_foreign, key: keys(cursor)? })
+}
+
+fn keys(cursor: &mut Cursor<'_>) -> Result<Key, Wrong> {
     let mut count = 0;
     let mut keys = Vec::new();
     loop {
@@ -88,7 +175,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
         }
         cursor.blank()?;
     }
-    Ok(Search { returns, is_foreign, key: Key::And(keys) })
+    Ok(Key::And(keys))
 }
 
 fn read_returns(cursor: &mut Cursor<'_>) -> Result<Returns, Wrong> {
