@@ -166,6 +166,16 @@ fn a_soft_break_behind_an_equals_sign_is_read_in_both_ways() {
 }
 
 #[test]
+fn white_space_of_any_length_makes_no_other_line_of_a_soft_break() {
+    for blanks in [1, 63, 64, 65, 70, 300, 5_000] {
+        let soft_break = format!("={}\r\n", " ".repeat(blanks));
+        let head = "Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: quoted-printable";
+        let body = quoted().replace("=\r\n", &soft_break);
+        is_seen_through(&format!("{blanks}"), &mail(&format!("{head}\r\n\r\n{body}\r\n")));
+    }
+}
+
+#[test]
 fn a_header_may_begin_behind_blank_lines_or_before_the_first_delimiter() {
     let head = "Content-Type: multipart/mixed; boundary=B\r\n";
     for name in ["Content-Transfer-Encoding", "content-transfer-encoding"] {

@@ -22,6 +22,8 @@ pub(crate) use sink::{Sink, Spill};
 use uuencode::Uuencode;
 use yenc::Yenc;
 
+const SOFT_BREAK: &str = "Heuristics.Ambiguous.QuotedPrintable.SoftBreak";
+
 /// Undoes one transfer coding. `step` as long as there is input, then `finish` until it ends.
 ///
 /// In Base64, junk is one finding `Heuristics.Malformed.Base64.Junk`; where data follows padding the stream can be read
@@ -68,6 +70,8 @@ enum Remark {
     DataInPadding,
     /// It ends a soft break within an escape.
     BrokenEscape,
+    /// It ends a line that has more white space behind its `=` than a soft break may have here.
+    LongSoftBreak,
 }
 
 impl Decoder {
@@ -135,12 +139,12 @@ impl Decoder {
             Remark::DataInPadding => {
                 Note::Finding(Finding::new(Class::Ambiguous, "Heuristics.Ambiguous.Base64.Quantum", self.offset))
             }
+            Remark::LongSoftBreak => Note::Finding(Finding::new(Class::Ambiguous, SOFT_BREAK, self.offset)),
             Remark::BrokenEscape => {
                 if let Inner::QuotedPrintable(quoted) = &self.inner {
                     self.alternative = Some(Other::Joining(quoted.joining()));
                 }
-                let name = "Heuristics.Ambiguous.QuotedPrintable.SoftBreak";
-                Note::Fork(Finding::new(Class::Ambiguous, name, self.offset))
+                Note::Fork(Finding::new(Class::Ambiguous, SOFT_BREAK, self.offset))
             }
         }))
     }
@@ -396,6 +400,19 @@ mod tests {
             assert_eq!(whole.escape_ascii().to_string().replace("\\n", "\n"), second);
         }
         assert_eq!(notes(Coding::QuotedPrintable, b"=5=41 == =Z= a=\r\nb=3D=\r\n58"), []);
+    }
+
+    #[test]
+    fn a_soft_break_of_too_much_white_space_is_told() {
+        for (before, offset) in [("=", 71), ("==", 72), ("=4=", 73)] {
+            let line = format!("{before}{}\t", " ".repeat(69));
+            assert_eq!(
+                notes(Coding::QuotedPrintable, format!("{line}\r\nb").as_bytes()),
+                [(SOFT_BREAK.into(), offset)]
+            );
+            let input = format!("{line}x\r\n{line}\n{line}\n");
+            assert_eq!(decode(Coding::QuotedPrintable, input.as_bytes()), input.as_bytes());
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Quoted-printable (RFC 2045, section 6.7).
 //!
 //! Digits in either case; a bad escape stays as it stands; white space between the `=` and the line end of a soft break
-//! is dropped with it, up to [`SPACE_MAX`] bytes of it. White space at the end of other lines is kept, as most readers
-//! do. A soft break within an escape (`=5=` at the end of a line, then `8`; or `==`, then `58`) leaves bad escapes; readers that
-//! take soft breaks out first see `=58`, which is another reading.
+//! is dropped with it, up to [`SPACE_MAX`] bytes of it; more stays, with a remark if a line end follows. White space at the
+//! end of other lines is kept, as most readers do. A soft break within an escape (`=5=` at the end of a line, then `8`; or
+//! `==`, then `58`) leaves bad escapes; readers that take soft breaks out first see `=58`, which is another reading.
 
 use memchr::memchr;
 
@@ -19,6 +19,7 @@ pub(super) struct QuotedPrintable {
     /// An escape goes on behind a soft break within it.
     joins: bool,
     told: bool,
+    long_told: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -31,6 +32,8 @@ enum At {
     Digit(u8),
     /// Behind `=` and so much of white space.
     Space { space: [u8; SPACE_MAX], len: usize },
+    /// Behind `=` and more white space than that, which has been told.
+    Long,
     /// Behind the `=` and the CRs of a soft break.
     Cr { within: Option<Escape> },
     /// Behind what may be a soft break within an escape: a second `=`, and so much white space.
@@ -55,6 +58,10 @@ impl QuotedPrintable {
                 At::Broken { .. } if matches!(rest[0], b'\r' | b'\n') && !self.joins && !self.told => {
                     self.told = true;
                     return (taken, Some(Remark::BrokenEscape));
+                }
+                At::Long if matches!(rest[0], b'\r' | b'\n') && !self.long_told => {
+                    self.long_told = true;
+                    return (taken, Some(Remark::LongSoftBreak));
                 }
                 _ => self.escape(rest[0], sink),
             };
@@ -126,6 +133,11 @@ impl QuotedPrintable {
                     }
                 }
             }
+            (At::Long, b' ' | b'\t') => sink.push(&[byte]),
+            (At::Long, _) => {
+                self.at = At::Text;
+                return 0;
+            }
             (At::Cr { .. }, b'\r') => {}
             (At::Cr { within }, _) => {
                 self.at = within.map_or(At::Text, Escape::resume);
@@ -156,6 +168,11 @@ impl QuotedPrintable {
             (At::Space { space, len } | At::Broken { space, len, .. }, b' ' | b'\t') if *len < SPACE_MAX => {
                 space[*len] = byte;
                 *len += 1;
+            }
+            (_, b' ' | b'\t') => {
+                self.not_an_escape(sink);
+                self.at = At::Long;
+                return 0;
             }
             _ => {
                 self.not_an_escape(sink);
