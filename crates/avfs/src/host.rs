@@ -36,7 +36,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::guard::{Guard, Open, Refusal};
-use crate::node::{Known, Node, Nodes, Stamp, facts, hold};
+use crate::node::{Known, Node, Stamp, facts};
+use crate::nodes::Nodes;
 use crate::overlay::timespec;
 use crate::who::Who;
 
@@ -156,21 +157,19 @@ impl Shared {
         attr
     }
 
-    fn enter(&self, held: OwnedFd) -> Done<FileAttr> {
+    /// The kernel is told of what has a name.
+    fn enter(&self, parent: &Node, name: &OsStr) -> Done<FileAttr> {
+        let held = self.nodes.hold(parent, name)?;
         let facts = facts(&held)?;
-        let node = self.nodes.enter(held, &facts);
+        let node = self.nodes.enter(held, &facts, parent.id, name);
         Ok(self.shown(&node, &facts))
-    }
-
-    fn lookup(&self, parent: INodeNo, name: &OsStr) -> Done<FileAttr> {
-        let parent = self.node(parent)?;
-        self.enter(hold(&parent.held, name)?)
     }
 
     /// What has a name, if the kernel knows it.
     fn named(&self, parent: &Node, name: &OsStr) -> Done<Option<Arc<Node>>> {
-        let held = hold(&parent.held, name)?;
-        Ok(self.nodes.find(&facts(&held)?))
+        let held = self.nodes.hold(parent, name)?;
+        let facts = facts(&held)?;
+        Ok(self.nodes.find(held, &facts))
     }
 
     /// The mode that something new gets.
@@ -211,9 +210,8 @@ impl Shared {
         let parent = self.node(parent)?;
         let mode = mode.map_or(Mode::empty(), |(mode, umask)| self.mode(&parent, mode, umask));
         make(&parent.held, mode)?;
-        let held = hold(&parent.held, name)?;
-        self.give(&parent, &held, Who::of(request), mode)?;
-        self.enter(held)
+        self.give(&parent, &self.nodes.hold(&parent, name)?, Who::of(request), mode)?;
+        self.enter(&parent, name)
     }
 
     /// Puts an open file into the table, and says how the kernel has to treat it.
@@ -244,7 +242,8 @@ impl Shared {
 
     fn open(&self, request: &Request, ino: INodeNo, flags: i32) -> Done<(FileHandle, FopenFlags)> {
         let (node, access, who) = (self.node(ino)?, Access::of(flags), Who::of(request));
-        let below = node.open(if access.changes() { OFlags::RDWR } else { OFlags::RDONLY })?;
+        let wanted = if access.changes() { OFlags::RDWR } else { OFlags::RDONLY };
+        let below = self.nodes.with_room(|| node.open(wanted))?;
         self.open_content(node, below, &access, who)
     }
 
@@ -269,8 +268,8 @@ impl Shared {
         let (parent, access, who) = (self.node(parent)?, Access::of(flags), Who::of(request));
         let mode = self.mode(&parent, mode.0, mode.1);
         let made = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = openat(&parent.held, name, made, mode);
-        let held = hold(&parent.held, name)?;
+        let opened = self.nodes.with_room(|| openat(&parent.held, name, made, mode));
+        let held = self.nodes.hold(&parent, name)?;
         let below: File = match opened {
             Ok(below) => {
                 self.give(&parent, &held, who, mode)?;
@@ -282,7 +281,7 @@ impl Shared {
                 if FileType::from_raw_mode(facts.stx_mode.into()) != FileType::RegularFile {
                     return Err(Errno::EXIST);
                 }
-                let node = self.nodes.enter(held, &facts);
+                let node = self.nodes.enter(held, &facts, parent.id, name);
                 let opened = node.open(OFlags::RDWR);
                 let opened = opened.and_then(|below| self.open_content(node.clone(), below, &access, who));
                 if opened.is_err() {
@@ -294,7 +293,7 @@ impl Shared {
             Err(error) => return Err(error),
         };
         let facts = facts(&held)?;
-        let node = self.nodes.enter(held, &facts);
+        let node = self.nodes.enter(held, &facts, parent.id, name);
         let attr = self.shown(&node, &facts);
         let (number, flags) = self.register(node, below, &access);
         Ok((attr, number, flags))
@@ -376,27 +375,45 @@ impl Shared {
         if let Some(node) = &node {
             self.pass_on(node, "rename", Who::of(request))?;
         }
-        if flags.contains(RenameFlags::RENAME_EXCHANGE)
-            && let Some(other) = self.named(&new_parent, to.1)?
-        {
-            self.pass_on(&other, "rename", Who::of(request))?;
+        let other = match self.named(&new_parent, to.1) {
+            Err(Errno::NOENT) => None,
+            other => other?,
+        };
+        let is_exchange = flags.contains(RenameFlags::RENAME_EXCHANGE);
+        if let Some(other) = other.as_ref().filter(|_| is_exchange) {
+            self.pass_on(other, "rename", Who::of(request))?;
         }
         let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
-        self.guard.aside(node.as_deref(), || renameat_with(&parent.held, from.1, &new_parent.held, to.1, flags))
+        self.guard.aside(node.as_deref(), || renameat_with(&parent.held, from.1, &new_parent.held, to.1, flags))?;
+        // Two names of one file both stay.
+        let is_same = || node.as_ref().zip(other.as_ref()).is_some_and(|(node, other)| node.id == other.id);
+        if is_same() {
+            return Ok(());
+        }
+        if let Some(other) = &other {
+            match is_exchange {
+                true => self.nodes.moved(other.id, parent.id, from.1),
+                false => self.nodes.unnamed(other.id, new_parent.id, to.1),
+            }
+        }
+        node.iter().for_each(|node| self.nodes.moved(node.id, new_parent.id, to.1));
+        Ok(())
     }
 
     fn link(&self, request: &Request, ino: INodeNo, parent: INodeNo, name: &OsStr) -> Done<FileAttr> {
         let (node, parent) = (self.node(ino)?, self.node(parent)?);
         self.pass_on(&node, "link", Who::of(request))?;
         self.guard.aside(Some(&node), || linkat(&node.held, "", &parent.held, name, AtFlags::EMPTY_PATH))?;
-        self.enter(hold(&parent.held, name)?)
+        self.enter(&parent, name)
     }
 
     fn unlink(&self, parent: INodeNo, name: &OsStr, flags: AtFlags) -> Done<()> {
         let parent = self.node(parent)?;
         // Where another name remains, what is known of the file remains, too.
         let node = self.named(&parent, name)?;
-        self.guard.aside(node.as_deref(), || unlinkat(&parent.held, name, flags))
+        self.guard.aside(node.as_deref(), || unlinkat(&parent.held, name, flags))?;
+        node.iter().for_each(|node| self.nodes.unnamed(node.id, parent.id, name));
+        Ok(())
     }
 
     fn write(&self, request: &Request, number: FileHandle, data: &[u8], offset: u64, flags: WriteFlags) -> Done<()> {
@@ -660,7 +677,7 @@ impl Filesystem for Host {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match self.shared.lookup(parent, name) {
+        match self.shared.node(parent).and_then(|parent| self.shared.enter(&parent, name)) {
             // Remembered as nothing, too.
             Err(Errno::NOENT) => {
                 let none = FileAttr { ino: INodeNo(0), ..NOTHING };
@@ -878,7 +895,7 @@ impl Filesystem for Host {
     fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         let shared = &self.shared;
         let opened = shared.node(ino).and_then(|node| {
-            let file = node.open(OFlags::RDONLY | OFlags::DIRECTORY)?;
+            let file = shared.nodes.with_room(|| node.open(OFlags::RDONLY | OFlags::DIRECTORY))?;
             let number = shared.next.fetch_add(1, Relaxed);
             let folder = Arc::new(Folder { node, entries: Mutex::new((file.into(), 0)) });
             shared.folders.write().unwrap_or_else(PoisonError::into_inner).insert(number, folder);
@@ -904,7 +921,7 @@ impl Filesystem for Host {
         let shared = &self.shared;
         let done = shared.entries(number, offset, |folder, name, inode, kind, next| {
             let unknown = FileAttr { ino: INodeNo(0), kind: kind_of(kind), ..NOTHING };
-            let attr = hold(&folder.held, name).and_then(|held| shared.enter(held)).unwrap_or(unknown);
+            let attr = shared.enter(folder, name).unwrap_or(unknown);
             let is_full = reply.add(INodeNo(inode), next, name, &TTL, &attr, Generation(0));
             if is_full && attr.ino.0 != 0 {
                 shared.nodes.forget(attr.ino.0, 1);

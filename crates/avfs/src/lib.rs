@@ -6,7 +6,7 @@
 //! ```
 //!
 //! This crate knows files, and nothing of what they hold: a [`Judge`] says that. `host.rs` answers the kernel, `node.rs` holds
-//! files, `guard.rs` decides what passes and has the rules, `overlay.rs` is what was written and has no verdict yet,
+//! files, `nodes.rs` as many as there are descriptors for, `guard.rs` decides what passes and has the rules, `overlay.rs` is what was written and has no verdict yet,
 //! `verdicts.rs` remembers what was clean. `docs/operate/file-system.md` is the page for who mounts it.
 
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ mod host;
 mod judge;
 mod mount;
 mod node;
+mod nodes;
 mod overlay;
 mod ranges;
 mod verdicts;

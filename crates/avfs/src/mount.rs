@@ -1,8 +1,10 @@
 //! Mounting, serving and unmounting.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 
 use crate::guard::{Guard, Settings};
 use crate::host::{Host, Shared};
-use crate::node::Nodes;
+use crate::nodes::{Bounds, Name, Nodes};
 
 /// What the kernel's table of mounts calls it.
 const KIND: &str = "fuse.sluice";
@@ -39,6 +41,8 @@ pub struct Options {
     pub point: PathBuf,
     /// Threads that answer the kernel; each inspection keeps one.
     pub threads: usize,
+    /// Descriptors for files that nobody has open; nothing: as the limit of open files allows.
+    pub held_max: Option<usize>,
     /// What passes.
     pub settings: Settings,
 }
@@ -68,7 +72,7 @@ impl End {
 /// # Errors
 /// When it cannot be mounted: there has to be `/dev/fuse`, and the right to mount.
 pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Send + 'static) -> io::Result<Mounted> {
-    let Options { source, point, threads, settings } = options;
+    let Options { source, point, threads, held_max, settings } = options;
     clear_stale(&point)?;
     raise_limit();
     let (source, point) = (source.canonicalize()?, point.canonicalize()?);
@@ -77,7 +81,10 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
     let staging = open(&source, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let (guard, stale) = Guard::new(settings, staging, &source)?;
     let mount_flags = inherited(&root)?;
-    let shared = Arc::new(Shared::new(Nodes::new(root)?, guard));
+    let by_limit = Bounds::of_limit(getrlimit(Resource::Nofile).current);
+    let bounds = Bounds { held: held_max.unwrap_or(by_limit.held), ..by_limit };
+    let (nodes, names) = Nodes::new(root, bounds)?;
+    let shared = Arc::new(Shared::new(nodes, guard));
     // What callers ask for is masked already.
     umask(Mode::empty());
     let device = attach(&point, mount_flags)?;
@@ -85,7 +92,7 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
     let (over, ended) = mpsc::channel();
     let served = shared.clone();
     let server = std::thread::Builder::new().name("sluice: mount".into()).spawn(move || {
-        let outcome = serve(&served, device, threads, stale, confine, &ready);
+        let outcome = serve(&served, device, threads, Told { stale, names }, confine, &ready);
         served.guard.save();
         drop(over);
         outcome
@@ -98,11 +105,19 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
     Ok(Mounted { point, shared, server, ended: Some(ended) })
 }
 
+/// What the kernel has to be told of.
+struct Told {
+    /// Files whose pages it has to drop.
+    stale: mpsc::Receiver<u64>,
+    /// Names that it has to forget.
+    names: mpsc::Receiver<Name>,
+}
+
 fn serve(
     shared: &Arc<Shared>,
     device: OwnedFd,
     threads: usize,
-    stale: mpsc::Receiver<u64>,
+    told: Told,
     confine: impl FnOnce() -> Result<(), String>,
     ready: &mpsc::Sender<()>,
 ) -> io::Result<()> {
@@ -113,8 +128,10 @@ fn serve(
     config.clone_fd = true;
     let session = Session::from_fd(Host::new(shared.clone()), device, SessionACL::All, config)?;
     let notifier = session.notifier();
-    let keeper = shared.clone();
+    let (keeper, Told { stale, names }, other) = (shared.clone(), told, notifier.clone());
     std::thread::Builder::new().name("sluice: notes".into()).spawn(move || keep(&keeper, &notifier, &stale))?;
+    // Apart, since the kernel has it wait for whoever works in the folder.
+    std::thread::Builder::new().name("sluice: names".into()).spawn(move || forget(&other, &names))?;
     let _ = ready.send(());
     session.run()
 }
@@ -130,6 +147,13 @@ fn keep(shared: &Shared, notifier: &Notifier, stale: &mpsc::Receiver<u64>) {
             Err(mpsc::RecvTimeoutError::Timeout) => shared.guard.save(),
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
         }
+    }
+}
+
+/// Has the kernel forget names, as long as there is the table.
+fn forget(notifier: &Notifier, names: &mpsc::Receiver<Name>) {
+    for Name { parent, name } in names {
+        let _ = notifier.inval_entry(INodeNo(parent), OsStr::from_bytes(&name));
     }
 }
 
@@ -218,7 +242,7 @@ fn attach(point: &Path, flags: MountFlags) -> io::Result<OwnedFd> {
     Ok(device)
 }
 
-/// A descriptor for each file that the kernel remembers.
+/// As many open files as the system lets us have.
 pub fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });

@@ -1,17 +1,15 @@
 //! Files of the folder below, by device and inode.
 //!
 //! A [`Node`] holds its file by a descriptor that opens nothing (`O_PATH`), so what it stands for cannot be exchanged under
-//! it, and the inode's number not be given to another while the kernel knows it. A name is only ever looked up as a single
-//! component below such a descriptor, never through a link. Bounds: a descriptor for each file that the kernel remembers;
-//! when there are no more, looking up fails until it forgets some.
+//! it, and the inode's number not be given to another as long as there is the node. A name is only ever looked up as a single
+//! component below such a descriptor, never through a link. `nodes.rs` has the table of them, and bounds their number.
 
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use rustix::fs::{
@@ -22,14 +20,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::overlay::Overlay;
 
-/// The number of the folder that is mounted, for the kernel.
-pub const ROOT: u64 = 1;
-
 /// For how long a change may leave a file's times as they were: a tick of the kernel's clock, and a margin.
 const TICK_MILLIS_MAX: u32 = 20;
-
-/// Set in the numbers of files on other file systems than the folder's, and where a number is taken.
-const FOREIGN: u64 = 1 << 63;
 
 /// A file, as the system numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -151,21 +143,25 @@ pub struct Node {
     pub held: OwnedFd,
     content: RwLock<Content>,
     inspected: Mutex<()>,
-    /// How often the kernel was told of it; changed with the table locked.
-    lookups: AtomicU64,
+    /// It was asked for since somebody last asked whether it was.
+    is_used: AtomicBool,
 }
 
 impl Node {
-    fn new(id: u64, inode: Inode, kind: FileType, held: OwnedFd) -> Node {
-        Node {
-            id,
-            kind,
-            inode,
-            held,
-            content: RwLock::default(),
-            inspected: Mutex::new(()),
-            lookups: AtomicU64::new(0),
-        }
+    /// One that holds this.
+    pub fn new(id: u64, inode: Inode, kind: FileType, held: OwnedFd) -> Node {
+        let (content, inspected, is_used) = (RwLock::default(), Mutex::new(()), AtomicBool::new(false));
+        Node { id, kind, inode, held, content, inspected, is_used }
+    }
+
+    /// Somebody asks for it.
+    pub fn use_it(&self) {
+        self.is_used.store(true, Relaxed);
+    }
+
+    /// Whether somebody has asked for it since this was last called.
+    pub fn was_used(&self) -> bool {
+        self.is_used.swap(false, Relaxed)
     }
 
     /// The way to it that leads nowhere else.
@@ -216,100 +212,5 @@ pub fn hold(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
         // An older kernel, or a filter of system calls; one component cannot lead away.
         Err(Errno::NOSYS | Errno::PERM) => openat(folder, name, flags, Mode::empty()),
         held => held,
-    }
-}
-
-/// All files that the kernel remembers.
-pub struct Nodes {
-    root: Arc<Node>,
-    table: Mutex<Table>,
-}
-
-#[derive(Default)]
-struct Table {
-    by_id: HashMap<u64, Arc<Node>>,
-    /// Those whose number is not that of their inode.
-    foreign: HashMap<Inode, u64>,
-    foreign_last: u64,
-}
-
-impl Nodes {
-    /// With the folder that is mounted.
-    ///
-    /// # Errors
-    /// When the kernel says nothing of it.
-    pub fn new(root: OwnedFd) -> rustix::io::Result<Nodes> {
-        let inode = Inode::of(&facts(&root)?);
-        let root = Arc::new(Node::new(ROOT, inode, FileType::Directory, root));
-        Ok(Nodes { root, table: Mutex::default() })
-    }
-
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What the kernel means by a number.
-    ///
-    /// # Errors
-    /// ESTALE when there is no such file any more.
-    pub fn get(&self, id: u64) -> rustix::io::Result<Arc<Node>> {
-        if id == ROOT {
-            return Ok(self.root.clone());
-        }
-        self.table().by_id.get(&id).cloned().ok_or(Errno::STALE)
-    }
-
-    /// The number of a file that keeps that of its inode.
-    fn plain(&self, inode: Inode) -> Option<u64> {
-        let is_plain = inode.device == self.root.inode.device && inode.number > ROOT && inode.number < FOREIGN;
-        is_plain.then_some(inode.number)
-    }
-
-    /// The node of a file that is held, if there is one.
-    pub fn find(&self, facts: &Statx) -> Option<Arc<Node>> {
-        let inode = Inode::of(facts);
-        if inode == self.root.inode {
-            return Some(self.root.clone());
-        }
-        let table = self.table();
-        let id = self.plain(inode).or_else(|| table.foreign.get(&inode).copied())?;
-        table.by_id.get(&id).cloned()
-    }
-
-    /// The node of a file that is held, which the kernel is told of once more.
-    pub fn enter(&self, held: OwnedFd, facts: &Statx) -> Arc<Node> {
-        let inode = Inode::of(facts);
-        if inode == self.root.inode {
-            return self.root.clone();
-        }
-        let mut table = self.table();
-        let Table { by_id, foreign, foreign_last } = &mut *table;
-        let id = self.plain(inode).unwrap_or_else(|| {
-            *foreign.entry(inode).or_insert_with(|| {
-                *foreign_last += 1;
-                FOREIGN | *foreign_last
-            })
-        });
-        let kind = FileType::from_raw_mode(facts.stx_mode.into());
-        let node = by_id.entry(id).or_insert_with(|| Arc::new(Node::new(id, inode, kind, held)));
-        node.lookups.fetch_add(1, Relaxed);
-        node.clone()
-    }
-
-    /// The kernel has forgotten it as often as it was told of it.
-    pub fn forget(&self, id: u64, count: u64) {
-        let mut table = self.table();
-        let Some(node) = table.by_id.get(&id).cloned() else { return };
-        let left = node.lookups.load(Relaxed).saturating_sub(count);
-        node.lookups.store(left, Relaxed);
-        if left == 0 {
-            table.by_id.remove(&id);
-            table.foreign.remove(&node.inode);
-        }
-    }
-
-    /// All of them.
-    pub fn all(&self) -> Vec<Arc<Node>> {
-        self.table().by_id.values().cloned().collect()
     }
 }

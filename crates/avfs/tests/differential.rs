@@ -381,3 +381,8 @@ fn a_mount_that_inspects_is_as_the_folder_for_what_is_clean() {
 fn a_mount_that_inspects_whole_files_is_as_the_folder_for_what_is_clean() {
     compare(How { mode: Mode::Full, ..How::default() }, 200_001);
 }
+
+#[test]
+fn a_mount_that_holds_few_files_is_as_the_folder() {
+    compare(How { held_max: Some(2), ..How::default() }, 300_001);
+}

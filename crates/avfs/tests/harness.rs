@@ -97,6 +97,7 @@ pub struct How {
     pub passes_all: bool,
     pub mode: Mode,
     pub on_infected: OnInfected,
+    pub held_max: Option<usize>,
 }
 
 /// A mount, until it is dropped.
@@ -144,7 +145,8 @@ impl Mount {
             state: open("state"),
             evidence: (how.on_infected == OnInfected::Deferred).then(|| open("evidence")).flatten(),
         };
-        let options = Options { source: self.source.clone(), point: self.point.clone(), threads: 4, settings };
+        let (source, point) = (self.source.clone(), self.point.clone());
+        let options = Options { source, point, threads: 4, held_max: how.held_max, settings };
         self.mounted = Some(avfs::mount(options, || Ok(())).expect("it mounts"));
     }
 

@@ -287,3 +287,50 @@ fn what_cannot_be_meant_is_refused() {
         assert!(log.contains(reason), "{log}");
     }
 }
+
+/// Three times as many files as it may have open, in folders; most of them are known to the kernel all the time.
+#[test]
+fn there_may_be_more_files_than_descriptors() {
+    const LIMIT: usize = 256;
+    let Some(mut mount) = Mount::new(&[]) else { return };
+    assert!(mount.signal("-TERM").success());
+    let folder = mount.folder.path();
+    let inner = command(folder, &[]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("ulimit -n {LIMIT}; exec \"$@\""), "sh"]).arg(inner.get_program());
+    limited.args(inner.get_args()).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped());
+    limited.stderr(File::options().append(true).open(folder.join("log")).expect("a log"));
+    mount.process = limited.spawn().expect("it starts");
+    let mut said = String::new();
+    BufReader::new(mount.process.stdout.take().expect("its output")).read_line(&mut said).expect("it says something");
+    assert_eq!(said, "mounted\n", "{}", mount.log());
+
+    let name = |n: usize| format!("d{}/f{n}", n % 7);
+    (0..7).for_each(|n| fs::create_dir(mount.at(&format!("d{n}"))).expect("a folder"));
+    for n in 0..3 * LIMIT {
+        fs::write(mount.at(&name(n)), format!("content {n}")).expect("a file is written");
+    }
+    let open: Vec<File> = (0..20).map(|n| File::open(mount.at(&name(n))).expect("it is opened")).collect();
+    for _ in 0..2 {
+        for n in 0..3 * LIMIT {
+            assert_eq!(fs::read_to_string(mount.at(&name(n))).expect("it is read"), format!("content {n}"));
+        }
+    }
+    fs::rename(mount.at("d1"), mount.at("e1")).expect("a folder has another name");
+    for n in (1..3 * LIMIT).step_by(7) {
+        let moved = mount.at(&name(n).replace("d1/", "e1/"));
+        fs::metadata(&moved).expect("it is there");
+        fs::rename(&moved, mount.at(&format!("g{n}"))).expect("it has another name");
+        fs::remove_file(mount.at(&format!("g{n}"))).expect("it goes");
+    }
+    for (n, file) in open.iter().enumerate() {
+        let mut content = vec![0; 64];
+        let count = file.read_at(&mut content, 0).expect("it is still open");
+        assert_eq!(content[..count], *format!("content {n}").as_bytes());
+    }
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", mount.process.id())).expect("its descriptors").count();
+    assert!(descriptors < LIMIT, "{descriptors}");
+    fs::write(mount.below("d2/evil"), eicar()).expect("a file below");
+    assert_eq!(code(fs::read(mount.at("d2/evil"))), Some(EPERM));
+    assert!(mount.signal("-TERM").success());
+}

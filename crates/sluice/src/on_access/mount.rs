@@ -55,6 +55,7 @@ fn mounted(args: &Mount, loaded: &Loaded) -> Result<Mounted, Failure> {
         source: args.source.clone(),
         point: args.point.clone(),
         threads: if args.threads == 0 { threads() } else { args.threads },
+        held_max: None,
         settings: Settings {
             judge,
             mode: if args.mode == MountMode::Full { Mode::Full } else { Mode::Regular },
