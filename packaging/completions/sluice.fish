@@ -113,6 +113,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand mount" -l mode -d 'When co
 full\t'Whole files'"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l on-infected -d 'What becomes of infected content: `immediate`, an error for who writes it; `deferred`, the writer notices nothing, the file keeps what it had, and the quarantine gets what was written and who wrote it. Reading is an error in both' -r -f -a "immediate\t'An error'
 deferred\t'Evidence'"
+complete -c sluice -n "__fish_sluice_using_subcommand mount" -l rules -d 'Where something else holds: rules by path, type, size and user, one a line' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l threads -d 'Threads that answer the kernel; 0 means four per core, and at least 16. An inspection occupies one while it lasts' -r
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -s d -l database -d 'Load this signature file, or all files in this folder, in addition to the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l cache -d 'Cache compiled signatures in this folder; `none`: compile them at every start. Default: $CACHE_DIRECTORY for a service (CacheDirectory= of systemd), ~/.cache/sluice for other commands and sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"
@@ -126,6 +127,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand mount" -l state -d 'Rememb
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l on-limit -d 'What becomes of content that exceeds the limits of an inspection (depth, objects, processor time): `refuse` or `allow`' -r -f -a "refuse\t'An error'
 allow\t'It passes'"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l memory -d 'The memory that all inspections may hold; one may hold a quarter of it. Suffixes K, M and G' -r
+complete -c sluice -n "__fish_sluice_using_subcommand mount" -l stall -d 'How long an inspection may make no progress, in seconds. Then it has no verdict' -r
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l log-format -d 'How log lines are written: `human` or `json`' -r -f -a "human\t'For people'
 json\t'One JSON object a line'"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l pass-all -d 'Pass everything, uninspected: what the mount costs by itself'
@@ -152,6 +154,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand watch" -l state -d 'Rememb
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l on-limit -d 'What becomes of content that exceeds the limits of an inspection (depth, objects, processor time): `refuse` or `allow`' -r -f -a "refuse\t'An error'
 allow\t'It passes'"
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l memory -d 'The memory that all inspections may hold; one may hold a quarter of it. Suffixes K, M and G' -r
+complete -c sluice -n "__fish_sluice_using_subcommand watch" -l stall -d 'How long an inspection may make no progress, in seconds. Then it has no verdict' -r
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l log-format -d 'How log lines are written: `human` or `json`' -r -f -a "human\t'For people'
 json\t'One JSON object a line'"
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l only-log -d 'Refuse nothing; write what is found to the log'

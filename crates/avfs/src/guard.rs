@@ -20,6 +20,8 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, mpsc};
@@ -29,8 +31,9 @@ use rustix::io::Errno;
 
 use crate::evidence::{self, Evidence, Found};
 use crate::judge::{self, Hit, Judge, Unjudged};
-use crate::node::{Content, Known, Node, Stamp, facts};
+use crate::node::{Content, Known, Mode, Node, OnInfected, Stamp, facts};
 use crate::overlay::{Overlay, Staging, Stream, errno, read_all};
+use crate::rules::{Rules, Ruling, Subject};
 use crate::verdicts::{self, Verdicts};
 use crate::who::Who;
 
@@ -40,28 +43,11 @@ const TRIES: usize = 2;
 /// How often a read looks anew at what others have changed meanwhile.
 const LOOKS: usize = 8;
 
+/// Bytes from which the type of a content is told.
+const HEAD_BYTES: usize = 2048;
+
 /// Files that are inspected while they are written, at a time.
 const STREAMS_MAX: usize = 64;
-
-/// When content is inspected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// As it passes, as far as it is written in order.
-    #[default]
-    Regular,
-    /// The whole, when it is complete.
-    Full,
-}
-
-/// What is done about a hit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnInfected {
-    /// An error at once.
-    #[default]
-    Immediate,
-    /// The writer notices nothing, and the evidence is kept.
-    Deferred,
-}
 
 /// Why something is not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +93,8 @@ pub struct Settings {
     pub mode: Mode,
     /// What is done about a hit.
     pub on_infected: OnInfected,
+    /// Where something else holds.
+    pub rules: Rules,
     /// Where verdicts are kept.
     pub state: Option<OwnedFd>,
     /// Where infected content is kept, if it is.
@@ -116,8 +104,9 @@ pub struct Settings {
 /// Decides what passes.
 pub struct Guard {
     judge: Option<Box<dyn Judge>>,
-    mode: Mode,
-    on_infected: OnInfected,
+    /// What holds where no rule says.
+    otherwise: Ruling,
+    rules: Rules,
     verdicts: Verdicts,
     staging: Arc<Staging>,
     evidence: Option<Evidence>,
@@ -134,13 +123,13 @@ impl Guard {
     /// # Errors
     /// When the folder cannot be had, or there is no randomness.
     pub fn new(settings: Settings, folder: OwnedFd, source: &Path) -> io::Result<(Guard, mpsc::Receiver<u64>)> {
-        let Settings { judge, mode, on_infected, state, evidence } = settings;
+        let Settings { judge, mode, on_infected, rules, state, evidence } = settings;
         let generation = judge.as_ref().map_or_else(Vec::new, |judge| judge.generation());
         let (stale, told) = mpsc::channel();
         let guard = Guard {
             judge,
-            mode,
-            on_infected,
+            otherwise: Ruling { skips: false, mode, on_infected },
+            rules,
             verdicts: Verdicts::open(state, generation, verdicts::ROWS)?,
             staging: Arc::new(Staging::new(folder)),
             evidence: evidence.map(Evidence::new),
@@ -156,6 +145,28 @@ impl Guard {
         self.judge.as_deref()
     }
 
+    /// What holds for an open file, as it is.
+    fn ruling(&self, node: &Node, below: &File, who: Who) -> Ruling {
+        let (Some(judge), false) = (self.judge(), self.rules.is_empty()) else { return self.otherwise };
+        let Ok(facts) = facts(below) else { return self.otherwise };
+        let path = std::fs::read_link(node.path()).ok().filter(|_| facts.stx_nlink > 0);
+        let path = path.as_ref().and_then(|path| path.strip_prefix(&self.source).ok());
+        let path = path.map(|path| [b"/", path.as_os_str().as_bytes()].concat());
+        let kind = || {
+            let mut head = [0; HEAD_BYTES];
+            let count = read_all(below, &mut head, 0).unwrap_or(0);
+            judge.kind(&head[..count])
+        };
+        let (names, size) = (facts.stx_nlink, facts.stx_size);
+        let subject = Subject { path: path.as_deref(), names, size, user: who.uid, kind: &kind };
+        self.rules.ruling(&subject, self.otherwise)
+    }
+
+    /// Whether a rule says that nothing is inspected of what somebody does with an open file.
+    pub fn skips(&self, node: &Node, below: &File, who: Who) -> bool {
+        self.ruling(node, below, who).skips
+    }
+
     /// Writes down what is known to be clean.
     pub fn save(&self) {
         if let Err(error) = self.verdicts.save() {
@@ -167,12 +178,12 @@ impl Guard {
     ///
     /// # Errors
     /// When it is not, or nobody can say.
-    pub fn admit(&self, node: &Node, below: &File, who: Who) -> Result<(), Refusal> {
+    pub fn admit(&self, open: Open<'_>, who: Who) -> Result<(), Refusal> {
         if self.judge.is_none() {
             return Ok(());
         }
-        self.settle(node, below, "open", who)?;
-        self.admit_below(node, below, who)
+        self.settle(open.node, open.below, "open", who)?;
+        if open.skips { Ok(()) } else { self.admit_below(open.node, open.below, who) }
     }
 
     fn is_known(&self, content: &Content, stamp: &Stamp) -> Option<Known> {
@@ -303,14 +314,14 @@ impl Guard {
         let evidence = Held { overlay, below, at: 0 };
         self.report(node, &hit, operation, who, Some(evidence), before);
         self.take_back(node, content);
-        if self.on_infected == OnInfected::Deferred { Ok(()) } else { Err(Refusal::Infected) }
+        if content.on_infected == OnInfected::Deferred { Ok(()) } else { Err(Refusal::Infected) }
     }
 
     /// Drops what waits.
     fn take_back(&self, node: &Node, content: &mut Content) {
         content.overlay = None;
         // Whoever notices nothing goes on with what the file had.
-        content.taken_back += u32::from(self.on_infected == OnInfected::Immediate);
+        content.taken_back += u32::from(content.on_infected == OnInfected::Immediate);
         content.is_tainted = true;
         content.is_cached = false;
         let _ = self.stale.send(node.id);
@@ -320,14 +331,15 @@ impl Guard {
     ///
     /// # Errors
     /// When a hit is known by then, or there is no room.
-    pub fn write(&self, node: &Node, below: &File, data: &[u8], offset: u64, who: Who) -> Result<(), Refusal> {
-        let Some(judge) = self.judge() else {
-            return Ok(std::os::unix::fs::FileExt::write_all_at(below, data, offset).map_err(errno)?);
-        };
+    pub fn write(&self, open: Open<'_>, data: &[u8], offset: u64, who: Who) -> Result<(), Refusal> {
+        let Open { node, below, .. } = open;
+        if let Some(done) = self.directly(open, || below.write_all_at(data, offset).map_err(errno))? {
+            return Ok(done);
+        }
         let mut content = node.content_mut();
-        let overlay = self.overlay(&mut content, below)?;
-        let begins = self.mode == Mode::Regular && overlay.base() == 0 && overlay.size() == 0 && offset == 0;
-        if begins {
+        let (overlay, mode) = self.overlay(&mut content, node, below, who)?;
+        let begins = mode == Mode::Regular && overlay.base() == 0 && overlay.size() == 0 && offset == 0;
+        if let Some(judge) = self.judge().filter(|_| begins) {
             overlay.stream = Stream::begin(judge, &self.streams, STREAMS_MAX);
         }
         overlay.write(below, data, offset)?;
@@ -343,12 +355,50 @@ impl Guard {
         }
     }
 
-    fn overlay<'a>(&self, content: &'a mut Content, below: &File) -> Result<&'a mut Overlay, Refusal> {
+    /// What lies over a file from here on, and when it is inspected.
+    fn overlay<'a>(
+        &self,
+        content: &'a mut Content,
+        node: &Node,
+        below: &File,
+        who: Who,
+    ) -> Result<(&'a mut Overlay, Mode), Refusal> {
         if content.overlay.is_none() {
-            let size = facts(below)?.stx_size;
+            let (size, ruling) = (facts(below)?.stx_size, self.ruling(node, below, who));
             content.overlay = Some(Box::new(Overlay::new(&self.staging, size)?));
+            (content.mode, content.on_infected) = (ruling.mode, ruling.on_infected);
         }
-        content.overlay.as_deref_mut().ok_or(Refusal::Failed(Errno::IO))
+        let mode = content.mode;
+        Ok((content.overlay.as_deref_mut().ok_or(Refusal::Failed(Errno::IO))?, mode))
+    }
+
+    /// Changes the file below at once, where nothing is inspected: not at all, or nothing of this opening. What others have
+    /// written and waits gets its verdict with what is changed here.
+    ///
+    /// # Errors
+    /// Those of `change`.
+    pub fn directly<T>(
+        &self,
+        open: Open<'_>,
+        change: impl FnOnce() -> rustix::io::Result<T>,
+    ) -> rustix::io::Result<Option<T>> {
+        if self.judge.is_none() {
+            return change().map(Some);
+        }
+        if !open.skips {
+            return Ok(None);
+        }
+        let mut content = open.node.content_mut();
+        if content.overlay.is_some() {
+            return Ok(None);
+        }
+        let stamp = Stamp::of_file(open.below)?;
+        if self.is_known(&content, &stamp) == Some(Known::Clean) || self.verdicts.is_clean(open.node.inode, &stamp) {
+            stamp.outlast();
+        }
+        content.known = None;
+        content.is_cached = false;
+        change().map(Some)
     }
 
     /// Changes the content in another way than by writing.
@@ -357,12 +407,12 @@ impl Guard {
     /// As `change` does, or when there is no room.
     pub fn change(
         &self,
-        node: &Node,
-        below: &File,
+        open: Open<'_>,
+        who: Who,
         change: impl FnOnce(&mut Overlay) -> rustix::io::Result<()>,
     ) -> Result<(), Refusal> {
-        let mut content = node.content_mut();
-        Ok(change(self.overlay(&mut content, below)?)?)
+        let mut content = open.node.content_mut();
+        Ok(change(self.overlay(&mut content, open.node, open.below, who)?.0)?)
     }
 
     /// Reads from an open file.
@@ -370,7 +420,7 @@ impl Guard {
     /// # Errors
     /// When all of it is not clean, or cannot be read.
     pub fn read(&self, open: Open<'_>, buffer: &mut [u8], offset: u64, who: Who) -> Result<usize, Refusal> {
-        let Open { node, below, writes } = open;
+        let Open { node, below, writes, skips } = open;
         for _ in 0..LOOKS {
             {
                 let content = node.content();
@@ -380,7 +430,7 @@ impl Guard {
                         return Ok(overlay.read(below, buffer, offset)?);
                     }
                     Some(_) => {}
-                    None if self.judge.is_none() => return Ok(read_all(below, buffer, offset)?),
+                    None if skips || self.judge.is_none() => return Ok(read_all(below, buffer, offset)?),
                     None if self.is_known(&content, &Stamp::of_file(below)?) == Some(Known::Clean) => {
                         return Ok(read_all(below, buffer, offset)?);
                     }
@@ -388,7 +438,9 @@ impl Guard {
                 }
             }
             self.settle(node, below, "read", who)?;
-            self.admit_below(node, below, who)?;
+            if !skips {
+                self.admit_below(node, below, who)?;
+            }
         }
         Err(Refusal::Unjudged)
     }
@@ -474,6 +526,8 @@ pub struct Open<'a> {
     pub below: &'a File,
     /// Whether it is written through this opening.
     pub writes: bool,
+    /// Whether a rule says that nothing of it is inspected.
+    pub skips: bool,
 }
 
 /// What waits, read in pieces, as long as it is the same.

@@ -77,13 +77,15 @@ struct Handle {
     below: File,
     reads: bool,
     writes: bool,
+    /// As in [`Open`].
+    skips: bool,
     /// [`Content::taken_back`](crate::node::Content::taken_back) when it was opened.
     epoch: u32,
 }
 
 impl Handle {
     fn open(&self) -> Open<'_> {
-        Open { node: &self.node, below: &self.below, writes: self.writes }
+        Open { node: &self.node, below: &self.below, writes: self.writes, skips: self.skips }
     }
 }
 
@@ -215,7 +217,7 @@ impl Shared {
     }
 
     /// Puts an open file into the table, and says how the kernel has to treat it.
-    fn register(&self, node: Arc<Node>, below: File, access: &Access) -> (FileHandle, FopenFlags) {
+    fn register(&self, node: Arc<Node>, below: File, access: &Access, skips: bool) -> (FileHandle, FopenFlags) {
         let mut content = node.content_mut();
         content.handles += 1;
         content.writers += u32::from(access.changes());
@@ -235,7 +237,8 @@ impl Shared {
         let epoch = content.taken_back;
         drop(content);
         let number = self.next.fetch_add(1, Relaxed);
-        let handle = Arc::new(Handle { node, below, reads: access.reads, writes: access.changes(), epoch });
+        let (reads, writes) = (access.reads, access.changes());
+        let handle = Arc::new(Handle { node, below, reads, writes, skips, epoch });
         self.handles.write().unwrap_or_else(PoisonError::into_inner).insert(number, handle);
         (FileHandle(number), flags)
     }
@@ -248,13 +251,14 @@ impl Shared {
     }
 
     fn open_content(&self, node: Arc<Node>, below: File, access: &Access, who: Who) -> Done<(FileHandle, FopenFlags)> {
-        if access.reads && !access.truncates {
-            self.guard.admit(&node, &below, who).map_err(Refusal::opening)?;
-        }
+        let skips = self.guard.skips(&node, &below, who);
+        let open = Open { node: &node, below: &below, writes: access.changes(), skips };
         if access.truncates {
-            self.truncate_open(&node, &below, 0, who)?;
+            self.truncate_open(open, 0, who)?;
+        } else if access.reads {
+            self.guard.admit(open, who).map_err(Refusal::opening)?;
         }
-        Ok(self.register(node, below, access))
+        Ok(self.register(node, below, access, skips))
     }
 
     fn create(
@@ -295,27 +299,29 @@ impl Shared {
         let facts = facts(&held)?;
         let node = self.nodes.enter(held, &facts, parent.id, name);
         let attr = self.shown(&node, &facts);
-        let (number, flags) = self.register(node, below, &access);
+        let skips = self.guard.skips(&node, &below, who);
+        let (number, flags) = self.register(node, below, &access, skips);
         Ok((attr, number, flags))
     }
 
-    fn truncate_open(&self, node: &Node, below: &File, size: u64, who: Who) -> Done<()> {
+    fn truncate_open(&self, open: Open<'_>, size: u64, who: Who) -> Done<()> {
         if who.uid != 0 {
-            drop_set_ids(node)?;
+            drop_set_ids(open.node)?;
         }
-        if self.guard.judge().is_none() {
-            return ftruncate(below, size);
+        match self.guard.directly(open, || ftruncate(open.below, size))? {
+            Some(()) => Ok(()),
+            None => self.guard.change(open, who, |overlay| overlay.truncate(size)).map_err(Refusal::working),
         }
-        self.guard.change(node, below, |overlay| overlay.truncate(size)).map_err(Refusal::working)
     }
 
     fn truncate(&self, node: &Node, number: Option<FileHandle>, size: u64, who: Who) -> Done<()> {
         if let Some(handle) = number.and_then(|number| self.handle(number).ok()).filter(|handle| handle.writes) {
             let handle_is_over = handle.node.content().taken_back != handle.epoch;
-            return if handle_is_over { Err(Errno::IO) } else { self.truncate_open(node, &handle.below, size, who) };
+            return if handle_is_over { Err(Errno::IO) } else { self.truncate_open(handle.open(), size, who) };
         }
         let below = node.open(OFlags::WRONLY).and_then(|_| node.open(OFlags::RDWR))?;
-        self.truncate_open(node, &below, size, who)?;
+        let skips = self.guard.skips(node, &below, who);
+        self.truncate_open(Open { node, below: &below, writes: true, skips }, size, who)?;
         // Nobody who has it open for writing will close it.
         if node.content().writers == 0 {
             let settled = self.guard.settle(node, &below, "truncate", who);
@@ -425,7 +431,7 @@ impl Shared {
             drop_set_ids(&handle.node)?;
         }
         let who = Who::of(request);
-        self.guard.write(&handle.node, &handle.below, data, offset, who).map_err(Refusal::working)
+        self.guard.write(handle.open(), data, offset, who).map_err(Refusal::working)
     }
 
     /// What was written through a file has its verdict, and has not been taken back by another's inspection either.
@@ -446,13 +452,14 @@ impl Shared {
     fn allocate(&self, request: &Request, number: FileHandle, offset: u64, length: u64, mode: i32) -> Done<()> {
         let handle = self.live(number)?;
         let mode = FallocateFlags::from_bits_retain(mode.cast_unsigned());
-        self.allocate_in(&handle.node, &handle.below, offset, length, mode)?;
+        self.allocate_in(handle.open(), offset, length, mode, Who::of(request))?;
         if request.uid() == 0 { Ok(()) } else { drop_set_ids(&handle.node) }
     }
 
-    fn allocate_in(&self, node: &Node, below: &File, offset: u64, length: u64, mode: FallocateFlags) -> Done<()> {
-        if self.guard.judge().is_none() {
-            return fallocate(below, mode, offset, length);
+    fn allocate_in(&self, open: Open<'_>, offset: u64, length: u64, mode: FallocateFlags, who: Who) -> Done<()> {
+        let Open { node, below, .. } = open;
+        if let Some(done) = self.guard.directly(open, || fallocate(below, mode, offset, length))? {
+            return Ok(done);
         }
         let keeps = mode.contains(FallocateFlags::KEEP_SIZE);
         let end = offset.checked_add(length).ok_or(Errno::FBIG)?;
@@ -466,14 +473,12 @@ impl Shared {
                     node.content_mut().overlay.iter_mut().for_each(|overlay| overlay.set_mtime(SystemTime::now()));
                     return Ok(());
                 }
-                self.guard.change(node, below, |overlay| overlay.extend(end))
+                self.guard.change(open, who, |overlay| overlay.extend(end))
             }
             FallocateFlags::PUNCH_HOLE if keeps => {
-                self.guard.change(node, below, |overlay| overlay.zero(offset, length, false))
+                self.guard.change(open, who, |overlay| overlay.zero(offset, length, false))
             }
-            FallocateFlags::ZERO_RANGE => {
-                self.guard.change(node, below, |overlay| overlay.zero(offset, length, !keeps))
-            }
+            FallocateFlags::ZERO_RANGE => self.guard.change(open, who, |overlay| overlay.zero(offset, length, !keeps)),
             _ => return Err(Errno::OPNOTSUPP),
         };
         changed.map_err(Refusal::working)

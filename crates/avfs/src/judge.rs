@@ -11,6 +11,11 @@ pub trait Judge: Send + Sync {
 
     /// What tells the signatures and settings of now from others: a verdict counts as long as this is the same.
     fn generation(&self) -> Vec<u8>;
+
+    /// What a content that begins so is, as rules call it.
+    fn kind(&self, _head: &[u8]) -> &'static str {
+        ""
+    }
 }
 
 /// One inspection.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! This crate knows files, and nothing of what they hold: a [`Judge`] says that. `host.rs` answers the kernel, `node.rs` holds
-//! files, `nodes.rs` as many as there are descriptors for, `guard.rs` decides what passes and has the rules, `overlay.rs` is what was written and has no verdict yet,
+//! files, `nodes.rs` as many as there are descriptors for, `guard.rs` decides what passes, `rules.rs` says where something else holds, `overlay.rs` is what was written and has no verdict yet,
 //! `verdicts.rs` remembers what was clean. `docs/operate/file-system.md` is the page for who mounts it.
 
 #![forbid(unsafe_code)]
@@ -20,12 +20,15 @@ mod node;
 mod nodes;
 mod overlay;
 mod ranges;
+mod rules;
 mod verdicts;
 mod watch;
 mod who;
 
-pub use guard::{Mode, OnInfected, Settings};
+pub use guard::Settings;
 pub use judge::{Hit, Judge, Judging, Unjudged};
 pub use mount::{End, Mounted, Options, clear_stale, mount};
+pub use node::{Mode, OnInfected};
+pub use rules::{Rules, Words, Wrong};
 pub use verdicts::{Before, Verdicts};
 pub use watch::{WatchOptions, Watching, watch};

@@ -12,9 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags, StatxTimestamp, openat, openat2, statx,
-};
+use rustix::fs::{AtFlags, FileType, OFlags, ResolveFlags, Statx, StatxFlags, StatxTimestamp, openat, openat2, statx};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -95,6 +93,26 @@ pub fn facts(file: impl std::os::fd::AsFd) -> rustix::io::Result<Statx> {
     statx(file, "", AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW, wanted)
 }
 
+/// When content is inspected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// As it passes, as far as it is written in order.
+    #[default]
+    Regular,
+    /// The whole, when it is complete.
+    Full,
+}
+
+/// What is done about a hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnInfected {
+    /// An error at once.
+    #[default]
+    Immediate,
+    /// The writer notices nothing, and the evidence is kept.
+    Deferred,
+}
+
 /// What is known of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
@@ -111,6 +129,9 @@ pub struct Content {
     pub overlay: Option<Box<Overlay>>,
     /// What is known of the file below, as it was then.
     pub known: Option<(Stamp, Known)>,
+    /// When that is inspected, and what is done about a hit.
+    pub mode: Mode,
+    pub on_infected: OnInfected,
     /// How often it is open.
     pub handles: u32,
     /// How often for writing.
@@ -174,7 +195,8 @@ impl Node {
     /// # Errors
     /// As the system says.
     pub fn open(&self, flags: OFlags) -> rustix::io::Result<File> {
-        rustix::fs::open(self.path(), flags | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty()).map(File::from)
+        rustix::fs::open(self.path(), flags | OFlags::CLOEXEC | OFlags::NOCTTY, rustix::fs::Mode::empty())
+            .map(File::from)
     }
 
     /// Its content, to look at.
@@ -208,9 +230,9 @@ pub fn hold(folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
         return Err(Errno::NOENT);
     }
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat2(folder, name, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
+    match openat2(folder, name, flags, rustix::fs::Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
         // An older kernel, or a filter of system calls; one component cannot lead away.
-        Err(Errno::NOSYS | Errno::PERM) => openat(folder, name, flags, Mode::empty()),
+        Err(Errno::NOSYS | Errno::PERM) => openat(folder, name, flags, rustix::fs::Mode::empty()),
         held => held,
     }
 }

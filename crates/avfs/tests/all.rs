@@ -3,4 +3,5 @@
 mod differential;
 mod harness;
 mod never;
+mod rules;
 mod watch;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avfs::{Hit, Judge, Judging, Mode, Mounted, OnInfected, Options, Settings, Unjudged};
+use avfs::{Hit, Judge, Judging, Mode, Mounted, OnInfected, Options, Rules, Settings, Unjudged, Words};
 
 /// What the judge of these tests finds.
 pub const EVIL: &[u8] = b"X-THIS-IS-EVIL-AND-FOUND-X";
@@ -53,6 +53,10 @@ impl Judge for Word {
     fn generation(&self) -> Vec<u8> {
         b"word".to_vec()
     }
+
+    fn kind(&self, head: &[u8]) -> &'static str {
+        if head.starts_with(b"LARGE") { "large" } else { "other" }
+    }
 }
 
 impl Judging for Reading {
@@ -91,6 +95,11 @@ pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn rules(text: &str) -> Rules {
+    let user = |number: &str| number.parse().map_err(|_| "no number".to_owned());
+    Rules::read(text, &Words { user: &user, is_kind: &|_| true }).expect("rules")
+}
+
 /// How a folder is mounted.
 #[derive(Default, Clone, Copy)]
 pub struct How {
@@ -98,6 +107,7 @@ pub struct How {
     pub mode: Mode,
     pub on_infected: OnInfected,
     pub held_max: Option<usize>,
+    pub rules: &'static str,
 }
 
 /// A mount, until it is dropped.
@@ -142,8 +152,11 @@ impl Mount {
             judge: (!how.passes_all).then(|| Box::new(Word(self.counts.clone())) as Box<dyn Judge>),
             mode: how.mode,
             on_infected: how.on_infected,
+            rules: rules(how.rules),
             state: open("state"),
-            evidence: (how.on_infected == OnInfected::Deferred).then(|| open("evidence")).flatten(),
+            evidence: (how.on_infected == OnInfected::Deferred || how.rules.contains("deferred"))
+                .then(|| open("evidence"))
+                .flatten(),
         };
         let (source, point) = (self.source.clone(), self.point.clone());
         let options = Options { source, point, threads: 4, held_max: how.held_max, settings };

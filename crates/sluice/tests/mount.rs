@@ -276,10 +276,15 @@ fn what_cannot_be_meant_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir(folder.path().join("source")).expect("a folder");
     fs::create_dir(folder.path().join("point")).expect("a folder");
+    fs::write(folder.path().join("wrong"), "# first\ntype=nothing skip\n").expect("rules");
+    fs::write(folder.path().join("deferred"), "path=*.exe on-infected=deferred\n").expect("rules");
     for (options, reason) in [
         (&["--on-infected", "deferred"][..], "needs a --quarantine"),
         (&["--quarantine", "source/inner"], "lies in the folder"),
         (&["--state", "source"], "lies in the folder"),
+        (&["--rules", "none"], "none: No such file"),
+        (&["--rules", "wrong"], "wrong:2: \"type=nothing\": there is no type"),
+        (&["--rules", "deferred"], "needs a --quarantine"),
     ] {
         let status = command(folder.path(), options).status().expect("it runs");
         assert_eq!(status.code(), Some(2));
@@ -333,4 +338,45 @@ fn there_may_be_more_files_than_descriptors() {
     fs::write(mount.below("d2/evil"), eicar()).expect("a file below");
     assert_eq!(code(fs::read(mount.at("d2/evil"))), Some(EPERM));
     assert!(mount.signal("-TERM").success());
+}
+
+/// Processes that inspect are stopped: whoever waits gets an error, nobody else notices, and later all is as before.
+#[test]
+fn an_inspection_that_stands_still_costs_an_error() {
+    let Some(mount) = Mount::new(&["--stall", "1"]) else { return };
+    fs::write(mount.at("clean"), b"clean").expect("a clean file");
+    let signal_all = |name: &str| {
+        let ids = jails(&mount);
+        assert!(!ids.is_empty(), "there are some");
+        assert!(Command::new("kill").arg(name).args(&ids).status().expect("kill runs").success());
+    };
+    fs::write(mount.below("unknown"), b"never inspected").expect("a file below");
+    signal_all("-STOP");
+    let waits = std::thread::spawn({
+        let path = mount.at("unknown");
+        move || code(fs::read(path))
+    });
+    assert_eq!(fs::read(mount.at("clean")).expect("known to be clean"), b"clean");
+    fs::metadata(mount.at("unknown")).expect("its facts");
+    assert_eq!(waits.join().expect("it ends"), Some(EIO));
+    signal_all("-CONT");
+    let end = Instant::now() + Duration::from_secs(60);
+    while fs::read(mount.at("unknown")).is_err() {
+        assert!(Instant::now() < end, "nothing passes any more: {}", mount.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(mount.log().contains("no progress for 1 s"), "{}", mount.log());
+}
+
+#[test]
+fn rules_say_what_is_skipped() {
+    let rules = tempfile::tempdir().expect("a folder");
+    let path = rules.path().join("rules");
+    fs::write(&path, "path=/trusted/ user=root skip\ntype=zip size>1K mode=full\n").expect("rules");
+    let Some(mount) = Mount::new(&["--rules", path.to_str().expect("text")]) else { return };
+    fs::create_dir(mount.at("trusted")).expect("a folder");
+    fs::write(mount.at("trusted/evil"), eicar()).expect("nobody looks");
+    assert_eq!(fs::read(mount.at("trusted/evil")).expect("nobody looks"), eicar());
+    fs::rename(mount.at("trusted/evil"), mount.at("evil")).expect("another place");
+    assert_eq!(code(fs::read(mount.at("evil"))), Some(EPERM));
 }

@@ -24,6 +24,9 @@ pub struct Mount {
     /// file keeps what it had, and the quarantine gets what was written and who wrote it. Reading is an error in both.
     #[arg(long, value_name = "WHEN", value_enum, default_value = "immediate")]
     pub on_infected: MountInfected,
+    /// Where something else holds: rules by path, type, size and user, one a line.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub rules: Option<PathBuf>,
     /// Threads that answer the kernel; 0 means four per core, and at least 16. An inspection occupies one while it lasts.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub threads: usize,
@@ -112,6 +115,9 @@ pub struct OnAccess {
     /// The memory that all inspections may hold; one may hold a quarter of it. Suffixes K, M and G.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::size)]
     pub memory: u64,
+    /// How long an inspection may make no progress, in seconds. Then it has no verdict.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub stall: u64,
     /// Inspect in this process, and not in processes that may do nothing else.
     #[arg(long)]
     pub no_isolation: bool,

@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use avfs::{End, Hit, Judge, Judging, Unjudged};
 use edge::inspector::examine::{self, Examination, Look};
@@ -151,6 +151,7 @@ impl Detached {
 pub struct Inspections {
     inspector: Arc<dyn Inspector>,
     look: Look,
+    stall: Duration,
     generation: Vec<u8>,
 }
 
@@ -191,18 +192,22 @@ impl Inspections {
             Arc::new(jails)
         };
         let look = Look { policy, first_match: true, ..Look::default() };
-        Ok(Inspections { inspector, look, generation })
+        Ok(Inspections { inspector, look, stall: Duration::from_secs(args.stall), generation })
     }
 }
 
 impl Judge for Inspections {
     fn begin(&self) -> Box<dyn Judging> {
         let examination = Examination::new(&*self.inspector, &self.look);
-        Box::new(Reading { state: State::Open(examination), policy: self.look.policy })
+        Box::new(Reading { state: State::Open(examination), policy: self.look.policy, stall: self.stall })
     }
 
     fn generation(&self) -> Vec<u8> {
         self.generation.clone()
+    }
+
+    fn kind(&self, head: &[u8]) -> &'static str {
+        unpack::recognise(head).name()
     }
 }
 
@@ -210,6 +215,7 @@ impl Judge for Inspections {
 struct Reading {
     state: State,
     policy: Policy,
+    stall: Duration,
 }
 
 enum State {
@@ -223,7 +229,7 @@ impl Judging for Reading {
             && !piece.is_empty()
         {
             piece = &piece[examination.take(piece)..];
-            let worked = work(examination);
+            let worked = work(examination, self.stall);
             let is_decided = examination.is_decided();
             match worked {
                 Err(why) => self.state = State::Over(Err(why)),
@@ -254,7 +260,7 @@ impl Reading {
             State::Over(outcome) => State::Over(outcome),
             State::Open(mut examination) => {
                 examination.close();
-                State::Over(work(&mut examination).map(|()| hit(examination, &self.policy)))
+                State::Over(work(&mut examination, self.stall).map(|()| hit(examination, &self.policy)))
             }
         };
     }
@@ -280,15 +286,19 @@ impl Wake for Unpark {
     }
 }
 
-/// Works on what was fed, in this thread or in another process.
-fn work(examination: &mut Examination) -> Result<(), Unjudged> {
+/// Works on what was fed, in this thread or in another process; not for longer than `stall` without a step.
+fn work(examination: &mut Examination, stall: Duration) -> Result<(), Unjudged> {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = std::task::Context::from_waker(&waker);
+    let mut since = Instant::now();
     loop {
         match examination.poll(&mut context) {
             Poll::Ready(Ok(true)) => return Ok(()),
-            Poll::Ready(Ok(false)) => {}
+            Poll::Ready(Ok(false)) => since = Instant::now(),
             Poll::Ready(Err(why)) => return Err(Unjudged(why.to_string())),
+            Poll::Pending if since.elapsed() > stall => {
+                return Err(Unjudged(format!("no progress for {} s", stall.as_secs())));
+            }
             Poll::Pending => std::thread::park_timeout(PARKED_MAX),
         }
     }

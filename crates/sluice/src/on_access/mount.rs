@@ -9,13 +9,15 @@
 
 use std::process::ExitCode;
 
-use avfs::{Judge, Mode, Mounted, OnInfected, Settings};
+use avfs::{Judge, Mode, Mounted, OnInfected, Rules, Settings, Words};
+use stream::FileType;
 
 use super::{Detached, Inspections, Signals, in_background, opened, start_log, threads};
 use crate::cli::{Mount, MountInfected, MountMode};
 use crate::confine::Reach;
 use crate::database::Loaded;
 use crate::held::Held;
+use crate::privileges::Account;
 use crate::{Failure, database, privileges};
 
 /// What is printed when it is mounted, for who started it in the background.
@@ -27,14 +29,15 @@ pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
         return in_background(READY);
     }
     start_log(args.common.log_format);
-    check(args)?;
+    let rules = rules(args)?;
+    check(args, &rules)?;
     privileges::harden()?;
     avfs::clear_stale(&args.point)?;
     let loaded = database::open(&args.common.database)?;
     loaded.warn();
     let detached = Detached::begin(&args.common)?;
     let signals = Signals::new()?;
-    let mut mounted = detached.tell(mounted(args, &loaded))?;
+    let mut mounted = detached.tell(mounted(args, rules, &loaded))?;
     tracing::info!(
         source = %args.source.display(), point = %args.point.display(), signatures = loaded.signatures, "mounted"
     );
@@ -45,7 +48,7 @@ pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn mounted(args: &Mount, loaded: &Loaded) -> Result<Mounted, Failure> {
+fn mounted(args: &Mount, rules: Rules, loaded: &Loaded) -> Result<Mounted, Failure> {
     let judge: Option<Box<dyn Judge>> =
         if args.pass_all { None } else { Some(Box::new(Inspections::new(&args.common, loaded)?)) };
     let source = Held::open(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
@@ -63,6 +66,7 @@ fn mounted(args: &Mount, loaded: &Loaded) -> Result<Mounted, Failure> {
                 MountInfected::Immediate => OnInfected::Immediate,
                 MountInfected::Deferred => OnInfected::Deferred,
             },
+            rules,
             state: opened(&state)?,
             evidence: opened(&quarantine)?,
         },
@@ -76,8 +80,21 @@ fn mounted(args: &Mount, loaded: &Loaded) -> Result<Mounted, Failure> {
     Ok(avfs::mount(options, confine)?)
 }
 
+/// The rules of a file.
+fn rules(args: &Mount) -> Result<Rules, Failure> {
+    let Some(path) = &args.rules else { return Ok(Rules::default()) };
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let user = |name: &str| Account::named(name, None).map(|account| account.number());
+    let is_kind = |name: &str| FileType::ALL.iter().any(|kind| kind.name() == name);
+    let rules = Rules::read(&text, &Words { user: &user, is_kind: &is_kind });
+    rules.map_err(|wrong| format!("{}:{wrong}", path.display()).into())
+}
+
 /// What cannot be meant.
-fn check(args: &Mount) -> Result<(), Failure> {
+fn check(args: &Mount, rules: &Rules) -> Result<(), Failure> {
+    if rules.defers() && args.common.quarantine.is_none() {
+        return Err("a rule with on-infected=deferred needs a --quarantine".into());
+    }
     if args.on_infected == MountInfected::Deferred && args.common.quarantine.is_none() {
         return Err("--on-infected deferred needs a --quarantine".into());
     }
