@@ -51,6 +51,7 @@ if [ "${1:-}" != run ]; then
     need spamassassin spamassassin
     need spamc spamc
     need sieve-test dovecot-sieve
+    need rspamc rspamd
 fi
 
 as_root=""

@@ -27,10 +27,10 @@ use crate::net::intercept;
 use crate::net::listening::{LOCAL, Socket, network_address};
 use crate::net::relay;
 use crate::net::stream::Stream;
+use crate::scored;
 use crate::settings::{Address, ListenerTls, Protocol, Speaks};
 use crate::shared::Shared;
 use crate::smtp::session::{self, Came};
-use crate::spamd;
 use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
 
@@ -267,7 +267,10 @@ fn begin(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket
             tokio::task::spawn_local(milter::run(shared, door, client, ticket, stream));
         }
         Speaks::Spamd => {
-            tokio::task::spawn_local(spamd::run(shared, door, client, ticket, stream));
+            tokio::task::spawn_local(scored::run::<proto::spamd::Server>(shared, door, client, ticket, stream));
+        }
+        Speaks::Rspamd => {
+            tokio::task::spawn_local(scored::run::<proto::rspamd::Server>(shared, door, client, ticket, stream));
         }
     }
 }
@@ -292,6 +295,8 @@ async fn turn_away(mut stream: Stream, protocol: Protocol, refusal: Refusal) {
         // A mail server does by itself what it is told to do without its filter.
         Protocol::Milter => return,
         // spamc goes on to the next server, or hands the mail on as it came.
+        // Its clients defer the mail, or hand it on.
+        Protocol::Rspamd => "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".into(),
         Protocol::Spamd => format!("SPAMD/1.0 69 Service Unavailable: {text}\r\n"),
     };
     let _ = timeout(REFUSAL_WAIT, stream.write_all(line.as_bytes())).await;

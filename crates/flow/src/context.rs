@@ -45,4 +45,6 @@ pub enum Protocol {
     Clamd,
     /// That of SpamAssassin's daemon.
     Spamd,
+    /// That of Rspamd.
+    Rspamd,
 }

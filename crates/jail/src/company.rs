@@ -39,9 +39,13 @@ impl Company {
     pub fn of(protocol: Protocol) -> Company {
         match protocol {
             Protocol::File | Protocol::Clamd => Company::Alone,
-            Protocol::Smtp | Protocol::Lmtp | Protocol::Pop3 | Protocol::Imap | Protocol::Milter | Protocol::Spamd => {
-                Company::Awaited
-            }
+            Protocol::Smtp
+            | Protocol::Lmtp
+            | Protocol::Pop3
+            | Protocol::Imap
+            | Protocol::Milter
+            | Protocol::Spamd
+            | Protocol::Rspamd => Company::Awaited,
         }
     }
 

@@ -16,6 +16,7 @@ mod line;
 pub mod milter;
 pub mod pop3;
 pub mod proxy;
+pub mod rspamd;
 mod sasl;
 pub mod smtp;
 pub mod spamd;

@@ -7,6 +7,7 @@ mod imap;
 mod milter;
 mod pair;
 mod pop3;
+mod rspamd;
 mod smtp;
 mod spamd;
 mod states;

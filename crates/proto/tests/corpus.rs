@@ -6,7 +6,7 @@ use std::path::Path;
 #[test]
 fn every_seed_passes_its_fuzz_body() {
     type Body = fn(&[u8]);
-    let bodies: [(&str, Body); 12] = [
+    let bodies: [(&str, Body); 13] = [
         ("proto_dns_message", proto::dns::fuzz_message),
         ("proto_smtp_server", proto::smtp::fuzz_server),
         ("proto_smtp_client", proto::smtp::fuzz_client),
@@ -16,6 +16,7 @@ fn every_seed_passes_its_fuzz_body() {
         ("proto_clamd_server", proto::clamd::fuzz_server),
         ("proto_milter_server", proto::milter::fuzz_server),
         ("proto_proxy_read", proto::proxy::fuzz_read),
+        ("proto_rspamd_server", proto::rspamd::fuzz_server),
         ("proto_spamd_server", proto::spamd::fuzz_server),
         ("proto_pop3_server", proto::pop3::fuzz_server),
         ("proto_pop3_client", proto::pop3::fuzz_client),

@@ -28,6 +28,7 @@ mod privileges;
 mod quarantine;
 mod recipes;
 mod recipients;
+mod rspamd;
 mod rules;
 mod scan;
 mod scores;

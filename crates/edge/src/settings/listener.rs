@@ -71,6 +71,8 @@ pub enum Speaks {
     Milter(Arc<MilterListener>),
     /// That of SpamAssassin's daemon.
     Spamd,
+    /// That of Rspamd.
+    Rspamd,
 }
 
 /// `protocol = "milter"`
@@ -113,6 +115,7 @@ impl Listener {
             Protocol::Imap => Speaks::Imap,
             Protocol::Milter => Speaks::Milter(Arc::new(keys.take()?)),
             Protocol::Spamd => Speaks::Spamd,
+            Protocol::Rspamd => Speaks::Rspamd,
         };
         let mut unused: Vec<String> = keys.left().map(str::to_owned).collect();
         // What SMTP has may stand in a file that was written when nobody looked; it has to make sense, and is told of.
@@ -132,6 +135,7 @@ impl Listener {
             Speaks::Imap => Protocol::Imap,
             Speaks::Milter(_) => Protocol::Milter,
             Speaks::Spamd => Protocol::Spamd,
+            Speaks::Rspamd => Protocol::Rspamd,
         }
     }
 
@@ -139,7 +143,7 @@ impl Listener {
     pub fn smtp(&self) -> Option<&SmtpListener> {
         match &self.speaks {
             Speaks::Smtp(own) | Speaks::Lmtp(own) => Some(own),
-            Speaks::Pop3 | Speaks::Imap | Speaks::Milter(_) | Speaks::Spamd => None,
+            Speaks::Pop3 | Speaks::Imap | Speaks::Milter(_) | Speaks::Spamd | Speaks::Rspamd => None,
         }
     }
 
@@ -148,7 +152,7 @@ impl Listener {
         match &self.speaks {
             Speaks::Smtp(own) | Speaks::Lmtp(own) => &own.rules,
             Speaks::Milter(own) => &own.rules,
-            Speaks::Pop3 | Speaks::Imap | Speaks::Spamd => &[],
+            Speaks::Pop3 | Speaks::Imap | Speaks::Spamd | Speaks::Rspamd => &[],
         }
     }
 
@@ -242,14 +246,14 @@ impl Listener {
         {
             return Err("who asks for a score is told nothing but a score: leave out on_infected and the like".into());
         }
-        if self.quarantines() && self.content.quarantine.is_none() && self.protocol() != Protocol::Milter {
+        if self.quarantines() && self.content.quarantine.is_none() && !self.protocol().answers() {
             return Err("an action is \"quarantine\", but no folder is set: quarantine = \"PATH\"".into());
         }
         if self.protocol().announces_sizes() && self.content.asks_for(Action::Tag) {
             return Err("sizes are announced, so that \"tag\" cannot add to a message".into());
         }
         if self.content.spam.is_some() && !self.protocol().is_scored() {
-            return Err("mails are scored with smtp, lmtp and milter".into());
+            return Err("mails are scored with smtp, lmtp, milter, spamd and rspamd".into());
         }
         if !matches!(self.content.on_late_tag, Action::Reject | Action::Pass) {
             return Err("on_late_tag is \"reject\" or \"pass\"".into());
@@ -264,7 +268,9 @@ impl Listener {
             Speaks::Smtp(_) | Speaks::Lmtp(_) => forward.takes_mail(),
             Speaks::Pop3 => forward.speaks_pop3(),
             Speaks::Imap => forward.speaks_imap(),
-            Speaks::Milter(_) | Speaks::Spamd => *forward == Forward::Caller && self.place.tls == ListenerTls::Off,
+            Speaks::Milter(_) | Speaks::Spamd | Speaks::Rspamd => {
+                *forward == Forward::Caller && self.place.tls == ListenerTls::Off
+            }
         };
         if *forward == Forward::Caller && !self.protocol().answers() {
             return Err("forward is missing".into());

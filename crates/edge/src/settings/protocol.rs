@@ -18,17 +18,24 @@ pub enum Protocol {
     Milter,
     /// That of SpamAssassin's daemon.
     Spamd,
+    /// That of Rspamd.
+    Rspamd,
 }
 
 impl Protocol {
     /// Whether mails may be scored: those that are on their way, and not in a mailbox.
     pub const fn is_scored(self) -> bool {
-        matches!(self, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter | Protocol::Spamd)
+        matches!(self, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter) || self.tells_scores()
+    }
+
+    /// Whether who asks hands over a mail and is told its score.
+    pub const fn tells_scores(self) -> bool {
+        matches!(self, Protocol::Spamd | Protocol::Rspamd)
     }
 
     /// Whether mail stays with who asks, so that there is no next hop.
     pub const fn answers(self) -> bool {
-        matches!(self, Protocol::Milter | Protocol::Spamd)
+        matches!(self, Protocol::Milter | Protocol::Spamd | Protocol::Rspamd)
     }
 
     /// Whether a reader is told the size of a message before it comes, so that it cannot change.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use edge::settings::{Listener, Protocol};
+use edge::settings::Listener;
 
 use super::Config;
 use crate::rules_command;
@@ -14,7 +14,7 @@ impl Config {
             return Err("mails are scored where there is a table [spam]".into());
         }
         let keeps = listener.quarantines_spam(self.spam.as_ref());
-        if listener.protocol() == Protocol::Spamd && self.spam.is_none() {
+        if listener.protocol().tells_scores() && self.spam.is_none() {
             return Err("mails are scored where there is a table [spam]".into());
         }
         if keeps && listener.content.quarantine.is_none() && !listener.protocol().answers() {

@@ -1,0 +1,165 @@
+//! Rspamd: a client hands over a mail by HTTP, with what it knows of it, and is told its score, the rules that hit, what to do,
+//! and which header fields to change.
+//!
+//! What signatures and the other findings ask for is told as an action too, under the listener's policy, with the finding as a
+//! symbol: a client that asks here needs no other scanner.
+
+use flow::{Action, Flow, Points, Protocol, Score, Verdict};
+use proto::rspamd::{self, Answer, Request, Server, ServerEvent};
+use serde_json::{Map, Value, json};
+
+use super::{Announced, Dialect, Event, Mail, Refusal};
+use crate::message::{spam, trace};
+
+/// The symbol of what was found by something else than rules of spam.
+const FOUND: &str = "SLUICE_FOUND";
+
+/// From which score on Rspamd refuses, where nothing else is set: what is shown, not what is done.
+const USUAL_REJECT: Points = Points(15_000);
+
+impl Dialect for Server {
+    type Request = Request;
+
+    fn step(&mut self, input: &[u8]) -> (usize, Event<Request>) {
+        let (taken, event) = Server::step(self, input);
+        (taken, event.into())
+    }
+
+    fn finish(&mut self) -> Event<Request> {
+        Server::finish(self).into()
+    }
+
+    fn user(request: &Request) -> Option<&str> {
+        request.user.as_deref()
+    }
+
+    fn announced(request: &Request) -> Announced {
+        let flow = Flow {
+            protocol: Protocol::Rspamd,
+            client: request.ip,
+            hello: (*request.helo).into(),
+            login: request.user.as_deref().map(Into::into),
+            sender: (*request.from).into(),
+            recipients: request.rcpt.iter().map(|rcpt| (**rcpt).into()).collect(),
+            ..Flow::default()
+        };
+        Announced { flow, length: request.length, is_compressed: false, gives_back: false, has_text: false }
+    }
+
+    fn answer(&mut self, mail: &mut Mail<Request>, verdict: &Verdict, score: &Score) -> Result<(), &'static str> {
+        let reject = mail.spam.scoring.reject.unwrap_or(USUAL_REJECT);
+        let symbols: Vec<&str> = score.hits.iter().map(|hit| &*hit.rule).collect();
+        let json = mail.told(verdict, score).to_string();
+        let answer = Answer {
+            is_spam: score.is_spam(),
+            scores: [score.points, score.required, reject].map(Points::value),
+            action: mail.action(verdict, score),
+            symbols: &symbols,
+            json: json.as_bytes(),
+        };
+        Server::answer(self, &answer);
+        Ok(())
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        Server::refuse(
+            self,
+            &match refusal {
+                Refusal::Malformed(why) => rspamd::Refusal::Malformed(why),
+                Refusal::TooLarge => rspamd::Refusal::TooLarge,
+                Refusal::Unavailable(why) => rspamd::Refusal::Unavailable(why),
+                Refusal::Late => rspamd::Refusal::Unavailable("the inspection took too long".into()),
+            },
+        );
+    }
+
+    fn is_refused(&self) -> bool {
+        Server::is_refused(self)
+    }
+
+    fn outbox(&self) -> &[u8] {
+        Server::outbox(self)
+    }
+
+    fn sent(&mut self) {
+        Server::sent(self);
+    }
+}
+
+impl From<ServerEvent> for Event<Request> {
+    fn from(event: ServerEvent) -> Event<Request> {
+        match event {
+            ServerEvent::Idle => Event::Idle,
+            ServerEvent::Asked(request) => Event::Asked(request),
+            ServerEvent::Content => Event::Content,
+            ServerEvent::End => Event::End,
+            ServerEvent::Closed => Event::Closed,
+        }
+    }
+}
+
+impl Mail<Request> {
+    /// What is to be done, in Rspamd's words.
+    fn action(&self, verdict: &Verdict, score: &Score) -> &'static str {
+        match verdict.action.max(self.spam.scoring.action(score.points)) {
+            Action::Reject | Action::Blank => "reject",
+            Action::Quarantine => "quarantine",
+            _ if score.is_spam() && !self.spam.subject_tag.is_empty() => "rewrite subject",
+            Action::Tag => "add header",
+            Action::Pass if score.is_spam() => "add header",
+            Action::Pass => "no action",
+        }
+    }
+
+    /// The answer, as Rspamd's page of its protocol has it.
+    fn told(&self, verdict: &Verdict, score: &Score) -> Value {
+        let action = self.action(verdict, score);
+        let mut symbols: Map<String, Value> = score.hits.iter().map(|hit| symbol(&hit.rule, hit.points, &[])).collect();
+        if verdict.action > Action::Pass {
+            symbols.extend([symbol(FOUND, Points(0), &[&self.passage.reason(verdict)])]);
+        }
+        let fields = spam::fields(&self.spam, score, "\n");
+        let added: Map<String, Value> =
+            fields.iter().map(|(name, value)| (name.clone(), json!({ "value": value, "order": 1 }))).collect();
+        let removed: Map<String, Value> = fields.iter().map(|(name, _)| (name.clone(), json!(0))).collect();
+        let mut told = json!({
+            "is_skipped": false,
+            "score": score.points.value(),
+            "required_score": self.spam.scoring.reject.unwrap_or(USUAL_REJECT).value(),
+            "action": action,
+            "thresholds": self.thresholds(score),
+            "symbols": symbols,
+            "messages": {},
+            "message-id": self.request.queue_id.as_deref().unwrap_or("undef"),
+            "time_real": self.passage.age().as_secs_f64(),
+            "milter": { "add_headers": added, "remove_headers": removed },
+        });
+        if action == "reject" {
+            told["messages"] = json!({ "smtp_message": trace::printable(&self.passage.refusal(verdict)) });
+        }
+        if action == "rewrite subject" {
+            told["subject"] = json!(format!("{} %s", self.spam.subject_tag));
+        }
+        told
+    }
+
+    /// From which score on what is done.
+    fn thresholds(&self, score: &Score) -> Value {
+        let mark = if self.spam.subject_tag.is_empty() { "add header" } else { "rewrite subject" };
+        let mut thresholds = json!({ mark: score.required.value() });
+        let scoring = &self.spam.scoring;
+        for (name, bound) in [("quarantine", scoring.quarantine), ("reject", scoring.reject)] {
+            if let Some(bound) = bound {
+                thresholds[name] = json!(bound.value());
+            }
+        }
+        thresholds
+    }
+}
+
+/// A rule that hit, by its name.
+fn symbol(name: &str, points: Points, options: &[&str]) -> (String, Value) {
+    let points = points.value();
+    let value = json!({ "name": name, "score": points, "metric_score": points, "options": options });
+    (name.into(), value)
+}

@@ -1,0 +1,91 @@
+//! The replies.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::request::Form;
+
+/// What became of a mail.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answer<'a> {
+    /// Whether it is spam.
+    pub is_spam: bool,
+    /// Its score, from which score on it is spam, and from which score on it is refused.
+    pub scores: [f64; 3],
+    /// What is to be done, in Rspamd's words: `no action`, `add header`, `rewrite subject`, `reject` and others.
+    pub action: &'a str,
+    /// The rules that hit, for the older form.
+    pub symbols: &'a [&'a str],
+    /// All of it, as JSON, for HTTP.
+    pub json: &'a [u8],
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The request makes no sense.
+    Malformed(&'static str),
+    /// Nobody here knows the command.
+    Unknown,
+    /// The mail is larger than is scored.
+    TooLarge,
+    /// It is coded in a way that is not undone here.
+    Coded,
+    /// It cannot be had now.
+    Unavailable(String),
+}
+
+impl Answer<'_> {
+    /// As it stands on the wire.
+    pub(super) fn bytes(&self, form: Form) -> Vec<u8> {
+        if form == Form::Http {
+            return http("200 OK", "application/json", self.json);
+        }
+        let [score, required, reject] = self.scores;
+        let is_spam = if self.is_spam { "True" } else { "False" };
+        let mut text = format!(
+            "RSPAMD/1.3 0 EX_OK\r\nMetric: default; {is_spam}; {score:.2} / {required:.2} / {reject:.2}\r\nAction: {}\r\n",
+            self.action
+        );
+        for symbol in self.symbols {
+            text += &format!("Symbol: {symbol}\r\n");
+        }
+        text += "\r\n";
+        text.into_bytes()
+    }
+}
+
+impl Refusal {
+    /// As it stands on the wire.
+    pub(super) fn bytes(&self, form: Form) -> Vec<u8> {
+        let (status, code, why) = match self {
+            Refusal::Malformed(why) => ("400 Bad Request", 76, *why),
+            Refusal::Unknown => ("404 Not Found", 76, "invalid command"),
+            Refusal::TooLarge => ("413 Content Too Large", 69, "the message is too large"),
+            Refusal::Coded => ("415 Unsupported Media Type", 69, "neither compressed nor encrypted requests are taken"),
+            Refusal::Unavailable(why) => ("503 Service Unavailable", 69, &**why),
+        };
+        let why: String = why.chars().filter(|letter| !letter.is_control() && !matches!(letter, '"' | '\\')).collect();
+        match form {
+            Form::Http => http(status, "application/json", format!("{{\"error\":\"{why}\"}}").as_bytes()),
+            Form::Rspamc => format!("RSPAMD/1.3 {code} {why}\r\n\r\n").into_bytes(),
+        }
+    }
+}
+
+/// The answer to a ping, in Rspamd's words.
+pub(super) fn pong(form: Form) -> Vec<u8> {
+    match form {
+        Form::Http => http("200 OK", "text/plain", b"pong\r\n"),
+        Form::Rspamc => b"RSPAMD/1.3 0 PONG\r\n\r\n".to_vec(),
+    }
+}
+
+fn http(status: &str, media_type: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}

@@ -1,0 +1,142 @@
+//! Conversations with the Rspamd half, written as they stand on the wire.
+
+use proptest::prelude::*;
+use proto::rspamd::{Answer, Form, Refusal, Request, Server, ServerEvent, fuzz_server};
+
+/// What is said, and the mail, to the end of the connection; and what the server says.
+fn converse(said: &str) -> (Option<Request>, String, String) {
+    let mut server = Server::default();
+    let (mut request, mut mail, mut rest) = (None, Vec::new(), said.as_bytes());
+    loop {
+        let (taken, mut event) = server.step(rest);
+        if event == ServerEvent::Content {
+            mail.extend_from_slice(&rest[..taken]);
+        }
+        rest = &rest[taken..];
+        if event == ServerEvent::Idle && taken == 0 && rest.is_empty() {
+            event = server.finish();
+        }
+        match event {
+            ServerEvent::Asked(asked) => request = Some(asked),
+            ServerEvent::End => server.answer(&Answer {
+                is_spam: true,
+                scores: [7.25, 5.0, 15.0],
+                action: "add header",
+                symbols: &["FREE", "MORE"],
+                json: b"{}",
+            }),
+            ServerEvent::Closed => {
+                let said = String::from_utf8(server.outbox().to_vec()).unwrap();
+                return (request, String::from_utf8(mail).unwrap(), said);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn http(status: &str, media_type: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+#[test]
+fn a_mail_is_asked_about_by_http() {
+    let head = "POST /checkv2?x HTTP/1.1\r\nHost: x\r\nip: [192.0.2.7]\r\nHelo: h.example\r\nFrom: <a@b>\r\nRcpt: <c@d>\r\n\
+                RCPT: e@f\r\nUser: joe\r\nQueue-Id: Q1\r\n";
+    for (rest, continues) in [
+        ("Content-Length: 5\r\n\r\nmail\nmore", false),
+        ("Content-Length: 5\r\nExpect: 100-continue\r\n\r\nmail\n", true),
+        ("Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nmai\r\n2\r\nl\n\r\n0\r\nX: y\r\n\r\nmore", false),
+    ] {
+        let (request, mail, reply) = converse(&format!("{head}{rest}"));
+        let request = request.unwrap();
+        assert_eq!((request.form, request.ip), (Form::Http, "192.0.2.7".parse().ok()));
+        assert_eq!((&*request.helo, &*request.from, request.rcpt.join(" ")), ("h.example", "a@b", "c@d e@f".into()));
+        assert_eq!((request.user.as_deref(), request.queue_id.as_deref()), (Some("joe"), Some("Q1")));
+        assert_eq!(mail, "mail\n");
+        let before = if continues { "HTTP/1.1 100 Continue\r\n\r\n" } else { "" };
+        assert_eq!(reply, before.to_string() + &http("200 OK", "application/json", "{}"));
+    }
+}
+
+#[test]
+fn a_mail_is_asked_about_in_the_older_form() {
+    let (request, mail, reply) = converse("CHECK RSPAMC/1.3\r\nContent-length: 5\r\nFrom: <>\r\nIP: ::1\r\n\r\nmail\n");
+    let request = request.unwrap();
+    assert_eq!((request.form, &*request.from, request.ip), (Form::Rspamc, "", "::1".parse().ok()));
+    assert_eq!(mail, "mail\n");
+    assert_eq!(
+        reply,
+        "RSPAMD/1.3 0 EX_OK\r\nMetric: default; True; 7.25 / 5.00 / 15.00\r\nAction: add header\r\nSymbol: FREE\r\n\
+         Symbol: MORE\r\n\r\n"
+    );
+    assert_eq!(converse("CHECK RSPAMC/1.3\r\n\r\nto the end").1, "to the end");
+}
+
+#[test]
+fn what_is_no_mail_is_answered_at_once_and_nonsense_refused() {
+    let pong = http("200 OK", "text/plain", "pong\r\n");
+    assert_eq!(converse("GET /ping HTTP/1.1\r\n\r\n").2, pong);
+    assert_eq!(converse("\r\nGET /ping HTTP/1.0\n\n").2, pong);
+    assert_eq!(converse("PING RSPAMC/1.3\r\n\r\n").2, "RSPAMD/1.3 0 PONG\r\n\r\n");
+    assert_eq!(converse("").2, "");
+    for (said, status, why) in [
+        ("POST /learnspam HTTP/1.1\r\nContent-Length: 5\r\n\r\n", "404 Not Found", "invalid command"),
+        ("GET /checkv2 HTTP/1.1\r\n\r\n", "404 Not Found", "invalid command"),
+        ("nonsense\r\n\r\n", "400 Bad Request", "malformed request"),
+        ("POST /checkv2 HTTP/1.1\r\nContent-Length: 5x\r\n\r\n", "400 Bad Request", "malformed length"),
+        ("POST /checkv2 HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", "400 Bad Request", "two lengths"),
+        (
+            "POST /checkv2 HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "400 Bad Request",
+            "both a length and chunks",
+        ),
+        ("POST /checkv2 HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "400 Bad Request", "unknown transfer coding"),
+        ("POST /checkv2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "400 Bad Request", "malformed chunk"),
+        ("POST /checkv2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab", "400 Bad Request", "malformed chunk"),
+        ("POST /checkv2 HTTP/1.1\r\nContent-Length: 5\r\n\r\nmail", "400 Bad Request", "the message is incomplete"),
+        ("POST /checkv2 HTT", "400 Bad Request", "the request is incomplete"),
+    ] {
+        let reply = converse(said).2;
+        if why == "malformed chunk" {
+            assert!(reply.starts_with("HTTP/1.1 400"), "{said}: {reply}");
+            continue;
+        }
+        assert_eq!(reply, http(status, "application/json", &format!("{{\"error\":\"{why}\"}}")), "{said}");
+    }
+    let coded = converse("POST /checkv2 HTTP/1.1\r\nCompression: zstd\r\nContent-Length: 1\r\n\r\nx").2;
+    assert!(coded.starts_with("HTTP/1.1 415 "), "{coded}");
+    let long = format!("POST /checkv2 HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(70_000));
+    assert!(converse(&long).2.contains("the head is too long"));
+    let many = format!("POST /checkv2 HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(300));
+    assert!(converse(&many).2.contains("malformed request"));
+    assert!(converse("CHECK RSPAMC/1.3\r\nno field\r\n\r\n").2.contains("malformed header"));
+    let mut server = Server::default();
+    server.step(b"CHECK RSPAMC/1.3\n");
+    assert!(matches!(server.step(b"\n"), (1, ServerEvent::Asked(_))));
+    assert_eq!(server.refuse(&Refusal::Unavailable("a \"b\"\r\n".into())), ServerEvent::Closed);
+}
+
+proptest! {
+    /// The law: any cut, the same conversation.
+    #[test]
+    fn any_cut_is_the_same_conversation(
+        seed in any::<u8>(),
+        line in prop::sample::select(vec![
+            "POST /checkv2 HTTP/1.1", "CHECK RSPAMC/1.3", "GET /ping HTTP/1.1", "PING RSPAMC/1.3", "x",
+        ]),
+        fields in prop::collection::vec(prop::sample::select(vec![
+            "Content-Length: 7", "Transfer-Encoding: chunked", "Expect: 100-continue", "X", "IP: 1.2.3.4", "Rcpt: <a>",
+        ]), 0..4),
+        mail in prop::collection::vec(prop::sample::select(vec!["3\r\n", "abc", "\r\n", "0\r\n", "\n", "x"]), 0..20),
+    ) {
+        let mut said = vec![seed];
+        said.extend(format!("{line}\r\n").into_bytes());
+        fields.iter().for_each(|field| said.extend(format!("{field}\r\n").into_bytes()));
+        said.extend(b"\r\n");
+        mail.iter().for_each(|piece| said.extend(piece.as_bytes()));
+        fuzz_server(&said);
+    }
+}
