@@ -343,15 +343,22 @@ impl Guard {
             overlay.stream = Stream::begin(judge, &self.streams, STREAMS_MAX);
         }
         overlay.write(below, data, offset)?;
-        let Some(stream) = &mut overlay.stream else { return Ok(()) };
-        match stream.feed(data, offset) {
-            Ok(None) => Ok(()),
-            Ok(Some(hit)) => self.conclude(node, &mut content, below, Ok(Some(hit)), "write", who),
-            Err(_) => {
-                // The whole is inspected when it is complete.
-                overlay.stream = None;
+        let (Some(mut stream), version) = (overlay.stream.take(), overlay.version()) else { return Ok(()) };
+        // Others may look at the file while the inspection takes its time.
+        drop(content);
+        let fed = stream.feed(data, offset);
+        let mut content = node.content_mut();
+        // Whatever was changed meanwhile, no stream has seen: the whole is inspected when it is complete.
+        let Some(overlay) = content.overlay.as_mut().filter(|overlay| overlay.version() == version) else {
+            return Ok(());
+        };
+        match fed {
+            Ok(None) => {
+                overlay.stream = Some(stream);
                 Ok(())
             }
+            Ok(Some(hit)) => self.conclude(node, &mut content, below, Ok(Some(hit)), "write", who),
+            Err(_) => Ok(()),
         }
     }
 
@@ -443,6 +450,29 @@ impl Guard {
             }
         }
         Err(Refusal::Unjudged)
+    }
+
+    /// Whether a file can be opened for reading without waiting: nothing waits, and all of it is known to be clean.
+    pub fn is_ready(&self, node: &Node) -> bool {
+        let Some(content) = node.content_now().filter(|content| content.overlay.is_none()) else { return false };
+        let Ok(stamp) = facts(&node.held).map(|facts| Stamp::of(&facts)) else { return false };
+        self.is_known(&content, &stamp).is_some() || self.verdicts.is_clean(node.inode, &stamp)
+    }
+
+    /// Whether an open file can be read without waiting.
+    pub fn reads_at_once(&self, open: Open<'_>) -> bool {
+        let Some(content) = open.node.content_now() else { return false };
+        match &content.overlay {
+            Some(_) => open.writes && content.handles <= 1,
+            None if open.skips || self.judge.is_none() => true,
+            None => Stamp::of_file(open.below).is_ok_and(|stamp| self.is_known(&content, &stamp).is_some()),
+        }
+    }
+
+    /// Whether a file can be written without waiting: nobody inspects what is written meanwhile.
+    pub fn writes_at_once(&self, node: &Node) -> bool {
+        let streams = |content: &Content| content.overlay.as_ref().is_none_or(|overlay| overlay.stream.is_some());
+        self.judge.is_none() || node.content_now().is_some_and(|content| !streams(&content))
     }
 
     /// The last who had a file open for writing has closed it: nothing waits any longer.

@@ -5,13 +5,15 @@
 //!                                            └──► Judge, which whoever mounts it hands in
 //! ```
 //!
-//! This crate knows files, and nothing of what they hold: a [`Judge`] says that. `host.rs` answers the kernel, `node.rs` holds
+//! This crate knows files, and nothing of what they hold: a [`Judge`] says that. `host.rs` answers the kernel, `pool.rs` has the threads
+//! that may wait, `files.rs` does what is asked for, `node.rs` holds
 //! files, `nodes.rs` as many as there are descriptors for, `guard.rs` decides what passes, `rules.rs` says where something else holds, `overlay.rs` is what was written and has no verdict yet,
 //! `verdicts.rs` remembers what was clean. `docs/operate/file-system.md` is the page for who mounts it.
 
 #![forbid(unsafe_code)]
 
 mod evidence;
+mod files;
 mod guard;
 mod host;
 mod judge;
@@ -19,6 +21,7 @@ mod mount;
 mod node;
 mod nodes;
 mod overlay;
+mod pool;
 mod ranges;
 mod rules;
 mod verdicts;

@@ -18,12 +18,16 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, unmount};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 
+use crate::files::Shared;
 use crate::guard::{Guard, Settings};
-use crate::host::{Host, Shared};
+use crate::host::Host;
 use crate::nodes::{Bounds, Name, Nodes};
 
 /// What the kernel's table of mounts calls it.
 const KIND: &str = "fuse.sluice";
+
+/// Threads that answer the kernel. They wait for nothing but the folder below.
+const ANSWERING: usize = 8;
 
 const PANICKED: &str = "the file system's thread panicked";
 
@@ -39,7 +43,7 @@ pub struct Options {
     pub source: PathBuf,
     /// Where it is mounted; that may be the same folder.
     pub point: PathBuf,
-    /// Threads that answer the kernel; each inspection keeps one.
+    /// Threads that wait for inspections; others answer the kernel.
     pub threads: usize,
     /// Descriptors for files that nobody has open; nothing: as the limit of open files allows.
     pub held_max: Option<usize>,
@@ -124,9 +128,9 @@ fn serve(
     confine().map_err(io::Error::other)?;
     let mut config = Config::default();
     config.acl = SessionACL::All;
-    config.n_threads = Some(threads.max(2));
+    config.n_threads = Some(ANSWERING);
     config.clone_fd = true;
-    let session = Session::from_fd(Host::new(shared.clone()), device, SessionACL::All, config)?;
+    let session = Session::from_fd(Host::new(shared.clone(), threads), device, SessionACL::All, config)?;
     let notifier = session.notifier();
     let (keeper, Told { stale, names }, other) = (shared.clone(), told, notifier.clone());
     std::thread::Builder::new().name("sluice: notes".into()).spawn(move || keep(&keeper, &notifier, &stale))?;

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, FileType, OFlags, ResolveFlags, Statx, StatxFlags, StatxTimestamp, openat, openat2, statx};
@@ -202,6 +202,15 @@ impl Node {
     /// Its content, to look at.
     pub fn content(&self) -> RwLockReadGuard<'_, Content> {
         self.content.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, if nobody changes it just now.
+    pub fn content_now(&self) -> Option<RwLockReadGuard<'_, Content>> {
+        match self.content.try_read() {
+            Ok(content) => Some(content),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Its content, to change.

@@ -4,4 +4,5 @@ mod differential;
 mod harness;
 mod never;
 mod rules;
+mod waits;
 mod watch;
