@@ -5,6 +5,7 @@ mod dnsbl;
 mod on_access;
 mod quarantine;
 mod scan;
+mod sieve;
 mod store;
 
 use std::net::{IpAddr, SocketAddr};
@@ -19,6 +20,7 @@ pub use self::dnsbl::{
 pub use self::on_access::{Mount, MountInfected, MountMode, OnAccess, OnAccessLog, OnDoubt, Watch};
 pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
+pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveTest};
 pub use self::store::{
     Account, AccountCommand, MailboxFormat, Store, StoreCat, StoreCheck, StoreCommand, StoreCreate, StoreDeliver,
     StoreExport, StoreImport, StoreList, StoreServe, StoreStat,
@@ -110,6 +112,8 @@ pub enum Command {
     Store(Store),
     /// Say who may log in at a mail server on a store: add, change and remove accounts.
     Account(Account),
+    /// Check filters of users, written in Sieve, and try them on a mail.
+    Sieve(Sieve),
     /// Check mails with SpamAssassin's rules.
     Spam(Spam),
     /// Print the man page, or write the man pages of all commands to a folder.

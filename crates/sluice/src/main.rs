@@ -38,6 +38,7 @@ mod recipients_command;
 mod rules_command;
 mod scan_command;
 mod serve;
+mod sieve_command;
 mod spam_command;
 mod store;
 mod supervise;
@@ -96,6 +97,7 @@ fn main() -> ExitCode {
         Command::Auth(args) => auth::run(&args),
         Command::Store(args) => store::command::run(&args),
         Command::Account(args) => store::account::run(&args),
+        Command::Sieve(args) => sieve_command::run(&args),
         Command::Spam(args) => spam_command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),

@@ -32,6 +32,7 @@ mod rspamd;
 mod rules;
 mod scan;
 mod scores;
+mod sieve;
 mod smtp;
 mod spam;
 mod spamd;
