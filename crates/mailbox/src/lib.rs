@@ -21,6 +21,7 @@ pub mod imap;
 pub mod lmtp;
 mod login;
 pub mod pop3;
+pub mod recall;
 mod site;
 mod wire;
 mod writer;

@@ -22,8 +22,8 @@ pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
 pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveTest};
 pub use self::store::{
-    Account, AccountCommand, MailboxFormat, Store, StoreCat, StoreCheck, StoreCommand, StoreCreate, StoreDeliver,
-    StoreExport, StoreImport, StoreList, StoreServe, StoreStat,
+    Account, AccountCommand, MailboxFormat, Recall, Store, StoreCat, StoreCheck, StoreCommand, StoreCreate,
+    StoreDeliver, StoreExport, StoreImport, StoreList, StoreServe, StoreStat, Who,
 };
 use crate::values;
 
@@ -114,6 +114,15 @@ pub enum Command {
     Account(Account),
     /// Check filters of users, written in Sieve, and try them on a mail.
     Sieve(Sieve),
+    /// Print which mailboxes of a store have a mail, by its Message-ID: account, mailbox and UID, a line each.
+    ///
+    /// A server that has the store open is asked, else it is opened. The headers of all mails are read. Exit status: 0 somebody
+    /// has it, 1 nobody, 2 an error.
+    Who(Who),
+    /// Take a mail out of all mailboxes of a store, in one transaction, by its Message-ID.
+    ///
+    /// Without --yes, only print from where it would be taken. Each recall is noted in STORE.audit. Exit status as of who.
+    Recall(Recall),
     /// Check mails with SpamAssassin's rules.
     Spam(Spam),
     /// Print the man page, or write the man pages of all commands to a folder.

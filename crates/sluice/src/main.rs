@@ -96,6 +96,8 @@ fn main() -> ExitCode {
         Command::Rules(args) => rules_command::run(&args),
         Command::Auth(args) => auth::run(&args),
         Command::Store(args) => store::command::run(&args),
+        Command::Who(args) => store::recall::who(&args),
+        Command::Recall(args) => store::recall::recall(&args),
         Command::Account(args) => store::account::run(&args),
         Command::Sieve(args) => sieve_command::run(&args),
         Command::Spam(args) => spam_command::run(&args),

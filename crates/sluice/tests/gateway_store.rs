@@ -162,6 +162,46 @@ fn what_was_acknowledged_is_there_after_a_kill_and_a_handover() {
 }
 
 #[test]
+fn a_mail_is_found_and_taken_out_of_all_mailboxes_while_they_are_open() {
+    let site = Site::start();
+    let mut wire = site.smtp();
+    let wanted = b"Message-ID: <bad@client.test>\r\nSubject: bad\r\n\r\nx\r\n";
+    assert!(send(&mut wire, &["ann@mx.test", "bob@mx.test"], wanted, 1).1[0].starts_with("250 "));
+    assert!(send(&mut wire, &["ann@mx.test"], &mail("good", 10), 1).1[0].starts_with("250 "));
+    let volume = site.gateway.folder.path().join("store/mail");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        let output = command.args(words).arg("bad@client.test").arg("--store").arg(&volume).output().unwrap();
+        let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), format!("{out}{error}"))
+    };
+    assert_eq!(run(&["who"]), (Some(0), "ann\tINBOX\t1\nbob\tINBOX\t1\n".into()));
+    // Nothing is done that was not said twice.
+    let (code, said) = run(&["recall"]);
+    assert!(code == Some(0) && said.contains("2 places: would be recalled with --yes"), "{said}");
+    assert_eq!((site.mails("ann").len(), site.mails("bob").len()), (2, 1));
+    // Who reads it now hears that it is gone.
+    let mut reader = Wire::connect(site.imap);
+    reader.line();
+    ask(&mut reader, "LOGIN bob secret");
+    ask(&mut reader, "SELECT INBOX");
+    let (code, said) = run(&["recall", "--yes", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(code == Some(0) && told["recalled"] == true && told["places"].as_array().unwrap().len() == 2, "{said}");
+    assert!(ask(&mut reader, "NOOP").lines.iter().any(|line| line == "* 1 EXPUNGE"));
+    assert_eq!((site.mails("ann").len(), site.mails("bob").len()), (1, 0));
+    assert_eq!(run(&["who"]).0, Some(1));
+    let audit = std::fs::read_to_string(volume.with_extension("audit")).unwrap();
+    let noted: serde_json::Value = serde_json::from_str(audit.trim_end()).unwrap();
+    assert!(noted["recalled"] == "bad@client.test" && noted["places"][1]["account"] == "bob", "{audit}");
+    // And without a server.
+    drop(reader);
+    site.gateway.signal("TERM");
+    wait_for(|| (!crate::harness::is_running(site.gateway.supervisor())).then_some(()), "the gateway to end");
+    assert_eq!(run(&["who"]).0, Some(1));
+}
+
+#[test]
 fn without_a_configuration_there_is_a_mailbox_whose_password_is_printed() {
     // Its ports are always the same, so it is on a machine of its own.
     let alone = Command::new("unshare").args(["--net", "ip", "link", "set", "lo", "up"]).status();

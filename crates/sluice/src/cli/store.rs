@@ -244,3 +244,28 @@ fn sessions(text: &str) -> Result<usize, String> {
         _ => Err("1 to 1,000,000".into()),
     })
 }
+
+/// `sluice who`
+#[derive(Debug, Args)]
+pub struct Who {
+    /// The mail, as in its field Message-ID, with or without angle brackets.
+    #[arg(value_name = "MESSAGE-ID")]
+    pub message_id: String,
+    /// The store.
+    #[arg(long, value_name = "VOLUME", default_value = "/var/lib/sluice/store/mail", value_hint = ValueHint::FilePath)]
+    pub store: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `sluice recall`
+#[derive(Debug, Args)]
+pub struct Recall {
+    /// Which mail, and where.
+    #[command(flatten)]
+    pub who: Who,
+    /// Take it out.
+    #[arg(long)]
+    pub yes: bool,
+}

@@ -192,7 +192,7 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
         listener.content.quarantine.iter().for_each(|folder| _ = reach.write(folder));
     }
     if let Some(store) = &config.store {
-        reach.write(&store.folder);
+        reach.write(&store.folder).listen(&store.volume());
         // A file of accounts is replaced by another of its name.
         store.accounts().parent().into_iter().for_each(|folder| _ = reach.read(folder));
     }

@@ -30,6 +30,7 @@ use proto::smtp::Protocol;
 use store::{Format, Options, Volume};
 use tokio::sync::{mpsc, watch};
 
+use super::control::Control;
 use super::doors::{Door, Doors, Identity};
 use crate::Failure;
 use crate::config::StoreSettings;
@@ -167,8 +168,11 @@ impl Store {
     }
 
     async fn serve(&self, site: Arc<Site>, mut waiting: mpsc::Receiver<Handed>) -> Result<(), Failure> {
-        let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone());
         let mut listeners = tokio::task::JoinSet::new();
+        if let Some(control) = Control::open(&self.settings.volume()) {
+            listeners.spawn(control.serve(site.store.clone()));
+        }
+        let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone());
         for (door, sockets) in &self.sockets {
             let socket = sockets.take().ok_or("a socket is taken once")??;
             tracing::info!(door = door.name(), address = %sockets.address, "the store is listening");

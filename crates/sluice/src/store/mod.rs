@@ -2,9 +2,11 @@
 
 pub mod account;
 pub mod command;
+mod control;
 pub mod doors;
 pub mod gateway;
 mod maildir;
 mod mbox;
+pub mod recall;
 mod serve;
 mod volume;

@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::control::Control;
 use super::doors::{Door, Doors, Identity};
 use super::volume::open;
 use crate::cli::StoreServe;
@@ -38,13 +39,14 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     let owner = Owner { mode: SocketMode::default(), group: None };
     let sockets = asked.iter().map(|&(door, address)| Ok((door, Sockets::open(address, &owner, 1, false)?)));
     let sockets: Vec<(Door, Sockets)> = sockets.collect::<Result<_, String>>()?;
+    let control = Control::open(&args.volume);
     tracing::info!(confined = %confine(&asked)?, "privileges dropped");
     let (writer, handle) = Writer::start(volume)?;
     let (end, ending) = watch::channel(false);
     let hostname = args.hostname.clone().unwrap_or_else(config::host_name);
     let site = Arc::new(Site::new(handle, accounts, hostname, args.message_bytes_max, ending));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(serve(sockets, site, args.sessions_max, end));
+    let outcome = runtime.block_on(serve(sockets, control, site, args.sessions_max, end));
     runtime.shutdown_timeout(Duration::from_secs(1));
     writer.join()?;
     tracing::info!("stopped");
@@ -84,13 +86,17 @@ fn accounts(args: &StoreServe) -> Result<Arc<Accounts>, Failure> {
 
 async fn serve(
     sockets: Vec<(Door, Sockets)>,
+    control: Option<Control>,
     site: Arc<Site>,
     sessions_max: usize,
     end: watch::Sender<bool>,
 ) -> Result<(), Failure> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let (doors, ended) = Doors::new(site, sessions_max, Identity::default());
     let mut listeners = JoinSet::new();
+    if let Some(control) = control {
+        listeners.spawn(control.serve(site.store.clone()));
+    }
+    let (doors, ended) = Doors::new(site, sessions_max, Identity::default());
     for (door, sockets) in &sockets {
         let socket = sockets.take().ok_or("a socket is taken once")??;
         tracing::info!(door = door.name(), address = %sockets.address, "listening");

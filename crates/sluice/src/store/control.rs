@@ -1,0 +1,167 @@
+//! How commands reach a store that a server has open: a UNIX socket beside it, `VOLUME.control`, for its owner alone.
+//!
+//! ```text
+//!   C: who ID | recall ID        one line
+//!   S: {"places": [...], ...}    one line, and the end
+//! ```
+//!
+//! Every recall is noted in `VOLUME.audit`, a JSON object a line, which is on stable storage before the answer.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use edge::net::listening::{Owner, Sockets};
+use edge::net::stream::Stream;
+use edge::settings::{Address, SocketMode};
+use mailbox::Handle;
+use mailbox::recall::{self, Found, Place};
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::time::timeout;
+
+/// The longest line of a command.
+const LINE_BYTES_MAX: u64 = 4 << 10;
+
+/// How long a command may take to say what it wants.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// The socket and the audit of a store.
+pub struct Control {
+    sockets: Sockets,
+    audit: Audit,
+}
+
+/// Where recalls are noted.
+#[derive(Clone)]
+pub struct Audit(Arc<Mutex<File>>);
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// To know who has a mail.
+    Who,
+    /// To have it taken out.
+    Recall,
+}
+
+impl Wanted {
+    /// As it is said.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Wanted::Who => "who",
+            Wanted::Recall => "recall",
+        }
+    }
+}
+
+/// The socket beside a store.
+pub fn path(volume: &Path) -> PathBuf {
+    beside(volume, ".control")
+}
+
+fn beside(volume: &Path, suffix: &str) -> PathBuf {
+    let mut path = volume.to_owned().into_os_string();
+    path.push(suffix);
+    path.into()
+}
+
+impl Audit {
+    /// Opens it, and makes it if it is not there.
+    ///
+    /// # Errors
+    /// When that cannot be.
+    pub fn open(volume: &Path) -> io::Result<Audit> {
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(beside(volume, ".audit"))?;
+        Ok(Audit(Arc::new(Mutex::new(file))))
+    }
+
+    fn note(&self, message_id: &str, found: &Found) -> io::Result<()> {
+        let when = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
+        let places: Vec<Value> = found.places.iter().map(told).collect();
+        let line = json!({ "time": when, "recalled": message_id, "places": places });
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(format!("{line}\n").as_bytes())?;
+        file.sync_data()
+    }
+}
+
+impl Control {
+    /// Listens beside a store; without it the server serves all the same.
+    pub fn open(volume: &Path) -> Option<Control> {
+        let owner = Owner { mode: SocketMode(0o600), group: None };
+        let sockets = Sockets::open(&Address::Unix(path(volume)), &owner, 1, false);
+        let audit = Audit::open(volume).map_err(|error| format!("{}.audit: {error}", volume.display()));
+        match sockets.and_then(|sockets| Ok(Control { sockets, audit: audit? })) {
+            Ok(control) => Some(control),
+            Err(error) => {
+                tracing::warn!(%error, "no commands at the store: who, recall");
+                None
+            }
+        }
+    }
+
+    /// Answers until it is dropped.
+    pub async fn serve(self, store: Handle) {
+        let Some(Ok(socket)) = self.sockets.take() else { return };
+        loop {
+            let Ok((stream, _)) = socket.accept().await else {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                continue;
+            };
+            let (store, audit) = (store.clone(), self.audit.clone());
+            tokio::spawn(async move {
+                if let Err(error) = converse(stream, &store, &audit).await {
+                    tracing::warn!(%error, "a command at the store broke");
+                }
+            });
+        }
+    }
+}
+
+async fn converse(stream: Stream, store: &Handle, audit: &Audit) -> io::Result<()> {
+    let mut stream = BufReader::new(stream.take(LINE_BYTES_MAX));
+    let mut line = String::new();
+    timeout(WAIT, stream.read_line(&mut line)).await??;
+    let answer = match line.trim_end().split_once(' ') {
+        Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
+        Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,
+        _ => json!({ "error": "who ID or recall ID" }),
+    };
+    let mut stream = stream.into_inner().into_inner();
+    stream.write_all(format!("{answer}\n").as_bytes()).await?;
+    stream.close().await;
+    Ok(())
+}
+
+/// Does it; what it came to.
+pub async fn answer(wanted: Wanted, id: &str, store: &Handle, audit: &Audit) -> Value {
+    let found = match wanted {
+        Wanted::Who => {
+            let (store, id) = (store.clone(), id.to_owned());
+            tokio::task::spawn_blocking(move || recall::find(&store, &id)).await.map_err(|error| error.to_string())
+        }
+        Wanted::Recall => recall::recall(store, id).await.map_err(|error| error.to_string()),
+    };
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => return json!({ "error": error }),
+    };
+    if wanted == Wanted::Recall && !found.places.is_empty() {
+        tracing::warn!(message_id = id, places = found.places.len(), "a mail was recalled");
+        if let Err(error) = audit.note(id, &found) {
+            return json!({ "error": format!("recalled, but not noted: {error}") });
+        }
+    }
+    let places: Vec<Value> = found.places.iter().map(told).collect();
+    json!({ "message_id": id, "recalled": wanted == Wanted::Recall, "places": places, "unread": found.unread })
+}
+
+fn told(place: &Place) -> Value {
+    json!({ "account": place.account, "mailbox": place.mailbox, "uid": place.uid, "message": place.message })
+}

@@ -1,0 +1,79 @@
+//! `sluice who` and `sluice recall`: where a mail is, and taking it out of all mailboxes. A server that runs is asked; else the
+//! store is opened.
+
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use mailbox::Writer;
+use serde_json::Value;
+
+use super::control::{self, Audit, Wanted};
+use super::volume::open;
+use crate::cli::{Recall, Who};
+use crate::{Failure, privileges};
+
+/// Who has a mail. Exit status 1: nobody.
+pub fn who(args: &Who) -> Result<ExitCode, Failure> {
+    privileges::harden()?;
+    print(&ask(args, Wanted::Who)?, args, "")
+}
+
+/// Takes it out, or says from where it would be.
+pub fn recall(args: &Recall) -> Result<ExitCode, Failure> {
+    privileges::harden()?;
+    let wanted = if args.yes { Wanted::Recall } else { Wanted::Who };
+    let answer = ask(&args.who, wanted)?;
+    print(&answer, &args.who, if args.yes { "recalled" } else { "would be recalled with --yes" })
+}
+
+fn ask(args: &Who, wanted: Wanted) -> Result<Value, Failure> {
+    if args.message_id.contains(char::is_control) {
+        return Err("this is no Message-ID".into());
+    }
+    let answer = match UnixStream::connect(control::path(&args.store)) {
+        Ok(mut stream) => {
+            stream.write_all(format!("{} {}\n", wanted.word(), args.message_id).as_bytes())?;
+            let mut line = String::new();
+            BufReader::new(stream).read_line(&mut line)?;
+            serde_json::from_str(&line).map_err(|_| "the server gave no answer: its log says more")?
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => here(args, wanted)?,
+        Err(error) => return Err(format!("{}: {error}", control::path(&args.store).display()).into()),
+    };
+    match answer.get("error").and_then(Value::as_str) {
+        Some(error) => Err(error.into()),
+        None => Ok(answer),
+    }
+}
+
+/// Nobody serves the store: we do it.
+fn here(args: &Who, wanted: Wanted) -> Result<Value, Failure> {
+    let volume = open(&args.store, false, false)?;
+    let audit = Audit::open(&args.store)?;
+    let (writer, handle) = Writer::start(volume)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    let answer = runtime.block_on(control::answer(wanted, &args.message_id, &handle, &audit));
+    drop((runtime, handle));
+    writer.join()?;
+    Ok(answer)
+}
+
+fn print(answer: &Value, args: &Who, done: &str) -> Result<ExitCode, Failure> {
+    let places = answer["places"].as_array().cloned().unwrap_or_default();
+    if args.json {
+        println!("{answer}");
+    } else {
+        for place in &places {
+            let text = |key: &str| place[key].as_str().unwrap_or_default().to_owned();
+            println!("{}\t{}\t{}", text("account"), text("mailbox"), place["uid"]);
+        }
+        if !done.is_empty() {
+            println!("{} places: {done}", places.len());
+        }
+    }
+    if let Some(unread) = answer["unread"].as_u64().filter(|&unread| unread > 0) {
+        eprintln!("sluice: {unread} messages cannot be read: sluice store check");
+    }
+    Ok(ExitCode::from(u8::from(places.is_empty())))
+}
