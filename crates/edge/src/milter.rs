@@ -18,6 +18,7 @@ use proto::smtp::Reply;
 use tokio::time::timeout;
 
 use crate::door::{Door, Ticket};
+use crate::message::authenticity;
 use crate::message::journal;
 use crate::message::passage::{Asked, Passage, try_again};
 use crate::message::spam;
@@ -88,6 +89,8 @@ struct Message {
     header_bytes: u64,
     /// Fields that it brings by names of our own: how many of each, in lower case. At most [`NAMES_MAX`].
     forged: BTreeMap<String, u32>,
+    /// How many fields `Authentication-Results` it brings along.
+    results: u32,
     /// The text of its first subject.
     subject: Option<String>,
 }
@@ -232,6 +235,7 @@ impl Session {
                 (1..=count).rev().for_each(|index| self.server.change_field(index, name, ""));
             }
         }
+        self.mark_sender(message, verdict);
         self.mark(message, verdict);
         if matches!(disposition, Disposition::Tag | Disposition::Blank { .. }) && changes.may_add_fields() {
             let field = trace::status(verdict).replace("\r\n", "\n");
@@ -247,6 +251,25 @@ impl Session {
             _ => {}
         }
         Decision::Accept
+    }
+
+    /// What is known of the sender goes to the top; what pretends to be ours goes.
+    fn mark_sender(&mut self, message: &Message, verdict: &Verdict) {
+        let changes = self.server.changes();
+        let settings = message.passage.ruling().authentication.as_ref();
+        let Some((settings, found)) = settings.zip(verdict.authenticity.as_deref()) else { return };
+        if changes.may_change_fields() {
+            // Of a header that is too long nothing is known.
+            let all = || (0..message.results).collect();
+            let forged = found.forged.clone().unwrap_or_else(all);
+            // From the last to the first, so that the others keep their places.
+            for index in forged.into_iter().filter(|&index| index < message.results).rev() {
+                self.server.change_field(index + 1, authenticity::NAME, "");
+            }
+        }
+        if settings.header && changes.may_add_fields() {
+            self.server.insert_field(0, authenticity::NAME, &authenticity::value(settings, found, "\n"));
+        }
     }
 
     /// What the score does to the header.
@@ -271,6 +294,7 @@ impl Session {
         let (passage, envelope) = (&message.passage, &message.envelope);
         journal::count(&self.shared.runtime.borrow().metrics, passage, action, true);
         journal::count_score(&self.shared.runtime.borrow().metrics, passage, verdict);
+        journal::count_sender(&self.shared.runtime.borrow().metrics, verdict);
         let reply = match decision {
             Decision::Accept => String::new(),
             Decision::Reply(reply) => reply.to_string(),
@@ -287,6 +311,8 @@ impl Session {
             objects = verdict.objects,
             action = action.name(),
             found = journal::found(verdict),
+            sender = authenticity::results(verdict),
+            policy = authenticity::reason(verdict),
             score = spam::points(verdict),
             spam = verdict.score.as_ref().map(Score::is_spam),
             hits = spam::hits(verdict),
@@ -325,17 +351,19 @@ impl Message {
             .spam
             .as_ref()
             .map(|spam| Scoring { trace: trace::for_rules(&envelope.from, &origin), ..spam.scoring.clone() });
-        let asked = Asked { flow, terms, scoring, heaviest: Action::Reject, ..Asked::default() };
+        let authenticating = ruling.authentication.as_ref().and_then(|settings| authenticity::asked(settings, &flow));
+        let asked = Asked { flow, terms, scoring, authenticating, heaviest: Action::Reject, ..Asked::default() };
         let mut passage = Passage::mail(&runtime, &id, ruling, asked);
         if !may_change {
             passage.hold().watch();
         }
-        Message { envelope, passage, header_bytes: 0, forged: BTreeMap::new(), subject: None }
+        Message { envelope, passage, header_bytes: 0, forged: BTreeMap::new(), results: 0, subject: None }
     }
 
     async fn header(&mut self, field: &[u8]) {
         let name = field.split(|&byte| byte == b':').next().unwrap_or_default();
         let own = String::from_utf8_lossy(name.trim_ascii()).to_ascii_lowercase();
+        self.results = self.results.saturating_add(u32::from(own.eq_ignore_ascii_case(authenticity::NAME)));
         let is_spam_s = self.passage.ruling().spam.is_some() && own.starts_with(FORGED_START);
         if (is_spam_s || own.eq_ignore_ascii_case(STATUS))
             && (self.forged.len() < NAMES_MAX || self.forged.contains_key(&own))

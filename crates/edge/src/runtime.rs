@@ -13,6 +13,7 @@ use tokio_rustls::rustls::ServerConfig;
 use crate::clamd::door::Clamd;
 use crate::door::Door;
 use crate::mailbox::known::Known;
+use crate::message::asking::Resolver;
 use crate::message::notice::Notices;
 use crate::message::pool::Pool;
 use crate::metrics::Metrics;
@@ -52,6 +53,8 @@ pub struct Runtime {
     pub known: Arc<Known>,
     /// Who may talk; what is known of clients is kept for the whole run.
     pub warden: Arc<Warden>,
+    /// Who looks up what inspections ask, where they may.
+    pub resolver: Option<Arc<dyn Resolver>>,
     /// The metrics; one set for the whole run.
     pub metrics: Arc<Metrics>,
     /// Where the metrics are asked for, until an event loop takes it.

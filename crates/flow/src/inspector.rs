@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::task::Poll;
 
-use crate::{Context, Out};
+use crate::{Answer, Context, Out};
 
 /// What a door asks for inspections.
 pub trait Inspector: Send + Sync {
@@ -18,7 +18,8 @@ pub trait Inspector: Send + Sync {
 ///
 /// # Calling order
 /// [`feed`](Inspecting::feed) bytes and [`poll`](Inspecting::poll) until it is no longer [`Progress::Tired`], again and again; at the
-/// end [`finish`](Inspecting::finish), and poll until [`Progress::Done`]. Dropping it ends it.
+/// end [`finish`](Inspecting::finish), and poll until [`Progress::Done`]. Whatever it asks meanwhile ([`Out::Ask`]) is
+/// [answered](Inspecting::answer) once, in any order. Dropping it ends it.
 pub trait Inspecting: Send {
     /// Takes a prefix of `bytes`, and returns how many: less than all where it has to be polled first.
     fn feed(&mut self, bytes: &[u8]) -> usize;
@@ -28,6 +29,9 @@ pub trait Inspecting: Send {
 
     /// Ends it before its content, as a finding of class `limit` with this name. What is fed from now on is counted only.
     fn stop(&mut self, name: &'static str);
+
+    /// Takes the answer to something that it has asked; one to anything else is passed over.
+    fn answer(&mut self, answer: Answer);
 
     /// Lets it work for a while, here; pending where it is somebody else who works, until there is something to hear. Whoever
     /// polls with a waker that does nothing does not wait, and the other need not hurry.
@@ -46,6 +50,8 @@ pub enum Progress {
     Hungry,
     /// It has ended before its content: what is fed is counted only, and the verdict follows upon the end.
     Stopped,
+    /// The object is complete, and without an answer to what it has asked it comes no further.
+    Waiting,
     /// The verdict has been given.
     Done,
     /// There will be no verdict.

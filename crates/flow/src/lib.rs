@@ -8,7 +8,7 @@
 //! A door hands in what it knows of an object ([`Context`]) and its bytes ([`In`]), and is handed what may be sent, what is to
 //! be overwritten, and the [`Verdict`] ([`Out`]). It implements nothing of this by hand: [`Hold`] holds back what may not be
 //! sent yet, and [`Disposition`] is what can still be done about a verdict. So no door parses content. What an inspection wants
-//! to know of the DNS is an [`Ask`], and what it is told an [`Answer`].
+//! to know of the DNS is an [`Ask`], and what it is told an [`Answer`]: the door has it looked up.
 //!
 //! All of it is plain data with a byte form ([`wire`]), so an inspection can run in another process: [`Inspector`] is what a
 //! door asks for one, whatever side of a process border it is on.
@@ -20,6 +20,7 @@
 extern crate alloc;
 
 mod ask;
+mod authenticity;
 mod context;
 mod filler;
 mod hold;
@@ -34,6 +35,7 @@ mod verdict;
 pub mod wire;
 
 pub use ask::{Answer, Ask, Outcome, Question, Record, RecordKind, Security};
+pub use authenticity::{Authenticating, Authenticity};
 pub use context::{Flow, Protocol};
 pub use filler::{Filler, NOTICE};
 pub use hold::{Hold, State, Terms};

@@ -2,7 +2,8 @@
 //!
 //! Inwards, in this order: a [`Context`] when an object begins, then [`In::Feed`] as often as needed and [`In::Finish`].
 //! Outwards, as they come: [`Out::Cleared`], [`Out::Body`], [`Out::Field`], [`Out::Forged`], [`Out::Blank`], [`Out::Finding`],
-//! [`Out::Object`], [`Out::Parts`], and last [`Out::Verdict`].
+//! [`Out::Object`], [`Out::Parts`], [`Out::Ask`], and last [`Out::Verdict`]. What is asked is answered by an
+//! [`Answer`](crate::Answer), at any time before the verdict.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -13,7 +14,7 @@ use core::ops::Range;
 use serde::{Deserialize, Serialize};
 use stream::{Coding, FileType, Finding, Kind, Object};
 
-use crate::{Flow, Parts, Policy, Rule, Scoring, Spotted, Verdict};
+use crate::{Ask, Authenticating, Flow, Parts, Policy, Rule, Scoring, Spotted, Verdict};
 
 /// What an inspection is to know of an object before its content.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub struct Context {
     pub wants: Wants,
     /// What is asked of the rules of spam; none where they are not asked.
     pub scoring: Option<Scoring>,
+    /// How the mail is authenticated; none where it is not.
+    pub authenticating: Option<Authenticating>,
 }
 
 /// What a door wants to know of an object besides the verdict, so that it has not to parse any content itself.
@@ -47,6 +50,9 @@ pub struct Wants {
     /// Beginnings of names of header fields of the mail, in lower case, that are nobody's to bring along: where each is, is
     /// reported by [`Out::Forged`].
     pub forged: Cow<'static, [Cow<'static, str>]>,
+    /// Our own name in `Authentication-Results`: a mail that brings such a field along, or one that may be taken for it, is
+    /// forged in the same way (RFC 8601 section 5).
+    pub authserv_id: Option<Box<str>>,
 }
 
 /// From the door to the inspection.
@@ -77,6 +83,8 @@ pub enum Out {
     Object(Box<ObjectReport>),
     /// The parts of the mail (only with [`Wants::parts`]).
     Parts(Parts),
+    /// Something is to be looked up in the DNS, while the inspection goes on.
+    Ask(Ask),
     /// The decision; nothing follows.
     Verdict(Verdict),
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use stream::Finding;
 
-use crate::{Action, Policy, Score};
+use crate::{Action, Authenticity, Policy, Score};
 
 /// A finding, and in which object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,8 @@ pub struct Verdict {
     pub bytes: u64,
     /// What the rules of spam say, where they were asked.
     pub score: Option<Score>,
+    /// Whether it is from whom it says, where that was asked.
+    pub authenticity: Option<Box<Authenticity>>,
 }
 
 impl Verdict {

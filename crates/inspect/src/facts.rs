@@ -68,7 +68,8 @@ impl Facts {
         match object.kind {
             _ if self.depth > 1 => None,
             Kind::Field => {
-                self.field = (!self.wants.fields.is_empty() || !self.wants.forged.is_empty()).then(Vec::new);
+                let is_looked_at = !self.wants.fields.is_empty() || !self.wants.forged.is_empty();
+                self.field = (is_looked_at || self.wants.authserv_id.is_some()).then(Vec::new);
                 let start = object.raw_offset.unwrap_or(self.at);
                 self.place = start..start;
                 None
@@ -81,9 +82,17 @@ impl Facts {
         }
     }
 
-    /// Whether a field has a name that nobody may bring along.
+    /// Whether nobody may bring a field along: for its name, or since it pretends to be ours.
     fn is_forged(&self, field: &Field) -> bool {
         let name = field.name();
+        if let Some(own) = &self.wants.authserv_id
+            && name.eq_ignore_ascii_case(auth::report::NAME.as_bytes())
+        {
+            // Whose it is may stand behind what is kept of it.
+            let is_cut = field.0.len() >= Field::BYTES_MAX;
+            let value = field.value();
+            return auth::report::is_forged(value, own) || is_cut && auth::report::parse(value).is_none();
+        }
         let begins = |start: &Cow<'_, str>| {
             name.get(..start.len()).is_some_and(|name| name.eq_ignore_ascii_case(start.as_bytes()))
         };

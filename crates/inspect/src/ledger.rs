@@ -119,6 +119,7 @@ impl Ledger {
             objects: self.parents.len() as u32,
             bytes: self.bytes,
             score: None,
+            authenticity: None,
         }
     }
 

@@ -9,6 +9,7 @@
 //! This crate knows no protocol, opens no file and has no clock; a host that wants times hands one in.
 #![forbid(unsafe_code)]
 
+mod authenticate;
 mod facts;
 mod inspection;
 mod ledger;
@@ -17,6 +18,7 @@ mod opener;
 mod score;
 mod words;
 
+pub use authenticate::Authentication;
 pub use inspection::{Clocks, Engine, Inspection, Progress};
 pub use rules::spam::run::Scratch;
 pub use score::{Kept, RuleFile, RuleFiles, Scorer};

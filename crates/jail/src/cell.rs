@@ -73,8 +73,11 @@ struct Running {
     /// A report that is not all written.
     report: Vec<u8>,
     written: usize,
+    /// An answer that is not all here, and how many are.
+    answer: Vec<u8>,
+    heard: u64,
     /// What is told when all is reported.
-    owes: Option<Progress>,
+    owes: Option<Told>,
     is_active: bool,
 }
 
@@ -177,10 +180,13 @@ impl<'m> Cell<'m> {
                     context.extend_from_slice(frame.payload);
                 }
                 (Asked::Finish, Some(Ward::Running(ward))) => ward.finish = Finish::Asked,
+                (Asked::AnswerMore | Asked::Answer, Some(Ward::Running(ward))) => {
+                    ward.answered(frame.payload, asked == Asked::Answer)?;
+                }
                 (Asked::Stop, Some(Ward::Running(ward))) => ward.inspecting.stop(stop_name(frame.payload)),
                 (Asked::Close, _) => drop(self.wards.remove(&stream)),
                 // Of one that is over more may be on its way.
-                (Asked::Feed | Asked::Finish | Asked::Stop, None) => {}
+                (Asked::Feed | Asked::Finish | Asked::Stop | Asked::AnswerMore | Asked::Answer, None) => {}
                 _ => return Err(Broken),
             }
             if asked == Asked::Open {
@@ -215,6 +221,8 @@ impl<'m> Cell<'m> {
             finish: Finish::NotYet,
             report: Vec::new(),
             written: 0,
+            answer: Vec::new(),
+            heard: 0,
             owes: None,
             is_active: false,
         };
@@ -271,6 +279,20 @@ enum Turn {
 }
 
 impl Running {
+    /// Hears a piece of an answer.
+    fn answered(&mut self, piece: &[u8], is_last: bool) -> Result<(), Broken> {
+        if self.answer.len() + piece.len() > MESSAGE_BYTES_MAX {
+            return Err(Broken);
+        }
+        self.answer.extend_from_slice(piece);
+        if is_last {
+            let answer = wire::read(&std::mem::take(&mut self.answer)).map_err(|_| Broken)?;
+            self.inspecting.answer(answer);
+            self.heard += 1;
+        }
+        Ok(())
+    }
+
     fn turn(&mut self, stream: u32, writer: &mut Writer) -> Turn {
         if !self.report(stream, writer) {
             return Turn::Stuck;
@@ -301,9 +323,10 @@ impl Running {
                 self.finish = Finish::Done;
                 self.inspecting.finish();
             }
-            _ => self.owes = Some(progress),
+            Progress::Waiting => self.owes = Some(Told::Waits),
+            _ => self.owes = Some(Told::Took(progress)),
         }
-        let ended = matches!(self.owes, Some(Progress::Done | Progress::Lost(_)));
+        let ended = matches!(self.owes, Some(Told::Took(Progress::Done | Progress::Lost(_))));
         let owed = self.owes.is_some();
         match self.report(stream, writer) {
             false => Turn::Stuck,
@@ -326,8 +349,9 @@ impl Running {
             report.clear();
             (self.report, self.written) = (wire::write(&out, report), 0);
         }
-        let Some(progress) = self.owes else { return true };
-        let told = writer.write(stream, Told::Took(progress).kind(), &self.taken.to_le_bytes());
+        let Some(owed) = self.owes else { return true };
+        let count = if owed == Told::Waits { self.heard } else { self.taken };
+        let told = writer.write(stream, owed.kind(), &count.to_le_bytes());
         if told {
             self.owes = None;
         }

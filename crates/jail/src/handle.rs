@@ -3,14 +3,14 @@
 //! It owns its place in the [`Link`] (its ward) from [`Handle::new`] until it is dropped; that its jail may die meanwhile is
 //! the host's business, and only seen here as the ward's progress.
 //!
-//! Bounds: [`CREDIT_BYTES`] on their way to the jail.
+//! Bounds: [`CREDIT_BYTES`] on their way to the jail, and answers to what it has asked.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Poll, Waker};
 
-use flow::{Inspecting, Out, Progress, Unfinished};
+use flow::{Answer, Inspecting, Out, Progress, Unfinished, wire};
 
 use crate::link::{Line, Link, Ward};
 use crate::protocol::{Asked, CREDIT_BYTES, write_pieces};
@@ -33,6 +33,10 @@ pub struct Handle {
     /// A finding that it is to end with.
     stop: Option<&'static str>,
     reports: VecDeque<Out>,
+    /// Answers that the jail has not heard, how much of the first has been sent, and how many have been before.
+    answers: VecDeque<Vec<u8>>,
+    answer_sent: usize,
+    answered: u64,
 }
 
 /// How far the end of the content is.
@@ -47,7 +51,33 @@ enum End {
 impl Handle {
     /// One that has its number, and of which the jail has not heard.
     pub fn new(line: Arc<Line>, stream: u32, context: Vec<u8>) -> Handle {
-        Handle { line, stream, context, opened: 0, fed: 0, end: End::Open, stop: None, reports: VecDeque::new() }
+        Handle {
+            line,
+            stream,
+            context,
+            opened: 0,
+            fed: 0,
+            end: End::Open,
+            stop: None,
+            reports: VecDeque::new(),
+            answers: VecDeque::new(),
+            answer_sent: 0,
+            answered: 0,
+        }
+    }
+
+    /// Sends what answers there are, as far as there is room.
+    fn send_answers(&mut self, writer: &mut Writer) {
+        let kinds = [Asked::AnswerMore.kind(), Asked::Answer.kind()];
+        while let Some(answer) = self.answers.front() {
+            self.answer_sent = write_pieces(writer, self.stream, kinds, answer, self.answer_sent);
+            if self.answer_sent < answer.len() {
+                return;
+            }
+            self.answers.pop_front();
+            self.answer_sent = 0;
+            self.answered += 1;
+        }
     }
 
     /// Sends what has to be sent before content.
@@ -66,7 +96,7 @@ impl Handle {
         let (stream, fed) = (self.stream, self.fed);
         let ward = link.wards.get_mut(&stream)?;
         self.reports.append(&mut ward.reports);
-        let (progress, taken) = (ward.progress, ward.taken);
+        let (progress, taken, waits) = (ward.progress, ward.taken, ward.waits);
         if let Some(Progress::Done | Progress::Lost(_)) = progress {
             return progress;
         }
@@ -75,8 +105,10 @@ impl Handle {
         if !self.announce(&mut ends.writer) {
             return None;
         }
+        self.send_answers(&mut ends.writer);
         self.stop.take_if(|name| ends.writer.write(stream, Asked::Stop.kind(), name.as_bytes()));
         match self.end {
+            End::Told if self.answers.is_empty() && waits == Some(self.answered) => Some(Progress::Waiting),
             End::Told => None,
             End::Due if ends.writer.write(stream, Asked::Finish.kind(), &[]) => {
                 self.end = End::Told;
@@ -131,6 +163,10 @@ impl Inspecting for Handle {
         self.stop = Some(name);
     }
 
+    fn answer(&mut self, answer: Answer) {
+        self.answers.push_back(wire::write(&answer, Vec::new()));
+    }
+
     fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
         let line = self.line.clone();
         let mut link = line.lock();
@@ -147,7 +183,8 @@ impl Inspecting for Handle {
         if waits {
             let is_between = self.end == End::Open && ward.taken == self.fed;
             ward.waker = Some(context.waker().clone());
-            ward.wants_room = self.end == End::Due || !self.context.is_empty() || is_between;
+            let has_more = !self.context.is_empty() || !self.answers.is_empty();
+            ward.wants_room = self.end == End::Due || has_more || is_between;
             if !link.may_wait() {
                 context.waker().wake_by_ref();
             }

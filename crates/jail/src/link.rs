@@ -78,6 +78,8 @@ pub struct Ward {
     pub taken: u64,
     /// How far it was when it said so last.
     pub progress: Option<Progress>,
+    /// How many answers it had heard when it said last that it waits for another.
+    pub waits: Option<u64>,
     /// Whoever waits for it.
     pub waker: Option<Waker>,
     /// What it is known by if a jail dies of it.
@@ -164,6 +166,10 @@ impl Link {
                         ward.piece.clear();
                         ward.piece.shrink_to(PAYLOAD_BYTES_MAX);
                     }
+                }
+                Told::Waits => {
+                    ward.waits = Some(u64::from_le_bytes(frame.payload.try_into().map_err(|_| Broken)?));
+                    ward.waker.take().into_iter().for_each(Waker::wake);
                 }
                 Told::Took(progress) => {
                     ward.taken = u64::from_le_bytes(frame.payload.try_into().map_err(|_| Broken)?);

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Poll;
 
-use flow::{Action, Context, In, Inspecting, Inspector, Out, Progress, Unfinished};
-use inspect::{Engine, Inspection, Kept, Scorer};
+use flow::{Action, Answer, Ask, Context, In, Inspecting, Inspector, Out, Progress, Unfinished, Verdict};
+use inspect::{Authentication, Engine, Inspection, Kept, Scorer};
 use stream::Fuel;
 
 use crate::clock;
@@ -47,11 +47,9 @@ impl Local {
 impl Inspector for Local {
     fn open(&self, mut context: Context) -> Box<dyn Inspecting> {
         let scoring = context.scoring.take();
-        let scoring = self
-            .desk
-            .as_ref()
-            .zip(scoring)
-            .map_or(Scoring::No, |(desk, scoring)| Scoring::Kept(Kept::new(scoring), desk.clone()));
+        let kept = self.desk.clone().zip(scoring).map(|(desk, scoring)| (Kept::new(scoring), desk));
+        let authenticating = context.authenticating.take();
+        let authentication = authenticating.map(|terms| Authentication::new(terms, &context.flow, clock::seconds()));
         let mut loan = self.memory.clone().map(Loan::new);
         let is_timed = context.wants.objects;
         let company = Company::of(context.flow.protocol);
@@ -60,7 +58,8 @@ impl Inspector for Local {
             if is_timed { inspection.with_clock(clock::nanoseconds) } else { inspection }
         };
         let inspection = work(&mut loan, begin);
-        Box::new(Running { inspection, loan, company, scoring, outs: VecDeque::new() })
+        let (asks, outs) = (VecDeque::new(), VecDeque::new());
+        Box::new(Running { inspection, loan, company, authentication, kept, stage: Stage::Inspecting, asks, outs })
     }
 
     fn takes_back(&self) -> bool {
@@ -73,45 +72,81 @@ struct Running {
     inspection: Inspection,
     loan: Option<Loan>,
     company: Company,
-    scoring: Scoring,
-    /// What was reported up to the verdict, while that waits for the score.
+    /// The mail, where it is to be authenticated.
+    authentication: Option<Authentication>,
+    /// The mail, where it is to be scored.
+    kept: Option<(Kept, Desk)>,
+    stage: Stage,
+    /// What is to be looked up.
+    asks: VecDeque<Ask>,
+    /// What was reported up to the verdict, while that waits for the rest.
     outs: VecDeque<Out>,
 }
 
-/// How far the score of a mail is.
-enum Scoring {
-    /// None is wanted, or it is known.
-    No,
-    /// The mail comes.
-    Kept(Kept, Desk),
-    /// Somebody is at it; what is asked for depends on it.
-    Asked(Pending, flow::Scoring),
+/// How far it is.
+enum Stage {
+    /// The content comes.
+    Inspecting,
+    /// There is a verdict; who sends the mail is asked for.
+    Authenticating,
+    /// Somebody is at the score; what is asked for depends on it.
+    Scoring(Pending, flow::Scoring),
+    /// All is known.
+    Over,
 }
 
 impl Inspecting for Running {
     fn feed(&mut self, bytes: &[u8]) -> usize {
-        let Running { inspection, loan, scoring, .. } = self;
-        let Scoring::Kept(kept, _) = scoring else { return inspection.tell(In::Feed(bytes)) };
+        let Running { inspection, loan, authentication, kept, .. } = self;
+        if authentication.is_none() && kept.is_none() {
+            return inspection.tell(In::Feed(bytes));
+        }
         work(loan, || {
             let taken = inspection.tell(In::Feed(bytes));
-            kept.take(&bytes[..taken]);
+            authentication.iter_mut().for_each(|mail| mail.take(&bytes[..taken]));
+            kept.iter_mut().for_each(|(kept, _)| kept.take(&bytes[..taken]));
             taken
         })
     }
 
     fn finish(&mut self) {
         self.inspection.tell(In::Finish);
+        work(&mut self.loan, || self.authentication.iter_mut().for_each(Authentication::finish));
     }
 
     fn stop(&mut self, name: &'static str) {
         work(&mut self.loan, || self.inspection.stop(name));
     }
 
+    fn answer(&mut self, answer: Answer) {
+        work(&mut self.loan, || self.authentication.iter_mut().for_each(|mail| mail.answer(answer.clone())));
+    }
+
     fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
-        if let Scoring::Asked(..) = self.scoring {
-            return self.wait(context);
+        match self.stage {
+            Stage::Inspecting => self.inspect(context),
+            Stage::Authenticating => self.authenticate(context),
+            Stage::Scoring(..) => self.wait(context),
+            Stage::Over => Poll::Ready(Progress::Done),
         }
+    }
+
+    fn hear(&mut self) -> Option<Out> {
+        if let Some(ask) = self.asks.pop_front() {
+            return Some(Out::Ask(ask));
+        }
+        match self.stage {
+            Stage::Inspecting | Stage::Over => self.outs.pop_front().or_else(|| self.inspection.hear()),
+            // The verdict is held back until all of it is known.
+            Stage::Authenticating | Stage::Scoring(..) => None,
+        }
+    }
+}
+
+impl Running {
+    fn inspect(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
         let progress = self.turn();
+        self.inquire();
         if self.is_starved() {
             work(&mut self.loan, || self.inspection.abandon());
             return Poll::Ready(Progress::Lost(Unfinished::Starved));
@@ -120,20 +155,13 @@ impl Inspecting for Running {
             inspect::Progress::Tired => Poll::Ready(Progress::Tired),
             inspect::Progress::Hungry if self.inspection.is_stopped() => Poll::Ready(Progress::Stopped),
             inspect::Progress::Hungry => Poll::Ready(Progress::Hungry),
-            inspect::Progress::Done => self.score(context),
+            inspect::Progress::Done => {
+                self.outs.extend(std::iter::from_fn(|| self.inspection.hear()));
+                self.authenticate(context)
+            }
         }
     }
 
-    fn hear(&mut self) -> Option<Out> {
-        match self.scoring {
-            // The verdict is held back until all of it is known.
-            Scoring::No | Scoring::Kept(..) => self.outs.pop_front().or_else(|| self.inspection.hear()),
-            Scoring::Asked(..) => None,
-        }
-    }
-}
-
-impl Running {
     fn turn(&mut self) -> inspect::Progress {
         let Running { inspection, loan, company, .. } = self;
         let fuel = &mut Fuel::new(TURN_FUEL);
@@ -143,22 +171,46 @@ impl Running {
         }
     }
 
-    /// The inspection has its verdict: now the score, where one is wanted. What is refused anyway needs none.
+    /// Hands out what is to be looked up now.
+    fn inquire(&mut self) {
+        let Running { loan, authentication, asks, .. } = self;
+        let Some(mail) = authentication else { return };
+        asks.extend(work(loan, || std::iter::from_fn(|| mail.ask()).collect::<Vec<_>>()));
+    }
+
+    /// The inspection has its verdict: now who sends the mail, where that is wanted. What is refused anyway needs none.
+    fn authenticate(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
+        if self.is_refused() {
+            self.authentication = None;
+        }
+        if let Some(mail) = &mut self.authentication {
+            let Some(found) = work(&mut self.loan, || mail.outcome()) else {
+                self.stage = Stage::Authenticating;
+                self.inquire();
+                return Poll::Ready(Progress::Waiting);
+            };
+            self.authentication = None;
+            let found = Box::new(found);
+            for verdict in self.verdict() {
+                verdict.action = verdict.action.max(found.action);
+                verdict.authenticity = Some(found.clone());
+            }
+        }
+        self.score(context)
+    }
+
+    /// Now the score, where one is wanted.
     fn score(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
-        let Scoring::Kept(kept, desk) = std::mem::replace(&mut self.scoring, Scoring::No) else {
+        self.stage = Stage::Over;
+        let is_unwanted = self.is_refused() || self.inspection.is_stopped();
+        let Some((kept, desk)) = self.kept.take().filter(|_| !is_unwanted) else {
             return Poll::Ready(Progress::Done);
         };
-        self.outs.extend(std::iter::from_fn(|| self.inspection.hear()));
-        let is_refused =
-            self.outs.iter().any(|out| matches!(out, Out::Verdict(verdict) if verdict.action == Action::Reject));
-        if is_refused || self.inspection.is_stopped() {
-            return Poll::Ready(Progress::Done);
-        }
         let scoring = kept.scoring().clone();
         match desk.ask(kept) {
             Asked::Known(score) => self.settle(&scoring, score),
             Asked::Pending(pending) => {
-                self.scoring = Scoring::Asked(pending, scoring);
+                self.stage = Stage::Scoring(pending, scoring);
                 return self.wait(context);
             }
         }
@@ -166,21 +218,29 @@ impl Running {
     }
 
     fn wait(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
-        let Scoring::Asked(pending, scoring) = &self.scoring else { return Poll::Ready(Progress::Done) };
+        let Stage::Scoring(pending, scoring) = &self.stage else { return Poll::Ready(Progress::Done) };
         let Some(score) = pending.poll(context.waker()) else { return Poll::Pending };
         let scoring = scoring.clone();
-        self.scoring = Scoring::No;
+        self.stage = Stage::Over;
         self.settle(&scoring, score);
         Poll::Ready(Progress::Done)
     }
 
     fn settle(&mut self, scoring: &flow::Scoring, score: Option<flow::Score>) {
         let asks = score.as_ref().map_or(Action::Pass, |score| scoring.action(score.points));
-        for out in &mut self.outs {
-            if let Out::Verdict(verdict) = out {
-                scoring::settle(verdict, asks, score.clone());
-            }
-        }
+        self.verdict().for_each(|verdict| scoring::settle(verdict, asks, score.clone()));
+    }
+
+    /// The verdict that is held back.
+    fn verdict(&mut self) -> impl Iterator<Item = &mut Verdict> {
+        self.outs.iter_mut().filter_map(|out| match out {
+            Out::Verdict(verdict) => Some(verdict),
+            _ => None,
+        })
+    }
+
+    fn is_refused(&mut self) -> bool {
+        self.verdict().any(|verdict| verdict.action == Action::Reject)
     }
 
     /// Whether it wanted more memory than there was, and has ended.

@@ -1,8 +1,8 @@
 //! What is said between a host and its jail: frames on the rings, and one message when the jail is started.
 //!
 //! ```text
-//!  host ── Open (context), Feed (bytes), Finish, Stop (name), Close ──► jail
-//!       ◄── Out, Took (bytes inspected), Hungry | Stopped | Done | Lost ──
+//!  host ── Open (context), Feed (bytes), Finish, Stop (name), Answer, Close ──► jail
+//!       ◄── Out, Took (bytes inspected), Hungry | Stopped | Done | Lost; Waits (answers heard) ──
 //! ```
 //!
 //! What is larger than a frame comes in pieces, all but the last marked as such; bounds: [`MESSAGE_BYTES_MAX`].
@@ -56,6 +56,10 @@ pub enum Asked {
     Stop,
     /// Nobody wants it any more.
     Close,
+    /// A piece of an answer to what it has asked.
+    AnswerMore,
+    /// The last piece of an answer.
+    Answer,
 }
 
 /// What a frame from a jail is.
@@ -67,10 +71,21 @@ pub enum Told {
     Out,
     /// All that was fed up to here is inspected, and what follows from that.
     Took(Progress),
+    /// It comes no further without more answers than it has heard so far.
+    Waits,
 }
 
 impl Asked {
-    const ALL: [Asked; 6] = [Asked::OpenMore, Asked::Open, Asked::Feed, Asked::Finish, Asked::Stop, Asked::Close];
+    const ALL: [Asked; 8] = [
+        Asked::OpenMore,
+        Asked::Open,
+        Asked::Feed,
+        Asked::Finish,
+        Asked::Stop,
+        Asked::Close,
+        Asked::AnswerMore,
+        Asked::Answer,
+    ];
 
     /// The kind of its frame.
     pub const fn kind(self) -> u8 {
@@ -84,7 +99,7 @@ impl Asked {
 }
 
 impl Told {
-    const ALL: [Told; 8] = [
+    const ALL: [Told; 9] = [
         Told::OutMore,
         Told::Out,
         Told::Took(Progress::Hungry),
@@ -93,6 +108,7 @@ impl Told {
         Told::Took(Progress::Lost(Unfinished::Starved)),
         Told::Took(Progress::Lost(Unfinished::Late)),
         Told::Took(Progress::Lost(Unfinished::Gone)),
+        Told::Waits,
     ];
 
     /// The kind of its frame.

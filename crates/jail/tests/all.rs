@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context as Polled, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use flow::{Action, Answer, Ask, Authenticating, Flow, Outcome, Record, RecordKind, Security, Verdict};
 use flow::{Context, Inspecting, Inspector, Out, Progress, Unfinished, Wants};
 use inspect::Engine;
 use jail::{Children, Confined, Counting, Counts, Jails, Local, Settings, Signatures, Suspects};
@@ -22,6 +23,7 @@ static ALLOCATOR: Counting = Counting;
 
 const TESTS: &[(&str, fn())] = &[
     ("a_jail_reports_what_is_reported_here", a_jail_reports_what_is_reported_here),
+    ("a_jail_asks_and_is_answered_as_an_inspection_here", a_jail_asks_and_is_answered_as_an_inspection_here),
     ("many_inspections_share_a_jail", many_inspections_share_a_jail),
     ("one_that_nobody_wants_any_more_leaves_nothing", one_that_nobody_wants_any_more_leaves_nothing),
     ("one_that_nobody_waits_for_goes_on_in_its_own_time", one_that_nobody_waits_for_goes_on_in_its_own_time),
@@ -166,6 +168,61 @@ fn a_jail_reports_what_is_reported_here() {
         assert_eq!(essence(outs), essence(here), "{size} bytes");
     }
     assert!(site.confined.seccomp, "{}", site.confined);
+}
+
+/// What is asked while a mail is authenticated, and the verdict. The answers come in another order than the questions: each text
+/// is a policy that nobody may send by, in a long company; nothing else exists.
+fn authenticate(inspector: &dyn Inspector, content: &[u8]) -> (Vec<Ask>, Verdict) {
+    let flow = Flow { hello: "client.example".into(), sender: "a@sender.example".into(), ..Flow::default() };
+    let authenticating = Authenticating {
+        authserv_id: "mx.test".into(),
+        client: Some([192, 0, 2, 1].into()),
+        on_spf_fail: Action::Quarantine,
+        ..Authenticating::default()
+    };
+    let context = Context { flow, authenticating: Some(authenticating), ..mail() };
+    let mut inspecting = inspector.open(context);
+    let (mut asks, mut outs) = (Vec::new(), Vec::new());
+    let mut rest = content;
+    while !rest.is_empty() {
+        rest = &rest[inspecting.feed(rest)..];
+        assert_eq!(wait(&mut *inspecting, &mut outs), Progress::Hungry);
+    }
+    inspecting.finish();
+    while wait(&mut *inspecting, &mut outs) == Progress::Waiting {
+        let asked = outs.iter().filter_map(|out| if let Out::Ask(ask) = out { Some(ask.clone()) } else { None });
+        let new: Vec<Ask> = asked.skip(asks.len()).collect();
+        assert!(!new.is_empty(), "it waits for what it has not asked");
+        for Ask { id, question } in new.iter().rev() {
+            let texts = || [&b"v=spf1 -all"[..], &[b'x'; 15_000]].map(|text| Record::Txt(text.into())).into();
+            let outcome = if question.kind == RecordKind::Txt { Outcome::Records(texts()) } else { Outcome::NoName };
+            inspecting.answer(Answer { id: *id, outcome, security: Security::Unknown });
+        }
+        // Nobody has asked this.
+        inspecting.answer(Answer { id: 77_777, outcome: Outcome::NoName, security: Security::Unknown });
+        asks.extend(new);
+    }
+    let Some(Out::Verdict(verdict)) = outs.pop() else { panic!("no verdict") };
+    (asks, verdict)
+}
+
+fn a_jail_asks_and_is_answered_as_an_inspection_here() {
+    let site = site(1);
+    let engine = Engine { database: Arc::new(Database::with_builtin()), limits: limits() };
+    let local = Local::new(Arc::new(engine), None);
+    let mail = b"From: a@author.example\r\nDKIM-Signature: v=1; a=rsa-sha256; d=author.example; s=s; h=from; bh=AA==; b=AA==\r\n\r\nx\r\n";
+    for size in [0, 500_000] {
+        let content = [&mail[..], &vec![b'y'; size]].concat();
+        let (asked, verdict) = authenticate(&site.jails, &content);
+        let found = verdict.authenticity.as_ref().expect("it was asked for");
+        assert_eq!((&*found.spf, &*found.reason), ("fail", "SPF policy of sender.example"), "{found:?}");
+        assert_eq!((verdict.action, found.questions as usize), (Action::Quarantine, asked.len()));
+        let names: Vec<&str> = asked.iter().map(|ask| &*ask.question.name).collect();
+        for name in ["sender.example", "client.example", "s._domainkey.author.example", "_dmarc.author.example"] {
+            assert!(names.contains(&name), "{name} in {names:?}");
+        }
+        assert_eq!((asked, verdict), authenticate(&local, &content), "{size} bytes");
+    }
 }
 
 fn many_inspections_share_a_jail() {

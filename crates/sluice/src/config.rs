@@ -7,6 +7,7 @@
 mod acme_tests;
 #[cfg(test)]
 mod auth_tests;
+mod authentication;
 mod certificates;
 #[cfg(test)]
 mod clamd_tests;
@@ -24,8 +25,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use edge::settings::{
-    Attachment, ClamdSettings, Fault, Listener, NoticeSettings, QuarantineSettings, RecipientTable, SpamSettings, Tls,
-    TrustSettings, size,
+    Attachment, AuthenticationSettings, ClamdSettings, Fault, Listener, NoticeSettings, QuarantineSettings,
+    RecipientTable, SpamSettings, Tls, TrustSettings, size,
 };
 use serde::Deserialize;
 use source::Source;
@@ -37,6 +38,7 @@ use crate::Failure;
 use crate::database::signed::Checker;
 use crate::database::{self, Choice, Wanted};
 use crate::pua::Pua;
+use crate::resolver::DnsSettings;
 use crate::update_settings::UpdateSettings;
 
 /// Room for a few mails without large decompressors.
@@ -74,6 +76,10 @@ pub struct Config {
     pub log: Log,
     /// Rules that mails are scored with, and what follows from a score; without it they are not scored.
     pub spam: Option<SpamSettings>,
+    /// Whether mails are from whom they say, and what follows; without it nobody looks.
+    pub authentication: Option<AuthenticationSettings>,
+    /// Who is asked what inspections want to know of the DNS.
+    pub dns: DnsSettings,
     /// Block lists that are served over DNS.
     pub dnsbl: crate::dnsbl::Settings,
     /// Certificates, and what is spoken.
@@ -267,6 +273,8 @@ impl Default for Config {
             resources: Resources::default(),
             metrics: Metrics::default(),
             spam: None,
+            authentication: None,
+            dns: DnsSettings::default(),
             dnsbl: crate::dnsbl::Settings::default(),
             log: Log::default(),
             tls: Tls::default(),
@@ -426,6 +434,9 @@ impl Config {
         for table in listeners.map(tables).transpose()?.unwrap_or_default() {
             config.listeners.push(Listener::read(table)?);
         }
+        if let Some(authentication) = config.authentication.as_mut().filter(|own| own.authserv_id.is_empty()) {
+            authentication.authserv_id = config.hostname.as_str().into();
+        }
         config.included.clone_from(&source.included);
         Ok(config)
     }
@@ -450,11 +461,16 @@ impl Config {
             self.check_tls(listener).map_err(|reason| format!("{place}: {reason}"))?;
             listener.check().map_err(|reason| format!("{place}: {reason}"))?;
             self.check_rules(listener).map_err(|reason| format!("{place}: {reason}"))?;
+            self.check_authentication(listener).map_err(|reason| format!("{place}: {reason}"))?;
             self.check_spam(listener).map_err(|reason| format!("{place}: {reason}"))?;
             self.check_recipients_of(listener).map_err(|reason| format!("{place}: {reason}"))?;
         }
         if self.group.is_some() && self.user.is_none() {
             return Err("a group without a user: user = \"NAME\"".into());
+        }
+        if let Some(authentication) = &self.authentication {
+            authentication.check()?;
+            self.dns.check()?;
         }
         self.tls.check_acme()?;
         self.trust.check()?;

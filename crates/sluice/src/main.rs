@@ -35,6 +35,7 @@ mod privileges;
 mod pua;
 mod quarantine;
 mod recipients_command;
+mod resolver;
 mod rules_command;
 mod scan_command;
 mod serve;

@@ -2,6 +2,7 @@
 
 mod acme;
 mod auth;
+mod authentication;
 mod clamd;
 mod clamd_peers;
 mod database;

@@ -105,6 +105,7 @@ impl Retrieval {
             // What is known is overwritten already.
             heaviest: if known { Action::Quarantine } else { Action::Blank },
             scoring: None,
+            authenticating: None,
         };
         let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
         if streams {

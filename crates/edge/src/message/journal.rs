@@ -5,10 +5,11 @@ use std::net::IpAddr;
 use flow::{Action, Verdict};
 
 use crate::door::Door;
+use crate::message::authenticity;
 use crate::message::passage::Passage;
 use crate::message::spam;
 use crate::message::trace;
-use crate::metrics::Metrics;
+use crate::metrics::{Count, Metrics};
 use crate::quarantine::{Envelope, Facts};
 
 /// Counts a mail by what was done with it; `taken` is false where it is to come again.
@@ -39,6 +40,19 @@ pub fn count_score(metrics: &Metrics, passage: &Passage, verdict: &Verdict) {
     metrics.spam_microseconds_total.add(score.micros);
 }
 
+/// Counts what is known of who has sent a mail that is over.
+pub fn count_sender(metrics: &Metrics, verdict: &Verdict) {
+    let Some(found) = &verdict.authenticity else { return };
+    let count = |counted: &Count, is_so: bool| counted.add(u64::from(is_so));
+    metrics.authenticated_total.add(1);
+    count(&metrics.authentication_spf_failed_total, &*found.spf == "fail");
+    count(&metrics.authentication_dkim_passed_total, &*found.dkim == "pass");
+    count(&metrics.authentication_dmarc_passed_total, &*found.dmarc == "pass");
+    count(&metrics.authentication_dmarc_failed_total, &*found.dmarc == "fail");
+    let is_unsure = [&found.spf, &found.dkim, &found.dmarc, &found.arc].iter().any(|result| &***result == "temperror");
+    count(&metrics.authentication_unsure_total, is_unsure);
+}
+
 /// What was found, in one line.
 pub fn found(verdict: &Verdict) -> String {
     verdict.findings.iter().map(trace::describe).collect::<Vec<_>>().join("; ")
@@ -63,8 +77,8 @@ pub fn facts(id: &str, client: IpAddr, door: &Door, verdict: &Verdict) -> Facts 
     }
 }
 
-/// Why a mail is kept aside: what was found, and its score where it is spam.
+/// Why a mail is kept aside: what was found, what its sender's policy asks for, and its score where it is spam.
 fn kept_for(verdict: &Verdict) -> Vec<String> {
     let score = verdict.score.as_ref().filter(|score| score.is_spam()).map(spam::reason);
-    verdict.findings.iter().map(trace::describe).chain(score).collect()
+    verdict.findings.iter().map(trace::describe).chain(authenticity::reason(verdict)).chain(score).collect()
 }

@@ -1,5 +1,7 @@
 //! A mail on its way through a door, and what is told of it.
 
+pub mod asking;
+pub mod authenticity;
 pub mod journal;
 pub mod notice;
 pub mod passage;

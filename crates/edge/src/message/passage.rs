@@ -10,8 +10,8 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use flow::{
-    Action, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Out, Parts, Progress, Scoring, State,
-    Terms, Unfinished,
+    Action, Authenticating, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Out, Parts, Progress,
+    Scoring, State, Terms, Unfinished,
 };
 use flow::{Verdict, Wants};
 use proto::smtp::Reply;
@@ -19,6 +19,8 @@ use stream::Object;
 use tokio::time::timeout_at;
 
 use crate::beat;
+use crate::message::asking::Asking;
+use crate::message::authenticity;
 use crate::message::pool::Pool;
 use crate::message::spam;
 use crate::message::trace;
@@ -41,6 +43,8 @@ pub struct Asked {
     pub wants: Wants,
     /// What it asks of the rules of spam.
     pub scoring: Option<Scoring>,
+    /// How it is authenticated.
+    pub authenticating: Option<Authenticating>,
     /// What goes on at the most once something was sent; a mail of which more is asked is hopeless.
     pub heaviest: Action,
 }
@@ -51,6 +55,7 @@ pub struct Passage {
     ruling: Arc<Ruling>,
     hold: Hold<Pool>,
     inspecting: Box<dyn Inspecting>,
+    asking: Asking,
     heaviest: Action,
     /// A copy, where the mail is larger than the head window and may have to be kept.
     draft: Option<Draft>,
@@ -68,7 +73,10 @@ pub struct Passage {
 impl Passage {
     /// A mail that begins.
     pub fn mail(runtime: &Runtime, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
-        let Asked { flow, terms, wants, scoring, heaviest } = asked;
+        let Asked { flow, terms, wants, scoring, authenticating, heaviest } = asked;
+        // Nobody asks the DNS for a mail that has nothing to ask.
+        let resolver = runtime.resolver.clone().filter(|_| authenticating.is_some());
+        let wait = ruling.authentication.as_ref().map_or(Duration::ZERO, |authentication| authentication.wait);
         let context = Context {
             flow,
             policy: ruling.policy,
@@ -77,6 +85,7 @@ impl Passage {
             passwords: runtime.passwords.clone(),
             wants,
             scoring,
+            authenticating,
         };
         let terms = Terms { policy: ruling.policy, takes_back: runtime.inspector.takes_back(), ..terms };
         Passage {
@@ -84,6 +93,7 @@ impl Passage {
             ruling,
             hold: Hold::new(runtime.pool.clone(), terms),
             inspecting: runtime.inspector.open(context),
+            asking: Asking::new(resolver, runtime.metrics.clone(), wait),
             heaviest,
             draft: None,
             without_copy: false,
@@ -201,6 +211,9 @@ impl Passage {
     /// waited for if it is asked for.
     async fn work(&mut self, waits: bool) {
         loop {
+            while let Some(answer) = self.asking.take() {
+                self.inspecting.answer(answer);
+            }
             let turn = Instant::now();
             let progress = self.turn(waits).await;
             self.inspect_time += turn.elapsed();
@@ -212,6 +225,11 @@ impl Passage {
                 Some(Progress::Lost(why)) => return self.lost = Some(why),
                 Some(Progress::Tired) if is_overdue => return self.lost = Some(Unfinished::Late),
                 Some(Progress::Tired) => tokio::task::yield_now().await,
+                Some(Progress::Waiting) => match self.asking.next().await {
+                    Some(answer) => self.inspecting.answer(answer),
+                    // It waits for what it has not asked.
+                    None => return self.lost = Some(Unfinished::Gone),
+                },
                 None | Some(Progress::Hungry | Progress::Stopped | Progress::Done) => return,
             }
         }
@@ -236,6 +254,7 @@ impl Passage {
             Out::Finding(spotted) => tracing::debug!(found = trace::describe(&spotted), "found"),
             Out::Field(field) => self.fields.push(field),
             Out::Parts(parts) => self.parts = Some(parts),
+            Out::Ask(ask) => self.asking.ask(ask),
             Out::Verdict(verdict) => self.verdict = Some(verdict),
             Out::Cleared(_) | Out::Body(_) | Out::Forged(_) | Out::Blank(_) | Out::Object(_) => {}
         }
@@ -271,6 +290,7 @@ impl Passage {
         self.deadline = Some(Instant::now() + VERDICT_WAIT);
         if self.lost.is_none() {
             self.inspecting.finish();
+            self.asking.begin_to_wait();
             self.work(true).await;
         }
         self.verdict.take().ok_or(self.lost.unwrap_or(Unfinished::Late))
@@ -304,7 +324,9 @@ impl Passage {
     /// What was found that decided, as a client may be told.
     pub fn reason(&self, verdict: &Verdict) -> String {
         let found = verdict.reason(&self.ruling.policy).map(trace::describe);
-        found.or_else(|| verdict.score.as_ref().map(spam::reason)).unwrap_or_else(|| "content".into())
+        let by_sender = || authenticity::reason(verdict);
+        let by_score = || verdict.score.as_ref().map(spam::reason);
+        found.or_else(by_sender).or_else(by_score).unwrap_or_else(|| "content".into())
     }
 
     /// The text of a refusal, as far as the client is to know why.

@@ -200,6 +200,7 @@ impl<D: Dialect> Session<D> {
             wants: Wants { forged: spam::FORGED.into(), ..Wants::default() },
             scoring: Some(Scoring { text: has_text, ..spam.scoring.clone() }),
             heaviest: Action::Reject,
+            ..Asked::default()
         };
         let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
         passage.forgo_copy();

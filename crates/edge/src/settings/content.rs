@@ -7,6 +7,7 @@ use flow::{Action, Policy, Rule};
 use serde::Deserialize;
 
 use super::action::{action, some_action};
+use super::authentication::{Authentication, AuthenticationSettings, AuthenticationTerms};
 use super::keys::{Fault, Keys};
 
 use super::policy::{Attachment, MailRule};
@@ -43,6 +44,7 @@ struct Written {
     message_bytes_max: u64,
     refusal: Option<Refusal>,
     spam: Option<SpamTerms>,
+    authentication: Option<AuthenticationTerms>,
 }
 
 fn reject() -> Action {
@@ -68,6 +70,10 @@ pub struct Content {
     pub spam: Option<SpamTerms>,
     /// See [`Content::spam`].
     pub ruled_spam: Option<SpamTerms>,
+    /// What the listener says of authentication, and the rule.
+    pub authentication: Option<AuthenticationTerms>,
+    /// See [`Content::authentication`].
+    pub ruled_authentication: Option<AuthenticationTerms>,
 }
 
 impl Content {
@@ -100,6 +106,8 @@ impl Content {
             refusal: written.refusal.unwrap_or(refusal),
             spam: written.spam,
             ruled_spam: None,
+            authentication: written.authentication,
+            ruled_authentication: None,
         })
     }
 
@@ -122,7 +130,14 @@ impl Content {
             (ruled, own) => ruled.min(own),
         };
         let attachments = rule.attachments.as_ref().unwrap_or(&self.attachments).clone();
-        Content { policy, message_bytes_max, attachments, ruled_spam: rule.spam.clone(), ..self.clone() }
+        Content {
+            policy,
+            message_bytes_max,
+            attachments,
+            ruled_spam: rule.spam.clone(),
+            ruled_authentication: rule.authentication.clone(),
+            ..self.clone()
+        }
     }
 
     /// The ways that its attachments take, in their order.
@@ -134,6 +149,11 @@ impl Content {
     /// What holds for scores; none where mails are not scored.
     pub fn scores(&self, global: Option<&SpamSettings>) -> Option<Spam> {
         global?.under([self.ruled_spam.as_ref(), self.spam.as_ref()])
+    }
+
+    /// What holds for who sends them; none where mails are not authenticated.
+    pub fn authenticates(&self, global: Option<&AuthenticationSettings>, usual: bool) -> Option<Authentication> {
+        global?.under([self.ruled_authentication.as_ref(), self.authentication.as_ref()], usual)
     }
 
     /// Whether some finding asks for this.

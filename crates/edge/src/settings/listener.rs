@@ -12,6 +12,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use super::address::{Address, SocketMode};
+use super::authentication::{Authentication, AuthenticationSettings};
 use super::content::Content;
 use super::forward::Forward;
 use super::guests::Guests;
@@ -174,6 +175,24 @@ impl Listener {
         spam.any(|spam| spam.asks_for(Action::Quarantine))
     }
 
+    /// What holds for who sends mails. Those of who logs in, and of connections that were meant for somebody else, are not
+    /// authenticated unless that is said of the listener.
+    pub fn authenticates(
+        &self,
+        content: &Content,
+        authentication: Option<&AuthenticationSettings>,
+    ) -> Option<Authentication> {
+        let usual = self.auth() == Auth::Off && self.hop.transparent.is_none();
+        content.authenticates(authentication.filter(|_| self.protocol().is_authenticated()), usual)
+    }
+
+    /// Whether some mail of it may have to be kept aside for who sends it.
+    pub fn quarantines_forged(&self, authentication: Option<&AuthenticationSettings>) -> bool {
+        let rules = std::iter::once(None).chain((0..self.rules().len()).map(Some));
+        let mut all = rules.filter_map(|rule| self.authenticates(&self.under(rule), authentication));
+        all.any(|authentication| authentication.asks_for(Action::Quarantine))
+    }
+
     /// Whether some mail of it may have to be kept aside.
     pub fn quarantines(&self) -> bool {
         let rules = std::iter::once(None).chain((0..self.rules().len()).map(Some));
@@ -254,6 +273,9 @@ impl Listener {
         }
         if self.content.spam.is_some() && !self.protocol().is_scored() {
             return Err("mails are scored with smtp, lmtp, milter, spamd and rspamd".into());
+        }
+        if self.content.authentication.is_some() && !self.protocol().is_authenticated() {
+            return Err("mails are authenticated with smtp, lmtp and milter".into());
         }
         if !matches!(self.content.on_late_tag, Action::Reject | Action::Pass) {
             return Err("on_late_tag is \"reject\" or \"pass\"".into());

@@ -6,6 +6,7 @@ mod acme;
 mod action;
 mod address;
 mod auth;
+mod authentication;
 mod clamd;
 mod content;
 mod forward;
@@ -31,6 +32,7 @@ mod trust;
 
 pub use acme::Acme;
 pub use address::{Address, SocketMode};
+pub use authentication::{Authentication, AuthenticationSettings, AuthenticationTerms};
 pub use clamd::{ClamdSettings, Pattern, Said, Who};
 pub use content::Content;
 pub use forward::{Forward, ProxyVersion, Scheme};

@@ -11,6 +11,7 @@ use serde::de::{self, Deserializer};
 use stream::FileType;
 
 use super::action::some_action;
+use super::authentication::AuthenticationTerms;
 use super::network::Network;
 use super::size::some_size;
 use super::spam::SpamTerms;
@@ -85,6 +86,8 @@ pub struct MailRule {
     pub attachments: Option<Vec<String>>,
     /// In place of the listener's, key by key.
     pub spam: Option<SpamTerms>,
+    /// In place of the listener's, key by key.
+    pub authentication: Option<AuthenticationTerms>,
 }
 
 /// Who sends a mail from where to whom.

@@ -33,6 +33,11 @@ impl Protocol {
         matches!(self, Protocol::Spamd | Protocol::Rspamd)
     }
 
+    /// Whether mails may be authenticated: those of which the envelope is known.
+    pub const fn is_authenticated(self) -> bool {
+        matches!(self, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter)
+    }
+
     /// Whether mail stays with who asks, so that there is no next hop.
     pub const fn answers(self) -> bool {
         matches!(self, Protocol::Milter | Protocol::Spamd | Protocol::Rspamd)

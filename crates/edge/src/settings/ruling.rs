@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use flow::{Action, Policy, Rule};
 
+use super::authentication::{Authentication, AuthenticationSettings};
 use super::content::Content;
 use super::listener::Listener;
 use super::policy::Attachment;
@@ -28,6 +29,8 @@ pub struct Ruling {
     pub quarantine: Option<PathBuf>,
     /// What follows from a score; none where mails are not scored.
     pub spam: Option<Spam>,
+    /// What follows from who sends it; none where mails are not authenticated.
+    pub authentication: Option<Authentication>,
 }
 
 /// The rulings of a listener: without a rule, and under each of its rules.
@@ -35,11 +38,20 @@ pub struct Ruling {
 pub struct Rulings(Arc<[Arc<Ruling>]>);
 
 impl Rulings {
-    /// Those of a listener, with all attachments that there are, and what holds for scores.
-    pub fn new(listener: &Listener, attachments: &[Attachment], spam: Option<&SpamSettings>) -> Rulings {
+    /// Those of a listener, with all attachments that there are, and what holds for scores and for who sends mails.
+    pub fn new(
+        listener: &Listener,
+        attachments: &[Attachment],
+        spam: Option<&SpamSettings>,
+        authentication: Option<&AuthenticationSettings>,
+    ) -> Rulings {
         let spam = spam.filter(|_| listener.protocol().is_scored());
-        let rules = std::iter::once(None).chain((0..listener.rules().len()).map(Some));
-        Rulings(rules.map(|rule| Arc::new(Ruling::new(&listener.under(rule), attachments, spam))).collect())
+        let ruling = |rule| {
+            let content = listener.under(rule);
+            let authentication = listener.authenticates(&content, authentication);
+            Arc::new(Ruling::new(&content, attachments, content.scores(spam), authentication))
+        };
+        Rulings(std::iter::once(None).chain((0..listener.rules().len()).map(Some)).map(ruling).collect())
     }
 
     /// What holds under a rule.
@@ -50,10 +62,15 @@ impl Rulings {
 }
 
 impl Ruling {
-    fn new(content: &Content, attachments: &[Attachment], spam: Option<&SpamSettings>) -> Ruling {
-        let spam = content.scores(spam);
-        let keeps =
-            content.asks_for(Action::Quarantine) || spam.as_ref().is_some_and(|spam| spam.asks_for(Action::Quarantine));
+    fn new(
+        content: &Content,
+        attachments: &[Attachment],
+        spam: Option<Spam>,
+        authentication: Option<Authentication>,
+    ) -> Ruling {
+        let keeps = content.asks_for(Action::Quarantine)
+            || spam.as_ref().is_some_and(|spam| spam.asks_for(Action::Quarantine))
+            || authentication.as_ref().is_some_and(|authentication| authentication.asks_for(Action::Quarantine));
         Ruling {
             policy: content.policy,
             attachments: content.ways(attachments),
@@ -62,6 +79,7 @@ impl Ruling {
             refusal: content.refusal.clone(),
             quarantine: content.quarantine.clone().filter(|_| keeps),
             spam,
+            authentication,
         }
     }
 }

@@ -20,6 +20,7 @@ use proto::smtp::{MailFrom, RcptTo, Reply};
 use stream::Class;
 
 use super::client::Client;
+use crate::message::authenticity;
 use crate::message::journal;
 use crate::message::notice::{Incident, Nature, Notice};
 use crate::message::passage::{Asked, Passage, try_again};
@@ -99,12 +100,16 @@ impl Intake {
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
         let is_large = size.is_some_and(|bytes| bytes > head_window as u64);
         let streams = is_large && ruling.policy.only_rejects();
+        let flow = flow(client, &envelope);
+        let authentication = ruling.authentication.as_ref();
         let asked = Asked {
-            flow: flow(client, &envelope),
+            authenticating: authentication.and_then(|settings| authenticity::asked(settings, &flow)),
+            flow,
             terms: Terms { window_bytes: head_window, ..Terms::default() },
             wants: Wants {
                 fields: Nature::FIELDS.into(),
                 forged: if marks(&ruling) { spam::FORGED.into() } else { Default::default() },
+                authserv_id: authentication.map(|settings| settings.authserv_id.clone()),
                 ..Wants::default()
             },
             scoring,
@@ -229,6 +234,9 @@ impl Mail {
     ) -> Result<Reply, Reply> {
         if matches!(stage, Stage::Held) {
             hop.begin().await?;
+            if let Some(field) = authenticity::field(self.ruling.authentication.as_ref(), verdict) {
+                hop.write(field.as_bytes()).await?;
+            }
             hop.write(self.trace.as_bytes()).await?;
             if disposition == Disposition::Tag {
                 hop.write(trace::status(verdict).as_bytes()).await?;
@@ -324,6 +332,10 @@ impl Mail {
         let taken = replies.iter().any(Reply::is_positive);
         journal::count(&self.runtime.metrics, passage, action, taken);
         journal::count_score(&self.runtime.metrics, passage, verdict);
+        journal::count_sender(&self.runtime.metrics, verdict);
+        if passage.is_streamed() && authenticity::field(self.ruling.authentication.as_ref(), verdict).is_some() {
+            self.runtime.metrics.authentication_unmarked_total.add(1);
+        }
         if verdict.score.is_some() && passage.is_streamed() && marks(&self.ruling) {
             self.runtime.metrics.spam_unmarked_total.add(1);
         }
@@ -339,6 +351,8 @@ impl Mail {
             action = action.name(),
             rule = envelope.rule.map(|rule| rule as u64 + 1),
             found = journal::found(verdict),
+            sender = authenticity::results(verdict),
+            policy = authenticity::reason(verdict),
             score = spam::points(verdict),
             spam = verdict.score.as_ref().map(Score::is_spam),
             hits = spam::hits(verdict),
@@ -417,11 +431,13 @@ fn marks(ruling: &Ruling) -> bool {
     ruling.spam.as_ref().is_some_and(Spam::marks)
 }
 
-/// What is held back of a mail: one whose header changes by its score, as a whole, if it is not too large to have one.
+/// What is held back of a mail: one whose header changes by its score or its sender, as a whole, if it is not too large for
+/// that.
 fn window(ruling: &Ruling, size: Option<u64>, head_window: usize) -> usize {
-    let spam = ruling.spam.as_ref().filter(|spam| spam.marks());
-    let scored = spam.map(|spam| spam.scoring.bytes_max).filter(|&most| size.is_none_or(|size| size <= most));
-    scored.map_or(head_window, |most| usize::try_from(most).unwrap_or(usize::MAX).max(head_window))
+    let spam = ruling.spam.as_ref().filter(|spam| spam.marks()).map(|spam| spam.scoring.bytes_max);
+    let sender = ruling.authentication.as_ref().filter(|settings| settings.header).map(|settings| settings.size_max);
+    let bounds = [spam, sender].into_iter().flatten().filter(|&most| size.is_none_or(|size| size <= most));
+    bounds.map(|most| usize::try_from(most).unwrap_or(usize::MAX)).fold(head_window, usize::max)
 }
 
 fn is_infected(verdict: &Verdict) -> bool {

@@ -302,6 +302,13 @@ impl Server {
         write(&mut self.outbox, b'h', &[name.as_bytes(), b"\0", space, value.as_bytes(), b"\0"]);
     }
 
+    /// Adds a field at a place of the header, counted from 0, as the mail server counts. The value's lines end by LF.
+    pub fn insert_field(&mut self, place: u32, name: &str, value: &str) {
+        debug_assert!(self.changes.may_add_fields(), "not agreed on");
+        let (place, space) = (place.to_be_bytes(), self.space());
+        write(&mut self.outbox, b'i', &[&place, name.as_bytes(), b"\0", space, value.as_bytes(), b"\0"]);
+    }
+
     /// What stands between a colon and a value: where blanks are told, they are ours to tell too.
     fn space(&self) -> &'static [u8] {
         if self.protocol & flags::LEADING_SPACE == 0 { b"" } else { b" " }

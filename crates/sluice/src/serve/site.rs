@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use edge::clamd::door::Clamd;
 use edge::door::{Door, House};
+use edge::message::asking;
 use edge::message::notice::Notices;
 use edge::message::pool::Pool;
 use edge::metrics::Metrics;
@@ -28,6 +29,7 @@ use crate::cli::Serve;
 use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
+use crate::resolver::Resolver;
 use crate::store::gateway::Store;
 use crate::supervise::lead::lead;
 use crate::{Failure, clamd_conf, database, privileges};
@@ -49,6 +51,8 @@ pub struct Site {
     spam: Option<Arc<SpamRules>>,
     /// The mail store, for the whole run.
     pub store: Option<Arc<Store>>,
+    /// Who looks up what inspections ask.
+    resolver: Option<Arc<Resolver>>,
     /// The sessions of all doors; one count for the whole run.
     house: Arc<House>,
     /// What was seen of clients; for the whole run.
@@ -140,7 +144,8 @@ impl Site {
         let house = old.map_or_else(|| Arc::new(House::new(0)), |old| old.house.clone());
         house.allow(config.resources.sessions_max);
         let doors = config.listeners.iter().map(|listener| {
-            let rulings = Rulings::new(listener, &config.attachments, config.spam.as_ref());
+            let (spam, authentication) = (config.spam.as_ref(), config.authentication.as_ref());
+            let rulings = Rulings::new(listener, &config.attachments, spam, authentication);
             let known = before
                 .and_then(|old| old.doors.iter().find(|door| door.listener.place.address == listener.place.address));
             match known {
@@ -166,6 +171,9 @@ impl Site {
         let spam = SpamRules::load(&config)?.map(Arc::new);
         let (inspector, measure) = inspector(&config, threads, &database, spam.as_deref(), &common)?;
         let own = old.map_or_else(ask::nothing_seen, |old| old.own.clone());
+        let old_resolver = old.and_then(|old| old.resolver.as_ref());
+        let resolver = config.authentication.as_ref().map(|_| Resolver::start(&config.dns, &metrics, old_resolver));
+        let resolver = resolver.transpose()?;
         let warden = warden(&config, own.clone(), before)?;
         let runtime = Runtime {
             settings: Arc::new(settings(&config)),
@@ -182,12 +190,13 @@ impl Site {
             notices: Arc::new(notices),
             pool,
             known,
+            resolver: resolver.clone().map(|resolver| resolver as Arc<dyn asking::Resolver>),
             metrics,
             metrics_socket,
         };
         let runtime = Arc::new(runtime);
         store.iter().for_each(|store| store.show(&runtime));
-        Ok(Site { config, threads, runtime, wanted, database, spam, store, house, own, common })
+        Ok(Site { config, threads, runtime, wanted, database, spam, store, resolver, house, own, common })
     }
 
     /// The same with the signatures as the files have them now; nothing if they have not changed.

@@ -13,6 +13,7 @@ use sha2::Digest as _;
 use tempfile::TempDir;
 
 pub mod acme;
+pub mod dns;
 pub mod dovecot;
 pub mod exim;
 pub mod imap;

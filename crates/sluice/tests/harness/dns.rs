@@ -1,0 +1,147 @@
+//! A server of the DNS on this machine, which answers as it is told, well or badly.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proto::dns::{Data, Message, Name, Record, class, flag, frame, kind, rcode};
+
+/// What is answered to a question.
+#[derive(Clone)]
+pub enum Told {
+    /// A text.
+    Text(String),
+    /// There is no such name.
+    NoName,
+    /// SERVFAIL.
+    Failure,
+    /// Nothing at all.
+    Silence,
+    /// Two names that are aliases of each other.
+    Circle,
+    /// The text under another id, as who guesses would send it.
+    WrongId(String),
+    /// The text, for another name.
+    WrongName(String),
+    /// The text, after a while.
+    Slow(Duration, String),
+    /// What is no message.
+    Garbage,
+}
+
+/// The server, as long as the test runs.
+pub struct Dns {
+    /// Where it is, by UDP and TCP.
+    pub address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+type Answer = dyn Fn(&str, u16) -> Told + Send + Sync;
+
+impl Dns {
+    /// Answers questions by their names, in lower case, and types.
+    pub fn start(answer: impl Fn(&str, u16) -> Told + Send + Sync + 'static) -> Dns {
+        let (udp, tcp) = sockets();
+        let address = udp.local_addr().unwrap();
+        let (asked, answer): (Arc<Mutex<Vec<String>>>, Arc<Answer>) = (Arc::default(), Arc::new(answer));
+        let (log, told) = (asked.clone(), answer.clone());
+        std::thread::spawn(move || {
+            let mut packet = [0; 4_096];
+            while let Ok((len, client)) = udp.recv_from(&mut packet) {
+                let (packet, udp) = (packet[..len].to_vec(), udp.try_clone().unwrap());
+                let (log, told) = (log.clone(), told.clone());
+                std::thread::spawn(move || {
+                    if let Some(response) = respond(&packet, 1_232, &log, &*told) {
+                        let _ = udp.send_to(&response, client);
+                    }
+                });
+            }
+        });
+        let log = asked.clone();
+        std::thread::spawn(move || {
+            for stream in tcp.incoming().map_while(Result::ok) {
+                let (log, told) = (log.clone(), answer.clone());
+                std::thread::spawn(move || by_tcp(stream, &log, &*told));
+            }
+        });
+        Dns { address, asked }
+    }
+
+    /// The lines that name it in a configuration.
+    pub fn settings(&self) -> String {
+        format!("[dns]\nservers = [\"{}\"]\n", self.address)
+    }
+
+    /// What was asked, `NAME TYPE` by UDP or TCP.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+/// A port that is free in both protocols.
+fn sockets() -> (UdpSocket, TcpListener) {
+    loop {
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        if let Ok(tcp) = TcpListener::bind(udp.local_addr().unwrap()) {
+            return (udp, tcp);
+        }
+    }
+}
+
+fn by_tcp(mut stream: TcpStream, log: &Mutex<Vec<String>>, answer: &Answer) -> Option<()> {
+    let mut length = [0; 2];
+    stream.read_exact(&mut length).ok()?;
+    let mut packet = vec![0; usize::from(u16::from_be_bytes(length))];
+    stream.read_exact(&mut packet).ok()?;
+    let response = respond(&packet, 65_535, log, answer)?;
+    stream.write_all(&frame(&response)?).ok()
+}
+
+fn respond(packet: &[u8], bytes_max: usize, log: &Mutex<Vec<String>>, answer: &Answer) -> Option<Vec<u8>> {
+    let query = Message::parse(packet).ok()?;
+    let (name, kind, _) = query.questions.first()?.clone();
+    let labels: Vec<String> = name.labels().map(|label| String::from_utf8_lossy(label).to_lowercase()).collect();
+    let shown = labels.join(".");
+    log.lock().unwrap().push(format!("{shown} {kind}"));
+    let told = answer(&shown, kind);
+    let flags = flag::QR | flag::RD;
+    let mut message = Message { id: query.id, flags, questions: query.questions, ..Message::default() };
+    match told {
+        Told::Silence => return None,
+        Told::Garbage => return Some([&packet[..2], &[0x80; 40]].concat()),
+        Told::NoName => message.flags |= rcode::NXDOMAIN,
+        Told::Failure => message.flags |= rcode::SERVFAIL,
+        Told::Circle => {
+            let other: Name = "other.circle.test".parse().unwrap();
+            message.answers = vec![record(&name, Data::Cname(other.clone())), record(&other, Data::Cname(name))];
+        }
+        Told::WrongName(text) => message.answers = vec![record(&"else.test".parse().unwrap(), txt(&text))],
+        Told::Text(text) => message.answers = vec![record(&name, txt(&text))],
+        Told::WrongId(text) => {
+            message.id = !query.id;
+            message.answers = vec![record(&name, txt(&text))];
+        }
+        Told::Slow(time, text) => {
+            std::thread::sleep(time);
+            message.answers = vec![record(&name, txt(&text))];
+        }
+    }
+    let mut out = Vec::new();
+    if !message.write(&mut out, bytes_max) {
+        message.answers.clear();
+        message.flags |= flag::TC;
+        message.write(&mut out, bytes_max);
+    }
+    Some(out)
+}
+
+fn record(name: &Name, data: Data) -> Record {
+    let kind = if matches!(data, Data::Cname(_)) { kind::CNAME } else { kind::TXT };
+    Record { name: name.clone(), kind, class: class::IN, ttl: 300, data }
+}
+
+/// A text in pieces of at most 255 bytes.
+fn txt(text: &str) -> Data {
+    Data::Txt(text.as_bytes().chunks(255).flat_map(|piece| [&[piece.len() as u8], piece].concat()).collect())
+}
