@@ -20,7 +20,7 @@ pub struct Ask {
 }
 
 /// What is asked of the DNS.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Question {
     /// A domain name: labels joined by dots, without the last one, ASCII letters in lower case. Nothing is escaped, so no
     /// label holds a dot. Each label has 1 to 63 bytes, the name at most 253.
@@ -30,7 +30,7 @@ pub struct Question {
 }
 
 /// Types of records that inspections ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RecordKind {
     /// IPv4 addresses.
     A,
