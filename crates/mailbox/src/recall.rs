@@ -1,7 +1,7 @@
 //! Which mailboxes have a mail, and taking it out of all of them in one transaction: every mailbox points to one copy.
 //!
 //! A mail is known by its `Message-ID`, which its sender wrote: whoever wrote the same one twice has both found. There is no
-//! index; the headers of all messages are read, each up to [`HEADER_BYTES_MAX`].
+//! index; the headers of all messages are read, each up to 256 KiB.
 
 use store::{Error, State, Transaction, Uids};
 

@@ -400,6 +400,8 @@ mod tests {
             assert_eq!(whole.escape_ascii().to_string().replace("\\n", "\n"), second);
         }
         assert_eq!(notes(Coding::QuotedPrintable, b"=5=41 == =Z= a=\r\nb=3D=\r\n58"), []);
+        // Lines of equals signs are broken between any two bytes in ordinary mails; both readings are the same.
+        assert_eq!(notes(Coding::QuotedPrintable, b"=3D==\r\n=3D=3D==\n=\n=3D=5=\r\n=3D== \nFx==\nF=\n=3D"), []);
     }
 
     #[test]

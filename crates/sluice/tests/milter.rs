@@ -60,7 +60,9 @@ impl Server {
         self.tell_and_hear('M', b"<a@client.test>\0SIZE=10\0");
         self.tell_and_hear('R', b"<b@mx.test>\0");
         let end = mail.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-        for line in String::from_utf8_lossy(&mail[..end]).replace("\r\n\t", "\n\t").split("\r\n") {
+        for line in
+            String::from_utf8_lossy(&mail[..end]).replace("\r\n\t", "\n\t").replace("\r\n ", "\n ").split("\r\n")
+        {
             let (name, value) = line.split_once(':').unwrap();
             let value = if self.silent { value } else { value.trim_start() };
             self.tell_and_hear('L', format!("{name}\0{value}\0").as_bytes());

@@ -2,7 +2,7 @@
 //!
 //! Nothing waits for an answer while content comes. Once it is complete the mail waits, for all that it asks together, as long
 //! as its budget lasts; what is not there by then is [`Outcome::Unavailable`], which is neither a listing nor a pass.
-//! Bounds: [`QUESTIONS_MAX`] questions of one mail, whoever inspects it.
+//! Bounds: 2,000 questions of one mail, whoever inspects it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Doors whose clients hand over a mail and are told its score: [`spamd`] and [`rspamd`]. One session for both; what is spoken is
+//! Doors whose clients hand over a mail and are told its score: spamd's and Rspamd's. One session for both; what is spoken is
 //! a [`Dialect`].
 //!
 //! Nothing is refused here: what becomes of the mail is up to who asks. A mail that is larger than is scored is refused, as

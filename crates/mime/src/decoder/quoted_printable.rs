@@ -3,7 +3,8 @@
 //! Digits in either case; a bad escape stays as it stands; white space between the `=` and the line end of a soft break
 //! is dropped with it, up to [`SPACE_MAX`] bytes of it; more stays, with a remark if a line end follows. White space at the
 //! end of other lines is kept, as most readers do. A soft break within an escape (`=5=` at the end of a line, then `8`; or
-//! `==`, then `58`) leaves bad escapes; readers that take soft breaks out first see `=58`, which is another reading.
+//! `==`, then `58`) leaves bad escapes; readers that take soft breaks out first see `=58`, which is another reading where
+//! both digits are there.
 
 use memchr::memchr;
 
@@ -36,6 +37,8 @@ enum At {
     Long,
     /// Behind the `=` and the CRs of a soft break.
     Cr { within: Option<Escape> },
+    /// Behind a soft break within an escape, and what of the escape follows it.
+    Held(Escape),
     /// Behind what may be a soft break within an escape: a second `=`, and so much white space.
     Broken { escape: Escape, space: [u8; SPACE_MAX], len: usize },
 }
@@ -55,7 +58,7 @@ impl QuotedPrintable {
             let rest = &input[taken..];
             taken += match &self.at {
                 At::Text => self.text(rest, sink),
-                At::Broken { .. } if matches!(rest[0], b'\r' | b'\n') && !self.joins && !self.told => {
+                At::Held(Escape::Digit(_)) if rest[0].is_ascii_hexdigit() && !self.joins && !self.told => {
                     self.told = true;
                     return (taken, Some(Remark::BrokenEscape));
                 }
@@ -77,7 +80,7 @@ impl QuotedPrintable {
     pub(super) fn finish(&mut self, sink: &mut Sink) {
         match self.at {
             At::Digit(digit) => sink.push(&[b'=', digit]),
-            At::Broken { escape, .. } => escape.push(sink),
+            At::Broken { escape, .. } | At::Held(escape) | At::Cr { within: Some(escape) } => escape.push(sink),
             _ => {}
         }
         self.at = At::Text;
@@ -140,16 +143,22 @@ impl QuotedPrintable {
             }
             (At::Cr { .. }, b'\r') => {}
             (At::Cr { within }, _) => {
-                self.at = within.map_or(At::Text, Escape::resume);
+                self.at = within.map_or(At::Text, At::Held);
                 return usize::from(byte == b'\n');
             }
-            (At::Broken { escape, .. }, b'\r' | b'\n') => {
-                let escape = *escape;
-                let within = self.joins.then_some(escape);
-                if !self.joins {
-                    escape.push(sink);
-                }
-                self.at = if byte == b'\r' { At::Cr { within } } else { within.map_or(At::Text, Escape::resume) };
+            (At::Broken { escape, .. }, b'\r') => self.at = At::Cr { within: Some(*escape) },
+            (At::Broken { escape, .. }, b'\n') => self.at = At::Held(*escape),
+            (At::Held(escape), _) if self.joins => {
+                self.at = escape.resume();
+                return 0;
+            }
+            (At::Held(Escape::Equals), _) if byte.is_ascii_hexdigit() => self.at = At::Held(Escape::Digit(byte)),
+            // Another soft break may follow at once.
+            (At::Held(escape), b'=') => self.at = At::broken(*escape),
+            (At::Held(escape), _) => {
+                escape.push(sink);
+                self.at = At::Text;
+                return 0;
             }
             (At::Broken { escape, len: 0, .. }, _) if !matches!(byte, b' ' | b'\t') => {
                 escape.push(sink);
