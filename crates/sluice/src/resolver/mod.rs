@@ -106,23 +106,25 @@ impl Desk {
     /// Answers until nobody can ask any more.
     async fn serve(mut self, mut orders: Receiver<Order>) {
         let mut under_way = JoinSet::new();
+        let mut questions = HashMap::new();
         loop {
             while under_way.len() < LOOKUPS_MAX
                 && let Some(question) = self.waiting.pop_front()
             {
                 let (servers, wait) = (self.servers.clone(), self.wait);
-                under_way.spawn_local(async move {
-                    let found = look_up(&question, &servers, wait).await;
-                    (question, found)
-                });
+                let wanted = question.clone();
+                let task = under_way.spawn_local(async move { look_up(&wanted, &servers, wait).await });
+                questions.insert(task.id(), question);
             }
             tokio::select! {
                 order = orders.recv() => match order {
                     Some(order) => self.take(order),
                     None => return,
                 },
-                Some(done) = under_way.join_next(), if !under_way.is_empty() => {
-                    if let Ok((question, found)) = done {
+                Some(done) = under_way.join_next_with_id(), if !under_way.is_empty() => {
+                    // A look-up that has died knows nothing.
+                    let (task, found) = done.unwrap_or_else(|error| (error.id(), Found::unavailable()));
+                    if let Some(question) = questions.remove(&task) {
                         self.settle(question, found);
                     }
                 }
