@@ -108,10 +108,12 @@ fn what_is_no_mail_is_answered_at_once_and_nonsense_refused() {
     }
     let coded = converse("POST /checkv2 HTTP/1.1\r\nCompression: zstd\r\nContent-Length: 1\r\n\r\nx").2;
     assert!(coded.starts_with("HTTP/1.1 415 "), "{coded}");
-    let long = format!("POST /checkv2 HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(70_000));
+    let long = format!("POST /checkv2 HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(300_000));
     assert!(converse(&long).2.contains("the head is too long"));
-    let many = format!("POST /checkv2 HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(300));
+    let many = format!("POST /checkv2 HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(1_300));
     assert!(converse(&many).2.contains("malformed request"));
+    let rcpt = format!("POST /checkv2 HTTP/1.1\r\n{}\r\n", "Rcpt: <a@b.example>\r\n".repeat(1_100));
+    assert_eq!(converse(&rcpt).0.map(|request| request.rcpt.len()), Some(1_000));
     assert!(converse("CHECK RSPAMC/1.3\r\nno field\r\n\r\n").2.contains("malformed header"));
     let mut server = Server::default();
     server.step(b"CHECK RSPAMC/1.3\n");

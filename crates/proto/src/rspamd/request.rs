@@ -6,11 +6,11 @@ use core::net::IpAddr;
 
 use httparse::Status;
 
-/// The most header fields of one request.
-const FIELDS_MAX: usize = 256;
-
 /// The most recipients that are kept.
 const RECIPIENTS_MAX: usize = 1_000;
+
+/// The most header fields of one request, recipients among them.
+const FIELDS_MAX: usize = RECIPIENTS_MAX + 256;
 
 /// How a request is written, and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

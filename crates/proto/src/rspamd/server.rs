@@ -12,7 +12,7 @@ use super::reply::{self, Answer, Refusal};
 use super::request::{Command, Form, Request};
 
 /// The longest head, in bytes.
-const HEAD_BYTES_MAX: usize = 64 << 10;
+const HEAD_BYTES_MAX: usize = 256 << 10;
 
 /// What a client did.
 #[derive(Debug, Clone, PartialEq, Eq)]

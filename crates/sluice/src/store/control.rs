@@ -25,8 +25,8 @@ use time::format_description::well_known::Rfc3339;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::time::timeout;
 
-/// The longest line of a command.
-const LINE_BYTES_MAX: u64 = 4 << 10;
+/// The longest line of a command: an id of the longest header that is looked at.
+const LINE_BYTES_MAX: u64 = 257 << 10;
 
 /// How long a command may take to say what it wants.
 const WAIT: Duration = Duration::from_secs(10);
@@ -129,6 +129,7 @@ async fn converse(stream: Stream, store: &Handle, audit: &Audit) -> io::Result<(
     let mut line = String::new();
     timeout(WAIT, stream.read_line(&mut line)).await??;
     let answer = match line.trim_end().split_once(' ') {
+        _ if !line.ends_with('\n') => json!({ "error": "the command is too long" }),
         Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,
         _ => json!({ "error": "who ID or recall ID" }),

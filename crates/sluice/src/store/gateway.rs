@@ -221,12 +221,16 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
     fs::File::open("/dev/urandom")?.read_exact(&mut identity)?;
     let made = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut format = Format::new(u128::from_le_bytes(identity), u32::try_from(made).unwrap_or(u32::MAX));
-    let most = u32::try_from(size / SEGMENTS_MIN).unwrap_or(u32::MAX).next_multiple_of(4096);
-    format.segment_bytes = format.segment_bytes.min(most);
+    format.segment_bytes = segment_bytes(size, format.segment_bytes);
     format.piece_bytes = format.piece_bytes.min((format.segment_bytes / 4).saturating_sub(store::HEADER_BYTES as u32));
     Volume::format(File::create(&beside, size)?, &format).map_err(|error| io::Error::other(error.to_string()))?;
     fs::rename(&beside, path)?;
     fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// How large segments are so that there are enough of them, `most` bytes otherwise.
+fn segment_bytes(size: u64, most: u32) -> u32 {
+    u32::try_from((size / SEGMENTS_MIN).next_multiple_of(4096)).unwrap_or(u32::MAX).min(most)
 }
 
 /// The accounts; none yet if there is no such file.
@@ -262,4 +266,15 @@ pub fn welcome(settings: &StoreSettings, name: &'static str) -> Result<Newcomer,
     };
     accounts::edit(&path, name, change).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(Newcomer { name, password })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_of_any_size_has_segments() {
+        let sizes = [64 << 20, 100 << 20, 64 << 30, 100 << 30, u64::MAX].map(|size| segment_bytes(size, 16 << 20));
+        assert_eq!(sizes, [4 << 20, 6_553_600, 16 << 20, 16 << 20, 16 << 20]);
+    }
 }

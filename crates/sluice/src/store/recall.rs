@@ -28,7 +28,7 @@ pub fn recall(args: &Recall) -> Result<ExitCode, Failure> {
 }
 
 fn ask(args: &Who, wanted: Wanted) -> Result<Value, Failure> {
-    if args.message_id.contains(char::is_control) {
+    if args.message_id.trim().is_empty() || args.message_id.contains(char::is_control) {
         return Err("this is no Message-ID".into());
     }
     let answer = match UnixStream::connect(control::path(&args.store)) {
