@@ -306,6 +306,66 @@ fn a_countersignature_outlives_the_certificate() {
 }
 
 #[test]
+fn a_time_stamp_token_outlives_the_certificate() {
+    let Some(office) = Office::open("token") else { return };
+    office.certify("stamp", "root", &SIGNER.replace("=codeSigning", "=critical,timeStamping"), 10);
+    fs::write(office.path("stamps.pem"), ["stamp.crt", "root.crt"].map(|name| office.read(name)).concat())
+        .expect("written");
+    let program = crate::peer::pe::made_up();
+    let content = indirect(PE_IMAGE, "sha256", digest("sha256", &covered(&program)));
+    let message = office.message(&["signer"], "sha256", INDIRECT_DATA, &content, &ALL);
+    let with = |signature: &[u8]| {
+        let token = office.token("stamp", "stamps.pem", signature);
+        with_signature(&program, &Office::with_attribute(&message, &token))
+    };
+    let rule = |uses| ("c.crb", office.rule("R", 1, "root", uses, false).into_bytes());
+    let at = |uses, time, file: &[u8]| told_of(&database(&[body(), rule(uses)], time), file);
+    let (file, of_others) = (with(&Office::signature_in(&message)), with(b"other bytes"));
+    let late = now() + 9_999 * DAY;
+    assert_eq!(at([1, 1, 1], now(), &file), NOTHING);
+    assert_eq!(at([1, 1, 1], late, &file), NOTHING, "it was signed in time");
+    assert_eq!(at([1, 1, 1], late, &with_signature(&program, &message)), BODY, "nobody says so");
+    assert_eq!(at([1, 0, 1], now(), &file), BODY, "not trusted for times");
+    assert_eq!(at([1, 1, 1], now(), &of_others), BODY, "of other bytes");
+    for at_byte in (0..file.len() - program.len()).step_by(13).map(|at| program.len() + 8 + at) {
+        let mut changed = file.clone();
+        changed[at_byte.min(file.len() - 1)] ^= 4;
+        let _ = at([1, 1, 1], late, &changed);
+    }
+}
+
+#[test]
+fn a_signature_within_a_signature_counts() {
+    let Some(office) = Office::open("nested") else { return };
+    office.certify("other", "root", SIGNER, 10);
+    let program = crate::peer::pe::made_up();
+    let signed = |algorithm, signer, certificates: &[&str]| {
+        let content = indirect(PE_IMAGE, algorithm, digest(algorithm, &covered(&program)));
+        office.message(&[signer], algorithm, INDIRECT_DATA, &content, certificates)
+    };
+    let nested = sequence(&[
+        object(b"\x2b\x06\x01\x04\x01\x82\x37\x02\x04\x01"),
+        der(0x31, &[signed("sha256", "other", &["other", "root"])]),
+    ]);
+    let outer = signed("sha1", "signer", &["signer", "middle"]);
+    let file = with_signature(&program, &Office::with_attribute(&outer, &nested));
+    let told = |trusts, name, file: &[u8]| {
+        told_of(
+            &database(&[body(), ("c.crb", office.rule("Rule", trusts, name, [1, 0, 1], false).into_bytes())], now()),
+            file,
+        )
+    };
+    assert_eq!(told(1, "other", &file), NOTHING, "the inner one");
+    assert_eq!(told(1, "middle", &file), NOTHING, "the outer one");
+    assert_eq!(told(1, "other", &with_signature(&program, &outer)), BODY, "the outer one alone");
+    assert_eq!(told(0, "other", &file), ["Body.UNOFFICIAL", "Rule"]);
+    assert_eq!(told(0, "signer", &file), ["Body.UNOFFICIAL", "Rule"]);
+    let mut other = file;
+    other[0x2000] ^= 1;
+    assert_eq!(told(1, "other", &other), BODY, "of another program");
+}
+
+#[test]
 fn a_catalogue_that_somebody_vouches_for_is_a_list_of_programs() {
     let Some(office) = Office::open("catalogue") else { return };
     let program = crate::peer::pe::made_up();

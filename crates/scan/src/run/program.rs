@@ -17,7 +17,7 @@ use crate::signed::message::Message;
 use crate::signed::rsa::Algorithm;
 use crate::signed::rule::Rule;
 use crate::signed::signers::{SignedBy, signers};
-use crate::signed::trust::{told, vouched};
+use crate::signed::trust::{VERIFICATIONS_MAX, told, vouched};
 use crate::table::database::{Database, Name};
 
 /// The most that is held of a signature.
@@ -127,17 +127,19 @@ impl Passing {
     }
 }
 
-/// Looks at a signature: length, revision 2.0, type 2 (PKCS #7), message.
+/// Looks at a signature: length, revision 2.0, type 2 (PKCS #7), message, and the messages within it.
 fn judge(table: &[u8], sums: &digest::Sums, database: &Database, outcome: &mut Outcome) {
     let Some((&[_, _, _, _, 0, 2, 2, 0], message)) = table.split_first_chunk() else { return };
-    let Some(message) = Message::read(message) else {
-        outcome.lost = table.len() as u64 == SIGNATURE_BYTES_MAX && has_rules(database);
-        return;
-    };
+    let messages = Message::read_with_nested(message);
+    let is_cut = messages.first().is_none_or(Option::is_none);
+    outcome.lost = is_cut && table.len() as u64 == SIGNATURE_BYTES_MAX && has_rules(database);
+    let messages: Vec<Message<'_>> = messages.into_iter().flatten().collect();
     let layers = database.layers().enumerate();
     let is_told = |layer: usize, rule: &Rule| database.name(Name { layer, number: rule.name }).is_some();
-    for (layer, database) in layers.clone() {
-        outcome.told.extend(told(&message, &database.certificates).into_iter().map(|number| Name { layer, number }));
+    for (message, (layer, database)) in messages.iter().flat_map(|one| layers.clone().map(move |layer| (one, layer))) {
+        let names = told(message, &database.certificates).into_iter().map(|number| Name { layer, number });
+        let new: Vec<Name> = names.filter(|name| !outcome.told.contains(name)).collect();
+        outcome.told.extend(new);
     }
     if outcome.told.iter().any(|name| database.name(*name).is_some()) {
         return;
@@ -146,10 +148,12 @@ fn judge(table: &[u8], sums: &digest::Sums, database: &Database, outcome: &mut O
         database.certificates.iter().filter(move |rule| rule.trusts && is_told(layer, rule))
     });
     let rules: Vec<&Rule> = rules.collect();
-    let digest = vouched(&message, INDIRECT_DATA, &rules, database.date).and_then(signed_digest);
-    outcome.trusted = match digest {
-        Some((Algorithm::Sha1, digest)) => sums.sha1.is_some_and(|sum| sum == digest),
-        Some((Algorithm::Sha256, digest)) => sums.sha256.is_some_and(|sum| sum == digest),
+    let mut left = VERIFICATIONS_MAX;
+    let digests =
+        messages.iter().filter_map(|message| vouched(message, INDIRECT_DATA, &rules, database.date, &mut left));
+    outcome.trusted = digests.filter_map(signed_digest).any(|digest| match digest {
+        (Algorithm::Sha1, digest) => sums.sha1.is_some_and(|sum| sum == digest),
+        (Algorithm::Sha256, digest) => sums.sha256.is_some_and(|sum| sum == digest),
         _ => false,
-    };
+    });
 }

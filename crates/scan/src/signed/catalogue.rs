@@ -12,7 +12,7 @@ use super::der::{Der, OBJECT, OCTET_STRING, SEQUENCE, SET, UTC_TIME};
 use super::message::Message;
 use super::rsa::Algorithm;
 use super::rule::Rule;
-use super::trust::vouched;
+use super::trust::{VERIFICATIONS_MAX, vouched};
 use crate::hashes::AnyDigest;
 
 const TRUST_LIST: &[u8] = b"\x2b\x06\x01\x04\x01\x82\x37\x0a\x01";
@@ -26,8 +26,9 @@ const PE_IMAGE: &[u8] = b"\x2b\x06\x01\x04\x01\x82\x37\x02\x01\x0f";
 /// If they do not, or it cannot be read.
 pub(crate) fn listed(bytes: &[u8], rules: &[&Rule], now: Option<i64>) -> Result<Vec<AnyDigest>, &'static str> {
     let message = Message::read(bytes).ok_or("not a catalogue that can be read")?;
-    let content =
-        vouched(&message, TRUST_LIST, rules, now).ok_or("a catalogue that no certificate rule vouches for")?;
+    let mut left = VERIFICATIONS_MAX;
+    let content = vouched(&message, TRUST_LIST, rules, now, &mut left)
+        .ok_or("a catalogue that no certificate rule vouches for")?;
     digests(content).ok_or("not a catalogue that can be read")
 }
 

@@ -82,9 +82,14 @@ impl<'a> Der<'a> {
     }
 }
 
-/// `YYMMDDhhmm[ss]Z` of 1950 to 2049, or `YYYYMMDDhhmm[ss]Z`. Some authorities leave the seconds out.
+/// `YYMMDDhhmm[ss]Z` of 1950 to 2049, or `YYYYMMDDhhmm[ss[.f]]Z`. Some authorities leave the seconds out; fractions of one do not
+/// count.
 fn time(tag: u8, text: &[u8]) -> Option<i64> {
     let (digits, zone) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let digits = match tag {
+        GENERALIZED_TIME => digits.split(|&byte| byte == b'.').next()?,
+        _ => digits,
+    };
     if zone != b"Z" || digits.len() % 2 != 0 {
         return None;
     }

@@ -10,8 +10,13 @@ const CONTENT_TYPE: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x03";
 const MESSAGE_DIGEST: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x04";
 const SIGNING_TIME: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x05";
 
+/// A signature as an attribute of another.
+const NESTED: &[u8] = b"\x2b\x06\x01\x04\x01\x82\x37\x02\x04\x01";
+
 /// The most certificates in one message.
 const CERTIFICATES_MAX: usize = 64;
+/// The most messages that are read, one within the other.
+const MESSAGES_MAX: usize = 16;
 
 /// A message.
 #[derive(Debug)]
@@ -57,6 +62,24 @@ impl<'a> Message<'a> {
         inner.take_if(context(1));
         let signer = inner.enter(SET).and_then(Signer::only);
         Some(Message { content_type, content, certificates, signer })
+    }
+
+    /// Reads a message and those that are attributes of it, as programs have that are signed by two digests; one that cannot
+    /// be read is nothing.
+    pub(crate) fn read_with_nested(bytes: &'a [u8]) -> Vec<Option<Message<'a>>> {
+        let (mut waiting, mut all) = (vec![bytes], Vec::new());
+        while let Some(bytes) = waiting.pop() {
+            let message = Message::read(bytes);
+            let signer = message.as_ref().and_then(|message| message.signer);
+            let mut nested = signer.and_then(|signer| attribute(signer.unsigned.0, NESTED));
+            all.push(message);
+            while let Some(element) = nested.as_mut().and_then(Der::next) {
+                if all.len() + waiting.len() < MESSAGES_MAX {
+                    waiting.push(element.whole);
+                }
+            }
+        }
+        all
     }
 
     /// The certificate of who signed it.

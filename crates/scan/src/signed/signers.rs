@@ -1,18 +1,13 @@
 //! Who signed a program, as conditions of YARA rules ask for it ("PE module": `number_of_signatures`, `signatures`).
 //!
 //! Nothing is verified. Names are in one line, each attribute behind a slash. A signature within a signature, as programs
-//! have that are signed by two digests, counts as one of its own; no more than [`SIGNERS_MAX`] are read.
+//! have that are signed by two digests, counts as one of its own.
 
 use std::fmt::Write;
 
 use super::certificate::Certificate;
 use super::der::{Der, OBJECT, SEQUENCE, SET};
-use super::message::{Message, attribute};
-
-/// The most signatures of one program.
-const SIGNERS_MAX: usize = 16;
-/// A signature as an attribute of another.
-const NESTED: &[u8] = b"\x2b\x06\x01\x04\x01\x82\x37\x02\x04\x01";
+use super::message::Message;
 
 /// What is said of who signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,19 +21,8 @@ pub(crate) struct SignedBy {
 /// Those of a table of certificates; nothing if it cannot be read.
 pub(crate) fn signers(table: &[u8]) -> Option<Vec<SignedBy>> {
     let (_, message) = table.split_first_chunk::<8>()?;
-    let mut waiting = vec![message];
-    let mut all = Vec::new();
-    while let Some(message) = waiting.pop() {
-        let message = Message::read(message)?;
-        all.push(of(message.signers_certificate()?));
-        let mut nested = message.signer.and_then(|signer| attribute(signer.unsigned.0, NESTED));
-        while let Some(element) = nested.as_mut().and_then(Der::next) {
-            if all.len() + waiting.len() < SIGNERS_MAX {
-                waiting.push(element.whole);
-            }
-        }
-    }
-    Some(all)
+    let signer = |message: Option<Message<'_>>| message?.signers_certificate().map(of);
+    Message::read_with_nested(message).into_iter().map(signer).collect()
 }
 
 fn of(certificate: &Certificate<'_>) -> SignedBy {

@@ -128,6 +128,42 @@ impl Office {
         sequence(&[object(b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x06"), der(0x31, &[counter])])
     }
 
+    /// A time-stamp token about a signature (RFC 3161), by `name`, with the certificates in the file `chain`, as an attribute.
+    pub fn token(&self, name: &str, chain: &str, signature: &[u8]) -> Vec<u8> {
+        fs::write(self.path("stamped"), signature).expect("written");
+        fs::write(self.path("serial"), "01\n").expect("written");
+        let settings = format!(
+            "[tsa]\nserial = serial\nsigner_cert = {name}.crt\nsigner_key = {name}.key\ncerts = {chain}\n\
+             signer_digest = sha256\ndefault_policy = 1.2.3.4\ndigests = sha256\ness_cert_id_alg = sha256\n\
+             accuracy = millisecs:500\nclock_precision_digits = 3\n"
+        );
+        fs::write(self.path("tsa.cnf"), settings).expect("written");
+        self.run("ts -query -data stamped -sha256 -cert -out query");
+        self.run("ts -reply -config tsa.cnf -section tsa -queryfile query -token_out -out token");
+        sequence(&[object(b"\x2b\x06\x01\x04\x01\x82\x37\x03\x03\x01"), der(0x31, &[self.read("token")])])
+    }
+
+    /// A message with another attribute that nobody signed.
+    pub fn with_attribute(message: &[u8], attribute: &[u8]) -> Vec<u8> {
+        let mut outer = whole_elements(element(message).1);
+        let (_, inner, _) = element(&outer[1]);
+        let mut data = whole_elements(element(inner).1);
+        let signers = data.pop().expect("signers");
+        let mut signer = whole_elements(element(element(&signers).1).1);
+        let unsigned = if signer.len() > 6 { element(&signer.remove(6)).1.to_vec() } else { Vec::new() };
+        signer.push(der(0xa1, &[unsigned, attribute.to_vec()]));
+        data.push(der(0x31, &[sequence(&signer)]));
+        outer[1] = der(0xa0, &[sequence(&data)]);
+        sequence(&outer)
+    }
+
+    /// The signature in a message.
+    pub fn signature_in(message: &[u8]) -> Vec<u8> {
+        let outer = elements(element(message).1);
+        let data = elements(element(outer[1]).1);
+        elements(element(data[data.len() - 1]).1)[5].to_vec()
+    }
+
     /// A message with these certificates, signed by the first; countersigned by the second,
     /// or by it for these other bytes, or at that time.
     pub fn message(
