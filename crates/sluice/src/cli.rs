@@ -306,7 +306,7 @@ pub enum RulesCommand {
 #[derive(Debug, Args)]
 pub struct RulesLint {
     /// Read this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched
-    /// or those of the package, and /etc/spamassassin.
+    /// or those of the package, /etc/spamassassin, and /etc/sluice/spam.
     #[arg(long = "rules", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folders: Vec<PathBuf>,
     /// Name each rule that cannot hit, and what is noted besides errors.
@@ -404,7 +404,7 @@ pub struct SpamCheck {
     #[arg(long)]
     pub matches: bool,
     /// Read the rules of this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update
-    /// has fetched or those of the package, and /etc/spamassassin.
+    /// has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam.
     #[arg(long = "rules", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folders: Vec<PathBuf>,
 }

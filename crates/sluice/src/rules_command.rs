@@ -26,6 +26,8 @@ const PACKAGED: &str = "/usr/share/spamassassin";
 const FETCHED: &str = "/var/lib/spamassassin/4.000001";
 /// Where the site has its own.
 const SITE: &str = "/etc/spamassassin";
+/// Rules beside SpamAssassin's: ours, and those that only Sluice is to read.
+const OURS: &str = "/etc/sluice/spam";
 
 /// Does what the command line says.
 pub fn run(args: &cli::Rules) -> Result<ExitCode, Failure> {
@@ -47,11 +49,12 @@ fn lint(args: &RulesLint) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(rules.errors() > 0)))
 }
 
-/// The folders that SpamAssassin itself would read.
+/// The folders that SpamAssassin itself would read, and ours where it is.
 pub fn standard() -> Vec<PathBuf> {
     let has_rules = |folder: &&str| files(Path::new(folder)).is_ok_and(|files| !files.is_empty());
     let rules = [FETCHED, PACKAGED].into_iter().find(has_rules).unwrap_or(PACKAGED);
-    [rules, SITE].map(PathBuf::from).to_vec()
+    let ours = Some(OURS).filter(has_rules);
+    [rules, SITE].into_iter().chain(ours).map(PathBuf::from).collect()
 }
 
 /// Reads all folders: what loads plugins first. `is_local`: for mails that are checked without the network.

@@ -99,3 +99,41 @@ fn a_folder_without_rules_is_an_error() {
     assert_eq!(lint(folder.path(), &[]).status.code(), Some(2));
     assert_eq!(lint(&folder.path().join("none"), &[]).status.code(), Some(2));
 }
+
+#[test]
+fn the_rules_of_the_package_are_read_and_hit() {
+    let folder = folder(&[(
+        "site.cf",
+        "site_domain example.org\nsite_person Jane Doe\nsite_person_address jane@home.example\nutil_rb_tld org com example\n",
+    )]);
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/spam");
+    let output = lint(&rules, &["--all"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+    let hits = |mail: &str| {
+        fs::write(folder.path().join("mail"), mail).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.args(["spam", "check", "--local", "--json", "--rules"]).arg(&rules).arg("--rules").arg(folder.path());
+        let output = command.arg(folder.path().join("mail")).output().unwrap();
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let names = told["hits"].as_array().unwrap().iter().map(|hit| hit["rule"].as_str().unwrap().to_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    for (mail, wanted) in [
+        ("From: Bank <info@examp1e.org>\n\nhello\n", &["SITE_LOOKALIKE_FROM"][..]),
+        ("From: a@sub.example.org\nReply-To: b@xn--exmple-4nf.org\n\nhello\n", &["SITE_LOOKALIKE_REPLYTO"]),
+        ("From: \"help@example.org\" <x@other.com>\n\nhello\n", &["SITE_DOMAIN_IN_NAME"]),
+        ("From: \"Doe, Jane\" <x@other.com>\n\nbuy some gift cards\n", &["SITE_PERSON", "SITE_PERSON_PAY"]),
+        ("From: =?utf-8?q?J=D0=B0ne_Doe?= <x@other.com>\n\nhello\n", &["SITE_PERSON"]),
+        ("From: Jane Doe <jane@home.example>\n\nurgent\n", &[]),
+        ("From: Jane Doe <jane@example.org>\n\nurgent\n", &[]),
+        ("From: a@other.com\nPrecedence: bulk\n\nhello\n", &["BULK_NO_WAY_OUT"]),
+        (
+            "From: a@other.com\nList-Unsubscribe: <http://other.com/x>\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\n\nx\n",
+            &["BULK_CLICK_IN_CLEAR", "BULK_ONE_CLICK"],
+        ),
+    ] {
+        assert_eq!(hits(mail), wanted, "{mail}");
+    }
+}

@@ -330,15 +330,24 @@ fn lists_at_hand_are_asked_of_nobody() {
 fn what_was_seen_is_shown_served_and_forgiven() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
-    let trust = format!("greet_wait_ms = 0\nreputation = \"{path}\"\nreputation_seconds = 1\n[trust.scores]\nown = 12");
+    let rules = tempfile::tempdir().unwrap();
+    std::fs::write(rules.path().join("a.cf"), "body FREE /free money/\nscore FREE 6\n").unwrap();
+    let trust = format!(
+        "greet_wait_ms = 0\nreputation = \"{path}\"\nreputation_seconds = 1\n[trust.scores]\nown = 12\n\
+         [spam]\nrules = [\"{}\"]",
+        rules.path().display()
+    );
     let gateway = gateway("discard:", &trust, "");
     let virus = mail_with("base64", "e.com", &base64(&eicar()));
     assert!(from(&gateway, "192.0.2.1").deliver(&virus).starts_with("554 5.7.1 "));
-    let reputation = |command: &str| {
+    let spam = b"Subject: x\r\n\r\nfree money\r\n";
+    assert!(from(&gateway, "192.0.2.3").deliver(spam).starts_with("250 "));
+    let reputation_of = |command: &str, client: &str| {
         let mut sluice = Command::new(env!("CARGO_BIN_EXE_sluice"));
-        let output = sluice.args(["dnsbl", "reputation", "--folder", path, command, "192.0.2.1"]).output().unwrap();
+        let output = sluice.args(["dnsbl", "reputation", "--folder", path, command, client]).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
+    let reputation = |command: &str| reputation_of(command, "192.0.2.1");
     let soon = |is_done: &dyn Fn() -> bool| {
         (0..600).any(|_| {
             std::thread::sleep(Duration::from_millis(50));
@@ -346,6 +355,11 @@ fn what_was_seen_is_shown_served_and_forgiven() {
         })
     };
     assert!(soon(&|| reputation("why").1.contains("infected 1")), "{:?}", reputation("why"));
+    assert!(
+        soon(&|| reputation_of("why", "192.0.2.3").1.contains("spam 1")),
+        "{:?}",
+        reputation_of("why", "192.0.2.3")
+    );
     assert_eq!(reputation("note").0, Some(2), "an event is missing");
     let mut sluice = Command::new(env!("CARGO_BIN_EXE_sluice"));
     let noted = sluice.args(["dnsbl", "reputation", "--folder", path, "note", "192.0.2.1", "spam"]).status().unwrap();

@@ -30,6 +30,7 @@ use crate::message::trace::{self, Origin};
 use crate::quarantine::Facts;
 use crate::runtime::Runtime;
 use crate::settings::{BareLineEnds, Protocol, Ruling, Spam};
+use crate::trust::reputation::Seen;
 use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
 use crate::upstream::smtp_hop::Peer;
@@ -397,16 +398,16 @@ impl Concluded {
         true
     }
 
-    /// Whether a signature has matched.
-    pub fn is_infected(&self) -> bool {
-        is_infected(&self.verdict)
-    }
-
-    /// Whether somebody has it, as it came.
-    pub fn is_accepted(&self) -> bool {
-        self.disposition.action() == Action::Pass
-            && !self.verdict.is_spam()
-            && self.replies.iter().any(Reply::is_positive)
+    /// What this says of the client; nothing of mail that was refused for another reason.
+    pub fn seen(&self) -> Option<Seen> {
+        if is_infected(&self.verdict) {
+            return Some(Seen::Infected);
+        }
+        if self.verdict.is_spam() {
+            return Some(Seen::Spam);
+        }
+        let is_taken = self.disposition.action() == Action::Pass && self.replies.iter().any(Reply::is_positive);
+        is_taken.then_some(Seen::Trust)
     }
 
     /// All replies are here: gives back the hop, and notifies whoever is to know.

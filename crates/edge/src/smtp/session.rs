@@ -549,10 +549,10 @@ impl Session {
             self.server.reply(&concluded.replies()[0]);
         }
         if let Some(vetting) = &mut self.vetting {
-            match concluded.is_infected() {
-                true => vetting.note(Seen::Infected),
-                false if concluded.is_accepted() => vetting.accepted(),
-                false => {}
+            match concluded.seen() {
+                Some(Seen::Trust) => vetting.accepted(),
+                Some(seen) => vetting.note(seen),
+                None => {}
             }
         }
         concluded.settle(&self.client);

@@ -116,7 +116,7 @@ pub struct Freemail {
 }
 
 /// Settings that are lists of addresses or the like.
-const LISTS: [&str; 10] = [
+const LISTS: [&str; 11] = [
     "welcomelist_from",
     "blocklist_from",
     "welcomelist_to",
@@ -127,6 +127,7 @@ const LISTS: [&str; 10] = [
     "welcomelist_allows_relays",
     "welcomelist_auth",
     "def_welcomelist_auth",
+    "site_person_address",
 ];
 
 impl Settings {
@@ -164,6 +165,7 @@ impl Settings {
                 let all = words.join(&b' ');
                 self.lists.entry(name.into()).or_default().add(&[b"*", &all[..], b"*"].concat());
             }
+            "site_person" => self.words.entry(name.into()).or_default().push(words.join(&b' ').into()),
             "enlist_addrlist" => {
                 if let Some((list, words)) = named(words) {
                     let list = self.lists.entry(String::from_utf8_lossy(list).into()).or_default();

@@ -73,7 +73,7 @@ fn find(context: &Context<'_>) -> Result<FromName, FromName> {
 }
 
 /// The registered domain of an address.
-fn domain_of(context: &Context<'_>, address: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn domain_of(context: &Context<'_>, address: &[u8]) -> Option<Vec<u8>> {
     let uri = [b"mailto:", address].concat();
     context.settings.reading.of_uri(&uri).map(|(_, domain)| domain)
 }

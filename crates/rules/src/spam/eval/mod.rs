@@ -11,6 +11,7 @@ mod from_name;
 mod header;
 mod network;
 mod relay;
+mod site;
 mod times;
 mod welcome;
 
@@ -64,12 +65,13 @@ pub(crate) const fn ask(name: &'static str) -> Function {
 }
 
 /// All groups.
-const GROUPS: [&[Function]; 6] = [
+const GROUPS: [&[Function]; 7] = [
     freemail::FUNCTIONS,
     from_name::FUNCTIONS,
     header::FUNCTIONS,
     network::FUNCTIONS,
     relay::FUNCTIONS,
+    site::FUNCTIONS,
     welcome::FUNCTIONS,
 ];
 

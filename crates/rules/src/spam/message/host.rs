@@ -87,6 +87,41 @@ fn punycode(characters: &[char]) -> Option<String> {
     Some(out)
 }
 
+/// A label as it is shown: `xn--` is decoded, all else stays.
+pub(crate) fn shown(label: &str) -> String {
+    label.strip_prefix("xn--").and_then(decoded).unwrap_or_else(|| label.to_owned())
+}
+
+fn decoded(coded: &str) -> Option<String> {
+    let (basic, coded) = coded.rsplit_once('-').unwrap_or(("", coded));
+    let mut out: Vec<char> = basic.chars().collect();
+    let (mut point, mut at, mut bias) = (128u32, 0u32, 72u32);
+    let mut rest = coded.bytes();
+    while rest.len() > 0 {
+        let (start, mut weight) = (at, 1u32);
+        for step in 1u32.. {
+            let digit = match rest.next()? {
+                letter @ b'a'..=b'z' => u32::from(letter - b'a'),
+                digit @ b'0'..=b'9' => u32::from(digit - b'0') + 26,
+                _ => return None,
+            };
+            at = at.checked_add(digit.checked_mul(weight)?)?;
+            let threshold = step.checked_mul(36)?.saturating_sub(bias).clamp(1, 26);
+            if digit < threshold {
+                break;
+            }
+            weight = weight.checked_mul(36 - threshold)?;
+        }
+        let count = u32::try_from(out.len()).ok()?.checked_add(1)?;
+        bias = adapted(at - start, count, start == 0);
+        point = point.checked_add(at / count)?;
+        at %= count;
+        out.insert(at as usize, char::from_u32(point)?);
+        at += 1;
+    }
+    Some(out.into_iter().collect())
+}
+
 fn digits(out: &mut String, delta: u32, bias: u32) {
     let digit = |value: u32| b"abcdefghijklmnopqrstuvwxyz0123456789".get(value as usize).map(|byte| char::from(*byte));
     let mut rest = delta;
@@ -127,5 +162,12 @@ mod tests {
     fn names_are_put_into_ascii() {
         assert_eq!(ascii("bücher.example".as_bytes()), b"xn--bcher-kva.example");
         assert_eq!(ascii("Россия.РФ".as_bytes()), b"xn--h1alffa9f.xn--p1ai");
+        for name in ["bücher", "россия", "рф", "ab", "他们为什么不说中文", "ü"] {
+            let coded = String::from_utf8(ascii(format!("{name}.example").as_bytes())).unwrap();
+            assert_eq!(shown(coded.strip_suffix(".example").unwrap()), name);
+        }
+        for wrong in ["xn--", "xn--!", "xn--99999999", "xn--a-b-ü"] {
+            assert!(shown(wrong).len() <= wrong.len(), "{wrong}");
+        }
     }
 }
