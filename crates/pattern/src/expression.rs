@@ -18,9 +18,11 @@ mod error;
 mod flags;
 mod fuzz;
 mod literals;
+mod loose;
 mod machine;
 mod meter;
 mod needs;
+mod outline;
 mod parse;
 mod program;
 mod regular;
@@ -37,7 +39,8 @@ pub use error::{SyntaxError, Wrong};
 pub use flags::Flags;
 pub use fuzz::fuzz_expression;
 pub use literals::{LiteralLimits, Literals, fold, rarest_gram};
-pub use needs::{Ask, Haystacks, Needs};
+pub use needs::{Ask, Needs};
+pub use outline::{Outline, Outlines};
 pub use parse::REPEAT_MAX;
 use program::{Program, Start};
 pub use search::{Progress, Search, Want};
@@ -209,15 +212,16 @@ impl Compiled {
         self.forward.get_or_init(build).as_deref()
     }
 
-    /// The automaton that finds whether there is a match; none if the expression is not regular, or too large.
+    /// The automaton that finds whether there is a match, or, where the expression is not regular, whether there may be one; none if
+    /// it is too large.
     fn hits(&self) -> Option<&DFA> {
         let build = || {
-            let hir = regular::translate(&trie::for_hits(&self.node()))?;
-            regular::forward(&hir, self.limits.cache_bytes).map(Box::new)
+            let hir = match self.is_regular {
+                true => regular::translate(&trie::for_hits(&self.node())),
+                false => regular::translate_loosely(&trie::for_hits(&loose::loosened(&self.node()))),
+            };
+            regular::forward(&hir?, self.limits.cache_bytes).map(Box::new)
         };
-        if !self.is_regular {
-            return None;
-        }
         self.hits.get_or_init(build).as_deref()
     }
 

@@ -52,11 +52,10 @@ impl ByteSet {
 
     /// The set of the bytes that stand in a text.
     pub fn present(text: &[u8]) -> ByteSet {
-        let mut seen = [false; 256];
-        text.iter().for_each(|&byte| seen[usize::from(byte)] = true);
-        let mut set = ByteSet::EMPTY;
-        (0..=u8::MAX).filter(|&byte| seen[usize::from(byte)]).for_each(|byte| set.insert(byte));
-        set
+        let mut seen = [0u8; 256];
+        text.iter().for_each(|&byte| seen[usize::from(byte)] = 1);
+        let word = |seen: &[u8]| seen.iter().rev().fold(0, |word, &seen| word << 1 | u64::from(seen));
+        ByteSet(std::array::from_fn(|at| word(&seen[at * 64..at * 64 + 64])))
     }
 
     /// Adds a byte.

@@ -1,13 +1,15 @@
 //! How long it takes to compile a configuration, and to check mails with it, on one core: `spam ROUNDS MAIL...` with the rules
 //! of the packages, once to warm up and then ROUNDS times. Times are those of the processor. `bench/spam` runs it beside
-//! SpamAssassin.
+//! SpamAssassin. With SPAM_PROFILE=N, a last round is added up by kind of work, and the N rules that cost most are told; with SPAM_HITS=FILE, what hits each mail is written there, to compare two builds.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use rules::spam::message::{Message, MessageLimits};
-use rules::spam::run::{Engine, EngineOptions, Expressions, Scratch};
+use rules::spam::run::{Engine, EngineOptions, Expressions, Scratch, Work};
 use rules::spam::{File, Limits, Loader, Options, source};
 
 fn main() {
@@ -33,6 +35,13 @@ fn main() {
     println!("first mail ms: {:.2}", millis(clock.spent()));
     let _: usize = mails.iter().map(|mail| check(&engine, mail, &mut scratch)).sum();
     measure(&engine, &mails, rounds, &mut scratch);
+    if let Some(path) = env::var_os("SPAM_HITS") {
+        let lines: String = mails.iter().map(|mail| hits(&engine, mail, &mut scratch)).collect();
+        fs::write(path, lines).expect("the file of SPAM_HITS can be written");
+    }
+    if let Some(rows) = env::var("SPAM_PROFILE").ok().and_then(|rows| rows.parse().ok()) {
+        profile(&engine, &mails, rows, &mut scratch);
+    }
     println!("kept MB: {:.1}", scratch.bytes() as f64 / 1e6);
     println!("peak MB: {:.1}, {idle:.1} of it before the rules were read, the mails among it", peak());
 }
@@ -40,6 +49,17 @@ fn main() {
 fn check(engine: &Engine, mail: &[u8], scratch: &mut Scratch) -> usize {
     let message = Message::read(mail, engine.reading(), &MessageLimits::default());
     engine.check(&message, 1_700_000_000, false, scratch).hits.len()
+}
+
+/// What hits a mail, and how often: a line.
+fn hits(engine: &Engine, mail: &[u8], scratch: &mut Scratch) -> String {
+    let message = Message::read(mail, engine.reading(), &MessageLimits::default());
+    let outcome = engine.check(&message, 1_700_000_000, false, scratch);
+    let name = |rule: u32| &engine.rules().names()[rule as usize].name;
+    let mut all: Vec<String> = outcome.hits.iter().map(|hit| format!("{}={}", name(hit.rule), hit.count)).collect();
+    all.extend(outcome.exhausted.iter().map(|&rule| format!("{}=exhausted", name(rule))));
+    all.sort();
+    format!("{}\n", all.join(" "))
 }
 
 fn measure(engine: &Engine, mails: &[Vec<u8>], rounds: u32, scratch: &mut Scratch) {
@@ -57,6 +77,37 @@ fn measure(engine: &Engine, mails: &[Vec<u8>], rounds: u32, scratch: &mut Scratc
     println!("ms a mail: {:.4}", millis(total) / count);
     println!("ms for the views: {:.4}", millis(clock.spent()) / count);
     println!("hits a mail: {:.1}", hits as f64 / count);
+}
+
+/// Where the time of one round goes, by kind of work, and the rules that cost most.
+fn profile(engine: &Engine, mails: &[Vec<u8>], rows: usize, scratch: &mut Scratch) {
+    scratch.measure(nanoseconds);
+    let _: usize = mails.iter().map(|mail| check(engine, mail, scratch)).sum();
+    let table = scratch.profile().map(|profile| profile.table()).unwrap_or_default();
+    let micros = |time: u64| time as f64 / 1e3 / mails.len() as f64;
+    let kind = |work: &Work| match work {
+        Work::Expression(_) => "expressions".to_string(),
+        Work::Function(_) => "functions".to_string(),
+        work => format!("{work:?}").to_lowercase(),
+    };
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    table.iter().for_each(|(work, spent)| *kinds.entry(kind(work)).or_default() += spent.time);
+    for (kind, time) in kinds {
+        println!("  {:9.1} us a mail  {kind}", micros(time));
+    }
+    let rules = table.iter().filter_map(|(work, spent)| match work {
+        Work::Expression(rule) | Work::Function(rule) => Some((*rule, kind(work), spent)),
+        _ => None,
+    });
+    for (rule, kind, spent) in rules.take(rows) {
+        let rule = &engine.rules().names()[rule as usize].name;
+        println!("  {:9.2} us a mail, run {:6} times  {rule} ({kind})", micros(spent.time), spent.times);
+    }
+}
+
+fn nanoseconds() -> u64 {
+    static BEGUN: OnceLock<Instant> = OnceLock::new();
+    BEGUN.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 /// The time of the processor that this thread takes; that of the clock where the system does not tell it.

@@ -1,27 +1,15 @@
 //! What every match needs, told once for an expression: so that it can be ruled out for a haystack without a search.
 //!
 //! For haystacks of ASCII alone the tree is pruned first: sets lose what lies beyond ASCII, and what cannot match any more is
-//! taken out. Of what rules write for letters that look alike little is left then. A second tree is pruned further, to letters
-//! and digits: it is about haystacks of which all else was taken out ([`Haystacks::Squeezed`]), so that what stands between the
-//! letters of a word does not hide it.
+//! taken out. Of what rules write for letters that look alike little is left then.
 
 use std::sync::LazyLock;
 
 use super::literals::{self, LiteralLimits, Literals};
+use super::outline::Outline;
 use super::syntax::{Look, Node, Repeat, has_case};
 use crate::ByteSet;
 use crate::rarity;
-
-/// The haystacks that literals are looked for in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Haystacks {
-    /// Any bytes, folded ([`fold`](super::fold)).
-    Any,
-    /// ASCII alone, folded.
-    Ascii,
-    /// The letters and digits of a haystack that is ASCII, one behind the other, letters in lower case.
-    Squeezed,
-}
 
 /// What every match of an expression needs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -32,8 +20,10 @@ pub struct Needs {
     pub sets: Vec<ByteSet>,
     /// Literals in any haystack.
     pub any: Option<Literals>,
-    /// What to look for where the haystack is ASCII, and in which form of it.
-    pub ascii: Option<(Haystacks, Literals)>,
+    /// Literals in haystacks that are ASCII.
+    pub ascii: Option<Literals>,
+    /// Sets of bytes that it goes through, in order.
+    pub outline: Option<Outline>,
 }
 
 /// Literals that are asked for, first those that are preferred.
@@ -43,8 +33,6 @@ pub struct Ask<'a> {
     pub any: &'a [LiteralLimits],
     /// In haystacks that are ASCII.
     pub ascii: &'a [LiteralLimits],
-    /// In what is left of them without blanks and signs.
-    pub squeezed: &'a [LiteralLimits],
 }
 
 /// The most sets that are told.
@@ -59,37 +47,22 @@ impl Needs {
         sets.dedup();
         sets.sort_by_cached_key(frequency);
         sets.truncate(SETS_MAX);
-        let ascii = prune(node, Haystacks::Ascii);
-        let plain = find(&ascii, ask.ascii);
-        let is_rare = plain.as_ref().is_some_and(|plain| plain.share < SHARE_RARE);
-        let squeezed = if is_rare { None } else { find(&prune(&ascii, Haystacks::Squeezed), ask.squeezed) };
-        let ascii = match (plain, squeezed) {
-            (Some(plain), Some(squeezed)) if squeezed.share < plain.share / SHARE_GAIN => {
-                Some((Haystacks::Squeezed, squeezed))
-            }
-            (Some(plain), _) => Some((Haystacks::Ascii, plain)),
-            (None, squeezed) => squeezed.map(|squeezed| (Haystacks::Squeezed, squeezed)),
-        };
-        Needs { bytes_min: node.lengths().0, sets, any: find(node, ask.any), ascii }
+        let ascii = find(&prune(node), ask.ascii);
+        Needs { bytes_min: node.lengths().0, sets, any: find(node, ask.any), ascii, outline: Outline::of(node) }
     }
 }
 
-/// A share from which on literals are rare enough.
-const SHARE_RARE: f64 = 1e-5;
-/// By how much squeezed literals have to be rarer to be taken: what stood apart is together there.
-const SHARE_GAIN: f64 = 16.0;
-
-/// What is left of a node in such haystacks. What a look around or a reference asks for is left out, so that more may match.
-fn prune(node: &Node, haystacks: Haystacks) -> Node {
+/// What is left of a node in haystacks that are ASCII. What a look around or a reference asks for is left out, so that more may match.
+fn prune(node: &Node) -> Node {
     match node {
         Node::Empty | Node::Assert(_) => Node::Empty,
         Node::Never => Node::Never,
-        Node::Literal { bytes, fold } => literal(bytes, *fold, haystacks),
-        Node::Set(set) => prune_set(set, haystacks),
+        Node::Literal { bytes, fold } => literal(bytes, *fold),
+        Node::Set(set) => prune_set(set),
         Node::Concat(nodes) => {
             let mut all = Vec::with_capacity(nodes.len());
             for node in nodes {
-                match prune(node, haystacks) {
+                match prune(node) {
                     Node::Empty => {}
                     Node::Never => return Node::Never,
                     Node::Concat(nodes) => all.extend(nodes),
@@ -103,7 +76,7 @@ fn prune(node: &Node, haystacks: Haystacks) -> Node {
             }
         }
         Node::Alternate(nodes) => {
-            let all = nodes.iter().map(|node| prune(node, haystacks));
+            let all = nodes.iter().map(|node| prune(node));
             let mut all: Vec<Node> = all.filter(|node| *node != Node::Never).collect();
             match all.len() {
                 0 => Node::Never,
@@ -111,57 +84,36 @@ fn prune(node: &Node, haystacks: Haystacks) -> Node {
                 _ => Node::Alternate(all),
             }
         }
-        Node::Repeat(repeat) => match prune(&repeat.node, haystacks) {
+        Node::Repeat(repeat) => match prune(&repeat.node) {
             Node::Never if repeat.min == 0 => Node::Empty,
             Node::Never => Node::Never,
             Node::Empty => Node::Empty,
             node => Node::Repeat(Box::new(Repeat { node, min: repeat.min, max: repeat.max, lazy: repeat.lazy })),
         },
-        Node::Group(node, _) | Node::Atomic(node) => prune(node, haystacks),
-        Node::Look(look) => prune_look(look, haystacks),
+        Node::Group(node, _) | Node::Atomic(node) => prune(node),
+        Node::Look(look) => prune_look(look),
         Node::Backreference { .. } => node.clone(),
     }
 }
 
 /// A look around that has to find what cannot be there finds nothing; all others are left out.
-fn prune_look(look: &Look, haystacks: Haystacks) -> Node {
-    if look.negative || prune(&look.node, haystacks) != Node::Never { Node::Empty } else { Node::Never }
+fn prune_look(look: &Look) -> Node {
+    if look.negative || prune(&look.node) != Node::Never { Node::Empty } else { Node::Never }
 }
 
-fn literal(bytes: &[u8], fold: bool, haystacks: Haystacks) -> Node {
+fn literal(bytes: &[u8], fold: bool) -> Node {
     if !bytes.is_ascii() {
         return Node::Never;
     }
-    match haystacks {
-        Haystacks::Squeezed => {
-            let bytes: Vec<u8> = bytes.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
-            if bytes.is_empty() { Node::Empty } else { Node::Literal { bytes, fold } }
-        }
-        Haystacks::Any | Haystacks::Ascii => Node::Literal { bytes: bytes.to_vec(), fold },
-    }
+    Node::Literal { bytes: bytes.to_vec(), fold }
 }
 
-fn prune_set(set: &ByteSet, haystacks: Haystacks) -> Node {
+fn prune_set(set: &ByteSet) -> Node {
     let ascii = set.intersection(&ASCII);
-    if ascii.is_empty() {
-        return Node::Never;
-    }
-    if haystacks != Haystacks::Squeezed {
-        return Node::Set(Box::new(ascii));
-    }
-    let kept = ascii.intersection(&SQUEEZED);
-    match (kept.is_empty(), kept == ascii) {
-        (true, _) => Node::Empty,
-        (_, true) => Node::Set(Box::new(kept)),
-        // A sign that is taken out, or one that stays.
-        _ => Node::Repeat(Box::new(Repeat { node: Node::Set(Box::new(kept)), min: 0, max: 1, lazy: false })),
-    }
+    if ascii.is_empty() { Node::Never } else { Node::Set(Box::new(ascii)) }
 }
 
 const ASCII: ByteSet = ByteSet::from_words([u64::MAX, u64::MAX, 0, 0]);
-/// `0` to `9`, `A` to `Z`, `a` to `z`.
-const SQUEEZED: ByteSet = ByteSet::from_words([0x3ff << 48, 0x07ff_fffe_07ff_fffe, 0, 0]);
-
 /// Adds sets of each of which a match has a byte.
 fn required(node: &Node, sets: &mut Vec<ByteSet>) {
     match node {

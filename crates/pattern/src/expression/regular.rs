@@ -23,12 +23,17 @@ use crate::ByteSet;
 
 /// The expression as a tree of `regex-syntax`, if it is regular.
 pub(super) fn translate(node: &Node) -> Option<Hir> {
-    hir(node, After { takes: false, is_end: true })
+    hir(node, After { takes: false, is_end: true, is_loose: false })
+}
+
+/// The same of one that was loosened: of what depends on more than the language, more may match.
+pub(super) fn translate_loosely(node: &Node) -> Option<Hir> {
+    hir(node, After { takes: false, is_end: true, is_loose: true })
 }
 
 /// Whether [`translate`] makes a tree of it.
 pub(super) fn is_regular(node: &Node) -> bool {
-    regular(node, After { takes: false, is_end: true })
+    regular(node, After { takes: false, is_end: true, is_loose: false })
 }
 
 fn regular(node: &Node, after: After) -> bool {
@@ -39,13 +44,13 @@ fn regular(node: &Node, after: After) -> bool {
             let mut behind = after;
             nodes.iter().rev().all(|node| {
                 let is_regular = regular(node, behind);
-                behind = After { takes: behind.takes || node.lengths().0 > 0, is_end: false };
+                behind = behind.in_front_of(node);
                 is_regular
             })
         }
         Node::Alternate(nodes) => nodes.iter().all(|node| regular(node, after)),
         Node::Repeat(repeat) => {
-            let inside = if repeat.max == 1 { after } else { After { takes: false, is_end: false } };
+            let inside = if repeat.max == 1 { after } else { After { takes: false, is_end: false, ..after } };
             !is_empty_loop(repeat) && regular(&repeat.node, inside)
         }
         Node::Group(node, _) => regular(node, after),
@@ -70,6 +75,15 @@ struct After {
     takes: bool,
     /// Nothing follows.
     is_end: bool,
+    /// More may match than the expression says.
+    is_loose: bool,
+}
+
+impl After {
+    /// What follows that which stands in front of `node`.
+    fn in_front_of(self, node: &Node) -> After {
+        After { takes: self.takes || node.lengths().0 > 0, is_end: false, ..self }
+    }
 }
 
 fn hir(node: &Node, after: After) -> Option<Hir> {
@@ -85,10 +99,10 @@ fn hir(node: &Node, after: After) -> Option<Hir> {
             Hir::alternation(nodes.iter().map(|node| hir(node, after)).collect::<Option<Vec<_>>>()?)
         }
         Node::Repeat(repeat) => {
-            if is_empty_loop(repeat) {
+            if is_empty_loop(repeat) && !after.is_loose {
                 return None;
             }
-            let inside = if repeat.max == 1 { after } else { After { takes: false, is_end: false } };
+            let inside = if repeat.max == 1 { after } else { After { takes: false, is_end: false, ..after } };
             Hir::repetition(Repetition {
                 min: repeat.min,
                 max: (repeat.max != UNBOUNDED).then_some(repeat.max),
@@ -106,7 +120,7 @@ fn concat(nodes: &[Node], after: After) -> Option<Hir> {
     let mut behind = after;
     for node in nodes.iter().rev() {
         all.push(hir(node, behind)?);
-        behind = After { takes: behind.takes || node.lengths().0 > 0, is_end: false };
+        behind = behind.in_front_of(node);
     }
     all.reverse();
     Some(Hir::concat(all))
@@ -115,7 +129,7 @@ fn concat(nodes: &[Node], after: After) -> Option<Hir> {
 fn assert(assertion: Assertion, after: After) -> Option<Hir> {
     Some(match assertion {
         Assertion::Start => Hir::look(Look::Start),
-        Assertion::LineStart if after.takes => Hir::look(Look::StartLF),
+        Assertion::LineStart if after.takes || after.is_loose => Hir::look(Look::StartLF),
         Assertion::End => Hir::look(Look::End),
         Assertion::LineEnd => Hir::look(Look::EndLF),
         Assertion::Word => Hir::look(Look::WordAscii),
@@ -248,7 +262,7 @@ impl Automaton<'_> {
         let mut begun = walk.at;
         let mut end = walk.at.saturating_add(self.chunk()).min(haystack.len());
         while walk.at < end {
-            if walk.state.is_start() && walk.found.is_none() {
+            if walk.state.is_tagged() && walk.state.is_start() && walk.found.is_none() && leaps(start) {
                 let Some(skipped) = skip(start, haystack, &haystack[walk.at..], walk.at, walk.at) else {
                     meter.burn((haystack.len() - walk.at) as u64 / 16);
                     return Walked::Done(None);
@@ -265,10 +279,10 @@ impl Automaton<'_> {
                     }
                 }
             }
-            let Ok(next) = self.dfa.next_state(self.cache, walk.state, haystack[walk.at]) else {
+            let Some((next, at)) = self.run(walk.state, &haystack[..end], walk.at) else {
                 return Walked::Stuck;
             };
-            walk.state = next;
+            (walk.state, walk.at) = (next, at);
             if next.is_tagged() {
                 if next.is_match() {
                     walk.found = Some(walk.at);
@@ -293,6 +307,19 @@ impl Automaton<'_> {
             Ok(_) => Walked::Done(walk.found),
             Err(_) => Walked::Stuck,
         }
+    }
+
+    /// Goes on from `at` to a state that is something particular, or to the last byte: the state, and the byte that led there.
+    #[inline]
+    fn run(&mut self, mut state: LazyStateID, haystack: &[u8], mut at: usize) -> Option<(LazyStateID, usize)> {
+        while let Some(&byte) = haystack.get(at) {
+            state = self.dfa.next_state(self.cache, state, byte).ok()?;
+            if state.is_tagged() {
+                return Some((state, at));
+            }
+            at += 1;
+        }
+        Some((state, at.saturating_sub(1)))
     }
 
     /// Walks back over one chunk, not beyond `from`.
@@ -331,6 +358,11 @@ impl Automaton<'_> {
             Err(_) => Walked::Stuck,
         }
     }
+}
+
+/// Whether where a match can begin is found faster than the automaton gets there.
+fn leaps(start: &Start) -> bool {
+    !matches!(start, Start::Anywhere | Start::Set(_))
 }
 
 /// States of a program that are visited in one piece, at most.

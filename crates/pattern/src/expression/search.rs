@@ -44,6 +44,11 @@ pub enum Progress {
 /// [`Progress::Tired`]. [`Self::restart`] begins another, in the same memory; so does a haystack of another length.
 pub struct Search {
     compiled: Arc<Compiled>,
+    state: State,
+}
+
+/// Where a search stands, and its memory.
+struct State {
     want: Want,
     from: usize,
     phase: Phase,
@@ -59,6 +64,8 @@ pub struct Search {
 #[derive(Debug)]
 enum Phase {
     Begin,
+    /// On the automaton of an expression that was loosened.
+    Loose(Walk),
     Forward(Walk),
     /// With where the match ends.
     Reverse(Walk, usize),
@@ -69,8 +76,7 @@ enum Phase {
 
 impl Search {
     pub(super) fn new(compiled: Arc<Compiled>, want: Want) -> Search {
-        Search {
-            compiled,
+        let state = State {
             want,
             from: 0,
             phase: Phase::Begin,
@@ -79,18 +85,54 @@ impl Search {
             forward: None,
             reverse: None,
             machine: Machine::default(),
-        }
+        };
+        Search { compiled, state }
     }
 
     /// Begins another search, for a match that begins at or behind byte `from`. What lies before it is seen by `\b`, `^`
     /// and looks behind.
     pub fn restart(&mut self, from: usize) {
-        (self.from, self.phase, self.used) = (from, Phase::Begin, 0);
+        self.state.restart(from);
     }
 
     /// Goes on until something is known or the fuel is used up. A unit is about one byte, or one instruction. Each call
     /// with fuel gets on by at least one step, and may overrun by one: a run of bytes of one set, or 1,024 bytes.
     pub fn run(&mut self, haystack: &[u8], fuel: &mut Fuel) -> Progress {
+        self.state.run(&self.compiled, haystack, fuel)
+    }
+
+    /// Where a group matched, by its number; 0 is the whole. Known after a match, with [`Want::Groups`]; the whole also
+    /// with [`Want::Span`].
+    pub fn group(&self, number: usize) -> Option<Range<usize>> {
+        let Phase::Done(Progress::Match(span)) = &self.state.phase else {
+            return None;
+        };
+        match (number, self.state.want) {
+            (0, _) => Some(span.clone()),
+            (_, Want::Groups) => self.state.machine.group(number).map(|(start, end)| start..end),
+            _ => None,
+        }
+    }
+
+    /// How many steps the search has taken.
+    pub fn steps(&self) -> u64 {
+        self.state.used
+    }
+
+    /// About how many bytes of memory it holds, without the expression.
+    pub fn memory(&self) -> usize {
+        let cache = |cache: &Option<Box<Cache>>| cache.as_ref().map_or(0, |cache| cache.memory_usage());
+        let state = &self.state;
+        size_of::<Search>() + cache(&state.forward) + cache(&state.reverse) + state.machine.memory()
+    }
+}
+
+impl State {
+    fn restart(&mut self, from: usize) {
+        (self.from, self.phase, self.used) = (from, Phase::Begin, 0);
+    }
+
+    fn run(&mut self, compiled: &Compiled, haystack: &[u8], fuel: &mut Fuel) -> Progress {
         if self.length != haystack.len() {
             self.length = haystack.len();
             self.restart(self.from);
@@ -99,7 +141,7 @@ impl Search {
             if let Phase::Done(progress) = &self.phase {
                 return progress.clone();
             }
-            let left = self.compiled.limits.steps_max.saturating_sub(self.used);
+            let left = compiled.limits.steps_max.saturating_sub(self.used);
             if left == 0 {
                 return self.done(Progress::Exhausted);
             }
@@ -107,34 +149,10 @@ impl Search {
                 return Progress::Tired;
             }
             let mut meter = Meter::new(left.min(fuel.left()));
-            self.turn(haystack, &mut meter);
+            self.turn(compiled, haystack, &mut meter);
             self.used = self.used.saturating_add(meter.used());
             fuel.burn(usize::try_from(meter.used()).unwrap_or(usize::MAX));
         }
-    }
-
-    /// Where a group matched, by its number; 0 is the whole. Known after a match, with [`Want::Groups`]; the whole also
-    /// with [`Want::Span`].
-    pub fn group(&self, number: usize) -> Option<Range<usize>> {
-        let Phase::Done(Progress::Match(span)) = &self.phase else {
-            return None;
-        };
-        match (number, self.want) {
-            (0, _) => Some(span.clone()),
-            (_, Want::Groups) => self.machine.group(number).map(|(start, end)| start..end),
-            _ => None,
-        }
-    }
-
-    /// How many steps the search has taken.
-    pub fn steps(&self) -> u64 {
-        self.used
-    }
-
-    /// About how many bytes of memory it holds, without the expression.
-    pub fn memory(&self) -> usize {
-        let cache = |cache: &Option<Box<Cache>>| cache.as_ref().map_or(0, |cache| cache.memory_usage());
-        size_of::<Search>() + cache(&self.forward) + cache(&self.reverse) + self.machine.memory()
     }
 
     fn done(&mut self, progress: Progress) -> Progress {
@@ -144,97 +162,106 @@ impl Search {
     }
 
     /// One piece of work.
-    fn turn(&mut self, haystack: &[u8], meter: &mut Meter) {
+    fn turn(&mut self, compiled: &Compiled, haystack: &[u8], meter: &mut Meter) {
         match std::mem::replace(&mut self.phase, Phase::Begin) {
-            Phase::Begin => self.begin(haystack, meter),
-            Phase::Forward(walk) => self.walk_forward(walk, haystack, meter),
-            Phase::Reverse(walk, end) => self.walk_back(walk, end, haystack, meter),
-            Phase::Machine => self.backtrack(haystack, meter),
+            Phase::Begin => self.begin(compiled, haystack, meter),
+            Phase::Loose(walk) => self.walk_loosely(compiled, walk, haystack, meter),
+            Phase::Forward(walk) => self.walk_forward(compiled, walk, haystack, meter),
+            Phase::Reverse(walk, end) => self.walk_back(compiled, walk, end, haystack, meter),
+            Phase::Machine => self.backtrack(compiled, haystack, meter),
             done @ Phase::Done(_) => self.phase = done,
         }
     }
 
-    fn begin(&mut self, haystack: &[u8], meter: &mut Meter) {
+    fn begin(&mut self, compiled: &Compiled, haystack: &[u8], meter: &mut Meter) {
         meter.burn(1);
         if self.from > haystack.len() {
             self.done(Progress::None);
             return;
         }
-        let compiled = Arc::clone(&self.compiled);
-        let Some(dfa) = self.automaton(&compiled) else {
-            return self.begin_machine(self.from, false);
+        let Some(dfa) = self.automaton(compiled) else {
+            return self.begin_machine(compiled, self.from, false);
         };
         let cache = self.forward.get_or_insert_with(|| Box::new(dfa.create_cache()));
         match (Automaton { dfa, cache }).from(haystack, self.from) {
-            Some(walk) => self.phase = Phase::Forward(walk),
-            None => self.begin_machine(self.from, false),
+            Some(walk) if compiled.is_regular => self.phase = Phase::Forward(walk),
+            Some(walk) => self.phase = Phase::Loose(walk),
+            None => self.begin_machine(compiled, self.from, false),
+        }
+    }
+
+    /// Of an expression that is not regular: where what it was loosened to finds nothing, there is nothing.
+    fn walk_loosely(&mut self, compiled: &Compiled, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
+        let (Some(dfa), Some(cache)) = (compiled.hits(), self.forward.as_deref_mut()) else {
+            return self.begin_machine(compiled, self.from, false);
+        };
+        match (Automaton { dfa, cache }).forward(&mut walk, haystack, &compiled.start, true, meter) {
+            Walked::On => self.phase = Phase::Loose(walk),
+            Walked::Done(None) => drop(self.done(Progress::None)),
+            Walked::Done(Some(_)) | Walked::Stuck => self.begin_machine(compiled, self.from, false),
         }
     }
 
     /// What walks forward.
     fn automaton<'c>(&self, compiled: &'c Compiled) -> Option<&'c DFA> {
-        if self.want == Want::Hit { compiled.hits() } else { compiled.forward() }
+        let is_enough = self.want == Want::Hit || !compiled.is_regular;
+        if is_enough { compiled.hits() } else { compiled.forward() }
     }
 
-    fn walk_forward(&mut self, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
-        let compiled = Arc::clone(&self.compiled);
-        let (Some(dfa), Some(cache)) = (self.automaton(&compiled), self.forward.as_deref_mut()) else {
-            return self.begin_machine(self.from, false);
+    fn walk_forward(&mut self, compiled: &Compiled, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
+        let (Some(dfa), Some(cache)) = (self.automaton(compiled), self.forward.as_deref_mut()) else {
+            return self.begin_machine(compiled, self.from, false);
         };
         let earliest = self.want == Want::Hit;
         match (Automaton { dfa, cache }).forward(&mut walk, haystack, &compiled.start, earliest, meter) {
             Walked::On => self.phase = Phase::Forward(walk),
-            Walked::Stuck => self.begin_machine(self.from, false),
+            Walked::Stuck => self.begin_machine(compiled, self.from, false),
             Walked::Done(None) => drop(self.done(Progress::None)),
             Walked::Done(Some(end)) if earliest => drop(self.done(Progress::Match(self.from..end))),
-            Walked::Done(Some(end)) if self.want == Want::End && self.is_settled(haystack, end) => {
+            Walked::Done(Some(end)) if self.want == Want::End && self.is_settled(compiled, haystack, end) => {
                 self.done(Progress::Match(self.from..end));
             }
-            Walked::Done(Some(end)) => self.begin_back(haystack, end),
+            Walked::Done(Some(end)) => self.begin_back(compiled, haystack, end),
         }
     }
 
-    fn begin_back(&mut self, haystack: &[u8], end: usize) {
-        let compiled = Arc::clone(&self.compiled);
+    fn begin_back(&mut self, compiled: &Compiled, haystack: &[u8], end: usize) {
         let Some(dfa) = compiled.reverse() else {
-            return self.begin_machine(self.from, false);
+            return self.begin_machine(compiled, self.from, false);
         };
         let cache = self.reverse.get_or_insert_with(|| Box::new(dfa.create_cache()));
         match (Automaton { dfa, cache }).back_from(haystack, self.from, end) {
             Some(walk) => self.phase = Phase::Reverse(walk, end),
-            None => self.begin_machine(self.from, false),
+            None => self.begin_machine(compiled, self.from, false),
         }
     }
 
-    fn walk_back(&mut self, mut walk: Walk, end: usize, haystack: &[u8], meter: &mut Meter) {
-        let compiled = Arc::clone(&self.compiled);
+    fn walk_back(&mut self, compiled: &Compiled, mut walk: Walk, end: usize, haystack: &[u8], meter: &mut Meter) {
         let (Some(dfa), Some(cache)) = (compiled.reverse(), self.reverse.as_deref_mut()) else {
-            return self.begin_machine(self.from, false);
+            return self.begin_machine(compiled, self.from, false);
         };
         match (Automaton { dfa, cache }).backward(&mut walk, haystack, self.from, meter) {
             Walked::On => self.phase = Phase::Reverse(walk, end),
-            Walked::Done(Some(start)) if self.is_settled(haystack, end) => {
+            Walked::Done(Some(start)) if self.is_settled(compiled, haystack, end) => {
                 self.done(Progress::Match(start..end));
             }
-            Walked::Done(Some(start)) => self.begin_machine(start, true),
-            Walked::Done(None) | Walked::Stuck => self.begin_machine(self.from, false),
+            Walked::Done(Some(start)) => self.begin_machine(compiled, start, true),
+            Walked::Done(None) | Walked::Stuck => self.begin_machine(compiled, self.from, false),
         }
     }
 
     /// Whether no more is to be known about a match that ends there.
-    fn is_settled(&self, haystack: &[u8], end: usize) -> bool {
-        let may_be_short = self.compiled.has_last_line && end == haystack.len() && haystack.ends_with(b"\n");
+    fn is_settled(&self, compiled: &Compiled, haystack: &[u8], end: usize) -> bool {
+        let may_be_short = compiled.has_last_line && end == haystack.len() && haystack.ends_with(b"\n");
         self.want != Want::Groups && !may_be_short
     }
 
-    fn begin_machine(&mut self, from: usize, is_anchored: bool) {
-        let compiled = Arc::clone(&self.compiled);
+    fn begin_machine(&mut self, compiled: &Compiled, from: usize, is_anchored: bool) {
         self.machine.begin(compiled.program(self.want == Want::Groups), from, is_anchored);
         self.phase = Phase::Machine;
     }
 
-    fn backtrack(&mut self, haystack: &[u8], meter: &mut Meter) {
-        let compiled = Arc::clone(&self.compiled);
+    fn backtrack(&mut self, compiled: &Compiled, haystack: &[u8], meter: &mut Meter) {
         let limits = &compiled.limits;
         let room = Room { frames_max: limits.frames_max, memo_bytes_max: limits.memo_bytes_max };
         let program = compiled.program(self.want == Want::Groups);
@@ -257,9 +284,9 @@ const MACHINE_AT_REST_MAX: usize = 64 << 10;
 impl fmt::Debug for Search {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.debug_struct("Search")
-            .field("want", &self.want)
-            .field("from", &self.from)
-            .field("phase", &self.phase)
+            .field("want", &self.state.want)
+            .field("from", &self.state.from)
+            .field("phase", &self.state.phase)
             .finish()
     }
 }

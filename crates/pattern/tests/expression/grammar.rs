@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use pattern::expression::{Expression, Flags, LiteralLimits, Want, fold};
+use pattern::expression::{Ask, Expression, Flags, LiteralLimits, Outlines, Want, fold};
 
 use super::perl::{Case, ask};
 use super::{Found, find};
@@ -181,6 +181,27 @@ proptest! {
                 fold(&mut matched);
                 let has = |literal: &Vec<u8>| matched.windows(literal.len()).any(|here| here == &literal[..]);
                 prop_assert!(literals.iter().any(has), "{:?} in {}", literals, matched.escape_ascii());
+            }
+        }
+    }
+
+    /// Where an expression matches, its outline stands in the haystack.
+    #[test]
+    fn every_match_goes_through_the_outline(text in expressions(), haystacks in prop::collection::vec(haystacks(), 8)) {
+        let ask = Ask { any: &[], ascii: &[] };
+        let Ok((expression, needs)) = Expression::with_needs(&text, Flags::NONE, &ask) else {
+            return Ok(());
+        };
+        let Some(outline) = needs.outline else {
+            return Ok(());
+        };
+        let mut outlines = Outlines::default();
+        outlines.add(7, &outline);
+        for haystack in haystacks {
+            let mut found = Vec::new();
+            outlines.find(&haystack, |number| found.push(number));
+            if find(&expression, Want::Span, &haystack, 0, u64::MAX).span().is_some() {
+                prop_assert_eq!(&found, &[7], "{:?} in {}", outline, haystack.escape_ascii());
             }
         }
     }

@@ -8,6 +8,7 @@ use stream::Fuel;
 
 use super::engine::{Criterion, Detail, DetailKey, Engine, Item, PartTest, ViewPass};
 use super::pass::Pair;
+use super::profile::Work;
 use super::searcher::Scratch;
 use crate::spam::eval::{Arguments, Context};
 use crate::spam::header::{Fields, Path, Request};
@@ -59,12 +60,14 @@ impl Engine {
     /// Checks a mail. `now` is in seconds since 1970; `explain` asks for what expressions matched.
     pub fn check(&self, mail: &Message, now: i64, explain: bool, scratch: &mut Scratch) -> Outcome {
         scratch.begin(self.identity, self.options.limits.scratch_bytes_max);
+        let begun = scratch.now();
         let path = Path::read(mail, &self.settings.networks, self.options.limits.received_max);
         let sender_field = self.settings.text("envelope_sender_header");
         let sender_field = sender_field.and_then(|name| core::str::from_utf8(name).ok());
         let fields = Fields::new(mail, &path, &self.settings.reading, sender_field, &self.options.limits);
         let budget = RefCell::new(Budget::new(&self.options.limits));
         let context = Context::new(mail, &fields, &path, &self.settings, now, &budget);
+        scratch.spent(Work::Fields, begun);
         let mut run = Run {
             engine: self,
             mail,
@@ -163,13 +166,17 @@ impl Run<'_> {
         if view.items.is_empty() || haystacks.is_empty() {
             return;
         }
+        let begun = self.scratch.now();
         let mut pairs = std::mem::take(&mut self.scratch.pairs);
         self.scratch.joined.clear();
         haystacks.iter().for_each(|haystack| self.scratch.joined.push(haystack));
         view.pass().candidates(&mut self.scratch.joined, &mut pairs);
+        self.scratch.spent(Work::Literals, begun);
         for group in pairs.chunk_by(|one, other| one.0 == other.0) {
             let item = &view.items[group[0].0 as usize];
+            let begun = self.scratch.now();
             let found = self.search(item, group, haystacks);
+            self.scratch.spent(Work::Expression(item.rule), begun);
             self.settle(item.rule, area, found);
         }
         self.scratch.pairs = pairs;
@@ -234,6 +241,7 @@ impl Run<'_> {
     fn header(&mut self) {
         let (engine, context) = (self.engine, self.context);
         let pass = &engine.header;
+        let begun = self.scratch.now();
         let values: Vec<Option<Vec<u8>>> =
             pass.requests.iter().map(|request| context.fields.haystack(request)).collect();
         for &(rule, request) in &pass.exists {
@@ -241,6 +249,8 @@ impl Run<'_> {
                 self.hit(rule, "", 1.0, 1, None);
             }
         }
+        self.scratch.spent(Work::Values, begun);
+        let begun = self.scratch.now();
         let mut pairs = std::mem::take(&mut self.scratch.pairs);
         self.scratch.joined.clear();
         values.iter().for_each(|value| self.scratch.joined.push(value.as_deref().unwrap_or_default()));
@@ -248,6 +258,7 @@ impl Run<'_> {
         let mut may_match = vec![false; pass.tests.len()];
         pairs.iter().for_each(|&(place, _)| may_match[place as usize] = true);
         self.scratch.pairs = pairs;
+        self.scratch.spent(Work::Literals, begun);
         for (test, may_match) in pass.tests.iter().zip(may_match) {
             let item = &test.item;
             let Some(value) = &values[test.request as usize] else {
@@ -259,8 +270,10 @@ impl Run<'_> {
             };
             let mut found = Found::default();
             if may_match {
+                let begun = self.scratch.now();
                 self.context.budget.borrow_mut().next_rule();
                 self.search_one(item, value, &mut found);
+                self.scratch.spent(Work::Expression(item.rule), begun);
             }
             if test.is_negated {
                 let count = u32::from(found.count == 0 && !found.is_exhausted);
@@ -276,7 +289,10 @@ impl Run<'_> {
             let rule = &self.engine.rules.names()[eval.rule as usize];
             let arguments = Arguments::new(&rule.name, &eval.call, &eval.expressions);
             self.context.budget.borrow_mut().next_rule();
-            let Some(value) = eval.function.does.call(self.context, &arguments) else { continue };
+            let begun = self.scratch.now();
+            let value = eval.function.does.call(self.context, &arguments);
+            self.scratch.spent(Work::Function(eval.rule), begun);
+            let Some(value) = value else { continue };
             if value != 0.0 && !value.is_nan() {
                 self.hit(eval.rule, area, if value < 0.0 { 1.0 } else { value }, 1, None);
             } else {
@@ -287,7 +303,9 @@ impl Run<'_> {
 
     fn parts(&mut self) {
         for test in &self.engine.parts {
+            let begun = self.scratch.now();
             let found = self.part(test);
+            self.scratch.spent(Work::Expression(test.item.rule), begun);
             self.settle(test.item.rule, "", found);
         }
     }
@@ -329,7 +347,10 @@ impl Run<'_> {
         for detail in &self.engine.details {
             self.context.budget.borrow_mut().next_rule();
             let mail = self.mail;
-            if mail.uris().iter().any(|uri| self.fits(detail, uri)) {
+            let begun = self.scratch.now();
+            let fits = mail.uris().iter().any(|uri| self.fits(detail, uri));
+            self.scratch.spent(Work::Expression(detail.rule), begun);
+            if fits {
                 self.hit(detail.rule, "BODY: ", 1.0, 1, None);
             }
         }
@@ -439,6 +460,7 @@ impl Run<'_> {
     }
 
     fn metas(&mut self) {
+        let begun = self.scratch.now();
         let schedule = &self.engine.schedule;
         const STEPS_MAX: u64 = 10_000_000;
         schedule.evaluate(&mut self.values, &mut Fuel::new(STEPS_MAX));
@@ -447,6 +469,7 @@ impl Run<'_> {
             let value = self.values[id as usize];
             self.hit(id, "", value, 1, None);
         }
+        self.scratch.spent(Work::Metas, begun);
     }
 }
 

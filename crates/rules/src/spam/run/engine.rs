@@ -260,7 +260,12 @@ impl Engine {
     /// What of the literals there is, for people.
     pub fn describe(&self) -> String {
         let of = |name: &str, count: usize, pass: &Pass| {
-            format!("{name}: {count} expressions, {} literals, {} run always", pass.literals(), pass.always().len())
+            format!(
+                "{name}: {count} expressions, {} literals, {} run always, {} words",
+                pass.literals(),
+                pass.always().len(),
+                pass.words()
+            )
         };
         let views = [("body", &self.body), ("rawbody", &self.rawbody), ("uri", &self.uri), ("full", &self.full)];
         let mut lines: Vec<String> = views.iter().map(|(name, view)| of(name, view.items.len(), view.pass())).collect();

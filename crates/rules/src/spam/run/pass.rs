@@ -5,14 +5,15 @@
 //! and a haystack. The tricks, and what each buys:
 //! * **ASCII has literals of its own**: what rules write for letters that look alike falls away, so that few strings are left.
 //!   Haystacks beyond ASCII are asked for what holds for any bytes.
-//! * **Letters and digits alone** are laid end to end a second time, for expressions that let signs stand between them.
 //! * **As often as it must**: a match of a loop has one of its literals in every turn.
-//! * **What has no literals** runs only where the haystack is long enough and has a byte of each set that a match needs.
+//! * **Outlines**: what has no literals, or common ones, runs only where the sets of bytes that a match goes through follow
+//!   each other; all of these are looked for in one more pass.
+//! * **What is left** runs only where the haystack is long enough and has a byte of each set that a match needs.
 
 use std::collections::HashMap;
 
 use pattern::ByteSet;
-use pattern::expression::{Haystacks, Literals, fold};
+use pattern::expression::{Literals, Outline, Outlines, fold};
 
 use super::words::{PADDING, Words};
 use crate::spam::search::Ready;
@@ -30,14 +31,38 @@ pub(super) struct Asked<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     items: Vec<Condition>,
-    plain: Index,
-    squeezed: Index,
+    index: Index,
     /// Expressions without literals: for haystacks that are ASCII, and for others.
     always: [Vec<u32>; 2],
+    /// The same two, for what is run often otherwise.
+    outlines: [Outlines; 2],
 }
+
+/// From this share of places on literals are common.
+const SHARE_COMMON: f64 = 1e-4;
+/// An outline that is not as rare as this is of no use.
+const SHARE_OF_OUTLINE_MAX: f64 = 0.02;
+/// Literals that are not rarer than this much times the share of the outline are of no use beside it.
+const SHARE_GAIN: f64 = 2.0;
 
 /// The most places that are counted of literals of which a match has several.
 const COUNTED_MAX: usize = 1 << 15;
+
+/// What an expression is looked for by.
+struct Filters<'n> {
+    literals: Option<&'n Literals>,
+    outline: Option<&'n Outline>,
+}
+
+impl<'n> Filters<'n> {
+    /// Rare literals alone; where they are common, the outline too, and alone where it is rarer.
+    fn of(literals: Option<&'n Literals>, outline: Option<&'n Outline>) -> Filters<'n> {
+        let share = literals.map_or(1.0, |literals| literals.share);
+        let outline = outline.filter(|outline| share > SHARE_COMMON && outline.share < SHARE_OF_OUTLINE_MAX);
+        let is_rarer = outline.is_some_and(|outline| outline.share * SHARE_GAIN < share);
+        Filters { literals: literals.filter(|_| !is_rarer), outline }
+    }
+}
 
 /// What a haystack has to have, whatever its literals.
 #[derive(Debug)]
@@ -45,6 +70,8 @@ struct Condition {
     bytes_min: usize,
     sets: Box<[ByteSet]>,
     only: Option<u32>,
+    /// For either kind, whether the outline has to be there.
+    is_outlined: [bool; 2],
 }
 
 /// Literals, and whose they are.
@@ -75,11 +102,20 @@ enum Kind {
 /// Haystacks end to end, folded.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
-    plain: Text,
-    /// Letters and digits of those that are ASCII.
-    squeezed: Text,
+    /// As they are; they end where those of `text` do.
+    raw: Vec<u8>,
+    text: Text,
     facts: Vec<Fact>,
     noted: Noted,
+    outlined: Outlined,
+}
+
+/// Which outlines stand in which haystacks: a row of bits for each haystack.
+#[derive(Debug, Default)]
+struct Outlined {
+    bits: Vec<u64>,
+    /// Words of a row.
+    width: usize,
 }
 
 /// In which haystack each literal was found last.
@@ -108,27 +144,39 @@ struct Fact {
 impl Joined {
     /// No haystack, in the memory that there is.
     pub(super) fn clear(&mut self) {
-        for text in [&mut self.plain, &mut self.squeezed] {
-            text.bytes.clear();
-            text.ends.clear();
-        }
+        self.text.bytes.clear();
+        self.text.ends.clear();
         self.facts.clear();
+        self.raw.clear();
     }
 
     /// Adds a haystack behind the others.
     pub(super) fn push(&mut self, haystack: &[u8]) {
         let kind = if haystack.is_ascii() { Kind::Ascii } else { Kind::Other };
-        let plain = &mut self.plain;
-        let start = plain.bytes.len();
-        plain.bytes.extend_from_slice(haystack);
-        fold(&mut plain.bytes[start..]);
-        plain.ends.push(plain.bytes.len());
-        if kind == Kind::Ascii {
-            let lower = &plain.bytes[start..];
-            self.squeezed.bytes.extend(lower.iter().copied().filter(u8::is_ascii_alphanumeric));
-        }
-        self.squeezed.ends.push(self.squeezed.bytes.len());
+        self.raw.extend_from_slice(haystack);
+        let text = &mut self.text;
+        let start = text.bytes.len();
+        text.bytes.extend_from_slice(haystack);
+        fold(&mut text.bytes[start..]);
+        text.ends.push(text.bytes.len());
         self.facts.push(Fact { length: haystack.len(), kind, bytes: ByteSet::present(haystack) });
+    }
+}
+
+impl Outlined {
+    /// No outline in any of so many haystacks, of so many expressions.
+    fn begin(&mut self, haystacks: usize, expressions: usize) {
+        self.width = expressions.div_ceil(64);
+        self.bits.clear();
+        self.bits.resize(self.width * haystacks, 0);
+    }
+
+    fn note(&mut self, haystack: u32, place: u32) {
+        self.bits[haystack as usize * self.width + place as usize / 64] |= 1 << (place % 64);
+    }
+
+    fn has(&self, haystack: u32, place: u32) -> bool {
+        self.bits[haystack as usize * self.width + place as usize / 64] >> (place % 64) & 1 != 0
     }
 }
 
@@ -158,45 +206,67 @@ impl Pass {
     /// Collects the literals of expressions, which are known by their places from here on.
     pub(super) fn new<'a>(expressions: impl Iterator<Item = Asked<'a>>) -> Pass {
         let mut pass = Pass::default();
-        let mut builders: [Builder; 2] = Default::default();
+        let mut builder = Builder::default();
         for (place, asked) in (0..).zip(expressions) {
             let needs = &asked.ready.needs;
-            let ascii = needs.ascii.as_ref().map(|(form, literals)| (*form, literals));
-            let any = needs.any.as_ref().map(|literals| (Haystacks::Any, literals));
-            for (kind, literals) in [(Kind::Ascii, ascii.or(any)), (Kind::Other, any)] {
-                match literals {
-                    Some((form, literals)) => {
-                        builders[usize::from(form == Haystacks::Squeezed)].add(place, kind, literals);
-                    }
+            let mut is_outlined = [false; 2];
+            let any = needs.any.as_ref();
+            for (kind, literals) in [(Kind::Ascii, needs.ascii.as_ref().or(any)), (Kind::Other, any)] {
+                let filters = Filters::of(literals, needs.outline.as_ref());
+                if let Some(outline) = filters.outline {
+                    pass.outlines[kind as usize].add(place, outline);
+                    is_outlined[kind as usize] = true;
+                }
+                match filters.literals {
+                    Some(literals) => builder.add(place, kind, literals),
                     None => pass.always[kind as usize].push(place),
                 }
             }
             let sets = needs.sets.iter().copied().filter(|set| set.len() < 200).collect();
-            pass.items.push(Condition { bytes_min: needs.bytes_min, sets, only: asked.only });
+            pass.items.push(Condition { bytes_min: needs.bytes_min, sets, only: asked.only, is_outlined });
         }
-        [pass.plain, pass.squeezed] = builders.map(Builder::build);
+        pass.index = builder.build();
         pass
     }
 
     /// Which expressions may match in which haystacks, in order of both, each pair once.
     pub(super) fn candidates(&self, joined: &mut Joined, pairs: &mut Vec<Pair>) {
         pairs.clear();
+        self.outline(joined);
+        let outlined = &joined.outlined;
         for (haystack, fact) in (0..).zip(&joined.facts) {
             let all = self.always[fact.kind as usize].iter();
             pairs.extend(
-                all.filter(|&&place| self.items[place as usize].may_match(haystack, fact))
-                    .map(|&place| (place, haystack)),
+                all.filter(|&&place| self.may_match(place, haystack, fact, outlined)).map(|&place| (place, haystack)),
             );
         }
-        let Joined { plain, squeezed, facts, noted } = joined;
-        self.find(&self.plain, plain, facts, noted, pairs);
-        self.find(&self.squeezed, squeezed, facts, noted, pairs);
+        self.find(joined, pairs);
         pairs.sort_unstable();
         pairs.dedup();
     }
 
+    /// Looks for outlines.
+    fn outline(&self, joined: &mut Joined) {
+        let Joined { raw, text, facts, outlined, .. } = joined;
+        outlined.begin(facts.len(), self.items.len());
+        let mut start = 0;
+        for ((haystack, fact), &end) in (0..).zip(&*facts).zip(&text.ends) {
+            let outlines = &self.outlines[fact.kind as usize];
+            outlines.find(&raw[start..end], |place| outlined.note(haystack, place));
+            start = end;
+        }
+    }
+
+    /// Whether what is known of a haystack allows a match.
+    fn may_match(&self, place: u32, haystack: u32, fact: &Fact, outlined: &Outlined) -> bool {
+        let item = &self.items[place as usize];
+        (!item.is_outlined[fact.kind as usize] || outlined.has(haystack, place)) && item.may_match(haystack, fact)
+    }
+
     /// Adds the pairs for which literals are found.
-    fn find(&self, index: &Index, text: &mut Text, facts: &[Fact], noted: &mut Noted, pairs: &mut Vec<Pair>) {
+    fn find(&self, joined: &mut Joined, pairs: &mut Vec<Pair>) {
+        let Joined { text, facts, noted, outlined, .. } = joined;
+        let index = &self.index;
         // Literals that repeat are noted once in each haystack.
         let first = noted.begin(index.words.len(), facts.len());
         let mut counted: Vec<(Pair, u32, usize)> = Vec::new();
@@ -208,7 +278,7 @@ impl Pass {
             let is_new = noted.is_new(word, first + haystack);
             for owner in index.owners(word).iter().filter(|owner| owner.kind == fact.kind) {
                 let pair = (owner.place, haystack);
-                if !is_new && owner.times == 1 || !self.items[owner.place as usize].may_match(haystack, fact) {
+                if !is_new && owner.times == 1 || !self.may_match(owner.place, haystack, fact, outlined) {
                     continue;
                 }
                 match owner.times {
@@ -233,9 +303,14 @@ impl Pass {
         &self.always[Kind::Ascii as usize]
     }
 
+    /// Words of outlines, of which there are four for each byte.
+    pub(super) fn words(&self) -> usize {
+        self.outlines.iter().map(Outlines::words).sum()
+    }
+
     /// Literals.
     pub(super) fn literals(&self) -> usize {
-        self.plain.words.len() + self.squeezed.words.len()
+        self.index.words.len()
     }
 }
 
@@ -332,9 +407,9 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_look_alike_are_ruled_out_in_ascii() {
+    fn letters_that_look_alike_are_known_by_their_outline() {
         let pass = pass(&[r"(?!pills)[p\xfe]{1,2}[\W_]{0,3}(?:[i1!|]|\xc3\xad)[\W_]{0,3}[l1|]{2}[\W_]{0,3}[s$z5]"]);
-        assert!(pass.always().is_empty());
+        assert_eq!(pass.always(), [0]);
         assert_eq!(candidates(&pass, &["p - i - ll s", "what there is", "p\u{ed}lls", "caf\u{e9}"]), [(0, 0), (0, 2)]);
     }
 

@@ -2,6 +2,8 @@
 
 use pattern::expression::{Expression, Search, Want};
 
+use super::profile::{Profile, Work};
+
 /// Searches for expressions by their number, to be used for one mail after another by one thread.
 #[derive(Default)]
 pub struct Scratch {
@@ -14,6 +16,7 @@ pub struct Scratch {
     pub(super) joined: super::pass::Joined,
     /// Candidates of a pass.
     pub(super) pairs: Vec<super::pass::Pair>,
+    profile: Option<Box<Profile>>,
 }
 
 impl std::fmt::Debug for Scratch {
@@ -29,6 +32,28 @@ impl Scratch {
     /// The memory that searches hold, in bytes.
     pub fn bytes(&self) -> usize {
         self.searches.iter().flatten().map(|search| search.memory()).sum()
+    }
+
+    /// From now on the time of checks is added up, by a clock of the caller's.
+    pub fn measure(&mut self, clock: fn() -> u64) {
+        self.profile = Some(Box::new(Profile::new(clock)));
+    }
+
+    /// What the checks took since [`Scratch::measure`].
+    pub fn profile(&self) -> Option<&Profile> {
+        self.profile.as_deref()
+    }
+
+    /// The time, where it is added up.
+    pub(super) fn now(&self) -> u64 {
+        self.profile.as_ref().map_or(0, |profile| profile.now())
+    }
+
+    /// Adds the time since `begun`.
+    pub(super) fn spent(&mut self, work: Work, begun: u64) {
+        if let Some(profile) = &mut self.profile {
+            profile.add(work, begun);
+        }
     }
 
     /// Begins a mail with an engine; gives memory back where searches hold more than `bytes_max` together.

@@ -17,13 +17,10 @@ const LONG: LiteralLimits = LiteralLimits { count_max: 64, bytes_min: 3, bytes_m
 const SHORT: LiteralLimits = LiteralLimits { count_max: 64, bytes_min: 2, bytes_max: 24 };
 /// Where a set is small otherwise, many strings may come of it.
 const MANY: LiteralLimits = LiteralLimits { count_max: 512, bytes_min: 3, bytes_max: 24 };
-/// Letters of words that stand apart are nothing rare when they are laid together.
-const SQUEEZED: LiteralLimits = LiteralLimits { count_max: 512, bytes_min: 4, bytes_max: 24 };
-
 /// Better two bytes than none: a match may need several.
 const LAST: LiteralLimits = LiteralLimits { count_max: 512, bytes_min: 2, bytes_max: 24 };
 
-const ASK: Ask<'_> = Ask { any: &[LONG, SHORT], ascii: &[MANY, SHORT, LAST], squeezed: &[SQUEEZED] };
+const ASK: Ask<'_> = Ask { any: &[LONG, SHORT], ascii: &[MANY, SHORT, LAST] };
 
 impl Ready {
     /// Reads an expression, once for the search and for what it needs.
