@@ -38,6 +38,8 @@ pub enum RecordKind {
     Aaaa,
     /// Mail exchangers.
     Mx,
+    /// Name servers.
+    Ns,
     /// The names of an address.
     Ptr,
     /// Text.
@@ -51,6 +53,7 @@ impl RecordKind {
             RecordKind::A => "A",
             RecordKind::Aaaa => "AAAA",
             RecordKind::Mx => "MX",
+            RecordKind::Ns => "NS",
             RecordKind::Ptr => "PTR",
             RecordKind::Txt => "TXT",
         }
@@ -90,6 +93,8 @@ pub enum Record {
     Aaaa(Ipv6Addr),
     /// The name of a mail exchanger and its preference.
     Mx(u16, Box<str>),
+    /// The name of a name server.
+    Ns(Box<str>),
     /// A name of an address.
     Ptr(Box<str>),
     /// The strings of a text record, joined.
@@ -121,6 +126,7 @@ mod tests {
             Record::A([192, 0, 2, 1].into()),
             Record::Aaaa(Ipv6Addr::LOCALHOST),
             Record::Mx(10, "mx.example".into()),
+            Record::Ns("ns.example".into()),
             Record::Ptr("a.example".into()),
             Record::Txt(b"v=spf1 \xff".as_slice().into()),
         ];

@@ -10,7 +10,7 @@ pub enum Disabled {
     ZeroScore,
     /// It calls a function that is not there.
     Function(Box<str>),
-    /// It calls a function that asks the network, and nothing answers yet.
+    /// It calls a function that asks programs beside SpamAssassin, which is not done.
     Network(Box<str>),
     /// It calls a function that asks what was learned, and nothing is yet.
     Learned(Box<str>),
@@ -24,7 +24,7 @@ impl Disabled {
         match self {
             Disabled::ZeroScore => "its score is 0".into(),
             Disabled::Function(name) => format!("it calls {name}, which is not there yet"),
-            Disabled::Network(name) => format!("it calls {name}, which asks the network: that is not done yet"),
+            Disabled::Network(name) => format!("it calls {name}, which asks others: that is not done"),
             Disabled::Learned(name) => format!("it calls {name}, which asks what was learned: nothing learns yet"),
             Disabled::Placeholder => "nothing defines it".into(),
         }
@@ -45,7 +45,7 @@ fn why(rule: &Rule) -> Option<Disabled> {
             None => Some(Disabled::Function(call.function.clone())),
             Some(Does::Ask) => Some(Disabled::Network(call.function.clone())),
             Some(Does::Recall) => Some(Disabled::Learned(call.function.clone())),
-            Some(Does::Look(_) | Does::View(_)) => None,
+            Some(Does::Look(_) | Does::View(_) | Does::Know(_) | Does::List) => None,
         },
         Test::Placeholder => Some(Disabled::Placeholder),
         _ => None,
@@ -64,7 +64,7 @@ mod tests {
         let mut loader = Loader::new(Options { default_plugins: true, ..Options::default() }, Limits::default());
         let text =
             b"body A /x/\nscore A 0\nbody B eval:check_bayes('0.00', '0.01')\nreuse C\nbody D /x/\nscore D 0 1 0 0\n\
-              header E eval:check_rbl('x', 'y.')\nbody F eval:nosuch()\nheader G eval:check_all_trusted()\n";
+              full E eval:check_pyzor()\nbody F eval:nosuch()\nheader G eval:check_all_trusted()\n";
         loader.read(&File { name: "a.cf".into(), bytes: text.to_vec() }, &mut |_, _| Err(String::new()));
         let rules = loader.finish(&Unchecked);
         let found: Vec<_> = rules.disabled().map(|(rule, why)| (&*rule.name, why)).collect();
@@ -72,7 +72,7 @@ mod tests {
             ("A", Disabled::ZeroScore),
             ("B", Disabled::Learned("check_bayes".into())),
             ("C", Disabled::Placeholder),
-            ("E", Disabled::Network("check_rbl".into())),
+            ("E", Disabled::Network("check_pyzor".into())),
             ("F", Disabled::Function("nosuch".into())),
         ];
         assert_eq!(found, expected);

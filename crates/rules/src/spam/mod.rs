@@ -8,11 +8,15 @@
 //! [`run::Engine`] is a configuration compiled: it takes the views of a mail ([`message::Message`]) and says which rules
 //! hit. Functions that `eval:` calls are in [`eval`].
 //!
-//! What is left out: nothing asks the network or what was learned; rules that do are listed as disabled.
+//! What rules ask the network are values ([`network::Inquiry`]): whoever has a network answers them, and hands in what was found
+//! of the sender ([`authentic`]).
+//!
+//! What is left out: nothing asks programs beside SpamAssassin or what was learned; rules that do are listed as disabled.
 //!
 //! The meaning of each line is that of the manual pages of SpamAssassin 4.0.1; where they are silent, what its reader makes
 //! of the same line is what counts (`tests/peer.rs`).
 
+pub mod authentic;
 mod census;
 mod disabled;
 pub mod eval;
@@ -21,6 +25,7 @@ pub mod header;
 mod limits;
 mod loader;
 pub mod message;
+pub mod network;
 mod problem;
 mod replace;
 mod rule;

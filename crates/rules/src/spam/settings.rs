@@ -75,7 +75,7 @@ pub fn fits(glob: &[u8], text: &[u8]) -> bool {
 pub struct Sent {
     /// The address, with `*` and `?`.
     pub address: Box<[u8]>,
-    /// A name at the end of the relay's, or its network in brackets.
+    /// A name at the end of the relay's, or its network in brackets; the domain that signs, or nothing: that of the address.
     pub relay: Box<[u8]>,
 }
 
@@ -87,7 +87,7 @@ pub type Hosts = HashMap<Box<[u8]>, bool>;
 pub struct Settings {
     /// Lists of addresses, subjects and relays, by the setting or by the name that `enlist_addrlist` gives.
     lists: HashMap<Box<str>, Globs>,
-    /// `welcomelist_from_rcvd` and `def_welcomelist_from_rcvd`.
+    /// `welcomelist_from_rcvd`, `welcomelist_from_dkim` and their defaults.
     sent: HashMap<Box<str>, Vec<Sent>>,
     /// Lists of hosts by name.
     pub hosts: HashMap<Box<[u8]>, Hosts>,
@@ -116,7 +116,7 @@ pub struct Freemail {
 }
 
 /// Settings that are lists of addresses or the like.
-const LISTS: [&str; 11] = [
+const LISTS: [&str; 13] = [
     "welcomelist_from",
     "blocklist_from",
     "welcomelist_to",
@@ -128,6 +128,8 @@ const LISTS: [&str; 11] = [
     "welcomelist_auth",
     "def_welcomelist_auth",
     "site_person_address",
+    "welcomelist_from_spf",
+    "def_welcomelist_from_spf",
 ];
 
 impl Settings {
@@ -160,6 +162,17 @@ impl Settings {
                     let sent = Sent { address: lower(address), relay: lower(relay) };
                     self.sent.entry(name.into()).or_default().push(sent);
                 }
+            }
+            "welcomelist_from_dkim" | "def_welcomelist_from_dkim" => {
+                if let [address, rest @ ..] = words {
+                    let relay = rest.first().map(|domain| lower(domain)).unwrap_or_default();
+                    self.sent.entry(name.into()).or_default().push(Sent { address: lower(address), relay });
+                }
+            }
+            "unwelcomelist_from_dkim" => {
+                let list = self.sent.entry("welcomelist_from_dkim".into()).or_default();
+                let named = words.first().map(|address| lower(address)).unwrap_or_default();
+                list.retain(|sent| sent.address != named);
             }
             "welcomelist_subject" | "blocklist_subject" => {
                 let all = words.join(&b' ');

@@ -81,6 +81,7 @@ impl Entry {
             Record::A(_) => RecordKind::A,
             Record::Aaaa(_) => RecordKind::Aaaa,
             Record::Mx(..) => RecordKind::Mx,
+            Record::Ns(_) => RecordKind::Ns,
             Record::Ptr(_) => RecordKind::Ptr,
             Record::Txt(_) => RecordKind::Txt,
         };
@@ -103,6 +104,7 @@ fn entry(line: &str) -> Option<(String, Entry)> {
         "CNAME" => return Some((plain(name), Entry::Alias(plain(word(data).0)))),
         "A" => Record::A(word(data).0.parse().ok()?),
         "AAAA" => Record::Aaaa(word(data).0.parse().ok()?),
+        "NS" => Record::Ns(plain(word(data).0).into()),
         "PTR" => Record::Ptr(plain(word(data).0).into()),
         "MX" => {
             let (preference, host) = word(data);

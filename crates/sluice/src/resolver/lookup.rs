@@ -96,6 +96,7 @@ const fn wire_kind(kind: RecordKind) -> u16 {
         RecordKind::A => kind::A,
         RecordKind::Aaaa => kind::AAAA,
         RecordKind::Mx => kind::MX,
+        RecordKind::Ns => kind::NS,
         RecordKind::Ptr => kind::PTR,
         RecordKind::Txt => kind::TXT,
     }
@@ -184,6 +185,7 @@ fn read(record: &dns::Record) -> Option<Record> {
         Data::A(address) => Record::A(*address),
         Data::Aaaa(address) => Record::Aaaa(*address),
         Data::Mx(preference, host) => Record::Mx(*preference, plain(host)?),
+        Data::Ns(name) => Record::Ns(plain(name)?),
         Data::Ptr(name) => Record::Ptr(plain(name)?),
         Data::Txt(_) => Record::Txt(record.text()?.into()),
         _ => return None,

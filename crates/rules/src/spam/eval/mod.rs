@@ -6,6 +6,7 @@
 //! To add one: write `fn name(context: &Context<'_>, arguments: &Arguments<'_>) -> f64` in its group, where 0 is no hit and
 //! everything else how often the rule counts, and put it into the group's table.
 
+mod authentic;
 mod freemail;
 mod from_name;
 mod header;
@@ -19,6 +20,7 @@ use core::cell::OnceCell;
 
 use pattern::expression::{Expression, Flags};
 
+use super::authentic::Known;
 use super::header::{Fields, Path};
 use super::message::{self, Message};
 use super::rule::View;
@@ -42,7 +44,11 @@ pub enum Does {
     Look(fn(&Context<'_>, &Arguments<'_>) -> f64),
     /// It looks at the views of the mail alone ([`super::message::eval`]).
     View(message::eval::View),
-    /// It asks the network: it is not called where that may not be asked.
+    /// It looks at what is known of who has sent the mail: it is not called where nobody has looked.
+    Know(fn(&Context<'_>, &Arguments<'_>, &Known<'_>) -> f64),
+    /// It asks lists in the DNS: its rules are decided by [`network`](crate::spam::network).
+    List,
+    /// It asks others, which nothing does.
     Ask,
     /// It asks what was learned: it is not called where nothing was.
     Recall,
@@ -59,13 +65,24 @@ pub(crate) const fn look(name: &'static str, does: fn(&Context<'_>, &Arguments<'
     Function { name, does: Does::Look(does) }
 }
 
-/// A function that asks the network.
+/// A function that looks at who has sent the mail.
+pub(crate) const fn know(name: &'static str, does: fn(&Context<'_>, &Arguments<'_>, &Known<'_>) -> f64) -> Function {
+    Function { name, does: Does::Know(does) }
+}
+
+/// A function that asks lists in the DNS.
+pub(crate) const fn list(name: &'static str) -> Function {
+    Function { name, does: Does::List }
+}
+
+/// A function that asks others.
 pub(crate) const fn ask(name: &'static str) -> Function {
     Function { name, does: Does::Ask }
 }
 
 /// All groups.
 const GROUPS: [&[Function]; 7] = [
+    authentic::FUNCTIONS,
     freemail::FUNCTIONS,
     from_name::FUNCTIONS,
     header::FUNCTIONS,
@@ -93,7 +110,8 @@ impl Does {
         match self {
             Does::Look(function) => Some(function(context, arguments)),
             Does::View(function) => Some(function(context.mail, arguments.values)),
-            Does::Ask | Does::Recall => None,
+            Does::Know(function) => context.known.map(|known| function(context, arguments, &known)),
+            Does::List | Does::Ask | Does::Recall => None,
         }
     }
 }
@@ -176,8 +194,11 @@ pub struct Context<'m> {
     pub settings: &'m Settings,
     /// Now, in seconds since 1970.
     pub now: i64,
+    /// What is known of who has sent the mail, where somebody has looked.
+    pub known: Option<Known<'m>>,
     /// What searches of functions may still cost.
     pub(crate) budget: &'m core::cell::RefCell<Budget>,
+    pub(super) spf: OnceCell<authentic::Told>,
     pub(super) dates: OnceCell<times::Dates>,
     pub(super) recipients: OnceCell<header::Recipients>,
     pub(super) hotmail: OnceCell<header::Hotmail>,
@@ -203,7 +224,9 @@ impl<'m> Context<'m> {
             path,
             settings,
             now,
+            known: None,
             budget,
+            spf: OnceCell::new(),
             dates: OnceCell::new(),
             recipients: OnceCell::new(),
             hotmail: OnceCell::new(),

@@ -43,11 +43,16 @@ impl Networks {
         networks
     }
 
+    /// Fields that say where an author's client is.
+    pub(crate) fn originating(&self) -> &[Box<[u8]>] {
+        &self.originating
+    }
+
     fn is_configured(&self) -> bool {
         self.trusted.is_some() || self.internal.is_some()
     }
 
-    fn is_trusted(&self, address: IpAddr) -> bool {
+    pub(crate) fn is_trusted(&self, address: IpAddr) -> bool {
         has(self.trusted.as_ref().or(self.internal.as_ref()), address)
     }
 

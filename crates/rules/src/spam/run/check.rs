@@ -3,6 +3,7 @@
 use core::cell::RefCell;
 use std::collections::HashMap;
 
+use flow::Answer;
 use pattern::expression::{Search, Want, fold};
 use stream::Fuel;
 
@@ -13,6 +14,7 @@ use super::searcher::Scratch;
 use crate::spam::eval::{Arguments, Context};
 use crate::spam::header::{Fields, Path, Request};
 use crate::spam::message::{Message, Part, Uri};
+use crate::spam::network::{self, Inquiry};
 use crate::spam::rule::{Rule, Test, View};
 use crate::spam::search::Budget;
 use crate::spam::syntax::expression::Expression;
@@ -59,6 +61,18 @@ impl Outcome {
 impl Engine {
     /// Checks a mail. `now` is in seconds since 1970; `explain` asks for what expressions matched.
     pub fn check(&self, mail: &Message, now: i64, explain: bool, scratch: &mut Scratch) -> Outcome {
+        self.check_asked(mail, now, explain, None, scratch)
+    }
+
+    /// The same of a mail about which the network was asked: what is not answered lists nobody.
+    pub fn check_asked(
+        &self,
+        mail: &Message,
+        now: i64,
+        explain: bool,
+        inquiry: Option<&Inquiry>,
+        scratch: &mut Scratch,
+    ) -> Outcome {
         scratch.begin(self.identity, self.options.limits.scratch_bytes_max);
         let begun = scratch.now();
         let path = Path::read(mail, &self.settings.networks, self.options.limits.received_max);
@@ -66,7 +80,8 @@ impl Engine {
         let sender_field = sender_field.and_then(|name| core::str::from_utf8(name).ok());
         let fields = Fields::new(mail, &path, &self.settings.reading, sender_field, &self.options.limits);
         let budget = RefCell::new(Budget::new(&self.options.limits));
-        let context = Context::new(mail, &fields, &path, &self.settings, now, &budget);
+        let mut context = Context::new(mail, &fields, &path, &self.settings, now, &budget);
+        context.known = inquiry.and_then(Inquiry::known);
         scratch.spent(Work::Fields, begun);
         let mut run = Run {
             engine: self,
@@ -79,8 +94,27 @@ impl Engine {
             exhausted: Vec::new(),
             captured: HashMap::new(),
         };
+        inquiry.into_iter().for_each(|inquiry| run.listed(inquiry));
         run.all();
         run.outcome()
+    }
+}
+
+impl Engine {
+    /// What the rules ask the network about a mail.
+    pub fn inquire(&self, mail: &Message, now: i64) -> Inquiry {
+        let path = Path::read(mail, &self.settings.networks, self.options.limits.received_max);
+        let sender_field = self.settings.text("envelope_sender_header");
+        let sender_field = sender_field.and_then(|name| core::str::from_utf8(name).ok());
+        let fields = Fields::new(mail, &path, &self.settings.reading, sender_field, &self.options.limits);
+        let budget = RefCell::new(Budget::new(&self.options.limits));
+        let context = Context::new(mail, &fields, &path, &self.settings, now, &budget);
+        self.lists.inquire(&context, network::Limits::default())
+    }
+
+    /// Takes an answer to such a question: there may be further ones.
+    pub fn answer(&self, inquiry: &mut Inquiry, answer: Answer) {
+        self.lists.answer(inquiry, &self.settings.reading, answer);
     }
 }
 
@@ -129,6 +163,14 @@ impl Run<'_> {
         self.evals(View::Uri);
         self.templated(&uris);
         self.metas();
+    }
+
+    /// Rules that lists decide.
+    fn listed(&mut self, inquiry: &Inquiry) {
+        for (&rule, listed) in inquiry.hits() {
+            self.context.notes.replace(listed.notes.clone());
+            self.hit(rule, listed.area, f64::from(listed.count), listed.count, None);
+        }
     }
 
     fn outcome(self) -> Outcome {

@@ -13,6 +13,7 @@ use crate::spam::eval::{self, Does, Function};
 use crate::spam::header::Request;
 use crate::spam::limits::Limits;
 use crate::spam::message::Reading;
+use crate::spam::network::Lists;
 use crate::spam::rule::{Rule, Rules, Test, View};
 use crate::spam::schedule::Schedule;
 use crate::spam::search::{Ready, RunLimits};
@@ -48,6 +49,8 @@ pub struct Engine {
     pub(super) parts: Vec<PartTest>,
     pub(super) details: Vec<Detail>,
     pub(super) evals: Vec<Eval>,
+    /// What is asked of the network.
+    pub(super) lists: Lists,
     /// Rules that use what others capture: run last, each with its expression made new.
     pub(super) templated: Vec<Templated>,
 }
@@ -201,6 +204,7 @@ impl Engine {
     /// cannot run are left out: [`Rules::disabled`] and the problems of the configuration have them.
     pub fn new(rules: Rules, options: EngineOptions) -> Engine {
         let settings = Settings::of(&rules, reading::of(&rules));
+        let lists = Lists::new(&rules, options.set);
         let mut schedule = Schedule::new(&rules, &Limits::default());
         leave_out(&rules, options.set, &mut schedule);
         let mut builder =
@@ -225,6 +229,7 @@ impl Engine {
             parts,
             details,
             evals,
+            lists,
             templated,
         }
     }
@@ -250,6 +255,11 @@ impl Engine {
     /// What is read of the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// What is asked of the network: nothing, where its scores are those without.
+    pub fn lists(&self) -> &Lists {
+        &self.lists
     }
 
     /// How mails are to be read for it.
@@ -386,7 +396,8 @@ impl Builder {
         let Some(function) = eval::find(&call.function, view) else { return };
         let runs = match function.does {
             // What asks and what recalls is answered by the host.
-            Does::Ask | Does::Recall => false,
+            Does::List | Does::Ask | Does::Recall => false,
+            Does::Know(_) => self.set.net,
             Does::Look(_) | Does::View(_) => {
                 (self.set.net || !rule.flags.has("net")) && (self.set.bayes || !rule.flags.has("learn"))
             }
