@@ -11,7 +11,8 @@ use flow::RecordKind;
 use pattern::expression::{Expression, Flags, Want};
 
 use super::hosts::is_mailto;
-use super::lists::{Lists, zone};
+use super::list::zone;
+use super::scope::Scope;
 use super::subtest::Subtest;
 use crate::spam::eval::Context;
 use crate::spam::header::parse_ip;
@@ -123,20 +124,20 @@ impl Hashed {
     pub(super) fn values(
         &self,
         context: &Context<'_>,
-        lists: &Lists,
+        scope: &Scope,
         values: impl Fn(&str) -> Vec<Vec<u8>>,
     ) -> Vec<(Vec<u8>, Vec<u8>)> {
         if let Subject::Attachments = self.subject {
-            return self.chosen(self.attachments(context, lists), |digest| digest.to_vec());
+            return self.chosen(self.attachments(context, scope), |digest| digest.to_vec());
         }
         let found = match &self.subject {
-            Subject::Emails(from) => self.emails(context, lists, from),
-            Subject::Uris => self.uris(context, lists),
+            Subject::Emails(from) => self.emails(context, scope, from),
+            Subject::Uris => self.uris(context, scope),
             Subject::Found(view, expression) => self.matches(context, *view, expression),
-            Subject::Tag(name) => self.tagged(context, lists, values(name)),
+            Subject::Tag(name) => self.tagged(context, scope, values(name)),
             Subject::Attachments => Vec::new(),
         };
-        let is_asked = |value: &Vec<u8>| !value.is_empty() && !lists.ignored.contains(&value.to_ascii_lowercase()[..]);
+        let is_asked = |value: &Vec<u8>| !value.is_empty() && !scope.ignored.contains(&value.to_ascii_lowercase()[..]);
         self.chosen(found.into_iter().filter(is_asked).collect(), |value| self.digest(value))
     }
 
@@ -195,11 +196,11 @@ impl Hashed {
         found
     }
 
-    fn uris(&self, context: &Context<'_>, lists: &Lists) -> Vec<Vec<u8>> {
+    fn uris(&self, context: &Context<'_>, scope: &Scope) -> Vec<Vec<u8>> {
         let mut found = Vec::new();
         for uri in context.mail.uris() {
             let is_linked = uri.kinds.contains("a") || uri.kinds.contains("parsed");
-            let is_skipped = uri.hosts.iter().any(|(host, domain)| lists.skips(host, domain));
+            let is_skipped = uri.hosts.iter().any(|(host, domain)| scope.skips(host, domain));
             if !is_mailto(&uri.raw) && is_linked && !uri.hosts.is_empty() && !is_skipped {
                 found.extend(uri.cleaned.iter().map(|spelling| self.cased(spelling)));
             }
@@ -207,7 +208,7 @@ impl Hashed {
         found
     }
 
-    fn tagged(&self, context: &Context<'_>, lists: &Lists, values: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    fn tagged(&self, context: &Context<'_>, scope: &Scope, values: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
         let options = &self.options;
         let reading = &context.settings.reading;
         let (is_name, is_registered) =
@@ -227,7 +228,7 @@ impl Hashed {
                     && (!is_name || is_host(&host))
                     && (!is_registered || reading.is_known(&host));
                 let domain = reading.registered(&host);
-                if !fits || is_host(&host) && lists.skips(&value, &domain) {
+                if !fits || is_host(&host) && scope.skips(&value, &domain) {
                     return None;
                 }
                 Some(if options.has("trim") && is_host(&host) { domain } else { value })
@@ -235,13 +236,13 @@ impl Hashed {
             .collect()
     }
 
-    fn attachments(&self, context: &Context<'_>, lists: &Lists) -> Vec<Vec<u8>> {
+    fn attachments(&self, context: &Context<'_>, scope: &Scope) -> Vec<Vec<u8>> {
         let options = &self.options;
         let mut found = Vec::new();
         for part in context.mail.parts().iter().filter(|part| !part.has_parts && !part.decoded().is_empty()) {
             let bytes = part.decoded();
             let name = part.name.as_deref().unwrap_or_default().to_ascii_lowercase();
-            let is_ignored = lists.ignored.contains(part.kind.as_bytes()) || lists.ignored.contains(&name[..]);
+            let is_ignored = scope.ignored.contains(part.kind.as_bytes()) || scope.ignored.contains(&name[..]);
             let fits = options.number("minsize").is_none_or(|least| bytes.len() >= least)
                 && options.number("maxsize").is_none_or(|most| bytes.len() <= most);
             if fits && !is_ignored {
@@ -251,7 +252,7 @@ impl Hashed {
         found
     }
 
-    fn emails(&self, context: &Context<'_>, lists: &Lists, from: &[Box<str>]) -> Vec<Vec<u8>> {
+    fn emails(&self, context: &Context<'_>, scope: &Scope, from: &[Box<str>]) -> Vec<Vec<u8>> {
         let options = &self.options;
         let reading = &context.settings.reading;
         let own: Vec<Vec<u8>> = ["X-Original-To:addr", "Apparently-To:addr", "Delivered-To:addr", "Envelope-To:addr"]
@@ -263,7 +264,7 @@ impl Hashed {
             let Some(at) = email.iter().rposition(|&byte| byte == b'@') else { continue };
             let (mut user, domain) = (email[..at].to_vec(), email[at + 1..].to_ascii_lowercase());
             let registered = reading.registered(&ascii(&domain));
-            if own.contains(&email.to_ascii_lowercase()) || is_common || lists.skips(&domain, &registered) {
+            if own.contains(&email.to_ascii_lowercase()) || is_common || scope.skips(&domain, &registered) {
                 continue;
             }
             if options.has("nodot") {

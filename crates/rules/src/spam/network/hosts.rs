@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::lists::Lists;
+use super::scope::Scope;
 use crate::spam::message::{Message, Uri};
 
 /// Hosts with their registered domains, in the order of their names.
@@ -12,21 +12,21 @@ pub(super) type Hosts = BTreeMap<Box<[u8]>, Box<[u8]>>;
 const RANKS: usize = 6;
 
 /// The hosts of a mail, at most so many as the configuration says.
-pub(super) fn chosen(mail: &Message, lists: &Lists) -> Hosts {
+pub(super) fn chosen(mail: &Message, scope: &Scope) -> Hosts {
     let mut ranked: [Hosts; RANKS] = Default::default();
     for uri in mail.uris() {
-        if lists.skips_mailto && is_mailto(&uri.raw) {
+        if scope.skips_mailto && is_mailto(&uri.raw) {
             continue;
         }
         for (host, domain) in &uri.hosts {
-            if !lists.skips(host, domain) {
+            if !scope.skips(host, domain) {
                 ranked[rank(uri)].insert(host.clone(), domain.clone());
             }
         }
     }
     let mut chosen = Hosts::new();
     for (host, domain) in ranked.into_iter().flatten() {
-        if chosen.len() >= lists.hosts_max {
+        if chosen.len() >= scope.hosts_max {
             break;
         }
         chosen.entry(host).or_insert(domain);

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use flow::{Answer, Ask, Outcome, Question, Record, RecordKind};
 
 use super::hosts::{self, Hosts};
-use super::lists::{About, Lists};
+use super::list::About;
+use super::lists::Lists;
 use super::relays::{self, Relays};
 use super::template;
 use crate::spam::authentic::{Authentic, Known, Sender};
@@ -100,11 +101,11 @@ impl Lists {
                     inquiry.want(self, &ascii(&domain), RecordKind::Ns, b"", Use::ServersOf(place));
                 });
             }
-            for subject in relays::subjects(list, self, &relays, context) {
+            for subject in relays::subjects(list, &self.scope, &relays, context) {
                 inquiry.want_in(self, &subject, &list.zone, list.kind, Use::Host(place));
             }
         }
-        let hosts = hosts::chosen(context.mail, self);
+        let hosts = hosts::chosen(context.mail, &self.scope);
         inquiry.addresses(self, &hosts);
         let value = |tag: &str, argument: Option<&str>| template::value(context, &hosts, tag, argument);
         for (place, template) in self.templates.iter().enumerate().filter(|(_, template)| !template.needs_signatures())
@@ -112,7 +113,7 @@ impl Lists {
             inquiry.template(self, place, template.names(value));
         }
         for (place, hashed) in self.hashed.iter().enumerate() {
-            for (value, digest) in hashed.values(context, self, |tag| value(tag, None)) {
+            for (value, digest) in hashed.values(context, &self.scope, |tag| value(tag, None)) {
                 let used = Use::Hashed(place, value.into());
                 inquiry.want_in(self, &digest, &hashed.zone, hashed.kind, used);
             }
@@ -197,7 +198,7 @@ impl Inquiry {
 
     /// Wants to know about a name. What cannot be a name, may not be asked, or is one too many is not asked.
     fn want(&mut self, lists: &Lists, name: &[u8], kind: RecordKind, zone: &[u8], used: Use) {
-        let Some(name) = fitting(name).filter(|name| !lists.is_restricted(name.as_bytes())) else { return };
+        let Some(name) = fitting(name).filter(|name| !lists.scope.is_restricted(name.as_bytes())) else { return };
         let question = Question { name, kind };
         if let Some(&place) = self.places.get(&question) {
             match self.asked[place].outcome {
@@ -495,12 +496,12 @@ fn authors(context: &Context<'_>) -> Vec<Box<[u8]>> {
 
 /// What the site says of an author, or of all below a domain: `*.example`, `*`.
 fn overridden(lists: &Lists, author: &[u8]) -> Option<u8> {
-    if let Some(&practice) = lists.practices.get(author) {
+    if let Some(&practice) = lists.scope.practices.get(author) {
         return Some(practice);
     }
     let dots = author.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
     let above = dots.map(|at| [b"*", &author[at..]].concat());
-    above.chain([b"*".to_vec()]).find_map(|name| lists.practices.get(&name[..]).copied())
+    above.chain([b"*".to_vec()]).find_map(|name| lists.scope.practices.get(&name[..]).copied())
 }
 
 /// `dkim=all` (RFC 5617): none where the record says nothing.
@@ -535,7 +536,7 @@ mod tests {
         assert_eq!(practice_of(&record("dkim=unknown")), Some(b'U'));
         assert_eq!(practice_of(&record("v=spf1 -all")), None);
         let mut lists = Lists::default();
-        lists.practices.insert(b"*.example"[..].into(), b'A');
+        lists.scope.practices.insert(b"*.example"[..].into(), b'A');
         assert_eq!(overridden(&lists, b"mail.a.example"), Some(b'A'));
         assert_eq!(overridden(&lists, b"example"), None);
     }

@@ -18,8 +18,10 @@
 mod hashed;
 mod hosts;
 mod inquiry;
+mod list;
 mod lists;
 mod relays;
+mod scope;
 mod subtest;
 mod template;
 

@@ -2,7 +2,8 @@
 
 use core::net::IpAddr;
 
-use super::lists::{About, HostList, Lists, Only};
+use super::list::{About, HostList, Only};
+use super::scope::Scope;
 use crate::spam::eval::Context;
 use crate::spam::header::{Relay, find_ips, is_private_ip, parse_ip};
 use crate::spam::message::{Reading, ascii, is_host};
@@ -60,14 +61,14 @@ impl Relays {
 }
 
 /// What a list is asked about: names below its zone.
-pub(super) fn subjects(list: &HostList, lists: &Lists, relays: &Relays, context: &Context<'_>) -> Vec<Vec<u8>> {
+pub(super) fn subjects(list: &HostList, scope: &Scope, relays: &Relays, context: &Context<'_>) -> Vec<Vec<u8>> {
     let reading = &context.settings.reading;
     let named = |hosts: Vec<Vec<u8>>| -> Vec<Vec<u8>> {
         hosts.iter().filter_map(|host| subject(host, list.only, reading)).collect()
     };
     match &list.about {
-        About::Relays => relays.asked(list, context, lists.relays_max),
-        About::Accredited(name) if is_accredited(context, name) => relays.asked(list, context, lists.relays_max),
+        About::Relays => relays.asked(list, context, scope.relays_max),
+        About::Accredited(name) if is_accredited(context, name) => relays.asked(list, context, scope.relays_max),
         About::Accredited(_) => Vec::new(),
         About::FromHosts => named(context.senders().iter().filter_map(|address| host_of(address)).collect()),
         About::FromDomains => {
