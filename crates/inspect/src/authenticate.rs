@@ -6,6 +6,9 @@
 use auth::message::LineEnds;
 use auth::{Check, Context, Limits, Results, dkim, dmarc, report, spf};
 use flow::{Action, Answer, Ask, Authenticating, Authenticity, Flow};
+use rules::spam::authentic::Sender;
+
+use crate::inquest::Authenticated;
 
 /// A mail that is authenticated while it comes.
 ///
@@ -16,6 +19,7 @@ use flow::{Action, Answer, Ask, Authenticating, Authenticity, Flow};
 pub struct Authentication {
     terms: Authenticating,
     hello: Box<str>,
+    sender: Sender,
     check: Check,
 }
 
@@ -30,7 +34,9 @@ impl Authentication {
             now: u64::try_from(now).unwrap_or(0),
             ends: LineEnds::Crlf,
         };
-        Authentication { terms, hello: flow.hello.clone(), check: Check::new(context, Limits::default()) }
+        let envelope = Some(flow.sender.clone()).filter(|sender| !sender.is_empty());
+        let sender = Sender { client: terms.client, helo: flow.hello.clone(), envelope };
+        Authentication { terms, hello: flow.hello.clone(), sender, check: Check::new(context, Limits::default()) }
     }
 
     /// Takes more of it.
@@ -51,6 +57,12 @@ impl Authentication {
     /// Takes an answer.
     pub fn answer(&mut self, answer: Answer) {
         self.check.answer(answer);
+    }
+
+    /// All that was found, for whoever asks about the same sender.
+    pub fn found(&mut self) -> Option<Authenticated> {
+        let results = self.check.results()?.clone();
+        Some(Authenticated { sender: self.sender.clone(), results })
     }
 
     /// What was found, once the mail is complete and nothing is left to ask.

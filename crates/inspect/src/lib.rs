@@ -11,6 +11,7 @@
 
 mod authenticate;
 mod facts;
+mod inquest;
 mod inspection;
 mod ledger;
 mod node;
@@ -19,6 +20,7 @@ mod score;
 mod words;
 
 pub use authenticate::Authentication;
+pub use inquest::{Authenticated, Inquest};
 pub use inspection::{Clocks, Engine, Inspection, Progress};
 pub use rules::spam::run::Scratch;
 pub use score::{Kept, RuleFile, RuleFiles, Scorer};

@@ -7,11 +7,13 @@
 //! has no score. A check cannot be suspended: it is bounded by the steps of [`RunLimits`], and its host runs it where nobody
 //! else waits.
 
-use flow::{Hit, Mark, Points, Score, Scoring};
+use flow::{Answer, Hit, Mark, Points, Score, Scoring};
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::run::{Engine, EngineOptions, Expressions, Report, Scratch};
-use rules::spam::{File, Limits, Loader, Options, Rules};
+use rules::spam::{File, Limits, Loader, Options, Rules, ScoreSet};
 use serde::{Deserialize, Serialize};
+
+use crate::inquest::{Authenticated, Inquest};
 
 /// The files of a configuration of rules, in the order in which they are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +24,8 @@ pub struct RuleFiles {
     pub included: Vec<(Box<str>, Box<str>, RuleFile)>,
     /// Whether the plugins are on that Debian's package loads, since no file says so.
     pub default_plugins: bool,
+    /// Whether rules may ask the network: then their scores are those with it.
+    pub network: bool,
     /// The name of this machine, for fields and reports.
     pub host: Box<str>,
 }
@@ -38,7 +42,8 @@ pub struct RuleFile {
 impl RuleFiles {
     /// Reads them. `include` is asked for a file that another one includes, by the name of that one and its own.
     pub fn read(&self, include: &mut dyn FnMut(&str, &str) -> Result<RuleFile, String>) -> Rules {
-        let options = Options { default_plugins: self.default_plugins, local_tests_only: true, ..Options::default() };
+        let options =
+            Options { default_plugins: self.default_plugins, local_tests_only: !self.network, ..Options::default() };
         let mut loader = Loader::new(options, Limits::default());
         let file = |file: RuleFile| File { name: file.name.into(), bytes: file.bytes };
         for own in &self.files {
@@ -65,9 +70,20 @@ impl Scorer {
     /// Compiles a configuration. It takes about a second of processor time for the stock set, and some 50 MB.
     pub fn new(files: &RuleFiles) -> Scorer {
         let rules = files.read(&mut |from, name| files.included(from, name));
-        let engine = Engine::new(rules, EngineOptions::default());
+        let set = ScoreSet { net: files.network, ..ScoreSet::default() };
+        let engine = Engine::new(rules, EngineOptions { set, ..EngineOptions::default() });
         engine.prepare();
         Scorer { engine, host: files.host.clone() }
+    }
+
+    /// Takes an answer to a question of the rules.
+    pub fn answer(&self, inquest: &mut Inquest, answer: Answer) {
+        inquest.answer(&self.engine, answer);
+    }
+
+    /// Whether rules ask the network.
+    pub fn asks(&self) -> bool {
+        self.engine.options().set.net
     }
 
     /// The rules.
@@ -109,14 +125,27 @@ impl Kept {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Asks the rules; none if it was too large. `now` is in seconds since 1970.
-    pub fn score(&self, scorer: &Scorer, now: i64, scratch: &mut Scratch) -> Option<Score> {
+    /// What the rules ask the network about it; none if it was too large, or they ask nothing. `found` is what is known of its
+    /// sender.
+    pub fn inquire(&self, scorer: &Scorer, now: i64, found: Option<&Authenticated>) -> Option<Inquest> {
+        if self.is_too_large || !scorer.asks() {
+            return None;
+        }
+        let engine = &scorer.engine;
+        let mail = Message::read(&self.bytes, engine.reading(), &MessageLimits::default());
+        let own = self.bytes.get(self.scoring.trace.len()..).unwrap_or_default();
+        Some(Inquest::new(engine, &mail, own, &scorer.host, now, found))
+    }
+
+    /// Asks the rules; none if it was too large. `now` is in seconds since 1970, and `inquest` has what the network has answered.
+    pub fn score(&self, scorer: &Scorer, now: i64, inquest: Option<&Inquest>, scratch: &mut Scratch) -> Option<Score> {
         if self.is_too_large {
             return None;
         }
         let engine = &scorer.engine;
         let mail = Message::read(&self.bytes, engine.reading(), &MessageLimits::default());
-        let mut outcome = engine.check(&mail, now, false, scratch);
+        let inquiry = inquest.map(Inquest::inquiry);
+        let mut outcome = engine.check_asked(&mail, now, false, inquiry, scratch);
         if let Some(required) = self.scoring.required {
             outcome.required = required.value();
         }
@@ -164,7 +193,7 @@ mod tests {
     fn score(rules: &str, scoring: Scoring, pieces: &[&[u8]]) -> Option<Score> {
         let mut kept = Kept::new(scoring);
         pieces.iter().for_each(|piece| kept.take(piece));
-        kept.score(&scorer(rules), 0, &mut Scratch::default())
+        kept.score(&scorer(rules), 0, None, &mut Scratch::default())
     }
 
     const RULES: &str = "body BUY /buy now/i\nscore BUY 4.5\ndescribe BUY Somebody sells\nheader VIA Received =~ /relay/\n\

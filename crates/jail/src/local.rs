@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use flow::{Action, Answer, Ask, Context, In, Inspecting, Inspector, Out, Progress, Unfinished, Verdict};
-use inspect::{Authentication, Engine, Inspection, Kept, Scorer};
+use inspect::{Authenticated, Authentication, Engine, Inquest, Inspection, Kept, Scorer};
 use stream::Fuel;
 
 use crate::clock;
@@ -58,8 +58,9 @@ impl Inspector for Local {
             if is_timed { inspection.with_clock(clock::nanoseconds) } else { inspection }
         };
         let inspection = work(&mut loan, begin);
-        let (asks, outs) = (VecDeque::new(), VecDeque::new());
-        Box::new(Running { inspection, loan, company, authentication, kept, stage: Stage::Inspecting, asks, outs })
+        let (found, asks, outs) = (None, VecDeque::new(), VecDeque::new());
+        let stage = Stage::Inspecting;
+        Box::new(Running { inspection, loan, company, authentication, kept, found, stage, asks, outs })
     }
 
     fn takes_back(&self) -> bool {
@@ -76,6 +77,8 @@ struct Running {
     authentication: Option<Authentication>,
     /// The mail, where it is to be scored.
     kept: Option<(Kept, Desk)>,
+    /// What is known of who has sent it, for the rules.
+    found: Option<Authenticated>,
     stage: Stage,
     /// What is to be looked up.
     asks: VecDeque<Ask>,
@@ -89,8 +92,12 @@ enum Stage {
     Inspecting,
     /// There is a verdict; who sends the mail is asked for.
     Authenticating,
+    /// Somebody looks what the rules ask the network.
+    Planning(Pending<(Kept, Option<Inquest>)>, Desk),
+    /// What they ask is looked up.
+    Inquiring(Box<(Kept, Inquest)>, Desk),
     /// Somebody is at the score; what is asked for depends on it.
-    Scoring(Pending, flow::Scoring),
+    Scoring(Pending<Option<flow::Score>>, flow::Scoring),
     /// All is known.
     Over,
 }
@@ -119,13 +126,19 @@ impl Inspecting for Running {
     }
 
     fn answer(&mut self, answer: Answer) {
-        work(&mut self.loan, || self.authentication.iter_mut().for_each(|mail| mail.answer(answer.clone())));
+        let Running { loan, authentication, stage, .. } = self;
+        work(loan, || match stage {
+            Stage::Inquiring(mail, desk) => desk.scorer().answer(&mut mail.1, answer),
+            _ => authentication.iter_mut().for_each(|mail| mail.answer(answer.clone())),
+        });
     }
 
     fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
         match self.stage {
             Stage::Inspecting => self.inspect(context),
             Stage::Authenticating => self.authenticate(context),
+            Stage::Planning(..) => self.plan(context),
+            Stage::Inquiring(..) => self.look_up(context),
             Stage::Scoring(..) => self.wait(context),
             Stage::Over => Poll::Ready(Progress::Done),
         }
@@ -138,7 +151,7 @@ impl Inspecting for Running {
         match self.stage {
             Stage::Inspecting | Stage::Over => self.outs.pop_front().or_else(|| self.inspection.hear()),
             // The verdict is held back until all of it is known.
-            Stage::Authenticating | Stage::Scoring(..) => None,
+            Stage::Authenticating | Stage::Planning(..) | Stage::Inquiring(..) | Stage::Scoring(..) => None,
         }
     }
 }
@@ -189,6 +202,7 @@ impl Running {
                 self.inquire();
                 return Poll::Ready(Progress::Waiting);
             };
+            self.found = work(&mut self.loan, || mail.found());
             self.authentication = None;
             let found = Box::new(found);
             for verdict in self.verdict() {
@@ -206,9 +220,68 @@ impl Running {
         let Some((kept, desk)) = self.kept.take().filter(|_| !is_unwanted) else {
             return Poll::Ready(Progress::Done);
         };
+        if !desk.scorer().asks() {
+            return self.check(kept, None, &desk, context);
+        }
+        match desk.plan(kept, self.found.take()) {
+            Asked::Known(planned) => self.begin(planned, desk, context),
+            Asked::Pending(pending) => {
+                self.stage = Stage::Planning(pending, desk);
+                self.plan(context)
+            }
+        }
+    }
+
+    /// Whether it is known what the rules ask.
+    fn plan(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
+        let Stage::Planning(pending, desk) = &self.stage else { return Poll::Ready(Progress::Done) };
+        let Some(planned) = pending.poll(context.waker()) else { return Poll::Pending };
+        let desk = desk.clone();
+        self.begin(planned, desk, context)
+    }
+
+    /// Begins to ask; a mail about which nothing can be asked is scored.
+    fn begin(
+        &mut self,
+        planned: Option<(Kept, Option<Inquest>)>,
+        desk: Desk,
+        context: &mut std::task::Context<'_>,
+    ) -> Poll<Progress> {
+        self.stage = Stage::Over;
+        match planned {
+            None => Poll::Ready(Progress::Done),
+            Some((kept, None)) => self.check(kept, None, &desk, context),
+            Some((kept, Some(inquest))) => {
+                self.stage = Stage::Inquiring(Box::new((kept, inquest)), desk);
+                self.look_up(context)
+            }
+        }
+    }
+
+    /// Hands out what is to be looked up, until all is known.
+    fn look_up(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
+        let Stage::Inquiring(mail, _) = &mut self.stage else { return Poll::Ready(Progress::Done) };
+        self.asks.extend(std::iter::from_fn(|| mail.1.ask()));
+        if !mail.1.is_settled() {
+            return Poll::Ready(Progress::Waiting);
+        }
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Inquiring(mail, desk) => self.check(mail.0, Some(mail.1), &desk, context),
+            _ => Poll::Ready(Progress::Done),
+        }
+    }
+
+    /// Asks the rules.
+    fn check(
+        &mut self,
+        kept: Kept,
+        inquest: Option<Inquest>,
+        desk: &Desk,
+        context: &mut std::task::Context<'_>,
+    ) -> Poll<Progress> {
         let scoring = kept.scoring().clone();
-        match desk.ask(kept) {
-            Asked::Known(score) => self.settle(&scoring, score),
+        match desk.score(kept, inquest) {
+            Asked::Known(score) => self.settle(&scoring, score.flatten()),
             Asked::Pending(pending) => {
                 self.stage = Stage::Scoring(pending, scoring);
                 return self.wait(context);
@@ -222,7 +295,7 @@ impl Running {
         let Some(score) = pending.poll(context.waker()) else { return Poll::Pending };
         let scoring = scoring.clone();
         self.stage = Stage::Over;
-        self.settle(&scoring, score);
+        self.settle(&scoring, score.flatten());
         Poll::Ready(Progress::Done)
     }
 

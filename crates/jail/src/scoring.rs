@@ -2,7 +2,8 @@
 //!
 //! A check takes milliseconds, or tens of them, and cannot be suspended. A jail does it in its one thread: the mails of other
 //! sessions that it inspects wait meanwhile, and no event loop does. Without jails inspections run in the event loops, so
-//! checks go to threads of their own.
+//! checks go to threads of their own. Where rules ask the network, a mail is read twice: for what they ask, and for the score;
+//! nobody does anything for it while answers are waited for.
 //!
 //! Bounds: a thread for each core at the most, and one mail at a time in each; what waits is bounded by the sessions.
 
@@ -12,7 +13,7 @@ use std::task::Waker;
 use std::thread;
 
 use flow::{Action, Score, Verdict};
-use inspect::{Kept, Scorer, Scratch};
+use inspect::{Authenticated, Inquest, Kept, Scorer, Scratch};
 
 use crate::clock;
 
@@ -32,27 +33,23 @@ pub(crate) struct Desk {
     jobs: Option<Sender<Job>>,
 }
 
-/// A mail whose score is waited for.
-pub(crate) struct Pending(Arc<Mutex<Slot>>);
+/// Something that is waited for.
+pub(crate) struct Pending<T>(Arc<Mutex<Slot<T>>>);
 
-#[derive(Default)]
-struct Slot {
-    /// Set when it is known: a mail may have none.
-    done: Option<Option<Score>>,
+struct Slot<T> {
+    /// Set when it is known; none within where the work has died.
+    done: Option<Option<T>>,
     waker: Option<Waker>,
 }
 
-struct Job {
-    kept: Kept,
-    slot: Arc<Mutex<Slot>>,
-}
+type Job = Box<dyn FnOnce(&Scorer) + Send>;
 
 /// What came of asking.
-pub(crate) enum Asked {
-    /// It is known.
-    Known(Option<Score>),
+pub(crate) enum Asked<T> {
+    /// It is known; none where the work has died.
+    Known(Option<T>),
     /// It comes.
-    Pending(Pending),
+    Pending(Pending<T>),
 }
 
 impl Desk {
@@ -76,20 +73,45 @@ impl Desk {
         Ok(Desk { scorer, jobs: Some(sender) })
     }
 
-    /// Asks for the score of a mail.
-    pub fn ask(&self, kept: Kept) -> Asked {
-        let Some(jobs) = &self.jobs else { return Asked::Known(score(&self.scorer, &kept)) };
-        let slot = Arc::<Mutex<Slot>>::default();
-        match jobs.send(Job { kept, slot: slot.clone() }) {
+    /// Who scores.
+    pub fn scorer(&self) -> &Scorer {
+        &self.scorer
+    }
+
+    /// Asks what the rules want to know of the network about a mail. The mail comes back with that.
+    pub fn plan(&self, kept: Kept, found: Option<Authenticated>) -> Asked<(Kept, Option<Inquest>)> {
+        self.run(move |scorer| {
+            let inquest = kept.inquire(scorer, clock::seconds(), found.as_ref());
+            (kept, inquest)
+        })
+    }
+
+    /// Asks for the score of a mail: it may have none.
+    pub fn score(&self, kept: Kept, inquest: Option<Inquest>) -> Asked<Option<Score>> {
+        self.run(move |scorer| score(scorer, &kept, inquest.as_ref()))
+    }
+
+    fn run<T: Send + 'static>(&self, work: impl FnOnce(&Scorer) -> T + Send + 'static) -> Asked<T> {
+        let Some(jobs) = &self.jobs else { return Asked::Known(Some(work(&self.scorer))) };
+        let slot = Arc::new(Mutex::new(Slot { done: None, waker: None }));
+        let own = slot.clone();
+        let job = move |scorer: &Scorer| {
+            // A mistake of ours costs one mail its score.
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(scorer))).ok();
+            let mut slot = own.lock().unwrap_or_else(PoisonError::into_inner);
+            slot.done = Some(done);
+            slot.waker.take().into_iter().for_each(Waker::wake);
+        };
+        match jobs.send(Box::new(job)) {
             Ok(()) => Asked::Pending(Pending(slot)),
             Err(_) => Asked::Known(None),
         }
     }
 }
 
-impl Pending {
-    /// The score, once it is known; until then the waker is woken when it is.
-    pub fn poll(&self, waker: &Waker) -> Option<Option<Score>> {
+impl<T> Pending<T> {
+    /// What it came to, once it is known; until then the waker is woken when it is.
+    pub fn poll(&self, waker: &Waker) -> Option<Option<T>> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.done.is_none() {
             slot.waker = Some(waker.clone());
@@ -101,20 +123,16 @@ impl Pending {
 fn serve(scorer: &Scorer, jobs: &Mutex<Receiver<Job>>) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { kept, slot }) = job else { return };
-        // A mistake of ours costs one mail its score.
-        let scored = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| score(scorer, &kept)));
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.done = Some(scored.unwrap_or_default());
-        slot.waker.take().into_iter().for_each(Waker::wake);
+        let Ok(job) = job else { return };
+        job(scorer);
     }
 }
 
-fn score(scorer: &Scorer, kept: &Kept) -> Option<Score> {
+fn score(scorer: &Scorer, kept: &Kept, inquest: Option<&Inquest>) -> Option<Score> {
     let began = clock::nanoseconds();
     let score = SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
-        Ok(mut scratch) => kept.score(scorer, clock::seconds(), &mut scratch),
-        Err(_) => kept.score(scorer, clock::seconds(), &mut Scratch::default()),
+        Ok(mut scratch) => kept.score(scorer, clock::seconds(), inquest, &mut scratch),
+        Err(_) => kept.score(scorer, clock::seconds(), inquest, &mut Scratch::default()),
     });
     score.map(|score| Score { micros: clock::nanoseconds().saturating_sub(began) / 1_000, ..score })
 }
