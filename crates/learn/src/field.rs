@@ -1,0 +1,295 @@
+//! The words of header fields: those of well-known fields are left out or made to say less of one mail and more of many.
+
+use std::sync::LazyLock;
+
+use pattern::expression::Expression;
+
+use crate::expression::{matches, own, replace};
+use crate::line::addresses;
+use crate::tokens::{Collector, Region};
+
+/// Who stands in a field: a name, an address, or both.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Mailbox {
+    /// The name beside the address.
+    pub phrase: Option<Vec<u8>>,
+    /// The address.
+    pub address: Option<Vec<u8>>,
+}
+
+/// Fields that say more of the way of a mail than of the mail: lists, archives, other filters, mailboxes.
+static IGNORED: LazyLock<Expression> = LazyLock::new(|| {
+    let names = [
+        "(?:X-)?Sender|Delivered-To|Delivery-Date|(?:X-)?Envelope-To|X-MIME-Autoconverted|X-Converted-To-Plain-Text",
+        "Subject|Date|X-List|(?:X-)?Mailing-List|X-Unsub(?:scribe)?|X-Mailman-Version|X-BeenThere|X-Loop|Mail-Followup-To",
+        "(?:X-)?List-(?:Archive|Help|Id|Owner|Post|Subscribe|Unsubscribe|Host|Manager|Admin|Comment|Name|Url)",
+        "X-eGroups-(?:Return|From)|X-MDMailing-List|X-XEmacs-List|X-Sympa-To",
+        "(?:X-)?(?:Resent|Original)-(?:From|To|Date)",
+        "X-MailScanner(?:-SpamCheck)?|X-Spam(?:-(?:Status|Level|Flag|Report|Hits|Score|Checker-Version))?",
+        "X-Antispam|X-RBL-Warning|X-MDaemon-Deliver-To|X-Virus-Scanned|X-Mass-Check-Id|X-Pyzor|X-DCC-\\S{2,25}-Metrics",
+        "X-Filtered-By|X-Scanned-By|X-Scanner|X-AP-Spam-(?:Score|Status)|X-RIPE-Spam-Status|X-SpamCop-[^:]+|X-SMTPD",
+        "(?:X-)?Spam-Apparently-To|SPAM|X-Perlmx-Spam|X-Bogosity|Content-Class|Thread-(?:Index|Topic)",
+        "X-OriginalArrivalTime|(?:X-)?Status|X-Flags|X-Keywords|Replied|Forwarded|Lines|Content-Length|X-UIDL?|X-IMAPbase",
+        "X-Bugzilla-[^:]+|X-VM-(?:Bookmark|(?:POP|IMAP)-Retrieved|Labels|Last-Modified|Summary-Format|VHeader|v\\d-Data)",
+        "X-VM-Message-Order|X-Gnus-Mail-Source|Xref",
+    ];
+    own(&format!("(?i)^(?:{}):", names.join("|")))
+});
+
+/// Fields of which only that they are there is of use.
+static MARKED: LazyLock<Expression> = LazyLock::new(|| {
+    own("(?i)^(?:X-Face|X-(?:GnuPG|Gnu-PG|PGP|GPG)(?:-Key)?-Fingerprint|D(?:KIM|omainKey)-Signature|\
+         X-Google-DKIM-Signature|ARC-(?:Message-Signature|Seal)|Autocrypt)$")
+});
+
+/// Names that are kept short.
+const SHORT_NAMES: [(&str, &str); 19] = [
+    ("Message-Id", "*m"),
+    ("Message-ID", "*M"),
+    ("Received", "*r"),
+    ("User-Agent", "*u"),
+    ("References", "*f"),
+    ("In-Reply-To", "*i"),
+    ("From", "*F"),
+    ("Reply-To", "*R"),
+    ("Return-Path", "*p"),
+    ("Return-path", "*rp"),
+    ("X-Mailer", "*x"),
+    ("X-Authentication-Warning", "*a"),
+    ("Organization", "*o"),
+    ("Organisation", "*o"),
+    ("Content-Type", "*ct"),
+    ("Content-Disposition", "*cd"),
+    ("Content-Transfer-Encoding", "*ce"),
+    ("x-spam-relays-trusted", "*RT"),
+    ("x-spam-relays-untrusted", "*RU"),
+];
+
+/// Fields whose words are taken once more, together with those of their like.
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("*MI", &["in-reply-to", "references", "message-id"]),
+    ("*Ad", &["from", "to", "cc"]),
+    ("*UA", &["x-mailer", "user-agent"]),
+];
+
+/// Fields that hold addresses.
+const ADDRESSED: [&str; 8] = ["return-path", "from", "to", "cc", "reply-to", "errors-to", "mail-followup-to", "sender"];
+
+/// How many `Received` fields are looked at, from the oldest on.
+const RECEIVED_MAX: usize = 2;
+
+/// The bytes of all fields together that are looked at.
+const HEADER_BYTES_MAX: usize = 65_536;
+
+impl Collector<'_> {
+    /// The fields of a header in order: name, and value unfolded and decoded. `mailboxes` finds who stands in a value.
+    pub fn header<'f>(
+        &mut self,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
+        mailboxes: &dyn Fn(&[u8]) -> Vec<Mailbox>,
+    ) {
+        if !self.terms.sources.header {
+            return;
+        }
+        let mut bytes = 0_usize;
+        let fields = fields.take_while(|(name, value)| {
+            bytes = bytes.saturating_add(name.len()).saturating_add(value.len()).saturating_add(3);
+            bytes <= HEADER_BYTES_MAX
+        });
+        let fields: Vec<(&[u8], &[u8])> = fields.collect();
+        let (received, others): (Vec<_>, Vec<_>) =
+            fields.into_iter().partition(|(name, _)| name.eq_ignore_ascii_case(b"received"));
+        for (name, value) in others {
+            if !matches(&IGNORED, &[name, b":"].concat()) {
+                self.field(name, value, mailboxes);
+            }
+        }
+        for (name, value) in received.into_iter().rev().take(RECEIVED_MAX) {
+            self.field(name, value, mailboxes);
+        }
+    }
+
+    /// What is known of a mail besides its fields, as a field of this name: the relays on its way.
+    pub fn known(&mut self, name: &str, value: &[u8]) {
+        if !self.terms.sources.header {
+            return;
+        }
+        let is_path = ["external", "internal", "trusted", "untrusted"]
+            .iter()
+            .any(|kind| name.strip_prefix("x-spam-relays-") == Some(kind));
+        let mut value = [b" ", value].concat();
+        if is_path {
+            replace(&RELAY_WORD, &mut value, usize::MAX, |_, out| out.push(b' '));
+        }
+        self.named(name.as_bytes(), &value);
+    }
+
+    fn field(&mut self, name: &[u8], value: &[u8], mailboxes: &dyn Fn(&[u8]) -> Vec<Mailbox>) {
+        let small: Box<[u8]> = name.to_ascii_lowercase().into();
+        if self.terms.ignored_fields.contains(&small) {
+            return;
+        }
+        let value = self::value(name, &small, value, mailboxes);
+        for (group, names) in GROUPS {
+            if names.iter().any(|known| known.as_bytes() == &*small) {
+                self.named(group.as_bytes(), &value);
+            }
+        }
+        self.named(name, &value);
+    }
+
+    fn named(&mut self, name: &[u8], value: &[u8]) {
+        let short = SHORT_NAMES.iter().find(|(long, _)| long.as_bytes() == name);
+        let name = short.map_or(name, |(_, short)| short.as_bytes());
+        self.line(value, &[b"H", name, b":"].concat(), Region::Header);
+    }
+}
+
+/// What is looked at of a field.
+fn value(name: &[u8], small: &[u8], value: &[u8], mailboxes: &dyn Fn(&[u8]) -> Vec<Mailbox>) -> Vec<u8> {
+    let base = small.strip_prefix(b"x-").or_else(|| small.strip_prefix(b"resent-")).unwrap_or(small);
+    let mut value = [b" ", value].concat();
+    match name {
+        _ if base == b"message-id" => message_id(&mut value),
+        _ if ADDRESSED.iter().any(|known| known.as_bytes() == base) => return people(&mailboxes(&value)),
+        b"Received" => received(&mut value),
+        b"Content-Type" => content_type(&mut value),
+        b"MIME-Version" => replace(&VERSION, &mut value, 1, |_, _| {}),
+        _ if matches(&MARKED, name) => value = b"1".to_vec(),
+        _ => {}
+    }
+    value
+}
+
+static VERSION: LazyLock<Expression> = LazyLock::new(|| own(r"1\.0"));
+static RELAY_WORD: LazyLock<Expression> = LazyLock::new(|| own(" [a-z]+="));
+
+/// The names of people, their addresses, and the domains of those.
+fn people(mailboxes: &[Mailbox]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut add = |part: &[u8]| {
+        out.extend_from_slice(part);
+        out.push(b' ');
+    };
+    for mailbox in mailboxes {
+        let phrase = mailbox.phrase.as_deref().unwrap_or_default();
+        let words = phrase.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        words.for_each(|word| add(&[b"N*", word].concat()));
+        addresses(mailbox.address.as_deref().unwrap_or_default(), &mut add);
+    }
+    out
+}
+
+static OUTLOOK_ID: LazyLock<Expression> =
+    LazyLock::new(|| own(r"<([0-9a-f]{4})[0-9a-f]{8}\$([0-9a-f]{4})[0-9a-f]{4}\$([0-9a-f]{8})@(\S+)>"));
+static EXIM_ID: LazyLock<Expression> = LazyLock::new(|| own("<[A-Za-z0-9]{7}-[A-Za-z0-9]{6}-0[A-Za-z0-9]@"));
+static SENDMAIL_ID: LazyLock<Expression> =
+    LazyLock::new(|| own(r"<20\d\d[01]\d[0-3]\d[0-2]\d[0-5]\d[0-5]\d\.[A-F0-9]{10,12}@"));
+
+/// Of the ids of known programs what they share with other mails, and all others word by word.
+fn message_id(value: &mut Vec<u8>) {
+    replace(&OUTLOOK_ID, value, usize::MAX, |groups, out| {
+        for (mark, group) in [(&b" OEA"[..], 1), (b" OEB", 2), (b" OEC", 3), (b" ", 4)] {
+            out.extend_from_slice(mark);
+            out.extend_from_slice(groups.get(group));
+        }
+        out.push(b' ');
+    });
+    replace(&EXIM_ID, value, 1, |_, _| {});
+    replace(&SENDMAIL_ID, value, usize::MAX, |_, _| {});
+    value.iter_mut().filter(|byte| !crate::line::is_word_byte(**byte)).for_each(|byte| *byte = b' ');
+}
+
+/// Ids of servers, in the order in which they are taken out.
+static SERVER_IDS: LazyLock<[Expression; 4]> = LazyLock::new(|| {
+    [
+        own(r"\swith\sSMTP\sid\sg[\dA-Z]{10,12}\s"),
+        own(r"\swith\sESMTP\sid\s[\dA-F]{10,12}\s"),
+        own(r"\bid\s[a-zA-Z0-9]{7,20}\b"),
+        own(r"\bid\s[A-Za-z0-9]{7}-[A-Za-z0-9]{6}-0[A-Za-z0-9]"),
+    ]
+});
+static DATE: LazyLock<Expression> = LazyLock::new(|| {
+    own(concat!(
+        r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),\s)?[0-3\s]?[0-9]\s",
+        r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s(?:19|20)?[0-9]{2}\s",
+        r"[0-2][0-9](?::[0-5][0-9]){1,2}\s",
+        r"(?:\s*\(|\)|\s*[+-][0-9]{4}|\s*(?:UT|[A-Z]{2,3}T))*",
+    ))
+});
+static ADDRESS: LazyLock<Expression> = LazyLock::new(|| own(r"\b(\d{1,3}\.)(\d{1,3}\.)(\d{1,3})(\.\d{1,3})\b"));
+static USUAL: LazyLock<Expression> = LazyLock::new(|| own(r"\b(?:with|from|for|SMTP|ESMTP)\b"));
+
+/// Without dates and ids; addresses by their network, and whole besides.
+fn received(value: &mut Vec<u8>) {
+    for expression in SERVER_IDS.iter() {
+        replace(expression, value, usize::MAX, |_, out| out.push(b' '));
+    }
+    replace(&DATE, value, usize::MAX, |_, _| {});
+    replace(&ADDRESS, value, usize::MAX, |groups, out| {
+        let network = [groups.get(1), groups.get(2), groups.get(3)].concat();
+        out.extend_from_slice(&[&network, &b" ip*"[..], &network, groups.get(4), b" "].concat());
+    });
+    replace(&USUAL, value, usize::MAX, |_, out| out.push(b' '));
+}
+
+static BOUNDARY: LazyLock<Expression> = LazyLock::new(|| own(r#"(?i)boundary=["'](.*?)["']"#));
+static SIGNS: LazyLock<Expression> = LazyLock::new(|| own(r"[-_.=]+"));
+static TYPE_WORDS: LazyLock<Expression> = LazyLock::new(|| own(r"\b(?:text|charset)\b"));
+
+/// The form of a boundary in place of it: what programs write looks alike.
+fn content_type(value: &mut Vec<u8>) {
+    let mut boundary = Vec::new();
+    replace(&BOUNDARY, value, usize::MAX, |groups, out| {
+        boundary = groups.get(1).to_vec();
+        out.push(b' ');
+    });
+    boundary.iter_mut().filter(|byte| byte.is_ascii_hexdigit()).for_each(|byte| *byte = b'H');
+    replace(&SIGNS, &mut boundary, usize::MAX, |groups, out| {
+        out.extend_from_slice(&[b" ", groups.get(0), b" "].concat());
+    });
+    value.extend_from_slice(&boundary);
+    replace(&TYPE_WORDS, value, usize::MAX, |_, out| out.push(b' '));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looked_at(name: &str, text: &str) -> String {
+        let small = name.to_ascii_lowercase();
+        let nobody = |_: &[u8]| Vec::new();
+        String::from_utf8(value(name.as_bytes(), small.as_bytes(), text.as_bytes(), &nobody)).unwrap()
+    }
+
+    #[test]
+    fn fields_say_what_mails_share() {
+        for (name, text, wanted) in [
+            (
+                "Message-Id",
+                "<0123abcd4567$89abcdef$01234567@host.example>",
+                "  OEA0123 OEB89ab OEC01234567 host example ",
+            ),
+            (
+                "Received",
+                "from a ([192.0.2.1]) by b id ABCDEFG; Mon, 1 Jan 2024 00:00:00 +0000 (GMT)",
+                "   a ([192.0.2 ip*192.0.2.1 ]) by b  ; ",
+            ),
+            ("Content-Type", "text/plain; boundary=\"=_a1-x\"", "  /plain;   =_ HH - x"),
+            ("MIME-Version", "1.0 (x)", "  (x)"),
+            ("DKIM-Signature", "v=1; a=b", "1"),
+            ("X-Other", "1.0", " 1.0"),
+        ] {
+            assert_eq!(looked_at(name, text), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_known_fields_are_ignored_whole() {
+        for (name, is_ignored) in
+            [("Subject", true), ("SUBJECT", true), ("Subjects", false), ("X-Status", true), ("X-Spam-Foo", false)]
+        {
+            assert_eq!(matches(&IGNORED, format!("{name}:").as_bytes()), is_ignored, "{name}");
+        }
+    }
+}

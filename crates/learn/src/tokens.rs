@@ -1,0 +1,213 @@
+//! The words of a mail, collected, and the keys under which they are kept.
+
+use std::collections::{HashMap, HashSet};
+
+use pattern::expression::Expression;
+
+use crate::expression::matches;
+
+/// The key of a word: the last five bytes of its SHA-1, as SpamAssassin stores it.
+pub type Key = [u8; 5];
+
+/// The most words of one mail; what comes behind is left out.
+pub const KEYS_MAX: usize = 32_768;
+
+/// Words that are taken of what is seen, and of what is not, each: no further line is looked at then.
+const BODY_WORDS_MAX: usize = 50_000;
+
+/// Words that are taken of addresses, and of the header, each.
+const OTHER_WORDS_MAX: usize = 10_000;
+
+/// How mails are taken apart, and when what was learned may be asked.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// Words that match one of them say nothing (`bayes_stopword_...`).
+    pub stop_words: Vec<Expression>,
+    /// The longest word, in bytes; of longer ones the beginning counts (`bayes_max_token_length`).
+    pub word_bytes_max: usize,
+    /// Header fields that are not looked at, in lower case (`bayes_ignore_header`).
+    pub ignored_fields: HashSet<Box<[u8]>>,
+    /// What words are taken of (`bayes_token_sources`).
+    pub sources: Sources,
+    /// Whether words count that were in one mail only (`bayes_use_hapaxes`).
+    pub hapaxes: bool,
+    /// Below so many mails of ham, nothing is asked (`bayes_min_ham_num`).
+    pub ham_min: u64,
+    /// Below so many mails of spam, nothing is asked (`bayes_min_spam_num`).
+    pub spam_min: u64,
+}
+
+/// What words are taken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sources {
+    /// The header.
+    pub header: bool,
+    /// What is seen of the body.
+    pub visible: bool,
+    /// What is not.
+    pub invisible: bool,
+    /// Addresses.
+    pub uri: bool,
+}
+
+impl Default for Sources {
+    fn default() -> Sources {
+        Sources { header: true, visible: true, invisible: true, uri: true }
+    }
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        Terms {
+            stop_words: Vec::new(),
+            word_bytes_max: 15,
+            ignored_fields: HashSet::new(),
+            sources: Sources::default(),
+            hapaxes: true,
+            ham_min: 200,
+            spam_min: 200,
+        }
+    }
+}
+
+/// The keys of a mail's words, each once, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tokens(Vec<Key>);
+
+impl Tokens {
+    /// The keys.
+    pub fn keys(&self) -> &[Key] {
+        &self.0
+    }
+
+    /// Of keys in any order; beyond [`KEYS_MAX`] they are left out.
+    pub fn of(mut keys: Vec<Key>) -> Tokens {
+        keys.sort_unstable();
+        keys.dedup();
+        keys.truncate(KEYS_MAX);
+        Tokens(keys)
+    }
+}
+
+/// Takes a mail apart. What is handed in may come in any order.
+#[derive(Debug)]
+pub struct Collector<'t> {
+    pub(crate) terms: &'t Terms,
+    keys: HashSet<Key>,
+    /// Words that were looked for among the stop words.
+    known: HashMap<Box<[u8]>, bool>,
+    counts: [usize; 4],
+}
+
+/// Where a text is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Region {
+    Visible,
+    Invisible,
+    Uri,
+    Header,
+}
+
+impl Region {
+    const fn place(self) -> usize {
+        match self {
+            Region::Visible => 0,
+            Region::Invisible => 1,
+            Region::Uri => 2,
+            Region::Header => 3,
+        }
+    }
+
+    const fn words_max(self) -> usize {
+        match self {
+            Region::Visible | Region::Invisible => BODY_WORDS_MAX,
+            Region::Uri | Region::Header => OTHER_WORDS_MAX,
+        }
+    }
+}
+
+impl<'t> Collector<'t> {
+    /// Nothing is collected yet.
+    pub fn new(terms: &'t Terms) -> Collector<'t> {
+        Collector { terms, keys: HashSet::new(), known: HashMap::new(), counts: [0; 4] }
+    }
+
+    /// A paragraph that a reader sees; the subject is one.
+    pub fn visible(&mut self, line: &[u8]) {
+        if self.terms.sources.visible {
+            self.line(line, b"", Region::Visible);
+        }
+    }
+
+    /// A paragraph that no reader sees.
+    pub fn invisible(&mut self, line: &[u8]) {
+        if self.terms.sources.invisible {
+            self.line(line, b"I*:", Region::Invisible);
+        }
+    }
+
+    /// An address, decoded.
+    pub fn uri(&mut self, uri: &[u8]) {
+        if self.terms.sources.uri {
+            self.line(uri, b"", Region::Uri);
+        }
+    }
+
+    /// What was collected.
+    pub fn finish(self) -> Tokens {
+        Tokens::of(self.keys.into_iter().collect())
+    }
+
+    /// Whether so many words of this region are there that no further text is looked at.
+    pub(crate) fn is_full(&self, region: Region) -> bool {
+        self.counts[region.place()] >= region.words_max() || self.keys.len() >= KEYS_MAX
+    }
+
+    /// Takes a word, with what stands before it.
+    pub(crate) fn take(&mut self, prefix: &[u8], word: &[u8], region: Region) {
+        self.counts[region.place()] += 1;
+        if !(prefix.is_empty() && word.is_empty()) {
+            self.keys.insert(key(&[prefix, word].concat()));
+        }
+    }
+
+    /// Whether a word is in the lists of those that say nothing.
+    pub(crate) fn is_stop_word(&mut self, word: &[u8]) -> bool {
+        if self.terms.stop_words.is_empty() {
+            return false;
+        }
+        if let Some(&known) = self.known.get(word) {
+            return known;
+        }
+        let is_one = self.terms.stop_words.iter().any(|expression| matches(expression, word));
+        self.known.insert(word.into(), is_one);
+        is_one
+    }
+}
+
+/// The key of a word.
+pub(crate) fn key(word: &[u8]) -> Key {
+    let [.., a, b, c, d, e] = digest::sha1::digest(word);
+    [a, b, c, d, e]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_the_end_of_the_digest() {
+        // SHA-1 of "abc" ends in 9cd0d89d.
+        assert_eq!(key(b"abc"), [0x6c, 0x9c, 0xd0, 0xd8, 0x9d]);
+    }
+
+    #[test]
+    fn a_mail_of_many_words_is_cut() {
+        let terms = Terms::default();
+        let mut collector = Collector::new(&terms);
+        for number in 0..100_000 {
+            collector.visible(format!("word{number}").as_bytes());
+        }
+        assert_eq!(collector.finish().keys().len(), KEYS_MAX);
+    }
+}

@@ -1,0 +1,121 @@
+//! Where the host keeps what was learned: words and mails, for the site and for each user, behind a small trait.
+//!
+//! [`Ledger`] is what may be asked and told; [`Sqlite`] is one file of SQLite with a write-ahead log, which several processes
+//! may have open at once. Each call is one transaction: a process that is killed leaves all of it or nothing.
+//!
+//! This crate knows nothing of mails: it is told ids and keys. Bounds: a word's key is five bytes, an owner's name and an id
+//! [`NAME_BYTES_MAX`]; of words so many are kept as whoever calls [`Ledger::expire`] says, of mails [`MAILS_MAX`] an owner.
+#![forbid(unsafe_code)]
+
+mod error;
+mod sqlite;
+
+pub use error::Error;
+pub use sqlite::Sqlite;
+
+use learn::{Corpus, Counts, Key, Snapshot, Tokens};
+
+/// The longest name of an owner, and the longest id of a mail.
+pub const NAME_BYTES_MAX: usize = 998;
+
+/// Mails that are remembered of an owner, the newest; of older ones it is not known any more that they were learned.
+pub const MAILS_MAX: u64 = 500_000;
+
+/// A mail that is to be learned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lesson {
+    /// Whether it is spam.
+    pub is_spam: bool,
+    /// Names that it may be known by; it is remembered by the first.
+    pub ids: Vec<Box<str>>,
+    /// When it came, in seconds since 1970.
+    pub at: i64,
+    /// Its words.
+    pub tokens: Tokens,
+    /// Whether it is learned anew where it was learned as the opposite.
+    pub corrects: bool,
+}
+
+/// What came of a lesson.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Learned {
+    /// It was learned.
+    New,
+    /// It was known as the opposite, which was taken back first.
+    Corrected,
+    /// It was known already.
+    Known,
+}
+
+/// What is kept of an owner, in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Mails.
+    pub corpus: Corpus,
+    /// Words.
+    pub words: u64,
+    /// When the word was of use that was so longest ago, and last.
+    pub oldest: i64,
+    /// See [`Summary::oldest`].
+    pub newest: i64,
+    /// When words were last looked through for old ones.
+    pub expired: i64,
+    /// Mails that are remembered.
+    pub mails: u64,
+}
+
+/// Where it is kept. The owner is a user, or the site: the empty name.
+pub trait Ledger: Send {
+    /// How many mails were learned, and in how many each of these words was; words that nobody knows are left out.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn recall(&mut self, owner: &str, keys: &[Key]) -> Result<(Corpus, Vec<Counts>), Error>;
+
+    /// These words were of use at that time.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn touch(&mut self, owner: &str, keys: &[Key], at: i64) -> Result<(), Error>;
+
+    /// Learns mails, all or none.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn learn(&mut self, owner: &str, lessons: &[Lesson]) -> Result<Vec<Learned>, Error>;
+
+    /// Takes back what was learned of a mail that is known by one of these ids; whether there was anything.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn forget(&mut self, owner: &str, ids: &[Box<str>], tokens: &Tokens) -> Result<bool, Error>;
+
+    /// Forgets words that were of no use for longest, where there are more than `words_max`, and mails beyond [`MAILS_MAX`]:
+    /// how many words.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn expire(&mut self, owner: &str, words_max: u64, now: i64) -> Result<u64, Error>;
+
+    /// The numbers.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn summary(&mut self, owner: &str) -> Result<Summary, Error>;
+
+    /// All that is kept of an owner, as a snapshot.
+    ///
+    /// # Errors
+    /// When it cannot be read, or `each` fails.
+    fn export(&mut self, owner: &str, each: &mut dyn FnMut(Snapshot) -> std::io::Result<()>) -> Result<(), Error>;
+
+    /// Puts a snapshot in the place of all that is kept of an owner, all or nothing.
+    ///
+    /// # Errors
+    /// When it cannot be written, or a line is an error.
+    fn import(
+        &mut self,
+        owner: &str,
+        lines: &mut dyn Iterator<Item = Result<Snapshot, Error>>,
+    ) -> Result<Summary, Error>;
+}

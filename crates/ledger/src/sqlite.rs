@@ -1,0 +1,419 @@
+//! One file of SQLite.
+//!
+//! Words are rows of a number each, the five bytes of the key, so that a mail's words are found in the order of the table. The
+//! log is written ahead and not synced with each transaction: a loss of power may cost the last lessons, and never more.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use learn::{Corpus, Counts, Key, Snapshot, Tokens, expire};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
+
+use crate::{Error, Learned, Ledger, Lesson, MAILS_MAX, NAME_BYTES_MAX, Summary};
+
+/// "slrn": what files of ours have in their header.
+const APPLICATION: i32 = 0x736c_726e;
+
+/// The form of the tables.
+const FORM: i32 = 1;
+
+/// How long another process is waited for.
+const BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// A word that was of use is noted so many seconds after the last time, so that few mails write anything.
+const TOUCH_SECONDS: i64 = 21_600;
+
+/// Beyond so many times the bound the oldest words are forgotten, however new.
+const SURPLUS_FACTOR: u64 = 2;
+
+/// A date that is further ahead than this is none.
+const AHEAD_SECONDS: i64 = 86_400;
+
+const TABLES: &str = "
+    CREATE TABLE owner (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+        spam INTEGER NOT NULL DEFAULT 0, ham INTEGER NOT NULL DEFAULT 0, expired INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE TABLE word (
+        owner INTEGER NOT NULL, key INTEGER NOT NULL,
+        spam INTEGER NOT NULL, ham INTEGER NOT NULL, at INTEGER NOT NULL,
+        PRIMARY KEY (owner, key)
+    ) WITHOUT ROWID;
+    CREATE TABLE mail (
+        owner INTEGER NOT NULL, id TEXT NOT NULL, spam INTEGER NOT NULL, at INTEGER NOT NULL,
+        PRIMARY KEY (owner, id)
+    ) WITHOUT ROWID;
+";
+
+/// A file that is open.
+#[derive(Debug)]
+pub struct Sqlite {
+    path: PathBuf,
+    connection: Connection,
+}
+
+type Done<T> = rusqlite::Result<T>;
+
+impl Sqlite {
+    /// Opens a file, and makes one where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is damaged, or is not ours.
+    pub fn open(path: &Path) -> Result<Sqlite, Error> {
+        let failed = |error: &rusqlite::Error| Error::of(path, error);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let mut connection = Connection::open_with_flags(path, flags).map_err(|error| failed(&error))?;
+        match prepare(&mut connection) {
+            Ok(true) => Ok(Sqlite { path: path.into(), connection }),
+            Ok(false) => Err(Error::Foreign(path.into())),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+
+    /// One transaction that writes.
+    fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Done<T>) -> Result<T, Error> {
+        let done = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        });
+        done.map_err(|error| Error::of(&self.path, &error))
+    }
+
+    /// One transaction that reads.
+    fn read<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Done<T>) -> Result<T, Error> {
+        let done = self.connection.transaction().and_then(|transaction| work(&transaction));
+        done.map_err(|error| Error::of(&self.path, &error))
+    }
+
+    /// Looks through the whole file for damage.
+    ///
+    /// # Errors
+    /// When there is some.
+    pub fn check(&mut self) -> Result<(), Error> {
+        let said: String =
+            self.read(|transaction| transaction.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
+        if said == "ok" { Ok(()) } else { Err(Error::Damaged(self.path.clone())) }
+    }
+}
+
+/// Makes a file ready; `false`: it is not ours.
+fn prepare(connection: &mut Connection) -> Done<bool> {
+    connection.busy_timeout(BUSY_WAIT)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    let of =
+        |connection: &Connection, name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    if of(connection, "application_id")? != APPLICATION {
+        let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        if tables > 0 {
+            return Ok(false);
+        }
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have been here meanwhile.
+        if of(&transaction, "application_id")? != APPLICATION {
+            transaction.execute_batch(TABLES)?;
+            transaction.pragma_update(None, "application_id", APPLICATION)?;
+            transaction.pragma_update(None, "user_version", FORM)?;
+        }
+        transaction.commit()?;
+    }
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    Ok(of(connection, "user_version")? == FORM)
+}
+
+fn number(key: Key) -> i64 {
+    key.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))
+}
+
+fn key(number: i64) -> Key {
+    let [.., a, b, c, d, e] = number.to_be_bytes();
+    [a, b, c, d, e]
+}
+
+/// A count, as the file has it.
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// Names are cut where they are too long.
+fn cut(name: &str) -> &str {
+    let mut end = name.len().min(NAME_BYTES_MAX);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    &name[..end]
+}
+
+/// The number of an owner, if there is one.
+fn find(transaction: &Transaction<'_>, owner: &str) -> Done<Option<i64>> {
+    let mut ask = transaction.prepare_cached("SELECT id FROM owner WHERE name = ?1")?;
+    ask.query_row([cut(owner)], |row| row.get(0)).optional()
+}
+
+/// The number of an owner, who is noted where there is none.
+fn note(transaction: &Transaction<'_>, owner: &str) -> Done<i64> {
+    if let Some(id) = find(transaction, owner)? {
+        return Ok(id);
+    }
+    transaction.execute("INSERT INTO owner (name) VALUES (?1)", [cut(owner)])?;
+    Ok(transaction.last_insert_rowid())
+}
+
+fn corpus(transaction: &Transaction<'_>, owner: i64) -> Done<Corpus> {
+    let mut ask = transaction.prepare_cached("SELECT spam, ham FROM owner WHERE id = ?1")?;
+    ask.query_row([owner], |row| Ok(Corpus { spam: count(row.get(0)?), ham: count(row.get(1)?) }))
+}
+
+fn count_mails(transaction: &Transaction<'_>, owner: i64, is_spam: bool, by: i64) -> Done<()> {
+    let mut tell = transaction.prepare_cached(match is_spam {
+        true => "UPDATE owner SET spam = max(spam + ?2, 0) WHERE id = ?1",
+        false => "UPDATE owner SET ham = max(ham + ?2, 0) WHERE id = ?1",
+    })?;
+    tell.execute(params![owner, by]).map(drop)
+}
+
+/// How a mail is known: the id, and whether as spam.
+fn known<'i>(transaction: &Transaction<'_>, owner: i64, ids: &'i [Box<str>]) -> Done<Option<(&'i str, bool)>> {
+    let mut ask = transaction.prepare_cached("SELECT spam FROM mail WHERE owner = ?1 AND id = ?2")?;
+    for id in ids {
+        if let Some(is_spam) = ask.query_row(params![owner, cut(id)], |row| row.get(0)).optional()? {
+            return Ok(Some((id, is_spam)));
+        }
+    }
+    Ok(None)
+}
+
+fn learn_one(transaction: &Transaction<'_>, owner: i64, lesson: &Lesson) -> Done<Learned> {
+    let before = known(transaction, owner, &lesson.ids)?;
+    match before {
+        Some((_, is_spam)) if is_spam == lesson.is_spam || !lesson.corrects => return Ok(Learned::Known),
+        Some((id, is_spam)) => take_back(transaction, owner, id, is_spam, &lesson.tokens)?,
+        None => {}
+    }
+    let (spam, ham) = (i64::from(lesson.is_spam), i64::from(!lesson.is_spam));
+    let mut tell = transaction.prepare_cached(
+        "INSERT INTO word (owner, key, spam, ham, at) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT DO UPDATE SET spam = spam + ?3, ham = ham + ?4, at = max(at, ?5)",
+    )?;
+    for key in lesson.tokens.keys() {
+        tell.execute(params![owner, number(*key), spam, ham, lesson.at])?;
+    }
+    count_mails(transaction, owner, lesson.is_spam, 1)?;
+    if let Some(id) = lesson.ids.first() {
+        let mut tell = transaction.prepare_cached("REPLACE INTO mail (owner, id, spam, at) VALUES (?1, ?2, ?3, ?4)")?;
+        tell.execute(params![owner, cut(id), lesson.is_spam, lesson.at])?;
+    }
+    Ok(if before.is_some() { Learned::Corrected } else { Learned::New })
+}
+
+fn take_back(transaction: &Transaction<'_>, owner: i64, id: &str, is_spam: bool, tokens: &Tokens) -> Done<()> {
+    let (spam, ham) = (i64::from(is_spam), i64::from(!is_spam));
+    let mut less = transaction.prepare_cached(
+        "UPDATE word SET spam = max(spam - ?3, 0), ham = max(ham - ?4, 0) WHERE owner = ?1 AND key = ?2",
+    )?;
+    let mut none =
+        transaction.prepare_cached("DELETE FROM word WHERE owner = ?1 AND key = ?2 AND spam = 0 AND ham = 0")?;
+    for key in tokens.keys() {
+        less.execute(params![owner, number(*key), spam, ham])?;
+        none.execute(params![owner, number(*key)])?;
+    }
+    count_mails(transaction, owner, is_spam, -1)?;
+    transaction.execute("DELETE FROM mail WHERE owner = ?1 AND id = ?2", params![owner, cut(id)]).map(drop)
+}
+
+fn words(transaction: &Transaction<'_>, owner: i64) -> Done<u64> {
+    transaction.query_row("SELECT count(*) FROM word WHERE owner = ?1", [owner], |row| row.get(0)).map(count)
+}
+
+fn forget_old(transaction: &Transaction<'_>, owner: i64, words_max: u64, now: i64) -> Done<u64> {
+    let all = words(transaction, owner)?;
+    if all <= words_max {
+        return Ok(0);
+    }
+    let newest = "SELECT max(at) FROM word WHERE owner = ?1 AND at <= ?2";
+    let newest: Option<i64> = transaction.query_row(newest, params![owner, now + AHEAD_SECONDS], |row| row.get(0))?;
+    let newest = newest.unwrap_or(now).min(now);
+    let mut older = [0; expire::STEPS];
+    for (older, age) in older.iter_mut().zip(expire::ages()) {
+        let ask = "SELECT count(*) FROM word WHERE owner = ?1 AND at < ?2";
+        *older = transaction.query_row(ask, params![owner, newest.saturating_sub(age)], |row| row.get(0)).map(count)?;
+    }
+    let forgotten = match expire::age(all, words_max, older) {
+        Some(age) => transaction
+            .execute("DELETE FROM word WHERE owner = ?1 AND at < ?2", params![owner, newest.saturating_sub(age)])?,
+        None if all > words_max.saturating_mul(SURPLUS_FACTOR) => transaction.execute(
+            "DELETE FROM word WHERE owner = ?1 AND key IN
+             (SELECT key FROM word WHERE owner = ?1 ORDER BY at, spam + ham LIMIT ?2)",
+            params![owner, signed(all.saturating_sub(expire::wanted(words_max)))],
+        )?,
+        None => 0,
+    };
+    Ok(forgotten as u64)
+}
+
+impl Ledger for Sqlite {
+    fn recall(&mut self, owner: &str, keys: &[Key]) -> Result<(Corpus, Vec<Counts>), Error> {
+        self.read(|transaction| {
+            let Some(owner) = find(transaction, owner)? else { return Ok((Corpus::default(), Vec::new())) };
+            let mut ask = transaction.prepare_cached("SELECT spam, ham FROM word WHERE owner = ?1 AND key = ?2")?;
+            let mut found = Vec::new();
+            for &key in keys {
+                let counts = ask.query_row(params![owner, number(key)], |row| {
+                    Ok(Counts { key, spam: count(row.get(0)?), ham: count(row.get(1)?) })
+                });
+                found.extend(counts.optional()?);
+            }
+            Ok((corpus(transaction, owner)?, found))
+        })
+    }
+
+    fn touch(&mut self, owner: &str, keys: &[Key], at: i64) -> Result<(), Error> {
+        const OLD: &str = "SELECT 1 FROM word WHERE owner = ?1 AND key = ?2 AND at < ?3";
+        let before = at.saturating_sub(TOUCH_SECONDS);
+        let old: Vec<Key> = self.read(|transaction| {
+            let Some(owner) = find(transaction, owner)? else { return Ok(Vec::new()) };
+            let mut ask = transaction.prepare_cached(OLD)?;
+            let mut old = Vec::new();
+            for key in keys {
+                if ask.exists(params![owner, number(*key), before])? {
+                    old.push(*key);
+                }
+            }
+            Ok(old)
+        })?;
+        if old.is_empty() {
+            return Ok(());
+        }
+        self.write(|transaction| {
+            let owner = note(transaction, owner)?;
+            let mut tell =
+                transaction.prepare_cached("UPDATE word SET at = max(at, ?3) WHERE owner = ?1 AND key = ?2")?;
+            old.iter().try_for_each(|key| tell.execute(params![owner, number(*key), at]).map(drop))
+        })
+    }
+
+    fn learn(&mut self, owner: &str, lessons: &[Lesson]) -> Result<Vec<Learned>, Error> {
+        self.write(|transaction| {
+            let owner = note(transaction, owner)?;
+            lessons.iter().map(|lesson| learn_one(transaction, owner, lesson)).collect()
+        })
+    }
+
+    fn forget(&mut self, owner: &str, ids: &[Box<str>], tokens: &Tokens) -> Result<bool, Error> {
+        self.write(|transaction| {
+            let Some(owner) = find(transaction, owner)? else { return Ok(false) };
+            let Some((id, is_spam)) = known(transaction, owner, ids)? else { return Ok(false) };
+            take_back(transaction, owner, id, is_spam, tokens)?;
+            Ok(true)
+        })
+    }
+
+    fn expire(&mut self, owner: &str, words_max: u64, now: i64) -> Result<u64, Error> {
+        self.write(|transaction| {
+            let Some(owner) = find(transaction, owner)? else { return Ok(0) };
+            let forgotten = forget_old(transaction, owner, words_max, now)?;
+            transaction.execute("UPDATE owner SET expired = ?2 WHERE id = ?1", params![owner, now])?;
+            transaction.execute(
+                "DELETE FROM mail WHERE owner = ?1 AND id IN
+                 (SELECT id FROM mail WHERE owner = ?1 ORDER BY at DESC LIMIT -1 OFFSET ?2)",
+                params![owner, signed(MAILS_MAX)],
+            )?;
+            Ok(forgotten)
+        })
+    }
+
+    fn summary(&mut self, owner: &str) -> Result<Summary, Error> {
+        self.read(|transaction| {
+            let Some(owner) = find(transaction, owner)? else { return Ok(Summary::default()) };
+            let number = |ask: &str| transaction.query_row(ask, [owner], |row| row.get::<_, i64>(0));
+            Ok(Summary {
+                corpus: corpus(transaction, owner)?,
+                words: words(transaction, owner)?,
+                oldest: number("SELECT coalesce(min(at), 0) FROM word WHERE owner = ?1")?,
+                newest: number("SELECT coalesce(max(at), 0) FROM word WHERE owner = ?1")?,
+                expired: number("SELECT expired FROM owner WHERE id = ?1")?,
+                mails: number("SELECT count(*) FROM mail WHERE owner = ?1").map(count)?,
+            })
+        })
+    }
+
+    fn export(&mut self, owner: &str, each: &mut dyn FnMut(Snapshot) -> std::io::Result<()>) -> Result<(), Error> {
+        let mut failed = None;
+        let mut tell = |item| each(item).map_err(|error| failed = Some(error)).is_ok();
+        self.read(|transaction| {
+            let id = find(transaction, owner)?;
+            let corpus = id.map_or(Ok(Corpus::default()), |id| corpus(transaction, id))?;
+            let head = [Snapshot::Version, Snapshot::Spam(corpus.spam), Snapshot::Ham(corpus.ham)];
+            let Some(id) = id.filter(|_| head.clone().into_iter().all(&mut tell)) else { return Ok(()) };
+            let mut ask = transaction.prepare("SELECT key, spam, ham, at FROM word WHERE owner = ?1")?;
+            let mut rows = ask.query([id])?;
+            while let Some(row) = rows.next()? {
+                let counts = Counts { key: key(row.get(0)?), spam: count(row.get(1)?), ham: count(row.get(2)?) };
+                if !tell(Snapshot::Word(counts, row.get(3)?)) {
+                    return Ok(());
+                }
+            }
+            let mut ask = transaction.prepare("SELECT spam, id FROM mail WHERE owner = ?1")?;
+            let mut rows = ask.query([id])?;
+            while let Some(row) = rows.next()? {
+                if !tell(Snapshot::Mail(row.get(0)?, row.get::<_, String>(1)?.into())) {
+                    return Ok(());
+                }
+            }
+            Ok(())
+        })?;
+        failed.map_or(Ok(()), |error| Err(Error::Io(error)))
+    }
+
+    fn import(
+        &mut self,
+        owner: &str,
+        lines: &mut dyn Iterator<Item = Result<Snapshot, Error>>,
+    ) -> Result<Summary, Error> {
+        let path = self.path.clone();
+        let failed = |error: rusqlite::Error| Error::of(&path, &error);
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let id = note(&transaction, owner).map_err(failed)?;
+        begin_anew(&transaction, id).map_err(failed)?;
+        for line in lines {
+            put(&transaction, id, &line?).map_err(failed)?;
+        }
+        transaction.commit().map_err(failed)?;
+        self.summary(owner)
+    }
+}
+
+fn begin_anew(transaction: &Transaction<'_>, owner: i64) -> Done<()> {
+    transaction.execute("DELETE FROM word WHERE owner = ?1", [owner])?;
+    transaction.execute("DELETE FROM mail WHERE owner = ?1", [owner])?;
+    transaction.execute("UPDATE owner SET spam = 0, ham = 0, expired = 0 WHERE id = ?1", [owner]).map(drop)
+}
+
+fn put(transaction: &Transaction<'_>, owner: i64, item: &Snapshot) -> Done<()> {
+    match item {
+        Snapshot::Version | Snapshot::Other => Ok(()),
+        Snapshot::Spam(mails) => count_mails(transaction, owner, true, signed(*mails)),
+        Snapshot::Ham(mails) => count_mails(transaction, owner, false, signed(*mails)),
+        Snapshot::Word(Counts { key, spam, ham }, at) => {
+            let mut tell = transaction
+                .prepare_cached("REPLACE INTO word (owner, key, spam, ham, at) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            tell.execute(params![owner, number(*key), signed(*spam), signed(*ham), at]).map(drop)
+        }
+        Snapshot::Mail(is_spam, id) => {
+            let mut tell =
+                transaction.prepare_cached("REPLACE INTO mail (owner, id, spam, at) VALUES (?1, ?2, ?3, 0)")?;
+            tell.execute(params![owner, cut(id), is_spam]).map(drop)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Files that are learned in, damaged, full, and shared.
+
+use super::*;
+
+fn lesson(id: &str, is_spam: bool, words: &[u8], at: i64) -> Lesson {
+    let tokens = Tokens::of(words.iter().map(|&word| [0, 0, 0, 0, word]).collect());
+    Lesson { is_spam, ids: vec![id.into(), format!("{id}@other").into()], at, tokens, corrects: true }
+}
+
+fn file() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("learned.db");
+    (folder, path)
+}
+
+fn counts(ledger: &mut Sqlite, word: u8) -> Option<(u64, u64)> {
+    let (_, found) = ledger.recall("", &[[0, 0, 0, 0, word]]).unwrap();
+    found.first().map(|counts| (counts.spam, counts.ham))
+}
+
+#[test]
+fn a_mail_is_learned_once_corrected_and_forgotten() {
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    let lessons = [lesson("a", true, &[1, 2], 100), lesson("b", false, &[2, 3], 200)];
+    assert_eq!(ledger.learn("", &lessons).unwrap(), [Learned::New, Learned::New]);
+    assert_eq!(ledger.learn("", &lessons[..1]).unwrap(), [Learned::Known]);
+    assert_eq!([1, 2, 3, 4].map(|word| counts(&mut ledger, word)), [Some((1, 0)), Some((1, 1)), Some((0, 1)), None]);
+    let opposite = lesson("a", false, &[1, 2], 100);
+    let by_chance = Lesson { corrects: false, ..opposite.clone() };
+    assert_eq!(ledger.learn("", &[by_chance]).unwrap(), [Learned::Known], "what a person said stands");
+    assert_eq!(ledger.learn("", std::slice::from_ref(&opposite)).unwrap(), [Learned::Corrected]);
+    assert_eq!([1, 2].map(|word| counts(&mut ledger, word)), [Some((0, 1)), Some((0, 2))]);
+    assert!(ledger.forget("", &opposite.ids, &opposite.tokens).unwrap());
+    assert!(!ledger.forget("", &opposite.ids, &opposite.tokens).unwrap());
+    assert_eq!([1, 2].map(|word| counts(&mut ledger, word)), [None, Some((0, 1))]);
+    let summary = ledger.summary("").unwrap();
+    assert_eq!((summary.corpus, summary.words, summary.mails), (Corpus { spam: 0, ham: 1 }, 2, 1));
+}
+
+#[test]
+fn each_owner_has_words_of_their_own() {
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    ledger.learn("a", &[lesson("x", true, &[1], 1)]).unwrap();
+    assert_eq!(counts(&mut ledger, 1), None);
+    assert_eq!(ledger.summary("a").unwrap().words, 1);
+    assert_eq!(ledger.summary("b").unwrap(), Summary::default());
+}
+
+#[test]
+fn a_snapshot_is_what_was_exported_and_a_bad_one_changes_nothing() {
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    ledger.learn("", &[lesson("a", true, &[1, 2], 100), lesson("b", false, &[2], 200)]).unwrap();
+    let export = |ledger: &mut Sqlite, owner: &str| {
+        let mut items = Vec::new();
+        ledger.export(owner, &mut |item| Ok(items.push(item))).unwrap();
+        items
+    };
+    let items = export(&mut ledger, "");
+    assert_eq!(items.len(), 3 + 2 + 2);
+    ledger.import("other", &mut items.iter().cloned().map(Ok)).unwrap();
+    assert_eq!(export(&mut ledger, "other"), items);
+    let broken = [Ok(Snapshot::Version), Err(Error::Line(2, "it is wrong".into()))];
+    assert!(ledger.import("", &mut broken.into_iter()).is_err());
+    assert_eq!(export(&mut ledger, ""), items);
+}
+
+#[test]
+fn words_of_no_use_are_forgotten_and_those_of_use_stay() {
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    const DAY: i64 = 86_400;
+    let words = |from: u32, count: u32| {
+        Tokens::of(
+            (from..from + count)
+                .map(|word| {
+                    let [a, b, c, d] = word.to_be_bytes();
+                    [0, a, b, c, d]
+                })
+                .collect(),
+        )
+    };
+    let many = |from: u32, days: i64| Lesson {
+        tokens: words(from, 30_000),
+        at: days * DAY,
+        ..lesson(&from.to_string(), true, &[], 0)
+    };
+    let lessons: Vec<Lesson> = (0..5_u32).map(|part| many(part * 30_000, i64::from(part) * 20)).collect();
+    ledger.learn("", &lessons).unwrap();
+    let used = words(0, 1_000);
+    ledger.touch("", used.keys(), 80 * DAY).unwrap();
+    let forgotten = ledger.expire("", 120_000, 80 * DAY).unwrap();
+    assert_eq!(forgotten, 29_000, "all of the first day but those of use");
+    assert_eq!(ledger.recall("", used.keys()).unwrap().1.len(), 1_000);
+    assert_eq!(ledger.expire("", 150_000, 80 * DAY).unwrap(), 0);
+}
+
+#[test]
+fn what_is_no_database_and_what_is_not_ours_is_told() {
+    let (_folder, path) = file();
+    std::fs::write(&path, [b'x'; 5000]).unwrap();
+    assert!(matches!(Sqlite::open(&path), Err(Error::Damaged(_))));
+    std::fs::remove_file(&path).unwrap();
+    Connection::open(&path).unwrap().execute_batch("CREATE TABLE a (b)").unwrap();
+    assert!(matches!(Sqlite::open(&path), Err(Error::Foreign(_))));
+    assert!(matches!(Sqlite::open(&path.join("below")), Err(Error::Failed(..))));
+}
+
+#[test]
+fn a_file_with_a_damaged_page_is_an_error_and_no_panic() {
+    let (_folder, path) = file();
+    let many: Vec<u8> = (0..=255).collect();
+    Sqlite::open(&path).unwrap().learn("", &[lesson("a", true, &many, 1)]).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.get_mut(4096..).unwrap().fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    assert!(matches!(ledger.recall("", &[[0; 5]]), Err(Error::Damaged(_))));
+    assert!(matches!(ledger.check(), Err(Error::Damaged(_)) | Err(Error::Failed(..))));
+}
+
+#[test]
+fn a_full_disk_keeps_what_was_there() {
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    ledger.learn("", &[lesson("a", true, &[1], 1)]).unwrap();
+    let pages: i64 = ledger.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    ledger.connection.pragma_update(None, "max_page_count", pages).unwrap();
+    let large = Lesson {
+        tokens: Tokens::of(
+            (0..20_000_u16)
+                .map(|word| {
+                    let [a, b] = word.to_be_bytes();
+                    [1, 0, 0, a, b]
+                })
+                .collect(),
+        ),
+        ..lesson("b", true, &[], 1)
+    };
+    assert!(matches!(ledger.learn("", &[large]), Err(Error::Full(_))));
+    let summary = ledger.summary("").unwrap();
+    assert_eq!((summary.corpus.spam, summary.words, summary.mails), (1, 1, 1));
+}
+
+#[test]
+fn two_at_once_lose_nothing() {
+    let (_folder, path) = file();
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let path = &path;
+            scope.spawn(move || {
+                let mut ledger = Sqlite::open(path).unwrap();
+                for mail in 0..50 {
+                    ledger.learn("", &[lesson(&format!("{thread}-{mail}"), true, &[1], 1)]).unwrap();
+                }
+            });
+        }
+    });
+    let mut ledger = Sqlite::open(&path).unwrap();
+    assert_eq!((counts(&mut ledger, 1), ledger.summary("").unwrap().corpus.spam), (Some((100, 0)), 100));
+}
