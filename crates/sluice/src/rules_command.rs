@@ -85,7 +85,7 @@ pub fn collect(folders: &[PathBuf], host: &str) -> Result<(RuleFiles, Rules), Fa
     };
     let (paths, default_plugins) = paths(folders)?;
     let files = paths.iter().map(|path| rule_file(path)).collect::<Result<_, _>>()?;
-    let mut collected = RuleFiles { files, included: Vec::new(), default_plugins, host: host.into() };
+    let mut collected = RuleFiles { files, included: Vec::new(), default_plugins, network: false, host: host.into() };
     let mut included = Vec::new();
     let rules = collected.read(&mut |from, name| {
         let file = rule_file(&Path::new(from).parent().unwrap_or(Path::new("")).join(name))?;

@@ -76,7 +76,7 @@ fn prune(node: &Node) -> Node {
             }
         }
         Node::Alternate(nodes) => {
-            let all = nodes.iter().map(|node| prune(node));
+            let all = nodes.iter().map(prune);
             let mut all: Vec<Node> = all.filter(|node| *node != Node::Never).collect();
             match all.len() {
                 0 => Node::Never,
