@@ -141,5 +141,8 @@ pub fn fuzz_report(data: &[u8]) {
     let value = field.split_once(':').map(|(_, value)| value).unwrap_or_default();
     let told = report::parse(value.as_bytes()).expect("what was written is read");
     let methods: Vec<&str> = told.results.iter().map(|found| &*found.method).collect();
-    assert_eq!(methods, ["spf", "spf", "dkim", "dmarc"], "{field}");
+    // One result of SPF stands for both where they are the same.
+    let wanted = ["spf", "spf", "dkim", "dmarc"];
+    let wanted = &wanted[usize::from(results.mailfrom == results.helo)..];
+    assert_eq!(methods, wanted, "{field}");
 }

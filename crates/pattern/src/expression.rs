@@ -163,8 +163,8 @@ impl Expression {
         Search::new(Arc::clone(&self.0), want)
     }
 
-    /// Strings of which every match contains one, once it is folded ([`fold`]); none if no such set lies within the limits. Of all sets it is the one that is rarest in ordinary content. An empty set belongs to an expression that
-    /// matches nothing.
+    /// Strings of which every match contains one, once it is folded ([`fold`]); none if no such set lies within the limits. Of
+    /// all sets it is the one that is rarest in ordinary content. An empty set belongs to an expression that matches nothing.
     pub fn literals(&self, limits: LiteralLimits) -> Option<Vec<Vec<u8>>> {
         literals::needed(&self.0.node(), limits).map(|needed| needed.strings)
     }

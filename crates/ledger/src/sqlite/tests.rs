@@ -55,7 +55,12 @@ fn a_snapshot_is_what_was_exported_and_a_bad_one_changes_nothing() {
     ledger.learn("", &[lesson("a", true, &[1, 2], 100), lesson("b", false, &[2], 200)]).unwrap();
     let export = |ledger: &mut Sqlite, owner: &str| {
         let mut items = Vec::new();
-        ledger.export(owner, &mut |item| Ok(items.push(item))).unwrap();
+        ledger
+            .export(owner, &mut |item| {
+                items.push(item);
+                Ok(())
+            })
+            .unwrap();
         items
     };
     let items = export(&mut ledger, "");

@@ -2,7 +2,7 @@
 
 use stream::Fuel;
 
-use super::{Expression, Flags, Limits, LiteralLimits, Progress, Want};
+use super::{Expression, Flags, Limits, LiteralLimits, Progress, Want, fold};
 
 /// Fuzz body: two bytes of choices, the length of the expression, the expression; the rest is the haystack. Whatever the
 /// fuel, a search ends within its steps and says the same; the engines agree, and a match contains a literal.
@@ -36,7 +36,8 @@ pub fn fuzz_expression(data: &[u8]) {
     }
     assert!(is_same(&groups, &span), "{groups:?} with groups, {span:?} without");
     if let (Progress::Match(at), Some(literals)) = (&span, expression.literals(LiteralLimits::default())) {
-        let matched = haystack[at.clone()].to_ascii_lowercase();
+        let mut matched = haystack[at.clone()].to_vec();
+        fold(&mut matched);
         let has = |literal: &Vec<u8>| memchr::memmem::find(&matched, literal).is_some();
         assert!(literals.iter().any(has), "no literal in {}", matched.escape_ascii());
     }

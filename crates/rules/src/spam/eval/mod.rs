@@ -81,7 +81,7 @@ pub(crate) const fn ask(name: &'static str) -> Function {
 }
 
 /// All groups.
-const GROUPS: [&[Function]; 7] = [
+const GROUPS: [&[Function]; 8] = [
     authentic::FUNCTIONS,
     freemail::FUNCTIONS,
     from_name::FUNCTIONS,
