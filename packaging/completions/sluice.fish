@@ -374,7 +374,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -f -a "lint" -d 'Read a configuration of SpamAssassin, count what it holds, and name what is wrong and what cannot hit'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l rules -d 'Read this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched or those of the package, and /etc/spamassassin' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l rules -d 'Read this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l all -d 'Name each rule that cannot hit, and what is noted besides errors'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -490,7 +490,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand recall" -s h -l help -d 'P
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l rules -d 'Read the rules of this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched or those of the package, and /etc/spamassassin' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l rules -d 'Read the rules of this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l json -d 'Print a JSON object for each mail, a line each'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l local -d 'Ask no network'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l matches -d 'Show what each expression matched'
