@@ -2,9 +2,9 @@
 //! (`uridnsbl` and its), of digests (`check_hashbl_...`), names made of what is known (`askdns`), and what an author says of
 //! its signatures (ADSP).
 //!
-//! [`Lists`] is what a configuration has of that. [`Lists::inquire`] makes an [`Inquiry`] of a mail: its questions
-//! ([`Inquiry::ask`]) are handed out, their answers come back in any order ([`Lists::answer`]), and there may be further
-//! questions then. What needs to know who has signed the mail waits for [`Lists::learn`]. In the end the inquiry says which
+//! [`Lists`] is what a configuration has of that. `Lists::inquire` makes an [`Inquiry`] of a mail: its questions
+//! ([`Inquiry::ask`]) are handed out, their answers come back in any order (`Lists::answer`), and there may be further
+//! questions then. What needs to know who has signed the mail waits for `Lists::learn`. In the end the inquiry says which
 //! rules hit. Nothing here opens a socket or looks at a clock.
 //!
 //! Which hosts are asked about is what SpamAssassin 4.0.1 asks about, but for three things. Where more hosts stand in a mail
