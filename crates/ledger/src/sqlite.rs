@@ -108,7 +108,8 @@ fn prepare(connection: &mut Connection) -> Done<bool> {
         |connection: &Connection, name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     if of(connection, "application_id")? != APPLICATION {
         let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        if tables > 0 {
+        // Another process may have made it ours since: tables and number come together.
+        if tables > 0 && of(connection, "application_id")? != APPLICATION {
             return Ok(false);
         }
         connection.pragma_update(None, "journal_mode", "WAL")?;
