@@ -4,10 +4,10 @@
 //! log is written ahead and not synced with each transaction: a loss of power may cost the last lessons, and never more.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use learn::{Corpus, Counts, Key, Snapshot, Tokens, expire};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{Error, Learned, Ledger, Lesson, MAILS_MAX, NAME_BYTES_MAX, Summary};
 
@@ -112,7 +112,7 @@ fn prepare(connection: &mut Connection) -> Done<bool> {
         if tables > 0 && of(connection, "application_id")? != APPLICATION {
             return Ok(false);
         }
-        connection.pragma_update(None, "journal_mode", "WAL")?;
+        write_ahead(connection)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Another process may have been here meanwhile.
         if of(&transaction, "application_id")? != APPLICATION {
@@ -124,6 +124,19 @@ fn prepare(connection: &mut Connection) -> Done<bool> {
     }
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     Ok(of(connection, "user_version")? == FORM)
+}
+
+/// Has the file written ahead. SQLite does not wait for that itself while another process has the file open.
+fn write_ahead(connection: &Connection) -> Done<()> {
+    let end = Instant::now() + BUSY_WAIT;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < end => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            done => return done,
+        }
+    }
 }
 
 fn number(key: Key) -> i64 {
