@@ -3,6 +3,9 @@
 //! A meta is evaluated when all that it is made of is known. A name that no rule has, a rule that did not run (its score
 //! is 0, it asks the network and may not, its function is missing) and a placeholder count as 0. Metas that depend on each
 //! other in a ring, and what is made of those, never hit and count as 0: they are listed as excluded.
+//!
+//! Of a thousand metas few are made of anything that hit. What each comes to where nothing has hit is worked out once
+//! ([`Schedule::retain`]), and only metas with a part that came to something else are evaluated.
 
 use std::ops::Range;
 
@@ -19,6 +22,10 @@ pub struct Schedule {
     order: Vec<(u32, Range<usize>)>,
     excluded: Vec<Exclusion>,
     rules: usize,
+    /// What each rule comes to where nothing has hit.
+    resting: Vec<f64>,
+    /// Of each rule, the metas that are made of it, by their places in the order.
+    users: Vec<Vec<u32>>,
 }
 
 /// A meta that is not evaluated.
@@ -46,6 +53,7 @@ impl Schedule {
             }
         }
         schedule.sort(waiting, rules);
+        schedule.retain(|_| true);
         schedule
     }
 
@@ -67,27 +75,51 @@ impl Schedule {
     /// Leaves metas out: they count as 0.
     pub fn retain(&mut self, keep: impl Fn(u32) -> bool) {
         self.order.retain(|(id, _)| keep(*id));
+        self.users = vec![Vec::new(); self.rules];
+        for (place, (_, range)) in (0..).zip(&self.order) {
+            for part in depends(&self.steps[range.clone()]) {
+                let users = &mut self.users[part as usize];
+                if users.last() != Some(&place) {
+                    users.push(place);
+                }
+            }
+        }
+        let (mut resting, mut stack) = (vec![0.0; self.rules], Vec::new());
+        for (id, range) in &self.order {
+            resting[*id as usize] = outcome(&self.steps[range.clone()], &resting, &mut stack);
+        }
+        self.resting = resting;
     }
 
     /// Evaluates all metas: `values` has what each rule came to, by its id, and gets what the metas come to. A rule that
     /// did not hit is 0, one that hit is 1 or, with `multiple`, the number of its hits.
     ///
-    /// Burns a unit a step. `false`: there was not fuel enough, and the metas that were left count as 0.
+    /// Burns a unit a step. `false`: there was not fuel enough, and the metas that were left count as where nothing has hit.
     pub fn evaluate(&self, values: &mut Vec<f64>, fuel: &mut Fuel) -> bool {
         values.resize(self.rules, 0.0);
+        // A bit for each meta, in their order: those behind one that is evaluated may become due.
+        let mut due = vec![0_u64; self.order.len().div_ceil(64)];
+        let mark = |due: &mut [u64], rule: usize| {
+            self.users[rule].iter().for_each(|&place| due[place as usize / 64] |= 1 << (place % 64));
+        };
+        values.iter().enumerate().filter(|(_, value)| **value != 0.0).for_each(|(rule, _)| mark(&mut due, rule));
+        self.order.iter().for_each(|(id, _)| values[*id as usize] = self.resting[*id as usize]);
         let mut stack = Vec::new();
-        for (id, range) in &self.order {
-            let steps = &self.steps[range.clone()];
-            if fuel.left() < steps.len() as u64 {
-                return false;
-            }
-            fuel.burn(steps.len());
-            let value = |rule: u32| values.get(rule as usize).copied().unwrap_or(0.0);
-            let outcome = meta::evaluate(steps, &mut stack, value, |_| 0.0).unwrap_or(0.0);
-            // What is negative hits as all that is not 0, once.
-            let outcome = if outcome < 0.0 { 1.0 } else { outcome };
-            if let Some(place) = values.get_mut(*id as usize) {
-                *place = outcome;
+        for word in 0..due.len() {
+            while due[word] != 0 {
+                let place = word * 64 + due[word].trailing_zeros() as usize;
+                due[word] &= due[word] - 1;
+                let (id, range) = &self.order[place];
+                let steps = &self.steps[range.clone()];
+                if fuel.left() < steps.len() as u64 {
+                    return false;
+                }
+                fuel.burn(steps.len());
+                let id = *id as usize;
+                values[id] = outcome(steps, values, &mut stack);
+                if values[id] != self.resting[id] {
+                    mark(&mut due, id);
+                }
             }
         }
         true
@@ -172,6 +204,13 @@ impl Schedule {
     }
 }
 
+/// What a meta comes to: what is negative hits as all that is not 0, once.
+fn outcome(steps: &[Step], values: &[f64], stack: &mut Vec<f64>) -> f64 {
+    let value = |rule: u32| values.get(rule as usize).copied().unwrap_or(0.0);
+    let outcome = meta::evaluate(steps, stack, value, |_| 0.0).unwrap_or(0.0);
+    if outcome < 0.0 { 1.0 } else { outcome }
+}
+
 fn depends(steps: &[Step]) -> impl Iterator<Item = u32> {
     steps.iter().filter_map(|step| match step {
         Step::Rule(id) => Some(*id),
@@ -227,7 +266,9 @@ mod tests {
     fn evaluation_ends_with_the_fuel() {
         let rules = load(TEXT);
         let schedule = Schedule::new(&rules, &Limits::default());
-        assert!(!schedule.evaluate(&mut Vec::new(), &mut Fuel::new(5)));
+        let mut values = vec![0.0; rules.names().len()];
+        values[rules.id("A").unwrap() as usize] = 1.0;
+        assert!(!schedule.evaluate(&mut values, &mut Fuel::new(5)));
     }
 
     #[test]
