@@ -34,6 +34,8 @@ if [ "${1:-}" != run ]; then
     /usr/bin/python3 -c 'import pyclamd' 2>/dev/null || missing+=(python3-pyclamd)
     /usr/bin/python3 -c 'import spf' 2>/dev/null || missing+=(python3-spf)
     /usr/bin/python3 -c 'import dkim' 2>/dev/null || missing+=(python3-dkim)
+    perl -MMail::SPF -e 1 2>/dev/null || missing+=(libmail-spf-perl)
+    perl -MMail::DMARC -e 1 2>/dev/null || missing+=(libmail-dmarc-perl)
     perl -MMail::DKIM::ARC::Verifier -e 1 2>/dev/null || missing+=(libmail-dkim-perl)
     need osslsigncode osslsigncode
     need zip zip

@@ -133,7 +133,7 @@ impl Inquiry {
         let question = self.asked.get(self.handed_out)?.clone();
         let id = self.first_id.checked_add(u32::try_from(self.handed_out).ok()?)?;
         self.handed_out += 1;
-        Some(Ask { id, question })
+        Some(Ask { id, question, list: Box::default() })
     }
 
     /// Takes an answer. One to a question that was not asked, or has been answered, is passed over.

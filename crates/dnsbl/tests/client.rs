@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use dnsbl::answer::{Options, Outcome, Scratch, Transport, respond};
-use dnsbl::client::{Client, Limits, Transmit, Verdict, sites};
+use dnsbl::client::{Client, Limits, Transmit, Verdict, sites, subject as subject_of};
 use dnsbl::zone::Zones;
 use dnsbl::zone::dataset::Kind;
 use dnsbl::zone::loader::Loader;
@@ -134,7 +134,7 @@ fn a_question_is_under_way_once() {
 fn rules_find_what_was_asked_when_the_client_connected() {
     let mut server = Server::new(zones("bl.test", Kind::Ip4Set, LIST), true);
     let mut client = client("other.bl.test bl.test=127.0.0.4*3 bl.test=127.0.0.10*5");
-    let subject = |client: &Client, name: &str| client.subject(&name.parse().unwrap());
+    let subject = |client: &Client, name: &str| subject_of(client.zones(), &name.parse().unwrap());
     assert_eq!(subject(&client, "7.2.0.192.BL.test"), Some((1, [192, 0, 2, 7].into())));
     assert_eq!(subject(&client, "7.2.0.192.other.bl.test"), Some((0, [192, 0, 2, 7].into())));
     let nibbles = format!("{}8.b.d.0.1.0.0.2", "0.".repeat(24));

@@ -17,6 +17,8 @@ pub struct Ask {
     pub id: u32,
     /// What is asked.
     pub question: Question,
+    /// The list whose zone is asked; empty where it is none. Whoever looks things up may leave a list alone that answers nobody.
+    pub list: Box<str>,
 }
 
 /// What is asked of the DNS.
@@ -120,7 +122,11 @@ mod tests {
 
     #[test]
     fn questions_and_answers_have_a_byte_form() {
-        let ask = Ask { id: 7, question: Question { name: "a.example".into(), kind: RecordKind::Mx } };
+        let ask = Ask {
+            id: 7,
+            question: Question { name: "a.example".into(), kind: RecordKind::Mx },
+            list: "example".into(),
+        };
         assert_eq!(wire::read::<Ask>(&wire::write(&ask, Vec::new())), Ok(ask));
         let records = [
             Record::A([192, 0, 2, 1].into()),

@@ -63,11 +63,11 @@ impl Inquest {
 
     /// The next question, if there is one now.
     pub fn ask(&mut self) -> Option<Ask> {
-        if let Some(Ask { id, question }) = self.check.as_mut().and_then(|check| check.ask()) {
-            return Some(Ask { id: CHECK_ID.checked_add(id)?, question });
+        if let Some(ask) = self.check.as_mut().and_then(|check| check.ask()) {
+            return Some(Ask { id: CHECK_ID.checked_add(ask.id)?, ..ask });
         }
-        let Ask { id, question } = self.inquiry.ask()?;
-        Some(Ask { id: RULES_ID.checked_add(id)?, question })
+        let ask = self.inquiry.ask()?;
+        Some(Ask { id: RULES_ID.checked_add(ask.id)?, ..ask })
     }
 
     /// Takes an answer; one to anything else is passed over.

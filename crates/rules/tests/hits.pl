@@ -1,15 +1,21 @@
-# What SpamAssassin says of mails, offline: one JSON object a line with its hits, those of sub-rules among them.
-# Usage: hits.pl RULES SITE, folders of files; the paths of mails come on the standard input, one a line.
+# What SpamAssassin says of mails: one JSON object a line with its hits, those of sub-rules among them.
+# Usage: hits.pl RULES SITE [ADDRESS:PORT], folders of files, and a server of the DNS, without which no network is asked; the paths
+# of mails come on the standard input, one a line.
 use strict;
 use warnings;
 use JSON::PP;
+BEGIN {
+    # What other modules look up, they look up there, too.
+    @ENV{qw(RES_NAMESERVERS RES_OPTIONS)} = ("$1", "port:$2") if defined $ARGV[2] && $ARGV[2] =~ /^(.*):(\d+)$/;
+}
 use Mail::SpamAssassin;
 
-my ($rules, $site) = @ARGV;
+my ($rules, $site, $server) = @ARGV;
 my $json = JSON::PP->new->latin1->canonical;
 my $reader = Mail::SpamAssassin->new({
     rules_filename => $rules, site_rules_filename => $site, userprefs_filename => '/dev/null', userstate_dir => '/nonexistent',
-    dont_copy_prefs => 1, local_tests_only => 1, languages => 'C', home_dir_for_helpers => '/nonexistent',
+    dont_copy_prefs => 1, local_tests_only => !defined $server, languages => 'C', home_dir_for_helpers => '/nonexistent',
+    post_config_text => defined $server ? "dns_available yes\nclear_dns_servers\ndns_server $server\nrbl_timeout 50\ndns_block_time -1\n" : '',
 });
 $reader->init(1);
 $| = 1;

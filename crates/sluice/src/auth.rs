@@ -1,10 +1,7 @@
 //! `sluice auth check`: whom a mail is from, by SPF, DKIM, DMARC and ARC.
 //!
-//! The mail is read in pieces and none of its body is kept. Names are looked up by a resolver ([`resolve`]) or in a file
-//! ([`zone`]), within a budget of time; what is not there by then is a temporary error.
-
-mod resolve;
-mod zone;
+//! The mail is read in pieces and none of its body is kept. Names are looked up by resolvers or in a file ([`Source`]), within
+//! a budget of time; what is not there by then is a temporary error.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,10 +10,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ::auth::message::LineEnds;
 use ::auth::{Check, Context, Limits, Results, dkim, dmarc, report, spf};
+use flow::{Answer, Ask};
 use serde_json::{Value, json};
 
 use crate::cli::{self, AuthCheck, AuthCommand};
 use crate::confine::Reach;
+use crate::resolver::source::{Asks, Source};
 use crate::{Failure, privileges};
 
 /// Does what the command line says.
@@ -33,17 +32,9 @@ fn check(args: &AuthCheck) -> Result<ExitCode, Failure> {
         reach.connect();
     }
     reach.confine(&[])?;
-    let source = Source::new(args)?;
+    let source = Source::new(args.zone.as_deref(), &args.resolvers, Duration::from_secs(args.timeout))?;
     let mut check = read(args)?;
-    let deadline = Duration::from_secs(args.timeout);
-    match source {
-        Source::Zone(zone) => {
-            while let Some(ask) = check.ask() {
-                check.answer(zone.answer(&ask));
-            }
-        }
-        Source::Resolvers(resolvers) => resolve::answer(&mut check, &resolvers, deadline)?,
-    }
+    source.settle(&mut check)?;
     let questions = check.questions();
     let results = check.results().ok_or("the check has come to no result")?;
     match args.json {
@@ -53,27 +44,13 @@ fn check(args: &AuthCheck) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(results.dmarc.outcome == dmarc::Outcome::Fail)))
 }
 
-/// Who answers.
-enum Source {
-    Zone(zone::Zone),
-    Resolvers(Vec<std::net::SocketAddr>),
-}
+impl Asks for Check {
+    fn ask(&mut self) -> Option<Ask> {
+        Check::ask(self)
+    }
 
-impl Source {
-    fn new(args: &AuthCheck) -> Result<Source, Failure> {
-        if let Some(path) = &args.zone {
-            let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let zone = zone::Zone::parse(&text).map_err(|error| format!("{}:{error}", path.display()))?;
-            return Ok(Source::Zone(zone));
-        }
-        let resolvers = match args.resolvers.is_empty() {
-            true => crate::dnsbl::ask::system_resolvers(),
-            false => args.resolvers.clone(),
-        };
-        match resolvers.is_empty() {
-            true => Err("no resolver in /etc/resolv.conf: name one with --resolver".into()),
-            false => Ok(Source::Resolvers(resolvers)),
-        }
+    fn answer(&mut self, answer: Answer) {
+        Check::answer(self, answer);
     }
 }
 

@@ -91,7 +91,7 @@ fn spam(config: &Config) -> Result<u64, Failure> {
         eprintln!("sluice: warning: spam: SpamAssassin's rules are not here, mails would not be scored");
         return Ok(0);
     }
-    let (_, rules) = rules_command::collect(&folders, &config.hostname)?;
+    let (_, rules) = rules_command::collect(&folders, config.asks_network(), &config.hostname)?;
     let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     println!("{} rules of spam in {}", rules.names().len(), names.join(", "));
     let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);

@@ -383,8 +383,7 @@ pub struct Spam {
 pub enum SpamCommand {
     /// Check mails: which rules hit, and the score that they add up to.
     ///
-    /// Prints the report that `spamassassin -t` adds to a mail. Rules that ask the network do not run yet. Exit status: 0 no
-    /// mail is spam, 1 one or more are, 2 an error.
+    /// Prints the report that `spamassassin -t` adds to a mail. Exit status: 0 no mail is spam, 1 one or more are, 2 an error.
     Check(SpamCheck),
 }
 
@@ -397,9 +396,19 @@ pub struct SpamCheck {
     /// Print a JSON object for each mail, a line each.
     #[arg(long)]
     pub json: bool,
-    /// Ask no network.
+    /// Ask no network: rules that would do not run, and scores are those without.
     #[arg(long)]
     pub local: bool,
+    /// Ask this resolver, repeatable; without it, those of /etc/resolv.conf.
+    #[arg(long = "resolver", value_name = "ADDRESS[:PORT]", value_parser = values::resolver, conflicts_with = "local")]
+    pub resolvers: Vec<SocketAddr>,
+    /// Ask nobody: answer from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if
+    /// wanted, or NAME SERVFAIL.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["resolvers", "local"])]
+    pub zone: Option<PathBuf>,
+    /// Take no longer than this for what is asked about one mail; what is not answered then lists nobody.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    pub timeout: u64,
     /// Show what each expression matched.
     #[arg(long)]
     pub matches: bool,

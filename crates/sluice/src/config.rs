@@ -468,9 +468,14 @@ impl Config {
         if self.group.is_some() && self.user.is_none() {
             return Err("a group without a user: user = \"NAME\"".into());
         }
+        if let Some(spam) = &self.spam {
+            spam.check()?;
+        }
+        if self.asks_dns() {
+            self.dns.check()?;
+        }
         if let Some(authentication) = &self.authentication {
             authentication.check()?;
-            self.dns.check()?;
         }
         self.tls.check_acme()?;
         self.trust.check()?;

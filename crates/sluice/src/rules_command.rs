@@ -74,10 +74,11 @@ pub fn load(folders: &[PathBuf], is_local: bool) -> Result<Rules, Failure> {
 }
 
 /// Reads all folders to be handed to whoever scores mails, with the files that others include; and what stands there.
+/// `network`: whether rules ask it.
 ///
 /// # Errors
 /// As [`load`].
-pub fn collect(folders: &[PathBuf], host: &str) -> Result<(RuleFiles, Rules), Failure> {
+pub fn collect(folders: &[PathBuf], network: bool, host: &str) -> Result<(RuleFiles, Rules), Failure> {
     let limits = Limits::default();
     let rule_file = |path: &Path| {
         let file = read(path, &limits).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -85,7 +86,7 @@ pub fn collect(folders: &[PathBuf], host: &str) -> Result<(RuleFiles, Rules), Fa
     };
     let (paths, default_plugins) = paths(folders)?;
     let files = paths.iter().map(|path| rule_file(path)).collect::<Result<_, _>>()?;
-    let mut collected = RuleFiles { files, included: Vec::new(), default_plugins, network: false, host: host.into() };
+    let mut collected = RuleFiles { files, included: Vec::new(), default_plugins, network, host: host.into() };
     let mut included = Vec::new();
     let rules = collected.read(&mut |from, name| {
         let file = rule_file(&Path::new(from).parent().unwrap_or(Path::new("")).join(name))?;

@@ -1,6 +1,7 @@
 //! `sluice spam`: mails checked with SpamAssassin's rules, by several threads at once.
 //!
-//! Mails are read whole, each within a bound. Nothing is changed, and no network is asked.
+//! Mails are read whole, each within a bound, and nothing is changed. What rules want to know of the DNS is asked for each mail,
+//! unless it is to be left alone.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,19 +11,26 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
 
+use flow::{Answer, Ask};
+use inspect::Inquest;
+use rules::spam::ScoreSet;
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::run::{Engine, EngineOptions, Hit, Outcome, Report, Scratch};
 use serde_json::{Value, json};
 
 use crate::cli::{self, SpamCheck, SpamCommand};
 use crate::confine::Reach;
+use crate::resolver::source::{Asks, Source};
 use crate::{Failure, privileges, rules_command};
 
 /// The longest mail that is checked, in bytes.
 const MAIL_BYTES_MAX: u64 = 64 << 20;
+
+/// Threads at the least where mails wait for answers.
+const ASKING_THREADS: usize = 16;
 
 /// Does what the command line says.
 pub fn run(args: &cli::Spam) -> Result<ExitCode, Failure> {
@@ -36,16 +44,22 @@ type Told = Result<(String, bool), String>;
 
 fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     privileges::harden()?;
-    Reach::reading().confine(&[])?;
+    let mut reach = Reach::reading();
+    if !args.local && args.zone.is_none() {
+        reach.connect();
+    }
+    reach.confine(&[])?;
+    let wait = Duration::from_secs(args.timeout);
+    let source = (!args.local).then(|| Source::new(args.zone.as_deref(), &args.resolvers, wait)).transpose()?;
     let folders = if args.folders.is_empty() { rules_command::standard() } else { args.folders.clone() };
-    // Nothing asks the network yet, whether that is allowed or not.
-    let rules = rules_command::load(&folders, true)?;
+    let rules = rules_command::load(&folders, args.local)?;
     let errors = rules.errors();
     if errors > 0 {
         eprintln!("sluice: {errors} errors in the rules: sluice rules lint names them");
     }
-    let engine = Engine::new(rules, EngineOptions::default());
-    let checker = Checker { engine: &engine, args, host: host(), now: now() };
+    let set = ScoreSet { net: !args.local, ..ScoreSet::default() };
+    let engine = Engine::new(rules, EngineOptions { set, ..EngineOptions::default() });
+    let checker = Checker { engine: &engine, source, args, host: host(), now: now() };
     let (mut is_spam, mut has_failed) = (false, false);
     let mut failure = None;
     checker.all(|told| match told {
@@ -77,6 +91,8 @@ fn host() -> String {
 
 struct Checker<'c> {
     engine: &'c Engine,
+    /// Who answers what rules ask; nobody, where no network is asked.
+    source: Option<Source>,
     args: &'c SpamCheck,
     host: String,
     now: i64,
@@ -86,7 +102,9 @@ impl Checker<'_> {
     /// Checks all mails, by as many threads as there are cores, and tells of them in their order.
     fn all(&self, mut tell: impl FnMut(Told)) {
         let files = &self.args.files;
-        let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(files.len());
+        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        // Whoever waits for answers leaves its core to others.
+        let threads = if self.source.is_some() { cores.max(ASKING_THREADS) } else { cores }.min(files.len());
         let next = AtomicUsize::new(0);
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
@@ -118,12 +136,23 @@ impl Checker<'_> {
     fn one(&self, file: &Path, scratch: &mut Scratch) -> Told {
         let bytes = read(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let mail = Message::read(&bytes, self.engine.reading(), &MessageLimits::default());
-        let outcome = self.engine.check(&mail, self.now, self.args.matches, scratch);
+        let inquest = self.inquire(&mail, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+        let inquiry = inquest.as_ref().map(Inquest::inquiry);
+        let outcome = self.engine.check_asked(&mail, self.now, self.args.matches, inquiry, scratch);
         let text = match self.args.json {
             true => format!("{}\n", self.json(file, &outcome)),
             false => self.report(file, &mail, &outcome),
         };
         Ok((text, outcome.is_spam()))
+    }
+
+    /// Asks what rules want to know, and waits for the answers.
+    fn inquire(&self, mail: &Message, bytes: &[u8]) -> io::Result<Option<Inquest>> {
+        let Some(source) = &self.source else { return Ok(None) };
+        let inquest = Inquest::new(self.engine, mail, bytes, &self.host, self.now, None);
+        let mut asked = Asked { inquest, engine: self.engine };
+        source.settle(&mut asked)?;
+        Ok(Some(asked.inquest))
     }
 
     fn json(&self, file: &Path, outcome: &Outcome) -> Value {
@@ -175,6 +204,22 @@ impl Checker<'_> {
         }
         out.push('\n');
         out
+    }
+}
+
+/// What the rules ask about a mail.
+struct Asked<'e> {
+    inquest: Inquest,
+    engine: &'e Engine,
+}
+
+impl Asks for Asked<'_> {
+    fn ask(&mut self) -> Option<Ask> {
+        self.inquest.ask()
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        self.inquest.answer(self.engine, answer);
     }
 }
 

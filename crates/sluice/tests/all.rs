@@ -20,6 +20,7 @@ mod mail_server;
 mod memory;
 mod milter;
 mod mount;
+mod network;
 mod notices;
 mod operations;
 mod peers;

@@ -215,19 +215,9 @@ impl Client {
         self.look_up(number, zone..zone + 1, address, now)
     }
 
-    /// Which zone and address the name of a classic question is about (RFC 5782 sections 2.1 and 2.4), for
-    /// [`lookup_in`](Client::lookup_in); `None` if it is about no zone that is asked, or no address.
-    pub fn subject(&self, name: &Name) -> Option<(usize, IpAddr)> {
-        let wire = name.to_lowercase();
-        let of_zone = |(index, list): (usize, &List)| {
-            let labels = name.labels().count().checked_sub(list.name.labels().count())?;
-            let zone = Name::from_labels(name.labels().skip(labels)).ok().filter(|zone| *zone == list.name)?;
-            let below = wire.as_wire().len().checked_sub(zone.as_wire().len())?;
-            let asked = Asked::new(wire.as_wire().get(..below)?);
-            let address = asked.ip6.map(|address| Ipv6Addr::from(address).into());
-            Some((index, address.or(asked.ip4.map(|address| Ipv4Addr::from(address).into()))?))
-        };
-        self.zones.iter().enumerate().find_map(of_zone)
+    /// The zones that are asked, in the order of their numbers.
+    pub fn zones(&self) -> impl Iterator<Item = &Name> {
+        self.zones.iter().map(|list| &list.name)
     }
 
     fn look_up(&mut self, number: u64, zones: Range<usize>, address: IpAddr, now: u64) -> Option<Verdict> {
@@ -391,6 +381,21 @@ impl Client {
         });
         Verdict { score, listed: lookup.found, is_partial: lookup.is_partial }
     }
+}
+
+/// Which of some zones and which address the name of a classic question is about (RFC 5782 sections 2.1 and 2.4), for
+/// [`Client::lookup_in`]; `None` if it is about none of them, or no address.
+pub fn subject<'z>(zones: impl IntoIterator<Item = &'z Name>, name: &Name) -> Option<(usize, IpAddr)> {
+    let wire = name.to_lowercase();
+    let of_zone = |(index, zone): (usize, &Name)| {
+        let labels = name.labels().count().checked_sub(zone.labels().count())?;
+        let zone = Name::from_labels(name.labels().skip(labels)).ok().filter(|own| own == zone)?;
+        let below = wire.as_wire().len().checked_sub(zone.as_wire().len())?;
+        let asked = Asked::new(wire.as_wire().get(..below)?);
+        let address = asked.ip6.map(|address| Ipv6Addr::from(address).into());
+        Some((index, address.or(asked.ip4.map(|address| Ipv4Addr::from(address).into()))?))
+    };
+    zones.into_iter().enumerate().find_map(of_zone)
 }
 
 /// What a zone says at once.

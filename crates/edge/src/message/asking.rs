@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn ask(id: u32, name: &str) -> Ask {
-        Ask { id, question: Question { name: name.into(), kind: RecordKind::A } }
+        Ask { id, question: Question { name: name.into(), kind: RecordKind::A }, list: Box::default() }
     }
 
     fn runtime() -> tokio::runtime::Runtime {

@@ -74,9 +74,11 @@ impl Passage {
     /// A mail that begins.
     pub fn mail(runtime: &Runtime, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
         let Asked { flow, terms, wants, scoring, authenticating, heaviest } = asked;
+        let of_sender = ruling.authentication.as_ref().filter(|_| authenticating.is_some());
+        let of_rules = ruling.spam.as_ref().filter(|_| scoring.is_some()).and_then(|spam| spam.wait);
+        let wait = of_sender.map(|authentication| authentication.wait).max(of_rules);
         // Nobody asks the DNS for a mail that has nothing to ask.
-        let resolver = runtime.resolver.clone().filter(|_| authenticating.is_some());
-        let wait = ruling.authentication.as_ref().map_or(Duration::ZERO, |authentication| authentication.wait);
+        let resolver = runtime.resolver.clone().filter(|_| wait.is_some());
         let context = Context {
             flow,
             policy: ruling.policy,
@@ -93,7 +95,7 @@ impl Passage {
             ruling,
             hold: Hold::new(runtime.pool.clone(), terms),
             inspecting: runtime.inspector.open(context),
-            asking: Asking::new(resolver, runtime.metrics.clone(), wait),
+            asking: Asking::new(resolver, runtime.metrics.clone(), wait.unwrap_or_default()),
             heaviest,
             draft: None,
             without_copy: false,

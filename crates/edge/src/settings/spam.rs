@@ -1,6 +1,7 @@
 //! `[spam]`: which mails are scored, and what follows from a score; and what a listener or a rule says in its place.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use flow::{Action, Points, Scoring};
 use serde::Deserialize;
@@ -10,6 +11,9 @@ use super::size::{size, some_size};
 
 /// The scores that a setting may have, both ways.
 const POINTS_MAX: f64 = 10_000.0;
+
+/// The longest wait for the DNS, in seconds: sooner than a verdict is overdue.
+const WAIT_SECONDS_MAX: u64 = 60;
 
 /// The longest tag, in bytes.
 const TAG_BYTES_MAX: usize = 100;
@@ -22,6 +26,10 @@ pub struct SpamSettings {
     pub rules: Option<Vec<PathBuf>>,
     /// Whether mails are scored, where a listener does not say otherwise.
     pub enabled: bool,
+    /// Whether rules ask the DNS: lists of hosts and addresses, and who has sent and signed the mail.
+    pub network: bool,
+    /// How long a mail that is complete waits for the answers, in seconds.
+    pub wait_seconds: u64,
     /// Mails of more bytes are not scored.
     #[serde(deserialize_with = "size")]
     pub size_max: u64,
@@ -75,6 +83,8 @@ pub struct SpamTerms {
 pub struct Spam {
     /// What is asked of the rules; the trace is the mail's.
     pub scoring: Scoring,
+    /// How long a mail that is complete waits for what rules ask the DNS; none where they ask nothing.
+    pub wait: Option<Duration>,
     /// Whether header fields are added.
     pub headers: bool,
     /// What is put in front of the subject of spam; empty: nothing.
@@ -86,6 +96,8 @@ impl Default for SpamSettings {
         SpamSettings {
             rules: None,
             enabled: true,
+            network: false,
+            wait_seconds: 10,
             size_max: 512 << 10,
             required: None,
             quarantine: None,
@@ -116,9 +128,21 @@ impl SpamSettings {
         };
         Some(Spam {
             scoring,
+            wait: self.network.then(|| Duration::from_secs(self.wait_seconds)),
             headers: terms.clone().find_map(|terms| terms.headers).unwrap_or(self.headers),
             subject_tag: terms.clone().find_map(|terms| terms.subject_tag.clone()).unwrap_or(self.subject_tag.clone()),
         })
+    }
+
+    /// Whether it can be followed.
+    ///
+    /// # Errors
+    /// When it cannot; the message says why.
+    pub fn check(&self) -> Result<(), String> {
+        match (1..=WAIT_SECONDS_MAX).contains(&self.wait_seconds) {
+            true => Ok(()),
+            false => Err(format!("spam: wait_seconds is from 1 to {WAIT_SECONDS_MAX}")),
+        }
     }
 }
 
@@ -176,6 +200,15 @@ mod tests {
         assert_eq!((spam.scoring.required, &*spam.subject_tag), (Some(Points(6_250)), "[SPAM]"));
         let off = SpamTerms { enabled: Some(false), ..SpamTerms::default() };
         assert_eq!(global.under([Some(&off), Some(&listener)]), None);
+    }
+
+    #[test]
+    fn rules_ask_the_network_on_demand_and_for_so_long() {
+        let wait = |text: &str| toml::from_str::<SpamSettings>(text).unwrap().under([None, None]).unwrap().wait;
+        assert_eq!(wait(""), None);
+        assert_eq!(wait("network = true\nwait_seconds = 3"), Some(Duration::from_secs(3)));
+        let hasty: SpamSettings = toml::from_str("wait_seconds = 0").unwrap();
+        assert!(hasty.check().unwrap_err().contains("from 1 to 60"));
     }
 
     #[test]

@@ -23,6 +23,16 @@ impl Config {
         Ok(())
     }
 
+    /// Whether rules that mails are scored with ask the DNS.
+    pub fn asks_network(&self) -> bool {
+        self.spam.as_ref().is_some_and(|spam| spam.network) && self.rule_folders().is_some()
+    }
+
+    /// Whether inspections ask the DNS.
+    pub fn asks_dns(&self) -> bool {
+        self.authentication.is_some() || self.asks_network()
+    }
+
     /// The folders of the rules that mails are scored with; none where no mail is scored, and no folder where none is named and
     /// SpamAssassin's are not here.
     pub fn rule_folders(&self) -> Option<Vec<PathBuf>> {
@@ -73,6 +83,8 @@ mod tests {
             (format!("[spam]\n{imap}[listener.spam]\nreject = 8"), "mails are scored with smtp"),
             (format!("[spam]\nreject = 1e6\n{LISTENER}"), "test:2:10: 1000000 is not a score"),
             (format!("[spam]\n{LISTENER}spam = {{ rules = [] }}"), "unknown field `rules`"),
+            (format!("[spam]\nwait_seconds = 0\n{LISTENER}"), "from 1 to 60"),
+            (format!("[dns]\nquery_ms = 1\n[spam]\nnetwork = true\n{LISTENER}"), "from 100 to 30000"),
         ] {
             let refusal = parse(&text).unwrap_err();
             assert!(refusal.contains(wanted), "{refusal}");

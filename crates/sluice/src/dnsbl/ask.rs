@@ -17,14 +17,17 @@ use std::sync::mpsc::{Receiver as End, RecvTimeoutError, Sender as Life};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ::dnsbl::client::{Client, Limits, Transmit, Verdict, sites};
+use ::dnsbl::client::{Client, Limits, Transmit, Verdict, sites, subject};
 use ::dnsbl::reputation::{self, Event, Ledger};
 use ::dnsbl::zone::Spec;
+use edge::message::asking::Resolver;
 use edge::settings::TrustSettings;
 use edge::trust::reputation::{Opinion, Reputation, Seen};
+use flow::{Answer, Ask, Outcome, Record, RecordKind, Security};
+use proto::dns::Name;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
@@ -82,15 +85,24 @@ pub struct Lists {
     own_score: i32,
     /// Where lists are asked, if there are any.
     orders: Option<Sender<Order>>,
+    /// Their zones, by their numbers.
+    zones: Vec<Name>,
     /// The thread that keeps the ledger's file ends when this does.
     _life: Option<Life<()>>,
 }
 
-/// Somebody wants to know about an address, of which this is known here.
+/// Somebody wants to know about an address.
 struct Order {
     address: IpAddr,
-    known: Opinion,
-    ticket: oneshot::Sender<Opinion>,
+    teller: Teller,
+}
+
+/// Who wants to know, and what.
+enum Teller {
+    /// A door: what all lists say, besides what is known here.
+    Door(Opinion, oneshot::Sender<Opinion>),
+    /// A rule: what one list says, as the answer to its question.
+    Rule { zone: usize, id: u32, tell: UnboundedSender<Answer> },
 }
 
 impl Lists {
@@ -103,12 +115,13 @@ impl Lists {
         let life = settings.reputation.as_ref().map(|folder| keep(folder, settings.reputation_seconds, own.clone()));
         let _life = life.transpose()?;
         if settings.dnsbl.lists.is_empty() {
-            return Ok(Lists { own, own_score, orders: None, _life });
+            return Ok(Lists { own, own_score, orders: None, zones: Vec::new(), _life });
         }
         let (mut client, resolvers) = (client(settings)?, resolvers(settings)?);
         let mut local = AtHand { specs: specs(settings)?, loaded: Loaded::default() };
         local.read()?;
         client.set_local(&Arc::new(local.loaded.zones(&local.specs)), now());
+        let zones = client.zones().cloned().collect();
         let (orders, received) = channel(ORDERS_MAX);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| format!("trust.dnsbl: {error}"))?;
@@ -117,7 +130,7 @@ impl Lists {
             .name("dnsbl".into())
             .spawn(work)
             .map_err(|error| format!("trust.dnsbl: {error}"))?;
-        Ok(Lists { own, own_score, orders: Some(orders), _life })
+        Ok(Lists { own, own_score, orders: Some(orders), zones, _life })
     }
 
     /// What was seen here.
@@ -135,7 +148,7 @@ impl Reputation for Lists {
         let (ticket, opinion) = oneshot::channel();
         let known = self.known(address);
         match &self.orders {
-            Some(orders) => orders.try_send(Order { address, known, ticket }).ok()?,
+            Some(orders) => orders.try_send(Order { address, teller: Teller::Door(known, ticket) }).ok()?,
             None if known.lists.is_empty() => return None,
             None => ticket.send(known).ok()?,
         }
@@ -154,6 +167,39 @@ impl Reputation for Lists {
         if let Some(events) = own.events.as_mut().filter(|events| events.len() < EVENTS_MAX) {
             events.push((address, event, now));
         }
+    }
+}
+
+/// Whoever looks up what inspections ask: lists that doors ask about clients answer for themselves, so that none is asked twice;
+/// anything else is the resolver's.
+pub fn first(lists: &Arc<Lists>, resolver: Arc<impl Resolver + 'static>) -> Arc<dyn Resolver> {
+    match lists.zones.is_empty() {
+        true => resolver,
+        false => Arc::new(ListsFirst { lists: lists.clone(), resolver }),
+    }
+}
+
+struct ListsFirst<R> {
+    lists: Arc<Lists>,
+    resolver: Arc<R>,
+}
+
+impl<R: Resolver> Resolver for ListsFirst<R> {
+    fn look_up(&self, ask: Ask, tell: &UnboundedSender<Answer>) {
+        let Some((zone, address)) = self.lists.subject(&ask) else { return self.resolver.look_up(ask, tell) };
+        let teller = Teller::Rule { zone, id: ask.id, tell: tell.clone() };
+        let taken = self.lists.orders.as_ref().is_some_and(|orders| orders.try_send(Order { address, teller }).is_ok());
+        if !taken {
+            self.resolver.look_up(ask, tell);
+        }
+    }
+}
+
+impl Lists {
+    /// Which of the lists a question asks about which address.
+    fn subject(&self, ask: &Ask) -> Option<(usize, IpAddr)> {
+        let asks_list = ask.question.kind == RecordKind::A && !ask.list.is_empty();
+        subject(&self.zones, &ask.question.name.parse().ok().filter(|_| asks_list)?)
     }
 }
 
@@ -335,7 +381,7 @@ async fn answer(mut client: Client, resolvers: Vec<SocketAddr>, local: AtHand, m
             order = orders.recv() => {
                 let Some(order) = order else { return };
                 number += 1;
-                match client.lookup(number, order.address, milliseconds()) {
+                match order.look_up(&mut client, number, milliseconds()) {
                     Some(verdict) => order.tell(&client, &verdict),
                     None => _ = waiting.insert(number, order),
                 }
@@ -362,13 +408,40 @@ async fn answer(mut client: Client, resolvers: Vec<SocketAddr>, local: AtHand, m
 }
 
 impl Order {
-    /// What lists say is added to what is known here. Whoever has asked may have gone.
+    fn look_up(&self, client: &mut Client, number: u64, now: u64) -> Option<Verdict> {
+        match &self.teller {
+            Teller::Door(..) => client.lookup(number, self.address, now),
+            Teller::Rule { zone, .. } => client.lookup_in(number, *zone, self.address, now),
+        }
+    }
+
+    /// Whoever has asked may have gone.
     fn tell(self, client: &Client, verdict: &Verdict) {
-        let mut opinion = self.known;
-        opinion.score = opinion.score.saturating_add(verdict.score);
-        opinion.lists.extend(verdict.listed.iter().map(|(zone, _)| client.shown(*zone)));
-        opinion.is_partial = verdict.is_partial;
-        let _ = self.ticket.send(opinion);
+        match self.teller {
+            Teller::Door(known, ticket) => _ = ticket.send(opinion(known, client, verdict)),
+            Teller::Rule { id, tell, .. } => {
+                _ = tell.send(Answer { id, outcome: outcome(verdict), security: Security::Unknown })
+            }
+        }
+    }
+}
+
+/// What lists say is added to what is known here.
+fn opinion(mut known: Opinion, client: &Client, verdict: &Verdict) -> Opinion {
+    known.score = known.score.saturating_add(verdict.score);
+    known.lists.extend(verdict.listed.iter().map(|(zone, _)| client.shown(*zone)));
+    known.is_partial = verdict.is_partial;
+    known
+}
+
+/// What one list says, as its records.
+fn outcome(verdict: &Verdict) -> Outcome {
+    let records: Vec<Record> =
+        verdict.listed.iter().flat_map(|(_, addresses)| addresses).map(|&address| Record::A(address.into())).collect();
+    match (records.is_empty(), verdict.is_partial) {
+        (false, _) => Outcome::Records(records),
+        (true, true) => Outcome::Unavailable,
+        (true, false) => Outcome::NoName,
     }
 }
 

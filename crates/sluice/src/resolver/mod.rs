@@ -1,12 +1,17 @@
 //! Who looks up what inspections ask: a thread with sockets, a cache and a clock of its own.
 //!
 //! One question that several mails ask at a time is asked once ([`lookup`] says how); answers are kept as long as they say,
-//! within bounds ([`cache`]). What nobody can answer in the time of a question is unavailable, and is asked again soon.
+//! within bounds ([`cache`]). What nobody can answer in the time of a question is unavailable, and is asked again soon; a list
+//! that answers nothing for a while is left alone ([`rest`]), so that not each mail waits for it.
+//! A command asks once: by a thread of its own, or from a file ([`source`]).
 //! Bounds: `ORDERS_MAX` questions that wait, `LOOKUPS_MAX` under way; what is beyond is unavailable at once.
 
 mod cache;
 pub mod lookup;
+mod rest;
 mod settings;
+pub mod source;
+mod zone;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -15,12 +20,13 @@ use std::time::{Duration, Instant};
 
 use edge::message::asking;
 use edge::metrics::Metrics;
-use flow::{Answer, Ask, Question};
+use flow::{Answer, Ask, Outcome, Question};
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
 use tokio::task::{JoinSet, LocalSet};
 
 use self::cache::Cache;
 use self::lookup::{Found, look_up};
+use self::rest::Rests;
 pub use self::settings::DnsSettings;
 
 /// Questions that wait for the thread, and in it.
@@ -64,6 +70,7 @@ impl Resolver {
             servers: servers.clone().into(),
             wait: Duration::from_millis(settings.query_ms),
             cache: Cache::new(settings.cache_bytes),
+            rests: Rests::default(),
             metrics: metrics.clone(),
             open: HashMap::new(),
             waiting: VecDeque::new(),
@@ -89,14 +96,22 @@ fn give(id: u32, tell: &UnboundedSender<Answer>, found: &Found) {
     let _ = tell.send(Answer { id, outcome: found.outcome.clone(), security: found.security });
 }
 
+/// A question without an answer.
+struct Open {
+    /// The list that it asks; empty where it asks none.
+    list: Box<str>,
+    waiting: Vec<(u32, UnboundedSender<Answer>)>,
+}
+
 /// What the thread has.
 struct Desk {
     servers: Arc<[SocketAddr]>,
     wait: Duration,
     cache: Cache,
+    rests: Rests,
     metrics: Arc<Metrics>,
     /// Who waits for what.
-    open: HashMap<Question, Vec<(u32, UnboundedSender<Answer>)>>,
+    open: HashMap<Question, Open>,
     /// What is not under way yet.
     waiting: VecDeque<Question>,
     started: Instant,
@@ -137,27 +152,28 @@ impl Desk {
     }
 
     fn take(&mut self, order: Order) {
-        let Order { ask: Ask { id, question }, tell } = order;
+        let Order { ask: Ask { id, question, list }, tell } = order;
         let now = self.milliseconds();
         if let Some(found) = self.cache.get(&question, now) {
             self.metrics.dns_cached_total.add(1);
             return give(id, &tell, found);
         }
         if let Some(others) = self.open.get_mut(&question) {
-            return others.push((id, tell));
+            return others.waiting.push((id, tell));
         }
-        if self.waiting.len() >= ORDERS_MAX {
+        if self.waiting.len() >= ORDERS_MAX || self.rests.is_resting(&list, now) {
             return give(id, &tell, &Found::unavailable());
         }
-        self.open.insert(question.clone(), vec![(id, tell)]);
+        self.open.insert(question.clone(), Open { list, waiting: vec![(id, tell)] });
         self.waiting.push_back(question);
     }
 
     fn settle(&mut self, question: Question, found: Found) {
-        for (id, tell) in self.open.remove(&question).unwrap_or_default() {
-            give(id, &tell, &found);
-        }
         let now = self.milliseconds();
+        if let Some(Open { list, waiting }) = self.open.remove(&question) {
+            waiting.iter().for_each(|(id, tell)| give(*id, tell, &found));
+            self.rests.hear(list, found.outcome != Outcome::Unavailable, now);
+        }
         self.cache.insert(question, found, now);
     }
 }

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use edge::message::asking;
 use flow::{Answer, Ask, Outcome, Record, RecordKind, Security};
+use tokio::sync::mpsc::UnboundedSender;
 
 /// Aliases that are followed.
 const ALIASES_MAX: usize = 8;
@@ -50,11 +52,6 @@ impl Zone {
         self.names.entry(name.into()).or_default().push(entry);
     }
 
-    /// Answers a question.
-    pub fn answer(&self, ask: &Ask) -> Answer {
-        Answer { id: ask.id, outcome: self.outcome(&ask.question.name, ask.question.kind), security: Security::Unknown }
-    }
-
     fn outcome(&self, name: &str, kind: RecordKind) -> Outcome {
         let mut name = name;
         for _ in 0..ALIASES_MAX {
@@ -71,6 +68,14 @@ impl Zone {
             }
         }
         Outcome::Unavailable
+    }
+}
+
+impl asking::Resolver for Zone {
+    /// Who has asked may have gone.
+    fn look_up(&self, ask: Ask, tell: &UnboundedSender<Answer>) {
+        let outcome = self.outcome(&ask.question.name, ask.question.kind);
+        let _ = tell.send(Answer { id: ask.id, outcome, security: Security::Unknown });
     }
 }
 
@@ -148,10 +153,9 @@ fn strings(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flow::Question;
 
     fn ask(zone: &Zone, name: &str, kind: RecordKind) -> Outcome {
-        zone.answer(&Ask { id: 0, question: Question { name: name.into(), kind } }).outcome
+        zone.outcome(name, kind)
     }
 
     #[test]

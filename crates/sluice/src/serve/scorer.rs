@@ -40,7 +40,7 @@ impl SpamRules {
             tracing::warn!("mails are not scored: SpamAssassin's rules are not here, and spam.rules names no others");
             return Ok(None);
         }
-        let (files, rules) = rules_command::collect(&folders, &config.hostname)?;
+        let (files, rules) = rules_command::collect(&folders, config.asks_network(), &config.hostname)?;
         let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);
         errors.take(ERRORS_SHOWN).for_each(|error| tracing::warn!(%error, "rules of spam"));
         tracing::info!(

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 
 use edge::clamd::door::Clamd;
 use edge::door::{Door, House};
-use edge::message::asking;
 use edge::message::notice::Notices;
 use edge::message::pool::Pool;
 use edge::metrics::Metrics;
@@ -16,7 +15,6 @@ use edge::net::{listening, tls};
 use edge::recipients::directory::Directory;
 use edge::runtime::{Measure, Runtime, Settings, Signatures};
 use edge::settings::Rulings;
-use edge::trust::reputation::Reputation;
 use edge::trust::warden::Warden;
 use flow::Inspector;
 use inspect::Engine;
@@ -53,6 +51,8 @@ pub struct Site {
     pub store: Option<Arc<Store>>,
     /// Who looks up what inspections ask.
     resolver: Option<Arc<Resolver>>,
+    /// What is known of clients, lists that are asked about them among it.
+    lists: Arc<Lists>,
     /// The sessions of all doors; one count for the whole run.
     house: Arc<House>,
     /// What was seen of clients; for the whole run.
@@ -172,9 +172,9 @@ impl Site {
         let (inspector, measure) = inspector(&config, threads, &database, spam.as_deref(), &common)?;
         let own = old.map_or_else(ask::nothing_seen, |old| old.own.clone());
         let old_resolver = old.and_then(|old| old.resolver.as_ref());
-        let resolver = config.authentication.as_ref().map(|_| Resolver::start(&config.dns, &metrics, old_resolver));
-        let resolver = resolver.transpose()?;
-        let warden = warden(&config, own.clone(), before)?;
+        let resolver = config.asks_dns().then(|| Resolver::start(&config.dns, &metrics, old_resolver)).transpose()?;
+        let lists = lists(&config, own.clone(), old)?;
+        let warden = Warden::load(&config.trust, Some(lists.clone()), before.map(|before| &*before.warden))?;
         let runtime = Runtime {
             settings: Arc::new(settings(&config)),
             warden: Arc::new(warden),
@@ -190,13 +190,13 @@ impl Site {
             notices: Arc::new(notices),
             pool,
             known,
-            resolver: resolver.clone().map(|resolver| resolver as Arc<dyn asking::Resolver>),
+            resolver: resolver.clone().map(|resolver| ask::first(&lists, resolver)),
             metrics,
             metrics_socket,
         };
         let runtime = Arc::new(runtime);
         store.iter().for_each(|store| store.show(&runtime));
-        Ok(Site { config, threads, runtime, wanted, database, spam, store, resolver, house, own, common })
+        Ok(Site { config, threads, runtime, wanted, database, spam, store, resolver, lists, house, own, common })
     }
 
     /// The same with the signatures as the files have them now; nothing if they have not changed.
@@ -260,16 +260,12 @@ fn settings(config: &Config) -> Settings {
     }
 }
 
-/// Who may talk. Lists that have not changed are asked on as before.
-fn warden(config: &Config, own: Own, before: Option<&Runtime>) -> Result<Warden, String> {
-    let old = before.map(|before| &*before.warden);
-    let settings = &config.trust;
-    let same = old.filter(|old| ask::is_same(&old.settings, settings));
-    let reputation: Arc<dyn Reputation> = match same.and_then(|old| old.reputation.clone()) {
-        Some(reputation) => reputation,
-        None => Arc::new(Lists::start(settings, own)?),
-    };
-    Warden::load(settings, Some(reputation), old)
+/// What is known of clients. Lists that have not changed are asked on as before.
+fn lists(config: &Config, own: Own, old: Option<&Site>) -> Result<Arc<Lists>, String> {
+    match old.filter(|old| ask::is_same(&old.config.trust, &config.trust)) {
+        Some(old) => Ok(old.lists.clone()),
+        None => Lists::start(&config.trust, own).map(Arc::new),
+    }
 }
 
 /// What is told of these signatures, which are loaded now.

@@ -12,6 +12,10 @@ use proto::dns::{Data, Message, Name, Record, class, flag, frame, kind, rcode};
 pub enum Told {
     /// A text.
     Text(String),
+    /// Addresses.
+    Addresses(Vec<[u8; 4]>),
+    /// Name servers or mail exchangers.
+    Hosts(Vec<String>),
     /// There is no such name.
     NoName,
     /// SERVFAIL.
@@ -83,6 +87,8 @@ impl Dns {
 fn sockets() -> (UdpSocket, TcpListener) {
     loop {
         let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        // A peer may ask hundreds of questions at once, and each once only.
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&udp, 4 << 20);
         if let Ok(tcp) = TcpListener::bind(udp.local_addr().unwrap()) {
             return (udp, tcp);
         }
@@ -100,11 +106,11 @@ fn by_tcp(mut stream: TcpStream, log: &Mutex<Vec<String>>, answer: &Answer) -> O
 
 fn respond(packet: &[u8], bytes_max: usize, log: &Mutex<Vec<String>>, answer: &Answer) -> Option<Vec<u8>> {
     let query = Message::parse(packet).ok()?;
-    let (name, kind, _) = query.questions.first()?.clone();
+    let (name, wanted, _) = query.questions.first()?.clone();
     let labels: Vec<String> = name.labels().map(|label| String::from_utf8_lossy(label).to_lowercase()).collect();
     let shown = labels.join(".");
-    log.lock().unwrap().push(format!("{shown} {kind}"));
-    let told = answer(&shown, kind);
+    log.lock().unwrap().push(format!("{shown} {wanted}"));
+    let told = answer(&shown, wanted);
     let flags = flag::QR | flag::RD;
     let mut message = Message { id: query.id, flags, questions: query.questions, ..Message::default() };
     match told {
@@ -118,6 +124,13 @@ fn respond(packet: &[u8], bytes_max: usize, log: &Mutex<Vec<String>>, answer: &A
         }
         Told::WrongName(text) => message.answers = vec![record(&"else.test".parse().unwrap(), txt(&text))],
         Told::Text(text) => message.answers = vec![record(&name, txt(&text))],
+        Told::Addresses(addresses) => {
+            message.answers = addresses.iter().map(|&address| record(&name, Data::A(address.into()))).collect();
+        }
+        Told::Hosts(hosts) => {
+            let data = |host: Name| if wanted == kind::MX { Data::Mx(10, host) } else { Data::Ns(host) };
+            message.answers = hosts.iter().map(|host_name| record(&name, data(host_name.parse().unwrap()))).collect();
+        }
         Told::WrongId(text) => {
             message.id = !query.id;
             message.answers = vec![record(&name, txt(&text))];
@@ -137,7 +150,13 @@ fn respond(packet: &[u8], bytes_max: usize, log: &Mutex<Vec<String>>, answer: &A
 }
 
 fn record(name: &Name, data: Data) -> Record {
-    let kind = if matches!(data, Data::Cname(_)) { kind::CNAME } else { kind::TXT };
+    let kind = match &data {
+        Data::Cname(_) => kind::CNAME,
+        Data::A(_) => kind::A,
+        Data::Ns(_) => kind::NS,
+        Data::Mx(..) => kind::MX,
+        _ => kind::TXT,
+    };
     Record { name: name.clone(), kind, class: class::IN, ttl: 300, data }
 }
 

@@ -56,7 +56,8 @@ enum Use {
 #[derive(Debug)]
 struct Asked {
     question: Question,
-    zone: Box<[u8]>,
+    /// The list that is asked; empty where none is.
+    zone: Box<str>,
     uses: Vec<Use>,
     outcome: Option<Outcome>,
 }
@@ -137,7 +138,7 @@ impl Lists {
     }
 
     /// Takes an answer, which may lead to further questions. One to a question that was not asked, or has been answered, is
-    /// passed over. Names of a zone that has answered are told by [`Inquiry::zone`].
+    /// passed over.
     pub fn answer(&self, inquiry: &mut Inquiry, reading: &Reading, answer: Answer) {
         let Some(asked) = inquiry.asked.get_mut(answer.id as usize).filter(|asked| asked.outcome.is_none()) else {
             return;
@@ -157,7 +158,7 @@ impl Inquiry {
         let asked = self.asked.get(self.handed_out)?;
         let id = u32::try_from(self.handed_out).ok()?;
         self.handed_out += 1;
-        Some(Ask { id, question: asked.question.clone() })
+        Some(Ask { id, question: asked.question.clone(), list: asked.zone.clone() })
     }
 
     /// Whether everything that was asked is answered.
@@ -168,11 +169,6 @@ impl Inquiry {
     /// How many questions there are.
     pub fn questions(&self) -> usize {
         self.asked.len()
-    }
-
-    /// The list that a question asks; empty where it asks none.
-    pub fn zone(&self, id: u32) -> &[u8] {
-        self.asked.get(id as usize).map_or(b"", |asked| &asked.zone)
     }
 
     /// Whom SPF is to be asked about.
@@ -215,7 +211,12 @@ impl Inquiry {
             return;
         }
         self.places.insert(question.clone(), self.asked.len());
-        self.asked.push(Asked { question, zone: zone.into(), uses: vec![used], outcome: None });
+        self.asked.push(Asked {
+            question,
+            zone: String::from_utf8_lossy(zone).into(),
+            uses: vec![used],
+            outcome: None,
+        });
         self.open += 1;
     }
 
