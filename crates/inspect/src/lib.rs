@@ -17,6 +17,7 @@ mod ledger;
 mod node;
 mod opener;
 mod score;
+mod study;
 mod words;
 
 pub use authenticate::Authentication;
@@ -24,6 +25,7 @@ pub use inquest::{Authenticated, Inquest};
 pub use inspection::{Clocks, Engine, Inspection, Progress};
 pub use rules::spam::run::Scratch;
 pub use score::{Kept, RuleFile, RuleFiles, Scorer};
+pub use study::{Studied, Study};
 
 #[cfg(test)]
 mod tests {

@@ -9,7 +9,7 @@
 
 use flow::{Answer, Hit, Mark, Points, Score, Scoring};
 use rules::spam::message::{Message, MessageLimits};
-use rules::spam::run::{Engine, EngineOptions, Expressions, Report, Scratch};
+use rules::spam::run::{Beside, Engine, EngineOptions, Expressions, Report, Scratch};
 use rules::spam::{File, Limits, Loader, Options, Rules, ScoreSet};
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +145,8 @@ impl Kept {
         let engine = &scorer.engine;
         let mail = Message::read(&self.bytes, engine.reading(), &MessageLimits::default());
         let inquiry = inquest.map(Inquest::inquiry);
-        let mut outcome = engine.check_asked(&mail, now, false, inquiry, scratch);
+        let beside = Beside { inquiry, recalled: None };
+        let mut outcome = engine.check_known(&mail, now, false, beside, scratch);
         if let Some(required) = self.scoring.required {
             outcome.required = required.value();
         }

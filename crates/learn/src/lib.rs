@@ -21,4 +21,4 @@ mod tokens;
 pub use backup::Snapshot;
 pub use field::Mailbox;
 pub use probability::{Corpus, Counts, Opinion, opinion, probability};
-pub use tokens::{Collector, KEYS_MAX, Key, Terms, Tokens};
+pub use tokens::{Collector, KEYS_MAX, Key, Sources, Terms, Tokens};

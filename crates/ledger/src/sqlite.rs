@@ -3,6 +3,8 @@
 //! Words are rows of a number each, the five bytes of the key, so that a mail's words are found in the order of the table. The
 //! log is written ahead and not synced with each transaction: a loss of power may cost the last lessons, and never more.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -65,6 +67,7 @@ impl Sqlite {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let path = &real(path).map_err(|error| Error::Failed(path.into(), error.to_string()))?;
         let mut connection = Connection::open_with_flags(path, flags).map_err(|error| failed(&error))?;
         match prepare(&mut connection) {
             Ok(true) => Ok(Sqlite { path: path.into(), connection }),
@@ -100,6 +103,17 @@ impl Sqlite {
     }
 }
 
+/// The path of a file with no links on the way to it, which SQLite would not follow; the file is made for us alone where there is
+/// none.
+fn real(path: &Path) -> std::io::Result<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let path = folder.canonicalize()?.join(path.file_name().unwrap_or_default());
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(path),
+    }
+}
+
 /// Makes a file ready; `false`: it is not ours.
 fn prepare(connection: &mut Connection) -> Done<bool> {
     connection.busy_timeout(BUSY_WAIT)?;
@@ -123,6 +137,8 @@ fn prepare(connection: &mut Connection) -> Done<bool> {
         transaction.commit()?;
     }
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // Nowhere else may be written to.
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(of(connection, "user_version")? == FORM)
 }
 

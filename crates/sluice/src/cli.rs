@@ -2,6 +2,7 @@
 
 mod database;
 mod dnsbl;
+mod learn;
 mod on_access;
 mod quarantine;
 mod scan;
@@ -17,6 +18,7 @@ pub use self::database::{Database, DatabaseArgs, DatabaseCommand, Update};
 pub use self::dnsbl::{
     Dnsbl, DnsblCheck, DnsblCommand, DnsblFetch, DnsblPublish, DnsblReputation, DnsblServe, DnsblWhy, ReputationCommand,
 };
+pub use self::learn::{Learn, LearnCommand, LearnMails};
 pub use self::on_access::{Mount, MountInfected, MountMode, OnAccess, OnAccessLog, OnDoubt, Watch};
 pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
@@ -125,6 +127,11 @@ pub enum Command {
     Recall(Recall),
     /// Check mails with SpamAssassin's rules.
     Spam(Spam),
+    /// Learn from mails what is spam and what is not, and look after what was learned.
+    ///
+    /// Words are those of SpamAssassin's Bayes, and so are the settings (`bayes_...`): what sa-learn has learned can be
+    /// imported. Exit status: 0 done, 1 some mails could not be read, 2 an error.
+    Learn(Learn),
     /// Print the man page, or write the man pages of all commands to a folder.
     Man {
         /// The folder; without it, the main page is printed.
@@ -409,6 +416,12 @@ pub struct SpamCheck {
     /// Take no longer than this for what is asked about one mail; what is not answered then lists nobody.
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     pub timeout: u64,
+    /// Ask what was learned (sluice learn): the folder that holds it.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub ledger: Option<PathBuf>,
+    /// Ask what this user has learned; without it, what the site has.
+    #[arg(long, value_name = "USER", default_value = "", hide_default_value = true, requires = "ledger")]
+    pub user: String,
     /// Show what each expression matched.
     #[arg(long)]
     pub matches: bool,

@@ -405,6 +405,8 @@ impl Config {
         }
         let rules = config.spam.iter_mut().flat_map(|spam| spam.rules.iter_mut().flatten());
         rules.for_each(|path| *path = folder.join(&path));
+        let bayes = config.spam.iter_mut().flat_map(|spam| &mut spam.bayes);
+        bayes.for_each(|bayes| bayes.ledger = folder.join(&bayes.ledger));
         config.tls.count_paths_from(folder);
         config.store.iter_mut().for_each(|store| store.count_paths_from(folder));
         config.recipients.iter_mut().flat_map(RecipientTable::paths_mut).for_each(|path| *path = folder.join(&path));

@@ -28,7 +28,9 @@ mod explain;
 mod freshclam_conf;
 mod held;
 mod intercept;
+mod learn_command;
 mod log_command;
+mod mails;
 mod manual;
 mod on_access;
 mod privileges;
@@ -102,6 +104,7 @@ fn main() -> ExitCode {
         Command::Account(args) => store::account::run(&args),
         Command::Sieve(args) => sieve_command::run(&args),
         Command::Spam(args) => spam_command::run(&args),
+        Command::Learn(args) => learn_command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),
     };

@@ -174,21 +174,20 @@ fn disabled(rules: &Rules, all: bool) {
         }
         return;
     }
-    let (mut scores, mut placeholders, mut network, mut learned) = (0, 0, 0, 0);
+    let (mut scores, mut placeholders, mut network) = (0, 0, 0);
     let mut functions: BTreeMap<Box<str>, usize> = BTreeMap::new();
     for (_, why) in rules.disabled() {
         match why {
             Disabled::ZeroScore => scores += 1,
             Disabled::Placeholder => placeholders += 1,
             Disabled::Network(_) => network += 1,
-            Disabled::Learned(_) => learned += 1,
             Disabled::Function(name) => *functions.entry(name).or_default() += 1,
         }
     }
     let called: usize = functions.values().sum();
     println!(
-        "disabled: {called} rules call {} functions that are not there yet, {network} ask the network, {learned} what was \
-         learned; {scores} have a score of 0, {placeholders} are not defined (--all names them)",
+        "disabled: {called} rules call {} functions that are not there yet, {network} ask the network; {scores} have a score \
+         of 0, {placeholders} are not defined (--all names them)",
         functions.len()
     );
 }

@@ -1,7 +1,7 @@
 //! `sluice spam`: mails checked with SpamAssassin's rules, by several threads at once.
 //!
-//! Mails are read whole, each within a bound, and nothing is changed. What rules want to know of the DNS is asked for each mail,
-//! unless it is to be left alone.
+//! Mails are read whole, each within a bound, and nothing is changed, in the ledger of what was learned neither. What rules want to
+//! know of the DNS is asked for each mail, unless it is to be left alone.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,21 +10,22 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
 
 use flow::{Answer, Ask};
-use inspect::Inquest;
-use rules::spam::ScoreSet;
+use inspect::{Inquest, Study};
+use ledger::{Ledger as _, Sqlite};
 use rules::spam::message::{Message, MessageLimits};
-use rules::spam::run::{Engine, EngineOptions, Hit, Outcome, Report, Scratch};
+use rules::spam::run::{Beside, Engine, EngineOptions, Hit, Outcome, Report, Scratch};
+use rules::spam::{Recalled, ScoreSet};
 use serde_json::{Value, json};
 
 use crate::cli::{self, SpamCheck, SpamCommand};
 use crate::confine::Reach;
 use crate::resolver::source::{Asks, Source};
-use crate::{Failure, privileges, rules_command};
+use crate::{Failure, learn_command, privileges, rules_command};
 
 /// The longest mail that is checked, in bytes.
 const MAIL_BYTES_MAX: u64 = 64 << 20;
@@ -44,11 +45,12 @@ type Told = Result<(String, bool), String>;
 
 fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     privileges::harden()?;
+    let held = args.ledger.as_deref().map(|folder| privileges::enter(folder, None)).transpose()?;
     let mut reach = Reach::reading();
     if !args.local && args.zone.is_none() {
         reach.connect();
     }
-    reach.confine(&[])?;
+    reach.confine(&held.iter().collect::<Vec<_>>())?;
     let wait = Duration::from_secs(args.timeout);
     let source = (!args.local).then(|| Source::new(args.zone.as_deref(), &args.resolvers, wait)).transpose()?;
     let folders = if args.folders.is_empty() { rules_command::standard() } else { args.folders.clone() };
@@ -57,9 +59,11 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     if errors > 0 {
         eprintln!("sluice: {errors} errors in the rules: sluice rules lint names them");
     }
-    let set = ScoreSet { net: !args.local, ..ScoreSet::default() };
+    let set = ScoreSet { net: !args.local, bayes: held.is_some() };
     let engine = Engine::new(rules, EngineOptions { set, ..EngineOptions::default() });
-    let checker = Checker { engine: &engine, source, args, host: host(), now: now() };
+    let learned = held.as_ref().map(learn_command::open).transpose()?.map(Mutex::new);
+    let study = Study::new(&engine);
+    let checker = Checker { engine: &engine, source, study, learned, args, host: host(), now: now() };
     let (mut is_spam, mut has_failed) = (false, false);
     let mut failure = None;
     checker.all(|told| match told {
@@ -93,6 +97,8 @@ struct Checker<'c> {
     engine: &'c Engine,
     /// Who answers what rules ask; nobody, where no network is asked.
     source: Option<Source>,
+    study: Study,
+    learned: Option<Mutex<Sqlite>>,
     args: &'c SpamCheck,
     host: String,
     now: i64,
@@ -137,8 +143,9 @@ impl Checker<'_> {
         let bytes = read(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let mail = Message::read(&bytes, self.engine.reading(), &MessageLimits::default());
         let inquest = self.inquire(&mail, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
-        let inquiry = inquest.as_ref().map(Inquest::inquiry);
-        let outcome = self.engine.check_asked(&mail, self.now, self.args.matches, inquiry, scratch);
+        let recalled = self.recall(&mail).map_err(|error| error.to_string())?;
+        let beside = Beside { inquiry: inquest.as_ref().map(Inquest::inquiry), recalled };
+        let outcome = self.engine.check_known(&mail, self.now, self.args.matches, beside, scratch);
         let text = match self.args.json {
             true => format!("{}\n", self.json(file, &outcome)),
             false => self.report(file, &mail, &outcome),
@@ -155,9 +162,19 @@ impl Checker<'_> {
         Ok(Some(asked.inquest))
     }
 
+    /// What was learned says of a mail.
+    fn recall(&self, mail: &Message) -> Result<Option<Recalled>, ledger::Error> {
+        let Some(learned) = &self.learned else { return Ok(None) };
+        let Some(tokens) = self.study.question(self.engine, mail) else { return Ok(None) };
+        let mut learned = learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let (corpus, counts) = learned.recall(&self.args.user, tokens.keys())?;
+        Ok(self.study.recalled(tokens.keys().len(), corpus, &counts).map(|(recalled, _)| recalled))
+    }
+
     fn json(&self, file: &Path, outcome: &Outcome) -> Value {
         let names = |rules: &[u32]| rules.iter().map(|&rule| self.rule(rule).name.to_string()).collect::<Vec<_>>();
-        let hits = outcome.hits.iter().filter(|hit| !self.rule(hit.rule).is_subrule()).map(|hit| self.hit(hit));
+        let hits =
+            outcome.hits.iter().filter(|hit| !self.rule(hit.rule).is_subrule()).map(|hit| self.hit(outcome, hit));
         let mut value = json!({
             "file": file.to_string_lossy(),
             "score": rounded(outcome.total.value()),
@@ -165,6 +182,9 @@ impl Checker<'_> {
             "spam": outcome.is_spam(),
             "hits": hits.collect::<Vec<_>>(),
         });
+        if let Some(recalled) = &outcome.recalled {
+            value["bayes"] = recalled.probability.into();
+        }
         if !outcome.exhausted.is_empty() {
             value["exhausted"] = names(&outcome.exhausted).into();
         }
@@ -178,9 +198,9 @@ impl Checker<'_> {
         &self.engine.rules().names()[id as usize]
     }
 
-    fn hit(&self, hit: &Hit) -> Value {
+    fn hit(&self, outcome: &Outcome, hit: &Hit) -> Value {
         let rule = self.rule(hit.rule);
-        let score = self.engine.options().set.score(rule) * f64::from(hit.count.min(rule.flags.hits_max()));
+        let score = outcome.set().score(rule) * f64::from(hit.count.min(rule.flags.hits_max()));
         let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
         let mut value = json!({ "rule": rule.name, "score": rounded(score), "description": description });
         if let Some(matched) = &hit.matched {

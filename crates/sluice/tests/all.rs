@@ -16,6 +16,7 @@ mod hostile;
 mod imap;
 mod imap_clients;
 mod intercept;
+mod learn;
 mod mail_server;
 mod memory;
 mod milter;

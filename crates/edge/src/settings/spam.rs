@@ -49,6 +49,16 @@ pub struct SpamSettings {
     /// What is put in front of the subject of spam; empty: nothing.
     #[serde(deserialize_with = "tag")]
     pub subject_tag: Box<str>,
+    /// What was learned, and how it is asked. None: it is not.
+    pub bayes: Option<BayesSettings>,
+}
+
+/// `[spam.bayes]`
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BayesSettings {
+    /// The folder that holds what was learned.
+    pub ledger: PathBuf,
 }
 
 /// `[listener.spam]`, and `spam` of a rule: in place of `[spam]`.
@@ -105,6 +115,7 @@ impl Default for SpamSettings {
             headers: true,
             report: false,
             subject_tag: Box::default(),
+            bayes: None,
         }
     }
 }

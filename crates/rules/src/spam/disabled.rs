@@ -12,8 +12,6 @@ pub enum Disabled {
     Function(Box<str>),
     /// It calls a function that asks programs beside SpamAssassin, which is not done.
     Network(Box<str>),
-    /// It calls a function that asks what was learned, and nothing is yet.
-    Learned(Box<str>),
     /// Nothing defines what makes it hit.
     Placeholder,
 }
@@ -25,7 +23,6 @@ impl Disabled {
             Disabled::ZeroScore => "its score is 0".into(),
             Disabled::Function(name) => format!("it calls {name}, which is not there yet"),
             Disabled::Network(name) => format!("it calls {name}, which asks others: that is not done"),
-            Disabled::Learned(name) => format!("it calls {name}, which asks what was learned: nothing learns yet"),
             Disabled::Placeholder => "nothing defines it".into(),
         }
     }
@@ -44,8 +41,7 @@ fn why(rule: &Rule) -> Option<Disabled> {
         Test::Eval(view, call) => match eval::find(&call.function, *view).map(|function| function.does) {
             None => Some(Disabled::Function(call.function.clone())),
             Some(Does::Ask) => Some(Disabled::Network(call.function.clone())),
-            Some(Does::Recall) => Some(Disabled::Learned(call.function.clone())),
-            Some(Does::Look(_) | Does::View(_) | Does::Know(_) | Does::List) => None,
+            Some(Does::Look(_) | Does::View(_) | Does::Know(_) | Does::Recall(_) | Does::List) => None,
         },
         Test::Placeholder => Some(Disabled::Placeholder),
         _ => None,
@@ -70,7 +66,6 @@ mod tests {
         let found: Vec<_> = rules.disabled().map(|(rule, why)| (&*rule.name, why)).collect();
         let expected = [
             ("A", Disabled::ZeroScore),
-            ("B", Disabled::Learned("check_bayes".into())),
             ("C", Disabled::Placeholder),
             ("E", Disabled::Network("check_pyzor".into())),
             ("F", Disabled::Function("nosuch".into())),

@@ -9,9 +9,9 @@
 //! hit. Functions that `eval:` calls are in [`eval`].
 //!
 //! What rules ask the network are values ([`network::Inquiry`]): whoever has a network answers them, and hands in what was found
-//! of the sender ([`authentic`]).
+//! of the sender ([`authentic`]). What was learned says of a mail is a value too ([`Recalled`]).
 //!
-//! What is left out: nothing asks programs beside SpamAssassin or what was learned; rules that do are listed as disabled.
+//! What is left out: nothing asks programs beside SpamAssassin; rules that do are listed as disabled.
 //!
 //! The meaning of each line is that of the manual pages of SpamAssassin 4.0.1; where they are silent, what its reader makes
 //! of the same line is what counts (`tests/peer.rs`).
@@ -27,6 +27,7 @@ mod loader;
 pub mod message;
 pub mod network;
 mod problem;
+mod recalled;
 mod replace;
 mod rule;
 pub mod run;
@@ -44,6 +45,7 @@ pub use fuzz::fuzz_load;
 pub use limits::Limits;
 pub use loader::{File, Loader, Options};
 pub use problem::{Place, Problem, Severity};
+pub use recalled::Recalled;
 pub use rule::{Kind, NamedTest, Rule, Rules, Setting, Test, View};
 pub use schedule::{Exclusion, Schedule};
 pub use settings::Settings;

@@ -116,7 +116,7 @@ pub struct Freemail {
 }
 
 /// Settings that are lists of addresses or the like.
-const LISTS: [&str; 13] = [
+const LISTS: [&str; 15] = [
     "welcomelist_from",
     "blocklist_from",
     "welcomelist_to",
@@ -130,6 +130,8 @@ const LISTS: [&str; 13] = [
     "site_person_address",
     "welcomelist_from_spf",
     "def_welcomelist_from_spf",
+    "bayes_ignore_from",
+    "bayes_ignore_to",
 ];
 
 impl Settings {

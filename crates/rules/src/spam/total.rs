@@ -48,6 +48,11 @@ impl Total {
         Total { set, sum: 0.0 }
     }
 
+    /// The scores that count.
+    pub fn set(&self) -> ScoreSet {
+        self.set
+    }
+
     /// A rule hit so often; sub-rules do not count.
     pub fn add(&mut self, rule: &Rule, hits: u32) {
         if !rule.is_subrule() {

@@ -10,11 +10,14 @@ mod authentic;
 mod freemail;
 mod from_name;
 mod header;
+mod learned;
 mod network;
 mod relay;
 mod site;
 mod times;
 mod welcome;
+
+pub use times::received_at;
 
 use core::cell::OnceCell;
 
@@ -23,6 +26,7 @@ use pattern::expression::{Expression, Flags};
 use super::authentic::Known;
 use super::header::{Fields, Path};
 use super::message::{self, Message};
+use super::recalled::Recalled;
 use super::rule::View;
 use super::search::Budget;
 use super::settings::Settings;
@@ -50,8 +54,8 @@ pub enum Does {
     List,
     /// It asks others, which nothing does.
     Ask,
-    /// It asks what was learned: it is not called where nothing was.
-    Recall,
+    /// It asks what was learned: it is not called where too little was.
+    Recall(fn(&Context<'_>, &Arguments<'_>, &Recalled) -> f64),
 }
 
 impl std::fmt::Debug for Function {
@@ -81,11 +85,12 @@ pub(crate) const fn ask(name: &'static str) -> Function {
 }
 
 /// All groups.
-const GROUPS: [&[Function]; 8] = [
+const GROUPS: [&[Function]; 9] = [
     authentic::FUNCTIONS,
     freemail::FUNCTIONS,
     from_name::FUNCTIONS,
     header::FUNCTIONS,
+    learned::FUNCTIONS,
     network::FUNCTIONS,
     relay::FUNCTIONS,
     site::FUNCTIONS,
@@ -111,7 +116,8 @@ impl Does {
             Does::Look(function) => Some(function(context, arguments)),
             Does::View(function) => Some(function(context.mail, arguments.values)),
             Does::Know(function) => context.known.map(|known| function(context, arguments, &known)),
-            Does::List | Does::Ask | Does::Recall => None,
+            Does::Recall(function) => context.recalled.map(|recalled| function(context, arguments, &recalled)),
+            Does::List | Does::Ask => None,
         }
     }
 }
@@ -196,6 +202,8 @@ pub struct Context<'m> {
     pub now: i64,
     /// What is known of who has sent the mail, where somebody has looked.
     pub known: Option<Known<'m>>,
+    /// What was learned says of it; none where too little was.
+    pub recalled: Option<Recalled>,
     /// What searches of functions may still cost.
     pub(crate) budget: &'m core::cell::RefCell<Budget>,
     pub(super) spf: OnceCell<authentic::Told>,
@@ -225,6 +233,7 @@ impl<'m> Context<'m> {
             settings,
             now,
             known: None,
+            recalled: None,
             budget,
             spf: OnceCell::new(),
             dates: OnceCell::new(),

@@ -1,7 +1,7 @@
 //! Functions that ask lists in the DNS ([`crate::spam::network`] decides them), and those that ask programs beside it: distributed
 //! checksums, which nothing answers.
 
-use super::{Does, Function, ask, list};
+use super::{Function, ask, list};
 
 /// The functions.
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -29,6 +29,4 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ask("check_pyzor"),
     ask("check_dcc"),
     ask("check_dcc_reputation_range"),
-    // What was learned.
-    Function { name: "check_bayes", does: Does::Recall },
 ];

@@ -2,6 +2,7 @@
 
 use super::Context;
 use crate::spam::header::without_line_feed;
+use crate::spam::message::Message;
 
 /// What is known of a mail's dates.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +40,28 @@ impl Context<'_> {
         all.sort_unstable_by(|a, b| b.cmp(a));
         all.get(all.len().saturating_sub(1) / 2).copied().unwrap_or(0)
     }
+}
+
+/// When a mail was received, in seconds since 1970, by what its header says: the newest `Received` field, the line in front of
+/// the mail in a mailbox, older fields, `Resent-Date` and `Date`. None where none has a date.
+pub fn received_at(mail: &Message) -> Option<i64> {
+    let values = |name: &'static [u8]| mail.fields().iter().filter(|field| field.is(name)).map(|field| &*field.value);
+    let mut fields: Vec<&[u8]> = values(b"Received").collect();
+    let mut local = Vec::new();
+    if fields.first().is_some_and(|field| is_local(field)) {
+        local.push(fields.remove(0));
+    }
+    if fields.first().is_some_and(|field| is_fetched(field)) {
+        local.push(fields.remove(0));
+    } else if let Some(field) = local.pop() {
+        fields.insert(0, field);
+    }
+    let newest = fields.first().copied();
+    let separator = mail.separator().and_then(|line| line.trim_ascii_start().strip_prefix(b"From "));
+    let older = fields.into_iter().skip(1);
+    let others = values(b"Resent-Date").take(1).chain(values(b"Date").take(1));
+    let all = newest.into_iter().chain(local).chain(separator).chain(older).chain(others);
+    all.filter_map(parse).find(|&time| time != 0)
 }
 
 fn date_field(context: &Context<'_>) -> Option<i64> {

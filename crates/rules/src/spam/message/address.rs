@@ -10,16 +10,18 @@ use super::perl::{is_blank, trim_end, trim_start};
 
 /// An address and the name beside it; one of the two at least.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Mailbox {
-    pub(super) phrase: Option<Vec<u8>>,
-    pub(super) address: Option<Vec<u8>>,
+pub struct Mailbox {
+    /// The name.
+    pub phrase: Option<Vec<u8>>,
+    /// The address.
+    pub address: Option<Vec<u8>>,
 }
 
 /// A bound of what is found in one field.
 const MAILBOXES_MAX: usize = 4096;
 
-/// The addresses in the undecoded value of a field.
-pub(super) fn mailboxes(value: &[u8]) -> Vec<Mailbox> {
+/// The addresses in the value of a field, which may be decoded or not; at most 4,096.
+pub fn mailboxes(value: &[u8]) -> Vec<Mailbox> {
     let whole = value;
     let value = without_pairs(trim_end(value));
     let mut rest = without_group(&value);

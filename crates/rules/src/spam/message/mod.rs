@@ -30,6 +30,7 @@ mod target;
 mod tree;
 mod uri;
 
+pub use address::{Mailbox, mailboxes};
 pub use field::Field;
 pub use fuzz::fuzz_message;
 pub use html::Html;

@@ -15,11 +15,12 @@ use crate::spam::eval::{Arguments, Context};
 use crate::spam::header::{Fields, Path, Request};
 use crate::spam::message::{Message, Part, Uri};
 use crate::spam::network::{self, Inquiry};
+use crate::spam::recalled::Recalled;
 use crate::spam::rule::{Rule, Test, View};
 use crate::spam::search::Budget;
 use crate::spam::syntax::expression::Expression;
 use crate::spam::syntax::field::HeaderTest;
-use crate::spam::total::Total;
+use crate::spam::total::{ScoreSet, Total};
 
 /// A rule that hit.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,11 +48,27 @@ pub struct Outcome {
     pub total: Total,
     /// From which score on it is spam.
     pub required: f64,
+    /// What was learned says of it.
+    pub recalled: Option<Recalled>,
     /// Whether a bound of the views was reached.
     pub is_truncated: bool,
 }
 
+/// What is known of a mail besides the mail itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'b> {
+    /// What the network was asked about it; what is not answered lists nobody.
+    pub inquiry: Option<&'b Inquiry>,
+    /// What was learned says of it; none where that is not asked, or too little was.
+    pub recalled: Option<Recalled>,
+}
+
 impl Outcome {
+    /// The scores that counted.
+    pub fn set(&self) -> ScoreSet {
+        self.total.set()
+    }
+
     /// Whether the mail is spam.
     pub fn is_spam(&self) -> bool {
         self.total.is_spam(self.required)
@@ -61,18 +78,20 @@ impl Outcome {
 impl Engine {
     /// Checks a mail. `now` is in seconds since 1970; `explain` asks for what expressions matched.
     pub fn check(&self, mail: &Message, now: i64, explain: bool, scratch: &mut Scratch) -> Outcome {
-        self.check_asked(mail, now, explain, None, scratch)
+        self.check_known(mail, now, explain, Beside::default(), scratch)
     }
 
-    /// The same of a mail about which the network was asked: what is not answered lists nobody.
-    pub fn check_asked(
+    /// The same of a mail of which more is known.
+    pub fn check_known(
         &self,
         mail: &Message,
         now: i64,
         explain: bool,
-        inquiry: Option<&Inquiry>,
+        beside: Beside<'_>,
         scratch: &mut Scratch,
     ) -> Outcome {
+        let Beside { inquiry, recalled } = beside;
+        let set = self.set(recalled.is_some());
         scratch.begin(self.identity, self.options.limits.scratch_bytes_max);
         let begun = scratch.now();
         let path = Path::read(mail, &self.settings.networks, self.options.limits.received_max);
@@ -82,9 +101,12 @@ impl Engine {
         let budget = RefCell::new(Budget::new(&self.options.limits));
         let mut context = Context::new(mail, &fields, &path, &self.settings, now, &budget);
         context.known = inquiry.and_then(Inquiry::known);
+        context.recalled = recalled.filter(|_| set.bayes);
         scratch.spent(Work::Fields, begun);
         let mut run = Run {
             engine: self,
+            set,
+            silent: self.silent(set),
             mail,
             context: &context,
             explain,
@@ -121,6 +143,9 @@ impl Engine {
 /// A check under way.
 struct Run<'r> {
     engine: &'r Engine,
+    set: ScoreSet,
+    /// Rules that are not run.
+    silent: &'r [bool],
     mail: &'r Message,
     context: &'r Context<'r>,
     explain: bool,
@@ -175,7 +200,7 @@ impl Run<'_> {
 
     fn outcome(self) -> Outcome {
         let rules = &self.engine.rules;
-        let mut total = Total::new(self.engine.options.set);
+        let mut total = Total::new(self.set);
         for hit in &self.hits {
             total.add(&rules.names()[hit.rule as usize], hit.count);
         }
@@ -184,13 +209,14 @@ impl Run<'_> {
             exhausted: self.exhausted,
             total,
             required: rules.required_score(),
+            recalled: self.context.recalled,
             is_truncated: self.mail.is_cut(),
         }
     }
 
     /// Notes what a rule came to.
     fn settle(&mut self, rule: u32, area: &'static str, found: Found) {
-        if found.is_exhausted {
+        if found.is_exhausted && !self.silent[rule as usize] {
             self.exhausted.push(rule);
         }
         if found.count > 0 {
@@ -199,8 +225,11 @@ impl Run<'_> {
     }
 
     fn hit(&mut self, rule: u32, area: &'static str, value: f64, count: u32, matched: Option<Box<[u8]>>) {
-        self.values[rule as usize] = value;
         let notes = self.context.notes.take();
+        if self.silent[rule as usize] {
+            return;
+        }
+        self.values[rule as usize] = value;
         self.hits.push(Hit { rule, count, area, matched, notes });
     }
 

@@ -26,7 +26,8 @@ use crate::spam::total::ScoreSet;
 /// What an engine is compiled for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EngineOptions {
-    /// Which scores count, and with them which rules run: those whose score is 0 do not.
+    /// Which scores count, and with them which rules run: those whose score is 0 do not. With `bayes`, mails of which
+    /// something is [recalled](crate::spam::Recalled) have the scores with it, and all others those without.
     pub set: ScoreSet,
     /// Bounds of a check.
     pub limits: RunLimits,
@@ -41,6 +42,8 @@ pub struct Engine {
     pub(super) options: EngineOptions,
     pub(super) settings: Settings,
     pub(super) schedule: Schedule,
+    /// Rules that are not run: without what was learned, and with it.
+    silent: [Vec<bool>; 2],
     pub(super) header: HeaderPass,
     pub(super) body: ViewPass,
     pub(super) rawbody: ViewPass,
@@ -206,10 +209,13 @@ impl Engine {
         let settings = Settings::of(&rules, reading::of(&rules));
         let lists = Lists::new(&rules, options.set);
         let mut schedule = Schedule::new(&rules, &Limits::default());
-        leave_out(&rules, options.set, &mut schedule);
+        let plain = ScoreSet { bayes: false, ..options.set };
+        let silent = [plain, options.set].map(|set| silent(&rules, set, &schedule));
+        let runs = |id: u32| silent.iter().any(|silent| !silent[id as usize]);
+        schedule.retain(runs);
         let mut builder =
             Builder { engine: Parts::default(), requests: HashMap::new(), expressions: 0, set: options.set };
-        for (id, rule) in (0..).zip(rules.names()) {
+        for (id, rule) in (0..).zip(rules.names()).filter(|(id, _)| runs(*id)) {
             builder.add(id, rule);
         }
         let Builder { engine, .. } = builder;
@@ -221,6 +227,7 @@ impl Engine {
             options,
             settings,
             schedule,
+            silent,
             header,
             body,
             rawbody,
@@ -250,6 +257,16 @@ impl Engine {
     /// What it was compiled for.
     pub fn options(&self) -> &EngineOptions {
         &self.options
+    }
+
+    /// The scores that count for a mail: with what was learned, or without.
+    pub(super) fn set(&self, is_recalled: bool) -> ScoreSet {
+        ScoreSet { bayes: self.options.set.bayes && is_recalled, ..self.options.set }
+    }
+
+    /// Which rules are not run then, by their ids.
+    pub(super) fn silent(&self, set: ScoreSet) -> &[bool] {
+        &self.silent[usize::from(set.bayes)]
     }
 
     /// What is read of the settings.
@@ -284,14 +301,19 @@ impl Engine {
     }
 }
 
-/// Metas that are not evaluated: those with a score of 0, and what is made of them.
-fn leave_out(rules: &Rules, set: ScoreSet, schedule: &mut Schedule) {
+/// Rules that are not run: those with a score of 0, what is made of metas with one, and what asks what was learned where
+/// nothing is.
+fn silent(rules: &Rules, set: ScoreSet, schedule: &Schedule) -> Vec<bool> {
     let mut out = vec![false; rules.names().len()];
     for (id, parts) in schedule.parts() {
         let rule = &rules.names()[id as usize];
         out[id as usize] = set.score(rule) == 0.0 || parts.into_iter().any(|part| out[part as usize]);
     }
-    schedule.retain(|id| !out[id as usize]);
+    for (out, rule) in out.iter_mut().zip(rules.names()) {
+        let is_learned = matches!(rule.test, Some(Test::Eval(..))) && rule.flags.has("learn");
+        *out |= set.score(rule) == 0.0 || (is_learned && !set.bayes);
+    }
+    out
 }
 
 #[derive(Default)]
@@ -314,9 +336,6 @@ struct Builder {
 impl Builder {
     fn add(&mut self, id: u32, rule: &Rule) {
         let Some(test) = &rule.test else { return };
-        if self.set.score(rule) == 0.0 {
-            return;
-        }
         if let Some(expression) = test.expression().filter(|expression| expression.has_captured_tag()) {
             self.engine.templated.push(Templated::new(id, test, expression));
             return;
@@ -395,12 +414,10 @@ impl Builder {
     fn eval(&mut self, id: u32, rule: &Rule, view: View, call: &Call) {
         let Some(function) = eval::find(&call.function, view) else { return };
         let runs = match function.does {
-            // What asks and what recalls is answered by the host.
-            Does::List | Does::Ask | Does::Recall => false,
+            // What asks is answered by the host.
+            Does::List | Does::Ask => false,
             Does::Know(_) => self.set.net,
-            Does::Look(_) | Does::View(_) => {
-                (self.set.net || !rule.flags.has("net")) && (self.set.bayes || !rule.flags.has("learn"))
-            }
+            Does::Look(_) | Does::View(_) | Does::Recall(_) => self.set.net || !rule.flags.has("net"),
         };
         if runs && !call.is_rbl() {
             let expressions = eval::compiled(call);

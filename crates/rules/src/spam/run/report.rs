@@ -4,6 +4,7 @@ use super::check::{Hit, Outcome};
 use super::engine::Engine;
 use super::markup::{self, Break};
 use crate::spam::message::Message;
+use crate::spam::recalled::Recalled;
 
 /// A report, made of what a check came to.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +55,7 @@ impl<'r> Report<'r> {
 
     /// The rules that hit and are no sub-rules, with what each has added to the score.
     pub fn hits(&self) -> impl Iterator<Item = (&'r str, f64)> {
-        let (rules, set) = (self.engine.rules(), self.engine.options().set);
+        let (rules, set) = (self.engine.rules(), self.outcome.set());
         let rules = self.outcome.hits.iter().map(move |hit| (&rules.names()[hit.rule as usize], hit.count));
         let visible = rules.filter(|(rule, _)| !rule.is_subrule());
         visible.map(move |(rule, count)| (&*rule.name, set.score(rule) * f64::from(count.min(rule.flags.hits_max()))))
@@ -70,7 +71,7 @@ impl<'r> Report<'r> {
             if rule.is_subrule() {
                 continue;
             }
-            let score = shown_points(self.engine.options().set.score(rule));
+            let score = shown_points(self.outcome.set().score(rule));
             let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
             let description = description.filter(|text| !text.is_empty()).unwrap_or("No description available.".into());
             let first = " ".repeat(4 + rule.name.len() + score.len() + hit.area.len());
@@ -94,7 +95,7 @@ impl<'r> Report<'r> {
 
     fn row(&self, hit: &Hit) -> String {
         let rule = &self.engine.rules().names()[hit.rule as usize];
-        let score = self.engine.options().set.score(rule);
+        let score = self.outcome.set().score(rule);
         let score = shown_points(score);
         let start = format!("{score} {:<22} {}", rule.name, hit.area);
         let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
@@ -169,7 +170,7 @@ impl<'r> Report<'r> {
                 let star = argument.filter(|text| !text.is_empty()).unwrap_or("*");
                 star.repeat(outcome.total.value().clamp(0.0, 50.0) as usize)
             }
-            _ => return None,
+            _ => return Recalled::tag(outcome.recalled.as_ref(), name),
         })
     }
 

@@ -1,0 +1,41 @@
+//! What was learned says of a mail, as a value: whoever keeps it looks it up.
+
+/// An opinion. Where there is one, enough was learned, and scores are those of a site that learns; it may be none yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Recalled {
+    /// How likely the mail is spam, from 0 to 1; none where no word of it says anything.
+    pub probability: Option<f64>,
+    /// Words of the mail.
+    pub words: u32,
+    /// Those that are known.
+    pub known: u32,
+    /// Those that decided and speak for spam.
+    pub spam: u32,
+    /// Those that decided and speak for ham.
+    pub ham: u32,
+}
+
+impl Recalled {
+    /// A tag of a template, by its name; none where it is none of these.
+    pub(super) fn tag(recalled: Option<&Recalled>, name: &str) -> Option<String> {
+        let of = |count: fn(&Recalled) -> u32| recalled.map(count).unwrap_or_default().to_string();
+        Some(match name {
+            "BAYES" => match recalled.and_then(|recalled| recalled.probability) {
+                Some(probability) => format!("{probability:.4}"),
+                None => "0.5".into(),
+            },
+            "BAYESTC" => of(|recalled| recalled.words),
+            "BAYESTCLEARNED" => of(|recalled| recalled.known),
+            "BAYESTCSPAMMY" => of(|recalled| recalled.spam),
+            "BAYESTCHAMMY" => of(|recalled| recalled.ham),
+            "TOKENSUMMARY" => recalled.map_or("Bayes not run.".into(), Recalled::summary),
+            _ => return None,
+        })
+    }
+
+    fn summary(&self) -> String {
+        let new = self.words.saturating_sub(self.known);
+        let neutral = self.known.saturating_sub(self.spam).saturating_sub(self.ham);
+        format!("Tokens: new, {new}; hammy, {}; neutral, {neutral}; spammy, {}.", self.ham, self.spam)
+    }
+}
