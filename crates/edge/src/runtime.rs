@@ -14,6 +14,7 @@ use crate::clamd::door::Clamd;
 use crate::door::Door;
 use crate::mailbox::known::Known;
 use crate::message::asking::Resolver;
+use crate::message::memory::Memory;
 use crate::message::notice::Notices;
 use crate::message::pool::Pool;
 use crate::metrics::Metrics;
@@ -55,6 +56,8 @@ pub struct Runtime {
     pub warden: Arc<Warden>,
     /// Who looks up what inspections ask, where they may.
     pub resolver: Option<Arc<dyn Resolver>>,
+    /// Who keeps what was learned from mails, where anybody does.
+    pub memory: Option<Arc<dyn Memory>>,
     /// The metrics; one set for the whole run.
     pub metrics: Arc<Metrics>,
     /// Where the metrics are asked for, until an event loop takes it.

@@ -208,7 +208,7 @@ impl<P: Blocks> Hold<P> {
             Out::Finding(spotted) => {
                 self.heaviest = self.heaviest.max(self.terms.policy.action(spotted.finding.class));
             }
-            Out::Field(_) | Out::Object(_) | Out::Parts(_) | Out::Ask(_) | Out::Verdict(_) => {}
+            Out::Field(_) | Out::Object(_) | Out::Parts(_) | Out::Ask(_) | Out::Recall(_) | Out::Verdict(_) => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::task::Poll;
 
-use crate::{Answer, Context, Out};
+use crate::{Answer, Context, Out, Recalled};
 
 /// What a door asks for inspections.
 pub trait Inspector: Send + Sync {
@@ -32,6 +32,9 @@ pub trait Inspecting: Send {
 
     /// Takes the answer to something that it has asked; one to anything else is passed over.
     fn answer(&mut self, answer: Answer);
+
+    /// Takes what was learned of the words that it has asked about ([`Out::Recall`]); none where nobody could say in time.
+    fn recalled(&mut self, recalled: Option<Recalled>);
 
     /// Lets it work for a while, here; pending where it is somebody else who works, until there is something to hear. Whoever
     /// polls with a waker that does nothing does not wait, and the other need not hurry.

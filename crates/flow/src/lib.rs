@@ -8,7 +8,8 @@
 //! A door hands in what it knows of an object ([`Context`]) and its bytes ([`In`]), and is handed what may be sent, what is to
 //! be overwritten, and the [`Verdict`] ([`Out`]). It implements nothing of this by hand: [`Hold`] holds back what may not be
 //! sent yet, and [`Disposition`] is what can still be done about a verdict. So no door parses content. What an inspection wants
-//! to know of the DNS is an [`Ask`], and what it is told an [`Answer`]: the door has it looked up.
+//! to know of the DNS is an [`Ask`], and what it is told an [`Answer`]: the door has it looked up. So it is with what was learned
+//! from mails, a [`Recall`].
 //!
 //! All of it is plain data with a byte form ([`wire`]), so an inspection can run in another process: [`Inspector`] is what a
 //! door asks for one, whatever side of a process border it is on.
@@ -29,6 +30,7 @@ mod message;
 mod parts;
 mod policy;
 mod queue;
+mod recall;
 mod rule;
 mod score;
 mod verdict;
@@ -44,6 +46,7 @@ pub use message::{Blank, Context, Field, In, ObjectReport, Out, StageTime, Wants
 pub use parts::{Parts, Place};
 pub use policy::{Action, Policy};
 pub use queue::{BLOCK_BYTES, Block, Blocks};
+pub use recall::{Key, Lesson, Recall, Recalled, Study, Word};
 pub use rule::{Glob, Rule, Way};
 pub use score::{Hit, Mark, Points, Score, Scoring};
 pub use verdict::{Capabilities, Disposition, Spotted, Verdict};

@@ -2,8 +2,8 @@
 //!
 //! Inwards, in this order: a [`Context`] when an object begins, then [`In::Feed`] as often as needed and [`In::Finish`].
 //! Outwards, as they come: [`Out::Cleared`], [`Out::Body`], [`Out::Field`], [`Out::Forged`], [`Out::Blank`], [`Out::Finding`],
-//! [`Out::Object`], [`Out::Parts`], [`Out::Ask`], and last [`Out::Verdict`]. What is asked is answered by an
-//! [`Answer`](crate::Answer), at any time before the verdict.
+//! [`Out::Object`], [`Out::Parts`], [`Out::Ask`], [`Out::Recall`], and last [`Out::Verdict`]. What is asked is
+//! answered by an [`Answer`](crate::Answer) or by what is [recalled](crate::Recalled), at any time before the verdict.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -14,7 +14,7 @@ use core::ops::Range;
 use serde::{Deserialize, Serialize};
 use stream::{Coding, FileType, Finding, Kind, Object};
 
-use crate::{Ask, Authenticating, Flow, Parts, Policy, Rule, Scoring, Spotted, Verdict};
+use crate::{Ask, Authenticating, Flow, Parts, Policy, Recall, Rule, Scoring, Spotted, Verdict};
 
 /// What an inspection is to know of an object before its content.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -85,6 +85,8 @@ pub enum Out {
     Parts(Parts),
     /// Something is to be looked up in the DNS, while the inspection goes on.
     Ask(Ask),
+    /// What was learned is asked about the words of the mail; once.
+    Recall(Recall),
     /// The decision; nothing follows.
     Verdict(Verdict),
 }

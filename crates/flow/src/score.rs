@@ -7,7 +7,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Action;
+use crate::{Action, Key, Lesson, Study};
 
 /// A score, in thousandths of a point: exact, so that verdicts can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -28,6 +28,8 @@ pub struct Scoring {
     pub report: bool,
     /// Whether the report is wanted as a text.
     pub text: bool,
+    /// Whether a lesson is made of the mail.
+    pub study: Study,
     /// Fields that the rules see in front of the mail: those that whoever delivers it will have put there.
     pub trace: Box<[u8]>,
 }
@@ -47,6 +49,10 @@ pub struct Score {
     pub text: Box<str>,
     /// Where in the mail the text of its subject begins; none where it has none.
     pub subject: Option<u64>,
+    /// Words that decided what was learned says of it.
+    pub decided: Vec<Key>,
+    /// What is to be learned of it, where that is wanted.
+    pub lesson: Option<Box<Lesson>>,
     /// Microseconds that it took.
     pub micros: u64,
 }

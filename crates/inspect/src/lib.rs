@@ -16,6 +16,7 @@ mod inspection;
 mod ledger;
 mod node;
 mod opener;
+mod recalling;
 mod score;
 mod study;
 mod words;
@@ -23,8 +24,9 @@ mod words;
 pub use authenticate::Authentication;
 pub use inquest::{Authenticated, Inquest};
 pub use inspection::{Clocks, Engine, Inspection, Progress};
+pub use recalling::Recalling;
 pub use rules::spam::run::Scratch;
-pub use score::{Kept, RuleFile, RuleFiles, Scorer};
+pub use score::{Kept, Planned, RuleFile, RuleFiles, Scorer};
 pub use study::{Studied, Study};
 
 #[cfg(test)]

@@ -7,13 +7,15 @@
 //! has no score. A check cannot be suspended: it is bounded by the steps of [`RunLimits`], and its host runs it where nobody
 //! else waits.
 
-use flow::{Answer, Hit, Mark, Points, Score, Scoring};
+use flow::{Answer, Hit, Lesson, Mark, Points, Score, Scoring, Study as Wanted};
 use rules::spam::message::{Message, MessageLimits};
-use rules::spam::run::{Beside, Engine, EngineOptions, Expressions, Report, Scratch};
+use rules::spam::run::{Beside, Engine, EngineOptions, Expressions, Outcome, Report, Scratch};
 use rules::spam::{File, Limits, Loader, Options, Rules, ScoreSet};
 use serde::{Deserialize, Serialize};
 
 use crate::inquest::{Authenticated, Inquest};
+use crate::recalling::Recalling;
+use crate::study::{Studied, Study};
 
 /// The files of a configuration of rules, in the order in which they are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +28,8 @@ pub struct RuleFiles {
     pub default_plugins: bool,
     /// Whether rules may ask the network: then their scores are those with it.
     pub network: bool,
+    /// Whether rules may ask what was learned: then their scores are those with it, where enough was.
+    pub bayes: bool,
     /// The name of this machine, for fields and reports.
     pub host: Box<str>,
 }
@@ -63,17 +67,36 @@ impl RuleFiles {
 #[derive(Debug)]
 pub struct Scorer {
     engine: Engine,
+    study: Study,
     host: Box<str>,
+}
+
+/// What is to be known about a mail before the rules are asked.
+#[derive(Debug, Default)]
+pub struct Planned {
+    /// What the network is asked.
+    pub inquest: Option<Inquest>,
+    /// What is asked of what was learned.
+    pub recalling: Option<Recalling>,
+}
+
+impl Planned {
+    /// Whether all of it is known.
+    pub fn is_settled(&self) -> bool {
+        self.inquest.as_ref().is_none_or(Inquest::is_settled)
+            && self.recalling.as_ref().is_none_or(Recalling::is_settled)
+    }
 }
 
 impl Scorer {
     /// Compiles a configuration. It takes about a second of processor time for the stock set, and some 50 MB.
     pub fn new(files: &RuleFiles) -> Scorer {
         let rules = files.read(&mut |from, name| files.included(from, name));
-        let set = ScoreSet { net: files.network, ..ScoreSet::default() };
+        let set = ScoreSet { net: files.network, bayes: files.bayes };
         let engine = Engine::new(rules, EngineOptions { set, ..EngineOptions::default() });
         engine.prepare();
-        Scorer { engine, host: files.host.clone() }
+        let study = Study::new(&engine);
+        Scorer { engine, study, host: files.host.clone() }
     }
 
     /// Takes an answer to a question of the rules.
@@ -81,9 +104,9 @@ impl Scorer {
         inquest.answer(&self.engine, answer);
     }
 
-    /// Whether rules ask the network.
+    /// Whether rules ask the network, or what was learned.
     pub fn asks(&self) -> bool {
-        self.engine.options().set.net
+        self.engine.options().set.net || self.engine.options().set.bayes
     }
 
     /// The rules.
@@ -125,31 +148,36 @@ impl Kept {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What the rules ask the network about it; none if it was too large, or they ask nothing. `found` is what is known of its
-    /// sender.
-    pub fn inquire(&self, scorer: &Scorer, now: i64, found: Option<&Authenticated>) -> Option<Inquest> {
+    /// What the rules ask about it; nothing if it was too large. `found` is what is known of its sender.
+    pub fn inquire(&self, scorer: &Scorer, now: i64, found: Option<&Authenticated>) -> Planned {
         if self.is_too_large || !scorer.asks() {
-            return None;
+            return Planned::default();
         }
-        let engine = &scorer.engine;
+        let Scorer { engine, study, host } = scorer;
         let mail = Message::read(&self.bytes, engine.reading(), &MessageLimits::default());
         let own = self.bytes.get(self.scoring.trace.len()..).unwrap_or_default();
-        Some(Inquest::new(engine, &mail, own, &scorer.host, now, found))
+        let set = engine.options().set;
+        let inquest = set.net.then(|| Inquest::new(engine, &mail, own, host, now, found));
+        let tokens = if set.bayes { study.question(engine, &mail) } else { None };
+        Planned { inquest, recalling: tokens.map(Recalling::new) }
     }
 
-    /// Asks the rules; none if it was too large. `now` is in seconds since 1970, and `inquest` has what the network has answered.
-    pub fn score(&self, scorer: &Scorer, now: i64, inquest: Option<&Inquest>, scratch: &mut Scratch) -> Option<Score> {
+    /// Asks the rules; none if it was too large. `now` is in seconds since 1970, and `planned` has what was answered.
+    pub fn score(&self, scorer: &Scorer, now: i64, planned: &Planned, scratch: &mut Scratch) -> Option<Score> {
         if self.is_too_large {
             return None;
         }
         let engine = &scorer.engine;
         let mail = Message::read(&self.bytes, engine.reading(), &MessageLimits::default());
-        let inquiry = inquest.map(Inquest::inquiry);
-        let beside = Beside { inquiry, recalled: None };
+        let inquiry = planned.inquest.as_ref().map(Inquest::inquiry);
+        let recalled = planned.recalling.as_ref().and_then(|recalling| recalling.outcome(&scorer.study));
+        let (recalled, decided) = recalled.unzip();
+        let beside = Beside { inquiry, recalled };
         let mut outcome = engine.check_known(&mail, now, false, beside, scratch);
         if let Some(required) = self.scoring.required {
             outcome.required = required.value();
         }
+        let lesson = self.lesson(scorer, &mail, &mut outcome);
         let report = Report::new(engine, &mail, &outcome, &scorer.host);
         let mark = |(name, value): (String, String)| Mark { name: name.into(), value: value.into() };
         let hit = |(rule, points): (&str, f64)| Hit { rule: rule.into(), points: Points::of(points) };
@@ -160,8 +188,27 @@ impl Kept {
             fields: report.fields(self.scoring.report).into_iter().take(Score::FIELDS_MAX).map(mark).collect(),
             text: if self.scoring.text { (report.text() + "\n").into() } else { Box::default() },
             subject: subject(&self.bytes[self.scoring.trace.len()..]).map(|at| at as u64),
+            decided: decided.unwrap_or_default(),
+            lesson: lesson.map(Box::new),
             micros: 0,
         })
+    }
+
+    /// What is to be learned of it, where that is wanted. The outcome is told whether the rules are sure.
+    fn lesson(&self, scorer: &Scorer, mail: &Message, outcome: &mut Outcome) -> Option<Lesson> {
+        let Scorer { engine, study, .. } = scorer;
+        let is_spam = match self.scoring.study {
+            Wanted::Never => return None,
+            Wanted::Always => None,
+            Wanted::WhenSure if !study.learns_by_itself() => return None,
+            Wanted::WhenSure => {
+                let autolearn = engine.autolearn(outcome);
+                outcome.autolearn = Some(autolearn);
+                Some(autolearn.is_spam?)
+            }
+        };
+        let Studied { ids, at, tokens } = study.lesson(engine, mail)?;
+        Some(Lesson { is_spam, ids, at, keys: tokens.keys().to_vec() })
     }
 }
 
@@ -194,7 +241,7 @@ mod tests {
     fn score(rules: &str, scoring: Scoring, pieces: &[&[u8]]) -> Option<Score> {
         let mut kept = Kept::new(scoring);
         pieces.iter().for_each(|piece| kept.take(piece));
-        kept.score(&scorer(rules), 0, None, &mut Scratch::default())
+        kept.score(&scorer(rules), 0, &Planned::default(), &mut Scratch::default())
     }
 
     const RULES: &str = "body BUY /buy now/i\nscore BUY 4.5\ndescribe BUY Somebody sells\nheader VIA Received =~ /relay/\n\

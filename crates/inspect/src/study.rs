@@ -24,6 +24,8 @@ pub struct Study {
     words_max: u64,
     /// Whether old ones are forgotten without being told (`bayes_auto_expire`).
     expires: bool,
+    /// Whether mails are learned without being told (`bayes_auto_learn`).
+    learns_by_itself: bool,
 }
 
 /// What is learned of a mail.
@@ -49,12 +51,18 @@ impl Study {
             is_asked: is_on && is("use_bayes_rules"),
             words_max: settings.number("bayes_expiry_max_db_size", 150_000.0).clamp(0.0, 1e12) as u64,
             expires: is("bayes_auto_expire"),
+            learns_by_itself: is_on && is("bayes_auto_learn"),
         }
     }
 
     /// So many words are kept; beyond it old ones are forgotten.
     pub fn words_max(&self) -> u64 {
         self.words_max
+    }
+
+    /// Whether mails are learned of which the rules are sure.
+    pub fn learns_by_itself(&self) -> bool {
+        self.learns_by_itself
     }
 
     /// Whether they are forgotten without anybody asking for it.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use flow::{Inspecting, Inspector, Progress, Unfinished, wire};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::de::DeserializeOwned;
 
 use crate::local::Local;
 use crate::memory::Memory;
@@ -181,12 +182,20 @@ impl<'m> Cell<'m> {
                 }
                 (Asked::Finish, Some(Ward::Running(ward))) => ward.finish = Finish::Asked,
                 (Asked::AnswerMore | Asked::Answer, Some(Ward::Running(ward))) => {
-                    ward.answered(frame.payload, asked == Asked::Answer)?;
+                    if let Some(answer) = ward.answered(frame.payload, asked == Asked::Answer)? {
+                        ward.inspecting.answer(answer);
+                    }
+                }
+                (Asked::RecalledMore | Asked::Recalled, Some(Ward::Running(ward))) => {
+                    if let Some(recalled) = ward.answered(frame.payload, asked == Asked::Recalled)? {
+                        ward.inspecting.recalled(recalled);
+                    }
                 }
                 (Asked::Stop, Some(Ward::Running(ward))) => ward.inspecting.stop(stop_name(frame.payload)),
                 (Asked::Close, _) => drop(self.wards.remove(&stream)),
                 // Of one that is over more may be on its way.
-                (Asked::Feed | Asked::Finish | Asked::Stop | Asked::AnswerMore | Asked::Answer, None) => {}
+                (Asked::Feed | Asked::Finish | Asked::Stop, None) => {}
+                (Asked::AnswerMore | Asked::Answer | Asked::RecalledMore | Asked::Recalled, None) => {}
                 _ => return Err(Broken),
             }
             if asked == Asked::Open {
@@ -279,18 +288,17 @@ enum Turn {
 }
 
 impl Running {
-    /// Hears a piece of an answer.
-    fn answered(&mut self, piece: &[u8], is_last: bool) -> Result<(), Broken> {
+    /// Hears a piece of an answer, and has it with the last.
+    fn answered<T: DeserializeOwned>(&mut self, piece: &[u8], is_last: bool) -> Result<Option<T>, Broken> {
         if self.answer.len() + piece.len() > MESSAGE_BYTES_MAX {
             return Err(Broken);
         }
         self.answer.extend_from_slice(piece);
-        if is_last {
-            let answer = wire::read(&std::mem::take(&mut self.answer)).map_err(|_| Broken)?;
-            self.inspecting.answer(answer);
-            self.heard += 1;
+        if !is_last {
+            return Ok(None);
         }
-        Ok(())
+        self.heard += 1;
+        wire::read(&std::mem::take(&mut self.answer)).map(Some).map_err(|_| Broken)
     }
 
     fn turn(&mut self, stream: u32, writer: &mut Writer) -> Turn {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Poll, Waker};
 
-use flow::{Answer, Inspecting, Out, Progress, Unfinished, wire};
+use flow::{Answer, Inspecting, Out, Progress, Recalled, Unfinished, wire};
 
 use crate::link::{Line, Link, Ward};
 use crate::protocol::{Asked, CREDIT_BYTES, write_pieces};
@@ -33,8 +33,8 @@ pub struct Handle {
     /// A finding that it is to end with.
     stop: Option<&'static str>,
     reports: VecDeque<Out>,
-    /// Answers that the jail has not heard, how much of the first has been sent, and how many have been before.
-    answers: VecDeque<Vec<u8>>,
+    /// Answers that the jail has not heard, with the kinds of their frames, how much of the first has been sent, and how many have been before.
+    answers: VecDeque<([u8; 2], Vec<u8>)>,
     answer_sent: usize,
     answered: u64,
 }
@@ -68,9 +68,8 @@ impl Handle {
 
     /// Sends what answers there are, as far as there is room.
     fn send_answers(&mut self, writer: &mut Writer) {
-        let kinds = [Asked::AnswerMore.kind(), Asked::Answer.kind()];
-        while let Some(answer) = self.answers.front() {
-            self.answer_sent = write_pieces(writer, self.stream, kinds, answer, self.answer_sent);
+        while let Some((kinds, answer)) = self.answers.front() {
+            self.answer_sent = write_pieces(writer, self.stream, *kinds, answer, self.answer_sent);
             if self.answer_sent < answer.len() {
                 return;
             }
@@ -164,7 +163,13 @@ impl Inspecting for Handle {
     }
 
     fn answer(&mut self, answer: Answer) {
-        self.answers.push_back(wire::write(&answer, Vec::new()));
+        let kinds = [Asked::AnswerMore.kind(), Asked::Answer.kind()];
+        self.answers.push_back((kinds, wire::write(&answer, Vec::new())));
+    }
+
+    fn recalled(&mut self, recalled: Option<Recalled>) {
+        let kinds = [Asked::RecalledMore.kind(), Asked::Recalled.kind()];
+        self.answers.push_back((kinds, wire::write(&recalled, Vec::new())));
     }
 
     fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {

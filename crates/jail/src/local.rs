@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Poll;
 
-use flow::{Action, Answer, Ask, Context, In, Inspecting, Inspector, Out, Progress, Unfinished, Verdict};
-use inspect::{Authenticated, Authentication, Engine, Inquest, Inspection, Kept, Scorer};
+use flow::{Action, Answer, Context, In, Inspecting, Inspector, Out, Progress, Recalled, Unfinished, Verdict};
+use inspect::{Authenticated, Authentication, Engine, Inspection, Kept, Planned, Recalling, Scorer};
 use stream::Fuel;
 
 use crate::clock;
@@ -81,7 +81,7 @@ struct Running {
     found: Option<Authenticated>,
     stage: Stage,
     /// What is to be looked up.
-    asks: VecDeque<Ask>,
+    asks: VecDeque<Out>,
     /// What was reported up to the verdict, while that waits for the rest.
     outs: VecDeque<Out>,
 }
@@ -92,10 +92,10 @@ enum Stage {
     Inspecting,
     /// There is a verdict; who sends the mail is asked for.
     Authenticating,
-    /// Somebody looks what the rules ask the network.
-    Planning(Pending<(Kept, Option<Inquest>)>, Desk),
+    /// Somebody looks what the rules ask.
+    Planning(Pending<(Kept, Planned)>, Desk),
     /// What they ask is looked up.
-    Inquiring(Box<(Kept, Inquest)>, Desk),
+    Inquiring(Box<(Kept, Planned)>, Desk),
     /// Somebody is at the score; what is asked for depends on it.
     Scoring(Pending<Option<flow::Score>>, flow::Scoring),
     /// All is known.
@@ -128,9 +128,17 @@ impl Inspecting for Running {
     fn answer(&mut self, answer: Answer) {
         let Running { loan, authentication, stage, .. } = self;
         work(loan, || match stage {
-            Stage::Inquiring(mail, desk) => desk.scorer().answer(&mut mail.1, answer),
+            Stage::Inquiring(mail, desk) => {
+                mail.1.inquest.iter_mut().for_each(|inquest| desk.scorer().answer(inquest, answer.clone()));
+            }
             _ => authentication.iter_mut().for_each(|mail| mail.answer(answer.clone())),
         });
+    }
+
+    fn recalled(&mut self, recalled: Option<Recalled>) {
+        let Running { loan, stage, .. } = self;
+        let Stage::Inquiring(mail, _) = stage else { return };
+        work(loan, || mail.1.recalling.iter_mut().for_each(|recalling| recalling.answer(recalled.clone())));
     }
 
     fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
@@ -146,7 +154,7 @@ impl Inspecting for Running {
 
     fn hear(&mut self) -> Option<Out> {
         if let Some(ask) = self.asks.pop_front() {
-            return Some(Out::Ask(ask));
+            return Some(ask);
         }
         match self.stage {
             Stage::Inspecting | Stage::Over => self.outs.pop_front().or_else(|| self.inspection.hear()),
@@ -188,7 +196,7 @@ impl Running {
     fn inquire(&mut self) {
         let Running { loan, authentication, asks, .. } = self;
         let Some(mail) = authentication else { return };
-        asks.extend(work(loan, || std::iter::from_fn(|| mail.ask()).collect::<Vec<_>>()));
+        asks.extend(work(loan, || std::iter::from_fn(|| mail.ask()).map(Out::Ask).collect::<Vec<_>>()));
     }
 
     /// The inspection has its verdict: now who sends the mail, where that is wanted. What is refused anyway needs none.
@@ -221,7 +229,7 @@ impl Running {
             return Poll::Ready(Progress::Done);
         };
         if !desk.scorer().asks() {
-            return self.check(kept, None, &desk, context);
+            return self.check(kept, Planned::default(), &desk, context);
         }
         match desk.plan(kept, self.found.take()) {
             Asked::Known(planned) => self.begin(planned, desk, context),
@@ -243,16 +251,15 @@ impl Running {
     /// Begins to ask; a mail about which nothing can be asked is scored.
     fn begin(
         &mut self,
-        planned: Option<(Kept, Option<Inquest>)>,
+        planned: Option<(Kept, Planned)>,
         desk: Desk,
         context: &mut std::task::Context<'_>,
     ) -> Poll<Progress> {
         self.stage = Stage::Over;
         match planned {
             None => Poll::Ready(Progress::Done),
-            Some((kept, None)) => self.check(kept, None, &desk, context),
-            Some((kept, Some(inquest))) => {
-                self.stage = Stage::Inquiring(Box::new((kept, inquest)), desk);
+            Some(mail) => {
+                self.stage = Stage::Inquiring(Box::new(mail), desk);
                 self.look_up(context)
             }
         }
@@ -261,12 +268,15 @@ impl Running {
     /// Hands out what is to be looked up, until all is known.
     fn look_up(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
         let Stage::Inquiring(mail, _) = &mut self.stage else { return Poll::Ready(Progress::Done) };
-        self.asks.extend(std::iter::from_fn(|| mail.1.ask()));
+        let Planned { inquest, recalling } = &mut mail.1;
+        let asks = inquest.iter_mut().flat_map(|inquest| std::iter::from_fn(move || inquest.ask()));
+        self.asks.extend(asks.map(Out::Ask));
+        self.asks.extend(recalling.iter_mut().filter_map(Recalling::ask).map(Out::Recall));
         if !mail.1.is_settled() {
             return Poll::Ready(Progress::Waiting);
         }
         match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Inquiring(mail, desk) => self.check(mail.0, Some(mail.1), &desk, context),
+            Stage::Inquiring(mail, desk) => self.check(mail.0, mail.1, &desk, context),
             _ => Poll::Ready(Progress::Done),
         }
     }
@@ -275,12 +285,12 @@ impl Running {
     fn check(
         &mut self,
         kept: Kept,
-        inquest: Option<Inquest>,
+        planned: Planned,
         desk: &Desk,
         context: &mut std::task::Context<'_>,
     ) -> Poll<Progress> {
         let scoring = kept.scoring().clone();
-        match desk.score(kept, inquest) {
+        match desk.score(kept, planned) {
             Asked::Known(score) => self.settle(&scoring, score.flatten()),
             Asked::Pending(pending) => {
                 self.stage = Stage::Scoring(pending, scoring);

@@ -1,7 +1,7 @@
 //! What is said between a host and its jail: frames on the rings, and one message when the jail is started.
 //!
 //! ```text
-//!  host ── Open (context), Feed (bytes), Finish, Stop (name), Answer, Close ──► jail
+//!  host ── Open (context), Feed (bytes), Finish, Stop (name), Answer, Recalled, Close ──► jail
 //!       ◄── Out, Took (bytes inspected), Hungry | Stopped | Done | Lost; Waits (answers heard) ──
 //! ```
 //!
@@ -60,6 +60,10 @@ pub enum Asked {
     AnswerMore,
     /// The last piece of an answer.
     Answer,
+    /// A piece of what was learned of the words that it has asked about.
+    RecalledMore,
+    /// The last piece of it.
+    Recalled,
 }
 
 /// What a frame from a jail is.
@@ -76,7 +80,7 @@ pub enum Told {
 }
 
 impl Asked {
-    const ALL: [Asked; 8] = [
+    const ALL: [Asked; 10] = [
         Asked::OpenMore,
         Asked::Open,
         Asked::Feed,
@@ -85,6 +89,8 @@ impl Asked {
         Asked::Close,
         Asked::AnswerMore,
         Asked::Answer,
+        Asked::RecalledMore,
+        Asked::Recalled,
     ];
 
     /// The kind of its frame.

@@ -13,7 +13,7 @@ use std::task::Waker;
 use std::thread;
 
 use flow::{Action, Score, Verdict};
-use inspect::{Authenticated, Inquest, Kept, Scorer, Scratch};
+use inspect::{Authenticated, Kept, Planned, Scorer, Scratch};
 
 use crate::clock;
 
@@ -78,17 +78,17 @@ impl Desk {
         &self.scorer
     }
 
-    /// Asks what the rules want to know of the network about a mail. The mail comes back with that.
-    pub fn plan(&self, kept: Kept, found: Option<Authenticated>) -> Asked<(Kept, Option<Inquest>)> {
+    /// Asks what the rules want to know about a mail. The mail comes back with that.
+    pub fn plan(&self, kept: Kept, found: Option<Authenticated>) -> Asked<(Kept, Planned)> {
         self.run(move |scorer| {
-            let inquest = kept.inquire(scorer, clock::seconds(), found.as_ref());
-            (kept, inquest)
+            let planned = kept.inquire(scorer, clock::seconds(), found.as_ref());
+            (kept, planned)
         })
     }
 
     /// Asks for the score of a mail: it may have none.
-    pub fn score(&self, kept: Kept, inquest: Option<Inquest>) -> Asked<Option<Score>> {
-        self.run(move |scorer| score(scorer, &kept, inquest.as_ref()))
+    pub fn score(&self, kept: Kept, planned: Planned) -> Asked<Option<Score>> {
+        self.run(move |scorer| score(scorer, &kept, &planned))
     }
 
     fn run<T: Send + 'static>(&self, work: impl FnOnce(&Scorer) -> T + Send + 'static) -> Asked<T> {
@@ -128,11 +128,11 @@ fn serve(scorer: &Scorer, jobs: &Mutex<Receiver<Job>>) {
     }
 }
 
-fn score(scorer: &Scorer, kept: &Kept, inquest: Option<&Inquest>) -> Option<Score> {
+fn score(scorer: &Scorer, kept: &Kept, planned: &Planned) -> Option<Score> {
     let began = clock::nanoseconds();
     let score = SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
-        Ok(mut scratch) => kept.score(scorer, clock::seconds(), inquest, &mut scratch),
-        Err(_) => kept.score(scorer, clock::seconds(), inquest, &mut Scratch::default()),
+        Ok(mut scratch) => kept.score(scorer, clock::seconds(), planned, &mut scratch),
+        Err(_) => kept.score(scorer, clock::seconds(), planned, &mut Scratch::default()),
     });
     score.map(|score| Score { micros: clock::nanoseconds().saturating_sub(began) / 1_000, ..score })
 }

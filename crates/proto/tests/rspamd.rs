@@ -1,7 +1,7 @@
 //! Conversations with the Rspamd half, written as they stand on the wire.
 
 use proptest::prelude::*;
-use proto::rspamd::{Answer, Form, Refusal, Request, Server, ServerEvent, fuzz_server};
+use proto::rspamd::{Answer, Command, Form, Refusal, Request, Server, ServerEvent, fuzz_server};
 
 /// What is said, and the mail, to the end of the connection; and what the server says.
 fn converse(said: &str) -> (Option<Request>, String, String) {
@@ -76,6 +76,30 @@ fn a_mail_is_asked_about_in_the_older_form() {
 }
 
 #[test]
+fn a_mail_that_is_to_be_learned_is_answered_in_rspamds_words() {
+    for (path, command) in [("/learnspam", Command::LearnSpam), ("/learnham", Command::LearnHam)] {
+        let said = format!("POST {path} HTTP/1.1\r\nPassword: q1\r\nContent-Length: 4\r\n\r\nmail");
+        for (is_new, wanted) in [(true, "HTTP/1.1 200 OK\r\n"), (false, "HTTP/1.1 208 Already Reported\r\n")] {
+            let mut server = Server::default();
+            let (mut rest, mut request) = (said.as_bytes(), None);
+            loop {
+                let (taken, event) = server.step(rest);
+                rest = &rest[taken..];
+                match event {
+                    ServerEvent::Asked(asked) => request = Some(asked),
+                    ServerEvent::End => break,
+                    _ => {}
+                }
+            }
+            let request = request.unwrap();
+            assert_eq!((request.command, request.password.as_deref()), (command, Some("q1")));
+            server.learned(is_new);
+            assert!(server.outbox().starts_with(wanted.as_bytes()));
+        }
+    }
+}
+
+#[test]
 fn what_is_no_mail_is_answered_at_once_and_nonsense_refused() {
     let pong = http("200 OK", "text/plain", "pong\r\n");
     assert_eq!(converse("GET /ping HTTP/1.1\r\n\r\n").2, pong);
@@ -83,7 +107,7 @@ fn what_is_no_mail_is_answered_at_once_and_nonsense_refused() {
     assert_eq!(converse("PING RSPAMC/1.3\r\n\r\n").2, "RSPAMD/1.3 0 PONG\r\n\r\n");
     assert_eq!(converse("").2, "");
     for (said, status, why) in [
-        ("POST /learnspam HTTP/1.1\r\nContent-Length: 5\r\n\r\n", "404 Not Found", "invalid command"),
+        ("POST /fuzzyadd HTTP/1.1\r\nContent-Length: 5\r\n\r\n", "404 Not Found", "invalid command"),
         ("GET /checkv2 HTTP/1.1\r\n\r\n", "404 Not Found", "invalid command"),
         ("nonsense\r\n\r\n", "400 Bad Request", "malformed request"),
         ("POST /checkv2 HTTP/1.1\r\nContent-Length: 5x\r\n\r\n", "400 Bad Request", "malformed length"),

@@ -1,7 +1,7 @@
 //! Conversations with the spamd half, written as they stand on the wire.
 
 use proptest::prelude::*;
-use proto::spamd::{Answer, Refusal, Request, Server, ServerEvent, Verb, Verdict, fuzz_server};
+use proto::spamd::{Answer, Places, Refusal, Request, Server, ServerEvent, Verb, Verdict, fuzz_server};
 
 const SPAM: Verdict<'static> = Verdict { is_spam: true, score: "15.0", required: "5.0" };
 
@@ -58,9 +58,14 @@ fn what_is_no_mail_is_answered_at_once_and_nonsense_refused() {
         ("PING SPAMC/1.2\r\n", "SPAMD/1.5 0 PONG\r\n"),
         ("PING SPAMC/1.5\r\n\r\n", "SPAMD/1.5 0 PONG\r\n"),
         ("SKIP SPAMC/1.5\r\n\r\n", ""),
+        ("TELL SPAMC/1.5\r\nSet: local\r\n\r\n", "SPAMD/1.0 76 Bad header line: (Message-class header missing)\r\n"),
         (
-            "TELL SPAMC/1.5\r\nSet: local\r\n\r\nmail",
-            "SPAMD/1.0 69 Service Unavailable: TELL commands are not enabled.\r\n",
+            "TELL SPAMC/1.5\r\nSet: local\r\nRemove: local\r\n\r\n",
+            "SPAMD/1.0 76 Bad header line: Unable to set local and remove local in the same operation.\r\n",
+        ),
+        (
+            "TELL SPAMC/1.5\r\nMessage-class: eggs\r\n",
+            "SPAMD/1.0 76 Bad header line: (Message-class header contains invalid class)\r\n",
         ),
         ("EAT SPAMC/1.5\r\n", "SPAMD/1.0 76 Bad header line: EAT SPAMC/1.5\r\n"),
         ("CHECK SPAMC/x\r\n", "SPAMD/1.0 76 Bad header line: CHECK SPAMC/x\r\n"),
@@ -88,6 +93,43 @@ fn what_is_no_mail_is_answered_at_once_and_nonsense_refused() {
     assert_eq!(server.outbox(), b"SPAMD/1.0 79 Timeout: (late)\r\n");
 }
 
+#[test]
+fn a_mail_is_told_of_and_what_was_done_is_said() {
+    let local = Places { local: true, remote: false };
+    for (lines, is_spam, [set, remove], did, wanted) in [
+        (
+            "Message-class: spam\r\nSet: local",
+            Some(true),
+            [true, false],
+            [local, Places::default()],
+            "DidSet: local\r\n",
+        ),
+        ("Message-class: ham\r\nSet: local,remote", Some(false), [true, false], [Places::default(); 2], ""),
+        ("Remove: local", None, [false, true], [Places::default(), local], "DidRemove: local\r\n"),
+    ] {
+        let said = format!("TELL SPAMC/1.5\r\n{lines}\r\nContent-length: 4\r\n\r\nmail");
+        let mut server = Server::default();
+        let (mut rest, mut request) = (said.as_bytes(), None);
+        loop {
+            let (taken, event) = server.step(rest);
+            rest = &rest[taken..];
+            match event {
+                ServerEvent::Asked(asked) => request = Some(asked),
+                ServerEvent::End => break,
+                _ => {}
+            }
+        }
+        let request = request.unwrap();
+        assert_eq!(
+            (request.verb, request.is_spam, request.set.local, request.remove.local),
+            (Verb::Tell, is_spam, set, remove)
+        );
+        server.told(did[0], did[1]);
+        let told = format!("SPAMD/1.1 0 EX_OK\r\n{wanted}Content-length: 2\r\n\r\n\r\n");
+        assert_eq!(String::from_utf8_lossy(server.outbox()), told);
+    }
+}
+
 proptest! {
     /// The law: any cut, the same conversation.
     #[test]
@@ -95,7 +137,7 @@ proptest! {
         seed in any::<u8>(),
         verb in prop::sample::select(vec!["CHECK", "PROCESS", "PING", "TELL", "SKIP", "SYMBOLS", "NONE"]),
         version in prop::sample::select(vec!["1.0", "1.2", "1.5", "x"]),
-        lines in prop::collection::vec(prop::sample::select(vec!["Content-length: 7", "User: a", "Compress: zlib", "X", "Y: z"]), 0..4),
+        lines in prop::collection::vec(prop::sample::select(vec!["Content-length: 7", "User: a", "Message-class: spam", "Set: local", "Remove: local", "Compress: zlib", "X", "Y: z"]), 0..4),
         mail in prop::collection::vec(any::<u8>(), 0..20),
     ) {
         let mut said = vec![seed];

@@ -109,7 +109,7 @@ fn engine(args: &Learn) -> Result<Engine, Failure> {
 }
 
 /// Seconds since 1970.
-fn now() -> i64 {
+pub fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
     i64::try_from(now).unwrap_or(i64::MAX)
 }

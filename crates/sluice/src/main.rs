@@ -29,6 +29,7 @@ mod freshclam_conf;
 mod held;
 mod intercept;
 mod learn_command;
+mod learned;
 mod log_command;
 mod mails;
 mod manual;

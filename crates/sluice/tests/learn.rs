@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::harness::{Arrived, Behaviour, Gateway, Sink, stuffed, wait_for};
+
 /// What both read: Bayes as it is, but for the bounds.
 const SETTINGS: &str = "bayes_expiry_max_db_size 10000000\nbayes_auto_expire 0\nbayes_auto_learn 0\nuse_pyzor 0\n\
                         clear_trusted_networks\ntrusted_networks 192.0.2.0/24\n";
@@ -301,4 +303,250 @@ fn the_same_mails_are_learned_as_sa_learn_does_and_rated_as_spamassassin_does() 
     }
     println!("of {count} mails {probabilities} have another probability, {rules} another rule");
     assert!(count > 90 && probabilities * 10 < count && rules * 100 < count, "{count} {probabilities} {rules}");
+}
+
+/// Rules that show what was learned says, for a gateway.
+const DOOR_RULES: &str = "body BAYES_00 eval:check_bayes('0.00', '0.01')\ntflags BAYES_00 nice learn\nscore BAYES_00 0 0 -1.5 -1.9\n\
+                          body BAYES_99 eval:check_bayes('0.99', '1.00')\ntflags BAYES_99 learn\nscore BAYES_99 0 0 3.8 3.5\n\
+                          body MONEY /money/i\nscore MONEY 1\nheader MUCH Subject =~ /much/\nscore MUCH 20\nbody MORE /more/\nscore MORE 20\n\
+                          bayes_min_spam_num 5\nbayes_min_ham_num 5\nclear_headers\n\
+                          add_header all Status _YESNO_ _SCORE_ tests=_TESTS_ autolearn=_AUTOLEARN_\n";
+const MAIL: &str = "From: spam9@example.org\r\nSubject: cheap money\r\n\r\nwinner of money offer\r\n";
+
+/// The head of a configuration with a ledger in the folder of a site.
+fn head(site: &Path, isolation: &str, bayes: &str) -> String {
+    format!(
+        "isolation = \"{isolation}\"\n[spam]\nrules = [\"{0}/rules\"]\nsize_max = \"2M\"\n\
+         [spam.bayes]\nledger = \"{0}/ledger\"\n{bayes}\n",
+        site.display()
+    )
+}
+
+fn send(gateway: &Gateway, mail: &str) -> String {
+    let mut wire = gateway.connect();
+    wire.talk(
+        "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b.example>\nS: 250 *\nC: RCPT TO:<c@d.example>\nS: 250 *",
+    );
+    wire.talk("C: DATA\nS: 354 *");
+    wire.send(&stuffed(mail.as_bytes()));
+    wire.send(b".\r\n");
+    wire.reply()
+}
+
+fn status(mail: &Arrived) -> String {
+    let text = mail.text();
+    let line = text.lines().find(|line| line.starts_with("X-Spam-Status: "));
+    line.unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+#[test]
+fn doors_ask_what_was_learned_and_do_without_it_where_it_is_not_to_be_had() {
+    for isolation in ["process", "none"] {
+        let site = site(DOOR_RULES, 5);
+        let site = site.path();
+        learn(site, &["spam", "spam"]);
+        learn(site, &["ham", "ham"]);
+        let sink = Sink::start(Behaviour::default());
+        let gateway = Gateway::start_with(&head(site, isolation, ""), "smtp", &sink.forward(), "");
+        assert_eq!(send(&gateway, MAIL), "250 2.0.0 Taken");
+        assert_eq!(
+            status(&sink.wait(1)[0]),
+            "X-Spam-Status: No 4.8 tests=BAYES_99,MONEY autolearn=disabled",
+            "{isolation}"
+        );
+        // More words than are asked about: those of the header count, and some of the body.
+        let words: String =
+            (0..100_000).map(|word| format!("w{word}x{}", if word % 10 == 9 { "\r\n" } else { " " })).collect();
+        assert_eq!(send(&gateway, &format!("{MAIL}{words}")), "250 2.0.0 Taken");
+        assert!(status(&sink.wait(2)[1]).contains("tests=BAYES"), "{isolation}");
+        drop(gateway);
+        // What is no database is let alone, and costs no mail.
+        fs::write(site.join("ledger/learned.db"), "no database, whatever else it is").unwrap();
+        let gateway = Gateway::start_with(&head(site, isolation, ""), "smtp", &sink.forward(), "");
+        assert_eq!(send(&gateway, MAIL), "250 2.0.0 Taken");
+        assert_eq!(status(&sink.wait(3)[2]), "X-Spam-Status: No 1.0 tests=MONEY autolearn=disabled", "{isolation}");
+        gateway.wait_for_log("what was learned is not to be had");
+    }
+}
+
+#[test]
+fn mails_of_which_the_rules_are_sure_are_learned_once() {
+    let site = site(DOOR_RULES, 1);
+    let site = site.path();
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start_with(&head(site, "process", "autolearn = true"), "smtp", &sink.forward(), "");
+    let spam = MAIL.replace("cheap", "much").replace("winner", "more");
+    let ham = MAIL.replace("money", "news");
+    for mail in [&spam, &ham, &spam] {
+        assert_eq!(send(&gateway, mail), "250 2.0.0 Taken");
+    }
+    let statuses: Vec<String> = sink.wait(3).iter().map(status).collect();
+    assert!(statuses[0].ends_with("autolearn=spam autolearn_force=no"), "{statuses:?}");
+    assert!(statuses[1].ends_with("autolearn=ham autolearn_force=no"), "{statuses:?}");
+    let is_learned = || {
+        let stat = learn(site, &["stat"]);
+        (stat["spam"] == 1 && stat["ham"] == 1).then_some(())
+    };
+    wait_for(is_learned, "mails that are learned");
+}
+
+#[test]
+fn spamc_and_rspamc_have_mails_learned_where_they_may() {
+    let site = site(DOOR_RULES, 1);
+    let site = site.path();
+    let listeners = "[[listener]]\nprotocol = \"spamd\"\naddress = \"127.0.0.1:0\"\n";
+    let spamd =
+        Gateway::with(&format!("threads = 1\n{}{listeners}", head(site, "process", "tell = true\nusers = true")));
+    let spamc = |gateway: &Gateway, args: &[&str], mail: &str| {
+        let port = gateway.address.port().to_string();
+        let args = [&["-d", "127.0.0.1", "-p", &port, "-x"], args].concat();
+        let mut child = Command::new("spamc").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        let _ = child.stdin.take().unwrap().write_all(mail.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        Some((String::from_utf8_lossy(&output.stdout).trim().to_owned(), output.status.code()))
+    };
+    let Some(first) = spamc(&spamd, &["-u", "joe", "-L", "spam"], MAIL) else {
+        assert!(std::env::var_os("CI").is_none(), "spamc is missing");
+        return eprintln!("skipped: no spamc");
+    };
+    let ask = |args: &[&str]| spamc(&spamd, &[&["-u", "joe"], args].concat(), MAIL).unwrap().0;
+    assert_eq!(first.0, "Message successfully un/learned");
+    assert_eq!(ask(&["-L", "spam"]), "Message was already un/learned");
+    assert_eq!(learn(site, &["--user", "joe", "stat"])["spam"], 1);
+    assert_eq!(ask(&["-L", "ham"]), "Message successfully un/learned");
+    assert_eq!(learn(site, &["--user", "joe", "stat"])["ham"], 1);
+    assert_eq!(ask(&["-L", "forget"]), "Message successfully un/learned");
+    assert_eq!(ask(&["-L", "forget"]), "Message was already un/learned");
+    let stat = learn(site, &["--user", "joe", "stat"]);
+    assert_eq!((&stat["ham"], &stat["words"], &learn(site, &["stat"])["spam"]), (&0.into(), &0.into(), &0.into()));
+    drop(spamd);
+    let spamd = Gateway::with(&format!("threads = 1\n{}{listeners}", head(site, "none", "")));
+    assert_ne!(spamc(&spamd, &["-L", "spam"], MAIL).unwrap().1, Some(0), "nobody may");
+    drop(spamd);
+
+    let listener = listeners.replace("spamd", "rspamd");
+    let rspamd =
+        Gateway::with(&format!("threads = 1\n{}{listener}", head(site, "process", "tell = true\npassword = \"q1\"")));
+    let post = |path: &str, fields: &str| {
+        let mut wire = rspamd.connect();
+        wire.send(format!("POST {path} HTTP/1.1\r\nContent-Length: {}\r\n{fields}\r\n{MAIL}", MAIL.len()).as_bytes());
+        String::from_utf8(wire.rest()).unwrap()
+    };
+    assert!(post("/learnspam", "").starts_with("HTTP/1.1 403 "));
+    assert!(post("/learnspam", "Password: q2\r\n").starts_with("HTTP/1.1 403 "));
+    assert!(post("/learnspam", "Password: q1\r\n").ends_with("{\"success\":true}"));
+    assert!(post("/learnspam", "Password: q1\r\n").starts_with("HTTP/1.1 208 "));
+    let mail = site.join("mail");
+    fs::write(&mail, MAIL).unwrap();
+    let place = format!("127.0.0.1:{}", rspamd.address.port());
+    match Command::new("rspamc").args(["-h", &place, "-P", "q1", "learn_ham"]).arg(&mail).output() {
+        Ok(output) => assert!(String::from_utf8_lossy(&output.stdout).contains("success = true"), "{output:?}"),
+        Err(_) => assert!(std::env::var_os("CI").is_none(), "rspamc is missing"),
+    }
+}
+
+/// Numbers that look random and are the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % count.max(1)
+    }
+}
+
+/// Bodies of mails of one kind, by their words: those of the corpus, or a few where it is missing.
+fn bodies(corpus: Option<&Path>, folders: &[&str], few: &str) -> Vec<Vec<String>> {
+    let Some(corpus) = corpus else { return vec![few.split(' ').map(str::to_owned).collect()] };
+    let [one, other] = mails(corpus, folders, 1);
+    let words = |path: &String| {
+        let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+        let body = text.split_once("\n\n").map_or("", |(_, body)| body).to_owned();
+        let is_word = |word: &&str| word.len() < 15 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
+        body.split_whitespace().filter(is_word).map(str::to_owned).collect::<Vec<String>>()
+    };
+    one.iter().chain(&other).map(words).filter(|words| words.len() > 20).collect()
+}
+
+/// A mail made of words of one that there is, and some that nobody has seen.
+fn mutant(number: usize, new: usize, seeds: &[Vec<String>], dice: &mut Dice) -> String {
+    let seed = &seeds[dice.below(seeds.len())];
+    // No line is one of a mailbox.
+    let mut body = String::from("hello ");
+    for place in 0..60 {
+        body.push_str(&seed[dice.below(seed.len())]);
+        body.push(if place % 10 == 9 { '\n' } else { ' ' });
+    }
+    (0..new).for_each(|word| body.push_str(&format!("n{number}x{word}{}", if word % 8 == 7 { '\n' } else { ' ' })));
+    let day = number % 28;
+    let (month, year) = (["Jan", "Feb", "Mar", "Apr"][number / 28 % 4], 2024);
+    format!(
+        "From: a@b.example\nMessage-Id: <m{number}@b.example>\nDate: {} {month} {year} 10:00:00 +0000\nSubject: mail\n\n{body}\n",
+        day + 1
+    )
+}
+
+/// A thousand mails; `SLUICE_LEARN_MAILS=20000` takes as many as that.
+#[test]
+fn many_mails_are_learned_both_ways_and_old_words_forgotten() {
+    let count = std::env::var("SLUICE_LEARN_MAILS").ok().and_then(|count| count.parse().ok()).unwrap_or(1_000);
+    let site = site("", 0);
+    let folder = site.path();
+    let corpus = corpus();
+    let ham = bodies(corpus.as_deref(), &["easy-ham-1", "easy-ham-2"], "meeting minutes agenda attached regards team");
+    let spam = bodies(corpus.as_deref(), &["spam-1", "spam-2"], "cheap money offer winner click free");
+    let mut dice = Dice(7);
+    let new = (200_000 / count).max(3);
+    let mut boxes = [String::new(), String::new()];
+    for number in 0..count {
+        let is_spam = number % 2 == 0;
+        let mail = mutant(number, new, if is_spam { &spam } else { &ham }, &mut dice);
+        boxes[usize::from(is_spam)].push_str(&format!("From x\n{mail}\n"));
+    }
+    let args = ["learn", "--ledger", "ledger", "--rules", "rules", "--json"];
+    let run = |more: &[&str], input: &[u8]| -> Value {
+        let output = sluice(folder, &[&args[..], more].concat(), input);
+        serde_json::from_str(&text(&output)).unwrap()
+    };
+    fs::write(folder.join("rules/a.cf"), "bayes_auto_expire 0\n").unwrap();
+    for (kind, mails) in [("ham", &boxes[0]), ("spam", &boxes[1])] {
+        assert_eq!(run(&[kind, "--mbox"], mails.as_bytes())["learned"], count / 2);
+    }
+    let before = run(&["stat"], b"");
+    assert_eq!((&before["spam"], &before["ham"]), (&(count / 2).into(), &(count / 2).into()));
+    // Fresh mails are told apart.
+    let mut right = 0;
+    for number in count..count + 40 {
+        let is_spam = number % 2 == 0;
+        let mail = mutant(number, 3, if is_spam { &spam } else { &ham }, &mut dice);
+        let args = ["spam", "check", "--local", "--json", "--rules", "rules", "--ledger", "ledger", "-"];
+        let value: Value = serde_json::from_str(&text(&sluice(folder, &args, mail.as_bytes()))).unwrap();
+        right += usize::from(value["bayes"].as_f64().is_some_and(|probability| (probability > 0.5) == is_spam));
+    }
+    assert!(right >= 36, "{right} of 40 mails are told apart");
+    // What goes out comes in.
+    let exported = sluice(folder, &[&args[..], &["export"]].concat(), b"").stdout;
+    assert_eq!(run(&["--user", "other", "import", "-"], &exported)["words"], before["words"]);
+    // What was wrong is corrected, and back.
+    let part: String = boxes[0].split_inclusive("From x\n").take(50).collect();
+    let corrected =
+        run(&["spam", "--mbox"], part.trim_end_matches("From x\n").as_bytes())["corrected"].as_u64().unwrap();
+    assert!(corrected >= 48, "{corrected}");
+    assert_eq!(run(&["ham", "--mbox"], boxes[0].as_bytes())["corrected"], corrected);
+    let after = run(&["stat"], b"");
+    assert_eq!((&after["spam"], &after["words"]), (&before["spam"], &before["words"]));
+    // A word that is too old goes, and what is left is within the bound.
+    let words = before["words"].as_u64().unwrap();
+    let forgotten = run(&["expire"], b"")["forgotten"].as_u64().unwrap();
+    let left = run(&["stat"], b"")["words"].as_u64().unwrap();
+    println!("{count} mails, {words} words, {forgotten} forgotten");
+    assert_eq!(words - forgotten, left);
+    assert!(words > 150_000 && (112_500..=150_000).contains(&left), "{words} {left}");
+    // All of it is taken back.
+    let forgotten = boxes
+        .iter()
+        .map(|mails| run(&["--user", "other", "forget", "--mbox"], mails.as_bytes())["forgotten"].as_u64().unwrap());
+    assert_eq!(forgotten.sum::<u64>(), count as u64);
+    let nothing = run(&["--user", "other", "stat"], b"");
+    assert_eq!((&nothing["words"], &nothing["spam"], &nothing["mails"]), (&0.into(), &0.into(), &0.into()));
 }

@@ -104,8 +104,7 @@ impl Retrieval {
             wants: Wants { parts: reader.sees == Sees::Parts, ..Wants::default() },
             // What is known is overwritten already.
             heaviest: if known { Action::Quarantine } else { Action::Blank },
-            scoring: None,
-            authenticating: None,
+            ..Asked::default()
         };
         let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
         if streams {

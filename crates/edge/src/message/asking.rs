@@ -64,6 +64,11 @@ impl Asking {
         }
     }
 
+    /// Whether an answer is to come.
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// The content is complete: the budget begins.
     pub fn begin_to_wait(&mut self) {
         self.deadline.get_or_insert_with(|| Instant::now() + self.budget);

@@ -3,6 +3,7 @@
 pub mod asking;
 pub mod authenticity;
 pub mod journal;
+pub mod memory;
 pub mod notice;
 pub mod passage;
 pub mod pool;

@@ -10,8 +10,8 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use flow::{
-    Action, Authenticating, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Out, Parts, Progress,
-    Scoring, State, Terms, Unfinished,
+    Action, Authenticating, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Lesson, Out, Parts,
+    Progress, Scoring, State, Terms, Unfinished,
 };
 use flow::{Verdict, Wants};
 use proto::smtp::Reply;
@@ -21,6 +21,7 @@ use tokio::time::timeout_at;
 use crate::beat;
 use crate::message::asking::Asking;
 use crate::message::authenticity;
+use crate::message::memory::{Remembering, What};
 use crate::message::pool::Pool;
 use crate::message::spam;
 use crate::message::trace;
@@ -45,6 +46,8 @@ pub struct Asked {
     pub scoring: Option<Scoring>,
     /// How it is authenticated.
     pub authenticating: Option<Authenticating>,
+    /// Whose memory of mails is asked; empty: that of the site.
+    pub owner: Box<str>,
     /// What goes on at the most once something was sent; a mail of which more is asked is hopeless.
     pub heaviest: Action,
 }
@@ -56,6 +59,7 @@ pub struct Passage {
     hold: Hold<Pool>,
     inspecting: Box<dyn Inspecting>,
     asking: Asking,
+    remembering: Remembering,
     heaviest: Action,
     /// A copy, where the mail is larger than the head window and may have to be kept.
     draft: Option<Draft>,
@@ -73,7 +77,8 @@ pub struct Passage {
 impl Passage {
     /// A mail that begins.
     pub fn mail(runtime: &Runtime, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
-        let Asked { flow, terms, wants, scoring, authenticating, heaviest } = asked;
+        let Asked { flow, terms, wants, scoring, authenticating, owner, heaviest } = asked;
+        let memory = runtime.memory.clone().filter(|_| scoring.is_some());
         let of_sender = ruling.authentication.as_ref().filter(|_| authenticating.is_some());
         let of_rules = ruling.spam.as_ref().filter(|_| scoring.is_some()).and_then(|spam| spam.wait);
         let wait = of_sender.map(|authentication| authentication.wait).max(of_rules);
@@ -96,6 +101,7 @@ impl Passage {
             hold: Hold::new(runtime.pool.clone(), terms),
             inspecting: runtime.inspector.open(context),
             asking: Asking::new(resolver, runtime.metrics.clone(), wait.unwrap_or_default()),
+            remembering: Remembering::new(memory, &owner, runtime.metrics.clone()),
             heaviest,
             draft: None,
             without_copy: false,
@@ -227,13 +233,28 @@ impl Passage {
                 Some(Progress::Lost(why)) => return self.lost = Some(why),
                 Some(Progress::Tired) if is_overdue => return self.lost = Some(Unfinished::Late),
                 Some(Progress::Tired) => tokio::task::yield_now().await,
-                Some(Progress::Waiting) => match self.asking.next().await {
-                    Some(answer) => self.inspecting.answer(answer),
-                    // It waits for what it has not asked.
-                    None => return self.lost = Some(Unfinished::Gone),
-                },
+                Some(Progress::Waiting) if self.answer_one().await => {}
+                // It waits for what it has not asked.
+                Some(Progress::Waiting) => return self.lost = Some(Unfinished::Gone),
                 None | Some(Progress::Hungry | Progress::Stopped | Progress::Done) => return,
             }
+        }
+    }
+
+    /// Waits for one of the answers that are to come, and hands it in; whether there was one.
+    async fn answer_one(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            recalled = self.remembering.next(), if self.remembering.is_open() => {
+                self.inspecting.recalled(recalled);
+                true
+            }
+            answer = self.asking.next(), if self.asking.is_open() => {
+                let has_one = answer.is_some();
+                answer.into_iter().for_each(|answer| self.inspecting.answer(answer));
+                has_one
+            }
+            else => false,
         }
     }
 
@@ -257,6 +278,7 @@ impl Passage {
             Out::Field(field) => self.fields.push(field),
             Out::Parts(parts) => self.parts = Some(parts),
             Out::Ask(ask) => self.asking.ask(ask),
+            Out::Recall(recall) => self.remembering.ask(recall),
             Out::Verdict(verdict) => self.verdict = Some(verdict),
             Out::Cleared(_) | Out::Body(_) | Out::Forged(_) | Out::Blank(_) | Out::Object(_) => {}
         }
@@ -295,7 +317,14 @@ impl Passage {
             self.asking.begin_to_wait();
             self.work(true).await;
         }
-        self.verdict.take().ok_or(self.lost.unwrap_or(Unfinished::Late))
+        let mut verdict = self.verdict.take().ok_or(self.lost.unwrap_or(Unfinished::Late))?;
+        verdict.score.iter_mut().for_each(|score| self.remembering.settle(score));
+        Ok(verdict)
+    }
+
+    /// Has it learned or forgotten; whether anything was changed. None where nobody can say in time.
+    pub async fn learn(&self, what: What, lesson: Lesson) -> Option<bool> {
+        self.remembering.learn(what, lesson).await
     }
 
     /// What is overwritten, or is not after all.

@@ -16,18 +16,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::{Decompress, FlushDecompress, Status};
-use flow::{Action, Flow, Points, Score, Scoring, State, Terms, Unfinished, Verdict, Wants};
+use flow::{Action, Flow, Points, Score, Scoring, State, Study, Terms, Unfinished, Verdict, Wants};
 use tokio::time::timeout;
 
 use crate::door::{Door, Ticket};
 use crate::message::journal;
+use crate::message::memory::What;
 use crate::message::passage::{Asked, Passage};
 use crate::message::spam;
 use crate::message::trace::{self, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::net::wire::Wire;
-use crate::settings::Spam;
+use crate::settings::{BayesSettings, Spam};
 use crate::shared::Shared;
 
 /// How long a client may say nothing.
@@ -48,6 +49,9 @@ pub trait Dialect: Default {
     /// What a client asks, and says of the mail.
     type Request;
 
+    /// Whether who wants to have a mail learned has to show a password, where one is set.
+    const NEEDS_PASSWORD: bool;
+
     /// Takes a prefix of the input, and tells one thing.
     fn step(&mut self, input: &[u8]) -> (usize, Event<Self::Request>);
     /// The client has ended its half of the connection.
@@ -56,6 +60,10 @@ pub trait Dialect: Default {
     fn announced(request: &Self::Request) -> Announced;
     /// For whom, if the client says so.
     fn user(request: &Self::Request) -> Option<&str>;
+    /// What is to be learned of the mail, if that is what is asked for.
+    fn telling(request: &Self::Request) -> Option<Telling>;
+    /// Tells the client whether that has changed anything.
+    fn told(&mut self, request: &Self::Request, has_changed: bool);
     /// Tells the client.
     ///
     /// # Errors
@@ -99,8 +107,36 @@ pub struct Announced {
     pub has_text: bool,
 }
 
+/// A client wants to have a mail learned, or forgotten.
+pub struct Telling {
+    /// What is to be done here; nothing, where it is to be done elsewhere.
+    pub what: Option<What>,
+    /// What it shows for it.
+    pub password: Option<Box<str>>,
+}
+
+impl Telling {
+    /// Why it is not done; none where it may be.
+    fn refusal(&self, bayes: Option<&BayesSettings>, needs_password: bool) -> Option<Refusal> {
+        let Some(bayes) = bayes.filter(|bayes| bayes.tell) else { return Some(Refusal::Untold) };
+        let is_right = !needs_password
+            || bayes.password.is_empty()
+            || self.password.as_ref().is_some_and(|given| is_same(given.as_bytes(), bayes.password.as_bytes()));
+        (!is_right).then_some(Refusal::Forbidden)
+    }
+}
+
+/// Whether two texts are the same, in a time that does not tell where they differ.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b)) == 0
+}
+
 /// Why there is no answer.
 pub enum Refusal {
+    /// Nothing is learned for clients here.
+    Untold,
+    /// The client has not shown that it may.
+    Forbidden,
     /// The request makes no sense.
     Malformed(&'static str),
     /// The mail is larger than is scored.
@@ -193,12 +229,23 @@ impl<D: Dialect> Session<D> {
             self.server.refuse(Refusal::TooLarge);
             return Ok(());
         }
+        let telling = D::telling(&request);
+        if let Some(telling) = &telling
+            && let Some(refusal) = telling.refusal(spam.bayes.as_ref(), D::NEEDS_PASSWORD)
+        {
+            self.server.refuse(refusal);
+            return Ok(());
+        }
+        let study = if telling.is_some() { Study::Always } else { spam.scoring.study };
+        let has_users = spam.bayes.as_ref().is_some_and(|bayes| bayes.users);
+        let owner = D::user(&request).filter(|_| has_users).unwrap_or_default().into();
         let flow = Flow { client: flow.client.or(Some(self.peer.ip())), ..flow };
         let asked = Asked {
             flow,
             terms: Terms { window_bytes: usize::try_from(most).unwrap_or(usize::MAX), ..Terms::default() },
             wants: Wants { forged: spam::FORGED.into(), ..Wants::default() },
-            scoring: Some(Scoring { text: has_text, ..spam.scoring.clone() }),
+            scoring: Some(Scoring { text: has_text, study, ..spam.scoring.clone() }),
+            owner,
             heaviest: Action::Reject,
             ..Asked::default()
         };
@@ -231,11 +278,14 @@ impl<D: Dialect> Session<D> {
         if mail.inflater.is_some() {
             return self.server.refuse(Refusal::Malformed("(compressed message is incomplete)"));
         }
-        let verdict = match mail.passage.finish().await {
+        let mut verdict = match mail.passage.finish().await {
             Ok(verdict) => verdict,
             Err(Unfinished::Late) => return self.server.refuse(Refusal::Late),
             Err(unfinished) => return self.refuse(unfinished.words()),
         };
+        if let Some(telling) = D::telling(&mail.request) {
+            return self.learn(&mail, telling, verdict.score.take()).await;
+        }
         journal::count_score(&self.shared.runtime.borrow().metrics, &mail.passage, &verdict);
         // What is refused for what it holds needs no score.
         let score = match &verdict.score {
@@ -257,6 +307,29 @@ impl<D: Dialect> Session<D> {
         );
         if let Err(why) = self.server.answer(&mut mail, &verdict, score) {
             self.refuse(why);
+        }
+    }
+}
+
+impl<D: Dialect> Session<D> {
+    /// Has a mail learned, or forgotten.
+    async fn learn(&mut self, mail: &Mail<D::Request>, telling: Telling, score: Option<Score>) {
+        let Some(lesson) = score.and_then(|score| score.lesson) else {
+            return self.refuse("the message is not learned");
+        };
+        let Some(what) = telling.what else { return self.server.told(&mail.request, false) };
+        let changed = mail.passage.learn(what, *lesson).await;
+        tracing::info!(
+            id = mail.passage.id(),
+            client = %self.peer.ip(),
+            user = D::user(&mail.request).map(trace::printable),
+            ?what,
+            changed,
+            "message told of"
+        );
+        match changed {
+            Some(changed) => self.server.told(&mail.request, changed),
+            None => self.refuse("what was learned cannot be reached now"),
         }
     }
 }

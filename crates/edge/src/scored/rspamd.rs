@@ -5,10 +5,11 @@
 //! symbol: a client that asks here needs no other scanner.
 
 use flow::{Action, Flow, Points, Protocol, Score, Verdict};
-use proto::rspamd::{self, Answer, Request, Server, ServerEvent};
+use proto::rspamd::{self, Answer, Command, Request, Server, ServerEvent};
 use serde_json::{Map, Value, json};
 
-use super::{Announced, Dialect, Event, Mail, Refusal};
+use super::{Announced, Dialect, Event, Mail, Refusal, Telling};
+use crate::message::memory::What;
 use crate::message::{spam, trace};
 
 /// The symbol of what was found by something else than rules of spam.
@@ -19,6 +20,8 @@ const USUAL_REJECT: Points = Points(15_000);
 
 impl Dialect for Server {
     type Request = Request;
+
+    const NEEDS_PASSWORD: bool = true;
 
     fn step(&mut self, input: &[u8]) -> (usize, Event<Request>) {
         let (taken, event) = Server::step(self, input);
@@ -31,6 +34,19 @@ impl Dialect for Server {
 
     fn user(request: &Request) -> Option<&str> {
         request.user.as_deref()
+    }
+
+    fn telling(request: &Request) -> Option<Telling> {
+        let what = match request.command {
+            Command::LearnSpam => What::Spam,
+            Command::LearnHam => What::Ham,
+            Command::Check | Command::Ping | Command::Other => return None,
+        };
+        Some(Telling { what: Some(what), password: request.password.as_deref().map(Into::into) })
+    }
+
+    fn told(&mut self, _: &Request, has_changed: bool) {
+        Server::learned(self, has_changed);
     }
 
     fn announced(request: &Request) -> Announced {
@@ -66,6 +82,8 @@ impl Dialect for Server {
             self,
             &match refusal {
                 Refusal::Malformed(why) => rspamd::Refusal::Malformed(why),
+                Refusal::Untold => rspamd::Refusal::Unknown,
+                Refusal::Forbidden => rspamd::Refusal::Forbidden,
                 Refusal::TooLarge => rspamd::Refusal::TooLarge,
                 Refusal::Unavailable(why) => rspamd::Refusal::Unavailable(why),
                 Refusal::Late => rspamd::Refusal::Unavailable("the inspection took too long".into()),

@@ -4,13 +4,16 @@
 //! on as it came.
 
 use flow::{Flow, Protocol, Score, State, Verdict};
-use proto::spamd::{self, Answer, Request, Server, ServerEvent, Verb};
+use proto::spamd::{self, Answer, Places, Request, Server, ServerEvent, Verb};
 
-use super::{Announced, Dialect, Event, Mail, Refusal};
+use super::{Announced, Dialect, Event, Mail, Refusal, Telling};
+use crate::message::memory::What;
 use crate::message::spam;
 
 impl Dialect for Server {
     type Request = Request;
+
+    const NEEDS_PASSWORD: bool = false;
 
     fn step(&mut self, input: &[u8]) -> (usize, Event<Request>) {
         let (taken, event) = Server::step(self, input);
@@ -23,6 +26,22 @@ impl Dialect for Server {
 
     fn user(request: &Request) -> Option<&str> {
         request.user.as_deref()
+    }
+
+    fn telling(request: &Request) -> Option<Telling> {
+        let what = match request {
+            _ if request.verb != Verb::Tell => return None,
+            _ if request.set.local => Some(if request.is_spam == Some(true) { What::Spam } else { What::Ham }),
+            _ if request.remove.local => Some(What::Forget),
+            _ => None,
+        };
+        Some(Telling { what, password: None })
+    }
+
+    fn told(&mut self, request: &Request, has_changed: bool) {
+        // Nothing is reported to others.
+        let here = |places: Places| Places { local: places.local && has_changed, remote: false };
+        Server::told(self, here(request.set), here(request.remove));
     }
 
     fn announced(request: &Request) -> Announced {
@@ -48,6 +67,9 @@ impl Dialect for Server {
             self,
             &match refusal {
                 Refusal::Malformed(why) => spamd::Refusal::Protocol(why.into()),
+                Refusal::Untold | Refusal::Forbidden => {
+                    spamd::Refusal::Unavailable("TELL commands are not enabled.".into())
+                }
                 Refusal::TooLarge => spamd::Refusal::Unavailable("the message is too large".into()),
                 Refusal::Unavailable(why) => spamd::Refusal::Unavailable(why),
                 Refusal::Late => spamd::Refusal::Timeout("(the inspection took too long)".into()),

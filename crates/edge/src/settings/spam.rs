@@ -1,9 +1,10 @@
 //! `[spam]`: which mails are scored, and what follows from a score; and what a listener or a rule says in its place.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use flow::{Action, Points, Scoring};
+use flow::{Action, Points, Scoring, Study};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
@@ -54,11 +55,39 @@ pub struct SpamSettings {
 }
 
 /// `[spam.bayes]`
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BayesSettings {
     /// The folder that holds what was learned.
     pub ledger: PathBuf,
+    /// How long a mail waits for it, in milliseconds.
+    #[serde(default = "usual_wait_ms")]
+    pub wait_ms: u64,
+    /// Whether mails are learned of which the rules are sure.
+    #[serde(default)]
+    pub autolearn: bool,
+    /// Whether clients of spamd and of Rspamd may have mails learned.
+    #[serde(default)]
+    pub tell: bool,
+    /// What clients of Rspamd have to show for it (`Password`); empty: nothing.
+    #[serde(default)]
+    pub password: Box<str>,
+    /// Whether clients of spamd that name a user are answered by what that user has learned.
+    #[serde(default)]
+    pub users: bool,
+}
+
+impl fmt::Debug for BayesSettings {
+    /// Without the password.
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BayesSettings { ledger, wait_ms, autolearn, tell, users, .. } = self;
+        write!(to, "BayesSettings({}, {wait_ms} ms, {autolearn}, {tell}, {users})", ledger.display())
+    }
+}
+
+/// Half a second: a mail is scored without it rather than late.
+fn usual_wait_ms() -> u64 {
+    500
 }
 
 /// `[listener.spam]`, and `spam` of a rule: in place of `[spam]`.
@@ -99,6 +128,8 @@ pub struct Spam {
     pub headers: bool,
     /// What is put in front of the subject of spam; empty: nothing.
     pub subject_tag: Box<str>,
+    /// How what was learned is asked and told.
+    pub bayes: Option<BayesSettings>,
 }
 
 impl Default for SpamSettings {
@@ -135,6 +166,7 @@ impl SpamSettings {
             reject: pick(&|terms| terms.reject).or(self.reject),
             report: terms.clone().find_map(|terms| terms.report).unwrap_or(self.report),
             text: false,
+            study: self.study(),
             trace: Box::default(),
         };
         Some(Spam {
@@ -142,6 +174,7 @@ impl SpamSettings {
             wait: self.network.then(|| Duration::from_secs(self.wait_seconds)),
             headers: terms.clone().find_map(|terms| terms.headers).unwrap_or(self.headers),
             subject_tag: terms.clone().find_map(|terms| terms.subject_tag.clone()).unwrap_or(self.subject_tag.clone()),
+            bayes: self.bayes.clone(),
         })
     }
 
@@ -154,6 +187,14 @@ impl SpamSettings {
             true => Ok(()),
             false => Err(format!("spam: wait_seconds is from 1 to {WAIT_SECONDS_MAX}")),
         }
+    }
+}
+
+impl SpamSettings {
+    /// Whether mails are learned where nobody says what they are.
+    fn study(&self) -> Study {
+        let learns = self.bayes.as_ref().is_some_and(|bayes| bayes.autolearn);
+        if learns { Study::WhenSure } else { Study::Never }
     }
 }
 

@@ -115,6 +115,7 @@ impl Intake {
             },
             scoring,
             heaviest: Action::Blank,
+            ..Asked::default()
         };
         let mut passage = Passage::mail(&runtime, &envelope.id, ruling.clone(), asked);
         if streams {

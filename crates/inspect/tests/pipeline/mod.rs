@@ -75,7 +75,7 @@ fn work(inspection: &mut Inspection, seen: &mut Seen, fuel: u64) -> Progress {
                 Out::Body(offset) => seen.body = Some(offset),
                 Out::Field(field) => seen.fields.push(field),
                 Out::Parts(parts) => seen.parts = Some(parts),
-                Out::Finding(_) | Out::Forged(_) | Out::Ask(_) => {}
+                Out::Finding(_) | Out::Forged(_) | Out::Ask(_) | Out::Recall(_) => {}
             }
         }
         if progress != Progress::Tired {

@@ -28,6 +28,8 @@ pub enum Refusal {
     Malformed(&'static str),
     /// Nobody here knows the command.
     Unknown,
+    /// The client may not do that.
+    Forbidden,
     /// The mail is larger than is scored.
     TooLarge,
     /// It is coded in a way that is not undone here.
@@ -62,6 +64,7 @@ impl Refusal {
         let (status, code, why) = match self {
             Refusal::Malformed(why) => ("400 Bad Request", 76, *why),
             Refusal::Unknown => ("404 Not Found", 76, "invalid command"),
+            Refusal::Forbidden => ("403 Forbidden", 76, "unauthorized"),
             Refusal::TooLarge => ("413 Content Too Large", 69, "the message is too large"),
             Refusal::Coded => ("415 Unsupported Media Type", 69, "neither compressed nor encrypted requests are taken"),
             Refusal::Unavailable(why) => ("503 Service Unavailable", 69, &**why),
@@ -70,6 +73,17 @@ impl Refusal {
         match form {
             Form::Http => http(status, "application/json", format!("{{\"error\":\"{why}\"}}").as_bytes()),
             Form::Rspamc => format!("RSPAMD/1.3 {code} {why}\r\n\r\n").into_bytes(),
+        }
+    }
+}
+
+/// What became of a mail that was to be learned, in Rspamd's words.
+pub(super) fn learned(is_new: bool) -> Vec<u8> {
+    match is_new {
+        true => http("200 OK", "application/json", b"{\"success\":true}"),
+        false => {
+            let body = b"{\"error\":\"the message has been already learned as such, ignore it\"}";
+            http("208 Already Reported", "application/json", body)
         }
     }
 }

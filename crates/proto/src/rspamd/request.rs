@@ -26,6 +26,10 @@ pub enum Form {
 pub enum Command {
     /// The score of the mail that follows.
     Check,
+    /// The mail that follows is to be learned as spam.
+    LearnSpam,
+    /// The mail that follows is to be learned as ham.
+    LearnHam,
     /// Whether anybody is there.
     Ping,
     /// Something that is not known here.
@@ -53,6 +57,8 @@ pub struct Request {
     pub user: Option<String>,
     /// What the mail server calls the mail (`Queue-Id`).
     pub queue_id: Option<String>,
+    /// What shows that the client may have a mail learned (`Password`).
+    pub password: Option<String>,
     /// Whether the body comes in chunks (RFC 9112, section 7.1).
     pub(super) is_chunked: bool,
     /// Whether the client waits until it is told to go on (RFC 9110, section 10.1.1).
@@ -92,6 +98,8 @@ impl Request {
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let command = match (parsed.method.unwrap_or_default(), path) {
             ("POST", "/checkv2") => Command::Check,
+            ("POST", "/learnspam") => Command::LearnSpam,
+            ("POST", "/learnham") => Command::LearnHam,
             ("GET" | "HEAD", "/ping") => Command::Ping,
             _ => Command::Other,
         };
@@ -109,6 +117,7 @@ impl Request {
             rcpt: Vec::new(),
             user: None,
             queue_id: None,
+            password: None,
             is_chunked: false,
             waits: false,
             is_coded: false,
@@ -150,6 +159,7 @@ impl Request {
             () if name.eq_ignore_ascii_case("from") => self.from = path(value),
             () if name.eq_ignore_ascii_case("rcpt") && self.rcpt.len() < RECIPIENTS_MAX => self.rcpt.push(path(value)),
             () if name.eq_ignore_ascii_case("user") => self.user = Some(text()),
+            () if name.eq_ignore_ascii_case("password") => self.password = Some(text()),
             () if name.eq_ignore_ascii_case("queue-id") => self.queue_id = Some(text()),
             () => {}
         }

@@ -105,6 +105,14 @@ impl Server {
         }
     }
 
+    /// Says that a mail was learned, or that it was known as that already.
+    pub fn learned(&mut self, is_new: bool) {
+        if matches!(self.state, State::Asked | State::Body(_)) {
+            self.outbox.extend(reply::learned(is_new));
+            self.state = State::Closed;
+        }
+    }
+
     /// Refuses what was asked, or what is being sent.
     pub fn refuse(&mut self, refusal: &Refusal) -> ServerEvent {
         if !matches!(self.state, State::Closed) {
@@ -167,7 +175,7 @@ impl Server {
                 self.state = State::Closed;
                 return ServerEvent::Closed;
             }
-            Command::Check => {}
+            Command::Check | Command::LearnSpam | Command::LearnHam => {}
         }
         if request.waits {
             self.outbox.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Answer, Server, ServerEvent, Verdict};
+use super::{Answer, Server, ServerEvent, Verb, Verdict};
 
 /// Fuzz body: a client that says anything, cut anyhow, and ends. The first byte chooses the cut.
 pub fn fuzz_server(data: &[u8]) {
@@ -33,7 +33,12 @@ fn serve(data: &[u8], piece: usize) -> (Vec<ServerEvent>, Vec<u8>, Vec<u8>) {
         }
         if event == ServerEvent::End {
             let verdict = Verdict { is_spam: true, score: "5.1", required: "5.0" };
-            server.answer(&Answer { verdict, body: &content });
+            match events.last() {
+                Some(ServerEvent::Asked(request)) if request.verb == Verb::Tell => {
+                    server.told(request.set, request.remove)
+                }
+                _ => server.answer(&Answer { verdict, body: &content }),
+            }
         }
         let is_over = event == ServerEvent::Closed;
         if !matches!(event, ServerEvent::Idle | ServerEvent::Content) {

@@ -4,8 +4,8 @@
 //! a connection: a line (`CHECK SPAMC/1.5`), header lines, an empty line, and the mail, which ends where `Content-length` says,
 //! or with the client's half of the connection. The texts are spamd's own (4.0.1).
 //!
-//! Not here: compression, which the host undoes ([`Request::is_compressed`]); `TELL`, which is answered with a refusal; the
-//! client half.
+//! A mail that is to be learned (`TELL`) is answered by [`Server::told`]. Not here: compression, which the host undoes
+//! ([`Request::is_compressed`]); the client half.
 
 mod fuzz;
 mod reply;
@@ -14,5 +14,5 @@ mod server;
 
 pub use fuzz::fuzz_server;
 pub use reply::{Answer, Refusal, Verdict};
-pub use request::{Request, Verb};
+pub use request::{Places, Request, Verb};
 pub use server::{Server, ServerEvent};

@@ -38,6 +38,39 @@ pub struct Request {
     pub length: Option<u64>,
     /// Whether they are in the format of zlib (RFC 1950).
     pub is_compressed: bool,
+    /// Of a mail that is to be learned, whether it is spam, if the client says so.
+    pub is_spam: Option<bool>,
+    /// Where it is to be learned.
+    pub set: Places,
+    /// Where it is to be forgotten.
+    pub remove: Places,
+}
+
+/// Where a mail is learned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Here.
+    pub local: bool,
+    /// Where everybody reports to.
+    pub remote: bool,
+}
+
+impl Places {
+    fn read(value: &[u8]) -> Places {
+        let has = |place: &[u8]| value.windows(place.len()).any(|here| here.eq_ignore_ascii_case(place));
+        Places { local: has(b"local"), remote: has(b"remote") }
+    }
+
+    /// As a header line says it; nothing where it is nowhere.
+    pub(super) fn line(self, name: &str) -> String {
+        let places = match (self.local, self.remote) {
+            (true, true) => "local,remote",
+            (true, false) => "local",
+            (false, true) => "remote",
+            (false, false) => return String::new(),
+        };
+        alloc::format!("{name}: {places}\r\n")
+    }
 }
 
 impl Verb {
@@ -55,7 +88,7 @@ impl Verb {
 
     /// Whether a mail follows.
     pub const fn has_mail(self) -> bool {
-        !matches!(self, Verb::Ping | Verb::Skip | Verb::Tell)
+        !matches!(self, Verb::Ping | Verb::Skip)
     }
 }
 
@@ -68,7 +101,16 @@ impl Request {
         let (whole, tenths) = version.trim().split_once('.').unwrap_or((version.trim(), "0"));
         let digit = |text: &str| text.parse::<u32>().ok().filter(|&number| number < 10);
         let version = digit(whole)? * 10 + digit(tenths)?;
-        Some(Request { verb, version, user: None, length: None, is_compressed: false })
+        Some(Request {
+            verb,
+            version,
+            user: None,
+            length: None,
+            is_compressed: false,
+            is_spam: None,
+            set: Places::default(),
+            remove: Places::default(),
+        })
     }
 
     /// Whether header lines follow: those of version 1.0 have none, and what carries no mail has had them since 1.5.
@@ -106,8 +148,32 @@ impl Request {
                 }
                 self.is_compressed = true;
             }
+            b"Message-class" => {
+                self.is_spam = match value {
+                    _ if value.eq_ignore_ascii_case(b"spam") => Some(true),
+                    _ if value.eq_ignore_ascii_case(b"ham") => Some(false),
+                    _ => return Err("(Message-class header contains invalid class)"),
+                };
+            }
+            b"Set" => self.set = Places::read(value),
+            b"Remove" => self.remove = Places::read(value),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Why a mail cannot be learned in this way, in spamd's words; none where it can.
+    pub(super) fn contradiction(&self) -> Option<&'static str> {
+        match self {
+            _ if self.verb != Verb::Tell => None,
+            _ if self.set.local && self.remove.local => {
+                Some("Unable to set local and remove local in the same operation.")
+            }
+            _ if self.set.remote && self.remove.remote => {
+                Some("Unable to set remote and remove remote in the same operation.")
+            }
+            _ if self.set.local && self.is_spam.is_none() => Some("(Message-class header missing)"),
+            _ => None,
+        }
     }
 }

@@ -9,7 +9,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use super::reply::{Answer, Refusal};
-use super::request::{Request, Verb};
+use super::request::{Places, Request, Verb};
 
 /// The longest line, in bytes.
 const LINE_BYTES_MAX: usize = 8 << 10;
@@ -96,6 +96,16 @@ impl Server {
     pub fn answer(&mut self, answer: &Answer<'_>) {
         if let State::Asked(request) | State::Body { request, .. } = &self.state {
             self.outbox.extend(answer.bytes(request));
+            self.state = State::Closed;
+        }
+    }
+
+    /// Says where a mail was learned, and where it was forgotten.
+    pub fn told(&mut self, set: Places, remove: Places) {
+        if matches!(&self.state, State::Asked(_) | State::Body { .. }) {
+            let lines = set.line("DidSet") + &remove.line("DidRemove");
+            let told = alloc::format!("SPAMD/1.1 0 EX_OK\r\n{lines}Content-length: 2\r\n\r\n\r\n");
+            self.outbox.extend_from_slice(told.as_bytes());
             self.state = State::Closed;
         }
     }
@@ -193,8 +203,10 @@ impl Server {
                 self.state = State::Closed;
                 ServerEvent::Closed
             }
-            Verb::Tell => self.refuse(&Refusal::Unavailable("TELL commands are not enabled.".into())),
             _ => {
+                if let Some(why) = request.contradiction() {
+                    return self.refuse(&Refusal::Protocol(why.into()));
+                }
                 self.state = State::Body { request: request.clone(), taken: 0 };
                 ServerEvent::Asked(request)
             }

@@ -45,7 +45,7 @@ pub use fuzz::fuzz_load;
 pub use limits::Limits;
 pub use loader::{File, Loader, Options};
 pub use problem::{Place, Problem, Severity};
-pub use recalled::Recalled;
+pub use recalled::{Autolearn, Recalled};
 pub use rule::{Kind, NamedTest, Rule, Rules, Setting, Test, View};
 pub use schedule::{Exclusion, Schedule};
 pub use settings::Settings;

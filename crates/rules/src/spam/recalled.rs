@@ -1,4 +1,4 @@
-//! What was learned says of a mail, as a value: whoever keeps it looks it up.
+//! What was learned says of a mail, and what is to be learned of it, as values: whoever keeps it looks it up, and is told.
 
 /// An opinion. Where there is one, enough was learned, and scores are those of a site that learns; it may be none yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -37,5 +37,26 @@ impl Recalled {
         let new = self.words.saturating_sub(self.known);
         let neutral = self.known.saturating_sub(self.spam).saturating_sub(self.ham);
         format!("Tokens: new, {new}; hammy, {}; neutral, {neutral}; spammy, {}.", self.ham, self.spam)
+    }
+}
+
+/// What is to be done about a mail.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Autolearn {
+    /// Whether it is learned as spam, as ham, or not at all.
+    pub is_spam: Option<bool>,
+    /// Whether a rule asks for it (`tflags autolearn_force`): points of header and body do not count then.
+    pub is_forced: bool,
+}
+
+impl std::fmt::Display for Autolearn {
+    /// As `_AUTOLEARN_` has it.
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let learned = match self.is_spam {
+            Some(true) => "spam",
+            Some(false) => "ham",
+            None => "no",
+        };
+        write!(to, "{learned} autolearn_force={}", if self.is_forced { "yes" } else { "no" })
     }
 }

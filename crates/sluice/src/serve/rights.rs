@@ -146,6 +146,9 @@ pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
             std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
     }
+    for bayes in config.spam.iter().flat_map(|spam| &spam.bayes) {
+        crate::learned::prepare(&bayes.ledger)?;
+    }
     if let Some(store) = &config.store {
         gateway::prepare(store).map_err(|error| format!("{}: {error}", store.folder.display()))?;
     }
@@ -182,6 +185,7 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     // The folders of lists that are at hand, since a file is replaced by another of its name.
     crate::dnsbl::ask::local_files(&config.trust).iter().for_each(|file| _ = reach.read(file.parent().unwrap_or(file)));
     config.trust.reputation.iter().for_each(|folder| _ = reach.write(folder));
+    config.spam.iter().flat_map(|spam| &spam.bayes).for_each(|bayes| _ = reach.write(&bayes.ledger));
     if config.tls.acme_names().next().is_some() {
         reach.write(&config.tls.acme.folder);
     }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use flow::wire;
 use inspect::Scorer;
-use rules::spam::Severity;
+use rules::spam::syntax::value::Value;
+use rules::spam::{Rules, Severity};
 use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::Failure;
@@ -26,6 +27,8 @@ pub struct SpamRules {
     pub scorer: Option<Arc<Scorer>>,
     /// The file for those that inspect.
     file: Option<OwnedFd>,
+    /// How many words are kept, where old ones are forgotten.
+    pub words_max: Option<u64>,
 }
 
 impl SpamRules {
@@ -40,7 +43,9 @@ impl SpamRules {
             tracing::warn!("mails are not scored: SpamAssassin's rules are not here, and spam.rules names no others");
             return Ok(None);
         }
-        let (files, rules) = rules_command::collect(&folders, config.asks_network(), &config.hostname)?;
+        let (mut files, rules) = rules_command::collect(&folders, config.asks_network(), &config.hostname)?;
+        files.bayes = config.spam.as_ref().is_some_and(|spam| spam.bayes.is_some());
+        let words_max = words_max(&rules);
         let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);
         errors.take(ERRORS_SHOWN).for_each(|error| tracing::warn!(%error, "rules of spam"));
         tracing::info!(
@@ -50,8 +55,10 @@ impl SpamRules {
             "rules of spam"
         );
         Ok(Some(match config.isolation {
-            Isolation::None => SpamRules { scorer: Some(Arc::new(Scorer::new(&files))), file: None },
-            Isolation::Process => SpamRules { scorer: None, file: Some(sealed(&wire::write(&files, Vec::new()))?) },
+            Isolation::None => SpamRules { scorer: Some(Arc::new(Scorer::new(&files))), file: None, words_max },
+            Isolation::Process => {
+                SpamRules { scorer: None, file: Some(sealed(&wire::write(&files, Vec::new()))?), words_max }
+            }
         }))
     }
 
@@ -62,6 +69,21 @@ impl SpamRules {
     pub fn file(&self) -> std::io::Result<Option<OwnedFd>> {
         self.file.as_ref().map(OwnedFd::try_clone).transpose()
     }
+}
+
+/// How many words are kept, unless the rules say that none are forgotten.
+fn words_max(rules: &Rules) -> Option<u64> {
+    const USUAL: f64 = 150_000.0;
+    let of =
+        |name: &str| rules.settings.iter().rev().find(|setting| &*setting.name == name).map(|setting| &setting.value);
+    if of("bayes_auto_expire") == Some(&Value::Switch(false)) {
+        return None;
+    }
+    let number = match of("bayes_expiry_max_db_size") {
+        Some(Value::Number(number)) => *number,
+        _ => USUAL,
+    };
+    Some(number.max(0.0) as u64)
 }
 
 /// A file in memory that nobody can change any more.

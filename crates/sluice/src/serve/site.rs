@@ -9,6 +9,7 @@ use edge::clamd::door::Clamd;
 use edge::door::{Door, House};
 use edge::message::notice::Notices;
 use edge::message::pool::Pool;
+use edge::message::{asking, memory};
 use edge::metrics::Metrics;
 use edge::net::identity::Identities;
 use edge::net::{listening, tls};
@@ -27,6 +28,7 @@ use crate::cli::Serve;
 use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
+use crate::learned::Memories;
 use crate::resolver::Resolver;
 use crate::store::gateway::Store;
 use crate::supervise::lead::lead;
@@ -53,6 +55,8 @@ pub struct Site {
     resolver: Option<Arc<Resolver>>,
     /// What is known of clients, lists that are asked about them among it.
     lists: Arc<Lists>,
+    /// Who keeps what was learned.
+    memory: Option<Arc<Memories>>,
     /// The sessions of all doors; one count for the whole run.
     house: Arc<House>,
     /// What was seen of clients; for the whole run.
@@ -174,6 +178,7 @@ impl Site {
         let old_resolver = old.and_then(|old| old.resolver.as_ref());
         let resolver = config.asks_dns().then(|| Resolver::start(&config.dns, &metrics, old_resolver)).transpose()?;
         let lists = lists(&config, own.clone(), old)?;
+        let memory = memories(&config, spam.as_deref(), old.and_then(|old| old.memory.as_ref()))?;
         let warden = Warden::load(&config.trust, Some(lists.clone()), before.map(|before| &*before.warden))?;
         let runtime = Runtime {
             settings: Arc::new(settings(&config)),
@@ -191,12 +196,13 @@ impl Site {
             pool,
             known,
             resolver: resolver.clone().map(|resolver| ask::first(&lists, resolver)),
+            memory: memory.clone().map(|memory| memory as Arc<dyn memory::Memory>),
             metrics,
             metrics_socket,
         };
         let runtime = Arc::new(runtime);
         store.iter().for_each(|store| store.show(&runtime));
-        Ok(Site { config, threads, runtime, wanted, database, spam, store, resolver, lists, house, own, common })
+        Ok(Site { config, threads, runtime, wanted, database, spam, store, resolver, lists, memory, house, own, common })
     }
 
     /// The same with the signatures as the files have them now; nothing if they have not changed.
@@ -237,6 +243,17 @@ impl Site {
             tracing::warn!(days = signatures.age_days(), "signatures are out of date");
         }
     }
+}
+
+/// Who keeps what was learned; nobody where mails are not scored, or nothing says where it is.
+fn memories(
+    config: &Config,
+    rules: Option<&SpamRules>,
+    old: Option<&Arc<Memories>>,
+) -> Result<Option<Arc<Memories>>, String> {
+    let bayes = config.spam.as_ref().and_then(|spam| spam.bayes.as_ref());
+    let Some((bayes, rules)) = bayes.zip(rules) else { return Ok(None) };
+    Memories::start(bayes, rules.words_max, old).map(Some)
 }
 
 /// The mail store: the same through all reloads.

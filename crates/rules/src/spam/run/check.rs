@@ -15,7 +15,7 @@ use crate::spam::eval::{Arguments, Context};
 use crate::spam::header::{Fields, Path, Request};
 use crate::spam::message::{Message, Part, Uri};
 use crate::spam::network::{self, Inquiry};
-use crate::spam::recalled::Recalled;
+use crate::spam::recalled::{Autolearn, Recalled};
 use crate::spam::rule::{Rule, Test, View};
 use crate::spam::search::Budget;
 use crate::spam::syntax::expression::Expression;
@@ -50,6 +50,8 @@ pub struct Outcome {
     pub required: f64,
     /// What was learned says of it.
     pub recalled: Option<Recalled>,
+    /// What is to be learned of it; none where nobody has asked.
+    pub autolearn: Option<Autolearn>,
     /// Whether a bound of the views was reached.
     pub is_truncated: bool,
 }
@@ -210,6 +212,7 @@ impl Run<'_> {
             total,
             required: rules.required_score(),
             recalled: self.context.recalled,
+            autolearn: None,
             is_truncated: self.mail.is_cut(),
         }
     }

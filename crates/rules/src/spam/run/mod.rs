@@ -6,6 +6,7 @@
 //! Bounds are those of [`RunLimits`]: a rule whose searches cost too much is told ([`Outcome::exhausted`]), counts as not
 //! hit, and all others still run.
 
+mod autolearn;
 mod check;
 mod compile;
 mod engine;

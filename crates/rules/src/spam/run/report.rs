@@ -156,8 +156,7 @@ impl<'r> Report<'r> {
             "VERSION" => "4.0.1".into(),
             // When that version was made.
             "SUBVERSION" => "2024-03-25".into(),
-            // Nothing is learned.
-            "AUTOLEARN" => "disabled".into(),
+            "AUTOLEARN" => outcome.autolearn.map_or("disabled".into(), |autolearn| autolearn.to_string()),
             "REPORT" => format!("\n{}", self.terse()),
             "TESTS" => {
                 let separator = argument.filter(|text| !text.is_empty()).unwrap_or(",");

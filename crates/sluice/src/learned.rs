@@ -1,0 +1,216 @@
+//! What was learned from mails, as the doors have it: a thread that keeps the file open, answers, and writes.
+//!
+//! Nobody waits here: orders that find no room, or that have waited longer than a mail does, are dropped, and whoever has asked is
+//! told so by the channel that closes. A file that cannot be opened, is damaged, or is locked by somebody else is told in the log
+//! once, and tried again every few seconds; meanwhile mails are scored as if nothing were learned.
+//!
+//! Bounds: `ORDERS_MAX` orders that wait, each of one mail's words.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use edge::message::memory::{Memory, What};
+use edge::settings::BayesSettings;
+use flow::{Key, Lesson, Recall, Recalled, Word};
+use ledger::{Error, Learned, Ledger, Sqlite};
+use tokio::sync::oneshot;
+
+use crate::learn_command::{FILE, now};
+
+/// Orders that wait.
+const ORDERS_MAX: usize = 1_000;
+
+/// How long a file that was not to be had is let alone.
+const RETRY_WAIT: Duration = Duration::from_secs(5);
+
+/// How often old words are looked for.
+const EXPIRE_EVERY: Duration = Duration::from_secs(3_600);
+
+/// A date that lies further ahead is none.
+const AHEAD_SECONDS: i64 = 86_400;
+
+/// The thread; it ends with the last who may ask.
+pub struct Memories {
+    orders: SyncSender<Order>,
+    wait: Duration,
+    /// What it was started with.
+    settings: BayesSettings,
+    words_max: Option<u64>,
+}
+
+struct Order {
+    owner: Box<str>,
+    at: Instant,
+    work: Work,
+}
+
+enum Work {
+    Recall(Recall, oneshot::Sender<Recalled>),
+    Touch(Vec<Key>),
+    Learn(What, Lesson, Option<oneshot::Sender<bool>>),
+}
+
+impl Memories {
+    /// Starts it; the `old` one goes on where nothing has changed. `words_max`: how many words an owner has, if old ones are to be
+    /// forgotten.
+    ///
+    /// # Errors
+    /// When there is no thread to be had.
+    pub fn start(
+        settings: &BayesSettings,
+        words_max: Option<u64>,
+        old: Option<&Arc<Memories>>,
+    ) -> Result<Arc<Memories>, String> {
+        if let Some(old) = old.filter(|old| old.settings == *settings && old.words_max == words_max) {
+            return Ok(old.clone());
+        }
+        let (orders, received) = sync_channel(ORDERS_MAX);
+        let wait = Duration::from_millis(settings.wait_ms);
+        let desk = Desk { path: settings.ledger.join(FILE), wait, words_max, file: None, owners: HashMap::new() };
+        let thread = std::thread::Builder::new().name("learned".into()).spawn(move || desk.serve(&received));
+        thread.map_err(|error| format!("spam.bayes: {error}"))?;
+        Ok(Arc::new(Memories { orders, wait, settings: settings.clone(), words_max }))
+    }
+
+    fn order(&self, owner: &str, work: Work) {
+        // Whoever has asked sees its channel closed.
+        let _ = self.orders.try_send(Order { owner: owner.into(), at: Instant::now(), work });
+    }
+}
+
+impl Memory for Memories {
+    fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    fn recall(&self, owner: &str, recall: Recall, tell: oneshot::Sender<Recalled>) {
+        self.order(owner, Work::Recall(recall, tell));
+    }
+
+    fn touch(&self, owner: &str, keys: Vec<Key>) {
+        self.order(owner, Work::Touch(keys));
+    }
+
+    fn learn(&self, owner: &str, what: What, lesson: Lesson, tell: Option<oneshot::Sender<bool>>) {
+        self.order(owner, Work::Learn(what, lesson, tell));
+    }
+}
+
+/// What the thread has.
+struct Desk {
+    path: PathBuf,
+    wait: Duration,
+    words_max: Option<u64>,
+    /// The file, or when it is tried again.
+    file: Option<Result<Sqlite, Instant>>,
+    /// Who has learned since old words were looked for last, and when that was.
+    owners: HashMap<Box<str>, Option<Instant>>,
+}
+
+impl Desk {
+    fn serve(mut self, orders: &Receiver<Order>) {
+        loop {
+            match orders.recv_timeout(EXPIRE_EVERY) {
+                Ok(order) => self.take(order),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.expire();
+        }
+    }
+
+    fn take(&mut self, order: Order) {
+        let Order { owner, at, work } = order;
+        let is_late = at.elapsed() > self.wait;
+        let done = match work {
+            Work::Recall(_, tell) if is_late || tell.is_closed() => Ok(()),
+            Work::Recall(recall, tell) => self.with(|file| {
+                let (corpus, counts) = file.recall(&owner, &recall.keys)?;
+                let words = counts.into_iter().map(|word| Word { key: word.key, spam: word.spam, ham: word.ham });
+                let _ = tell.send(Recalled { spam: corpus.spam, ham: corpus.ham, words: words.collect() });
+                Ok(())
+            }),
+            // What is touched now is touched by the next mail.
+            Work::Touch(_) if is_late => Ok(()),
+            Work::Touch(keys) => self.with(|file| file.touch(&owner, &keys, now())),
+            Work::Learn(what, lesson, tell) => {
+                self.owners.entry(owner.clone()).or_default();
+                self.with(|file| {
+                    let changed = learn(file, &owner, what, lesson)?;
+                    tell.into_iter().for_each(|tell| _ = tell.send(changed));
+                    Ok(())
+                })
+            }
+        };
+        if let Err(error) = done {
+            self.lose(&error);
+        }
+    }
+
+    /// The file, opened if need be; nothing is done where it is not to be had.
+    fn with(&mut self, work: impl FnOnce(&mut Sqlite) -> Result<(), Error>) -> Result<(), Error> {
+        let is_due = match &self.file {
+            None => true,
+            Some(Err(again)) => Instant::now() >= *again,
+            Some(Ok(_)) => false,
+        };
+        if is_due {
+            self.file = Some(Ok(Sqlite::open(&self.path)?));
+        }
+        match &mut self.file {
+            Some(Ok(file)) => work(file),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes what went wrong: a file that somebody else is at is tried again with the next order, all others in a while.
+    fn lose(&mut self, error: &Error) {
+        tracing::warn!(%error, "what was learned is not to be had, mails are scored without it");
+        if !matches!(error, Error::Full(_)) {
+            self.file = Some(Err(Instant::now() + RETRY_WAIT));
+        }
+    }
+
+    /// Forgets old words of those who have learned.
+    fn expire(&mut self) {
+        let Some(words_max) = self.words_max else { return };
+        let mut owners = self.owners.iter();
+        let due = owners.find(|(_, at)| at.is_none_or(|at| at.elapsed() > EXPIRE_EVERY));
+        let Some(owner) = due.map(|(owner, _)| owner.clone()) else { return };
+        let done = self.with(|file| {
+            let forgotten = file.expire(&owner, words_max, now())?;
+            if forgotten > 0 {
+                tracing::info!(user = &*owner, words = forgotten, "old words forgotten");
+            }
+            Ok(())
+        });
+        self.owners.insert(owner, Some(Instant::now()));
+        done.unwrap_or_else(|error| self.lose(&error));
+    }
+}
+
+/// Learns or forgets a mail; whether that has changed anything.
+fn learn(file: &mut Sqlite, owner: &str, what: What, lesson: Lesson) -> Result<bool, Error> {
+    let tokens = learn::Tokens::of(lesson.keys);
+    let (is_spam, corrects) = match what {
+        What::Forget => return file.forget(owner, &lesson.ids, &tokens),
+        What::Spam => (true, true),
+        What::Ham => (false, true),
+        What::Surely { is_spam } => (is_spam, false),
+    };
+    let now = now();
+    let at = lesson.at.filter(|at| at.saturating_sub(now) <= AHEAD_SECONDS).unwrap_or(now);
+    let lesson = ledger::Lesson { is_spam, ids: lesson.ids, at, tokens, corrects };
+    Ok(file.learn(owner, &[lesson])?.first() != Some(&Learned::Known))
+}
+
+/// Makes the folder for us alone.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn prepare(folder: &Path) -> Result<(), String> {
+    crate::held::Held::private(Some(folder)).map(drop)
+}
