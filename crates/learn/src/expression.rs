@@ -19,9 +19,14 @@ pub(crate) fn own(text: &str) -> Expression {
     }
 }
 
+/// A search for whether an expression matches, and its memory: what is built for one text serves the next.
+pub(crate) fn search(expression: &Expression) -> Search {
+    expression.search(Want::Hit)
+}
+
 /// Whether an expression matches somewhere.
-pub(crate) fn matches(expression: &Expression, text: &[u8]) -> bool {
-    let mut search = expression.search(Want::Hit);
+pub(crate) fn matches(search: &mut Search, text: &[u8]) -> bool {
+    search.restart(0);
     matches!(search.run(text, &mut Fuel::new(STEPS_MAX)), Progress::Match(_))
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pattern::expression::Expression;
+use pattern::expression::{Expression, Search};
 
-use crate::expression::matches;
+use crate::expression::{matches, search};
 
 /// The key of a word: the last five bytes of its SHA-1, as SpamAssassin stores it.
 pub type Key = [u8; 5];
@@ -94,6 +94,8 @@ impl Tokens {
 pub struct Collector<'t> {
     pub(crate) terms: &'t Terms,
     keys: HashSet<Key>,
+    /// Searches for words that say nothing, with their memory.
+    stop_words: Vec<Search>,
     /// Words that were looked for among the stop words.
     known: HashMap<Box<[u8]>, bool>,
     counts: [usize; 4],
@@ -129,7 +131,8 @@ impl Region {
 impl<'t> Collector<'t> {
     /// Nothing is collected yet.
     pub fn new(terms: &'t Terms) -> Collector<'t> {
-        Collector { terms, keys: HashSet::new(), known: HashMap::new(), counts: [0; 4] }
+        let stop_words = terms.stop_words.iter().map(search).collect();
+        Collector { terms, keys: HashSet::new(), stop_words, known: HashMap::new(), counts: [0; 4] }
     }
 
     /// A paragraph that a reader sees; the subject is one.
@@ -179,7 +182,7 @@ impl<'t> Collector<'t> {
         if let Some(&known) = self.known.get(word) {
             return known;
         }
-        let is_one = self.terms.stop_words.iter().any(|expression| matches(expression, word));
+        let is_one = self.stop_words.iter_mut().any(|search| matches(search, word));
         self.known.insert(word.into(), is_one);
         is_one
     }

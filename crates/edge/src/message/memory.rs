@@ -138,7 +138,7 @@ mod tests {
 
         fn learn(&self, _: &str, what: What, _: Lesson, tell: Option<oneshot::Sender<bool>>) {
             self.told.lock().unwrap().push(what);
-            tell.into_iter().for_each(|tell| drop(tell.send(true)));
+            tell.into_iter().for_each(|tell| _ = tell.send(true));
         }
     }
 
