@@ -86,8 +86,7 @@ pub fn collect(folders: &[PathBuf], network: bool, host: &str) -> Result<(RuleFi
     };
     let (paths, default_plugins) = paths(folders)?;
     let files = paths.iter().map(|path| rule_file(path)).collect::<Result<_, _>>()?;
-    let mut collected =
-        RuleFiles { files, default_plugins, network, host: host.into(), ..RuleFiles::default() };
+    let mut collected = RuleFiles { files, default_plugins, network, host: host.into(), ..RuleFiles::default() };
     let mut included = Vec::new();
     let rules = collected.read(&mut |from, name| {
         let file = rule_file(&Path::new(from).parent().unwrap_or(Path::new("")).join(name))?;

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use edge::clamd::door::Clamd;
 use edge::door::{Door, House};
+use edge::message::memory;
 use edge::message::notice::Notices;
 use edge::message::pool::Pool;
-use edge::message::{asking, memory};
 use edge::metrics::Metrics;
 use edge::net::identity::Identities;
 use edge::net::{listening, tls};
@@ -202,7 +202,21 @@ impl Site {
         };
         let runtime = Arc::new(runtime);
         store.iter().for_each(|store| store.show(&runtime));
-        Ok(Site { config, threads, runtime, wanted, database, spam, store, resolver, lists, memory, house, own, common })
+        Ok(Site {
+            config,
+            threads,
+            runtime,
+            wanted,
+            database,
+            spam,
+            store,
+            resolver,
+            lists,
+            memory,
+            house,
+            own,
+            common,
+        })
     }
 
     /// The same with the signatures as the files have them now; nothing if they have not changed.
