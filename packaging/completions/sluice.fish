@@ -491,11 +491,14 @@ complete -c sluice -n "__fish_sluice_using_subcommand recall" -s h -l help -d 'P
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l resolver -d 'Ask this resolver, repeatable; without it, those of /etc/resolv.conf' -r
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l zone -d 'Ask nobody: answer from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if wanted, or NAME SERVFAIL' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l timeout -d 'Take no longer than this for what is asked about one mail; what is not answered then lists nobody' -r
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l ledger -d 'Ask what was learned (sluice learn): the folder that holds it' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l user -d 'Ask what this user has learned; without it, what the site has' -r
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l rules -d 'Read the rules of this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l json -d 'Print a JSON object for each mail, a line each'
-complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l local -d 'Ask no network'
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l local -d 'Ask no network: rules that would do not run, and scores are those without'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l matches -d 'Show what each expression matched'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'
