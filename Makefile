@@ -22,6 +22,7 @@ bench: build
 
 deb: build
 	cargo deb --version >/dev/null 2>&1 || cargo install --locked cargo-deb
+	packaging/notices.py >target/NOTICES
 	cargo deb -p sluice --no-build
 
 clean:
