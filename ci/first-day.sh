@@ -2,7 +2,7 @@
 # The first day of a user: a fresh Debian with systemd, Postfix, Dovecot and clamdscan, the package installed in it, and every
 # command and block of the first pages gone through as pasted (ci/first-day/inside.py). Prints the transcript.
 #
-#   ci/first-day.sh [PACKAGE.deb]     default: the newest in target/debian, else one of the debug build
+#   ci/first-day.sh [PACKAGE.deb [STEP...]]     default: the newest package in target/debian, and all steps
 #
 # The Debian is made once, with debootstrap, and kept in target/first-day; each run has a layer of its own above it and no
 # network but the loopback interface. It takes root, systemd-nspawn and debootstrap; without them it says `skipped:` and ends with 0.
@@ -69,13 +69,14 @@ mount -t overlay overlay -o "lowerdir=$base,upperdir=$run/up,workdir=$run/work" 
 cp "$package" "$run/day/"
 cp ci/first-day/*.py "$run/day/"
 cp -r README.md docs "$run/day/"
+echo "${@:2}" >"$run/day/steps"
 cat >"$run/root/etc/systemd/system/first-day.service" <<'UNIT'
 [Unit]
 After=multi-user.target
 [Service]
 Type=oneshot
 WorkingDirectory=/day
-ExecStart=/bin/sh -c 'python3 -u /day/inside.py >/day/transcript 2>&1; echo $? >/day/status; systemctl poweroff'
+ExecStart=/bin/bash -c 'python3 -u /day/inside.py $(cat /day/steps) >/day/transcript 2>&1; echo $? >/day/status; systemctl poweroff'
 [Install]
 WantedBy=multi-user.target
 UNIT
@@ -84,6 +85,7 @@ ln -s ../first-day.service "$run/root/etc/systemd/system/multi-user.target.wants
     ln -s ../first-day.service "$run/root/etc/systemd/system/multi-user.target.wants/first-day.service"
 }
 timeout 600 systemd-nspawn -q --register=no --keep-unit --private-network --boot -D "$run/root" --machine=first-day \
+    --system-call-filter="landlock_add_rule landlock_create_ruleset landlock_restrict_self" \
     --bind="$run/day:/day" --console=pipe </dev/null >"$run/boot.log" 2>&1 || true
 cp "$run/day/transcript" "$place/transcript.txt" 2>/dev/null || {
     tail -20 "$run/boot.log"
