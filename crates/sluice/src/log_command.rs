@@ -109,27 +109,29 @@ fn value(text: &str) -> Option<(Value, &str)> {
         return Some((plain.unwrap_or_else(|_| bare.into()), rest));
     }
     let mut inner = String::new();
-    let mut chars = text.char_indices().skip(1);
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return Some((inner.into(), text.get(at + 1..)?)),
-            '\\' => inner.push(match chars.next()?.1 {
-                'n' => '\n',
-                'r' => '\r',
-                't' => '\t',
-                '0' => '\0',
-                // `\u{1b}`: as Rust writes it.
-                'u' => {
-                    let digits: String =
-                        chars.by_ref().map(|(_, c)| c).skip(1).take_while(|&c| c != '}').take(8).collect();
-                    u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)?
-                }
-                other => other,
-            }),
-            c => inner.push(c),
+    let mut rest = text.get(1..)?;
+    loop {
+        let (plain, behind) = rest.split_at(rest.find(['"', '\\'])?);
+        inner.push_str(plain);
+        let mut chars = behind.chars();
+        if chars.next()? == '"' {
+            return Some((inner.into(), chars.as_str()));
         }
+        inner.push(match chars.next()? {
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            '0' => '\0',
+            // `\u{1b}`: as Rust writes it.
+            'u' => {
+                let (digits, behind) = chars.as_str().strip_prefix('{')?.split_once('}')?;
+                chars = behind.chars();
+                u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?
+            }
+            other => other,
+        });
+        rest = chars.as_str();
     }
-    None
 }
 
 fn means(args: &Log, entry: &Value) -> bool {

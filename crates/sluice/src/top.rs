@@ -209,7 +209,7 @@ fn page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
         "memory",
         bytes(level("resident_bytes")),
         format!(
-            "free: {} for heads, {} for inspections",
+            "free: {} heads, {} scans",
             bytes(level("head_pool_free_bytes")),
             bytes(level("inspection_pool_free_bytes"))
         ),

@@ -141,7 +141,7 @@ mod tests {
     fn what_is_not_there_is_told_with_its_place() {
         for (text, list, wanted) in [
             (with("clients = ['file:none']"), "", "/a.toml:5:11: /none: No such file"),
-            (with("clients = ['file:list']"), "nonsense", "/a.toml:5:12: \"nonsense\" is not a network"),
+            (with("clients = ['file:list']"), "nonsense", "/a.toml:5:11: \"nonsense\" is not a network"),
             ("hostname = 'env:NOT_SET_AT_ALL'".into(), "", "/a.toml:1:12: the environment has no NOT_SET_AT_ALL"),
         ] {
             let error = read(&text, list).unwrap_err();
