@@ -1,7 +1,7 @@
 # Two commands: `make run` starts a mail server that inspects mail, `make test` passes the tests.
 # Both install what a fresh Debian machine with Rust lacks.
 
-.PHONY: run test setup build bench deb clean
+.PHONY: run test setup build bench deb first-day clean
 
 run:
 	ci/setup.sh run
@@ -22,7 +22,12 @@ bench: build
 
 deb: build
 	cargo deb --version >/dev/null 2>&1 || cargo install --locked cargo-deb
+	packaging/notices.py >target/NOTICES
 	cargo deb -p sluice --no-build
+
+# The package in a fresh Debian, and all that the first pages show: beside the gate, since it takes a release build.
+first-day: deb
+	ci/first-day.sh
 
 clean:
 	cargo clean

@@ -54,6 +54,9 @@ if [ "${1:-}" != run ]; then
     need spamc spamc
     need sieve-test dovecot-sieve
     need rspamc rspamd
+    # for ci/first-day.sh
+    need debootstrap debootstrap
+    need systemd-nspawn systemd-container
 fi
 
 as_root=""

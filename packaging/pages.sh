@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the man pages and the completions, as the command line describes itself, into packaging/man and
+# Writes the man pages and the completions, as the command line and docs/operate/configuration.md describe themselves, into packaging/man and
 # packaging/completions: `packaging/pages.sh PATH/OF/sluice`. With `--check` before it: whether they are up to date.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -15,6 +15,7 @@ fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 mkdir "$fresh/completions"
 "$sluice" man "$fresh/man"
+./page5.py ../docs/operate/configuration.md >"$fresh/man/sluice.toml.5"
 "$sluice" completions bash >"$fresh/completions/sluice"
 "$sluice" completions zsh >"$fresh/completions/_sluice"
 "$sluice" completions fish >"$fresh/completions/sluice.fish"

@@ -179,6 +179,8 @@ complete -c sluice -n "__fish_sluice_using_subcommand explain" -s h -l help -d '
 complete -c sluice -n "__fish_sluice_using_subcommand check" -l from -d 'Show the policy for a message from this sender; the empty string is the null sender' -r
 complete -c sluice -n "__fish_sluice_using_subcommand check" -l to -d 'Show the policy for a message to this recipient' -r
 complete -c sluice -n "__fish_sluice_using_subcommand check" -l client -d 'Show the policy for a message from this client' -r
+complete -c sluice -n "__fish_sluice_using_subcommand check" -l no-signatures -d 'Do not load the signatures, which may take the better part of a minute'
+complete -c sluice -n "__fish_sluice_using_subcommand check" -s q -l quiet -d 'Print warnings and errors only'
 complete -c sluice -n "__fish_sluice_using_subcommand check" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand intercept; and not __fish_seen_subcommand_from print install remove help" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand intercept; and not __fish_seen_subcommand_from print install remove help" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -38,11 +38,75 @@ impl Count {
     }
 }
 
+/// The upper bounds of the buckets of [`Times`], in microseconds, and as Prometheus is told them.
+const BUCKETS: [(u64, &str); 14] = [
+    (500, "0.0005"),
+    (1_000, "0.001"),
+    (2_500, "0.0025"),
+    (5_000, "0.005"),
+    (10_000, "0.01"),
+    (25_000, "0.025"),
+    (50_000, "0.05"),
+    (100_000, "0.1"),
+    (250_000, "0.25"),
+    (500_000, "0.5"),
+    (1_000_000, "1"),
+    (2_500_000, "2.5"),
+    (10_000_000, "10"),
+    (60_000_000, "60"),
+];
+
+/// How long something took, each time: a histogram.
+#[derive(Debug, Default)]
+pub struct Times {
+    /// Each bound's own, and those above all of them.
+    buckets: [AtomicU64; BUCKETS.len() + 1],
+    sum: AtomicU64,
+}
+
+impl Times {
+    /// Once more, in so many microseconds.
+    pub fn add(&self, microseconds: u64) {
+        let bucket = BUCKETS.partition_point(|(bound, _)| *bound < microseconds);
+        self.buckets[bucket].fetch_add(1, Relaxed);
+        self.sum.fetch_add(microseconds, Relaxed);
+    }
+
+    /// All of them together, in microseconds.
+    pub fn get(&self) -> u64 {
+        self.sum.load(Relaxed)
+    }
+
+    /// In Prometheus' text format: the sum as a counter of microseconds, and the histogram in seconds.
+    fn text(&self, name: &str, help: &str, text: &mut String) {
+        let sum = self.get();
+        let _ = write!(
+            text,
+            "# HELP sluice_{name}_microseconds_total {help}\n# TYPE sluice_{name}_microseconds_total counter\n\
+             sluice_{name}_microseconds_total {sum}\n\
+             # HELP sluice_{name}_seconds {help}\n# TYPE sluice_{name}_seconds histogram\n"
+        );
+        let mut count = 0;
+        for (bucket, bound) in self.buckets.iter().zip(BUCKETS.iter().map(|(_, bound)| *bound).chain(["+Inf"])) {
+            count += bucket.load(Relaxed);
+            let _ = writeln!(text, "sluice_{name}_seconds_bucket{{le=\"{bound}\"}} {count}");
+        }
+        let seconds = sum as f64 / 1e6;
+        let _ = write!(text, "sluice_{name}_seconds_sum {seconds}\nsluice_{name}_seconds_count {count}\n");
+    }
+}
+
 macro_rules! numbers {
     ($($field:ident $kind:literal $help:literal,)*) => {
         /// The metrics of the whole program.
         #[derive(Debug, Default)]
-        pub struct Metrics { $(#[doc = $help] pub $field: Count,)* }
+        pub struct Metrics {
+            $(#[doc = $help] pub $field: Count,)*
+            /// Time spent in inspection.
+            pub inspect_microseconds_total: Times,
+            /// Time from the end of a message to the reply.
+            pub after_end_microseconds_total: Times,
+        }
 
         impl Metrics {
             /// The metrics in Prometheus' text format.
@@ -52,6 +116,8 @@ macro_rules! numbers {
                     let name = concat!("sluice_", stringify!($field));
                     let _ = write!(text, "# HELP {name} {}\n# TYPE {name} {}\n{name} {}\n", $help, $kind, self.$field.get());
                 )*
+                self.inspect_microseconds_total.text("inspect", "Time spent in inspection.", &mut text);
+                self.after_end_microseconds_total.text("after_end", "Time from the end of a message to the reply.", &mut text);
                 text
             }
         }
@@ -111,7 +177,6 @@ numbers! {
     recipients_full_total "counter" "Recipients refused since their mailbox is full.",
     recipients_asked_total "counter" "Recipients that a server was asked for.",
     content_bytes_total "counter" "Bytes of content received.",
-    inspect_microseconds_total "counter" "Time spent in inspection.",
     clamd_scans_total "counter" "Files and streams scanned for clients of clamd.",
     clamd_found_total "counter" "Files and streams of clients of clamd with a detection.",
     head_pool_free_bytes "gauge" "Free bytes of the pool of head windows.",
@@ -119,9 +184,10 @@ numbers! {
     inspection_processes_started_total "counter" "Inspection processes started.",
     inspection_processes_lost_total "counter" "Inspection processes that died: their messages were deferred.",
     inspections_banned_total "counter" "Inspections refused because inspection processes had died of the same content.",
-    after_end_microseconds_total "counter" "Time from the end of a message to the reply.",
     resident_bytes "gauge" "Resident memory of the program.",
     signatures "gauge" "Signatures loaded.",
+    signature_files "gauge" "Files that the signatures came from; 0: only the built-in test signatures are loaded.",
+    reload_failures_total "counter" "Reloads that failed: the old configuration or the old signatures stay in force.",
     database_built_seconds "gauge" "Build time of the newest ClamAV container, in seconds since 1970; 0 if there is none.",
     database_generation "gauge" "Number of times the signatures have been loaded.",
 }
@@ -157,5 +223,28 @@ pub async fn serve(listener: TcpListener, page: impl Fn(&[u8]) -> Option<Page> +
             let _ = answer(stream, page).await;
             drop(place);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_fall_into_buckets_that_add_up() {
+        let metrics = Metrics::default();
+        [1, 500, 501, 2_000_000, 90_000_000].iter().for_each(|&time| metrics.inspect_microseconds_total.add(time));
+        let text = metrics.text();
+        for line in [
+            "sluice_inspect_seconds_bucket{le=\"0.0005\"} 2",
+            "sluice_inspect_seconds_bucket{le=\"0.001\"} 3",
+            "sluice_inspect_seconds_bucket{le=\"60\"} 4",
+            "sluice_inspect_seconds_bucket{le=\"+Inf\"} 5",
+            "sluice_inspect_seconds_count 5",
+            "sluice_inspect_seconds_sum 92.001002",
+            "sluice_inspect_microseconds_total 92001002",
+        ] {
+            assert!(text.lines().any(|told| told == line), "{line}: {text}");
+        }
     }
 }

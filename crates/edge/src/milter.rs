@@ -242,6 +242,10 @@ impl Session {
             let value = field.strip_prefix(STATUS).and_then(|rest| rest.strip_prefix(": ")).unwrap_or_default();
             self.server.add_field(STATUS, value.trim_end());
         }
+        if message.passage.ruling().virus_scanned && changes.may_add_fields() {
+            let value = trace::scanned(&self.shared.runtime.borrow().settings.hostname);
+            self.server.add_field(trace::SCANNED, &value);
+        }
         match disposition {
             Disposition::Blank { .. } => message.replace_body(&mut self.server),
             Disposition::Quarantine => {

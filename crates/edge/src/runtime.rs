@@ -85,12 +85,16 @@ pub struct Settings {
 pub struct Signatures {
     /// How many.
     pub count: u64,
+    /// Files that they came from; without any, only the built-in test signatures are in force.
+    pub files: u64,
     /// How often they have been loaded.
     pub generation: u64,
     /// When they were loaded.
     pub loaded: OffsetDateTime,
     /// When the newest of ClamAV's containers was built, in seconds since 1970.
     pub built: Option<u64>,
+    /// Version of the container that clamd would name, and when it was built.
+    pub release: Option<(u32, u64)>,
     /// Days after which nobody should rely on them; 0 means never.
     pub unready_days: u32,
 }
@@ -118,9 +122,29 @@ impl Signatures {
     }
 
     /// What clients of clamd are told of us: they look for its name and the version whose protocol is spoken. What
-    /// follows are the generation of the signatures and when they were loaded.
+    /// follows are the version of ClamAV's database and when it was built; without one, the generation of the signatures
+    /// and when they were loaded.
     pub fn clamd_version(&self) -> String {
-        let date = self.loaded.format(&CTIME).unwrap_or_default();
-        format!("ClamAV 1.4.6 (Sluice {})/{}/{date}", env!("CARGO_PKG_VERSION"), self.generation)
+        let (version, date) = match self.release {
+            Some((version, built)) => (u64::from(version), i64::try_from(built).unwrap_or(i64::MAX)),
+            None => (self.generation, self.loaded.unix_timestamp()),
+        };
+        let date = OffsetDateTime::from_unix_timestamp(date).ok().and_then(|date| date.format(&CTIME).ok());
+        format!("ClamAV 1.4.6 (Sluice {})/{version}/{}", env!("CARGO_PKG_VERSION"), date.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clamds_clients_are_told_the_version_of_the_database() {
+        let loaded = OffsetDateTime::from_unix_timestamp(86_400).unwrap();
+        let mut signatures =
+            Signatures { count: 7, files: 0, generation: 3, loaded, built: None, release: None, unready_days: 0 };
+        assert!(signatures.clamd_version().ends_with(")/3/Fri Jan  2 00:00:00 1970"), "{}", signatures.clamd_version());
+        signatures.release = Some((27_500, 0));
+        assert!(signatures.clamd_version().ends_with(")/27500/Thu Jan  1 00:00:00 1970"));
     }
 }

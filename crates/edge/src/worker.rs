@@ -145,6 +145,7 @@ impl Shared {
         for (count, now) in [
             (&metrics.head_pool_free_bytes, runtime.pool.free_bytes() as u64),
             (&metrics.signatures, runtime.signatures.count),
+            (&metrics.signature_files, runtime.signatures.files),
             (&metrics.database_built_seconds, runtime.signatures.built.unwrap_or(0)),
             (&metrics.database_generation, runtime.signatures.generation),
             (&metrics.resident_bytes, resident_bytes()),

@@ -18,66 +18,77 @@ use crate::{Failure, database, privileges, rules_command};
 /// Reads the configuration and the signatures, and says what stands there.
 pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     privileges::harden()?;
-    let isolation = isolation();
+    let isolation = if args.quiet { String::new() } else { isolation() };
     let confined = Reach::reading().connect().clone().confine(&[])?;
     let config = Config::read(&args.config)?;
     if args.from.is_some() || args.to.is_some() || args.client.is_some() {
         config.listeners.iter().for_each(|listener| explain(&config, listener, args));
         return Ok(ExitCode::SUCCESS);
     }
+    let mut said = parts(&config, args)?;
+    config.warnings().iter().for_each(|warning| eprintln!("sluice: warning: {warning}"));
+    said.push(landlock(confined, config.confine));
+    said.push(match config.isolation {
+        Isolation::None => "inspections would not be isolated: isolation = \"none\"".into(),
+        Isolation::Process => format!("inspections would run in processes of their own: {isolation}"),
+    });
+    let said: &[String] = if args.quiet { &[] } else { &said };
+    said.iter().for_each(|line| println!("{line}"));
+    let file = args.config.display();
+    if !config.serves() {
+        return Err(
+            format!("{file}: no [[listener]] and no address in [clamd] or [store], nothing would be served").into()
+        );
+    }
+    let spam_errors = spam(&config, args.quiet)?;
+    if spam_errors > 0 {
+        return Err(format!("{file}: {spam_errors} errors in the rules of spam").into());
+    }
+    if !args.quiet {
+        println!("{file}: OK");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Loads what the configuration names, and says in lines what it is.
+fn parts(config: &Config, args: &Check) -> Result<Vec<String>, Failure> {
+    let mut said = Vec::new();
     let identities = Identities::load(&config.tls)?;
     Access::load(&config.trust)?;
     let checker = config.database.checker()?;
     let recipients = Directory::load(&config.recipients, &config.tls, None)?;
-    let loaded = database::load(&config.database.paths, &config.database.choice(), &checker)?;
     for listener in &config.listeners {
-        println!("{:?} on {} to {}", listener.protocol(), listener.place.address, listener.hop.forward);
+        said.push(format!("{:?} on {} to {}", listener.protocol(), listener.place.address, listener.hop.forward));
     }
-    for address in &config.clamd.addresses {
-        println!("Clamd on {address}");
+    said.extend(config.clamd.addresses.iter().map(|address| format!("Clamd on {address}")));
+    store(config, &mut said)?;
+    said.extend(identities.all().iter().map(|identity| identity.to_string()));
+    let lists = recipients.lists();
+    said.extend(lists.map(|list| format!("{} recipients in {} {}", list.len(), list.kind.name(), list.path.display())));
+    let files = database::files(&config.database.paths)?;
+    if !args.no_signatures {
+        said.push(database::load(&config.database.paths, &config.database.choice(), &checker)?.to_string());
     }
-    store(&config)?;
-    for identity in identities.all() {
-        println!("{identity}");
+    if files.is_empty() {
+        eprintln!("sluice: warning: {}", database::NO_SIGNATURES);
     }
-    for list in recipients.lists() {
-        println!("{} recipients in {} {}", list.len(), list.kind.name(), list.path.display());
-    }
-    println!("{loaded}");
-    let spam_errors = spam(&config)?;
-    config.warnings().iter().for_each(|warning| eprintln!("sluice: warning: {warning}"));
-    println!("{}", landlock(confined, config.confine));
-    match config.isolation {
-        Isolation::None => println!("inspections would not be isolated: isolation = \"none\""),
-        Isolation::Process => println!("inspections would run in processes of their own: {isolation}"),
-    }
-    if !config.serves() {
-        return Err(format!(
-            "{}: no [[listener]] and no address in [clamd] or [store], nothing would be served",
-            args.config.display()
-        )
-        .into());
-    }
-    if spam_errors > 0 {
-        return Err(format!("{}: {spam_errors} errors in the rules of spam", args.config.display()).into());
-    }
-    println!("{}: OK", args.config.display());
-    Ok(ExitCode::SUCCESS)
+    Ok(said)
 }
 
 /// Says what the store would be, and whether its accounts can be read.
-fn store(config: &Config) -> Result<(), Failure> {
+fn store(config: &Config, said: &mut Vec<String>) -> Result<(), Failure> {
     let Some(store) = &config.store else { return Ok(()) };
     for (door, address) in store.doors() {
-        println!("{} on {address} from the store", door.name().to_uppercase());
+        said.push(format!("{} on {address} from the store", door.name().to_uppercase()));
     }
     let (volume, accounts) = (store.volume(), store.accounts());
     let exists = volume.try_exists().map_err(|error| format!("{}: {error}", volume.display()))?;
-    println!("store {}, {}", volume.display(), if exists { "which is there" } else { "which would be made" });
+    let state = if exists { "which is there" } else { "which would be made" };
+    said.push(format!("store {}, {state}", volume.display()));
     match accounts.try_exists().map_err(|error| format!("{}: {error}", accounts.display()))? {
         true => {
             let read = Accounts::open(&accounts).map_err(|error| format!("{}: {error}", accounts.display()))?;
-            println!("{} accounts in {}", read.directory().accounts().count(), accounts.display());
+            said.push(format!("{} accounts in {}", read.directory().accounts().count(), accounts.display()));
         }
         false => eprintln!("sluice: warning: {}: nobody has an account yet", accounts.display()),
     }
@@ -85,7 +96,7 @@ fn store(config: &Config) -> Result<(), Failure> {
 }
 
 /// Reads the rules that mails would be scored with, and says what is wrong in them; how much that is.
-fn spam(config: &Config) -> Result<u64, Failure> {
+fn spam(config: &Config, quiet: bool) -> Result<u64, Failure> {
     let Some(folders) = config.rule_folders() else { return Ok(0) };
     if folders.is_empty() {
         eprintln!("sluice: warning: spam: SpamAssassin's rules are not here, mails would not be scored");
@@ -93,7 +104,9 @@ fn spam(config: &Config) -> Result<u64, Failure> {
     }
     let (_, rules) = rules_command::collect(&folders, config.asks_network(), &config.hostname)?;
     let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    println!("{} rules of spam in {}", rules.names().len(), names.join(", "));
+    if !quiet {
+        println!("{} rules of spam in {}", rules.names().len(), names.join(", "));
+    }
     let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);
     errors.for_each(|error| eprintln!("sluice: {error}"));
     Ok(rules.errors())

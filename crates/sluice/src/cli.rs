@@ -191,6 +191,12 @@ pub struct Check {
     /// Show the policy for a message from this client.
     #[arg(long, value_name = "ADDRESS")]
     pub client: Option<IpAddr>,
+    /// Do not load the signatures, which may take the better part of a minute.
+    #[arg(long)]
+    pub no_signatures: bool,
+    /// Print warnings and errors only.
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// What can be asked of the tables of recipients.

@@ -11,6 +11,9 @@ mod authentication;
 mod certificates;
 #[cfg(test)]
 mod clamd_tests;
+#[cfg(test)]
+mod earlier_tests;
+mod elsewhere;
 mod folders;
 mod interception;
 mod recipients;
@@ -109,6 +112,9 @@ pub struct Config {
     /// Files and folders that `include` names.
     #[serde(skip)]
     pub included: Vec<PathBuf>,
+    /// Files with lists and secrets that it names.
+    #[serde(skip)]
+    pub lists: Vec<PathBuf>,
 }
 
 /// `[database]`
@@ -289,6 +295,7 @@ impl Default for Config {
             recipients: Vec::new(),
             listeners: Vec::new(),
             included: Vec::new(),
+            lists: Vec::new(),
         }
     }
 }
@@ -431,6 +438,8 @@ impl Config {
     /// Reads it: listeners share their keys among groups, and are read by themselves.
     fn deserialize_from(source: &Source) -> Result<Config, Fault> {
         let mut file = source.parse()?;
+        let mut lists = Vec::new();
+        elsewhere::bring(file.get_mut(), source.folder(), &mut lists)?;
         let listeners = file.get_mut().remove("listener");
         let mut config = Config::deserialize(toml::Deserializer::from(file))?;
         for table in listeners.map(tables).transpose()?.unwrap_or_default() {
@@ -440,6 +449,7 @@ impl Config {
             authentication.authserv_id = config.hostname.as_str().into();
         }
         config.included.clone_from(&source.included);
+        config.lists = lists;
         Ok(config)
     }
 

@@ -1,14 +1,14 @@
 //! `sluice log`: searching the decisions in a log.
 //!
-//! Lines are JSON objects, one each, as `format = "json"` writes them, or as `journalctl -o cat` and `journalctl -o json`
-//! give them; other lines are passed over. Exit status: 0 something was found, 1 nothing, 2 an error.
+//! Lines are those of the log in either format, as written, or as `journalctl -o cat` and `journalctl -o json` give them; other
+//! lines are passed over. Exit status: 0 something was found, 1 nothing, 2 an error.
 
 use std::borrow::Cow;
-use std::io::{self, BufRead, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead, BufReader, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Failure;
 use crate::cli::Log;
@@ -16,25 +16,39 @@ use crate::cli::Log;
 /// The longest line that is looked at; what is longer is passed over.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
+/// What lines say that are about a message, or about a recipient.
+const DECISIONS: [&str; 6] =
+    ["message", "message filtered", "message retrieved", "message appended", "message scored", "recipient refused"];
+
 /// Prints the decisions that are meant.
 pub fn run(args: &Log) -> Result<ExitCode, Failure> {
     let input: Box<dyn BufRead> = match &args.file {
-        path if path == Path::new("-") => Box::new(io::stdin().lock()),
+        path if path == Path::new("-") => {
+            if io::stdin().is_terminal() {
+                return Err("name a file, or pass the log on: journalctl -u sluice -o cat | sluice log".into());
+            }
+            Box::new(io::stdin().lock())
+        }
         path => {
             Box::new(BufReader::new(std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))?))
         }
     };
-    let mut out = io::stdout().lock();
-    let mut found = false;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let (mut found, mut decisions) = (false, 0_u64);
     let outcome = each_line(input, |line| {
-        let Some(entry) = decision(line).filter(|entry| means(args, entry)) else { return Ok(()) };
+        let Some(entry) = decision(line).inspect(|_| decisions += 1).filter(|entry| means(args, entry)) else {
+            return Ok(());
+        };
         found = true;
         if args.json { writeln!(out, "{entry}") } else { writeln!(out, "{}", text(&entry)) }
     });
-    match outcome {
+    match outcome.and_then(|()| out.flush()) {
         // The reader has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         outcome => outcome?,
+    }
+    if decisions == 0 {
+        eprintln!("sluice: there is no line about a message in this log");
     }
     Ok(ExitCode::from(u8::from(!found)))
 }
@@ -52,12 +66,72 @@ fn each_line(mut input: impl BufRead, mut act: impl FnMut(&[u8]) -> io::Result<(
 
 /// The decision in a line, if there is one: about a message, or about a recipient.
 fn decision(line: &[u8]) -> Option<Value> {
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return written(std::str::from_utf8(line).ok()?);
+    }
     let entry: Value = serde_json::from_slice(line).ok()?;
     let entry = match entry.get("MESSAGE").and_then(Value::as_str) {
-        Some(inner) => serde_json::from_str(inner).ok()?,
+        Some(inner) if inner.starts_with('{') => serde_json::from_str(inner).ok()?,
+        Some(inner) => return written(inner),
         None => entry,
     };
-    matches!(entry.get("message")?.as_str()?, "message" | "recipient refused").then_some(entry)
+    DECISIONS.contains(&entry.get("message")?.as_str()?).then_some(entry)
+}
+
+/// The decision in a line for people: `TIME LEVEL MESSAGE KEY=VALUE ...`, values bare or in quotes.
+fn written(line: &str) -> Option<Value> {
+    let (time, rest) = line.trim_end().split_once(' ')?;
+    let (level, rest) = rest.trim_start().split_once(' ')?;
+    let said = DECISIONS.iter().rev().find(|said| {
+        let behind = rest.strip_prefix(**said);
+        behind.is_some_and(|behind| behind.starts_with(" id="))
+    })?;
+    let mut entry = Map::new();
+    for (key, value) in [("timestamp", time), ("level", level), ("message", said)] {
+        entry.insert(key.into(), value.into());
+    }
+    let mut rest = rest.get(said.len()..)?.trim_start();
+    while !rest.is_empty() {
+        let (key, behind) = rest.split_once('=')?;
+        let (value, behind) = value(behind)?;
+        entry.insert(key.into(), value);
+        rest = behind.trim_start();
+    }
+    Some(Value::Object(entry))
+}
+
+/// A value, and what follows it.
+fn value(text: &str) -> Option<(Value, &str)> {
+    if !text.starts_with('"') {
+        let (bare, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let number = bare.parse::<i64>().map(Value::from);
+        let plain = number.or_else(|_| bare.parse::<bool>().map(Value::from));
+        return Some((plain.unwrap_or_else(|_| bare.into()), rest));
+    }
+    let mut inner = String::new();
+    let mut rest = text.get(1..)?;
+    loop {
+        let (plain, behind) = rest.split_at(rest.find(['"', '\\'])?);
+        inner.push_str(plain);
+        let mut chars = behind.chars();
+        if chars.next()? == '"' {
+            return Some((inner.into(), chars.as_str()));
+        }
+        inner.push(match chars.next()? {
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            '0' => '\0',
+            // `\u{1b}`: as Rust writes it.
+            'u' => {
+                let (digits, behind) = chars.as_str().strip_prefix('{')?.split_once('}')?;
+                chars = behind.chars();
+                u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?
+            }
+            other => other,
+        });
+        rest = chars.as_str();
+    }
 }
 
 fn means(args: &Log, entry: &Value) -> bool {
@@ -90,7 +164,7 @@ fn field<'a>(entry: &'a Value, key: &str) -> Cow<'a, str> {
 /// A decision in one line for people.
 fn text(entry: &Value) -> String {
     let value = |key: &str| field(entry, key);
-    let action = if entry["message"] == "message" { value("action") } else { "refused".into() };
+    let action = if entry["message"] == "recipient refused" { "refused".into() } else { value("action") };
     let mut text = format!(
         "{}  {}  {action:<10}  {}  {} -> {}  {}",
         value("timestamp"),
@@ -141,6 +215,28 @@ mod tests {
         assert!(decision(br#"{"message":"reloaded"}"#).is_none());
         let journal = serde_json::json!({ "MESSAGE": LINE, "_PID": "1" }).to_string();
         assert_eq!(decision(journal.as_bytes()), decision(LINE.as_bytes()));
+    }
+
+    #[test]
+    fn lines_for_people_are_read_too() {
+        let line = r#"2026-11-21T20:00:00Z  INFO message id="abc" client=192.0.2.1 from="<a b@c> to=x" to="c@d,e@f" bytes=12 streamed=false found="X in a\"\u{1b}[31m" reply="554 5.7.1 no""#;
+        let entry = decision(line.as_bytes()).unwrap();
+        assert_eq!(entry["timestamp"], "2026-11-21T20:00:00Z");
+        assert_eq!(
+            (&entry["id"], &entry["from"], &entry["to"]),
+            (&"abc".into(), &"<a b@c> to=x".into(), &"c@d,e@f".into())
+        );
+        assert_eq!((&entry["bytes"], &entry["streamed"]), (&12.into(), &false.into()));
+        assert_eq!(entry["found"], "X in a\"\u{1b}[31m");
+        let milter = "2026-11-21T20:00:00Z  INFO message filtered id=\"abc\" action=\"pass\"";
+        assert_eq!(decision(milter.as_bytes()).unwrap()["message"], "message filtered");
+        let journal = serde_json::json!({ "MESSAGE": line, "_PID": "1" }).to_string();
+        assert_eq!(decision(journal.as_bytes()), Some(entry));
+        for other in
+            ["2026 INFO reloaded generation=2", "2026 INFO message of mine", "message id=1", "2026 INFO message id=\"x"]
+        {
+            assert!(decision(other.as_bytes()).is_none(), "{other}");
+        }
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! `sluice top`: what a running gateway, or a server of block lists, does, again and again.
 //!
 //! It asks for the numbers that Prometheus is shown, and prints what they are and how fast they grow. On a terminal the
-//! page is drawn anew in place; in a pipe each is printed below the other, without a control character. A page of text
-//! needs no drawing library: two escape sequences do it, and Ctrl-C ends it as it ends anything.
+//! page is drawn anew in place, as much of it as fits; in a pipe each is printed below the other, without a control character. A
+//! page of text needs no drawing library: two escape sequences do it, and stty(1) has the keys come one by one. `q` or Ctrl-C ends it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::Failure;
 use crate::cli::Top;
@@ -34,13 +34,16 @@ struct Sample {
 pub fn run(args: &Top) -> Result<ExitCode, Failure> {
     let address = address(args)?;
     let mut out = io::stdout().lock();
+    let terminal = out.is_terminal().then(Terminal::open).flatten();
     let redraw = if out.is_terminal() { REDRAW } else { "" };
     let every = Duration::from_secs(args.every.max(1));
     let mut before: Option<Sample> = None;
     let mut shown = 0;
     loop {
         let now = ask(address).map_err(|error| format!("{address}: {error}"))?;
-        if writeln!(out, "{redraw}{}", page(address, &now, before.as_ref())).and_then(|()| out.flush()).is_err() {
+        let page = page(address, &now, before.as_ref());
+        let page = terminal.as_ref().map_or(page.clone(), |terminal| terminal.fit(&page));
+        if writeln!(out, "{redraw}{page}").and_then(|()| out.flush()).is_err() {
             return Ok(ExitCode::SUCCESS);
         }
         shown += 1;
@@ -48,8 +51,74 @@ pub fn run(args: &Top) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::SUCCESS);
         }
         before = Some(now);
-        std::thread::sleep(every);
+        match &terminal {
+            Some(terminal) if terminal.wait(every) => return Ok(ExitCode::SUCCESS),
+            Some(_) => {}
+            None => std::thread::sleep(every),
+        }
     }
+}
+
+/// A terminal whose keys come one by one, until it is dropped.
+struct Terminal {
+    /// How it was.
+    before: String,
+}
+
+impl Terminal {
+    /// None if keys do not come from a terminal, or it cannot be set.
+    fn open() -> Option<Terminal> {
+        let before = stty(&["-g"])?;
+        stty(&["-icanon", "-echo", "-isig", "min", "0", "time", "1"])?;
+        Some(Terminal { before: before.trim().into() })
+    }
+
+    /// Waits for so long; whether it was asked to end.
+    fn wait(&self, every: Duration) -> bool {
+        let end = Instant::now() + every;
+        while Instant::now() < end {
+            let mut keys = [0; 16];
+            // It comes back after a tenth of a second without a key.
+            match io::stdin().read(&mut keys) {
+                Ok(count) if keys[..count].iter().any(|key| matches!(key, b'q' | b'Q' | 3 | 4)) => return true,
+                Ok(_) => {}
+                Err(_) => return true,
+            }
+        }
+        false
+    }
+
+    /// As much of a page as can be seen at once.
+    fn fit(&self, page: &str) -> String {
+        let size = stty(&["size"]).unwrap_or_default();
+        let mut size = size.split_whitespace().map(|number| number.parse().unwrap_or(0));
+        fit(page, size.next().unwrap_or(0), size.next().unwrap_or(0))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        stty(&[&self.before]);
+    }
+}
+
+fn stty(words: &[&str]) -> Option<String> {
+    let output = Command::new("stty").args(words).stdin(Stdio::inherit()).stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into())
+}
+
+/// The lines of a page that so many rows and columns have room for; 0 means any. The last row is the cursor's.
+fn fit(page: &str, rows: usize, columns: usize) -> String {
+    let (rows, columns) =
+        (if rows == 0 { usize::MAX } else { rows.max(2) - 1 }, if columns == 0 { usize::MAX } else { columns });
+    let lines: Vec<&str> = page.lines().collect();
+    let mut shown: Vec<String> = lines.iter().take(rows).map(|line| line.chars().take(columns).collect()).collect();
+    if lines.len() > rows
+        && let Some(last) = shown.last_mut()
+    {
+        *last = format!("... {} more lines", lines.len() - rows + 1).chars().take(columns).collect();
+    }
+    shown.join("\n")
 }
 
 /// Where the numbers are: named, or in the configuration.
@@ -140,13 +209,30 @@ fn page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
         "memory",
         bytes(level("resident_bytes")),
         format!(
-            "free: {} for head windows, {} for inspections",
+            "free: {} heads, {} scans",
             bytes(level("head_pool_free_bytes")),
             bytes(level("inspection_pool_free_bytes"))
         ),
     );
-    line("signatures", format!("{}", level("signatures")), format!("generation {}", level("database_generation")));
+    line("signatures", format!("{}", level("signatures")), signatures(now));
     text + &processes(now)
+}
+
+/// Which signatures these are, how old, and whether the last reloads worked.
+fn signatures(now: &Sample) -> String {
+    let mut text = format!("generation {}", now.level("database_generation"));
+    let built = now.level("database_built_seconds");
+    if now.numbers.get("signature_files").is_some_and(|files| *files == 0.0) {
+        text += ", TEST SIGNATURES ONLY";
+    } else if built > 0.0 {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        text += &format!(", {:.0} days old", ((since - built) / 86_400.0).max(0.0));
+    }
+    let failures = now.level("reload_failures_total");
+    if failures > 0.0 {
+        text += &format!(", {failures} reloads failed");
+    }
+    text
 }
 
 /// The processes: what each has of memory, and those that inspect how many objects, and how often they were started anew.
@@ -275,6 +361,28 @@ mod tests {
         let page = page("127.0.0.1:1".parse().unwrap(), &now, Some(&before));
         assert!(page.contains("100.0/s") && page.contains("bl.example") && page.contains("1234"), "{page}");
         assert!(!page.contains("sessions"), "{page}");
+    }
+
+    #[test]
+    fn a_page_fits_a_small_terminal() {
+        let page = "a\nbcdef\nc\nd\n";
+        assert_eq!(fit(page, 0, 0), "a\nbcdef\nc\nd");
+        assert_eq!(fit(page, 5, 3), "a\nbcd\nc\nd");
+        assert_eq!(fit(page, 4, 80), "a\nbcdef\n... 2 more lines");
+        assert_eq!(fit(page, 1, 80), "... 4 more lines");
+        let text = ["sessions_open", "head_pool_free_bytes", "inspection_pool_free_bytes", "resident_bytes"]
+            .map(|name| format!("sluice_{name} 1048575999\n"))
+            .concat();
+        let page = super::page("127.0.0.1:65535".parse().unwrap(), &sample(Instant::now(), &text), None);
+        assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    }
+
+    #[test]
+    fn without_signatures_that_is_said() {
+        let said = |text: &str| signatures(&sample(Instant::now(), text));
+        assert!(said("sluice_signature_files 0\n").contains("TEST SIGNATURES ONLY"));
+        assert!(said("sluice_signature_files 3\nsluice_reload_failures_total 2\n").ends_with(", 2 reloads failed"));
+        assert_eq!(said("sluice_database_generation 4\n"), "generation 4");
     }
 
     #[test]

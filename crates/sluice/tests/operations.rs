@@ -176,8 +176,16 @@ fn the_dashboard_asks_for_all_numbers_and_no_others() {
     assert!(told.contains("sluice_resident_bytes") && !text.contains("sluice_resident_bytes 0"), "{text}");
     let expressions = asked_by_the_dashboard();
     let words = expressions.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    // A histogram has series of other names than its own.
+    let words = words.map(|word| word.strip_suffix("_bucket").unwrap_or(word));
     let asked: BTreeSet<&str> = words.filter(|word| word.starts_with("sluice_")).collect();
     assert_eq!(asked, told);
+    let alerts = include_str!("../../../packaging/prometheus/sluice.rules.yml");
+    let words =
+        alerts.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.starts_with("sluice_"));
+    for word in words.map(|word| word.strip_suffix("_bucket").unwrap_or(word)) {
+        assert!(told.contains(word), "there is no {word}, for which an alert asks");
+    }
     let page = include_str!("../../../docs/operate/configuration.md");
     let untold: Vec<_> = told.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
     assert!(untold.is_empty(), "docs/operate/configuration.md does not name {untold:?}");
@@ -263,6 +271,16 @@ fn prometheus_answers_every_question_of_the_dashboard() {
 }
 
 #[test]
+fn prometheus_takes_the_alerts() {
+    let rules = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/prometheus/sluice.rules.yml");
+    let Ok(checked) = Command::new("promtool").args(["check", "rules"]).arg(rules).output() else {
+        return eprintln!("skipped: prometheus is not installed");
+    };
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(checked.status.success() && said.contains("9 rules found"), "{said}");
+}
+
+#[test]
 fn top_shows_what_a_gateway_does_and_nothing_to_obey_in_a_pipe() {
     let (gateway, address) = with_numbers();
     assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n"), "250 2.0.0 Discarded");
@@ -278,12 +296,18 @@ fn top_shows_what_a_gateway_does_and_nothing_to_obey_in_a_pipe() {
 }
 
 #[test]
-fn log_finds_decisions_in_what_the_gateway_wrote() {
-    let gateway = Gateway::start_with("[log]\nformat = \"json\"", "smtp", "discard:", "");
+fn log_finds_decisions_in_what_the_gateway_wrote_in_either_format() {
+    for (format, passed) in [("json", "\"pass\""), ("human", "action=\"pass\"")] {
+        decisions_are_found(format, passed);
+    }
+}
+
+fn decisions_are_found(format: &str, passed: &str) {
+    let gateway = Gateway::start_with(&format!("[log]\nformat = \"{format}\""), "smtp", "discard:", "");
     let mail = crate::harness::mail_with("base64", "eicar.com", &crate::harness::base64(&crate::harness::eicar()));
     assert!(gateway.connect().deliver(&mail).starts_with("554 "));
     assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n"), "250 2.0.0 Discarded");
-    gateway.wait_for_log("\"pass\"");
+    gateway.wait_for_log(passed);
     let file = gateway.folder.path().join("log");
     std::fs::write(&file, gateway.log()).unwrap();
     let log = |args: &[&str]| {
@@ -299,9 +323,38 @@ fn log_finds_decisions_in_what_the_gateway_wrote() {
         (["--since", "2199"], 0),
         (["--id", "nobody"], 0),
     ] {
-        assert_eq!(lines(&args), wanted, "{args:?}");
+        assert_eq!(lines(&args), wanted, "{format} {args:?}");
     }
     assert_eq!(log(&["--id", "nobody"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_reload_that_fails_and_a_list_that_changes_are_seen() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("clients");
+    std::fs::write(&list, "192.0.2.0/24\n").unwrap();
+    let listed = format!("clients = [\"file:{}\"]", list.display());
+    let gateway = Gateway::start_with(&format!("[metrics]\naddress = \"{address}\""), "smtp", "discard:", &listed);
+    gateway.wait_for_log("no signature files: only the EICAR test file is detected");
+    let number = |name: &str| {
+        let numbers = get(address, "/metrics").1;
+        numbers.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+    };
+    assert_eq!(number("sluice_signature_files "), Some(0));
+    let greeting = || {
+        let mut line = String::new();
+        let stream = TcpStream::connect(gateway.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line
+    };
+    assert!(greeting().starts_with("554 5.7.1"));
+    std::fs::write(&list, "# everybody here\n127.0.0.0/8\n").unwrap();
+    wait_for(|| greeting().starts_with("220 ").then_some(()), "the list to be read");
+    std::fs::write(&list, "nonsense\n").unwrap();
+    wait_for(|| number("sluice_reload_failures_total ").filter(|&failures| failures >= 1), "the failure to be counted");
+    assert!(greeting().starts_with("220 "), "the old one stays in force");
 }
 
 #[test]

@@ -310,6 +310,25 @@ fn a_server_that_fails_is_left_alone_for_a_while() {
 }
 
 #[test]
+fn a_server_that_refuses_us_is_left_alone_as_long_as_freshclam_leaves_it() {
+    for (status, hours) in [("403 Forbidden", 24), ("429 Too Many Requests", 4)] {
+        let mirror = Mirror::start(None);
+        let site = Site::of(&mirror, &[], &["a.ndb"]);
+        mirror.answer("a.ndb", status, "", "");
+        let (code, text) = site.update(&[]);
+        let said = format!("a.ndb: the server says {status}");
+        assert!(code == 2 && text.contains(&said), "{text}");
+        assert_eq!(text.contains("freshclam and cvdupdate only"), hours == 24, "{text}");
+        mirror.requests();
+        mirror.put("a.ndb", RULE);
+        let (code, text) = site.update(&[]);
+        let seconds = text.split(" s to wait").next().and_then(|text| text.rsplit(' ').next()?.parse::<u64>().ok());
+        assert!(code == 0 && seconds.is_some_and(|seconds| seconds > hours * 3_600 - 120), "{text}");
+        assert!(mirror.requests().is_empty());
+    }
+}
+
+#[test]
 fn a_signed_database_is_taken_only_as_it_was_signed_and_never_an_older_one() {
     let (Some(third), Some(fourth)) = (signed("test-3.cvd"), signed("test-4.cvd")) else { return };
     let mirror = Mirror::start(None);

@@ -6,10 +6,12 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
 use walkdir::{DirEntry, WalkDir};
 
 use crate::settings::ClamdSettings;
@@ -98,11 +100,36 @@ pub fn below<'a>(
 pub fn open(found: &Found) -> Result<File, String> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match openat2(CWD, &found.real, flags, Mode::empty(), resolve) {
+    let opened = match openat2(CWD, &found.real, flags, Mode::empty(), resolve) {
+        Err(Errno::NOSYS) => walk_to(&found.real, flags),
+        outcome => outcome,
+    };
+    match opened {
         Ok(file) => regular(file.into()),
-        Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => Err("Access denied.".into()),
+        Err(Errno::ACCESS | Errno::PERM) => Err("Access denied.".into()),
         Err(error) => Err(format!("{}.", reason(&error.into()))),
     }
+}
+
+/// The same folder by folder, no link among them: where `openat2` is not to be had. A service manager that looks into the
+/// arguments of system calls (`RestrictSUIDSGID=`) forbids it, since its flags lie in memory.
+fn walk_to(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let mut at = openat(CWD, "/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let name = match part {
+            Component::RootDir => continue,
+            Component::Normal(name) => name,
+            // A resolved path has neither.
+            _ => return Err(Errno::INVAL),
+        };
+        if parts.peek().is_none() {
+            return openat(&at, name, flags | OFlags::NOFOLLOW, Mode::empty());
+        }
+        let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        at = openat(&at, name, folder, Mode::empty())?;
+    }
+    Err(Errno::ISDIR)
 }
 
 /// A file, if it is one: nothing else is read.
@@ -153,4 +180,25 @@ fn without_slashes(path: &[u8]) -> PathBuf {
     let last = path.iter().rposition(|&byte| byte != b'/').unwrap_or(0);
     let end = path.len().min(last + 1);
     Path::new(std::ffi::OsStr::from_bytes(&path[..end])).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_openat2_no_link_is_followed_either() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("a")).unwrap();
+        std::fs::write(root.join("a/file"), "x").unwrap();
+        std::os::unix::fs::symlink("a", root.join("link")).unwrap();
+        std::os::unix::fs::symlink("file", root.join("a/other")).unwrap();
+        let open = |path: &str| walk_to(&root.join(path), OFlags::RDONLY | OFlags::CLOEXEC).map(drop);
+        assert_eq!(open("a/file"), Ok(()));
+        assert_eq!(open("a/other"), Err(Errno::LOOP));
+        assert!(matches!(open("link/file"), Err(Errno::LOOP | Errno::NOTDIR)));
+        assert_eq!(open("a/none"), Err(Errno::NOENT));
+        assert_eq!(open("a/../a/file"), Err(Errno::INVAL));
+    }
 }

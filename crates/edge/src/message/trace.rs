@@ -56,6 +56,14 @@ pub fn received(origin: &Origin<'_>) -> String {
     format!("Received: from {hello} ({literal})\r\n\tby {hostname} (Sluice) with {with} id {id};\r\n\t{}\r\n", date())
 }
 
+/// The field of mails that were inspected and go on, as other scanners write it.
+pub const SCANNED: &str = "X-Virus-Scanned";
+
+/// What stands in it.
+pub fn scanned(hostname: &str) -> String {
+    format!("Sluice at {}", printable(hostname))
+}
+
 /// What rules see in front of a mail: its sender, and where it came from.
 pub fn for_rules(sender: &str, origin: &Origin<'_>) -> Box<[u8]> {
     let sender: String = sender.chars().filter(|letter| !letter.is_control()).collect();

@@ -43,6 +43,8 @@ struct Written {
     #[serde(default, deserialize_with = "size")]
     message_bytes_max: u64,
     refusal: Option<Refusal>,
+    #[serde(default)]
+    virus_scanned: bool,
     spam: Option<SpamTerms>,
     authentication: Option<AuthenticationTerms>,
 }
@@ -66,6 +68,8 @@ pub struct Content {
     pub message_bytes_max: u64,
     /// What a client hears of why its mail is refused.
     pub refusal: Refusal,
+    /// Whether mails that go on have a field that says they were inspected.
+    pub virus_scanned: bool,
     /// What the listener says of scores, and the rule.
     pub spam: Option<SpamTerms>,
     /// See [`Content::spam`].
@@ -104,6 +108,7 @@ impl Content {
             attachments: written.attachments,
             message_bytes_max: written.message_bytes_max,
             refusal: written.refusal.unwrap_or(refusal),
+            virus_scanned: written.virus_scanned,
             spam: written.spam,
             ruled_spam: None,
             authentication: written.authentication,

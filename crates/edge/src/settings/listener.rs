@@ -277,6 +277,9 @@ impl Listener {
         if self.content.authentication.is_some() && !self.protocol().is_authenticated() {
             return Err("mails are authenticated with smtp, lmtp and milter".into());
         }
+        if self.content.virus_scanned && self.protocol().announces_sizes() {
+            return Err("virus_scanned: the size of a message in a mailbox cannot change".into());
+        }
         if !matches!(self.content.on_late_tag, Action::Reject | Action::Pass) {
             return Err("on_late_tag is \"reject\" or \"pass\"".into());
         }

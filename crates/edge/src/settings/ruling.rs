@@ -25,6 +25,8 @@ pub struct Ruling {
     pub on_late_tag: Action,
     /// What a client learns of why its mail is refused.
     pub refusal: Refusal,
+    /// Whether mails that go on have a field that says they were inspected.
+    pub virus_scanned: bool,
     /// Where mails are kept aside, if some may have to be.
     pub quarantine: Option<PathBuf>,
     /// What follows from a score; none where mails are not scored.
@@ -77,6 +79,7 @@ impl Ruling {
             message_bytes_max: content.message_bytes_max,
             on_late_tag: content.on_late_tag,
             refusal: content.refusal.clone(),
+            virus_scanned: content.virus_scanned,
             quarantine: content.quarantine.clone().filter(|_| keeps),
             spam,
             authentication,

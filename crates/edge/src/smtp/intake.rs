@@ -91,7 +91,11 @@ impl Intake {
         };
         let (hello, address) = (client.hello.as_str(), client.address.ip());
         let origin = Origin { hello, address, with, hostname: &runtime.settings.hostname, id: &envelope.id };
-        let trace = if client.settings.received { trace::received(&origin) } else { String::new() };
+        let mut trace = if client.settings.received { trace::received(&origin) } else { String::new() };
+        if ruling.virus_scanned {
+            // It arrives only if all of it was inspected.
+            trace += &format!("{}: {}\r\n", trace::SCANNED, trace::scanned(&runtime.settings.hostname));
+        }
         let size = envelope.mail.size;
         let scoring = ruling.spam.as_ref().map(|spam| Scoring {
             trace: trace::for_rules(envelope.mail.path.as_str(), &origin),

@@ -79,6 +79,11 @@ impl Source {
         self.files.first().map_or("", |first| &first.name)
     }
 
+    /// The folder of the first file, from which paths count.
+    pub fn folder(&self) -> &Path {
+        Path::new(self.name()).parent().unwrap_or(Path::new("."))
+    }
+
     /// All of it, as one table.
     ///
     /// # Errors

@@ -54,12 +54,30 @@ pub fn version(path: &Path) -> Option<u32> {
     scan::container_version(&head(path)?)
 }
 
-/// When the newest container at `paths` was built, in seconds since 1970; none if there is none.
+/// A container, as its head describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// Its version.
+    pub version: u32,
+    /// When it was built, in seconds since 1970.
+    pub built: u64,
+}
+
+/// The release of the container at `paths` that says how old the signatures are: the newest; and that of `daily`, which
+/// clamd calls the version of its database. None where there is no container.
 ///
 /// # Errors
 /// When a path cannot be read.
-pub fn newest(paths: &[PathBuf]) -> Result<Option<u64>, Failure> {
-    Ok(files(paths)?.iter().filter_map(|path| scan::container_built(&head(path)?)).max())
+pub fn releases(paths: &[PathBuf]) -> Result<(Option<Release>, Option<Release>), Failure> {
+    let files = files(paths)?;
+    let newest = files.iter().filter_map(|path| release(path)).max_by_key(|release| release.built);
+    let daily = files.iter().find(|path| path.file_stem().is_some_and(|stem| stem == "daily"));
+    Ok((newest, daily.and_then(|path| release(path)).or(newest)))
+}
+
+fn release(path: &Path) -> Option<Release> {
+    let head = head(path)?;
+    Some(Release { version: scan::container_version(&head)?, built: scan::container_built(&head)? })
 }
 
 fn head(path: &Path) -> Option<Vec<u8>> {

@@ -29,7 +29,7 @@ use self::bar::Bar;
 use self::cache::{Base, Note, Place};
 use self::changes::Changes;
 use self::compile::{Done, Progress};
-pub use self::files::{files, newest};
+pub use self::files::{files, releases};
 use self::signed::Checker;
 use self::source::{Source, known};
 use crate::Failure;
@@ -38,6 +38,10 @@ use crate::pua::Pua;
 
 /// Sets of fewer bytes are compiled at every start unless a folder is named: it takes no longer than a blink.
 const WORTHWHILE_BYTES: u64 = 4 << 20;
+
+/// What is said where only the built-in signatures are in force.
+pub const NO_SIGNATURES: &str = "no signature files: only the EICAR test file is detected, and no real malware. Name ClamAV's, \
+                                 which freshclam downloads: [database] paths = [\"/var/lib/clamav\"]";
 
 /// Which signatures are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,8 +141,16 @@ impl Loaded {
         files.len() == self.sources.len() && files.iter().all(is_as_it_was)
     }
 
+    /// Whether there are the built-in test signatures alone, or none at all.
+    pub fn is_for_tests(&self) -> bool {
+        self.sources.is_empty()
+    }
+
     /// Says in the log what was not loaded.
     pub fn warn(&self) {
+        if self.is_for_tests() {
+            tracing::warn!("{NO_SIGNATURES}");
+        }
         if let Some(first) = self.refused.first() {
             tracing::warn!(count = self.refused.len(), first, "signatures of unsupported forms not loaded");
         }

@@ -55,8 +55,8 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
     let started = tally::Start::now();
     if let Some(days) = args.fail_if_cvd_older_than {
         let seconds = database::now().saturating_sub_unsigned(days.saturating_mul(24 * 3_600));
-        let newest = database::newest(&args.database.databases)?;
-        if newest.is_none_or(|built| i64::try_from(built).is_ok_and(|built| built < seconds)) {
+        let (newest, _) = database::releases(&args.database.databases)?;
+        if newest.is_none_or(|newest| i64::try_from(newest.built).is_ok_and(|built| built < seconds)) {
             return Err(format!("the signatures are older than {days} days").into());
         }
     }

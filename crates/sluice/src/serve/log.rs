@@ -1,10 +1,17 @@
 //! The log: `tracing` lines on the standard error, for people or as JSON.
 //!
-//! One line a message says what was decided and why. No content of mail and no credentials are logged; addresses are.
+//! Where it goes to the journal, each line begins with its priority (sd-daemon(3)), which the journal takes away: `journalctl -p
+//! warning` works. One line a message says what was decided and why. No content of mail and no credentials are logged; addresses are.
 
-use std::io::IsTerminal;
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
 
+use tracing::field::Field;
+use tracing::{Level, Metadata};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{self, Writer};
 
 use crate::config::{Log, LogFormat, LogLevel};
 
@@ -18,10 +25,114 @@ pub fn start(settings: &Log) {
         LogLevel::Trace => "trace",
     };
     let filter = EnvFilter::try_from_env("SLUICE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_target(false).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_writer(Lines { of_journal: goes_to_journal() });
     // A second start (in tests) keeps the first log.
     let _ = match settings.format {
-        LogFormat::Human => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        LogFormat::Human => {
+            let fields = format::debug_fn(write_field).delimited(" ");
+            lines.with_ansi(std::io::stderr().is_terminal()).fmt_fields(fields).try_init()
+        }
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).try_init(),
     };
+}
+
+/// Whether the standard error is the journal's (systemd.exec(5), `JOURNAL_STREAM`).
+fn goes_to_journal() -> bool {
+    let Some(named) = std::env::var("JOURNAL_STREAM").ok() else { return false };
+    rustix::fs::fstat(io::stderr()).is_ok_and(|facts| named == format!("{}:{}", facts.st_dev, facts.st_ino))
+}
+
+/// Writes each line at once.
+struct Lines {
+    of_journal: bool,
+}
+
+/// One line, and what stands in front of it.
+struct Line(&'static str);
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Line;
+
+    fn make_writer(&'a self) -> Line {
+        Line("")
+    }
+
+    fn make_writer_for(&'a self, about: &Metadata<'_>) -> Line {
+        Line(if self.of_journal { priority(*about.level()) } else { "" })
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        io::stderr().write_all(&[self.0.as_bytes(), line].concat())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn priority(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "<3>",
+        Level::WARN => "<4>",
+        Level::INFO => "<6>",
+        Level::DEBUG | Level::TRACE => "<7>",
+    }
+}
+
+/// Writes a field so that `sluice log` finds where it ends, whatever strangers have put into it: bare where it has neither blanks
+/// nor quotes, else as a string of Rust's.
+fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    if field.name() == "message" {
+        return write!(writer, "{value:?}");
+    }
+    let text = format!("{value:?}");
+    match is_bare(&text) || is_one_string(&text) {
+        true => write!(writer, "{}={text}", field.name()),
+        false => write!(writer, "{}={text:?}", field.name()),
+    }
+}
+
+fn is_bare(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !c.is_control() && c != '"')
+}
+
+/// Whether a text is one string in quotes, and nothing else.
+fn is_one_string(text: &str) -> bool {
+    let Some(inner) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else { return false };
+    let mut escaped = false;
+    let ends_within = inner.chars().any(|c| {
+        let ends = c == '"' && !escaped || c.is_control();
+        escaped = c == '\\' && !escaped;
+        ends
+    });
+    text.len() > 1 && !ends_within && !escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_strangers_write_stays_within_its_field() {
+        for (text, bare, one) in [
+            ("127.0.0.1", true, false),
+            ("<a@b>", true, false),
+            ("<a b@c>", false, false),
+            (r#""a b""#, false, true),
+            (r#""a\"b""#, false, true),
+            (r#""a" to="b""#, false, false),
+            (r#""a\\" b""#, false, false),
+            (r#""a\""#, false, false),
+            ("\"", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!((is_bare(text), is_one_string(text)), (bare, one), "{text}");
+        }
+    }
 }

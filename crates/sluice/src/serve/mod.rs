@@ -217,7 +217,8 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
 /// What is served, for people.
 fn status(runtime: &Runtime) -> String {
     let doors = runtime.doors.len() + runtime.clamd.sockets.len();
-    format!("{doors} addresses, {} signatures, generation {}", runtime.signatures.count, runtime.signatures.generation)
+    let kind = if runtime.signatures.files == 0 { "test signatures only" } else { "signatures" };
+    format!("{doors} addresses, {} {kind}, generation {}", runtime.signatures.count, runtime.signatures.generation)
 }
 
 /// Opens the store, if there is to be one; without a configuration somebody has an account there.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  SIGHUP, a client's RELOAD ── everything: configuration and signatures ─┐
+//!  a list in a file has changed ──────────── the same                     │
 //!  a file of recipients has changed ── recipients alone ──────────────────┤
 //!  a folder of signatures has changed ── signatures alone ────────────────┼─► a new site for what begins afterwards
 //!  what changed is too much for that ── compiled in the background ───────┘
@@ -9,6 +10,7 @@
 //! Reading is done on a thread of its own; what is wrong leaves the old in force. What is under way keeps the signatures
 //! that it began with, and their memory goes with the last that has them.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -49,7 +51,14 @@ pub struct Reload<'a> {
     watcher: Option<Watcher>,
     /// The same for the files of recipients.
     recipients: Option<Watcher>,
+    /// And for the lists that the configuration names.
+    lists: Option<Watcher>,
+    /// How they were when they were read.
+    stamps: Vec<Option<Stamp>>,
 }
+
+/// What tells a file from another version of it: when it was changed, its size, and its number.
+type Stamp = (i64, i64, u64, u64);
 
 impl<'a> Reload<'a> {
     /// Nothing is to be read yet.
@@ -65,7 +74,10 @@ impl<'a> Reload<'a> {
             compiling: None,
             watcher: None,
             recipients: None,
+            lists: None,
+            stamps: Vec::new(),
         };
+        reload.stamps = stamps(&reload.site.config.lists);
         reload.watch();
         reload
     }
@@ -89,11 +101,18 @@ impl<'a> Reload<'a> {
                 self.compiling = None;
                 match flatten(compiled) {
                     Ok(()) => self.ask(Anew::Signatures),
-                    Err(error) => tracing::error!(%error, "signatures not compiled, the old ones stay in force"),
+                    Err(error) => {
+                        self.site.runtime.metrics.reload_failures_total.add(1);
+                        tracing::error!(%error, "signatures not compiled, the old ones stay in force");
+                    }
                 }
             }
             () = changed(&self.watcher) => self.ask(Anew::Signatures),
             () = changed(&self.recipients) => self.ask(Anew::Recipients),
+            // Others may lie in the same folder, the configuration itself among them.
+            () = changed(&self.lists) => if self.stamps != stamps(&self.site.config.lists) {
+                self.ask(Anew::Everything);
+            },
         }
     }
 
@@ -101,6 +120,7 @@ impl<'a> Reload<'a> {
         let Some(what) = self.next.take() else { return };
         let (args, old) = (self.args.clone(), self.site.clone());
         if what == Anew::Everything {
+            self.stamps = stamps(&self.site.config.lists);
             self.manager.reloading();
         }
         self.reading = Some(tokio::task::spawn_blocking(move || match what {
@@ -116,7 +136,10 @@ impl<'a> Reload<'a> {
     fn take_over(&mut self, read: Result<Read, JoinError>) {
         match flatten(read) {
             Ok(Some(site)) => {
-                self.site = Arc::new(site);
+                let before = std::mem::replace(&mut self.site, Arc::new(site));
+                if before.config.lists != self.site.config.lists {
+                    self.stamps = stamps(&self.site.config.lists);
+                }
                 let runtime = self.site.runtime.clone();
                 // Before the event loops take them.
                 super::hand_up(&self.site);
@@ -125,7 +148,10 @@ impl<'a> Reload<'a> {
                 tracing::info!(generation, signatures, "reloaded");
             }
             Ok(None) => {}
-            Err(error) => tracing::error!(%error, "not reloaded, the old configuration stays in force"),
+            Err(error) => {
+                self.site.runtime.metrics.reload_failures_total.add(1);
+                tracing::error!(%error, "not reloaded, the old configuration stays in force");
+            }
         }
         self.manager.ready(&super::status(&self.site.runtime));
         self.compile_what_is_due();
@@ -154,6 +180,7 @@ impl<'a> Reload<'a> {
         if watch(&mut self.recipients, &recipients) {
             self.ask(Anew::Recipients);
         }
+        watch(&mut self.lists, &site.config.lists);
     }
 
     /// What is in force.
@@ -173,6 +200,12 @@ fn watch(watcher: &mut Option<Watcher>, wanted: &[PathBuf]) -> bool {
         Err(error) => tracing::warn!(%error, "changes of files are not watched for"),
     }
     true
+}
+
+/// How files are now.
+fn stamps(paths: &[PathBuf]) -> Vec<Option<Stamp>> {
+    let stamp = |facts: std::fs::Metadata| (facts.ctime(), facts.ctime_nsec(), facts.len(), facts.ino());
+    paths.iter().map(|path| std::fs::metadata(path).ok().map(stamp)).collect()
 }
 
 /// Waits for a task, if there is one.

@@ -164,7 +164,13 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     let mut reach = Reach::default();
     // Who compiles signatures is started by the supervisor.
     reach.connect().run_nothing();
-    let files = args.config.iter().chain(&config.included).chain(&args.clamd_conf).chain(&config.notices.templates);
+    let files = args
+        .config
+        .iter()
+        .chain(&config.included)
+        .chain(&config.lists)
+        .chain(&args.clamd_conf)
+        .chain(&config.notices.templates);
     let signatures = wanted.paths.iter().chain(&wanted.certificates);
     let authorities = std::iter::once(&config.tls.authorities);
     let recipients = config.recipients.iter().flat_map(|table| table.paths());

@@ -301,11 +301,14 @@ fn lists(config: &Config, own: Own, old: Option<&Site>) -> Result<Arc<Lists>, St
 
 /// What is told of these signatures, which are loaded now.
 fn signatures(config: &Config, wanted: &Wanted, database: &Loaded, generation: u64) -> Result<Signatures, Failure> {
+    let (newest, daily) = database::releases(&wanted.paths)?;
     Ok(Signatures {
         count: database.signatures,
+        files: database.files as u64,
         generation,
         loaded: time::OffsetDateTime::now_utc(),
-        built: database::newest(&wanted.paths)?,
+        built: newest.map(|release| release.built),
+        release: daily.map(|release| (release.version, release.built)),
         unready_days: config.database.unready_days,
     })
 }

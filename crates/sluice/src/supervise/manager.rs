@@ -3,11 +3,19 @@
 //! Where there is no `NOTIFY_SOCKET`, nothing is told. The service manager listens to the process alone that it has started, so an
 //! edge has its supervisor pass it on.
 
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, sendmsg_addr};
+
 use super::lead::{Lead, lead};
+
+/// Descriptors in one message.
+const STORED_AT_A_TIME: usize = 32;
 
 /// The way to the service manager.
 pub enum Manager {
@@ -50,6 +58,32 @@ impl Manager {
     /// Sessions come to their end.
     pub fn stopping(&self) {
         self.tell("STOPPING=1\nSTATUS=waiting for sessions to end");
+    }
+
+    /// Has it keep sockets by this name, in place of those that it has by the same.
+    pub fn store(&self, name: &str, sockets: &[BorrowedFd<'_>]) {
+        let Manager::Socket(socket, address) = self else { return };
+        self.forget(name);
+        let to = match address.as_abstract_name() {
+            Some(name) => SocketAddrUnix::new_abstract_name(name),
+            None => SocketAddrUnix::new(address.as_pathname().unwrap_or(std::path::Path::new("/"))),
+        };
+        let text = format!("FDSTORE=1\nFDNAME={name}\nFDPOLL=0");
+        for piece in sockets.chunks(STORED_AT_A_TIME) {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STORED_AT_A_TIME))];
+            let mut with = SendAncillaryBuffer::new(&mut space);
+            with.push(SendAncillaryMessage::ScmRights(piece));
+            let Ok(to) = &to else { return };
+            let sent = sendmsg_addr(socket, to, &[IoSlice::new(text.as_bytes())], &mut with, SendFlags::NOSIGNAL);
+            if let Err(error) = sent {
+                tracing::debug!(%error, "the service manager does not keep a socket");
+            }
+        }
+    }
+
+    /// Has it close what it keeps by this name.
+    pub fn forget(&self, name: &str) {
+        self.tell(&format!("FDSTOREREMOVE=1\nFDNAME={name}"));
     }
 
     /// Tells it this.

@@ -18,6 +18,7 @@
 
 pub mod channel;
 mod heir;
+mod keeper;
 pub mod lead;
 pub mod manager;
 
@@ -109,6 +110,7 @@ async fn supervise() -> Result<ExitCode, Failure> {
         path: std::env::current_exe().ok(),
         manager: Manager::find(),
     };
+    supervisor.kept = keeper::handed_over();
     heir::inherit(&mut supervisor)?;
     signals.unblock()?;
     supervisor.start()?;
@@ -196,6 +198,7 @@ impl Supervisor {
         let mut command = Command::new("/proc/self/exe");
         // Without its number it would be the first signal's of the group, and then once more ours.
         command.arg0("sluice: edge").arg("edge").args(std::env::args_os().skip(1)).process_group(0);
+        ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"].iter().for_each(|name| _ = command.env_remove(name));
         let child = command.stdin(OwnedFd::from(theirs)).spawn()?;
         drop(command);
         let pid = child.id();
@@ -247,9 +250,13 @@ impl Supervisor {
         match what {
             "keep" => {
                 self.kept.retain(|kept| kept.name != rest);
-                self.kept.push(Kept { name: rest.into(), sockets: beside });
+                let kept = Kept { name: rest.into(), sockets: beside };
+                if let Some(name) = keeper::name_there(rest) {
+                    self.manager.store(&name, &keeper::borrowed(&kept));
+                }
+                self.kept.push(kept);
             }
-            "names" if is_current => self.kept.retain(|kept| rest.lines().any(|name| name == kept.name)),
+            "names" if is_current => self.keep_only(rest),
             "ready" => self.is_ready(pid),
             "notify" if is_current => self.tell(rest),
             "jail" => self.start_helper(pid, &["jail", &rest.parse().unwrap_or(0_usize).to_string()], beside),
@@ -257,6 +264,18 @@ impl Supervisor {
             "end" => self.end_helper(pid, rest.parse().unwrap_or(0)),
             _ => {}
         }
+    }
+
+    /// Closes the sockets that have none of these names.
+    fn keep_only(&mut self, names: &str) {
+        let manager = &self.manager;
+        self.kept.retain(|kept| {
+            let is_named = names.lines().any(|name| name == kept.name);
+            if let Some(name) = keeper::name_there(&kept.name).filter(|_| !is_named) {
+                manager.forget(&name);
+            }
+            is_named
+        });
     }
 
     /// An edge serves: those before it take no more clients.

@@ -18,6 +18,13 @@ const HEAD_BYTES: u64 = 512;
 /// The longest incremental update.
 const INCREMENT_BYTES_MAX: u64 = 64 << 20;
 
+/// How long a server is left alone that refuses us (403), or says that it was asked too often (429) and not for how long:
+/// as freshclam does, since whoever asks on gets the whole network blocked.
+const FORBIDDEN_SECONDS: u64 = 24 * 3_600;
+const LIMITED_SECONDS: u64 = 4 * 3_600;
+const FORBIDDEN: &str = ": it is not asked again for a day. ClamAV's own server lets in freshclam and cvdupdate only: have one of \
+                         them download, and name its folder in [database] paths";
+
 /// Asks servers for files.
 pub struct Client {
     agent: Agent,
@@ -138,6 +145,14 @@ fn refused(status: StatusCode, headers: &HeaderMap) -> Error {
         let date = || text.parse::<HttpDate>().ok().map(seconds_to);
         text.parse().ok().or_else(date)
     });
-    let wants_rest = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-    Error { reason: format!("the server says {status}"), retry_after, wants_rest }
+    let is_forbidden = status == StatusCode::FORBIDDEN;
+    let is_limited = status == StatusCode::TOO_MANY_REQUESTS;
+    let wants_rest = is_forbidden || is_limited || status == StatusCode::SERVICE_UNAVAILABLE;
+    let retry_after = match status {
+        StatusCode::FORBIDDEN => Some(retry_after.unwrap_or(0).max(FORBIDDEN_SECONDS)),
+        StatusCode::TOO_MANY_REQUESTS => retry_after.or(Some(LIMITED_SECONDS)),
+        _ => retry_after,
+    };
+    let hint = if is_forbidden { FORBIDDEN } else { "" };
+    Error { reason: format!("the server says {status}{hint}"), retry_after, wants_rest }
 }
