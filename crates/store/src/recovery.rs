@@ -533,4 +533,8 @@ impl<D: Device> Source for Parts<'_, '_, D> {
         }
         Ok(taken)
     }
+
+    fn is_at_end(&self) -> bool {
+        self.is_last && self.at >= self.held.len()
+    }
 }
