@@ -5,6 +5,7 @@
 //! 32 KiB at a time, and messages are streamed.
 
 mod append;
+mod decode;
 mod fetch;
 mod list;
 mod messages;
@@ -36,7 +37,8 @@ pub(crate) use list::{MAILBOXES_MAX, is_name};
 pub const CAPABILITIES: &str = "IMAP4rev1 LITERAL+ SASL-IR ID ENABLE IDLE NAMESPACE UIDPLUS UNSELECT MOVE CHILDREN SPECIAL-USE \
     CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
     THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
-    QUOTA=RES-STORAGE";
+    QUOTA=RES-STORAGE SEARCHRES BINARY PREVIEW ESORT CONTEXT=SEARCH \
+    CONTEXT=SORT";
 
 /// What is offered before the login beside.
 const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
@@ -44,13 +46,17 @@ const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
 /// How much of a reply is made before it is sent, in bytes.
 const REPLY_BYTES: usize = 32 << 10;
 
+fn capabilities(site: &Site) -> String {
+    format!("{CAPABILITIES} APPENDLIMIT={}", site.message_bytes_max)
+}
+
 /// Speaks with a client until it goes.
 ///
 /// # Errors
 /// When the connection breaks.
 pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
     let mut server = Server::new(Config::default(), site.now());
-    server.line(format!("* OK [CAPABILITY {CAPABILITIES} {LOGIN}] {} IMAP Sluice", site.hostname).as_bytes());
+    server.line(format!("* OK [CAPABILITY {} {LOGIN}] {} IMAP Sluice", capabilities(site), site.hostname).as_bytes());
     let mut session = Session {
         site,
         client,
@@ -296,7 +302,7 @@ impl<S: Stream> Session<'_, S> {
         match operation {
             Operation::Capability => {
                 let login = if self.user.is_none() { format!(" {LOGIN}") } else { String::new() };
-                self.server.line(format!("* CAPABILITY {CAPABILITIES}{login}").as_bytes());
+                self.server.line(format!("* CAPABILITY {}{login}", capabilities(self.site)).as_bytes());
                 return done("Capability completed");
             }
             Operation::Noop => return done("Completed"),
@@ -388,7 +394,7 @@ impl<S: Stream> Session<'_, S> {
         let number = self.site.store.transact(move |transaction| ensure(transaction, &entering)).await?;
         self.user = Some(User { account, number });
         self.server.logged_in(self.site.now());
-        Ok(format!("[CAPABILITY {CAPABILITIES}] Logged in"))
+        Ok(format!("[CAPABILITY {}] Logged in", capabilities(self.site)))
     }
 
     fn enable(&mut self, words: &[String]) -> Result<Done, Refusal> {
