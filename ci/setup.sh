@@ -53,6 +53,9 @@ if [ "${1:-}" != run ]; then
     need spamassassin spamassassin
     need spamc spamc
     need sieve-test dovecot-sieve
+    need sieve-connect sieve-connect
+    need gsasl gsasl
+    need mpop mpop
     need rspamc rspamd
     # for ci/first-day.sh
     need debootstrap debootstrap

@@ -431,10 +431,13 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l lmtp -d 'Take mail here by LMTP; repeatable, as the others' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l pop3 -d 'Give it out here by POP3' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l imap -d 'Give it out here by IMAP' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sieve -d 'Let users keep their scripts here by ManageSieve' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l accounts -d 'Who may log in, see `sluice account`. If the file is not there it is made, with one account, whose password is printed. [default: VOLUME.accounts]' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l hostname -d 'What the server calls itself. [default: the name of this machine]' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l relay -d 'Who sends what scripts of users redirect, and their answers: smtp://HOST:PORT. Without it, mail that a script redirects stays in the INBOX, and nobody is answered' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l message-bytes-max -d 'The largest message' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sessions-max -d 'Sessions at the same time; who comes then waits' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l no-junk -d 'Deliver mail that is spam by its score as any other'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "create" -d 'Make an empty store: a file that is allocated whole, or all of a block device'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "stat" -d 'Print how full a store is'
@@ -464,10 +467,15 @@ complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_s
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Remove an account. Its mail stays in the store'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "list" -d 'List all accounts, with quota and aliases'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test help" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test help" -f -a "check" -d 'Check scripts: what is wrong with one is printed with its line and column'
-complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test help" -f -a "test" -d 'Run a script over a mail and print what it would do, an action a line; nothing of it is done'
-complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "check" -d 'Check scripts: what is wrong with one is printed with its line and column'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "test" -d 'Run a script over a mail and print what it would do, an action a line; nothing of it is done'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "list" -d 'List the scripts of an account in a mail store; the active one is marked'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "put" -d 'Check a script and keep it in a mail store, in place of one of that name'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "get" -d 'Print a script of an account'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "activate" -d 'Make a script the one that runs when mail comes; without a name, none'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "delete" -d 'Remove a script that is not active'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and not __fish_seen_subcommand_from check test list put get activate delete help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from check" -l folder -d 'The scripts that `include` finds: NAME.sieve here, and global/NAME.sieve for `:global`' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l folder -d 'The scripts that `include` finds: NAME.sieve here, and global/NAME.sieve for `:global`' -r -f -a "(__fish_complete_directories)"
@@ -480,8 +488,24 @@ complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -s o -l output -d 'Write to this file in place of the standard output' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from list" -l store -d 'The store' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from put" -l store -d 'The store' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from put" -l activate -d 'Make it the active one'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from get" -l store -d 'The store' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from get" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from activate" -l store -d 'The store' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from activate" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from delete" -l store -d 'The store' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check scripts: what is wrong with one is printed with its line and column'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "test" -d 'Run a script over a mail and print what it would do, an action a line; nothing of it is done'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "list" -d 'List the scripts of an account in a mail store; the active one is marked'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "put" -d 'Check a script and keep it in a mail store, in place of one of that name'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "get" -d 'Print a script of an account'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "activate" -d 'Make a script the one that runs when mail comes; without a name, none'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "delete" -d 'Remove a script that is not active'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand who" -l store -d 'The store' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand who" -l json -d 'Print JSON'
@@ -637,6 +661,11 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "list" -d 'List all accounts, with quota and aliases'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from sieve" -f -a "check" -d 'Check scripts: what is wrong with one is printed with its line and column'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from sieve" -f -a "test" -d 'Run a script over a mail and print what it would do, an action a line; nothing of it is done'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from sieve" -f -a "list" -d 'List the scripts of an account in a mail store; the active one is marked'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from sieve" -f -a "put" -d 'Check a script and keep it in a mail store, in place of one of that name'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from sieve" -f -a "get" -d 'Print a script of an account'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from sieve" -f -a "activate" -d 'Make a script the one that runs when mail comes; without a name, none'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from sieve" -f -a "delete" -d 'Remove a script that is not active'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from spam" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "ham" -d 'Learn mails as ham: mail that is wanted'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "spam" -d 'Learn mails as spam'

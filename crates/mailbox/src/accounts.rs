@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! # name:hash:settings
-//! tim@example.org:$argon2id$v=19$m=19456,t=2,p=1$...:quota=1073741824 aliases=info@example.org,@example.net
+//! tim@example.org:$argon2id$v=19$m=19456,t=2,p=1$...:scram=SCRAM-SHA-256$... quota=1073741824 aliases=info@example.org,@example.net
 //! ```
 //!
 //! Names and addresses are compared without regard to case. An address is an account's if it is its name, one of its
@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 
+use crate::scram::Keys;
+
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -35,6 +37,8 @@ pub struct Account {
     pub name: String,
     /// Of its password, as `$argon2id$...`; empty if nobody may log in.
     pub hash: String,
+    /// What SCRAM-SHA-256 needs of its password; none if it was set without.
+    pub scram: Option<Keys>,
     /// Bytes of mail; 0 is no bound.
     pub quota_bytes: u64,
     /// Other addresses of it, in lower case.
@@ -180,7 +184,7 @@ impl Account {
     /// # Errors
     /// Why this is no name.
     pub fn new(name: &str) -> Result<Account, String> {
-        Ok(Account { name: checked(name)?, hash: String::new(), quota_bytes: 0, aliases: Vec::new() })
+        Ok(Account { name: checked(name)?, hash: String::new(), scram: None, quota_bytes: 0, aliases: Vec::new() })
     }
 
     fn parse(line: &str) -> Result<Account, String> {
@@ -196,6 +200,7 @@ impl Account {
         for setting in fields.next().unwrap_or_default().split_ascii_whitespace() {
             match setting.split_once('=') {
                 Some(("quota", bytes)) => account.quota_bytes = bytes.parse().map_err(|_| "quota= takes bytes")?,
+                Some(("scram", keys)) => account.scram = Some(keys.parse()?),
                 Some(("aliases", names)) => {
                     account.aliases = names.split(',').map(checked).collect::<Result<_, _>>()?;
                 }
@@ -205,11 +210,22 @@ impl Account {
         Ok(account)
     }
 
+    /// Gives it a password.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn set_password(&mut self, password: &[u8]) -> io::Result<()> {
+        self.hash = hash(password)?;
+        self.scram = Some(Keys::new(password, &random::<16>()?));
+        Ok(())
+    }
+
     /// As it stands in the file.
     pub fn line(&self) -> String {
         let quota = (self.quota_bytes > 0).then(|| format!("quota={}", self.quota_bytes));
         let aliases = (!self.aliases.is_empty()).then(|| format!("aliases={}", self.aliases.join(",")));
-        let settings: Vec<String> = quota.into_iter().chain(aliases).collect();
+        let scram = self.scram.as_ref().map(|keys| format!("scram={keys}"));
+        let settings: Vec<String> = scram.into_iter().chain(quota).chain(aliases).collect();
         format!("{}:{}:{}", self.name, self.hash, settings.join(" "))
     }
 
@@ -249,7 +265,7 @@ pub fn random_password() -> io::Result<String> {
     Ok(random::<20>()?.iter().map(|byte| char::from(CHARACTERS[usize::from(byte % 32)])).collect())
 }
 
-fn random<const N: usize>() -> io::Result<[u8; N]> {
+pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
@@ -359,6 +375,16 @@ mod tests {
         assert!(directory.named("TIM").unwrap().is_password(b"secret"));
         assert!(!directory.named("tim").unwrap().is_password(b"Secret"));
         assert!(!directory.named("ann").unwrap().is_password(b""));
+        let set = |found: Option<Account>| {
+            let mut account = found.unwrap();
+            account.set_password(b"other").unwrap();
+            Ok(Some(account))
+        };
+        edit(&path, "ann", set).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let ann = Directory::parse(&text).unwrap().named("ann").unwrap().clone();
+        assert!(ann.is_password(b"other") && ann.scram.is_some() && ann.quota_bytes == 7, "{text}");
+        edit(&path, "ann", |_| Ok(Some(Account { quota_bytes: 7, ..Account::new("ann").unwrap() }))).unwrap();
         edit(&path, "tim", |_| Ok(None)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "# ours\nann::quota=7\n");
     }

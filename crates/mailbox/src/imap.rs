@@ -5,6 +5,7 @@
 //! 32 KiB at a time, and messages are streamed.
 
 mod append;
+mod decode;
 mod fetch;
 mod list;
 mod messages;
@@ -24,20 +25,30 @@ use tokio::sync::watch;
 use tokio::time::timeout_at;
 
 use crate::accounts::Account;
-use crate::login::plain;
+use crate::sasl::{Exchange, Step};
 use crate::site::{Site, ensure};
 use crate::wire::{Stream, Wire};
 use append::Append;
 use view::View;
 
+pub(crate) use list::{MAILBOXES_MAX, is_name};
+
 /// What is offered before and after the login.
 pub const CAPABILITIES: &str = "IMAP4rev1 LITERAL+ SASL-IR ID ENABLE IDLE NAMESPACE UIDPLUS UNSELECT MOVE CHILDREN SPECIAL-USE \
     CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
     THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
-    QUOTA=RES-STORAGE";
+    QUOTA=RES-STORAGE SEARCHRES BINARY PREVIEW ESORT CONTEXT=SEARCH \
+    CONTEXT=SORT";
+
+/// What is offered before the login beside.
+const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
 
 /// How much of a reply is made before it is sent, in bytes.
 const REPLY_BYTES: usize = 32 << 10;
+
+fn capabilities(site: &Site) -> String {
+    format!("{CAPABILITIES} APPENDLIMIT={}", site.message_bytes_max)
+}
 
 /// Speaks with a client until it goes.
 ///
@@ -45,7 +56,7 @@ const REPLY_BYTES: usize = 32 << 10;
 /// When the connection breaks.
 pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
     let mut server = Server::new(Config::default(), site.now());
-    server.line(format!("* OK [CAPABILITY {CAPABILITIES} AUTH=PLAIN] {} IMAP Sluice", site.hostname).as_bytes());
+    server.line(format!("* OK [CAPABILITY {} {LOGIN}] {} IMAP Sluice", capabilities(site), site.hostname).as_bytes());
     let mut session = Session {
         site,
         client,
@@ -57,6 +68,7 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> 
         selected: None,
         append: None,
         waiting: None,
+        exchange: None,
         tag: Vec::new(),
     };
     session.run().await?;
@@ -76,6 +88,7 @@ struct Session<'a, S> {
     append: Option<Box<Append>>,
     /// The tag of a command that is not over: IDLE, AUTHENTICATE.
     waiting: Option<(Verb, Vec<u8>)>,
+    exchange: Option<Exchange>,
     /// The tag of the command under way.
     tag: Vec<u8>,
 }
@@ -211,8 +224,7 @@ impl<S: Stream> Session<'_, S> {
             ServerEvent::Wrong(tag, reason) => self.answer(&tag, Err(Refusal::Bad(reason))),
             ServerEvent::Response(response) => {
                 let tag = self.waiting.take().map(|(_, tag)| tag).unwrap_or_default();
-                let reply = self.authenticate(&response).await;
-                self.answer(&tag, reply)
+                self.authenticate(tag, &response).await
             }
             ServerEvent::Done => {
                 let tag = self.waiting.take().map(|(_, tag)| tag).unwrap_or_default();
@@ -253,10 +265,17 @@ impl<S: Stream> Session<'_, S> {
                 self.server.idle(b"Idling");
                 return Ok(());
             }
-            Operation::Authenticate { ref mechanism, initial: None } if self.user.is_none() && mechanism == "PLAIN" => {
-                self.waiting = Some((Verb::Authenticate, command.tag.clone()));
-                self.server.challenge(b"");
-                return Ok(());
+            Operation::Authenticate { ref mechanism, ref initial } if self.user.is_none() => {
+                self.exchange = Exchange::begin(mechanism);
+                match initial {
+                    _ if self.exchange.is_none() => {}
+                    Some(initial) => return self.authenticate(command.tag.clone(), initial).await,
+                    None => {
+                        self.waiting = Some((Verb::Authenticate, command.tag.clone()));
+                        self.server.challenge(b"");
+                        return Ok(());
+                    }
+                }
             }
             Operation::Logout => {
                 self.server.line(b"* BYE Logging out");
@@ -282,8 +301,8 @@ impl<S: Stream> Session<'_, S> {
     async fn operate(&mut self, operation: Operation) -> Result<Done, Refusal> {
         match operation {
             Operation::Capability => {
-                let login = if self.user.is_none() { " AUTH=PLAIN" } else { "" };
-                self.server.line(format!("* CAPABILITY {CAPABILITIES}{login}").as_bytes());
+                let login = if self.user.is_none() { format!(" {LOGIN}") } else { String::new() };
+                self.server.line(format!("* CAPABILITY {}{login}", capabilities(self.site)).as_bytes());
                 return done("Capability completed");
             }
             Operation::Noop => return done("Completed"),
@@ -343,24 +362,30 @@ impl<S: Stream> Session<'_, S> {
                 };
                 self.enter(account).await
             }
-            Operation::Authenticate { mechanism, initial: Some(initial) } if mechanism == "PLAIN" => {
-                self.authenticate(&initial).await
-            }
             Operation::Authenticate { .. } => Err(no("[CANNOT] Unknown mechanism")),
             _ => Err(Refusal::Bad("Log in first")),
         }?;
         Ok(Done { text, untold: Vec::new() })
     }
 
-    async fn authenticate(&mut self, response: &[u8]) -> Reply {
-        if response == b"*" {
-            return Err(Refusal::Bad("Given up"));
-        }
-        let account = match plain(response) {
-            Some((name, password)) => self.site.logins.check(self.client, &name, &password).await,
-            None => None,
+    async fn authenticate(&mut self, tag: Vec<u8>, response: &[u8]) -> io::Result<()> {
+        let step = match self.exchange.take() {
+            _ if response == b"*" => return self.answer(&tag, Err(Refusal::Bad("Given up"))),
+            Some(exchange) => exchange.respond(self.site, self.client, response).await,
+            None => Step::Over(None),
         };
-        self.enter(account).await
+        match step {
+            Step::Challenge(challenge, exchange) => {
+                self.waiting = Some((Verb::Authenticate, tag));
+                self.exchange = Some(exchange);
+                self.server.challenge(&challenge);
+                Ok(())
+            }
+            Step::Over(account) => {
+                let reply = self.enter(account).await;
+                self.answer(&tag, reply)
+            }
+        }
     }
 
     async fn enter(&mut self, account: Option<Arc<Account>>) -> Reply {
@@ -369,7 +394,7 @@ impl<S: Stream> Session<'_, S> {
         let number = self.site.store.transact(move |transaction| ensure(transaction, &entering)).await?;
         self.user = Some(User { account, number });
         self.server.logged_in(self.site.now());
-        Ok(format!("[CAPABILITY {CAPABILITIES}] Logged in"))
+        Ok(format!("[CAPABILITY {}] Logged in", capabilities(self.site)))
     }
 
     fn enable(&mut self, words: &[String]) -> Result<Done, Refusal> {

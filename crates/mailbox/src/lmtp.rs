@@ -10,24 +10,30 @@
 //! and the mail is delivered to all recipients or to none. Who has no room for the announced size is deferred at RCPT, so that
 //! one full mailbox keeps nothing from the others.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
 use proto::imap::date;
 use proto::smtp::{Config, Extensions, Protocol, RcptTo, Reply, Server, ServerEvent};
-use store::{Arrival, Error, Refused, Sealed, Transaction};
+use store::{Error, Refused};
 use tokio::time::timeout_at;
 
 use crate::accounts::Recipient;
+use crate::delivery::{self, Arrived, Outcome, Undelivered};
 use crate::digest::Digest;
-use crate::file::File;
-use crate::site::{Site, ensure, seconds};
+use crate::imap::search::end_of_header;
+use crate::site::{Site, seconds};
 use crate::wire::{Stream, Wire};
 use crate::writer::Incoming;
 
 /// Room for content between the protocol and the store, in bytes.
 const WINDOW_BYTES: usize = 32 << 10;
+
+/// Bytes of a header that are looked at for what a gateway said.
+const HEADER_BYTES_MAX: usize = 64 << 10;
+
+/// Lines of what a script says of a refusal.
+const REASON_LINES_MAX: usize = 10;
 
 const OVER_QUOTA: Reply = Reply::new(452, (4, 2, 2), "Mailbox full");
 const FULL: Reply = Reply::new(452, (4, 3, 1), "Not enough storage");
@@ -99,6 +105,7 @@ struct Mail {
 struct Content {
     incoming: Incoming,
     digest: Digest,
+    header: Header,
     failed: Option<Reply>,
 }
 
@@ -151,7 +158,7 @@ impl<S: Stream> Session<'_, S> {
         match event {
             ServerEvent::Hello { domain, .. } => (self.hello, self.mail) = (domain, None),
             ServerEvent::Mail(from) => {
-                let (from, bytes) = (from.path.to_string(), from.size.unwrap_or(0));
+                let (from, bytes) = (from.path.as_str().to_owned(), from.size.unwrap_or(0));
                 self.mail = Some(Mail { from, bytes, recipients: Vec::new(), content: None });
                 self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
             }
@@ -208,7 +215,12 @@ impl<S: Stream> Session<'_, S> {
         if self.peer == Peer::Stranger {
             trace.push_str(&received(&self.hello, self.client, &self.site.hostname, seconds()));
         }
-        let mut content = Content { incoming: self.site.store.incoming(), digest: Digest::default(), failed: None };
+        let mut content = Content {
+            incoming: self.site.store.incoming(),
+            digest: Digest::default(),
+            header: Header::default(),
+            failed: None,
+        };
         content.add(trace.as_bytes(), u64::MAX).await;
         mail.content = Some(content);
     }
@@ -224,20 +236,19 @@ impl<S: Stream> Session<'_, S> {
             return vec![reply; count];
         }
         let bytes = content.incoming.size();
-        let digest = content.digest.finish();
-        let now = seconds();
         let addresses: Vec<String> = recipients.iter().map(|(address, _)| address.clone()).collect();
-        let deliver = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
-            let mut delivery = Delivery { transaction, sealed, now, outcomes: BTreeMap::new() };
-            let mut outcomes = recipients.iter().map(|(_, accounts)| delivery.to(accounts));
-            match is_one {
-                // What fails takes all of it back.
-                true => outcomes.try_for_each(|outcome| outcome?).map(|()| vec![Ok(())]),
-                false => outcomes.collect::<Result<Vec<_>, _>>(),
-            }
+        let arrived = Arrived {
+            from: from.clone(),
+            recipients,
+            incoming: content.incoming,
+            digest: content.digest.finish(),
+            header: content.header.bytes,
+            return_path_bytes: return_path(&from).len() as u64,
+            is_one,
+            is_inspected: self.peer != Peer::Stranger,
         };
-        let replies = match content.incoming.finish(digest, deliver).await {
-            Ok(outcomes) => outcomes.into_iter().map(|outcome| reply_to(outcome.err())).collect(),
+        let replies: Vec<Reply> = match delivery::deliver(self.site, arrived).await {
+            Ok(outcomes) => outcomes.into_iter().map(reply_of).collect(),
             Err(error) => vec![reply_to(Some(error)); count],
         };
         for (address, reply) in addresses.iter().zip(replies.iter().cycle()) {
@@ -257,54 +268,46 @@ impl Content {
             return;
         }
         self.digest.read(bytes);
+        self.header.read(bytes);
         if let Err(error) = self.incoming.write(bytes).await {
             self.failed = Some(reply_to(Some(error)));
         }
     }
 }
 
-/// A mail on its way into mailboxes.
-struct Delivery<'a, 'b> {
-    transaction: &'a mut Transaction<'b, File>,
-    sealed: &'a Sealed,
-    now: i64,
-    /// By mailbox.
-    outcomes: BTreeMap<u32, Result<(), Error>>,
+/// The header of a mail that comes in, up to [`HEADER_BYTES_MAX`].
+#[derive(Default)]
+struct Header {
+    bytes: Vec<u8>,
+    is_whole: bool,
 }
 
-impl Delivery<'_, '_> {
-    /// To all accounts of one address: well if it came to one of them. What fails as a whole is returned outside.
-    fn to(&mut self, recipients: &[Recipient]) -> Result<Result<(), Error>, Error> {
-        let mut outcome = Err(Error::Refused(Refused::NoSuchAccount));
-        for recipient in recipients {
-            let account = ensure(self.transaction, &recipient.account)?;
-            let mailbox = self.mailbox(account, recipient.detail.as_deref()).ok_or(Refused::NoSuchMailbox)?;
-            let one = self.deliver(mailbox);
-            if let Err(error) = &one {
-                tracing::warn!(account = recipient.account.name, %error, "not delivered");
-            }
-            outcome = outcome.or(one);
+impl Header {
+    fn read(&mut self, bytes: &[u8]) {
+        if self.is_whole {
+            return;
         }
-        Ok(outcome)
+        let from = self.bytes.len().saturating_sub(3);
+        let room = HEADER_BYTES_MAX.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        let end = end_of_header(&self.bytes, from);
+        self.is_whole = end.is_some() || self.bytes.len() >= HEADER_BYTES_MAX;
+        self.bytes.truncate(end.unwrap_or(HEADER_BYTES_MAX));
     }
+}
 
-    fn mailbox(&self, account: u32, detail: Option<&str>) -> Option<u32> {
-        let state = self.transaction.state();
-        let named = |name: &[u8]| state.mailbox_named(account, name).map(|(number, _)| number);
-        // Addresses come in lower case, mailboxes as they were named.
-        let is_detail = |name: &[u8]| detail.is_some_and(|detail| name.eq_ignore_ascii_case(detail.as_bytes()));
-        let found = detail.and_then(|_| state.account(account)?.mailboxes.keys().find(|name| is_detail(name)).cloned());
-        found.and_then(|name| named(&name)).or_else(|| named(b"INBOX"))
-    }
-
-    fn deliver(&mut self, mailbox: u32) -> Result<(), Error> {
-        if let Some(before) = self.outcomes.get(&mailbox) {
-            return before.clone();
+fn reply_of(outcome: Outcome) -> Reply {
+    match outcome {
+        Ok(()) => reply_to(None),
+        Err(Undelivered::Failed(error)) => reply_to(Some(error)),
+        Err(Undelivered::Rejected(reason)) => {
+            let safe = |letter: char| if letter.is_ascii_graphic() || letter == ' ' { letter } else { '?' };
+            let lines = reason.lines().map(str::trim_end).filter(|line| !line.is_empty());
+            let lines: Vec<String> =
+                lines.take(REASON_LINES_MAX).map(|line| line.chars().map(safe).take(200).collect()).collect();
+            let text = if lines.is_empty() { "Message refused by the recipient".into() } else { lines.join("\n") };
+            Reply::with_text(550, (5, 7, 1), text)
         }
-        let arrival = Arrival { date: self.now, now: self.now, ..Arrival::default() };
-        let outcome = self.transaction.deliver(self.sealed, mailbox, &arrival).map(drop);
-        self.outcomes.insert(mailbox, outcome.clone());
-        outcome
     }
 }
 
@@ -327,7 +330,11 @@ fn envelope(mail: &Mail) -> String {
         [(address, _)] => format!("Delivered-To: {address}\r\n"),
         _ => String::new(),
     };
-    format!("Return-Path: {}\r\n{delivered}", mail.from)
+    format!("{}{delivered}", return_path(&mail.from))
+}
+
+fn return_path(from: &str) -> String {
+    format!("Return-Path: <{from}>\r\n")
 }
 
 /// How a mail came here.

@@ -35,6 +35,8 @@ pub struct Logins {
     failures: Mutex<HashMap<Key, Failures>>,
     /// Has a hash that no password has.
     nobody: Arc<Account>,
+    /// What keys of accounts that are not there are made of.
+    secret: [u8; 32],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -54,17 +56,15 @@ impl Logins {
     pub fn new(accounts: Arc<Accounts>) -> Logins {
         let password = accounts::random_password().unwrap_or_default();
         let hash = accounts::hash(password.as_bytes()).unwrap_or_default();
-        let nobody = Account { name: String::new(), hash, quota_bytes: 0, aliases: Vec::new() };
+        let nobody = Account { name: String::new(), hash, scram: None, quota_bytes: 0, aliases: Vec::new() };
+        let secret = accounts::random().unwrap_or_default();
         let (permits, failures) = (Semaphore::new(AT_ONCE), Mutex::default());
-        Logins { accounts, permits, failures, nobody: Arc::new(nobody) }
+        Logins { accounts, permits, failures, nobody: Arc::new(nobody), secret }
     }
 
     /// The account, if this is its password. Answers late where there were failures before.
     pub async fn check(&self, client: Option<IpAddr>, name: &str, password: &[u8]) -> Option<Arc<Account>> {
-        let far = client.filter(|address| !address.is_loopback());
-        let keys = [far.map(network).map(Key::Address), Some(Key::Account(name.to_ascii_lowercase()))];
-        let wait = keys.iter().flatten().map(|key| self.wait(key)).max().unwrap_or_default();
-        tokio::time::sleep(wait).await;
+        self.delay(client, name).await;
         let known = self.accounts.directory().named(name).cloned();
         let account = known.clone().filter(|account| !account.hash.is_empty()).unwrap_or(self.nobody.clone());
         let is_right = match self.permits.acquire().await {
@@ -74,7 +74,23 @@ impl Logins {
             }
             _ => false,
         };
-        let account = known.filter(|_| is_right);
+        self.judge(client, name, known.filter(|_| is_right))
+    }
+
+    /// Waits as long as whoever guesses has to.
+    pub(crate) async fn delay(&self, client: Option<IpAddr>, name: &str) {
+        let wait = keys(client, name).iter().flatten().map(|key| self.wait(key)).max().unwrap_or_default();
+        tokio::time::sleep(wait).await;
+    }
+
+    /// Remembers how an attempt came out: for whom it was right, if it was.
+    pub(crate) fn judge(
+        &self,
+        client: Option<IpAddr>,
+        name: &str,
+        account: Option<Arc<Account>>,
+    ) -> Option<Arc<Account>> {
+        let keys = keys(client, name);
         match &account {
             Some(account) => {
                 tracing::info!(account = account.name, client = ?client, "logged in");
@@ -86,6 +102,11 @@ impl Logins {
             }
         }
         account
+    }
+
+    /// The same in each process's life, and known to nobody else.
+    pub(crate) fn secret(&self) -> &[u8] {
+        &self.secret
     }
 
     fn wait(&self, key: &Key) -> Duration {
@@ -116,6 +137,12 @@ impl Logins {
             failures.remove(key);
         }
     }
+}
+
+/// What failures are remembered by.
+fn keys(client: Option<IpAddr>, name: &str) -> [Option<Key>; 2] {
+    let far = client.filter(|address| !address.is_loopback());
+    [far.map(network).map(Key::Address), Some(Key::Account(name.to_ascii_lowercase()))]
 }
 
 /// Of IPv6 a subscriber has a whole network.

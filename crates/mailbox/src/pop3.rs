@@ -14,7 +14,7 @@ use tokio::time::timeout_at;
 
 use crate::accounts::Account;
 use crate::content::Body;
-use crate::login::plain;
+use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::site::{Site, ensure};
 use crate::wire::{Stream, Wire};
 
@@ -29,7 +29,7 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> 
     let mut server = Server::new(Config::default(), site.now());
     server.say(true, format!("{} POP3 Sluice", site.hostname).as_bytes());
     let state = Phase::Authorization { user: None };
-    let mut session = Session { site, client, wire: Wire::new(stream), server, state };
+    let mut session = Session { site, client, wire: Wire::new(stream), server, state, exchange: None };
     session.run().await?;
     session.wire.close().await;
     Ok(())
@@ -41,6 +41,7 @@ struct Session<'a, S> {
     wire: Wire<S>,
     server: Server,
     state: Phase,
+    exchange: Option<Exchange>,
 }
 
 enum Phase {
@@ -108,7 +109,9 @@ impl<S: Stream> Session<'_, S> {
             Verb::Capa => return self.capabilities(),
             Verb::Noop => self.server.say(true, b""),
             Verb::Utf8 => self.server.say(true, b"UTF8 enabled"),
-            Verb::Auth if command.mechanism().is_none() => self.list("Mechanisms", ["PLAIN".into()].into_iter()),
+            Verb::Auth if command.mechanism().is_none() => {
+                self.list("Mechanisms", MECHANISMS.map(String::from).into_iter())
+            }
             _ => return self.by_phase(command).await,
         }
         Ok(())
@@ -129,7 +132,8 @@ impl<S: Stream> Session<'_, S> {
                 None => self.server.say(false, b"USER first"),
             },
             (Phase::Authorization { .. }, Verb::Auth) => {
-                if !command.mechanism().is_some_and(|name| name.eq_ignore_ascii_case("PLAIN")) {
+                self.exchange = command.mechanism().and_then(Exchange::begin);
+                if self.exchange.is_none() {
                     self.server.say(false, b"Unknown mechanism");
                     self.server.resume();
                     return Ok(());
@@ -187,7 +191,16 @@ impl<S: Stream> Session<'_, S> {
     }
 
     fn capabilities(&mut self) -> io::Result<()> {
-        let offered = ["TOP", "USER", "SASL PLAIN", "RESP-CODES", "AUTH-RESP-CODE", "PIPELINING", "UIDL", "UTF8"];
+        let offered = [
+            "TOP",
+            "USER",
+            &format!("SASL {}", MECHANISMS.join(" ")),
+            "RESP-CODES",
+            "AUTH-RESP-CODE",
+            "PIPELINING",
+            "UIDL",
+            "UTF8",
+        ];
         self.list("", offered.map(String::from).into_iter());
         Ok(())
     }
@@ -199,12 +212,20 @@ impl<S: Stream> Session<'_, S> {
     }
 
     async fn respond(&mut self, response: &[u8]) {
-        let account = match plain(response) {
-            Some((name, password)) => self.site.logins.check(self.client, &name, &password).await,
-            None => None,
+        let step = match self.exchange.take() {
+            Some(exchange) => exchange.respond(self.site, self.client, response).await,
+            None => Step::Over(None),
         };
-        self.enter(account).await;
-        self.server.resume();
+        match step {
+            Step::Challenge(challenge, exchange) => {
+                self.exchange = Some(exchange);
+                self.server.challenge(&challenge);
+            }
+            Step::Over(account) => {
+                self.enter(account).await;
+                self.server.resume();
+            }
+        }
     }
 
     async fn enter(&mut self, account: Option<Arc<Account>>) {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use store::{Error, Quota, SpecialUse, Transaction};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::accounts::{Account, Accounts};
 use crate::file::File;
 use crate::login::Logins;
+use crate::relay::Relay;
+use crate::scripts::Compiled;
 use crate::writer::Handle;
 
 /// The mailboxes of a new account, with what they are for, as an index into [`SpecialUse::NAMES`].
@@ -20,6 +22,9 @@ const MAILBOXES: [(&[u8], Option<u16>); 6] = [
     (b"Sent", Some(5)),
     (b"Trash", Some(6)),
 ];
+
+/// Mails over which scripts run at a time: each is held, up to 2 MiB of it.
+const FILTERS_MAX: usize = 4;
 
 /// A mail server: its store, its accounts, its name.
 pub struct Site {
@@ -33,6 +38,14 @@ pub struct Site {
     pub hostname: String,
     /// The largest message, in bytes.
     pub message_bytes_max: u64,
+    /// Whether spam goes to the mailbox for junk, where no script says otherwise.
+    pub junk: bool,
+    /// Who sends what scripts redirect, and their answers.
+    pub relay: Option<Arc<dyn Relay>>,
+    /// Active scripts.
+    pub(crate) compiled: Compiled,
+    /// Mails over which scripts run at a time.
+    pub(crate) filters: Semaphore,
     /// True when sessions are to come to an end.
     pub ending: watch::Receiver<bool>,
     started: Instant,
@@ -48,7 +61,19 @@ impl Site {
         ending: watch::Receiver<bool>,
     ) -> Site {
         let logins = Logins::new(accounts.clone());
-        Site { store, accounts, logins, hostname, message_bytes_max, ending, started: Instant::now() }
+        Site {
+            store,
+            accounts,
+            logins,
+            hostname,
+            message_bytes_max,
+            junk: true,
+            relay: None,
+            compiled: Compiled::default(),
+            filters: Semaphore::new(FILTERS_MAX),
+            ending,
+            started: Instant::now(),
+        }
     }
 
     /// The time that protocol halves are told, in milliseconds.
@@ -74,6 +99,15 @@ impl Site {
 pub(crate) fn seconds() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
+}
+
+/// The number of an account in the store, which is made if it is not there.
+///
+/// # Errors
+/// When it cannot be made durable.
+pub async fn open_account(store: &Handle, account: &Account) -> Result<u32, Error> {
+    let account = account.clone();
+    store.transact(move |transaction| ensure(transaction, &account)).await
 }
 
 /// The number of an account in the store. It is made, with its first mailboxes, if it is not there, and has its quota.

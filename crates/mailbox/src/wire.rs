@@ -74,6 +74,11 @@ impl<S: Stream> Wire<S> {
         timeout(WRITE_WAIT, self.stream.flush()).await?
     }
 
+    /// The stream.
+    pub fn into_inner(self) -> S {
+        self.stream
+    }
+
     /// Ends it in good order.
     pub async fn close(mut self) {
         let _ = timeout(Duration::from_secs(1), self.stream.shutdown()).await;

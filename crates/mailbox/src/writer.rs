@@ -167,6 +167,19 @@ impl Handle {
         told.await.unwrap_or(Err(Error::Failed))
     }
 
+    /// A part of a message that is not in any mailbox yet, up to `bytes_max`; nothing at its end.
+    pub(crate) async fn read_sealed(&self, sealed: &Sealed, offset: u64, bytes_max: usize) -> Result<Vec<u8>, Error> {
+        let sealed = sealed.clone();
+        let read = move |volume: &mut Volume<File>| {
+            let left = usize::try_from(sealed.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+            let mut piece = vec![0; left.min(bytes_max)];
+            let length = volume.read_sealed(&sealed, offset, &mut piece)?;
+            piece.truncate(length);
+            Ok(piece)
+        };
+        self.at_once(read).await
+    }
+
     /// Does something that need not be durable yet.
     async fn at_once<T: Send + 'static>(
         &self,

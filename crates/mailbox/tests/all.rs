@@ -5,3 +5,5 @@ mod corpus;
 mod harness;
 mod imaptest;
 mod load;
+mod managesieve;
+mod sieve;

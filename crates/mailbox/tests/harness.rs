@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mailbox::accounts::{self, Accounts};
-use mailbox::{File, Handle, Site, Writer};
+use mailbox::{File, Handle, Relay, Site, Writer};
 use store::{Format, Options, Volume};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::watch;
@@ -15,6 +15,7 @@ pub enum Door {
     Lmtp,
     Pop3,
     Imap,
+    Sieve,
 }
 
 pub struct Server {
@@ -22,11 +23,17 @@ pub struct Server {
     site: Option<Arc<Site>>,
     writer: Option<Writer>,
     end: watch::Sender<bool>,
+    relay: Option<Arc<dyn Relay>>,
 }
 
 impl Server {
     /// Accounts `ann` and `bob`, both with the password `secret`; `eve` has a quota of 4,000 bytes. `team` is all of them.
     pub fn start() -> Server {
+        Server::start_with(None)
+    }
+
+    /// The same, with somebody who sends what goes out.
+    pub fn start_with(relay: Option<Arc<dyn Relay>>) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let hash = accounts::hash(b"secret").unwrap();
         let text =
@@ -36,7 +43,7 @@ impl Server {
         let format = Format { segment_bytes: 1 << 20, ..Format::new(7, 1_000) };
         drop(Volume::format(file, &format).unwrap());
         let (end, ending) = watch::channel(false);
-        let mut server = Server { folder, site: None, writer: None, end };
+        let mut server = Server { folder, site: None, writer: None, end, relay };
         server.open(ending);
         server
     }
@@ -45,7 +52,9 @@ impl Server {
         let volume = Volume::open(File::open(&self.path(), true).unwrap(), Options::default()).unwrap();
         let (writer, handle) = Writer::start(volume).unwrap();
         let accounts = Arc::new(Accounts::open(&self.folder.path().join("accounts")).unwrap());
-        self.site = Some(Arc::new(Site::new(handle, accounts, "mail.test".into(), 30 << 20, ending)));
+        let mut site = Site::new(handle, accounts, "mail.test".into(), 30 << 20, ending);
+        site.relay = self.relay.clone();
+        self.site = Some(Arc::new(site));
         self.writer = Some(writer);
     }
 
@@ -80,6 +89,10 @@ impl Server {
                 Door::Lmtp => mailbox::lmtp::serve(theirs, client, mailbox::lmtp::Peer::Stranger, &site).await,
                 Door::Pop3 => mailbox::pop3::serve(theirs, client, &site).await,
                 Door::Imap => mailbox::imap::serve(theirs, client, &site).await,
+                Door::Sieve => {
+                    let missing = mailbox::managesieve::Tls::Missing;
+                    mailbox::managesieve::serve(theirs, client, missing, &site).await.map(drop)
+                }
             };
         });
         let (read, write) = tokio::io::split(ours);

@@ -130,14 +130,19 @@ impl Script {
         let mut rest = text.as_str();
         while let Some((before, behind)) = rest.split_once("{{{\n") {
             let (inside, behind) = behind.split_once("}}}").unwrap();
-            let inside = inside.strip_suffix('\n').unwrap_or(inside).replace('\n', "\r\n");
-            whole += &format!("{before}{{{}}}\u{1}{}", inside.len(), inside.replace("\r\n", "\u{1}"));
+            let inside = inside.strip_suffix('\n').unwrap_or(inside);
+            // What is binary stands there byte for byte.
+            let (length, inside) = match before.ends_with('~') {
+                true => (inside.len(), inside.replace('\n', "\u{2}")),
+                false => (inside.replace('\n', "\r\n").len(), inside.replace('\n', "\u{1}")),
+            };
+            whole += &format!("{before}{{{length}}}\u{1}{inside}");
             rest = behind;
         }
         whole += rest;
         let (mut head, mut steps) = (HashMap::new(), Vec::<(String, Vec<String>)>::new());
         for line in whole.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let line = line.replace('\u{1}', "\r\n");
+            let line = line.replace('\u{1}', "\r\n").replace('\u{2}', "\n");
             match line.split_once(": ") {
                 Some((key, value)) if steps.is_empty() && !key.contains(' ') => {
                     head.insert(key.to_owned(), value.trim().to_owned());
@@ -484,16 +489,8 @@ fn scripts(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Scripts about what is not offered yet: CATENATE, BINARY, NOTIFY, CONTEXT.
-const NOT_OFFERED: [&str; 7] = [
-    "catenate",
-    "catenate-multiappend",
-    "fetch-binary-mime",
-    "fetch-binary-mime-base64",
-    "notify",
-    "search-partial",
-    "sort-partial",
-];
+/// Scripts about what is not offered yet: CATENATE, NOTIFY.
+const NOT_OFFERED: [&str; 3] = ["catenate", "catenate-multiappend", "notify"];
 
 /// Scripts that do not pass: no message is `\Recent`, so SEARCH NEW finds none (IMAP4rev2 has neither).
 const NOT_YET: [&str; 1] = ["search-flags"];

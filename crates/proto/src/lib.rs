@@ -13,6 +13,7 @@ pub mod clamd;
 pub mod dns;
 pub mod imap;
 mod line;
+pub mod managesieve;
 pub mod milter;
 pub mod pop3;
 pub mod proxy;

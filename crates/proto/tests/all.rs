@@ -4,6 +4,7 @@ mod clamd;
 mod corpus;
 mod dns;
 mod imap;
+mod managesieve;
 mod milter;
 mod pair;
 mod pop3;

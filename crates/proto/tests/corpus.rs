@@ -6,13 +6,14 @@ use std::path::Path;
 #[test]
 fn every_seed_passes_its_fuzz_body() {
     type Body = fn(&[u8]);
-    let bodies: [(&str, Body); 13] = [
+    let bodies: [(&str, Body); 14] = [
         ("proto_dns_message", proto::dns::fuzz_message),
         ("proto_smtp_server", proto::smtp::fuzz_server),
         ("proto_smtp_client", proto::smtp::fuzz_client),
         ("proto_imap_server", proto::imap::fuzz_server),
         ("proto_imap_operation", proto::imap::fuzz_operation),
         ("proto_imap_client", proto::imap::fuzz_client),
+        ("proto_managesieve_server", proto::managesieve::fuzz_server),
         ("proto_clamd_server", proto::clamd::fuzz_server),
         ("proto_milter_server", proto::milter::fuzz_server),
         ("proto_proxy_read", proto::proxy::fuzz_read),

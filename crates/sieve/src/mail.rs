@@ -248,7 +248,7 @@ fn quoted_printable(body: &[u8]) -> Vec<u8> {
 }
 
 /// The text of a part that is HTML.
-pub(crate) fn of_html(page: &str) -> String {
+pub fn of_html(page: &str) -> String {
     let mut text = Vec::new();
     let mut reader = html::Tokeniser::new();
     let mut tell = |_: u64, token: html::Token<'_>| match token {

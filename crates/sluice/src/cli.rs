@@ -22,7 +22,7 @@ pub use self::learn::{Learn, LearnCommand, LearnMails};
 pub use self::on_access::{Mount, MountInfected, MountMode, OnAccess, OnAccessLog, OnDoubt, Watch};
 pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
-pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveTest};
+pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveScript, SieveTest, SieveUser};
 pub use self::store::{
     Account, AccountCommand, MailboxFormat, Recall, Store, StoreCat, StoreCheck, StoreCommand, StoreCreate,
     StoreDeliver, StoreExport, StoreImport, StoreList, StoreServe, StoreStat, Who,

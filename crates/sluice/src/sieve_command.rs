@@ -1,4 +1,4 @@
-//! `sluice sieve`: filters of users, checked, and tried on a mail.
+//! `sluice sieve`: filters of users, checked, tried on a mail, and kept in a mail store.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,6 +11,7 @@ use sieve::{Action, Host, Limits, Location, Mail, Outcome, Program, SCRIPT_BYTES
 
 use crate::cli::{self, SieveCheck, SieveCommand, SieveTest};
 use crate::confine::Reach;
+use crate::store::scripts;
 use crate::{Failure, privileges};
 
 /// As much of a mail is read, in bytes.
@@ -22,6 +23,19 @@ pub fn run(args: &cli::Sieve) -> Result<ExitCode, Failure> {
     match &args.command {
         SieveCommand::Check(args) => check(args),
         SieveCommand::Test(args) => test(args),
+        SieveCommand::List(user) => scripts::list(user),
+        SieveCommand::Put(args) => {
+            let source: Box<dyn Read> = match args.file.as_os_str() == "-" {
+                true => Box::new(std::io::stdin().lock()),
+                false => Box::new(open(&args.file)?),
+            };
+            let text = read(&args.file, source, SCRIPT_BYTES_MAX as u64 + 1)?;
+            let text = String::from_utf8(text).map_err(|_| format!("{}: not UTF-8", args.file.display()))?;
+            scripts::put(&args.script, &text, args.activate)
+        }
+        SieveCommand::Get(args) => scripts::get(args),
+        SieveCommand::Activate { user, name } => scripts::activate(user, name.as_deref()),
+        SieveCommand::Delete(args) => scripts::delete(args),
     }
 }
 

@@ -16,6 +16,7 @@ struct Server {
     lmtp: SocketAddr,
     pop3: SocketAddr,
     imap: SocketAddr,
+    sieve: SocketAddr,
 }
 
 fn sluice(arguments: &[&str]) -> Command {
@@ -45,9 +46,10 @@ fn site(size: &str) -> tempfile::TempDir {
 
 impl Server {
     fn start(folder: &Path) -> Server {
-        let [lmtp, pop3, imap] = [(); 3].map(|()| SocketAddr::from(([127, 0, 0, 1], free_port())));
+        let [lmtp, pop3, imap, sieve] = [(); 4].map(|()| SocketAddr::from(([127, 0, 0, 1], free_port())));
         let mut command = sluice(&["store", "serve", "--lmtp", &lmtp.to_string(), "--pop3", &pop3.to_string()]);
-        command.args(["--imap", &imap.to_string(), "--hostname", "mail.test"]).arg(folder.join("mail"));
+        command.args(["--imap", &imap.to_string(), "--hostname", "mail.test", "--sieve", &sieve.to_string()]);
+        command.arg(folder.join("mail"));
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -55,7 +57,7 @@ impl Server {
             line.clear();
             assert!(output.read_line(&mut line).unwrap() > 0, "it does not start");
         }
-        Server { child, folder: folder.into(), lmtp, pop3, imap }
+        Server { child, folder: folder.into(), lmtp, pop3, imap, sieve }
     }
 
     fn deliver(&self, to: &str, mail: &[u8]) {
@@ -109,6 +111,121 @@ fn mail(number: usize) -> Vec<u8> {
     };
     format!("From: a@example.org\r\nSubject: number {number}\r\nMessage-ID: <{number}@example.org>\r\n\r\n{body}")
         .into_bytes()
+}
+
+/// What is said on the standard input, too.
+fn client_with_input(program: &str, arguments: &[&str], home: &Path, input: &str) -> Option<(bool, String)> {
+    let mut command = Command::new("timeout");
+    command.args(["60", program]).args(arguments).env("HOME", home).stdin(Stdio::piped());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    if output.status.code() == Some(127) {
+        eprintln!("skipped: {program} is not installed");
+        return None;
+    }
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    Some((output.status.success(), format!("{out}{error}")))
+}
+
+#[test]
+fn clients_log_in_without_telling_the_password() {
+    let folder = site("64M");
+    let server = Server::start(folder.path());
+    server.deliver("ann", &mail(1));
+    let address = server.imap.to_string();
+    let gsasl = |password: &str| {
+        let words = ["--imap", "--connect", &address, "--mechanism", "SCRAM-SHA-256", "--no-starttls"];
+        let words: Vec<&str> = words.into_iter().chain(["-a", "ann", "-p", password]).collect();
+        client_with_input("gsasl", &words, folder.path(), "")
+    };
+    if let Some((_, said)) = gsasl("secret") {
+        assert!(said.contains("Logged in"), "{said}");
+        let (_, said) = gsasl("Secret").unwrap();
+        assert!(!said.contains("Logged in") && said.contains("AUTHENTICATIONFAILED"), "{said}");
+    }
+    let into = folder.path().join("fetched");
+    let port = server.pop3.port().to_string();
+    let uidls = format!("--uidls-file={}", folder.path().join("uidls").display());
+    let delivery = format!("--delivery=mbox,{}", into.display());
+    let words = [
+        "--host=127.0.0.1",
+        &format!("--port={port}"),
+        "--tls=off",
+        "--auth=scram-sha-256",
+        "--user=ann",
+        "--passwordeval=echo secret",
+        &uidls,
+        "--keep=on",
+        &delivery,
+    ];
+    if client("mpop", &words, folder.path()).is_some() {
+        assert!(fs::read_to_string(&into).unwrap().contains("number 1"));
+    }
+    server.stop();
+}
+
+#[test]
+fn sieve_connect_keeps_a_script_that_files_mail() {
+    let folder = site("64M");
+    let server = Server::start(folder.path());
+    let path = folder.path().join("filter.sieve");
+    fs::write(&path, "require [\"fileinto\", \"mailbox\"];\nfileinto :create \"Lists/one\";\n").unwrap();
+    let port = server.sieve.port().to_string();
+    let connect = |words: &[&str]| {
+        let common = ["--server", "127.0.0.1", "--port", &port, "--user", "ann", "--clearchan", "--passwordfd", "0"];
+        let words: Vec<&str> = common.iter().chain(words).copied().collect();
+        client_with_input("sieve-connect", &words, folder.path(), "secret\n")
+    };
+    let Some((put, said)) = connect(&["--localsieve", path.to_str().unwrap(), "--remotesieve", "one", "--upload"])
+    else {
+        return;
+    };
+    assert!(put, "{said}");
+    let (active, said) = connect(&["--remotesieve", "one", "--activate"]).unwrap();
+    assert!(active, "{said}");
+    let (_, said) = connect(&["--list"]).unwrap();
+    assert!(said.contains("\"one\" ACTIVE"), "{said}");
+    let wrong = folder.path().join("wrong.sieve");
+    fs::write(&wrong, "fileinto \"x\";\n").unwrap();
+    let (put, said) = connect(&["--localsieve", wrong.to_str().unwrap(), "--remotesieve", "two", "--upload"]).unwrap();
+    assert!(!put && said.contains("require"), "{said}");
+    server.deliver("ann", &mail(1));
+    let volume = folder.path().join("mail");
+    server.stop();
+    let listed = said_of(&["store", "ls"], &[volume.to_str().unwrap(), "ann", "Lists/one"]);
+    assert!(listed.contains("UIDNEXT 2"), "{listed}");
+}
+
+fn said_of(words: &[&str], more: &[&str]) -> String {
+    said(&sluice(words).args(more).output().unwrap())
+}
+
+#[test]
+fn an_administrator_keeps_scripts_with_a_server_and_without() {
+    let folder = site("64M");
+    let volume = folder.path().join("mail");
+    let path = folder.path().join("filter.sieve");
+    fs::write(&path, "require \"fileinto\"; fileinto \"Archive\";\n").unwrap();
+    let sieve =
+        |words: &[&str]| sluice(&["sieve"]).args(words).args(["--store", volume.to_str().unwrap()]).output().unwrap();
+    let server = Server::start(folder.path());
+    // An account that has no mail yet.
+    said(&sieve(&["put", "ann", "mine", path.to_str().unwrap(), "--activate"]));
+    assert_eq!(said(&sieve(&["list", "Ann"])), "mine\tactive\n");
+    server.deliver("ann", &mail(1));
+    assert!(!sieve(&["list", "nobody"]).status.success());
+    server.stop();
+    assert_eq!(said(&sieve(&["get", "ann", "mine"])), fs::read_to_string(&path).unwrap());
+    assert!(!sieve(&["delete", "ann", "mine"]).status.success(), "it is active");
+    said(&sieve(&["activate", "ann"]));
+    said(&sieve(&["delete", "ann", "mine"]));
+    assert_eq!(said(&sieve(&["list", "ann"])), "");
+    fs::write(&path, "fileinto \"Archive\";\n").unwrap();
+    let wrong = sieve(&["put", "ann", "mine", path.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("line 1, column 1"), "{wrong:?}");
+    let listed = said_of(&["store", "ls"], &[volume.to_str().unwrap(), "ann", "Archive"]);
+    assert!(listed.contains("UIDNEXT 2"), "{listed}");
 }
 
 fn maildir(path: &Path) -> Vec<Vec<u8>> {

@@ -151,6 +151,20 @@ impl<D: Device> Volume<D> {
         Ok(Sealed { number, message, is_known: false, _alive: alive })
     }
 
+    /// Reads a message that no transaction points to yet, as [`Volume::read`] one that is there.
+    pub fn read_sealed(&mut self, sealed: &Sealed, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        self.log.write_out()?;
+        let mut content = Content::new(sealed.number, &sealed.message);
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.read_piece(&mut content, offset.saturating_add(done as u64), &mut buffer[done..])? {
+                0 => break,
+                length => done += length,
+            }
+        }
+        Ok(done)
+    }
+
     fn append_record(&mut self, record: Record<'_>, alive: &Arc<()>) -> Result<u64, Error> {
         let (number, keep) = (record.subject, self.reserve());
         let position = match self.log.append(Record { keep, ..record }) {

@@ -75,6 +75,7 @@ impl State {
                     deleted: 0,
                     vanished: Arc::default(),
                     vanished_floor: modseq,
+                    annotations: Arc::default(),
                 };
                 self.mailboxes.insert(u64::from(*number), Arc::new(mailbox));
             }
@@ -118,6 +119,16 @@ impl State {
                 message.place = place.clone();
                 message.digest = *digest;
                 effects.added.push((*number, message.clone()));
+            }
+            Operation::Annotate { account, mailbox, name, value } => {
+                let annotations = match mailbox {
+                    0 => &mut self.account_mut(*account)?.annotations,
+                    mailbox => &mut self.mailbox_mut(*mailbox)?.annotations,
+                };
+                match value {
+                    Some(value) => Arc::make_mut(annotations).insert(name.clone(), value.as_ref().into()),
+                    None => Arc::make_mut(annotations).remove(name),
+                };
             }
             Operation::Renumber => {
                 let numbers: Vec<_> = self.mailboxes.iter().map(|(number, _)| number as u32).collect();

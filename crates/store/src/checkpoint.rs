@@ -12,7 +12,9 @@ use crate::codec::{Malformed, Source, put, put_bytes};
 use crate::error::Error;
 use crate::map::Map;
 use crate::operation::{keywords, message, name, put_keywords, put_message, quota, signed, special_use, unsigned};
-use crate::state::{Account, Entry, Flags, Mailbox, State, VANISHED_MAX, Vanished};
+use crate::state::{
+    ANNOTATION_BYTES_MAX, ANNOTATION_NAME_BYTES_MAX, Account, Entry, Flags, Mailbox, State, VANISHED_MAX, Vanished,
+};
 
 /// Takes a part; `true` with the last one.
 pub(crate) type Emit<'a> = dyn FnMut(&[u8], bool) -> Result<(), Error> + 'a;
@@ -59,6 +61,15 @@ pub(crate) fn encode(state: &State, free: &BTreeSet<u32>, part_bytes: usize, emi
             before.put(&mut out, uid, entry, mailbox.highest_modseq);
             spill(&mut out)?;
         }
+    }
+    // A state without any ends here: so it did before there were annotations.
+    for (account, mailbox, name, value) in annotations(state) {
+        for number in [account, mailbox] {
+            put(&mut out, u64::from(number));
+        }
+        put_bytes(&mut out, name);
+        put_bytes(&mut out, value);
+        spill(&mut out)?;
     }
     emit(&out, true)
 }
@@ -111,7 +122,25 @@ pub(crate) fn decode(source: &mut impl Source) -> Result<(State, BTreeSet<u32>),
         Arc::make_mut(&mut account.mailboxes).insert(mailbox.name.clone(), number);
         state.mailboxes.insert(u64::from(number), Arc::new(mailbox));
     }
+    while !source.is_at_end() {
+        let (account, mailbox) = (source.u32()?, source.u32()?);
+        let (name, value) = (source.name(ANNOTATION_NAME_BYTES_MAX)?, source.name(ANNOTATION_BYTES_MAX)?);
+        let annotations = match mailbox {
+            0 => &mut state.account_mut(account).map_err(|_| Malformed)?.annotations,
+            mailbox => &mut state.mailbox_mut(mailbox).map_err(|_| Malformed)?.annotations,
+        };
+        Arc::make_mut(annotations).insert(name.into(), value.into());
+    }
     Ok((state, free))
+}
+
+/// All annotations: the account, the mailbox or 0, name and value.
+fn annotations(state: &State) -> impl Iterator<Item = (u32, u32, &[u8], &[u8])> {
+    let of_accounts = state.accounts().map(|(number, account)| (number, 0, &account.annotations));
+    let of_mailboxes = state.mailboxes().map(|(number, mailbox)| (mailbox.account, number, &mailbox.annotations));
+    of_accounts.chain(of_mailboxes).flat_map(|(account, mailbox, annotations)| {
+        annotations.iter().map(move |(name, value)| (account, mailbox, &**name, &**value))
+    })
 }
 
 fn put_account(out: &mut Vec<u8>, account: &Account) {
@@ -165,6 +194,7 @@ fn mailbox(source: &mut impl Source) -> Result<Mailbox, Malformed> {
         deleted: 0,
         vanished: Arc::default(),
         vanished_floor: source.number()?,
+        annotations: Arc::default(),
     };
     let count = source.number()?;
     if count > VANISHED_MAX as u64 {

@@ -28,6 +28,9 @@ pub(crate) trait Source {
     /// The next `length` bytes. Allocates no more than there are.
     fn take(&mut self, length: usize) -> Result<Vec<u8>, Malformed>;
 
+    /// Whether nothing is left.
+    fn is_at_end(&self) -> bool;
+
     fn number(&mut self) -> Result<u64, Malformed> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
@@ -66,6 +69,10 @@ impl Source for &[u8] {
         let (taken, rest) = self.split_at_checked(length).ok_or(Malformed)?;
         *self = rest;
         Ok(taken.to_vec())
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.is_empty()
     }
 }
 

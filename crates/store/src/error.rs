@@ -46,6 +46,8 @@ pub enum Refused {
     KnownIdOtherContent,
     /// A mailbox has at most [`KEYWORDS_MAX`](crate::KEYWORDS_MAX) keywords.
     TooManyKeywords,
+    /// An account has at most [`ANNOTATIONS_MAX`](crate::ANNOTATIONS_MAX), of bounded length.
+    TooManyAnnotations,
     /// The operations of one transaction fit into one record.
     TransactionTooLarge,
     /// A digest fits into one record, and a message has at most 2^40 bytes.
@@ -130,6 +132,7 @@ impl fmt::Display for Refused {
             Refused::OverQuota => "the account is over its quota",
             Refused::KnownIdOtherContent => "a message with this id and other content exists",
             Refused::TooManyKeywords => "the mailbox has too many keywords",
+            Refused::TooManyAnnotations => "too many annotations, or too long",
             Refused::TransactionTooLarge => "too many operations for one transaction",
             Refused::TooLarge => "the message or its digest is too large",
             Refused::NoMoreUids => "the mailbox has no more UIDs",

@@ -47,8 +47,9 @@ pub use read::{Content, digest};
 pub use record::{HEADER_BYTES, SECTOR_BYTES};
 pub use recovery::{Options, Report};
 pub use state::{
-    Account, DELIMITER, Entry, Flags, KEYWORD_BYTES_MAX, KEYWORDS_MAX, MESSAGE_BYTES_MAX, Mailbox, Message,
-    NAME_BYTES_MAX, Quota, SpecialUse, State, VANISHED_MAX, Vanished,
+    ANNOTATED_BYTES_MAX, ANNOTATION_BYTES_MAX, ANNOTATION_NAME_BYTES_MAX, ANNOTATIONS_MAX, Account, Annotations,
+    DELIMITER, Entry, Flags, KEYWORD_BYTES_MAX, KEYWORDS_MAX, MESSAGE_BYTES_MAX, Mailbox, Message, NAME_BYTES_MAX,
+    Quota, SpecialUse, State, VANISHED_MAX, Vanished,
 };
 pub use superblock::Geometry;
 pub use transaction::{Arrival, TRANSACTION_BYTES_MAX, Transaction};

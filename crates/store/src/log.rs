@@ -184,7 +184,8 @@ impl<D: Device> Log<D> {
         Ok(head)
     }
 
-    fn write_out(&mut self) -> Result<(), Error> {
+    /// Hands the device what has been gathered; it need not be on stable storage then.
+    pub fn write_out(&mut self) -> Result<(), Error> {
         if self.failed {
             return Err(Error::Failed);
         }

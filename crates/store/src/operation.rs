@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 
 use crate::codec::{Malformed, Source, put, put_bytes};
 use crate::state::{
-    KEYWORD_BYTES_MAX, KEYWORDS_MAX, MESSAGE_BYTES_MAX, Message, NAME_BYTES_MAX, Place, Quota, SpecialUse,
+    ANNOTATION_BYTES_MAX, ANNOTATION_NAME_BYTES_MAX, KEYWORD_BYTES_MAX, KEYWORDS_MAX, MESSAGE_BYTES_MAX, Message,
+    NAME_BYTES_MAX, Place, Quota, SpecialUse,
 };
 
 /// A set of UIDs: runs in ascending order that do not touch.
@@ -134,6 +135,13 @@ pub(crate) enum Operation {
         place: Place,
         digest: u64,
     },
+    /// Notes something of an account, or with a number of one of its mailboxes; without a value it is forgotten.
+    Annotate {
+        account: u32,
+        mailbox: u32,
+        name: Box<[u8]>,
+        value: Option<Box<[u8]>>,
+    },
     /// All mailboxes get a new UIDVALIDITY: what was salvaged may lack UIDs that clients have seen.
     Renumber,
 }
@@ -205,6 +213,11 @@ impl Operation {
                 put_place(out, place);
             }
             Operation::Renumber => put(out, 14),
+            Operation::Annotate { account, mailbox, name, value } => {
+                numbers(out, &[15, u64::from(*account), u64::from(*mailbox), u64::from(value.is_some())]);
+                put_bytes(out, name);
+                value.iter().for_each(|value| put_bytes(out, value));
+            }
         }
     }
 
@@ -258,6 +271,12 @@ impl Operation {
                 Operation::Relocate { number, digest, place: place(source)? }
             }
             14 => Operation::Renumber,
+            15 => {
+                let (account, mailbox, has_value) = (source.u32()?, source.u32()?, flag(source)?);
+                let name = source.name(ANNOTATION_NAME_BYTES_MAX)?.into_boxed_slice();
+                let value = has_value.then(|| source.name(ANNOTATION_BYTES_MAX).map(Vec::into_boxed_slice));
+                Operation::Annotate { account, mailbox, name, value: value.transpose()? }
+            }
             _ => return Err(Malformed),
         })
     }
@@ -413,6 +432,8 @@ mod tests {
             Operation::Copy { from: 1, to: 2, uids, first_uid: 7, saved: 5, moved: true },
             Operation::Relocate { number: 1, place: Place::Run(5), digest: 8 },
             Operation::Renumber,
+            Operation::Annotate { account: 1, mailbox: 0, name: (*b"n").into(), value: Some((*b"value").into()) },
+            Operation::Annotate { account: 1, mailbox: 7, name: (*b"n").into(), value: None },
         ];
         for operation in all {
             let mut out = Vec::new();

@@ -233,7 +233,10 @@ impl<D: Device> Attempt<'_, D> {
     }
 
     /// The segments of the log from the checkpoint on, in order: back from the newest.
-    fn chain(&self, root: &Root) -> Result<Vec<u32>, Error> {
+    ///
+    /// Of segments that were begun since the last flush the head of any may be missing. What is behind it is no part of the log
+    /// then, but what it says to be on stable storage has to be there.
+    fn chain(&mut self, root: &Root) -> Result<Vec<u32>, Error> {
         let by_epoch: BTreeMap<u64, u32> = (0u32..)
             .zip(self.segments)
             .filter(|(_, segment)| segment.epoch != 0)
@@ -242,7 +245,14 @@ impl<D: Device> Attempt<'_, D> {
         let mut chain = Vec::new();
         let mut epoch = by_epoch.last_key_value().map_or(0, |(&epoch, _)| epoch);
         while epoch >= root.epoch {
-            let number = *by_epoch.get(&epoch).ok_or(Error::damaged(Damaged::Segment, root.position))?;
+            let Some(&number) = by_epoch.get(&epoch) else {
+                for number in chain.drain(..) {
+                    self.durable = self.durable.max(self.told_durable(number)?);
+                }
+                let below = by_epoch.range(..epoch).next_back();
+                epoch = *below.ok_or(Error::damaged(Damaged::Segment, root.position))?.0;
+                continue;
+            };
             chain.push(number);
             let previous = self.segments[number as usize].previous;
             if epoch == root.epoch && self.geometry.segment_of(root.position) == Some(number) {
@@ -252,6 +262,21 @@ impl<D: Device> Attempt<'_, D> {
             epoch = previous.min(epoch - 1);
         }
         Err(Error::damaged(Damaged::Segment, root.position))
+    }
+
+    /// What the records of a segment say to be on stable storage.
+    fn told_durable(&self, number: u32) -> Result<u64, Error> {
+        let (at, epoch) = (self.geometry.segment_at(number), self.segments[number as usize].epoch);
+        let (mut offset, mut durable) = (SECTOR_BYTES as u64, 0);
+        let mut bytes = [0; HEADER_BYTES];
+        while offset + HEADER_BYTES as u64 <= u64::from(self.geometry.segment_bytes) {
+            self.device.read_at(at + offset, &mut bytes)?;
+            let header = Header::decode(&bytes, self.geometry.volume(), at + offset);
+            let Some(header) = header.filter(|header| header.epoch == epoch) else { break };
+            durable = durable.max(header.durable.min(header.sequence));
+            offset += header.stored_bytes().max(1);
+        }
+        Ok(durable)
     }
 
     /// Goes through all records from the checkpoint on.
@@ -507,5 +532,9 @@ impl<D: Device> Source for Parts<'_, '_, D> {
             self.at += more;
         }
         Ok(taken)
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.is_last && self.at >= self.held.len()
     }
 }

@@ -20,10 +20,21 @@ pub const KEYWORDS_MAX: usize = 56;
 pub const KEYWORD_BYTES_MAX: usize = 128;
 /// Runs of expunged UIDs that a mailbox remembers, for clients that ask what vanished (RFC 7162); the oldest go first.
 pub const VANISHED_MAX: usize = 1024;
+/// Longest name of an annotation, in bytes.
+pub const ANNOTATION_NAME_BYTES_MAX: usize = 512;
+/// Longest value of an annotation, in bytes: it is held in memory, and fits into a transaction.
+pub const ANNOTATION_BYTES_MAX: usize = 256 << 10;
+/// Annotations of an account and all its mailboxes together: how many.
+pub const ANNOTATIONS_MAX: usize = 2_000;
+/// The same in bytes, names and values.
+pub const ANNOTATED_BYTES_MAX: usize = 2 << 20;
 /// The longest message, in bytes.
 pub const MESSAGE_BYTES_MAX: u64 = 1 << 40;
 /// Separates the levels of mailbox names.
 pub const DELIMITER: u8 = b'/';
+
+/// What the host has noted, by name: scripts of a user, say, or metadata of clients.
+pub type Annotations = Arc<BTreeMap<Box<[u8]>, Arc<[u8]>>>;
 
 /// Everything that a volume holds, at one moment.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +65,8 @@ pub struct Account {
     pub mailboxes: Arc<BTreeMap<Box<[u8]>, u32>>,
     /// Names it has subscribed to; there need not be such mailboxes (RFC 9051, section 6.3.7).
     pub subscriptions: Arc<BTreeSet<Box<[u8]>>>,
+    /// What was noted of it.
+    pub annotations: Annotations,
 }
 
 /// How much an account may have; 0 is no bound.
@@ -94,6 +107,8 @@ pub struct Mailbox {
     pub vanished: Arc<Vec<Vanished>>,
     /// What was expunged by this transaction or an earlier one may have been forgotten.
     pub vanished_floor: u64,
+    /// What was noted of it.
+    pub annotations: Annotations,
 }
 
 /// A message in a mailbox.

@@ -12,7 +12,10 @@ use crate::device::Device;
 use crate::error::{Error, Refused};
 use crate::operation::{Change, Delivery, Operation, Uids};
 use crate::record::{HEADER_BYTES, SECTOR_BYTES};
-use crate::state::{KEYWORD_BYTES_MAX, KEYWORDS_MAX, NAME_BYTES_MAX, Quota, SpecialUse, State};
+use crate::state::{
+    ANNOTATED_BYTES_MAX, ANNOTATION_BYTES_MAX, ANNOTATION_NAME_BYTES_MAX, ANNOTATIONS_MAX, KEYWORD_BYTES_MAX,
+    KEYWORDS_MAX, NAME_BYTES_MAX, Quota, SpecialUse, State,
+};
 use crate::volume::{Staged, Volume};
 
 /// Operations of one transaction, in bytes.
@@ -117,6 +120,43 @@ impl<D: Device> Transaction<'_, D> {
     /// Says what a mailbox is for.
     pub fn set_special_use(&mut self, mailbox: u32, special_use: SpecialUse) -> Result<(), Error> {
         self.apply(&Operation::SetSpecialUse { mailbox, special_use }).map(drop)
+    }
+
+    /// Notes something of an account, or of one of its mailboxes; without a value it is forgotten.
+    pub fn annotate(
+        &mut self,
+        account: u32,
+        mailbox: Option<u32>,
+        name: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<(), Error> {
+        if !(1..=ANNOTATION_NAME_BYTES_MAX).contains(&name.len()) {
+            return Err(Refused::Name.into());
+        }
+        let owner = self.state().account(account).ok_or(Refused::NoSuchAccount)?;
+        if mailbox.is_some_and(|mailbox| !owner.mailboxes.values().any(|&known| known == mailbox)) {
+            return Err(Refused::NoSuchMailbox.into());
+        }
+        let operation = Operation::Annotate {
+            account,
+            mailbox: mailbox.unwrap_or(0),
+            name: name.into(),
+            value: value.map(Into::into),
+        };
+        let Some(value) = value else { return self.apply(&operation).map(drop) };
+        let mut before = (1, name.len().saturating_add(value.len()));
+        let mailboxes = owner.mailboxes.values().filter_map(|&number| Some((number, self.state().mailbox(number)?)));
+        let all = mailboxes.map(|(number, mailbox)| (Some(number), &mailbox.annotations));
+        for (place, annotations) in all.chain([(None, &owner.annotations)]) {
+            let others = annotations.iter().filter(|(other, _)| place != mailbox || &***other != name);
+            before = others.fold(before, |(count, bytes), (name, value)| {
+                (count + 1, bytes.saturating_add(name.len() + value.len()))
+            });
+        }
+        if value.len() > ANNOTATION_BYTES_MAX || before.0 > ANNOTATIONS_MAX || before.1 > ANNOTATED_BYTES_MAX {
+            return Err(Refused::TooManyAnnotations.into());
+        }
+        self.grow(&operation).map(drop)
     }
 
     /// Puts a message into a mailbox; returns its UID. If it is refused, for its quota, say, the others stand.

@@ -77,6 +77,7 @@ struct ModelAccount {
     quota: (u64, u64),
     used: (u64, u64),
     subscriptions: BTreeSet<Vec<u8>>,
+    annotations: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Default, Hash, PartialEq, Eq)]
@@ -91,6 +92,7 @@ struct ModelMailbox {
     deleted: u32,
     entries: BTreeMap<u32, ModelEntry>,
     vanished: BTreeSet<(u64, u32)>,
+    annotations: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Hash, PartialEq, Eq)]
@@ -102,6 +104,10 @@ struct ModelEntry {
     keywords: BTreeSet<String>,
     modseq: u64,
     date: i64,
+}
+
+fn noted(annotations: &store::Annotations) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    annotations.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
 /// What a volume holds, contents and digests read from the device.
@@ -119,6 +125,7 @@ pub fn dump<D: Device>(volume: &Volume<D>) -> Result<Model, Error> {
             quota: (account.quota.bytes, account.quota.messages),
             used: (account.used_bytes, account.used_messages),
             subscriptions: account.subscriptions.iter().map(|name| name.to_vec()).collect(),
+            annotations: noted(&account.annotations),
         };
         (number, account)
     });
@@ -157,6 +164,7 @@ pub fn dump<D: Device>(volume: &Volume<D>) -> Result<Model, Error> {
                 unseen: mailbox.unseen,
                 deleted: mailbox.deleted,
                 entries,
+                annotations: noted(&mailbox.annotations),
                 vanished: {
                     let runs = mailbox.vanished.iter();
                     let all = runs.flat_map(|run| (run.first..=run.last).map(|uid| (run.modseq, uid)));
@@ -249,6 +257,7 @@ impl History {
             34..38 => 9,
             38 => 10,
             39 => 11,
+            40..43 => 12,
             _ if used > self.target_bytes => 7,
             _ => 5,
         };
@@ -481,6 +490,25 @@ impl History {
                     transaction.set_quota(account, quota)?;
                     self.model.accounts.get_mut(&account).unwrap().quota = (quota.bytes, 0);
                 }
+                12 => {
+                    let (Some(account), number) = (self.random.pick(&accounts), self.random.pick(&mailboxes)) else {
+                        break;
+                    };
+                    let number = number.filter(|_| self.random.below(2) == 0);
+                    let account = number.map_or(account, |number| self.model.mailboxes[&number].account);
+                    let name = format!("note{}", self.random.below(4)).into_bytes();
+                    let (seed, length) = (self.random.next(), self.random.below(900) as usize);
+                    let value = (self.random.below(3) > 0).then(|| mail(seed, length));
+                    transaction.annotate(account, number, &name, value.as_deref())?;
+                    let annotations = match number {
+                        Some(number) => &mut self.model.mailboxes.get_mut(&number).unwrap().annotations,
+                        None => &mut self.model.accounts.get_mut(&account).unwrap().annotations,
+                    };
+                    match value {
+                        Some(value) => annotations.insert(name, value),
+                        None => annotations.remove(&name),
+                    };
+                }
                 _ => {
                     // One that is dropped has not been.
                     if let Some(number) = self.random.pick(&mailboxes) {
@@ -606,12 +634,50 @@ fn years_of_use_leave_no_garbage_and_lose_nothing() {
 }
 
 #[test]
+fn annotations_are_bounded_and_go_with_what_they_are_about() {
+    let device = Volume::format(Memory::new(40 << 20), &Format { segment_bytes: 1 << 20, ..format() }).unwrap();
+    let mut volume = open(device, 1 << 20).unwrap();
+    let mut transaction = volume.transaction().unwrap();
+    let account = transaction.add_account(b"a", Quota::default()).unwrap();
+    let other = transaction.add_account(b"b", Quota::default()).unwrap();
+    let inbox = transaction.create(account, b"INBOX", SpecialUse::default()).unwrap();
+    let refused = |outcome: Result<(), Error>| matches!(outcome, Err(Error::Refused(_)));
+    transaction.annotate(account, None, b"one", Some(b"value")).unwrap();
+    transaction.annotate(account, Some(inbox), b"one", Some(b"of the mailbox")).unwrap();
+    assert!(refused(transaction.annotate(other, Some(inbox), b"one", Some(b"not its mailbox"))));
+    assert!(refused(transaction.annotate(account, None, b"", Some(b""))));
+    let long = vec![b'x'; store::ANNOTATION_BYTES_MAX + 1];
+    assert!(refused(transaction.annotate(account, None, b"long", Some(&long))));
+    transaction.stage().unwrap();
+    // All of the account together.
+    for at in 0..9 {
+        let mut transaction = volume.transaction().unwrap();
+        let place = (at % 2 == 0).then_some(inbox);
+        let outcome = transaction.annotate(account, place, format!("n{at}").as_bytes(), Some(&long[1..]));
+        assert_eq!(refused(outcome), at >= 7, "{at}");
+        transaction.stage().unwrap();
+    }
+    let mut transaction = volume.transaction().unwrap();
+    transaction.remove(inbox).unwrap();
+    transaction.annotate(account, None, b"after", Some(&long[1..])).unwrap();
+    transaction.stage().unwrap();
+    volume.commit().unwrap();
+    let volume = open(volume.close().unwrap(), 1 << 20).unwrap();
+    let found = volume.state().account(account).unwrap();
+    assert_eq!(found.annotations.get(&b"one"[..]).map(|value| &value[..]), Some(&b"value"[..]));
+    assert_eq!(found.annotations.len(), 5);
+}
+
+#[test]
 fn content_is_read_from_any_offset() {
     let mut volume = volume(40, 1 << 20);
     let mut append = volume.append(None).unwrap();
     let content = mail(5, 5_000);
     content.chunks(333).for_each(|piece| volume.write(&mut append, piece).unwrap());
     let sealed = volume.seal(append, b"", 0).unwrap();
+    let mut whole = vec![0; 6_000];
+    assert_eq!(volume.read_sealed(&sealed, 0, &mut whole).unwrap(), content.len(), "whoever brought it can read it");
+    assert_eq!(whole[..content.len()], content);
     let mut transaction = volume.transaction().unwrap();
     let account = transaction.add_account(b"a", Quota::default()).unwrap();
     let inbox = transaction.create(account, b"INBOX", SpecialUse::default()).unwrap();

@@ -3,9 +3,11 @@
 use std::io;
 
 use proto::imap::operation::FetchItem;
-use proto::imap::{Part, Section, date};
+use proto::imap::{Item, Part, Section, date, response};
 use store::{Change, Entry, Flags, Mailbox, State, Uids};
+use stream::Coding;
 
+use super::decode::{self, Decoding};
 use super::search::{end_of_header, fields};
 use super::view::flags_of;
 use super::{Done, Refusal, Session, done, no};
@@ -16,6 +18,9 @@ use crate::writer::Handle;
 
 /// Bytes of a message read at a time.
 const CHUNK_BYTES: usize = 32 << 10;
+
+/// Bytes of a message that its preview is made of.
+const PREVIEW_BYTES_MAX: u64 = 256 << 10;
 
 /// Bytes of a header that fields are picked from.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
@@ -31,11 +36,26 @@ struct Message<'a> {
     body: Option<Body>,
 }
 
+/// How much of a message was told.
+enum Told {
+    Whole,
+    Broken,
+    UnknownCoding,
+}
+
 /// What an item comes to.
 enum Value {
     Text(Vec<u8>),
     /// A run of the message.
     Range(u64, u64),
+    /// A run of it without its transfer coding: from a byte of that on, so many; whether it is no text.
+    Decoded {
+        part: (u64, u64),
+        coding: Coding,
+        skipped: u64,
+        length: u64,
+        is_binary: bool,
+    },
     Nil,
 }
 
@@ -53,7 +73,7 @@ impl<S: Stream> Session<'_, S> {
         }
         let state = self.site.store.state();
         let Some(mailbox) = state.mailbox(number) else { return Err(no("[NONEXISTENT] The mailbox is gone")) };
-        let (mut is_gone, mut is_broken) = (false, false);
+        let (mut is_gone, mut is_broken, mut is_unknown) = (false, false, false);
         for uid in uids {
             let Some(entry) = mailbox.entry(uid).copied() else {
                 is_gone = true;
@@ -65,9 +85,14 @@ impl<S: Stream> Session<'_, S> {
             let Some(number) = self.selected.as_ref().and_then(|view| view.number_of(uid)) else { continue };
             let store = &self.site.store;
             let mut message = Message { store, state: &state, mailbox, uid, entry, known: None, body: None };
-            is_broken |= !self.tell_message(number, &mut message, items).await?;
+            match self.tell_message(number, &mut message, items).await? {
+                Told::Whole => {}
+                Told::Broken => is_broken = true,
+                Told::UnknownCoding => is_unknown = true,
+            }
         }
         match (is_broken, is_gone) {
+            _ if is_unknown => Err(no("[UNKNOWN-CTE] A transfer coding is not known")),
             (true, _) => Err(no("[SERVERBUG] Some messages cannot be read")),
             (false, true) => Err(no("[EXPUNGEISSUED] Some messages are gone")),
             (false, false) => done("Fetch completed"),
@@ -91,16 +116,22 @@ impl<S: Stream> Session<'_, S> {
     }
 
     /// Whether all of it could be told. What cannot be read before it was announced is left out, with the rest of it.
-    async fn tell_message(&mut self, number: u32, message: &mut Message<'_>, items: &[FetchItem]) -> io::Result<bool> {
+    async fn tell_message(&mut self, number: u32, message: &mut Message<'_>, items: &[FetchItem]) -> io::Result<Told> {
         let mut line = format!("* {number} FETCH (").into_bytes();
-        let (mut is_whole, mut is_first) = (true, true);
+        let (mut told, mut is_first) = (Told::Whole, true);
         for item in items {
             let value = tokio::task::block_in_place(|| message.value(item));
-            let Ok(value) = value.inspect_err(|error| {
-                tracing::error!(message = message.entry.message.get(), %error, "a message cannot be read");
-            }) else {
-                is_whole = false;
-                continue;
+            let value = match value {
+                Ok(value) => value,
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                    told = Told::UnknownCoding;
+                    continue;
+                }
+                Err(error) => {
+                    tracing::error!(message = message.entry.message.get(), %error, "a message cannot be read");
+                    told = Told::Broken;
+                    continue;
+                }
             };
             if !std::mem::take(&mut is_first) {
                 line.push(b' ');
@@ -110,6 +141,14 @@ impl<S: Stream> Session<'_, S> {
             match value {
                 Value::Nil => line.extend_from_slice(b"NIL"),
                 Value::Text(text) => line.extend_from_slice(&text),
+                Value::Decoded { part, coding, skipped, length, is_binary } => {
+                    // Neither NUL nor a bare line end is content of a plain literal.
+                    let mark = if is_binary { "~" } else { "" };
+                    line.extend_from_slice(format!("{mark}{{{length}}}\r\n").as_bytes());
+                    self.server.bytes(&line);
+                    line.clear();
+                    self.stream_decoded(message, Decoding::new(coding, part.0, part.1), skipped, length).await?;
+                }
                 Value::Range(from, to) => {
                     line.extend_from_slice(format!("{{{}}}\r\n", to - from).as_bytes());
                     self.server.bytes(&line);
@@ -118,10 +157,36 @@ impl<S: Stream> Session<'_, S> {
                 }
             }
         }
-        line.extend_from_slice(b")\r\n");
-        self.server.bytes(&line);
+        // A message of which nothing can be told is not told.
+        if !is_first {
+            line.extend_from_slice(b")\r\n");
+            self.server.bytes(&line);
+        }
         self.flush_much().await?;
-        Ok(is_whole)
+        Ok(told)
+    }
+
+    /// Sends so many decoded bytes, which were counted before.
+    async fn stream_decoded(
+        &mut self,
+        message: &mut Message<'_>,
+        mut decoding: Decoding,
+        mut skipped: u64,
+        mut length: u64,
+    ) -> io::Result<()> {
+        while length > 0 {
+            let piece =
+                tokio::task::block_in_place(|| decoding.next(&mut |at, buffer: &mut [u8]| message.read(at, buffer)))?;
+            if piece.is_empty() {
+                return Err(io::Error::other("a part is shorter than it was"));
+            }
+            let from = usize::try_from(skipped).unwrap_or(usize::MAX).min(piece.len());
+            let to = from.saturating_add(usize::try_from(length).unwrap_or(usize::MAX)).min(piece.len());
+            (skipped, length) = (skipped - from as u64, length - (to - from) as u64);
+            self.server.bytes(&piece[from..to]);
+            self.flush_much().await?;
+        }
+        Ok(())
     }
 
     /// Sends a run of a message whose length was announced.
@@ -209,7 +274,66 @@ impl Message<'_> {
             FetchItem::Envelope => Ok(Value::Text(self.known()?.envelope.clone())),
             FetchItem::Body => Ok(Value::Text(self.known()?.body.clone())),
             FetchItem::BodyStructure => Ok(Value::Text(self.known()?.body_structure.clone())),
+            FetchItem::Section(section) if section.item == Item::Binary => self.binary(section),
             FetchItem::Section(section) => self.section(section),
+            FetchItem::BinarySize(path) => {
+                let Some((part, coding)) = self.coded(path)? else { return Ok(Value::Nil) };
+                text(self.count_decoded(part, coding)?.0.to_string())
+            }
+            FetchItem::Preview => {
+                let mail = self.header(0, self.size().min(PREVIEW_BYTES_MAX))?;
+                let mut out = Vec::new();
+                response::string(decode::preview(&mail).as_bytes(), &mut out);
+                Ok(Value::Text(out))
+            }
+        }
+    }
+
+    /// A part without its transfer coding, or a run of that.
+    fn binary(&mut self, section: &Section) -> io::Result<Value> {
+        let Some((part, coding)) = self.coded(&section.path)? else { return Ok(Value::Nil) };
+        let (length, is_binary) = self.count_decoded(part, coding)?;
+        let (skipped, most) = section.partial.map_or((0, None), |(origin, most)| (origin, most));
+        let skipped = skipped.min(length);
+        let length = (length - skipped).min(most.unwrap_or(u64::MAX));
+        Ok(Value::Decoded { part, coding, skipped, length, is_binary })
+    }
+
+    /// Where a part is, and what its transfer coding is; of one that has parts, and of the message, none.
+    fn coded(&mut self, path: &[u32]) -> io::Result<Option<((u64, u64), Coding)>> {
+        if path.is_empty() {
+            return Ok(Some(((0, self.size()), Coding::Identity)));
+        }
+        let Some(part) = self.known()?.root.at(path) else { return Ok(None) };
+        let (header, body, end) = (part.header, part.body, part.end);
+        let has_parts = part.is_message || !part.parts.is_empty();
+        let header = self.header(header, body)?;
+        let field = fields(&header).find_map(|field| {
+            let colon = field.iter().position(|&byte| byte == b':')?;
+            let is_it = field[..colon].trim_ascii_end().eq_ignore_ascii_case(b"content-transfer-encoding");
+            is_it.then(|| field[colon + 1..].to_vec())
+        });
+        let name = field.unwrap_or_default();
+        let name = name.split(|&byte| byte == b';' || byte == b'(').next().unwrap_or_default();
+        let coding = if has_parts { Some(Coding::Identity) } else { decode::coding(name) };
+        let coding = coding.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "unknown transfer coding"))?;
+        Ok(Some(((body, end), coding)))
+    }
+
+    /// How long a part is without its coding, and whether a NUL is in it, or a line end that is not CRLF.
+    fn count_decoded(&mut self, part: (u64, u64), coding: Coding) -> io::Result<(u64, bool)> {
+        let mut decoding = Decoding::new(coding, part.0, part.1);
+        let (mut length, mut is_binary, mut before) = (0, false, 0);
+        loop {
+            let piece = decoding.next(&mut |at, buffer: &mut [u8]| self.read(at, buffer))?;
+            if piece.is_empty() {
+                return Ok((length, is_binary || before == b'\r'));
+            }
+            length += piece.len() as u64;
+            for byte in piece {
+                is_binary |= byte == 0 || (byte == b'\n') != (before == b'\r') || (byte == b'\r' && before == b'\r');
+                before = byte;
+            }
         }
     }
 
@@ -283,6 +407,11 @@ fn name_of(item: &FetchItem, out: &mut Vec<u8>) {
         FetchItem::EmailId => "EMAILID",
         FetchItem::ThreadId => "THREADID",
         FetchItem::SaveDate => "SAVEDATE",
+        FetchItem::Preview => "PREVIEW",
+        FetchItem::BinarySize(path) => {
+            let path: Vec<String> = path.iter().map(u32::to_string).collect();
+            return out.extend_from_slice(format!("BINARY.SIZE[{}]", path.join(".")).as_bytes());
+        }
     };
     out.extend_from_slice(name.as_bytes());
 }

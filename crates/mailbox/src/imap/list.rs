@@ -12,7 +12,7 @@ use crate::site::seconds;
 use crate::wire::Stream;
 
 /// Mailboxes of one account.
-const MAILBOXES_MAX: usize = 10_000;
+pub(crate) const MAILBOXES_MAX: usize = 10_000;
 
 /// A name that LIST may tell.
 #[derive(Default)]
@@ -160,13 +160,18 @@ impl<S: Stream> Session<'_, S> {
 
 /// Names that a client may give.
 fn check(name: &[u8]) -> Result<(), Refusal> {
-    let is_odd = |byte: &u8| *byte < b' ' || *byte == 0x7f || b"%*".contains(byte);
-    let levels_are_empty = name.split(|&byte| byte == DELIMITER).any(<[u8]>::is_empty);
     match name.eq_ignore_ascii_case(b"INBOX") {
         true => Err(no("[ALREADYEXISTS] There is an INBOX")),
-        false if name.iter().any(is_odd) || levels_are_empty => Err(no("[CANNOT] Not a name for a mailbox")),
+        false if !is_name(name) => Err(no("[CANNOT] Not a name for a mailbox")),
         false => Ok(()),
     }
+}
+
+/// Whether a mailbox may be called so.
+pub(crate) fn is_name(name: &[u8]) -> bool {
+    let is_odd = |byte: &u8| *byte < b' ' || *byte == 0x7f || b"%*".contains(byte);
+    let levels_are_empty = name.split(|&byte| byte == DELIMITER).any(<[u8]>::is_empty);
+    !name.iter().any(is_odd) && !levels_are_empty && std::str::from_utf8(name).is_ok()
 }
 
 /// All names of an account, with those above them.

@@ -39,7 +39,7 @@ impl<S: Stream> Session<'_, S> {
                 Ok(Done { text: format!("{}Expunged", code.unwrap_or_default()), untold: Vec::new() })
             }
             Operation::Search { by_uid, search } => self.search(by_uid, &search).await,
-            Operation::Sort { by_uid, criteria, search } => self.sort(by_uid, &criteria, &search),
+            Operation::Sort { by_uid, criteria, search } => self.sort(by_uid, &criteria, &search).await,
             Operation::Thread { by_uid, threading, search } => self.thread(by_uid, threading, &search),
             Operation::Fetch { by_uid, set, items, changed_since, vanished } => {
                 let asks_for_modseq = items.contains(&proto::imap::operation::FetchItem::Modseq);
@@ -166,16 +166,21 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    fn sort(&mut self, by_uid: bool, criteria: &[Criterion], search: &search::Search) -> Result<Done, Refusal> {
-        known(search)?;
+    async fn sort(&mut self, by_uid: bool, criteria: &[Criterion], search: &search::Search) -> Result<Done, Refusal> {
+        self.begin_search(search)?;
         let finder = finder::Finder::new(&self.site.store, self.view()?);
         let found = tokio::task::block_in_place(|| sort::sorted(finder.matching(&search.key), criteria));
-        let mut line = b"* SORT".to_vec();
-        for (number, uid) in found {
-            line.extend_from_slice(format!(" {}", if by_uid { uid } else { number }).as_bytes());
-        }
-        line.extend_from_slice(b"\r\n");
-        self.server.bytes(&line);
+        let (numbers, uids): (Vec<u32>, Vec<u32>) = found.into_iter().unzip();
+        let told = if by_uid { &uids } else { &numbers };
+        let Some(returns) = search.returns else {
+            let mut line = b"* SORT".to_vec();
+            told.iter().for_each(|number| line.extend_from_slice(format!(" {number}").as_bytes()));
+            line.extend_from_slice(b"\r\n");
+            self.server.bytes(&line);
+            return done("Sort completed");
+        };
+        self.tell_found(by_uid, told, returns, None);
+        self.save(&uids, returns);
         done("Sort completed")
     }
 
@@ -196,12 +201,13 @@ impl<S: Stream> Session<'_, S> {
     }
 
     async fn search(&mut self, by_uid: bool, search: &search::Search) -> Result<Done, Refusal> {
-        known(search)?;
+        self.begin_search(search)?;
         let view = self.view()?;
         let finder = finder::Finder::new(&self.site.store, view);
         let found = tokio::task::block_in_place(|| finder.find(&search.key));
         // Of the first and the last alone only theirs is told (RFC 4731, section 3.2).
-        let is_ends = search.returns.is_some_and(|returns| !returns.all && !returns.count);
+        let is_ends =
+            search.returns.is_some_and(|returns| (returns.min || returns.max) && !returns.all && !returns.count);
         let modseq = found.modseqs.and_then(|modseqs| match search.returns {
             Some(returns) if is_ends => {
                 let first = modseqs.first().filter(|_| returns.min);
@@ -211,40 +217,92 @@ impl<S: Stream> Session<'_, S> {
         });
         let numbers: Vec<u32> =
             found.uids.iter().filter_map(|&uid| if by_uid { Some(uid) } else { view.number_of(uid) }).collect();
-        let mut line = Vec::new();
-        match search.returns {
-            None => {
-                line.extend_from_slice(b"* SEARCH");
-                numbers.iter().for_each(|number| line.extend_from_slice(format!(" {number}").as_bytes()));
-                if let Some(modseq) = modseq.filter(|_| !numbers.is_empty()) {
-                    line.extend_from_slice(format!(" (MODSEQ {modseq})").as_bytes());
-                }
+        let Some(returns) = search.returns else {
+            let mut line = b"* SEARCH".to_vec();
+            numbers.iter().for_each(|number| line.extend_from_slice(format!(" {number}").as_bytes()));
+            if let Some(modseq) = modseq.filter(|_| !numbers.is_empty()) {
+                line.extend_from_slice(format!(" (MODSEQ {modseq})").as_bytes());
             }
-            Some(returns) => {
-                line.extend_from_slice(b"* ESEARCH (TAG ");
-                response::string(&self.tag, &mut line);
-                line.push(b')');
-                if by_uid {
-                    line.extend_from_slice(b" UID");
-                }
-                let mut item = |text: String| line.extend_from_slice(text.as_bytes());
-                if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
-                    returns.min.then(|| item(format!(" MIN {first}")));
-                    returns.max.then(|| item(format!(" MAX {last}")));
-                }
-                returns.count.then(|| item(format!(" COUNT {}", numbers.len())));
-                if returns.all && !numbers.is_empty() {
-                    line.extend_from_slice(b" ALL ");
-                    response::set(numbers.iter().copied(), &mut line);
-                }
-                if let Some(modseq) = modseq.filter(|_| !numbers.is_empty()) {
-                    line.extend_from_slice(format!(" MODSEQ {modseq}").as_bytes());
-                }
+            line.extend_from_slice(b"\r\n");
+            self.server.bytes(&line);
+            return done("Search completed");
+        };
+        self.tell_found(by_uid, &numbers, returns, modseq);
+        self.save(&found.uids, returns);
+        done("Search completed")
+    }
+
+    /// What goes before a search: what cannot be done.
+    fn begin_search(&mut self, search: &search::Search) -> Result<(), Refusal> {
+        let returns = search.returns.unwrap_or_default();
+        if let (true, Some(view)) = (returns.save && search.is_foreign, &mut self.selected) {
+            // A search that fails leaves nothing (RFC 5182, section 2.1).
+            view.saved = Uids::default();
+        }
+        known(search)?;
+        if returns.update {
+            let mut line = b"* NO [NOUPDATE ".to_vec();
+            response::string(&self.tag, &mut line);
+            line.extend_from_slice(b"] Changes are not told\r\n");
+            self.server.bytes(&line);
+        }
+        Ok(())
+    }
+
+    /// ESEARCH (RFC 4731, 5267): of `numbers`, in their order.
+    fn tell_found(&mut self, by_uid: bool, numbers: &[u32], returns: search::Returns, modseq: Option<u64>) {
+        let search::Returns { min, max, all, count, partial, .. } = returns;
+        if !(min || max || all || count || partial.is_some()) {
+            // Only to be saved.
+            return;
+        }
+        let mut line = b"* ESEARCH (TAG ".to_vec();
+        response::string(&self.tag, &mut line);
+        line.extend_from_slice(if by_uid { b") UID" } else { b")" });
+        let mut item = |text: String| line.extend_from_slice(text.as_bytes());
+        if let (Some(first), Some(last)) = (numbers.first(), numbers.last()) {
+            min.then(|| item(format!(" MIN {first}")));
+            max.then(|| item(format!(" MAX {last}")));
+        }
+        count.then(|| item(format!(" COUNT {}", numbers.len())));
+        if all && !numbers.is_empty() {
+            line.extend_from_slice(b" ALL ");
+            response::set(numbers.iter().copied(), &mut line);
+        }
+        if let Some((first, last)) = partial {
+            line.extend_from_slice(format!(" PARTIAL ({first}:{last} ").as_bytes());
+            let to = usize::try_from(last).unwrap_or(usize::MAX).min(numbers.len());
+            let between = numbers.get(first as usize - 1..to).unwrap_or_default();
+            match between.is_empty() {
+                true => line.extend_from_slice(b"NIL"),
+                false => response::set(between.iter().copied(), &mut line),
             }
+            line.push(b')');
+        }
+        if let Some(modseq) = modseq.filter(|_| !numbers.is_empty()) {
+            line.extend_from_slice(format!(" MODSEQ {modseq}").as_bytes());
         }
         line.extend_from_slice(b"\r\n");
         self.server.bytes(&line);
-        done("Search completed")
+    }
+
+    /// What was found is `$` from here on, if that was asked for.
+    fn save(&mut self, uids: &[u32], returns: search::Returns) {
+        if let (true, Some(view)) = (returns.save, &mut self.selected) {
+            view.saved = saved(uids, returns);
+        }
+    }
+}
+
+/// What `$` is from here on: of the first and the last alone, those.
+fn saved(uids: &[u32], returns: search::Returns) -> Uids {
+    let is_ends = (returns.min || returns.max) && !returns.all && !returns.count;
+    match is_ends {
+        true => {
+            let (first, last) = (uids.first().filter(|_| returns.min), uids.last().filter(|_| returns.max));
+            first.into_iter().chain(last).copied().collect()
+        }
+        false => uids.iter().copied().collect(),
     }
 }
 

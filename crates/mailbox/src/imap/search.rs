@@ -1,7 +1,8 @@
 //! SEARCH without an index: flags, dates and sizes from the snapshot, headers and texts by reading messages.
 //!
-//! Strings are compared in ASCII letters of either case. Headers are decoded first (RFC 2047); bodies are searched as they
-//! stand, so what is in Base64 or quoted-printable is not found.
+//! Strings are compared in ASCII letters of either case, and in bodies in all letters. Headers are decoded first (RFC 2047); bodies
+//! are searched as they stand, and then part by part with transfer coding and charset undone, where the message has at most
+//! [`DECODED_BYTES_MAX`].
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -19,6 +20,9 @@ use crate::writer::Handle;
 
 /// Bytes of a header that are looked at.
 const HEADER_BYTES_MAX: usize = 256 << 10;
+
+/// The largest message whose parts are decoded to be searched, in bytes: it is held.
+const DECODED_BYTES_MAX: u64 = 16 << 20;
 
 const CHUNK_BYTES: usize = 64 << 10;
 const DAY: i64 = 86_400;
@@ -77,7 +81,11 @@ impl<'a> Finder<'a> {
     }
 
     /// A set of many runs is put in order once, not for each message.
-    fn is_in(&self, set: &Set, last: u32, number: u32) -> bool {
+    fn is_in(&self, set: &Set, last: u32, message: &Seen<'_>, by_uid: bool) -> bool {
+        if set.is_saved() {
+            return self.view.saved.contains(message.uid);
+        }
+        let number = if by_uid { message.uid } else { message.number };
         let mut sets = self.sets.borrow_mut();
         let ordered = sets.entry(std::ptr::from_ref(set)).or_insert_with(|| set.runs(last).collect());
         ordered.contains(number)
@@ -91,9 +99,9 @@ impl<'a> Finder<'a> {
             Key::Not(key) => !self.fits(message, key),
             Key::Messages(set) => {
                 let last = u32::try_from(self.view.uids.len()).unwrap_or(u32::MAX);
-                self.is_in(set, last, message.number)
+                self.is_in(set, last, message, false)
             }
-            Key::Uids(set) => self.is_in(set, self.view.uids.last().copied().unwrap_or(0), message.uid),
+            Key::Uids(set) => self.is_in(set, self.view.uids.last().copied().unwrap_or(0), message, true),
             Key::Flag(bit) => entry.flags.has(*bit),
             Key::Keyword(name) => {
                 let at = self.mailbox.keywords.iter().position(|known| known.eq_ignore_ascii_case(name));
@@ -122,6 +130,28 @@ impl<'a> Finder<'a> {
 }
 
 impl Seen<'_> {
+    fn a_part_holds(&self, body: &mut Body, text: &[u8]) -> bool {
+        let Some(wanted) = std::str::from_utf8(text).ok().filter(|_| self.size() <= DECODED_BYTES_MAX) else {
+            return false;
+        };
+        let mut mail = vec![0; usize::try_from(self.size()).unwrap_or(0)];
+        let mut done = 0;
+        while done < mail.len() {
+            match body.read(done as u64, &mut mail[done..]) {
+                Ok(length @ 1..) => done += length,
+                _ => return false,
+            }
+        }
+        if !may_hide(&mail) && text.is_ascii() {
+            return false;
+        }
+        use sieve::View as _;
+        let wanted = wanted.to_lowercase();
+        let parts = sieve::Mail::new(&mail, mail.len() as u64).parts();
+        let mut texts = parts.iter().filter(|part| part.kind.starts_with("text/") || part.kind == "message/rfc822");
+        texts.any(|part| part.content.to_lowercase().contains(&wanted))
+    }
+
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -180,7 +210,7 @@ impl Seen<'_> {
         loop {
             let length = body.read(offset, &mut chunk).unwrap_or(0);
             if length == 0 {
-                return false;
+                return self.a_part_holds(&mut body, text);
             }
             offset += length as u64;
             window.extend_from_slice(&chunk[..length]);
@@ -191,6 +221,11 @@ impl Seen<'_> {
             window.drain(..keep);
         }
     }
+}
+
+/// Whether a transfer coding or a charset may hide a text from those who read bytes.
+fn may_hide(mail: &[u8]) -> bool {
+    ["base64", "quoted-printable", "charset"].iter().any(|word| holds(mail, word.as_bytes()))
 }
 
 fn asks_for_modseq(key: &Key) -> bool {

@@ -16,6 +16,8 @@ pub(super) struct View {
     pub mailbox: Arc<Mailbox>,
     /// UIDs by number, from 1; ascending.
     pub uids: Vec<u32>,
+    /// What a search has saved (RFC 5182).
+    pub saved: Uids,
     /// Some of them are not there any more, and that was not told yet.
     expunges: bool,
 }
@@ -23,7 +25,7 @@ pub(super) struct View {
 impl View {
     pub fn open(number: u32, mailbox: Arc<Mailbox>, read_only: bool) -> View {
         let uids = mailbox.from(0).map(|(uid, _)| uid).collect();
-        View { number, read_only, mailbox, uids, expunges: false }
+        View { number, read_only, mailbox, uids, saved: Uids::default(), expunges: false }
     }
 
     /// What SELECT tells.
@@ -64,6 +66,9 @@ impl View {
 
     /// UIDs of a set, ascending. None if a number in it is of no message.
     pub fn uids_of(&self, set: &Set, by_uid: bool) -> Option<Vec<u32>> {
+        if set.is_saved() {
+            return Some(self.uids.iter().copied().filter(|&uid| self.saved.contains(uid)).collect());
+        }
         let count = u32::try_from(self.uids.len()).ok()?;
         let last = if by_uid { self.uids.last().copied().unwrap_or(0) } else { count };
         let runs = || set.runs(last);

@@ -12,7 +12,7 @@ use core::cell::Cell;
 
 use super::command::{Command, Piece};
 use super::search::{self, Criterion, Search, Threading};
-use super::section::Section;
+use super::section::{Part, Section};
 use super::syntax::{Cursor, Flags, Set, Wrong};
 use super::{date, name};
 
@@ -187,10 +187,14 @@ pub enum FetchItem {
     EmailId,
     ThreadId,
     SaveDate,
+    /// With or without LAZY: it is made when it is asked for.
+    Preview,
     Section(Section),
+    /// The size of a part without its transfer coding.
+    BinarySize(Vec<u32>),
 }
 
-const FETCH_ITEMS: [(&str, FetchItem); 11] = [
+const FETCH_ITEMS: [(&str, FetchItem); 12] = [
     ("FLAGS", FetchItem::Flags),
     ("UID", FetchItem::Uid),
     ("INTERNALDATE", FetchItem::InternalDate),
@@ -202,6 +206,7 @@ const FETCH_ITEMS: [(&str, FetchItem); 11] = [
     ("EMAILID", FetchItem::EmailId),
     ("THREADID", FetchItem::ThreadId),
     ("SAVEDATE", FetchItem::SaveDate),
+    ("PREVIEW", FetchItem::Preview),
 ];
 
 /// STORE.
@@ -628,19 +633,41 @@ fn fetch_item(cursor: &mut Cursor<'_>) -> Result<FetchItem, Wrong> {
     });
     let known = FETCH_ITEMS.iter().find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(item));
     if let Some((_, item)) = known {
+        if *item == FetchItem::Preview {
+            preview_modifier(cursor)?;
+        }
         return Ok(item.clone());
     }
-    match Section::parse(item)? {
-        Some(section) if section.item != super::Item::Binary => Ok(FetchItem::Section(section)),
-        _ => Err("Unknown item"),
+    if let Some(path) = Section::binary_size(item) {
+        return path.map(FetchItem::BinarySize);
     }
+    match Section::parse(item)? {
+        Some(section) if section.item == super::Item::Binary && section.part != Part::All => {
+            Err("BINARY is of whole parts")
+        }
+        Some(section) => Ok(FetchItem::Section(section)),
+        None => Err("Unknown item"),
+    }
+}
+
+/// `PREVIEW (LAZY)`.
+fn preview_modifier(cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
+    let mut ahead = cursor.clone();
+    if ahead.eat(b' ') && ahead.eat(b'(') {
+        if !ahead.eat_word("LAZY") {
+            return Err("Unknown modifier");
+        }
+        ahead.expect(b')', "Not a list")?;
+        *cursor = ahead;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::imap::ServerEvent;
     use crate::imap::search::{Key, Returns};
-    use crate::imap::{Part, ServerEvent};
     use alloc::boxed::Box;
 
     /// Reads a command, however it is cut.

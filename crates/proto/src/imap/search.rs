@@ -52,6 +52,12 @@ pub struct Returns {
     pub max: bool,
     pub all: bool,
     pub count: bool,
+    /// It is kept, as `$` (RFC 5182).
+    pub save: bool,
+    /// Only those between these places, counted from 1 (RFC 5267, section 4.4).
+    pub partial: Option<(u32, u32)>,
+    /// What changes in it is to be told, too (RFC 5267, section 4.3).
+    pub update: bool,
 }
 
 /// A search.
@@ -110,6 +116,7 @@ const CRITERIA: [(&str, By); 7] = [
 
 /// What stands behind SORT.
 pub(super) fn read_sort(cursor: &mut Cursor<'_>) -> Result<(Vec<Criterion>, Search), Wrong> {
+    let returns = returns(cursor)?;
     let criteria = cursor.list(false, |cursor| {
         let mut word = cursor.atom()?;
         let reverse = word == "REVERSE";
@@ -124,7 +131,18 @@ pub(super) fn read_sort(cursor: &mut Cursor<'_>) -> Result<(Vec<Criterion>, Sear
         return Err("Too many criteria");
     }
     cursor.blank()?;
-    Ok((criteria, with_charset(cursor)?))
+    Ok((criteria, Search { returns, ..with_charset(cursor)? }))
+}
+
+/// `RETURN (...)`, if it stands here.
+fn returns(cursor: &mut Cursor<'_>) -> Result<Option<Returns>, Wrong> {
+    if !cursor.eat_word("RETURN") {
+        return Ok(None);
+    }
+    cursor.blank()?;
+    let returns = read_returns(cursor)?;
+    cursor.blank()?;
+    Ok(Some(returns))
 }
 
 /// What stands behind THREAD.
@@ -151,12 +169,7 @@ fn charset(cursor: &mut Cursor<'_>) -> Result<bool, Wrong> {
 }
 
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
-    let mut returns = None;
-    if cursor.eat_word("RETURN") {
-        cursor.blank()?;
-        returns = Some(read_returns(cursor)?);
-        cursor.blank()?;
-    }
+    let returns = returns(cursor)?;
     let mut is_foreign = false;
     if cursor.eat_word("CHARSET") {
         cursor.blank()?;
@@ -186,12 +199,34 @@ fn read_returns(cursor: &mut Cursor<'_>) -> Result<Returns, Wrong> {
             "MAX" => returns.max = true,
             "ALL" => returns.all = true,
             "COUNT" => returns.count = true,
+            "SAVE" => returns.save = true,
+            "PARTIAL" if returns.partial.is_none() => returns.partial = Some(places(cursor)?),
+            "UPDATE" => returns.update = true,
+            // It will be asked again: nothing is kept for that.
+            "CONTEXT" => {}
             _ => return Err("Unknown RETURN option"),
         }
         Ok(())
     })?;
-    returns.all |= returns == Returns::default();
+    let Returns { min, max, all, count, save, partial, .. } = returns;
+    if all && partial.is_some() {
+        return Err("ALL does not go with PARTIAL");
+    }
+    returns.all |= !(min || max || count || save || partial.is_some());
     Ok(returns)
+}
+
+/// `PARTIAL 1:500`: from the lower one on.
+fn places(cursor: &mut Cursor<'_>) -> Result<(u32, u32), Wrong> {
+    let place = |cursor: &mut Cursor<'_>| {
+        let place = u32::try_from(cursor.number()?).ok().filter(|&place| place > 0);
+        place.ok_or("Not a place")
+    };
+    cursor.blank()?;
+    let one = place(cursor)?;
+    cursor.expect(b':', "Not a range")?;
+    let other = place(cursor)?;
+    Ok((one.min(other), one.max(other)))
 }
 
 fn key(cursor: &mut Cursor<'_>, depth: usize, count: &mut usize) -> Result<Key, Wrong> {
@@ -199,7 +234,7 @@ fn key(cursor: &mut Cursor<'_>, depth: usize, count: &mut usize) -> Result<Key, 
     let depth = depth.checked_sub(1).filter(|_| *count <= KEYS_MAX).ok_or("Too many search keys")?;
     match cursor.peek() {
         Some(b'(') => return Ok(Key::And(cursor.list(false, |cursor| key(cursor, depth, count))?)),
-        Some(b'0'..=b'9' | b'*') => return Set::read(cursor).map(Key::Messages),
+        Some(b'0'..=b'9' | b'*' | b'$') => return Set::read(cursor).map(Key::Messages),
         _ => {}
     }
     let word = cursor.atom()?;

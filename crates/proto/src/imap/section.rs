@@ -80,6 +80,17 @@ impl Section {
         Ok(Some(Section { item, path, part, peek, partial: partial(&rest[close + 1..])? }))
     }
 
+    /// The part that `BINARY.SIZE[...]` asks for; none if it is another item.
+    pub(super) fn binary_size(name: &[u8]) -> Option<Result<Vec<u32>, &'static str>> {
+        const WORD: &[u8] = b"BINARY.SIZE[";
+        let (_, rest) = name.split_at_checked(WORD.len()).filter(|(word, _)| word.eq_ignore_ascii_case(WORD))?;
+        let read = || match spec(rest.strip_suffix(b"]").ok_or("a section without an end")?)? {
+            (path, Part::All) => Ok(path),
+            _ => Err("BINARY is of whole parts"),
+        };
+        Some(read())
+    }
+
     /// A run of bytes of the message.
     pub fn range(peek: bool, start: u64, len: u64) -> Section {
         Section { item: Item::Body, path: Vec::new(), part: Part::All, peek, partial: Some((start, Some(len))) }

@@ -168,7 +168,8 @@ pub(super) fn is_atom(byte: u8) -> bool {
     (byte > b' ' && byte != 0x7f) && !b"(){%*\"\\]".contains(&byte)
 }
 
-/// Messages by number or UID: runs as they were given, `*` the last there is.
+/// Messages by number or UID: runs as they were given, `*` the last there is. Without any it is what a search has saved (`$`,
+/// RFC 5182).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Set(Vec<(Bound, Bound)>);
 
@@ -183,6 +184,9 @@ pub enum Bound {
 
 impl Set {
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Set, Wrong> {
+        if cursor.eat(b'$') {
+            return Ok(Set(Vec::new()));
+        }
         let mut runs = Vec::new();
         loop {
             let first = Bound::read(cursor)?;
@@ -192,6 +196,11 @@ impl Set {
                 return Ok(Set(runs));
             }
         }
+    }
+
+    /// Whether it is what a search has saved.
+    pub fn is_saved(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The runs, each ascending, if `last` is the last there is.

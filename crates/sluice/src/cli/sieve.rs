@@ -23,6 +23,59 @@ pub enum SieveCommand {
     ///
     /// Exit status: 0 it ran, 1 it is wrong or fails on this mail, 2 an error.
     Test(SieveTest),
+    /// List the scripts of an account in a mail store; the active one is marked.
+    List(SieveUser),
+    /// Check a script and keep it in a mail store, in place of one of that name.
+    Put(SievePut),
+    /// Print a script of an account.
+    Get(SieveScript),
+    /// Make a script the one that runs when mail comes; without a name, none.
+    Activate {
+        /// Whose it is.
+        #[command(flatten)]
+        user: SieveUser,
+        /// The script.
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Remove a script that is not active.
+    Delete(SieveScript),
+}
+
+/// An account in a store. A server that has the store open is asked to do it.
+#[derive(Debug, Args)]
+pub struct SieveUser {
+    /// The account.
+    #[arg(value_name = "ACCOUNT")]
+    pub account: String,
+    /// The store.
+    #[arg(long, value_name = "VOLUME", default_value = "/var/lib/sluice/store/mail", value_hint = ValueHint::FilePath)]
+    pub store: PathBuf,
+}
+
+/// A script of an account.
+#[derive(Debug, Args)]
+pub struct SieveScript {
+    /// Whose it is.
+    #[command(flatten)]
+    pub user: SieveUser,
+    /// The script.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// `sluice sieve put`
+#[derive(Debug, Args)]
+pub struct SievePut {
+    /// Which one it becomes.
+    #[command(flatten)]
+    pub script: SieveScript,
+    /// The script; `-` for standard input.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Make it the active one.
+    #[arg(long)]
+    pub activate: bool,
 }
 
 /// `sluice sieve check`

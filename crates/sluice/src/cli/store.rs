@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use edge::settings::Address;
+use edge::settings::{Address, Forward};
 
 use crate::values;
 
@@ -180,6 +180,9 @@ pub struct StoreServe {
     /// Give it out here by IMAP.
     #[arg(long, value_name = "ADDRESS")]
     pub imap: Vec<Address>,
+    /// Let users keep their scripts here by ManageSieve.
+    #[arg(long, value_name = "ADDRESS")]
+    pub sieve: Vec<Address>,
     /// Who may log in, see `sluice account`. If the file is not there it is made, with one account, whose password is
     /// printed. [default: VOLUME.accounts]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -187,6 +190,13 @@ pub struct StoreServe {
     /// What the server calls itself. [default: the name of this machine]
     #[arg(long, value_name = "NAME")]
     pub hostname: Option<String>,
+    /// Who sends what scripts of users redirect, and their answers: smtp://HOST:PORT. Without it, mail that a script
+    /// redirects stays in the INBOX, and nobody is answered.
+    #[arg(long, value_name = "URL")]
+    pub relay: Option<Forward>,
+    /// Deliver mail that is spam by its score as any other.
+    #[arg(long)]
+    pub no_junk: bool,
     /// The largest message.
     #[arg(long, value_name = "SIZE", default_value = "100M", value_parser = values::size)]
     pub message_bytes_max: u64,

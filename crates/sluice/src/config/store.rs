@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use edge::settings::{Address, Asks, Forward, size};
+use edge::settings::{Address, Asks, Forward, Scheme, size};
 use serde::Deserialize;
 
 use super::Config;
@@ -30,8 +30,15 @@ pub struct StoreSettings {
     pub pop3: Vec<Address>,
     /// The same within TLS.
     pub pop3s: Vec<Address>,
+    /// Where users keep their scripts by ManageSieve; with a certificate STARTTLS is offered, and asked for from elsewhere.
+    pub sieve: Vec<Address>,
     /// Where it comes in by LMTP, not inspected.
     pub lmtp: Vec<Address>,
+    /// Who sends what scripts of users redirect, and their answers: `smtp://HOST:PORT`, `smtps://HOST:PORT` or `smtp:/PATH`. Without it,
+    /// mail that a script redirects stays in the INBOX, and nobody is answered.
+    pub relay: Option<Forward>,
+    /// Whether mail that is spam by its score goes to the mailbox for junk, where no script says otherwise.
+    pub junk: bool,
     /// The largest message.
     #[serde(deserialize_with = "size")]
     pub message_bytes_max: u64,
@@ -49,7 +56,10 @@ impl Default for StoreSettings {
             imaps: Vec::new(),
             pop3: Vec::new(),
             pop3s: Vec::new(),
+            sieve: Vec::new(),
             lmtp: Vec::new(),
+            relay: None,
+            junk: true,
             message_bytes_max: 100 << 20,
             sessions_max: 4_096,
         }
@@ -74,6 +84,7 @@ impl StoreSettings {
             (Door::Imaps, &self.imaps),
             (Door::Pop3, &self.pop3),
             (Door::Pop3s, &self.pop3s),
+            (Door::Sieve, &self.sieve),
             (Door::Lmtp, &self.lmtp),
         ];
         all.into_iter().flat_map(|(door, addresses)| addresses.iter().map(move |address| (door, address)))
@@ -98,6 +109,9 @@ impl StoreSettings {
         if self.message_bytes_max == 0 || self.sessions_max == 0 {
             return Err("a limit of 0 would refuse everything".into());
         }
+        if self.relay.as_ref().is_some_and(|relay| !takes_mail(relay)) {
+            return Err("relay is smtp://HOST:PORT, smtps://HOST:PORT or smtp:/PATH".into());
+        }
         let listeners = config.listeners.iter().map(|listener| &listener.place.address);
         let mut taken: Vec<&Address> = listeners.chain(&config.clamd.addresses).collect();
         for (door, address) in self.doors() {
@@ -113,6 +127,13 @@ impl StoreSettings {
             }
         }
         Ok(())
+    }
+}
+
+fn takes_mail(relay: &Forward) -> bool {
+    match relay {
+        Forward::Server { scheme, .. } => matches!(scheme, Scheme::Smtp | Scheme::Smtps),
+        relay => matches!(relay, Forward::SmtpSocket(_)),
     }
 }
 
@@ -135,14 +156,19 @@ impl Config {
     /// Doors of the store where passwords can be read by others.
     pub(super) fn store_warnings(&self) -> impl Iterator<Item = String> {
         let doors = self.store.iter().flat_map(StoreSettings::doors);
+        let has_tls = !self.tls.certificates.is_empty();
         let is_exposed =
             |address: &Address| address.tcp().is_some_and(|address| !address.ip().to_canonical().is_loopback());
-        doors.filter(move |(_, address)| is_exposed(address)).filter_map(|(door, address)| match door {
+        doors.filter(move |(_, address)| is_exposed(address)).filter_map(move |(door, address)| match door {
             Door::Imap | Door::Pop3 => {
                 Some(format!("store: {address}: passwords come in the clear; {}s is within TLS", door.name()))
             }
             Door::Lmtp => Some(format!("store: {address}: whoever reaches it delivers to everybody, uninspected")),
-            Door::Imaps | Door::Pop3s => None,
+            // The one asks for STARTTLS where there is a certificate.
+            Door::Sieve if !has_tls => {
+                Some(format!("store: {address}: passwords come in the clear: there is no [[tls.certificate]]"))
+            }
+            Door::Imaps | Door::Pop3s | Door::Sieve => None,
         })
     }
 }

@@ -17,20 +17,20 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
     };
     match &args.command {
         AccountCommand::Add(add) => {
-            let hash = hash()?;
+            let password = password()?;
             edit(&add.name, &mut |found| match found {
                 Some(_) => Err(format!("{} is there already", add.name)),
                 None => {
-                    let account = Account::new(&add.name)?;
                     let aliases = add.aliases.iter().map(|alias| alias.to_ascii_lowercase()).collect();
-                    Ok(Some(Account { hash: hash.clone(), quota_bytes: add.quota, aliases, ..account }))
+                    let account = Account { quota_bytes: add.quota, aliases, ..Account::new(&add.name)? };
+                    with(account, &password)
                 }
             })?;
         }
         AccountCommand::Passwd { name } => {
-            let hash = hash()?;
+            let password = password()?;
             edit(name, &mut |found| match found {
-                Some(account) => Ok(Some(Account { hash: hash.clone(), ..account })),
+                Some(account) => with(account, &password),
                 None => Err(format!("there is no account {name}")),
             })?;
         }
@@ -54,17 +54,22 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Of the password on the standard input; on a terminal, of one that is made and printed.
-fn hash() -> Result<String, Failure> {
+fn with(mut account: Account, password: &str) -> Result<Option<Account>, String> {
+    account.set_password(password.as_bytes()).map_err(|error| error.to_string())?;
+    Ok(Some(account))
+}
+
+/// The password on the standard input; on a terminal, one that is made and printed.
+fn password() -> Result<String, Failure> {
     if io::stdin().is_terminal() {
         let password = accounts::random_password()?;
         println!("password {password}");
-        return Ok(accounts::hash(password.as_bytes())?);
+        return Ok(password);
     }
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     match line.trim_end_matches(['\r', '\n']) {
         "" => Err("a password is needed on the standard input".into()),
-        password => Ok(accounts::hash(password.as_bytes())?),
+        password => Ok(password.to_owned()),
     }
 }

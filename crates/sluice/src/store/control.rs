@@ -1,15 +1,16 @@
 //! How commands reach a store that a server has open: a UNIX socket beside it, `VOLUME.control`, for its owner alone.
 //!
 //! ```text
-//!   C: who ID | recall ID        one line
-//!   S: {"places": [...], ...}    one line, and the end
+//!   C: who ID | recall ID | sieve {...}    one line
+//!   S: {"places": [...], ...}              one line, and the end
 //! ```
 //!
 //! Every recall is noted in `VOLUME.audit`, a JSON object a line, which is on stable storage before the answer.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,16 +18,18 @@ use std::time::Duration;
 use edge::net::listening::{Owner, Sockets};
 use edge::net::stream::Stream;
 use edge::settings::{Address, SocketMode};
-use mailbox::Handle;
 use mailbox::recall::{self, Found, Place};
+use mailbox::{Handle, Site};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::time::timeout;
 
-/// The longest line of a command: an id of the longest header that is looked at.
-const LINE_BYTES_MAX: u64 = 257 << 10;
+use crate::Failure;
+
+/// The longest line of a command: a script, which JSON makes at most six times as long.
+const LINE_BYTES_MAX: u64 = 2 << 20;
 
 /// How long a command may take to say what it wants.
 const WAIT: Duration = Duration::from_secs(10);
@@ -60,8 +63,37 @@ impl Wanted {
     }
 }
 
+/// Asks the server that has a store open; none if there is none.
+///
+/// # Errors
+/// When it cannot be asked, and what it answers as an error.
+pub fn ask(volume: &Path, command: &str) -> Result<Option<Value>, Failure> {
+    let mut stream = match UnixStream::connect(path(volume)) {
+        Ok(stream) => stream,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
+        Err(error) => return Err(format!("{}: {error}", path(volume).display()).into()),
+    };
+    // A server that does not read all of it says why.
+    let _ = stream.write_all(format!("{command}\n").as_bytes());
+    let mut line = String::new();
+    std::io::BufReader::new(stream).read_line(&mut line)?;
+    let answer: Value = serde_json::from_str(&line).map_err(|_| "the server gave no answer: its log says more")?;
+    checked(answer).map(Some)
+}
+
+/// An answer, unless it is an error.
+///
+/// # Errors
+/// What it says.
+pub fn checked(answer: Value) -> Result<Value, Failure> {
+    match answer.get("error").and_then(Value::as_str) {
+        Some(error) => Err(error.into()),
+        None => Ok(answer),
+    }
+}
+
 /// The socket beside a store.
-pub fn path(volume: &Path) -> PathBuf {
+fn path(volume: &Path) -> PathBuf {
     beside(volume, ".control")
 }
 
@@ -107,16 +139,16 @@ impl Control {
     }
 
     /// Answers until it is dropped.
-    pub async fn serve(self, store: Handle) {
+    pub async fn serve(self, site: Arc<Site>) {
         let Some(Ok(socket)) = self.sockets.take() else { return };
         loop {
             let Ok((stream, _)) = socket.accept().await else {
                 tokio::time::sleep(Duration::from_millis(200)).await;
                 continue;
             };
-            let (store, audit) = (store.clone(), self.audit.clone());
+            let (site, audit) = (site.clone(), self.audit.clone());
             tokio::spawn(async move {
-                if let Err(error) = converse(stream, &store, &audit).await {
+                if let Err(error) = converse(stream, &site, &audit).await {
                     tracing::warn!(%error, "a command at the store broke");
                 }
             });
@@ -124,7 +156,8 @@ impl Control {
     }
 }
 
-async fn converse(stream: Stream, store: &Handle, audit: &Audit) -> io::Result<()> {
+async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> {
+    let store = &site.store;
     let mut stream = BufReader::new(stream.take(LINE_BYTES_MAX));
     let mut line = String::new();
     timeout(WAIT, stream.read_line(&mut line)).await??;
@@ -132,7 +165,8 @@ async fn converse(stream: Stream, store: &Handle, audit: &Audit) -> io::Result<(
         _ if !line.ends_with('\n') => json!({ "error": "the command is too long" }),
         Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,
-        _ => json!({ "error": "who ID or recall ID" }),
+        Some(("sieve", request)) => super::filters::answer(request, store, Some(&site.accounts)).await,
+        _ => json!({ "error": "who ID, recall ID or sieve REQUEST" }),
     };
     let mut stream = stream.into_inner().into_inner();
     stream.write_all(format!("{answer}\n").as_bytes()).await?;

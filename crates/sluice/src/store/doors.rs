@@ -10,10 +10,15 @@ use edge::net::stream::Stream;
 use edge::runtime::Runtime;
 use mailbox::Site;
 use mailbox::lmtp::Peer;
+use mailbox::managesieve::{self, End, Tls};
 use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
 
 /// How long to wait when there are no descriptors for another client.
 const RETRY: Duration = Duration::from_millis(200);
+
+/// How long a client may take to shake hands.
+const HANDSHAKE_WAIT: Duration = Duration::from_secs(30);
 
 /// How long sessions may take to end.
 const GRACE: Duration = Duration::from_secs(10);
@@ -26,6 +31,7 @@ pub enum Door {
     Pop3s,
     Imap,
     Imaps,
+    Sieve,
 }
 
 /// What the doors of one server share.
@@ -54,6 +60,7 @@ impl Door {
             Door::Pop3s => "pop3s",
             Door::Imap => "imap",
             Door::Imaps => "imaps",
+            Door::Sieve => "sieve",
         }
     }
 
@@ -100,6 +107,19 @@ impl Doors {
             Door::Lmtp => mailbox::lmtp::serve(stream, client, Peer::Stranger, &self.site).await,
             Door::Pop3 | Door::Pop3s => mailbox::pop3::serve(stream, client, &self.site).await,
             Door::Imap | Door::Imaps => mailbox::imap::serve(stream, client, &self.site).await,
+            Door::Sieve => self.manage_scripts(stream, client).await,
+        }
+    }
+
+    async fn manage_scripts(&self, stream: Stream, client: Option<std::net::IpAddr>) -> io::Result<()> {
+        let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let tls = if identity.is_some_and(|runtime| runtime.tls.is_some()) { Tls::Offered } else { Tls::Missing };
+        match managesieve::serve(stream, client, tls, &self.site).await? {
+            End::Over => Ok(()),
+            End::StartTls(stream) => {
+                let stream = timeout(HANDSHAKE_WAIT, self.secured(stream)).await??;
+                managesieve::serve(stream, client, Tls::Active, &self.site).await.map(drop)
+            }
         }
     }
 

@@ -21,17 +21,18 @@ use std::time::{Duration, Instant};
 use edge::net::listening::{Owner, Sockets};
 use edge::net::stream::Stream;
 use edge::runtime::Runtime;
-use edge::settings::SocketMode;
+use edge::settings::{SocketMode, Tls};
 use edge::upstream::within;
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
-use mailbox::{File, Site, Writer};
+use mailbox::{File, Relay, Site, Writer};
 use proto::smtp::Protocol;
 use store::{Format, Options, Volume};
 use tokio::sync::{mpsc, watch};
 
 use super::control::Control;
 use super::doors::{Door, Doors, Identity};
+use super::relay::NextHop;
 use crate::Failure;
 use crate::config::StoreSettings;
 
@@ -144,7 +145,12 @@ impl Store {
         }
         let (writer, handle) = Writer::start(volume)?;
         let (ending, most) = (self.end.subscribe(), self.settings.message_bytes_max);
-        let site = Arc::new(Site::new(handle, accounts, hostname, most, ending));
+        let relay =
+            self.settings.relay.as_ref().map(|hop| NextHop::start(hop, &Tls::default(), &hostname)).transpose()?;
+        let mut site = Site::new(handle, accounts, hostname, most, ending);
+        site.junk = self.settings.junk;
+        site.relay = relay.map(|relay| Arc::new(relay) as Arc<dyn Relay>);
+        let site = Arc::new(site);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let outcome = runtime.block_on(self.serve(site, waiting));
         runtime.shutdown_timeout(Duration::from_secs(1));
@@ -170,7 +176,7 @@ impl Store {
     async fn serve(&self, site: Arc<Site>, mut waiting: mpsc::Receiver<Handed>) -> Result<(), Failure> {
         let mut listeners = tokio::task::JoinSet::new();
         if let Some(control) = Control::open(&self.settings.volume()) {
-            listeners.spawn(control.serve(site.store.clone()));
+            listeners.spawn(control.serve(site.clone()));
         }
         let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone());
         for (door, sockets) in &self.sockets {
@@ -258,11 +264,11 @@ pub fn prepare(settings: &StoreSettings) -> io::Result<()> {
 /// When the file cannot be written.
 pub fn welcome(settings: &StoreSettings, name: &'static str) -> Result<Newcomer, Failure> {
     let password = accounts::random_password()?;
-    let hash = accounts::hash(password.as_bytes())?;
     let path = settings.accounts();
     let change = |found: Option<Account>| {
-        let account = found.map_or_else(|| Account::new(name), Ok)?;
-        Ok(Some(Account { hash, ..account }))
+        let mut account = found.map_or_else(|| Account::new(name), Ok)?;
+        account.set_password(password.as_bytes()).map_err(|error| error.to_string())?;
+        Ok(Some(account))
     };
     accounts::edit(&path, name, change).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(Newcomer { name, password })

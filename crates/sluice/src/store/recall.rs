@@ -1,8 +1,6 @@
 //! `sluice who` and `sluice recall`: where a mail is, and taking it out of all mailboxes. A server that runs is asked; else the
 //! store is opened.
 
-use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
-use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use mailbox::Writer;
@@ -31,19 +29,9 @@ fn ask(args: &Who, wanted: Wanted) -> Result<Value, Failure> {
     if args.message_id.trim().is_empty() || args.message_id.contains(char::is_control) {
         return Err("this is no Message-ID".into());
     }
-    let answer = match UnixStream::connect(control::path(&args.store)) {
-        Ok(mut stream) => {
-            stream.write_all(format!("{} {}\n", wanted.word(), args.message_id).as_bytes())?;
-            let mut line = String::new();
-            BufReader::new(stream).read_line(&mut line)?;
-            serde_json::from_str(&line).map_err(|_| "the server gave no answer: its log says more")?
-        }
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => here(args, wanted)?,
-        Err(error) => return Err(format!("{}: {error}", control::path(&args.store).display()).into()),
-    };
-    match answer.get("error").and_then(Value::as_str) {
-        Some(error) => Err(error.into()),
-        None => Ok(answer),
+    match control::ask(&args.store, &format!("{} {}", wanted.word(), args.message_id))? {
+        Some(answer) => Ok(answer),
+        None => control::checked(here(args, wanted)?),
     }
 }
 

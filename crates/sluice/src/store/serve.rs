@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use edge::net::listening::{Owner, Sockets};
-use edge::settings::{Address, SocketMode};
+use edge::settings::{Address, SocketMode, Tls};
 use mailbox::accounts::{self, Account, Accounts};
-use mailbox::{Site, Writer};
+use mailbox::{Relay, Site, Writer};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::control::Control;
 use super::doors::{Door, Doors, Identity};
+use super::relay::NextHop;
 use super::volume::open;
 use crate::cli::StoreServe;
 use crate::config::{self, Log};
@@ -25,11 +26,12 @@ use crate::{Failure, privileges, serve};
 /// Serves until SIGTERM or SIGINT.
 pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     serve::log::start(&Log::default());
-    let asked = [(Door::Lmtp, &args.lmtp), (Door::Pop3, &args.pop3), (Door::Imap, &args.imap)];
+    let asked =
+        [(Door::Lmtp, &args.lmtp), (Door::Pop3, &args.pop3), (Door::Imap, &args.imap), (Door::Sieve, &args.sieve)];
     let asked: Vec<(Door, &Address)> =
         asked.iter().flat_map(|(door, all)| all.iter().map(|one| (*door, one))).collect();
     if asked.is_empty() {
-        return Err("one of --lmtp, --pop3 and --imap is needed".into());
+        return Err("one of --lmtp, --pop3, --imap and --sieve is needed".into());
     }
     let accounts = accounts(args)?;
     let volume = open(&args.volume, false, false)?;
@@ -40,11 +42,15 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     let sockets = asked.iter().map(|&(door, address)| Ok((door, Sockets::open(address, &owner, 1, false)?)));
     let sockets: Vec<(Door, Sockets)> = sockets.collect::<Result<_, String>>()?;
     let control = Control::open(&args.volume);
-    tracing::info!(confined = %confine(&asked)?, "privileges dropped");
+    tracing::info!(confined = %confine(&asked, args.relay.is_some())?, "privileges dropped");
     let (writer, handle) = Writer::start(volume)?;
     let (end, ending) = watch::channel(false);
     let hostname = args.hostname.clone().unwrap_or_else(config::host_name);
-    let site = Arc::new(Site::new(handle, accounts, hostname, args.message_bytes_max, ending));
+    let relay = args.relay.as_ref().map(|hop| NextHop::start(hop, &Tls::default(), &hostname)).transpose()?;
+    let mut site = Site::new(handle, accounts, hostname, args.message_bytes_max, ending);
+    site.junk = !args.no_junk;
+    site.relay = relay.map(|relay| Arc::new(relay) as Arc<dyn Relay>);
+    let site = Arc::new(site);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(serve(sockets, control, site, args.sessions_max, end));
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -53,11 +59,14 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
-/// From here on nothing is written but the volume, which is open, and no program is run.
-fn confine(asked: &[(Door, &Address)]) -> Result<Confined, Failure> {
+/// From here on nothing is written but the volume, which is open, no program is run, and connections are made to a relay only.
+fn confine(asked: &[(Door, &Address)], has_relay: bool) -> Result<Confined, Failure> {
     privileges::harden()?;
     let mut reach = Reach::reading();
     reach.run_nothing();
+    if has_relay {
+        reach.connect();
+    }
     for (_, address) in asked {
         if let Address::Unix(path) = address {
             reach.listen(path);
@@ -76,8 +85,9 @@ fn accounts(args: &StoreServe) -> Result<Arc<Accounts>, Failure> {
     let named = |error: std::io::Error| format!("{}: {error}", path.display());
     if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
         let password = accounts::random_password()?;
-        let hash = accounts::hash(password.as_bytes())?;
-        let make = |_| Ok(Some(Account { hash, ..Account::new("postmaster")? }));
+        let mut account = Account::new("postmaster")?;
+        account.set_password(password.as_bytes())?;
+        let make = |_| Ok(Some(account));
         accounts::edit(&path, "postmaster", make).map_err(named)?;
         println!("account postmaster, password {password} (in {}: sluice account)", path.display());
     }
@@ -94,7 +104,7 @@ async fn serve(
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut listeners = JoinSet::new();
     if let Some(control) = control {
-        listeners.spawn(control.serve(site.store.clone()));
+        listeners.spawn(control.serve(site.clone()));
     }
     let (doors, ended) = Doors::new(site, sessions_max, Identity::default());
     for (door, sockets) in &sockets {

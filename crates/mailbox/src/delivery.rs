@@ -1,0 +1,348 @@
+//! A mail that has come in whole, on its way into mailboxes: scripts are run, what they say is done, and each recipient has an
+//! outcome.
+//!
+//! ```text
+//!   no script ─────────────────────────────► one transaction with the mail
+//!   a script ─► sealed ─► read, run ─► sent on ─► one transaction: places, and who was answered ─► answers
+//! ```
+//!
+//! What a script redirects is taken by the relay before the mail is acknowledged; where the relay does not take it the mail is
+//! kept in the INBOX. Answers go out when the mail is on stable storage, and are not tried twice. A refusal has to be the
+//! answer to all that were asked for as one; else the mail is kept in the INBOX of those who refuse it.
+
+mod answered;
+mod outgoing;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sieve::{Mail, Program, Vacation};
+use store::{Arrival, Error, Refused, Sealed, SpecialUse, State, Transaction};
+
+use crate::accounts::Recipient;
+use crate::file::File;
+use crate::filter::{self, Case, LOOKED_AT_BYTES_MAX, Placement, Plan, Said, Target};
+use crate::imap::search::end_of_header;
+use crate::site::{Site, ensure, seconds};
+use crate::writer::Incoming;
+use answered::Answered;
+
+/// Bit of `\Junk` among the special uses.
+const JUNK: SpecialUse = SpecialUse(1 << 4);
+
+/// A mail that has come in.
+pub(crate) struct Arrived {
+    /// The sender of the envelope, without angle brackets; empty for the null sender.
+    pub from: String,
+    /// Addresses, and whose they are.
+    pub recipients: Vec<(String, Vec<Recipient>)>,
+    pub incoming: Incoming,
+    pub digest: Vec<u8>,
+    /// The header, or the beginning of a long one.
+    pub header: Vec<u8>,
+    /// Bytes of the field `Return-Path`, which it begins with.
+    pub return_path_bytes: u64,
+    /// All recipients have one answer.
+    pub is_one: bool,
+    /// It comes from a gateway that has looked for viruses.
+    pub is_inspected: bool,
+}
+
+/// Why a recipient does not get a mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Undelivered {
+    /// A script refuses it, and says why.
+    Rejected(String),
+    Failed(Error),
+}
+
+/// What came of one address.
+pub(crate) type Outcome = Result<(), Undelivered>;
+
+/// Plans of the accounts of each address.
+type Plans = Vec<Vec<Plan>>;
+type Programs = Vec<Vec<Option<Arc<Program>>>>;
+
+/// Delivers a mail: an outcome for each address, or one for all.
+pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, Error> {
+    let said = Said::of(&mail.header, mail.is_inspected);
+    let state = site.store.state();
+    let program = |recipient: &Recipient| {
+        let (number, _) = state.account_named(recipient.account.name.as_bytes())?;
+        site.compiled.active(&state, number)
+    };
+    let programs: Programs =
+        mail.recipients.iter().map(|(_, accounts)| accounts.iter().map(program).collect()).collect();
+    let Arrived { incoming, digest, recipients, is_one, .. } = mail;
+    if programs.iter().flatten().all(Option::is_none) {
+        let usual = Plan::keep(if said.is_spam && site.junk { Target::Junk } else { Target::Usual });
+        let plans: Plans = recipients.iter().map(|(_, accounts)| vec![usual.clone(); accounts.len()]).collect();
+        let work = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
+            Delivery::new(transaction, sealed, &[], is_one).all(&recipients, &plans)
+        };
+        return incoming.finish(digest, work).await.map(|(outcomes, _)| outcomes);
+    }
+    let sealed = incoming.seal(digest).await?;
+    let head = site.store.read_sealed(&sealed, 0, LOOKED_AT_BYTES_MAX).await?;
+    let filtering = Filtering { said, state, programs, from: mail.from.clone(), recipients };
+    let (mut plans, recipients, head) = filtering.run(site, head, sealed.size()).await?;
+    refuse_together(&mut plans, is_one);
+    outgoing::redirect(site, &mail.from, mail.return_path_bytes, &sealed, &recipients, &mut plans).await;
+    let edited = edited(site, &plans, &head, &sealed).await?;
+    let from_spam = said.is_spam;
+    let work = move |transaction: &mut Transaction<'_, File>| {
+        let mut delivery = Delivery::new(transaction, &sealed, &edited, is_one);
+        delivery.answers_nobody = from_spam;
+        delivery.all(&recipients, &plans)
+    };
+    let (outcomes, answers) = site.store.transact(work).await?;
+    outgoing::answer(site, answers);
+    Ok(outcomes)
+}
+
+/// What scripts are run on, apart from the mail.
+struct Filtering {
+    said: Said,
+    state: State,
+    programs: Programs,
+    from: String,
+    recipients: Vec<(String, Vec<Recipient>)>,
+}
+
+impl Filtering {
+    /// Runs the scripts, a few mails at a time; gives back what it was lent.
+    async fn run(
+        self,
+        site: &Site,
+        head: Vec<u8>,
+        size: u64,
+    ) -> Result<(Plans, Vec<(String, Vec<Recipient>)>, Vec<u8>), Error> {
+        let _permit = site.filters.acquire().await.map_err(|_| Error::Failed)?;
+        let (hostname, junk, now) = (site.hostname.clone(), site.junk, seconds());
+        let run = move || {
+            let mail = Mail::new(&head, size);
+            let Filtering { said, state, programs, from, recipients } = self;
+            let usual = Plan::keep(if said.is_spam && junk { Target::Junk } else { Target::Usual });
+            let plan = |to: &str, recipient: &Recipient, program: &Option<Arc<Program>>| {
+                let known = state.account_named(recipient.account.name.as_bytes());
+                let (Some(program), Some((number, _))) = (program, known) else { return usual.clone() };
+                let (from, state, hostname) = (&from, &state, &hostname);
+                Case { program, from, to, recipient, number, said, junk, state, hostname, now }.plan(&mail)
+            };
+            let plans = recipients.iter().zip(&programs).map(|((to, accounts), programs)| {
+                accounts.iter().zip(programs).map(|(account, program)| plan(to, account, program)).collect()
+            });
+            let plans = plans.collect();
+            (plans, recipients, head)
+        };
+        tokio::task::spawn_blocking(run).await.map_err(|_| Error::Failed)
+    }
+}
+
+/// Who refuses a mail together with others who do not has to keep it: their answer is one.
+fn refuse_together(plans: &mut Plans, is_one: bool) {
+    let is_refused = |plans: &[Plan]| plans.iter().all(|plan| plan.reject.is_some());
+    let all = plans.iter().all(|plans| is_refused(plans));
+    for plans in plans.iter_mut().filter(|plans| if is_one { !all } else { !is_refused(plans) }) {
+        for plan in plans.iter_mut().filter(|plan| plan.reject.is_some()) {
+            *plan = Plan::keep(Target::Inbox);
+        }
+    }
+}
+
+/// The mails with other headers that scripts have made.
+async fn edited(site: &Site, plans: &Plans, head: &[u8], sealed: &Sealed) -> Result<Vec<(Arc<[u8]>, Sealed)>, Error> {
+    let mut edited: Vec<(Arc<[u8]>, Sealed)> = Vec::new();
+    let places = plans.iter().flatten().flat_map(|plan| &plan.places);
+    for header in places.filter_map(|place| place.header.as_ref()) {
+        let Some(body) = end_of_header(head, 0) else { continue };
+        if edited.iter().any(|(known, _)| known == header) {
+            continue;
+        }
+        let (mut incoming, mut digest) = (site.store.incoming(), crate::digest::Digest::default());
+        digest.read(header);
+        incoming.write(header).await?;
+        let mut at = body as u64;
+        while at < sealed.size() {
+            let piece = site.store.read_sealed(sealed, at, outgoing::PIECE_BYTES).await?;
+            digest.read(&piece);
+            incoming.write(&piece).await?;
+            at += piece.len().max(1) as u64;
+        }
+        edited.push((header.clone(), incoming.seal(digest.finish()).await?));
+    }
+    Ok(edited)
+}
+
+/// A mail on its way into mailboxes.
+struct Delivery<'a, 'b> {
+    transaction: &'a mut Transaction<'b, File>,
+    sealed: &'a Sealed,
+    edited: &'a [(Arc<[u8]>, Sealed)],
+    is_one: bool,
+    answers_nobody: bool,
+    now: i64,
+    /// By mailbox and message.
+    outcomes: BTreeMap<(u32, u64), Result<(), Error>>,
+    answers: Vec<Vacation>,
+}
+
+impl<'a, 'b> Delivery<'a, 'b> {
+    fn new(
+        transaction: &'a mut Transaction<'b, File>,
+        sealed: &'a Sealed,
+        edited: &'a [(Arc<[u8]>, Sealed)],
+        is_one: bool,
+    ) -> Self {
+        let (outcomes, answers) = (BTreeMap::new(), Vec::new());
+        Delivery { transaction, sealed, edited, is_one, answers_nobody: false, now: seconds(), outcomes, answers }
+    }
+
+    /// To all addresses, and the answers that are to be sent. What fails as a whole is returned outside.
+    fn all(
+        mut self,
+        recipients: &[(String, Vec<Recipient>)],
+        plans: &Plans,
+    ) -> Result<(Vec<Outcome>, Vec<Vacation>), Error> {
+        let mut outcomes = Vec::new();
+        for ((_, accounts), plans) in recipients.iter().zip(plans) {
+            let outcome = self.to(accounts, plans)?;
+            match outcome {
+                // Of one answer for all: what fails takes all of it back.
+                Err(Undelivered::Failed(error)) if self.is_one => return Err(error),
+                outcome => outcomes.push(outcome),
+            }
+        }
+        if self.is_one {
+            outcomes.truncate(1);
+        }
+        Ok((outcomes, self.answers))
+    }
+
+    /// To all accounts of one address: well if it came to one of them.
+    fn to(&mut self, recipients: &[Recipient], plans: &[Plan]) -> Result<Outcome, Error> {
+        let mut outcome = Err(Undelivered::Failed(Refused::NoSuchAccount.into()));
+        for (recipient, plan) in recipients.iter().zip(plans) {
+            if let Some(reason) = &plan.reject {
+                outcome = outcome.or(Err(Undelivered::Rejected(reason.clone())));
+                continue;
+            }
+            let account = ensure(self.transaction, &recipient.account)?;
+            let mut one = Ok(());
+            for (at, place) in plan.places.iter().enumerate() {
+                let placed = self.place(account, recipient, place)?;
+                one = if at == 0 { placed } else { one.or(placed) };
+            }
+            match one {
+                Ok(()) => {
+                    outcome = Ok(());
+                    self.answer(account, plan)?;
+                }
+                Err(error) => {
+                    tracing::warn!(account = recipient.account.name, %error, "not delivered");
+                    outcome = outcome.or(Err(Undelivered::Failed(error)));
+                }
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn place(&mut self, account: u32, recipient: &Recipient, place: &Placement) -> Result<Result<(), Error>, Error> {
+        let mailbox = self.mailbox(account, recipient, &place.target)?;
+        let edited = place.header.as_ref();
+        let edited = edited.and_then(|header| self.edited.iter().find(|(known, _)| known == header));
+        let sealed = edited.map_or(self.sealed, |(_, sealed)| sealed);
+        if let Some(before) = self.outcomes.get(&(mailbox, sealed.number())) {
+            return Ok(before.clone());
+        }
+        let keywords: Vec<&str> = place.keywords.iter().map(String::as_str).collect();
+        let arrival = Arrival { flags: place.flags, keywords: &keywords, date: self.now, now: self.now };
+        let outcome = match self.transaction.deliver(sealed, mailbox, &arrival) {
+            // A mail counts for more than its keywords.
+            Err(Error::Refused(Refused::TooManyKeywords)) => {
+                self.transaction.deliver(sealed, mailbox, &Arrival { keywords: &[], ..arrival })
+            }
+            outcome => outcome,
+        };
+        let outcome = outcome.map(drop);
+        self.outcomes.insert((mailbox, sealed.number()), outcome.clone());
+        Ok(outcome)
+    }
+
+    fn mailbox(&mut self, account: u32, recipient: &Recipient, target: &Target) -> Result<u32, Error> {
+        let state = self.transaction.state();
+        let inbox = filter::named(state, account, "INBOX").ok_or(Refused::NoSuchMailbox)?;
+        let found = match target {
+            Target::Inbox => Some(inbox),
+            Target::Junk => filter::with_use(state, account, JUNK),
+            Target::Usual => recipient.detail.as_deref().and_then(|detail| of_detail(state, account, detail)),
+            Target::Named { name, special_use, .. } => {
+                let special_use = special_use.as_deref().and_then(filter::special_use);
+                let of_use = special_use.and_then(|special_use| filter::with_use(state, account, special_use));
+                of_use.or_else(|| filter::named(state, account, name))
+            }
+        };
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        if let Target::Named { name, create, .. } = target {
+            match create.then(|| self.create(account, name)) {
+                Some(Ok(mailbox)) => return Ok(mailbox),
+                _ => tracing::warn!(account = recipient.account.name, mailbox = name, "not there, so INBOX"),
+            }
+        }
+        Ok(inbox)
+    }
+
+    fn create(&mut self, account: u32, name: &str) -> Result<u32, Error> {
+        let known = self.transaction.state().account(account).map_or(0, |account| account.mailboxes.len());
+        if known >= crate::imap::MAILBOXES_MAX || !crate::imap::is_name(name.as_bytes()) {
+            return Err(Refused::Name.into());
+        }
+        let mailbox = self.transaction.create(account, name.as_bytes(), SpecialUse::default())?;
+        self.transaction.subscribe(account, name.as_bytes(), true)?;
+        Ok(mailbox)
+    }
+
+    /// Notes that the sender is answered, unless he was lately.
+    fn answer(&mut self, account: u32, plan: &Plan) -> Result<(), Error> {
+        let Some(vacation) = plan.vacation.as_ref().filter(|_| !self.answers_nobody) else { return Ok(()) };
+        let owner = self.transaction.state().account(account).ok_or(Refused::NoSuchAccount)?;
+        let mut answered = Answered::of(owner, self.now);
+        if answered.is_due(vacation) {
+            // No room to note it: nobody is answered.
+            let noted = self.transaction.annotate(account, None, answered::NAME, Some(&answered.encode()));
+            if noted.is_ok() {
+                self.answers.push(vacation.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The mailbox that an address's detail names: addresses come in lower case, mailboxes as they were named.
+fn of_detail(state: &State, account: u32, detail: &str) -> Option<u32> {
+    let mailboxes = &state.account(account)?.mailboxes;
+    let is_detail = |name: &[u8]| name.eq_ignore_ascii_case(detail.as_bytes());
+    mailboxes.iter().find(|(name, _)| is_detail(name)).map(|(_, &number)| number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_the_answer_of_all_who_have_the_same_answer() {
+        let refusing = || Plan { reject: Some("no".into()), ..Plan::default() };
+        let taking = || Plan::keep(Target::Usual);
+        let refused = |mut plans: Plans, is_one| {
+            refuse_together(&mut plans, is_one);
+            let told = |plans: &Vec<Plan>| plans.iter().map(|plan| plan.reject.is_some()).collect::<Vec<_>>();
+            plans.iter().map(told).collect::<Vec<_>>()
+        };
+        assert_eq!(refused(vec![vec![refusing()], vec![taking()]], false), [[true], [false]]);
+        assert_eq!(refused(vec![vec![refusing()], vec![taking()]], true), [[false], [false]]);
+        assert_eq!(refused(vec![vec![refusing()], vec![refusing()]], true), [[true], [true]]);
+        assert_eq!(refused(vec![vec![refusing(), taking()]], false), [[false, false]]);
+    }
+}

@@ -1,0 +1,312 @@
+//! Scripts of users, kept by their clients (ManageSieve, RFC 5804).
+//!
+//! A script is checked before it is kept, and the answer says what is wrong and where. The handshake of STARTTLS is the caller's:
+//! [`serve`] returns the stream for it, and is called again with what came of it. Where TLS is offered a client that is not of this
+//! machine has to use it before it logs in.
+
+use std::io;
+use std::net::IpAddr;
+
+use proto::managesieve::{Answer, Command, Config, Server, ServerEvent, string};
+use store::Account;
+use tokio::time::timeout_at;
+
+use crate::sasl::{Exchange, MECHANISMS, Step};
+use crate::scripts::{self, Failure};
+use crate::site::{Site, ensure};
+use crate::wire::{Stream, Wire};
+
+/// How TLS stands with a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tls {
+    /// It is spoken.
+    Active,
+    /// It can be.
+    Offered,
+    /// It cannot.
+    Missing,
+}
+
+/// How a session ended.
+pub enum End<S> {
+    /// It is over.
+    Over,
+    /// The client shakes hands next.
+    StartTls(S),
+}
+
+/// Speaks with a client until it goes, or begins TLS.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn serve<S: Stream>(stream: S, client: Option<IpAddr>, tls: Tls, site: &Site) -> io::Result<End<S>> {
+    let config = Config { literal_bytes_max: scripts::SCRIPT_BYTES_MAX as u64 + 1_024, ..Config::default() };
+    let server = Server::new(config, site.now());
+    let wire = Wire::new(stream);
+    let mut session = Session { site, client, tls, wire, server, user: None, exchange: None, next: Next::Commands };
+    session.greet(&format!("{} ManageSieve Sluice", site.hostname));
+    session.run().await?;
+    match session.next {
+        Next::Tls => Ok(End::StartTls(session.wire.into_inner())),
+        _ => {
+            session.wire.close().await;
+            Ok(End::Over)
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Commands,
+    Tls,
+    Goodbye,
+}
+
+struct Session<'a, S> {
+    site: &'a Site,
+    client: Option<IpAddr>,
+    tls: Tls,
+    wire: Wire<S>,
+    server: Server,
+    next: Next,
+    user: Option<User>,
+    exchange: Option<Exchange>,
+}
+
+struct User {
+    name: String,
+    number: u32,
+}
+
+impl<S: Stream> Session<'_, S> {
+    async fn run(&mut self) -> io::Result<()> {
+        loop {
+            let (taken, event) = self.server.step(self.site.now(), self.wire.input());
+            self.wire.take(taken);
+            match event {
+                ServerEvent::Idle if taken > 0 => {}
+                ServerEvent::Idle => {
+                    self.flush().await?;
+                    if !self.read().await? {
+                        return Ok(());
+                    }
+                }
+                ServerEvent::Command(command) => self.command(command).await,
+                ServerEvent::Response(response) => self.respond(&response).await,
+                ServerEvent::Wrong(reason) => self.server.answer(Answer::No, "", reason),
+                ServerEvent::TooLarge => self.refuse(&Failure::TooLarge),
+                ServerEvent::Closed => {
+                    if self.next == Next::Commands {
+                        self.server.answer(Answer::Bye, "", "Protocol error");
+                    }
+                    return self.flush().await;
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self) -> io::Result<bool> {
+        let deadline = self.site.at(self.server.deadline());
+        tokio::select! {
+            read = timeout_at(deadline, self.wire.read()) => match read {
+                Ok(read) => read,
+                Err(_) => self.bye("Idle for too long").await,
+            },
+            () = self.site.ended() => self.bye("Shutting down").await,
+        }
+    }
+
+    async fn bye(&mut self, text: &str) -> io::Result<bool> {
+        self.server.answer(Answer::Bye, "", text);
+        self.flush().await?;
+        Ok(false)
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.wire.write(self.server.outbox()).await?;
+        self.server.sent();
+        Ok(())
+    }
+
+    /// What there is, and an answer behind it.
+    fn greet(&mut self, text: &str) {
+        let extensions: Vec<&str> = sieve::EXTENSIONS
+            .into_iter()
+            .filter(|name| !name.starts_with("comparator-i;ascii-c") && *name != "comparator-i;octet")
+            .collect();
+        let mechanisms = if self.may_log_in() { MECHANISMS.join(" ") } else { String::new() };
+        let extensions = extensions.join(" ");
+        let redirects = sieve::Limits::default().redirects_max.to_string();
+        let mut all = vec![
+            ("IMPLEMENTATION", Some("Sluice")),
+            ("SASL", Some(&mechanisms)),
+            ("SIEVE", Some(&extensions)),
+            ("MAXREDIRECTS", Some(&redirects)),
+            ("UNAUTHENTICATE", None),
+            ("VERSION", Some("1.0")),
+        ];
+        all.extend((self.tls == Tls::Offered && self.user.is_none()).then_some(("STARTTLS", None)));
+        all.extend(self.user.as_ref().map(|user| ("OWNER", Some(&*user.name))));
+        let mut lines = Vec::new();
+        for (name, value) in all {
+            string(name.as_bytes(), &mut lines);
+            if let Some(value) = value {
+                lines.push(b' ');
+                string(value.as_bytes(), &mut lines);
+            }
+            lines.extend_from_slice(b"\r\n");
+        }
+        self.server.say(&lines);
+        self.server.answer(Answer::Ok, "", text);
+    }
+
+    fn may_log_in(&self) -> bool {
+        let is_near = self.client.is_none_or(|client| client.is_loopback());
+        self.user.is_none() && (self.tls != Tls::Offered || is_near)
+    }
+
+    async fn command(&mut self, command: Command) {
+        match command {
+            Command::Capability => self.greet("Capability completed"),
+            Command::Noop(None) => self.server.answer(Answer::Ok, "", "Completed"),
+            Command::Noop(Some(tag)) => {
+                let mut code = b"TAG ".to_vec();
+                string(&tag, &mut code);
+                self.server.answer(Answer::Ok, &String::from_utf8_lossy(&code), "Completed");
+            }
+            Command::Logout => {
+                self.server.answer(Answer::Ok, "", "Logged out");
+                self.server.close();
+                self.next = Next::Goodbye;
+            }
+            // What came behind it in the clear was put there by somebody else.
+            Command::StartTls if self.tls == Tls::Offered && self.user.is_none() && self.wire.input().is_empty() => {
+                self.server.answer(Answer::Ok, "", "Begin TLS");
+                self.server.close();
+                self.next = Next::Tls;
+            }
+            Command::StartTls => self.server.answer(Answer::No, "", "TLS is not offered here"),
+            Command::Authenticate { .. } if !self.may_log_in() => {
+                let (code, text) = match self.user {
+                    Some(_) => ("", "Logged in already"),
+                    None => ("ENCRYPT-NEEDED", "STARTTLS first"),
+                };
+                self.server.answer(Answer::No, code, text);
+                self.server.resume();
+            }
+            Command::Authenticate { mechanism, initial } => {
+                self.exchange = Exchange::begin(&mechanism);
+                match initial {
+                    _ if self.exchange.is_none() => {
+                        self.server.answer(Answer::No, "", "Unknown mechanism");
+                        self.server.resume();
+                    }
+                    Some(initial) => self.respond(&initial).await,
+                    None => self.server.challenge(b""),
+                }
+            }
+            command => self.on_scripts(command).await,
+        }
+    }
+
+    async fn respond(&mut self, response: &[u8]) {
+        let step = match self.exchange.take() {
+            Some(exchange) if response != b"*" => exchange.respond(self.site, self.client, response).await,
+            _ => Step::Over(None),
+        };
+        let (account, code) = match step {
+            // What a server says last comes with the answer (section 2.1).
+            Step::Challenge(last, Exchange::Proved(account)) => {
+                (Some(account), format!("SASL \"{}\"", String::from_utf8_lossy(&last)))
+            }
+            Step::Challenge(challenge, exchange) => {
+                self.exchange = Some(exchange);
+                return self.server.challenge(&challenge);
+            }
+            Step::Over(account) => (account, String::new()),
+        };
+        self.server.resume();
+        let Some(account) = account else {
+            return self.server.answer(Answer::No, "", "Wrong name or password");
+        };
+        let name = account.name.clone();
+        match self.site.store.transact(move |transaction| ensure(transaction, &account)).await {
+            Ok(number) => {
+                self.user = Some(User { name, number });
+                self.server.logged_in(self.site.now());
+                self.server.answer(Answer::Ok, &code, "Logged in");
+            }
+            Err(error) => self.refuse(&error.into()),
+        }
+    }
+
+    async fn on_scripts(&mut self, command: Command) {
+        let Some(number) = self.user.as_ref().map(|user| user.number) else {
+            return self.server.answer(Answer::No, "", "Log in first");
+        };
+        let store = &self.site.store;
+        let state = store.state();
+        let Some(account) = state.account(number) else {
+            return self.server.answer(Answer::No, "", "The account has gone");
+        };
+        let outcome = match command {
+            Command::HaveSpace { name, bytes } => scripts::has_space(account, &name, bytes),
+            Command::PutScript { name, script } => scripts::put(store, number, &name, script).await,
+            Command::CheckScript(script) => scripts::check(Some(account), &script).map(drop),
+            Command::SetActive(name) => {
+                scripts::activate(store, number, Some(&*name).filter(|name| !name.is_empty())).await
+            }
+            Command::DeleteScript(name) => scripts::delete(store, number, &name).await,
+            Command::RenameScript { from, to } => scripts::rename(store, number, &from, &to).await,
+            Command::ListScripts => {
+                self.list(account);
+                Ok(())
+            }
+            Command::GetScript(name) => match scripts::get(account, &name) {
+                Some(script) => {
+                    let mut said = format!("{{{}}}\r\n", script.len()).into_bytes();
+                    said.extend_from_slice(&script);
+                    said.extend_from_slice(b"\r\n");
+                    self.server.say(&said);
+                    Ok(())
+                }
+                None => Err(Failure::Nonexistent),
+            },
+            Command::Unauthenticate => {
+                self.user = None;
+                self.server.logged_out(self.site.now());
+                Ok(())
+            }
+            _ => return self.server.answer(Answer::No, "", "Not now"),
+        };
+        match outcome {
+            Ok(()) => self.server.answer(Answer::Ok, "", "Completed"),
+            Err(failure) => self.refuse(&failure),
+        }
+    }
+
+    fn list(&mut self, account: &Account) {
+        let mut said = Vec::new();
+        for (name, is_active) in scripts::list(account) {
+            string(name.as_bytes(), &mut said);
+            said.extend_from_slice(if is_active { b" ACTIVE\r\n" } else { b"\r\n" });
+        }
+        self.server.say(&said);
+    }
+
+    fn refuse(&mut self, failure: &Failure) {
+        let code = match failure {
+            Failure::Nonexistent => "NONEXISTENT",
+            Failure::Exists => "ALREADYEXISTS",
+            Failure::Active => "ACTIVE",
+            Failure::TooMany => "QUOTA/MAXSCRIPTS",
+            Failure::TooLarge => "QUOTA/MAXSIZE",
+            Failure::Store(_) => "TRYLATER",
+            Failure::Name | Failure::Wrong(_) => "",
+        };
+        if let Failure::Store(error) = failure {
+            tracing::error!(%error, "a script was not kept");
+        }
+        self.server.answer(Answer::No, code, &failure.to_string());
+    }
+}

@@ -1,0 +1,89 @@
+//! How clients log in (RFC 4422): PLAIN, where TLS keeps the password from others, and SCRAM-SHA-256.
+//!
+//! An account whose keys for SCRAM are not known, since its password was set before they were kept, is not let in by it: its
+//! clients have PLAIN. It is not told apart from one that does not exist.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use text::base64;
+
+use crate::accounts::{self, Account};
+use crate::login::plain;
+use crate::scram::{First, Keys, Waiting};
+use crate::site::Site;
+
+/// What is offered, the best first.
+pub(crate) const MECHANISMS: [&str; 2] = ["SCRAM-SHA-256", "PLAIN"];
+
+/// An exchange with a client, whose response is next.
+pub(crate) enum Exchange {
+    Plain,
+    Scram,
+    /// The client is to prove that it knows the password.
+    Proof {
+        name: String,
+        account: Option<Arc<Account>>,
+        waiting: Box<Waiting>,
+    },
+    /// It has, and has been told that we know it too.
+    Proved(Arc<Account>),
+}
+
+/// What comes next.
+pub(crate) enum Step {
+    /// A challenge, in Base64.
+    Challenge(Vec<u8>, Exchange),
+    /// It is over: who has logged in, if anybody.
+    Over(Option<Arc<Account>>),
+}
+
+impl Exchange {
+    /// Begins an exchange; none if the mechanism is not known.
+    pub fn begin(mechanism: &str) -> Option<Exchange> {
+        match mechanism.to_ascii_uppercase().as_str() {
+            "PLAIN" => Some(Exchange::Plain),
+            "SCRAM-SHA-256" => Some(Exchange::Scram),
+            _ => None,
+        }
+    }
+
+    /// Takes a response, in Base64.
+    pub async fn respond(self, site: &Site, client: Option<IpAddr>, response: &[u8]) -> Step {
+        match self {
+            Exchange::Plain => match plain(response) {
+                Some((name, password)) => Step::Over(site.logins.check(client, &name, &password).await),
+                None => Step::Over(None),
+            },
+            Exchange::Scram => first(site, client, response).await.unwrap_or(Step::Over(None)),
+            Exchange::Proof { name, account, waiting } => {
+                let last = decode(response).and_then(|message| waiting.check(&message));
+                let account = account.filter(|_| last.is_some());
+                match (site.logins.judge(client, &name, account), last) {
+                    (Some(account), Some(last)) => {
+                        Step::Challenge(base64::encode(last.as_bytes()).into_bytes(), Exchange::Proved(account))
+                    }
+                    _ => Step::Over(None),
+                }
+            }
+            // There is nothing more to say.
+            Exchange::Proved(account) => Step::Over(Some(account).filter(|_| matches!(response, b"" | b"="))),
+        }
+    }
+}
+
+async fn first(site: &Site, client: Option<IpAddr>, response: &[u8]) -> Option<Step> {
+    let first = First::read(&decode(response)?)?;
+    let name = first.name.clone();
+    site.logins.delay(client, &name).await;
+    let account = site.accounts.directory().named(&name).cloned().filter(|account| account.scram.is_some());
+    let keys = account.as_ref().and_then(|account| account.scram.clone());
+    let keys = keys.unwrap_or_else(|| Keys::of_nobody(site.logins.secret(), &name.to_ascii_lowercase()));
+    let (said, waiting) = first.answer(keys, &accounts::random::<18>().ok()?);
+    let exchange = Exchange::Proof { name, account, waiting: Box::new(waiting) };
+    Some(Step::Challenge(base64::encode(said.as_bytes()).into_bytes(), exchange))
+}
+
+fn decode(response: &[u8]) -> Option<Vec<u8>> {
+    base64::decode(response.iter().copied().take_while(|&digit| digit != b'='))
+}
