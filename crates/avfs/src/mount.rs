@@ -255,7 +255,9 @@ impl Mounted {
 /// When that cannot be taken away.
 pub fn clear_stale(point: &Path) -> io::Result<()> {
     for _ in 0..STALE_MAX {
-        match std::fs::metadata(point) {
+        // The attributes of before are remembered for a while, also without the process: this asks it.
+        let answers = rustix::fs::statvfs(point).map_err(io::Error::from);
+        match answers.and_then(|_| std::fs::metadata(point)) {
             Err(error) if error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error()) => {
                 tracing::warn!(point = %point.display(), "a mount without a process is replaced");
                 unmount(point, UnmountFlags::DETACH)?;
