@@ -2,13 +2,14 @@
 
 | load | what is done |
 |---|---|
-| compile | a generated C project of 120 files is compiled and linked, one compiler after the other |
+| compile | a generated C project of 120 files is compiled and linked, one compiler after the other; with `--postfix` the 100 files of Postfix's library `util`, by its own makefiles. Then its objects are removed and made once more |
 | postmark | as described for Postmark: 500 files of 4 kB to 1 MB are made; 5,000 transactions, each one that reads a file whole or appends to one, and one that makes or removes a file; then all are removed |
 | read | a file of 1 GB of random bytes is read three times: for the first time by anybody, again, and again after the page cache was dropped |
 
-Targets: the bare folder; `pass`, a mount that inspects nothing; and mounts with the signatures of the paper's recipe, by
-their number. Each load of each target begins with a fresh folder. Seconds are those of the wall clock; the first round is
-thrown away where there are several.
+Targets: the bare folder; `pass`, a mount that inspects nothing; `bindfs`, another file system by FUSE that does nothing, where
+it is there; and mounts with the signatures of the paper's recipe, by their number. Each load of each target begins with a fresh
+folder. Seconds are those of the wall clock; the first round is thrown away where there are several. In brackets are the
+processor seconds of the load and of all processes that serve it: on a busy machine these are what can be compared.
 """
 
 import argparse
@@ -32,31 +33,33 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--signatures", default="1024,19807,131072")
     parser.add_argument("--only", default="compile,postmark,read")
+    parser.add_argument("--postfix", metavar="TARBALL", help="Postfix's source, as apt-get source postfix has it")
     args = parser.parse_args()
     scale = 10 if args.quick else 1
     folder = tempfile.mkdtemp(prefix="sluice-avfs.", dir="/var/tmp")
     try:
-        targets = [("bare", None), ("pass", ["--pass-all"])]
+        targets = [("bare", None), ("pass", [SLUICE, "mount", "--pass-all"])]
+        if shutil.which("bindfs"):
+            targets.insert(1, ("bindfs", ["bindfs", "-f", "--multithreaded"]))
         for count in [int(text) for text in args.signatures.split(",") if text]:
             database = os.path.join(folder, f"signatures-{count}")
             os.mkdir(database)
             signatures.write(database, count)
-            options = ["--database", database, "--cache", os.path.join(folder, "cache")]
-            targets.append((f"{count} signatures", options))
+            command = [SLUICE, "mount", "--database", database, "--cache", os.path.join(folder, "cache")]
+            targets.append((f"{count} signatures", command))
         project = make_project(os.path.join(folder, "project"), 120 // scale)
         loads = {
-            "compile": lambda place: compile_project(project, place),
+            "compile": lambda place: compile_postfix(args.postfix, place) if args.postfix else compile_project(project, place),
             "postmark": lambda place: postmark(place, 500 // scale, 5_000 // scale),
             "read": lambda place: read(place, (1 << 30) // scale),
         }
         results = {}
         for number in range(args.rounds):
-            for target, options in targets:
+            for target, command in targets:
                 for load in args.only.split(","):
-                    seconds = with_target(folder, options, loads[load])
-                    for what, value in seconds.items():
+                    for what, value in with_target(folder, command, loads[load]).items():
                         results.setdefault(what, {}).setdefault(target, []).append(value)
-                    print(number, target, load, {what: round(value, 2) for what, value in seconds.items()}, file=sys.stderr)
+                        print(number, target, what, *(round(part, 2) for part in value), file=sys.stderr)
         show(results, [target for target, _ in targets])
     finally:
         shutil.rmtree(folder)
@@ -66,24 +69,35 @@ def show(results, targets):
     print("| load | " + " | ".join(targets) + " |")
     print("|---|" + "---:|" * len(targets))
     for what, rows in results.items():
-        times = {target: statistics.median(values[1:] or values) for target, values in rows.items()}
-        cells = [f"{times[target]:.2f} s (×{times[target] / times['bare']:.2f})" for target in targets]
+        times = {target: median(values[1:] or values) for target, values in rows.items()}
+        cells = [cell(times[target], times["bare"]) for target in targets]
         print(f"| {what} | " + " | ".join(cells) + " |")
 
 
-def with_target(folder, options, load):
+def median(values):
+    return [statistics.median(column) for column in zip(*values)]
+
+
+def cell(value, bare):
+    wall, cpu = (f"{mine:.2f} s ×{mine / max(theirs, 0.01):.2f}" for mine, theirs in zip(value, bare))
+    return f"{wall} ({cpu})"
+
+
+def with_target(folder, command, load):
     """Runs a load in a fresh folder, mounted or not."""
+    global server
     source, point = os.path.join(folder, "source"), os.path.join(folder, "point")
     os.mkdir(source)
     os.mkdir(point)
     server = None
     try:
-        if options is None:
+        if command is None:
             return load(source)
-        command = [SLUICE, "mount", *options, source, point]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if server.stdout.readline() != "mounted\n":
-            raise SystemExit(server.stderr.read())
+        server = subprocess.Popen([*command, source, point], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        while not os.path.ismount(point):
+            if server.poll() is not None:
+                raise SystemExit(f"{command}: {server.returncode}")
+            time.sleep(0.05)
         return load(point)
     finally:
         if server:
@@ -91,6 +105,40 @@ def with_target(folder, options, load):
             server.wait()
         os.rmdir(point)
         shutil.rmtree(source)
+
+
+# The process that serves the mount, if one does.
+server = None
+
+
+def processor_seconds():
+    """Of this process, of those that it has waited for, and of the server with those that it has started."""
+    times = os.times()
+    total = times.user + times.system + times.children_user + times.children_system
+    if server is None:
+        return total
+    tick = os.sysconf("SC_CLK_TCK")
+    family = {server.pid}
+    for name in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(name) in family or int(fields[1]) in family:
+            family.add(int(name))
+            total += (int(fields[11]) + int(fields[12])) / tick
+    return total
+
+
+class Watch:
+    """How long something takes, and how much of the processors."""
+
+    def __init__(self):
+        self.began = time.monotonic(), processor_seconds()
+
+    def read(self):
+        return time.monotonic() - self.began[0], processor_seconds() - self.began[1]
 
 
 def make_project(folder, count):
@@ -116,14 +164,39 @@ def make_project(folder, count):
 
 def compile_project(project, place):
     build = os.path.join(place, "build")
-    started = time.monotonic()
+    watch = Watch()
     shutil.copytree(project, build)
-    for name in sorted(os.listdir(build)):
+    result = {"compile": make(build, watch)}
+    for name in os.listdir(build):
+        if not name.endswith(".c"):
+            os.unlink(os.path.join(build, name))
+    return result | {"compile again": make(build, Watch())}
+
+
+def make(build, watch):
+    for name in sorted(name for name in os.listdir(build) if name.endswith(".c")):
         subprocess.run(["cc", "-O1", "-g", "-c", name], cwd=build, check=True)
     objects = [name for name in os.listdir(build) if name.endswith(".o")]
     subprocess.run(["cc", "-o", "program", *objects], cwd=build, check=True)
     subprocess.run(["./program"], cwd=build, check=True)
-    return {"compile": time.monotonic() - started}
+    return watch.read()
+
+
+def compile_postfix(tarball, place):
+    def run(*command):
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        subprocess.run(command, cwd=build, check=True, **quiet)
+
+    build = place
+    watch = Watch()
+    run("tar", "xf", os.path.abspath(tarball), "--strip-components=1")
+    run("make", "-s", "makefiles", "CCARGS=-DNO_DB -DNO_NIS -DNO_EAI", "AUXLIBS=", "pie=no")
+    run("make", "-s", "-C", "src/util")
+    result = {"compile Postfix": watch.read()}
+    run("make", "-s", "-C", "src/util", "clean")
+    watch = Watch()
+    run("make", "-s", "-C", "src/util")
+    return result | {"compile Postfix again": watch.read()}
 
 
 def postmark(place, files, transactions):
@@ -139,7 +212,7 @@ def postmark(place, files, transactions):
             file.write(content[: chance.randrange(4_000, 1_000_000)])
         names.append(name)
 
-    started = time.monotonic()
+    watch = Watch()
     for _ in range(files):
         create()
     for _ in range(transactions):
@@ -157,7 +230,7 @@ def postmark(place, files, transactions):
             os.unlink(names.pop(chance.randrange(len(names))))
     for name in names:
         os.unlink(name)
-    return {"postmark": time.monotonic() - started}
+    return {"postmark": watch.read()}
 
 
 def read(place, size):
@@ -173,11 +246,11 @@ def read(place, size):
             os.sync()
             with open("/proc/sys/vm/drop_caches", "w") as file:
                 file.write("1")
-        started = time.monotonic()
+        watch = Watch()
         with open(os.path.join(place, "large"), "rb", buffering=0) as file:
             while file.read(1 << 20):
                 pass
-        seconds[what] = time.monotonic() - started
+        seconds[what] = watch.read()
     return seconds
 
 

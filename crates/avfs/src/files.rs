@@ -18,10 +18,10 @@ use rustix::fs::{
     Timestamps, UTIME_NOW, UTIME_OMIT, Uid, chmodat, chownat, fallocate, fdatasync, fsync, ftruncate, getxattr_query,
     linkat, openat, removexattr, renameat_with, seek, unlinkat, utimensat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use crate::guard::{Guard, Open, Refusal};
-use crate::node::{Known, Node, Stamp, facts};
+use crate::node::{Known, Node, Share, Stamp, facts};
 use crate::nodes::Nodes;
 use crate::overlay::timespec;
 use crate::who::Who;
@@ -54,12 +54,14 @@ pub struct Handle {
     skips: bool,
     /// [`Content::taken_back`](crate::node::Content::taken_back) when it was opened.
     epoch: u32,
+    share: Share,
 }
 
 impl Handle {
     /// It, for who decides.
     pub fn open(&self) -> Open<'_> {
-        Open { node: &self.node, below: &self.below, writes: self.writes, skips: self.skips }
+        let Handle { node, below, writes, skips, share, .. } = self;
+        Open { node, below, writes: *writes, skips: *skips, share }
     }
 }
 
@@ -223,10 +225,10 @@ impl Shared {
         }
         chownat(made, "", Some(Uid::from_raw(who.uid)), group, AtFlags::EMPTY_PATH)?;
         let made_facts = facts(made)?;
-        let is_file = FileType::from_raw_mode(made_facts.stx_mode.into()) == FileType::RegularFile;
-        if is_file && mode.bits() & SET_IDS != 0 {
+        let is_folder = FileType::from_raw_mode(made_facts.stx_mode.into()) == FileType::Directory;
+        if !is_folder && mode.bits() & SET_IDS != 0 {
             // Another owner takes them away.
-            let bits = u32::from(made_facts.stx_mode) & 0o777 | mode.bits() & SET_IDS;
+            let bits = u32::from(made_facts.stx_mode) & 0o1777 | mode.bits() & SET_IDS;
             chmodat(rustix::fs::CWD, path_of(made), Mode::from_raw_mode(bits), AtFlags::empty())?;
         }
         Ok(())
@@ -249,7 +251,14 @@ impl Shared {
     }
 
     /// Puts an open file into the table, and says how the kernel has to treat it.
-    fn register(&self, node: Arc<Node>, below: File, access: &Access, skips: bool) -> (FileHandle, FopenFlags) {
+    fn register(
+        &self,
+        node: Arc<Node>,
+        below: File,
+        access: &Access,
+        skips: bool,
+        share: Share,
+    ) -> (FileHandle, FopenFlags) {
         let mut content = node.content_mut();
         content.handles += 1;
         content.writers += u32::from(access.changes());
@@ -270,7 +279,7 @@ impl Shared {
         drop(content);
         let number = self.next.fetch_add(1, Relaxed);
         let (reads, writes) = (access.reads, access.changes());
-        let handle = Arc::new(Handle { node, below, reads, writes, skips, epoch });
+        let handle = Arc::new(Handle { node, below, reads, writes, skips, epoch, share });
         self.handles.write().unwrap_or_else(PoisonError::into_inner).insert(number, handle);
         (FileHandle(number), flags)
     }
@@ -279,19 +288,20 @@ impl Shared {
     pub fn open(&self, who: Who, ino: INodeNo, flags: i32) -> Done<(FileHandle, FopenFlags)> {
         let (node, access) = (self.node(ino)?, Access::of(flags));
         let wanted = if access.changes() { OFlags::RDWR } else { OFlags::RDONLY };
-        let below = self.nodes.with_room(|| node.open(wanted))?;
+        let below = self.nodes.with_reserve(|| node.open(wanted))?;
         self.open_content(node, below, &access, who)
     }
 
     fn open_content(&self, node: Arc<Node>, below: File, access: &Access, who: Who) -> Done<(FileHandle, FopenFlags)> {
         let skips = self.guard.skips(&node, &below, who);
-        let open = Open { node: &node, below: &below, writes: access.changes(), skips };
+        let share = Share::default();
+        let open = Open { node: &node, below: &below, writes: access.changes(), skips, share: &share };
         if access.truncates {
             self.truncate_open(open, 0, who)?;
         } else if access.reads {
             self.guard.admit(open, who).map_err(Refusal::opening)?;
         }
-        Ok(self.register(node, below, access, skips))
+        Ok(self.register(node, below, access, skips, share))
     }
 
     /// Makes a file, or opens it if it is there.
@@ -306,6 +316,8 @@ impl Shared {
         let (parent, access) = (self.node(parent)?, Access::of(flags));
         let mode = self.mode(&parent, mode.0, mode.1);
         let made = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // What is made cannot be refused.
+        drop(self.nodes.with_reserve(|| fcntl_dupfd_cloexec(&parent.held, 0))?);
         let opened = self.nodes.with_room(|| openat(&parent.held, name, made, mode));
         let held = self.nodes.hold(&parent, name)?;
         let below: File = match opened {
@@ -334,13 +346,13 @@ impl Shared {
         let node = self.nodes.enter(held, &facts, parent.id, name);
         let attr = self.shown(&node, &facts);
         let skips = self.guard.skips(&node, &below, who);
-        let (number, flags) = self.register(node, below, &access, skips);
+        let (number, flags) = self.register(node, below, &access, skips, Share::default());
         Ok((attr, number, flags))
     }
 
     fn truncate_open(&self, open: Open<'_>, size: u64, who: Who) -> Done<()> {
         if who.uid != 0 {
-            drop_set_ids(open.node)?;
+            drop_set_ids(open.node, who)?;
         }
         match self.guard.directly(open, || ftruncate(open.below, size))? {
             Some(()) => Ok(()),
@@ -355,7 +367,8 @@ impl Shared {
         }
         let below = node.open(OFlags::WRONLY).and_then(|_| node.open(OFlags::RDWR))?;
         let skips = self.guard.skips(node, &below, who);
-        self.truncate_open(Open { node, below: &below, writes: true, skips }, size, who)?;
+        let share = Share::default();
+        self.truncate_open(Open { node, below: &below, writes: true, skips, share: &share }, size, who)?;
         // Nobody who has it open for writing will close it.
         if node.content().writers == 0 {
             let settled = self.guard.settle(node, &below, "truncate", who);
@@ -483,7 +496,7 @@ impl Shared {
             return Err(Errno::BADF);
         }
         if flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) {
-            drop_set_ids(&handle.node)?;
+            drop_set_ids(&handle.node, who)?;
         }
         self.guard.write(handle.open(), data, offset, who).map_err(Refusal::working)
     }
@@ -508,7 +521,7 @@ impl Shared {
         let handle = self.live(number)?;
         let mode = FallocateFlags::from_bits_retain(mode.cast_unsigned());
         self.allocate_in(handle.open(), offset, length, mode, who)?;
-        if who.uid == 0 { Ok(()) } else { drop_set_ids(&handle.node) }
+        if who.uid == 0 { Ok(()) } else { drop_set_ids(&handle.node, who) }
     }
 
     fn allocate_in(&self, open: Open<'_>, offset: u64, length: u64, mode: FallocateFlags, who: Who) -> Done<()> {
@@ -635,9 +648,12 @@ fn path_of(held: &OwnedFd) -> String {
 }
 
 /// Whoever writes to a program takes its rights away.
-fn drop_set_ids(node: &Node) -> Done<()> {
-    let mode = u32::from(facts(&node.held)?.stx_mode);
-    let group = if mode & 0o010 != 0 { 0o2000 } else { 0 };
+fn drop_set_ids(node: &Node, who: Who) -> Done<()> {
+    let facts = facts(&node.held)?;
+    let mode = u32::from(facts.stx_mode);
+    // Where the group may not run it, this bit is not one of rights: whoever is in the group leaves it.
+    let keeps_group = mode & 0o2000 == 0 || mode & 0o010 == 0 && who.is_in(facts.stx_gid);
+    let group = if keeps_group { 0 } else { 0o2000 };
     let dropped = mode & (0o4000 | group);
     if dropped != 0 {
         let mode = Mode::from_raw_mode(mode & 0o7777 & !dropped);

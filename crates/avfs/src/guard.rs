@@ -31,7 +31,7 @@ use rustix::io::Errno;
 
 use crate::evidence::{self, Evidence, Found};
 use crate::judge::{self, Hit, Judge, Unjudged};
-use crate::node::{Content, Known, Mode, Node, OnInfected, Stamp, facts};
+use crate::node::{Content, Known, Mode, Node, OnInfected, Share, Stamp, facts};
 use crate::overlay::{Overlay, Staging, Stream, errno, read_all};
 use crate::rules::{Rules, Ruling, Subject};
 use crate::verdicts::{self, Verdicts};
@@ -122,7 +122,7 @@ impl Guard {
     ///
     /// # Errors
     /// When the folder cannot be had, or there is no randomness.
-    pub fn new(settings: Settings, folder: OwnedFd, source: &Path) -> io::Result<(Guard, mpsc::Receiver<u64>)> {
+    pub fn new(settings: Settings, staging: Staging, source: &Path) -> io::Result<(Guard, mpsc::Receiver<u64>)> {
         let Settings { judge, mode, on_infected, rules, state, evidence } = settings;
         let generation = judge.as_ref().map_or_else(Vec::new, |judge| judge.generation());
         let (stale, told) = mpsc::channel();
@@ -131,7 +131,7 @@ impl Guard {
             otherwise: Ruling { skips: false, mode, on_infected },
             rules,
             verdicts: Verdicts::open(state, generation, verdicts::ROWS)?,
-            staging: Arc::new(Staging::new(folder)),
+            staging: Arc::new(staging),
             evidence: evidence.map(Evidence::new),
             streams: Arc::default(),
             stale,
@@ -243,6 +243,9 @@ impl Guard {
             return Ok(());
         }
         let _turn = node.inspected();
+        // Reading what shows of it is not its user's reading.
+        let quiet = node.open(OFlags::RDONLY | OFlags::NOATIME).ok();
+        let quiet = quiet.as_ref().unwrap_or(below);
         for _ in 0..TRIES {
             let was = Stamp::of_file(below)?;
             let lies_on_unknown = {
@@ -260,7 +263,7 @@ impl Guard {
             };
             let outcome = match stream.and_then(|stream| stream.finish(size)) {
                 Some(outcome) => outcome,
-                None => match judge::whole(judge, Waiting { node, below, version, at: 0 }) {
+                None => match judge::whole(judge, Waiting { node, below: quiet, version, at: 0 }) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                     outcome => outcome.map_err(errno)?,
                 },
@@ -276,7 +279,7 @@ impl Guard {
         let mut content = node.content_mut();
         let Some(overlay) = &content.overlay else { return Ok(()) };
         let was = Stamp::of_file(below)?;
-        let mut outcome = judge::whole(judge, Held { overlay, below, at: 0 }).map_err(errno)?;
+        let mut outcome = judge::whole(judge, Held { overlay, below: quiet, at: 0 }).map_err(errno)?;
         if Stamp::of_file(below)? != was {
             outcome = Err(Unjudged("it changes all the time".into()));
         }
@@ -320,8 +323,10 @@ impl Guard {
     /// Drops what waits.
     fn take_back(&self, node: &Node, content: &mut Content) {
         content.overlay = None;
-        // Whoever notices nothing goes on with what the file had.
-        content.taken_back += u32::from(content.on_infected == OnInfected::Immediate);
+        match content.on_infected {
+            OnInfected::Immediate => content.taken_back += 1,
+            OnInfected::Deferred => content.withheld += 1,
+        }
         content.is_tainted = true;
         content.is_cached = false;
         let _ = self.stale.send(node.id);
@@ -337,6 +342,9 @@ impl Guard {
             return Ok(done);
         }
         let mut content = node.content_mut();
+        if content.drops(open.share) {
+            return Ok(());
+        }
         let (overlay, mode) = self.overlay(&mut content, node, below, who)?;
         let begins = mode == Mode::Regular && overlay.base() == 0 && overlay.size() == 0 && offset == 0;
         if let Some(judge) = self.judge().filter(|_| begins) {
@@ -357,6 +365,8 @@ impl Guard {
                 overlay.stream = Some(stream);
                 Ok(())
             }
+            // All of it is evidence: its writer goes on, and it is inspected once more when it is complete.
+            Ok(Some(_)) if content.on_infected == OnInfected::Deferred => Ok(()),
             Ok(Some(hit)) => self.conclude(node, &mut content, below, Ok(Some(hit)), "write", who),
             Err(_) => Ok(()),
         }
@@ -419,6 +429,9 @@ impl Guard {
         change: impl FnOnce(&mut Overlay) -> rustix::io::Result<()>,
     ) -> Result<(), Refusal> {
         let mut content = open.node.content_mut();
+        if content.drops(open.share) {
+            return Ok(());
+        }
         Ok(change(self.overlay(&mut content, open.node, open.below, who)?.0)?)
     }
 
@@ -427,7 +440,7 @@ impl Guard {
     /// # Errors
     /// When all of it is not clean, or cannot be read.
     pub fn read(&self, open: Open<'_>, buffer: &mut [u8], offset: u64, who: Who) -> Result<usize, Refusal> {
-        let Open { node, below, writes, skips } = open;
+        let Open { node, below, writes, skips, .. } = open;
         for _ in 0..LOOKS {
             {
                 let content = node.content();
@@ -558,6 +571,8 @@ pub struct Open<'a> {
     pub writes: bool,
     /// Whether a rule says that nothing of it is inspected.
     pub skips: bool,
+    /// What was written through it.
+    pub share: &'a Share,
 }
 
 /// What waits, read in pieces, as long as it is the same.

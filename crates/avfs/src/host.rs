@@ -11,6 +11,7 @@
 //! Not there: `O_TMPFILE` through the mount (EOPNOTSUPP), ioctls of the file system below (ENOTTY), extended attributes of
 //! links. `copy_file_range` is done by the kernel with reads and writes, so all of it is seen.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -41,6 +42,11 @@ const TTL: Duration = Duration::from_secs(1);
 
 /// The most that is written or read ahead in one request.
 const REQUEST_BYTES: u32 = 1 << 20;
+
+thread_local! {
+    /// What a thread has read last: fresh memory for each request would have to be cleared.
+    static READ: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Requests of the kernel's own that may wait (reading ahead, writing back).
 const BACKGROUND_MAX: u16 = 64;
@@ -288,18 +294,22 @@ impl Filesystem for Host {
         let who = Who::of(request);
         let may_wait = self.shared.waits_to_read(number);
         self.run(may_wait, move |shared| {
-            let mut buffer = vec![0; size.min(REQUEST_BYTES) as usize];
-            let done = shared.and_then(|shared| {
-                let handle = shared.live(number)?;
-                if !handle.reads {
-                    return Err(Errno::BADF);
+            READ.with_borrow_mut(|buffer| {
+                let most = size.min(REQUEST_BYTES) as usize;
+                buffer.resize(buffer.len().max(most), 0);
+                let buffer = &mut buffer[..most];
+                let done = shared.and_then(|shared| {
+                    let handle = shared.live(number)?;
+                    if !handle.reads {
+                        return Err(Errno::BADF);
+                    }
+                    shared.guard.read(handle.open(), buffer, offset, who).map_err(Refusal::working)
+                });
+                match done {
+                    Ok(count) => reply.data(&buffer[..count]),
+                    Err(error) => reply.error(code(error)),
                 }
-                shared.guard.read(handle.open(), &mut buffer, offset, who).map_err(Refusal::working)
             });
-            match done {
-                Ok(count) => reply.data(&buffer[..count]),
-                Err(error) => reply.error(code(error)),
-            }
         });
     }
 
@@ -365,7 +375,7 @@ impl Filesystem for Host {
     fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         let shared = &self.shared;
         let opened = shared.node(ino).and_then(|node| {
-            let file = shared.nodes.with_room(|| node.open(OFlags::RDONLY | OFlags::DIRECTORY))?;
+            let file = shared.nodes.with_reserve(|| node.open(OFlags::RDONLY | OFlags::DIRECTORY))?;
             let number = shared.next.fetch_add(1, Relaxed);
             let folder = Arc::new(Folder { node, entries: Mutex::new((file.into(), 0)) });
             shared.folders.write().unwrap_or_else(PoisonError::into_inner).insert(number, folder);

@@ -21,13 +21,20 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use crate::files::Shared;
 use crate::guard::{Guard, Settings};
 use crate::host::Host;
-use crate::nodes::{Bounds, Name, Nodes};
+use crate::nodes::{Bounds, Nodes, Unused};
+use crate::overlay::Staging;
 
 /// What the kernel's table of mounts calls it.
 const KIND: &str = "fuse.sluice";
 
 /// Threads that answer the kernel. They wait for nothing but the folder below.
 const ANSWERING: usize = 8;
+
+/// The kernel's number for what it is told so.
+const NOTIFY_PRUNE: i32 = 9;
+
+/// Bytes that the kernel reads ahead in one request; its own default is 128 KiB.
+const READ_AHEAD_KIB: &str = "1024";
 
 const PANICKED: &str = "the file system's thread panicked";
 
@@ -47,6 +54,8 @@ pub struct Options {
     pub threads: usize,
     /// Descriptors for files that nobody has open; nothing: as the limit of open files allows.
     pub held_max: Option<usize>,
+    /// Files and folders that the kernel may remember, roughly; nothing: 50,000.
+    pub known_max: Option<usize>,
     /// What passes.
     pub settings: Settings,
 }
@@ -76,18 +85,19 @@ impl End {
 /// # Errors
 /// When it cannot be mounted: there has to be `/dev/fuse`, and the right to mount.
 pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Send + 'static) -> io::Result<Mounted> {
-    let Options { source, point, threads, held_max, settings } = options;
+    let Options { source, point, threads, held_max, known_max, settings } = options;
     clear_stale(&point)?;
     raise_limit();
     let (source, point) = (source.canonicalize()?, point.canonicalize()?);
     let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open(&source, folder, Mode::empty())?;
     let staging = open(&source, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let (guard, stale) = Guard::new(settings, staging, &source)?;
     let mount_flags = inherited(&root)?;
     let by_limit = Bounds::of_limit(getrlimit(Resource::Nofile).current);
-    let bounds = Bounds { held: held_max.unwrap_or(by_limit.held), ..by_limit };
-    let (nodes, names) = Nodes::new(root, bounds)?;
+    let bounds =
+        Bounds { held: held_max.unwrap_or(by_limit.held), known: known_max.unwrap_or(by_limit.known), ..by_limit };
+    let (guard, stale) = Guard::new(settings, Staging::new(staging, bounds.shadows), &source)?;
+    let (nodes, unused) = Nodes::new(root, bounds)?;
     let shared = Arc::new(Shared::new(nodes, guard));
     // What callers ask for is masked already.
     umask(Mode::empty());
@@ -96,7 +106,7 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
     let (over, ended) = mpsc::channel();
     let served = shared.clone();
     let server = std::thread::Builder::new().name("sluice: mount".into()).spawn(move || {
-        let outcome = serve(&served, device, threads, Told { stale, names }, confine, &ready);
+        let outcome = serve(&served, device, threads, Told { stale, unused }, confine, &ready);
         served.guard.save();
         drop(over);
         outcome
@@ -106,15 +116,25 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
         let outcome = server.join().unwrap_or_else(|_| Err(io::Error::other(PANICKED)));
         return Err(outcome.err().unwrap_or_else(|| io::Error::other("unmounted at once")));
     }
+    if let Err(error) = read_ahead(&point) {
+        tracing::debug!(%error, "the kernel reads ahead as it likes");
+    }
     Ok(Mounted { point, shared, server, ended: Some(ended) })
+}
+
+/// Has the kernel read ahead as much as is read in one request.
+fn read_ahead(point: &Path) -> io::Result<()> {
+    let device = std::fs::metadata(point)?.dev();
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    std::fs::write(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb"), READ_AHEAD_KIB)
 }
 
 /// What the kernel has to be told of.
 struct Told {
     /// Files whose pages it has to drop.
     stale: mpsc::Receiver<u64>,
-    /// Names that it has to forget.
-    names: mpsc::Receiver<Name>,
+    /// What it has to forget.
+    unused: mpsc::Receiver<Unused>,
 }
 
 fn serve(
@@ -130,12 +150,14 @@ fn serve(
     config.acl = SessionACL::All;
     config.n_threads = Some(ANSWERING);
     config.clone_fd = true;
+    let spoken = device.try_clone()?;
     let session = Session::from_fd(Host::new(shared.clone(), threads), device, SessionACL::All, config)?;
     let notifier = session.notifier();
-    let (keeper, Told { stale, names }, other) = (shared.clone(), told, notifier.clone());
+    let (keeper, Told { stale, unused }) = (shared.clone(), told);
+    let forgetting = Forgetting { device: spoken, notifier: notifier.clone(), can_prune: true };
     std::thread::Builder::new().name("sluice: notes".into()).spawn(move || keep(&keeper, &notifier, &stale))?;
     // Apart, since the kernel has it wait for whoever works in the folder.
-    std::thread::Builder::new().name("sluice: names".into()).spawn(move || forget(&other, &names))?;
+    std::thread::Builder::new().name("sluice: names".into()).spawn(move || forgetting.run(&unused))?;
     let _ = ready.send(());
     session.run()
 }
@@ -154,10 +176,33 @@ fn keep(shared: &Shared, notifier: &Notifier, stale: &mpsc::Receiver<u64>) {
     }
 }
 
-/// Has the kernel forget names, as long as there is the table.
-fn forget(notifier: &Notifier, names: &mpsc::Receiver<Name>) {
-    for Name { parent, name } in names {
-        let _ = notifier.inval_entry(INodeNo(parent), OsStr::from_bytes(&name));
+/// Has the kernel forget what it does not use.
+struct Forgetting {
+    device: OwnedFd,
+    notifier: Notifier,
+    /// Whether it can be asked so (Linux 6.18).
+    can_prune: bool,
+}
+
+impl Forgetting {
+    /// As long as there is the table.
+    fn run(mut self, unused: &mpsc::Receiver<Unused>) {
+        for Unused { id, parent, name, is_folder } in unused {
+            self.can_prune = self.can_prune && !matches!(self.prune(id), Err(Errno::INVAL));
+            if !self.can_prune && !is_folder && !name.is_empty() {
+                let _ = self.notifier.inval_entry(INodeNo(parent), OsStr::from_bytes(&name));
+            }
+        }
+    }
+
+    /// `FUSE_NOTIFY_PRUNE` for one: a `fuse_out_header` and a `fuse_notify_prune_out`, as `linux/fuse.h` has them.
+    fn prune(&self, id: u64) -> rustix::io::Result<()> {
+        let mut message = [0; 40];
+        message[..4].copy_from_slice(&40_u32.to_ne_bytes());
+        message[4..8].copy_from_slice(&NOTIFY_PRUNE.to_ne_bytes());
+        message[16..20].copy_from_slice(&1_u32.to_ne_bytes());
+        message[32..].copy_from_slice(&id.to_ne_bytes());
+        rustix::io::write(&self.device, &message).map(drop)
     }
 }
 
@@ -165,6 +210,11 @@ impl Mounted {
     /// To wait for its end; the first who asks gets it.
     pub fn to_wait(&mut self) -> End {
         End(self.ended.take())
+    }
+
+    /// How many files and folders the kernel remembers.
+    pub fn known(&self) -> usize {
+        self.shared.nodes.known()
     }
 
     /// Unmounts it. Where somebody still uses it, it disappears from the tree, and what they have open fails from then on.
@@ -205,7 +255,9 @@ impl Mounted {
 /// When that cannot be taken away.
 pub fn clear_stale(point: &Path) -> io::Result<()> {
     for _ in 0..STALE_MAX {
-        match std::fs::metadata(point) {
+        // The attributes of before are remembered for a while, also without the process: this asks it.
+        let answers = rustix::fs::statvfs(point).map_err(io::Error::from);
+        match answers.and_then(|_| std::fs::metadata(point)) {
             Err(error) if error.raw_os_error() == Some(Errno::NOTCONN.raw_os_error()) => {
                 tracing::warn!(point = %point.display(), "a mount without a process is replaced");
                 unmount(point, UnmountFlags::DETACH)?;

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
 
@@ -138,6 +138,8 @@ pub struct Content {
     pub writers: u32,
     /// How often something that was written was taken back.
     pub taken_back: u32,
+    /// How often that was so, and its writer noticed nothing.
+    pub withheld: u64,
     /// The last that was written was taken back: it goes nowhere under another name until something else is written.
     pub is_tainted: bool,
     /// The kernel may have pages of it as it is known.
@@ -149,6 +151,19 @@ impl Content {
     pub fn learn(&mut self, stamp: Stamp, known: Known) {
         self.is_cached &= self.known.is_some_and(|before| before.0 == stamp);
         self.known = Some((stamp, known));
+    }
+}
+
+/// What came through one opening: nothing, or something when [`Content::withheld`] was one less.
+#[derive(Debug, Default)]
+pub struct Share(AtomicU64);
+
+impl Content {
+    /// Something is to be changed through an opening. It is dropped, if what was changed through it before was: its writer,
+    /// who notices nothing, means it for what the file does not have.
+    pub fn drops(&self, share: &Share) -> bool {
+        let now = self.withheld.saturating_add(1);
+        share.0.compare_exchange(0, now, Relaxed, Relaxed).is_err_and(|before| before < now)
     }
 }
 

@@ -9,15 +9,16 @@
 //! The kernel remembers as many files as it has memory for, and a process has few descriptors. So only [`Bounds::held`] nodes
 //! hold theirs; of the others there is a [`Slot`] alone: the folder and the name at which it was last seen, and when it was
 //! made. To ESTALE the kernel looks the path up once more, and then finds the file by any other name that it has. Whatever
-//! is open, or has something that waits, is held. Beyond [`Bounds::known`] files, the kernel is asked to forget names of such
-//! that are not held; never those of folders, in which processes may stand.
+//! is open, or has something that waits, is held. Beyond [`Bounds::known`] files and folders, the kernel is asked to forget such
+//! as are not held. From Linux 6.18 on it forgets those that nobody uses; before, names of files alone can be taken from it,
+//! and never those of folders, in which processes may stand: there the table of folders is bounded by the kernel's memory.
 //!
 //! Known wrong: a file that was removed while somebody holds it open by `O_PATH` alone may be ESTALE to them when descriptors
 //! are short.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,7 +40,7 @@ const DEPTH_MAX: usize = 1 << 16;
 /// Nodes that are looked at, at a time, for one that can be let go.
 const LOOKS: usize = 32;
 
-/// Names that the kernel is asked to forget with each new one.
+/// What the kernel is asked to forget with each new one.
 const FORGOTTEN_AT_ONCE: usize = 2;
 
 /// Requests to forget that may wait.
@@ -51,7 +52,7 @@ const HELD_MAX: usize = 4096;
 /// Nodes that hold their files at least.
 const HELD_MIN: usize = 16;
 
-/// Files that the kernel may remember: some 8 MB of slots.
+/// Files and folders that the kernel may remember: some 8 MB of slots.
 const KNOWN_MAX: usize = 50_000;
 
 /// How many files are held and known.
@@ -61,23 +62,38 @@ pub struct Bounds {
     pub held: usize,
     /// Files that the kernel remembers.
     pub known: usize,
+    /// Descriptors from this number on are not for what others open: verdicts about what is open need some.
+    pub reserve: RawFd,
+    /// The same for what is written and waits: whoever writes has it open already.
+    pub shadows: RawFd,
 }
+
+/// Descriptors that are kept for verdicts; a quarter of all where there are few.
+const RESERVE: u64 = 512;
 
 impl Bounds {
     /// For a process that may have so many files open: half of them are for those that others have open.
     pub fn of_limit(files: Option<u64>) -> Bounds {
         let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
-        Bounds { held: (files / 2).clamp(HELD_MIN, HELD_MAX), known: KNOWN_MAX }
+        let all = files as u64;
+        let reserve = RESERVE.min(all / 4);
+        let number = |number| RawFd::try_from(number).unwrap_or(RawFd::MAX);
+        let held = (files / 2).clamp(HELD_MIN, HELD_MAX);
+        Bounds { held, known: KNOWN_MAX, reserve: number(all - reserve), shadows: number(all - reserve / 2) }
     }
 }
 
-/// A name that the kernel shall forget.
+/// What the kernel shall forget.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Name {
+pub struct Unused {
+    /// Its number.
+    pub id: u64,
     /// The number of its folder.
     pub parent: u64,
-    /// The name there.
+    /// The name there, if it has one.
     pub name: Box<[u8]>,
+    /// Whether it is a folder itself.
+    pub is_folder: bool,
 }
 
 /// All files that the kernel remembers.
@@ -85,7 +101,7 @@ pub struct Nodes {
     root: Arc<Node>,
     bounds: Bounds,
     table: Mutex<Table>,
-    forgotten: SyncSender<Name>,
+    forgotten: SyncSender<Unused>,
 }
 
 /// What is known of a number.
@@ -124,11 +140,11 @@ struct Table {
 }
 
 impl Nodes {
-    /// With the folder that is mounted. The receiver is told of names that the kernel has to forget.
+    /// With the folder that is mounted. The receiver is told of what the kernel has to forget.
     ///
     /// # Errors
     /// When the kernel says nothing of the folder.
-    pub fn new(root: OwnedFd, bounds: Bounds) -> rustix::io::Result<(Nodes, mpsc::Receiver<Name>)> {
+    pub fn new(root: OwnedFd, bounds: Bounds) -> rustix::io::Result<(Nodes, mpsc::Receiver<Unused>)> {
         let inode = Inode::of(&facts(&root)?);
         let root = Arc::new(Node::new(ROOT, inode, FileType::Directory, root));
         let (forgotten, told) = mpsc::sync_channel(WAITING_MAX);
@@ -233,6 +249,18 @@ impl Nodes {
         }
     }
 
+    /// Opens something for who asks, as [`Nodes::with_room`] does, if that leaves enough for verdicts.
+    ///
+    /// # Errors
+    /// ENFILE if it does not, and those of `open`.
+    pub fn with_reserve<F: AsRawFd>(&self, mut open: impl FnMut() -> rustix::io::Result<F>) -> rustix::io::Result<F> {
+        let reserve = self.bounds.reserve;
+        self.with_room(|| {
+            let file = open()?;
+            if file.as_raw_fd() < reserve { Ok(file) } else { Err(Errno::NFILE) }
+        })
+    }
+
     /// The number of a file that keeps that of its inode.
     fn plain(&self, inode: Inode) -> Option<u64> {
         let is_plain = inode.device == self.root.inode.device && inode.number > ROOT && inode.number < FOREIGN;
@@ -265,7 +293,7 @@ impl Nodes {
             table.holds_one_more(id);
             table.make_room(self.bounds.held, LOOKS);
             let known = self.bounds.known;
-            table.too_many(known).for_each(|name| _ = self.forgotten.try_send(name));
+            table.too_many(known).for_each(|unused| _ = self.forgotten.try_send(unused));
         }
         node
     }
@@ -302,6 +330,11 @@ impl Nodes {
         if let Some(slot) = slot.filter(|slot| slot.parent == parent && *slot.name == *name.as_bytes()) {
             slot.name = Box::default();
         }
+    }
+
+    /// How many the kernel remembers.
+    pub fn known(&self) -> usize {
+        self.table().by_id.len()
     }
 
     /// All that are held.
@@ -392,16 +425,15 @@ impl Table {
         }
     }
 
-    /// Names of files for the kernel to forget, if there are more than this.
-    fn too_many(&mut self, most: usize) -> impl Iterator<Item = Name> + use<'_> {
+    /// What the kernel is to forget, if there is more than this.
+    fn too_many(&mut self, most: usize) -> impl Iterator<Item = Unused> + use<'_> {
         let looks = if self.by_id.len() > most { FORGOTTEN_AT_ONCE } else { 0 };
         (0..looks).filter_map(|_| {
             let (id, turn) = self.let_go.pop_front()?;
             let slot = self.by_id.get(&id).filter(|slot| slot.turn == turn)?;
             // Until it is forgotten.
             self.let_go.push_back((id, turn));
-            let can_be = !slot.is_folder && !slot.name.is_empty();
-            can_be.then(|| Name { parent: slot.parent, name: slot.name.clone() })
+            Some(Unused { id, parent: slot.parent, name: slot.name.clone(), is_folder: slot.is_folder })
         })
     }
 }
@@ -414,9 +446,9 @@ mod tests {
 
     use super::*;
 
-    const BOUNDS: Bounds = Bounds { held: 4, known: 20 };
+    const BOUNDS: Bounds = Bounds { held: 4, known: 20, reserve: RawFd::MAX, shadows: RawFd::MAX };
 
-    fn over(folder: &Path) -> (Nodes, mpsc::Receiver<Name>) {
+    fn over(folder: &Path) -> (Nodes, mpsc::Receiver<Unused>) {
         let root = open(folder, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).expect("the folder");
         Nodes::new(root, BOUNDS).expect("a table")
     }
@@ -445,7 +477,7 @@ mod tests {
         let paths: Vec<String> =
             (0..60).map(|n| if n % 2 == 0 { format!("{n}") } else { format!("a/b/{n}") }).collect();
         paths.iter().for_each(|path| std::fs::write(folder.path().join(path), path).expect("a file"));
-        let (nodes, names) = over(folder.path());
+        let (nodes, unused) = over(folder.path());
         let ids: Vec<u64> = paths.iter().map(|path| look_up(&nodes, path)).collect();
         for _ in 0..3 {
             for (id, path) in ids.iter().zip(&paths) {
@@ -454,9 +486,9 @@ mod tests {
                 assert!(held(&nodes) <= 2 * BOUNDS.held, "{}", held(&nodes));
             }
         }
-        let asked: Vec<Name> = names.try_iter().collect();
+        let asked: Vec<Unused> = unused.try_iter().collect();
         assert!(asked.len() >= 60 - BOUNDS.known, "{asked:?}");
-        assert!(asked.iter().all(|name| *name.name != *b"a" && *name.name != *b"b"), "{asked:?}");
+        assert!(asked.iter().all(|unused| unused.is_folder == matches!(&*unused.name, b"a" | b"b")), "{asked:?}");
         // The kernel has forgotten them.
         for id in ids {
             nodes.forget(id, u64::MAX);

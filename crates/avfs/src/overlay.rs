@@ -9,7 +9,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,19 +46,25 @@ pub struct Staging {
     in_memory: AtomicU64,
     /// For names that live as long as it takes to open them.
     number: AtomicU64,
+    /// Descriptors from this number on are for others.
+    reserve: RawFd,
 }
 
 impl Staging {
-    /// In a folder on the file system that files will be committed to.
-    pub fn new(folder: OwnedFd) -> Staging {
-        Staging { folder, in_memory: AtomicU64::new(0), number: AtomicU64::new(0) }
+    /// In a folder on the file system that files will be committed to; descriptors from `reserve` on are left to others.
+    pub fn new(folder: OwnedFd, reserve: RawFd) -> Staging {
+        Staging { folder, in_memory: AtomicU64::new(0), number: AtomicU64::new(0), reserve }
+    }
+
+    fn within(&self, file: OwnedFd) -> rustix::io::Result<File> {
+        if file.as_raw_fd() < self.reserve { Ok(file.into()) } else { Err(Errno::NFILE) }
     }
 
     fn small(self: &Arc<Staging>) -> rustix::io::Result<Shadow> {
         if self.in_memory.load(Relaxed) >= MEMORY_BYTES {
             return self.large();
         }
-        let file = memfd_create("sluice", MemfdFlags::CLOEXEC)?.into();
+        let file = self.within(memfd_create("sluice", MemfdFlags::CLOEXEC)?)?;
         Ok(Shadow { file, held: Some(0), staging: self.clone() })
     }
 
@@ -74,7 +80,7 @@ impl Staging {
             }
             opened => opened?,
         };
-        Ok(Shadow { file: file.into(), held: None, staging: self.clone() })
+        Ok(Shadow { file: self.within(file)?, held: None, staging: self.clone() })
     }
 }
 
@@ -451,7 +457,7 @@ mod tests {
     /// A file with this content, and an overlay over it.
     fn over(content: &[u8]) -> (tempfile::TempDir, File, Overlay) {
         let folder = tempfile::tempdir().expect("a folder");
-        let staging = Arc::new(Staging::new(File::open(folder.path()).expect("the folder").into()));
+        let staging = Arc::new(Staging::new(File::open(folder.path()).expect("the folder").into(), RawFd::MAX));
         let path = folder.path().join("below");
         std::fs::write(&path, content).expect("a file");
         let below = File::options().read(true).write(true).open(path).expect("the file");

@@ -58,9 +58,19 @@ impl Who {
     /// The process, as far as it can be looked up without waiting.
     pub fn process(self) -> Process {
         let unknown = Process { id: self.thread, ..Process::default() };
+        self.looked_up(look).unwrap_or(unknown)
+    }
+
+    /// Whether it is in a group, as far as that can be looked up without waiting.
+    pub fn is_in(self, group: u32) -> bool {
+        self.gid == group || self.looked_up(groups).is_some_and(|groups| groups.contains(&group))
+    }
+
+    /// What the system says of a thread; nothing where it takes too long, or too many are looked up.
+    fn looked_up<T: Send + 'static>(self, look: fn(u32) -> T) -> Option<T> {
         if LOOKS.fetch_add(1, Relaxed) >= LOOKS_MAX {
             LOOKS.fetch_sub(1, Relaxed);
-            return unknown;
+            return None;
         }
         let (tell, told) = mpsc::channel();
         let look = move || {
@@ -70,8 +80,15 @@ impl Who {
         if std::thread::Builder::new().name("sluice: who".into()).spawn(look).is_err() {
             LOOKS.fetch_sub(1, Relaxed);
         }
-        told.recv_timeout(PATIENCE).unwrap_or(unknown)
+        told.recv_timeout(PATIENCE).ok()
     }
+}
+
+/// The supplementary groups of a thread.
+fn groups(thread: u32) -> Vec<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
+    groups.split_whitespace().filter_map(|group| group.parse().ok()).collect()
 }
 
 fn look(thread: u32) -> Process {

@@ -3,6 +3,9 @@
 mod differential;
 mod harness;
 mod never;
+mod posix;
+mod remembered;
 mod rules;
 mod waits;
 mod watch;
+mod ways;

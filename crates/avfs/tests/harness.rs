@@ -107,6 +107,7 @@ pub struct How {
     pub mode: Mode,
     pub on_infected: OnInfected,
     pub held_max: Option<usize>,
+    pub known_max: Option<usize>,
     pub rules: &'static str,
 }
 
@@ -159,8 +160,13 @@ impl Mount {
                 .flatten(),
         };
         let (source, point) = (self.source.clone(), self.point.clone());
-        let options = Options { source, point, threads: 4, held_max: how.held_max, settings };
+        let options = Options { source, point, threads: 4, held_max: how.held_max, known_max: how.known_max, settings };
         self.mounted = Some(avfs::mount(options, || Ok(())).expect("it mounts"));
+    }
+
+    /// How many files and folders the kernel remembers.
+    pub fn known(&self) -> usize {
+        self.mounted.as_ref().expect("it is mounted").known()
     }
 
     /// Unmounts it.

@@ -15,8 +15,22 @@ use rustix::io::Errno;
 use crate::harness::{DEADLY, EVIL, How, Mount, PANIC, holds_word, until};
 
 const MODES: [How; 2] = [
-    How { passes_all: false, mode: Mode::Full, on_infected: OnInfected::Immediate, held_max: None, rules: "" },
-    How { passes_all: false, mode: Mode::Regular, on_infected: OnInfected::Immediate, held_max: None, rules: "" },
+    How {
+        passes_all: false,
+        mode: Mode::Full,
+        on_infected: OnInfected::Immediate,
+        held_max: None,
+        known_max: None,
+        rules: "",
+    },
+    How {
+        passes_all: false,
+        mode: Mode::Regular,
+        on_infected: OnInfected::Immediate,
+        held_max: None,
+        known_max: None,
+        rules: "",
+    },
 ];
 
 /// Content with the word in its middle.

@@ -36,6 +36,9 @@ const BEGIN_WAIT: Duration = Duration::from_secs(60);
 /// How long a jail may make no progress while it works.
 const STANDS_FOR: Duration = Duration::from_secs(60);
 
+/// How long a jail may hear nothing while it has nothing to do: somebody has stopped it.
+const DEAF_FOR: Duration = Duration::from_secs(10);
+
 /// How long is waited before the next jail is started, after one that did not live long.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -387,16 +390,16 @@ impl Jail {
         }
     }
 
-    /// Whether it works on something and comes no further.
+    /// Whether it works on something and comes no further, or does not even begin.
     fn stands(&self, seen: &mut (u64, Instant)) -> bool {
         let link = self.line.lock();
         let Some(ends) = &link.ends else { return false };
         let side = ends.reader.side();
         let (progress, works) = (side.told(ring::Told::Progress), side.told(ring::Told::Working) != 0);
-        if progress != seen.0 || !works {
+        if progress != seen.0 || !works && !ends.writer.is_unheard() {
             *seen = (progress, Instant::now());
         }
-        let stands = seen.1.elapsed() > STANDS_FOR;
+        let stands = seen.1.elapsed() > if works { STANDS_FOR } else { DEAF_FOR };
         if stands {
             tracing::error!(seconds = seen.1.elapsed().as_secs(), "an inspection process stands still");
         }

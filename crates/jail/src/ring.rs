@@ -268,6 +268,12 @@ impl Writer {
         self.tail - self.rung
     }
 
+    /// Whether the reader was woken for something, and has taken none of it: it would sleep if it had not heard that.
+    pub fn is_unheard(&self) -> bool {
+        let control = self.side.control();
+        control.head.0.load(Ordering::Acquire) < self.rung && control.sleeps.0.load(Ordering::Relaxed) == 0
+    }
+
     /// Wakes the reader, if it sleeps. To be called after the last frame of a batch.
     pub fn ring(&mut self) {
         self.rung = self.tail;

@@ -32,6 +32,10 @@ const TESTS: &[(&str, fn())] = &[
         "a_jail_that_is_killed_costs_what_it_had_and_is_replaced",
         a_jail_that_is_killed_costs_what_it_had_and_is_replaced,
     ),
+    (
+        "a_jail_that_is_stopped_while_it_has_nothing_to_do_is_replaced",
+        a_jail_that_is_stopped_while_it_has_nothing_to_do_is_replaced,
+    ),
     ("a_thousand_deaths_leave_no_inspection_waiting", a_thousand_deaths_leave_no_inspection_waiting),
     ("what_two_died_of_is_not_given_to_a_third", what_two_died_of_is_not_given_to_a_third),
     ("a_hostile_jail_reaches_nothing", a_hostile_jail_reaches_nothing),
@@ -321,8 +325,12 @@ fn children() -> Vec<i32> {
 }
 
 fn kill(pid: i32) {
+    signal(pid, rustix::process::Signal::KILL);
+}
+
+fn signal(pid: i32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    let _ = rustix::process::kill_process(pid, signal);
 }
 
 fn inspects_again(site: &Site) {
@@ -344,6 +352,15 @@ fn a_jail_that_is_killed_costs_what_it_had_and_is_replaced() {
     assert_eq!(wait(&mut *inspecting, &mut outs), Progress::Lost(Unfinished::Gone));
     assert!(!outs.iter().any(|out| matches!(out, Out::Verdict(_))));
     drop(inspecting);
+    inspects_again(&site);
+    assert_eq!(site.counts.lost.load(Relaxed), 1);
+}
+
+fn a_jail_that_is_stopped_while_it_has_nothing_to_do_is_replaced() {
+    let site = site(1);
+    inspects_again(&site);
+    children().into_iter().for_each(|pid| signal(pid, rustix::process::Signal::STOP));
+    assert_eq!(inspect(&site.jails, b"\r\nbody").0, Progress::Lost(Unfinished::Gone));
     inspects_again(&site);
     assert_eq!(site.counts.lost.load(Relaxed), 1);
 }

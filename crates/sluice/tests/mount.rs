@@ -87,6 +87,7 @@ fn code<T>(outcome: std::io::Result<T>) -> Option<i32> {
 const EPERM: i32 = 1;
 const EIO: i32 = 5;
 const ENOTCONN: i32 = 107;
+const ECONNABORTED: i32 = 103;
 
 /// An archive of the test file.
 fn zip(folder: &Path) -> Vec<u8> {
@@ -379,4 +380,166 @@ fn rules_say_what_is_skipped() {
     assert_eq!(fs::read(mount.at("trusted/evil")).expect("nobody looks"), eicar());
     fs::rename(mount.at("trusted/evil"), mount.at("evil")).expect("another place");
     assert_eq!(code(fs::read(mount.at("evil"))), Some(EPERM));
+}
+
+/// What came of every way to write or read that there is (`ways.py` of the crate `avfs`).
+fn tried(what: &str, folder: &Path, content: &Path) -> Vec<(String, String)> {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../avfs/tests/ways.py");
+    let output = Command::new("python3").args(["-B", program, what]).arg(folder).arg(content).output();
+    let output = output.expect("python3 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout).expect("text");
+    said.lines().filter_map(|line| line.split_once(' ')).map(|(way, how)| (way.to_owned(), how.to_owned())).collect()
+}
+
+const MODES: [&[&str]; 4] = [
+    &["--mode", "regular"],
+    &["--mode", "full"],
+    &["--mode", "regular", "--on-infected", "deferred", "--quarantine", "quarantine"],
+    &["--mode", "full", "--on-infected", "deferred", "--quarantine", "quarantine"],
+];
+
+/// Writes and reads a content that is found, in every way; nothing of it comes through.
+fn assert_nothing_comes_through(mount: &Mount, content: &[u8], label: &str) {
+    let given = mount.folder.path().join("given");
+    fs::write(&given, content).expect("the content");
+    for (way, outcome) in tried("write", &mount.at(""), &given) {
+        // In the middle of zeros it is another content.
+        let below = fs::read(mount.below(&way)).unwrap_or_default();
+        assert!(below != content || way == "at_the_end_of_a_hole", "{label}, {way}: {outcome}");
+        let _ = fs::remove_file(mount.below(&way));
+    }
+    // All of them, by a folder that is not there.
+    let ways = tried("read", &mount.folder.path().join("none"), &given);
+    // What differs in its last byte may be another content, too.
+    let others = ["appended", "written_first", "cut"];
+    ways.iter().for_each(|(way, _)| fs::write(mount.below(way), content).expect("infected below"));
+    for (way, outcome) in tried("read", &mount.at(""), &given) {
+        assert!(!outcome.ends_with("shows") || others.contains(&way.as_str()), "{label}, {way}: {outcome}");
+        let _ = fs::remove_file(mount.below(&way));
+    }
+}
+
+#[test]
+fn the_test_file_comes_through_by_no_way_in_no_mode() {
+    for options in MODES {
+        let Some(mount) = Mount::new(options) else { return };
+        assert_nothing_comes_through(&mount, &eicar(), &options.join(" "));
+        assert_nothing_comes_through(&mount, &zip(mount.folder.path()), &format!("zipped, {}", options.join(" ")));
+    }
+}
+
+/// Each file of the pack by every way, in one mode after the other.
+#[test]
+fn no_file_of_the_packs_comes_through_by_any_way() {
+    let pack = std::env::var_os("SLUICE_DATA").map(|data| PathBuf::from(data).join("av-evasion/evasion"));
+    let Some(pack) = pack.filter(|pack| pack.is_dir()) else {
+        return eprintln!("skipped: no packs below SLUICE_DATA");
+    };
+    let signatures = ["--database", pack.to_str().expect("text")];
+    let scan = [&["scan", "--json", "--alert-exceeds-max"][..], &signatures].concat();
+    let output = Command::new(env!("CARGO_BIN_EXE_sluice")).args(scan).arg(&pack).output().expect("scan runs");
+    let said = String::from_utf8(output.stdout).expect("text");
+    let facts = said.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let found: Vec<PathBuf> = facts
+        .filter(|facts| facts["status"] == "found")
+        .map(|facts| PathBuf::from(facts["file"].as_str().expect("a path")))
+        .collect();
+    assert!(found.len() > 10, "{said}");
+    for (number, options) in MODES.iter().enumerate() {
+        let Some(mount) = Mount::new(&[&signatures[..], options].concat()) else { return };
+        for path in found.iter().skip(number).step_by(MODES.len()) {
+            let content = fs::read(path).expect("a file of the pack");
+            assert_nothing_comes_through(&mount, &content, &format!("{path:?}, {}", options.join(" ")));
+        }
+    }
+}
+
+/// Content that says which version it is, in each of its lines.
+fn version(writer: usize, number: usize) -> Vec<u8> {
+    let lines = 1000 + 97 * (number % 40);
+    format!("writer {writer} version {number}\n").repeat(lines).into_bytes()
+}
+
+/// What a writer has done until it got an error: the last version that was complete, and the error.
+fn write_on(folder: &Path, writer: usize, replaces: bool) -> (usize, Option<i32>) {
+    let (target, part) = (folder.join(format!("file{writer}")), folder.join(format!("part{writer}")));
+    for number in 1.. {
+        let path = if replaces { &part } else { &target };
+        let written = File::create(path).and_then(|mut file| {
+            std::io::Write::write_all(&mut file, &version(writer, number))?;
+            file.sync_all()
+        });
+        let done = written.and_then(|()| if replaces { fs::rename(&part, &target) } else { Ok(()) });
+        if let Err(error) = done {
+            return (number - 1, error.raw_os_error());
+        }
+    }
+    unreachable!("it writes until it may not")
+}
+
+/// Killed in the middle of what eight processes write and read, some of it infected: everybody gets errors at once, nothing
+/// infected is below, what was complete is whole, and the next process takes the place. `SLUICE_KILLS` is how often.
+#[test]
+fn killed_under_load_it_fails_closed_and_no_file_is_broken() {
+    let rounds = std::env::var("SLUICE_KILLS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(5);
+    let Some(mut mount) = Mount::new(&["--state", "state"]) else { return };
+    for round in 0..rounds {
+        let folder = mount.at("");
+        let writers: Vec<_> = (0..6)
+            .map(|writer| {
+                let folder = folder.clone();
+                std::thread::spawn(move || write_on(&folder, writer, writer % 2 == 0))
+            })
+            .collect();
+        let others = std::thread::spawn({
+            let folder = folder.clone();
+            move || loop {
+                if code(fs::write(folder.join("evil"), eicar())) == Some(ENOTCONN)
+                    || code(fs::read(folder.join("file1"))) == Some(ENOTCONN)
+                {
+                    return;
+                }
+            }
+        });
+        std::thread::sleep(Duration::from_millis(300 + 37 * (round % 20)));
+        mount.signal("-KILL");
+        let last: Vec<_> = writers.into_iter().map(|writer| writer.join().expect("it ends")).collect();
+        others.join().expect("it ends");
+        assert_eq!(code(fs::read_dir(&folder)), Some(ENOTCONN), "closed");
+        assert_ne!(fs::read(mount.below("evil")).unwrap_or_default(), eicar());
+        for (writer, (number, error)) in last.iter().enumerate() {
+            // What was in the kernel's hands when the process went, or began behind it.
+            assert!(matches!(error, Some(ENOTCONN | ECONNABORTED | EIO)), "{error:?}");
+            let below = fs::read(mount.below(&format!("file{writer}"))).unwrap_or_default();
+            let (done, next) = (version(writer, *number), version(writer, number + 1));
+            let is_whole = below == done || below == next || *number == 0;
+            // One that is written in its place may be cut at the time of the crash, as in any file system.
+            let is_cut = writer % 2 == 1 && next.starts_with(&below);
+            assert!(is_whole || is_cut, "writer {writer}: {} of {} bytes", below.len(), next.len());
+        }
+        mount.process = start(mount.folder.path(), &["--state", "state"]);
+        for writer in (0..6).step_by(2).filter(|&writer| last[writer].0 > 0) {
+            let read = fs::read(mount.at(&format!("file{writer}"))).expect("it is there again");
+            assert!(read == version(writer, last[writer].0) || read == version(writer, last[writer].0 + 1));
+        }
+    }
+}
+
+/// Stopped while they have nothing to do: others take their place, without anybody's help.
+#[test]
+fn processes_that_are_stopped_while_idle_are_replaced() {
+    let Some(mount) = Mount::new(&["--stall", "1"]) else { return };
+    let stopped = jails(&mount);
+    assert!(Command::new("kill").arg("-STOP").args(&stopped).status().expect("kill runs").success());
+    fs::write(mount.below("unknown"), b"never inspected").expect("a file below");
+    let end = Instant::now() + Duration::from_secs(120);
+    while jails(&mount).iter().any(|id| stopped.contains(id)) {
+        let _ = fs::read(mount.at("unknown"));
+        assert!(Instant::now() < end, "they are not replaced: {}", mount.log());
+    }
+    while fs::read(mount.at("unknown")).is_err() {
+        assert!(Instant::now() < end, "nothing passes any more: {}", mount.log());
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

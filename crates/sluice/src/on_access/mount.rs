@@ -59,6 +59,7 @@ fn mounted(args: &Mount, rules: Rules, loaded: &Loaded) -> Result<Mounted, Failu
         point: args.point.clone(),
         threads: if args.threads == 0 { threads() } else { args.threads },
         held_max: None,
+        known_max: None,
         settings: Settings {
             judge,
             mode: if args.mode == MountMode::Full { Mode::Full } else { Mode::Regular },
