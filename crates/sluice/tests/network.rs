@@ -165,7 +165,7 @@ fn recorded(name: &str, wanted: u16) -> Told {
         [127, 0, 0, 8],
     ];
     let number = hash(name) >> 7;
-    let is_none = |name: &str| (hash(name) >> 7) % 4 == 0;
+    let is_none = |name: &str| (hash(name) >> 7).is_multiple_of(4);
     match wanted {
         _ if is_none(name) => Told::NoName,
         kind::A => Told::Addresses(vec![LISTED[(number / 4) as usize % LISTED.len()]]),
