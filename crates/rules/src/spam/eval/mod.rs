@@ -12,6 +12,7 @@ mod from_name;
 mod header;
 mod learned;
 mod network;
+mod page;
 mod relay;
 mod site;
 mod times;
@@ -85,13 +86,14 @@ pub(crate) const fn ask(name: &'static str) -> Function {
 }
 
 /// All groups.
-const GROUPS: [&[Function]; 9] = [
+const GROUPS: [&[Function]; 10] = [
     authentic::FUNCTIONS,
     freemail::FUNCTIONS,
     from_name::FUNCTIONS,
     header::FUNCTIONS,
     learned::FUNCTIONS,
     network::FUNCTIONS,
+    page::FUNCTIONS,
     relay::FUNCTIONS,
     site::FUNCTIONS,
     welcome::FUNCTIONS,
@@ -181,7 +183,8 @@ impl<'a> Arguments<'a> {
 
 /// Arguments as expressions: those of functions that take one.
 pub fn compiled(call: &Call) -> Vec<Option<Expression>> {
-    let takes = freemail::TAKES_EXPRESSION.contains(&&*call.function);
+    let name = &*call.function;
+    let takes = freemail::TAKES_EXPRESSION.contains(&name) || page::TAKES_EXPRESSION.contains(&name);
     if !takes {
         return Vec::new();
     }

@@ -148,7 +148,7 @@ fn adapted(delta: u32, count: u32, is_first: bool) -> u32 {
 }
 
 /// Whether a host is an IP address.
-pub(super) fn is_address(host: &[u8]) -> bool {
+pub(crate) fn is_address(host: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(host) else { return false };
     let text6 = text.strip_prefix("ipv6:").unwrap_or(text);
     text.parse::<Ipv4Addr>().is_ok() || text6.parse::<Ipv6Addr>().is_ok()

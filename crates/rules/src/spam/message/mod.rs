@@ -41,7 +41,7 @@ pub use tree::Structure;
 pub use uri::Uri;
 
 pub(crate) use header::{taken, unfolded};
-pub(crate) use host::{ascii, is_host, shown};
+pub(crate) use host::{ascii, is_address, is_host, shown};
 
 use std::sync::OnceLock;
 

@@ -13,7 +13,6 @@ use crate::spam::rule::{Rule, Rules, Test, View};
 use crate::spam::syntax::call::Call;
 use crate::spam::syntax::dns::{Subject, UriList};
 use crate::spam::syntax::value::Value;
-use crate::spam::total::ScoreSet;
 
 /// A list of hosts in addresses.
 #[derive(Debug)]
@@ -46,15 +45,15 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Those of a configuration, as far as they count in a score set.
-    pub(crate) fn new(rules: &Rules, set: ScoreSet) -> Lists {
+    /// Those of a configuration: of the rules that run, where the network is asked.
+    pub(crate) fn new(rules: &Rules, asks: bool, runs: impl Fn(u32) -> bool) -> Lists {
         let mut lists = Lists { scope: Scope::of(rules), ..Lists::default() };
         let is_available =
             !matches!(rules.setting("dns_available"), Some(Value::Text(text)) if **text == *b"no" || **text == *b"0");
-        if !set.net || !is_available {
+        if !asks || !is_available {
             return lists;
         }
-        for (id, rule) in (0..).zip(rules.names()).filter(|(_, rule)| set.score(rule) != 0.0) {
+        for (id, rule) in (0..).zip(rules.names()).filter(|(id, _)| runs(*id)) {
             lists.add(id, rule);
         }
         if lists.scope.is_without_lists {

@@ -207,11 +207,11 @@ impl Engine {
     /// cannot run are left out: [`Rules::disabled`] and the problems of the configuration have them.
     pub fn new(rules: Rules, options: EngineOptions) -> Engine {
         let settings = Settings::of(&rules, reading::of(&rules));
-        let lists = Lists::new(&rules, options.set);
         let mut schedule = Schedule::new(&rules, &Limits::default());
         let plain = ScoreSet { bayes: false, ..options.set };
         let silent = [plain, options.set].map(|set| silent(&rules, set, &schedule));
         let runs = |id: u32| silent.iter().any(|silent| !silent[id as usize]);
+        let lists = Lists::new(&rules, options.set.net, runs);
         schedule.retain(runs);
         let mut builder =
             Builder { engine: Parts::default(), requests: HashMap::new(), expressions: 0, set: options.set };

@@ -3,7 +3,7 @@
 //! Each takes the mail and the arguments as they are written, and gives 0 for no hit. [`find`] has those of SpamAssassin's
 //! plugins BodyEval, HTMLEval, ImageInfo, MIMEEval and URIEval that need no expression, no locale and no network.
 //!
-//! What is left out: `html_text_match`, `html_text_not_match` and `image_name_regex` (expressions are the engine's),
+//! What is left out: `html_text_match` and `html_text_not_match` (see [`crate::spam::eval`]), `image_name_regex`,
 //! `check_for_faraway_charset` and its like (locales), `check_stock_info`.
 
 mod body;
