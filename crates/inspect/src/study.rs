@@ -297,6 +297,8 @@ mod tests {
         assert_eq!(study.recalled(7, corpus, &[]), Some((nothing, vec![])));
         let (recalled, decided) = study.recalled(7, corpus, &spam).unwrap();
         assert_eq!((recalled.spam, recalled.ham, recalled.known, decided), (1, 0, 1, vec![key(1)]));
-        assert!(recalled.probability.unwrap() > 0.9);
+        // Half of what was learned is spam, which counts like a word that says nothing.
+        let probability = recalled.probability.unwrap();
+        assert!((0.74..0.75).contains(&probability), "{probability}");
     }
 }

@@ -44,10 +44,16 @@ impl Manager {
         Manager { socket, service, _folder: folder }
     }
 
+    /// The next that it is told, but for the sockets that it is to keep.
     fn told(&self) -> String {
         let mut text = [0; 4096];
-        let count = self.socket.recv(&mut text).expect("the service says something");
-        String::from_utf8_lossy(&text[..count]).into()
+        loop {
+            let count = self.socket.recv(&mut text).expect("the service says something");
+            let told = String::from_utf8_lossy(&text[..count]);
+            if !told.starts_with("FDSTORE") {
+                return told.into();
+            }
+        }
     }
 
     fn signal(&self, name: &str) {
