@@ -26,6 +26,31 @@ fn check(folder: &std::path::Path, args: &[&str], input: &str) -> Output {
 }
 
 #[test]
+fn rules_ask_a_file_in_place_of_the_network() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("rules")).unwrap();
+    let rules = "header LISTED eval:check_rbl('bl', 'bl.test.')\nscore LISTED 3\ntflags LISTED net\n";
+    fs::write(folder.path().join("rules/a.cf"), rules).unwrap();
+    let mail = "Received: from x (x [192.0.2.7]) by y; Mon, 1 Jan 2024 00:00:00 +0000\nFrom: a@b.example\n\nhello\n";
+    fs::write(folder.path().join("mail"), mail).unwrap();
+    fs::write(folder.path().join("zone"), "7.2.0.192.bl.test A 127.0.0.2\n").unwrap();
+    let score = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_sluice"))
+            .current_dir(folder.path())
+            .args(["spam", "check", "--json", "--rules", "rules"])
+            .args(args)
+            .arg("mail")
+            .output()
+            .unwrap();
+        serde_json::from_slice::<Value>(&output.stdout).map(|line| line["score"].as_f64().unwrap()).ok()
+    };
+    assert_eq!(score(&["--zone", "zone"]), Some(3.0));
+    assert_eq!(score(&["--local"]), Some(0.0));
+    assert_eq!(score(&["--zone", "none"]), None, "there is no such file");
+    assert_eq!(score(&["--zone", "zone", "--local"]), None, "one or the other");
+}
+
+#[test]
 fn mails_are_checked_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("rules")).unwrap();
