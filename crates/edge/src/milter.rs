@@ -346,7 +346,7 @@ impl Message {
             recipients: envelope.to.iter().map(|to| to.as_str().into()).collect(),
             ..Flow::default()
         };
-        let may_change = ruling.policy.actions().contains(&Action::Blank);
+        let may_change = ruling.policy.asks_for(Action::Blank);
         let terms = Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() };
         let id = new_id();
         let (hello, hostname) = (session.hello.as_str(), runtime.settings.hostname.as_str());

@@ -206,7 +206,7 @@ impl<P: Blocks> Hold<P> {
             Out::Blank(blank) => self.mark_new(*blank),
             Out::Forged(range) => self.cut(range.clone()),
             Out::Finding(spotted) => {
-                self.heaviest = self.heaviest.max(self.terms.policy.action(spotted.finding.class));
+                self.heaviest = self.heaviest.max(self.terms.policy.action(&spotted.finding));
             }
             Out::Field(_) | Out::Object(_) | Out::Parts(_) | Out::Ask(_) | Out::Recall(_) | Out::Verdict(_) => {}
         }

@@ -44,7 +44,7 @@ pub use hold::{Hold, State, Terms};
 pub use inspector::{Inspecting, Inspector, Progress, Unfinished};
 pub use message::{Blank, Context, Field, In, ObjectReport, Out, StageTime, Wants};
 pub use parts::{Parts, Place};
-pub use policy::{Action, Policy};
+pub use policy::{Action, Policy, SignatureRule};
 pub use queue::{BLOCK_BYTES, Block, Blocks};
 pub use recall::{Key, Lesson, Recall, Recalled, Study, Word};
 pub use rule::{Glob, Rule, Way};

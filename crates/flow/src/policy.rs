@@ -1,7 +1,12 @@
 //! From findings to what is to be done.
 
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
 use serde::{Deserialize, Serialize};
-use stream::Class;
+use stream::{Class, Finding};
+
+use crate::Glob;
 
 /// What is done with content in which something was found. Ordered by weight: of several, the heaviest counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -32,11 +37,22 @@ impl Action {
     }
 }
 
+/// What matches of some signatures ask for, by their names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignatureRule {
+    /// Patterns for the whole name, as it is reported.
+    pub names: Vec<Glob>,
+    /// What is done.
+    pub action: Action,
+}
+
 /// Which action each class of findings asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// A signature matched.
     pub on_infected: Action,
+    /// In place of that for some signatures: the first that means a name decides.
+    pub signatures: Arc<[SignatureRule]>,
     /// A rule of the operator stands against it.
     pub on_forbidden: Action,
     /// A limit was reached, so that not everything was inspected.
@@ -57,6 +73,7 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy {
             on_infected: Action::Reject,
+            signatures: Arc::default(),
             on_forbidden: Action::Reject,
             on_limit: Action::Reject,
             on_ambiguous: Action::Reject,
@@ -71,18 +88,22 @@ impl Default for Policy {
 impl Policy {
     /// Whether content is either passed as it is or refused, whatever is found.
     pub fn only_rejects(&self) -> bool {
-        self.actions().iter().all(|action| matches!(action, Action::Pass | Action::Reject))
+        self.actions().all(|action| matches!(action, Action::Pass | Action::Reject))
     }
 
     /// Whether all content goes on, as it is or overwritten, whatever is found.
     pub fn only_blanks(&self) -> bool {
-        self.actions().iter().all(|action| matches!(action, Action::Pass | Action::Blank))
+        self.actions().all(|action| matches!(action, Action::Pass | Action::Blank))
+    }
+
+    /// Whether some finding asks for this.
+    pub fn asks_for(&self, asked: Action) -> bool {
+        self.actions().any(|action| action == asked)
     }
 
     /// All that can be asked for.
-    pub const fn actions(&self) -> [Action; 8] {
-        [
-            self.on_infected,
+    pub fn actions(&self) -> impl Iterator<Item = Action> {
+        let other = [
             self.on_forbidden,
             self.on_limit,
             self.on_ambiguous,
@@ -90,11 +111,31 @@ impl Policy {
             self.on_external,
             self.on_partial,
             self.on_malformed,
-        ]
+        ];
+        self.of_matches().chain(other)
     }
 
-    /// The action for one class.
-    pub const fn action(&self, class: Class) -> Action {
+    fn of_matches(&self) -> impl Iterator<Item = Action> {
+        self.signatures.iter().map(|rule| rule.action).chain([self.on_infected])
+    }
+
+    /// The heaviest action that a match may ask for.
+    pub fn of_any_match(&self) -> Action {
+        self.of_matches().max().unwrap_or_default()
+    }
+
+    /// The action for a finding.
+    pub fn action(&self, finding: &Finding) -> Action {
+        if finding.class != Class::Match || self.signatures.is_empty() {
+            return self.by_class(finding.class);
+        }
+        let name = finding.name.to_lowercase();
+        let ruled = self.signatures.iter().find(|rule| rule.names.iter().any(|glob| glob.matches(&name)));
+        ruled.map_or(self.on_infected, |rule| rule.action)
+    }
+
+    /// The action for one class, whatever it is called.
+    pub const fn by_class(&self, class: Class) -> Action {
         match class {
             Class::Match => self.on_infected,
             Class::Forbidden => self.on_forbidden,
@@ -107,5 +148,27 @@ impl Policy {
             // Nothing was left out: it is told, and asks for nothing.
             Class::TwoReadings => Action::Pass,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(names: &[&str], action: Action) -> SignatureRule {
+        SignatureRule { names: names.iter().map(|name| Glob::new(name)).collect(), action }
+    }
+
+    #[test]
+    fn the_first_rule_that_means_a_signature_decides() {
+        let signatures = [rule(&["pua.safe*"], Action::Pass), rule(&["PUA.*", "Heuristics.*"], Action::Tag)];
+        let policy = Policy { signatures: signatures.into(), ..Policy::default() };
+        let of = |class, name: &'static str| policy.action(&Finding::new(class, name, 0));
+        assert_eq!(of(Class::Match, "PUA.Safe.Tool"), Action::Pass);
+        assert_eq!(of(Class::Match, "PUA.Win.Tool"), Action::Tag);
+        assert_eq!(of(Class::Match, "Win.Trojan.PUA.x"), Action::Reject, "a pattern is for the whole name");
+        assert_eq!(of(Class::Limit, "Heuristics.Limits"), Action::Reject, "other classes go by their own");
+        assert_eq!(policy.of_any_match(), Action::Reject);
+        assert!(policy.asks_for(Action::Tag) && !policy.only_rejects());
     }
 }

@@ -9,6 +9,7 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 use stream::{FileType, Object};
@@ -108,6 +109,12 @@ impl Glob {
             }
         }
         self.0[pattern..].iter().all(|&c| c == '*')
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|c| f.write_char(*c))
     }
 }
 

@@ -53,7 +53,7 @@ impl Verdict {
 
     /// The finding that decided: the first of the heaviest action, under `policy`.
     pub fn reason(&self, policy: &Policy) -> Option<&Spotted> {
-        self.findings.iter().find(|spotted| policy.action(spotted.finding.class) == self.action)
+        self.findings.iter().find(|spotted| policy.action(&spotted.finding) == self.action)
     }
 }
 

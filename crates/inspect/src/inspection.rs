@@ -211,7 +211,7 @@ impl Inspection {
     pub fn stop(&mut self, name: &'static str) {
         let Some(root) = self.nodes.first_mut().and_then(Option::take).filter(|_| !self.done) else { return };
         let finding = Finding::new(Class::Limit, name, root.bytes);
-        let action = self.context.policy.action(finding.class);
+        let action = self.context.policy.action(&finding);
         // What has not been looked at is no part that could be overwritten: it is the whole.
         self.ledger.unblankable |= action == Action::Blank;
         let spotted = Spotted { finding, path: root.path.clone(), object: root.id };

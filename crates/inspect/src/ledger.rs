@@ -59,7 +59,7 @@ impl Ledger {
         let known = self.findings[at].finding.class;
         let (lighter, heavier) = (known.min(spotted.finding.class), known.max(spotted.finding.class));
         if lighter != heavier && lighter != Class::Match {
-            self.more_action = self.more_action.max(policy.action(lighter));
+            self.more_action = self.more_action.max(policy.by_class(lighter));
         }
         if spotted.finding.class <= known {
             return false;
@@ -98,7 +98,7 @@ impl Ledger {
         if spotted.finding.class == Class::Match {
             self.more_matches.insert(spotted.object);
         } else {
-            self.more_action = self.more_action.max(policy.action(spotted.finding.class));
+            self.more_action = self.more_action.max(policy.action(&spotted.finding));
         }
     }
 
@@ -109,8 +109,8 @@ impl Ledger {
         let told: Vec<Spotted> = findings.iter().filter(|spotted| !self.is_echo(spotted, &findings)).cloned().collect();
         let echoes = self.more_echoes.iter().filter(|&&object| self.allowed.iter().any(|&id| self.lies_in(id, object)));
         let untold = self.more_matches.iter().chain(echoes).any(|&object| !self.is_vouched_for(object));
-        let more = if untold { context.policy.action(Class::Match) } else { Action::Pass };
-        let actions = told.iter().map(|spotted| context.policy.action(spotted.finding.class));
+        let more = if untold { context.policy.of_any_match() } else { Action::Pass };
+        let actions = told.iter().map(|spotted| context.policy.action(&spotted.finding));
         Verdict {
             action: actions.max().unwrap_or_default().max(self.more_action).max(more),
             blankable: !self.unblankable,
@@ -209,7 +209,7 @@ mod tests {
                 let finding = Finding { class, name: "Same".into(), offset: 0 };
                 ledger.note(&Spotted { finding, path: [].into(), object }, &policy);
             }
-            let verdict = ledger.verdict(&Context { policy, ..Context::default() });
+            let verdict = ledger.verdict(&Context { policy: policy.clone(), ..Context::default() });
             assert_eq!(verdict.action, Action::Quarantine, "{classes:?}");
         }
     }

@@ -49,7 +49,7 @@ fn views_of_the_parts_of_a_mail_are_scanned_and_what_is_found_is_in_the_part() {
     );
     let engine = engine(&ndb, &ldb);
     let policy = Policy { on_infected: Action::Blank, ..Policy::default() };
-    let seen = crate::pipeline::inspect(&engine, policy, MAIL.as_bytes());
+    let seen = crate::pipeline::inspect(&engine, policy.clone(), MAIL.as_bytes());
     let found: BTreeSet<&str> = seen.names().into_iter().collect();
     assert_eq!(found, BTreeSet::from(["Html", "InMail", "Mail", "NoTags", "Script", "Start", "Text", "Two"]));
     assert!(!seen.blanks.is_empty(), "what is in a view is in its part");
@@ -57,7 +57,7 @@ fn views_of_the_parts_of_a_mail_are_scanned_and_what_is_found_is_in_the_part() {
     assert_ne!(plain, object_of(&seen, "Html"));
     assert_eq!(seen.objects.iter().filter(|object| object.id == plain).count(), 1, "a view is no object");
     for (piece, fuel) in [(1, u64::MAX), (7, 11), (4096, 100)] {
-        let cut = crate::pipeline::drive(&engine, policy, MAIL.as_bytes(), Drive { piece, fuel, mail: true });
+        let cut = crate::pipeline::drive(&engine, policy.clone(), MAIL.as_bytes(), Drive { piece, fuel, mail: true });
         assert_eq!(cut.names().into_iter().collect::<BTreeSet<_>>(), found, "pieces of {piece}, fuel of {fuel}");
     }
 }

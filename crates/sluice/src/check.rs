@@ -142,19 +142,22 @@ fn explain(config: &Config, listener: &Listener, args: &Check) {
     let content = listener.under(rule);
     let rule = rule.map_or("no rule".to_string(), |index| format!("rule {}", index + 1));
     println!("{:?} on {}: {rule}", listener.protocol(), listener.place.address);
-    let policy = content.policy;
-    let names = [
-        "on_infected",
-        "on_forbidden",
-        "on_limit",
-        "on_ambiguous",
-        "on_encrypted",
-        "on_external",
-        "on_partial",
-        "on_malformed",
-    ];
-    for (name, action) in names.into_iter().zip(policy.actions()) {
+    let policy = &content.policy;
+    for (name, action) in [
+        ("on_infected", policy.on_infected),
+        ("on_forbidden", policy.on_forbidden),
+        ("on_limit", policy.on_limit),
+        ("on_ambiguous", policy.on_ambiguous),
+        ("on_encrypted", policy.on_encrypted),
+        ("on_external", policy.on_external),
+        ("on_partial", policy.on_partial),
+        ("on_malformed", policy.on_malformed),
+    ] {
         println!("  {name} = {:?}", action.name());
+    }
+    for rule in policy.signatures.iter() {
+        let names: Vec<String> = rule.names.iter().map(ToString::to_string).collect();
+        println!("  signatures {}: {}", names.join(" "), rule.action.name());
     }
     println!("  message_bytes_max = {}", content.message_bytes_max);
     for attachment in content.ways(&config.attachments).iter() {

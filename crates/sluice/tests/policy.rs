@@ -88,6 +88,28 @@ fn a_rule_changes_what_holds_for_some() {
 }
 
 #[test]
+fn a_signature_is_taken_as_its_name_says() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = gateway(
+        &sink,
+        "",
+        "infected_per_client_max = 2\n\
+         [[listener.signature]]\nnames = ['*.Other', 'eicar*']\naction = 'tag'\n\
+         [[listener.rule]]\nrecipient = ['strict@*']\nsignature = []\n\
+         [[listener.rule]]\nrecipient = ['lab@*']\nsignature = [{ names = ['*'], action = 'pass' }]",
+    );
+    let infected = attached("eicar.com", &eicar());
+    // More than who sends infected mails may send.
+    for number in 1..=3 {
+        assert_eq!(send(&gateway, "a@b", "c@d", &infected), "250 2.0.0 Taken");
+        assert!(sink.wait(number)[number - 1].text().contains("X-Sluice-Status: found"));
+    }
+    assert_eq!(send(&gateway, "a@b", "lab@d", &infected), "250 2.0.0 Taken");
+    assert!(!sink.wait(4)[3].text().contains("X-Sluice-Status: found"));
+    assert!(send(&gateway, "a@b", "strict@d", &infected).starts_with("554 "));
+}
+
+#[test]
 fn a_rule_goes_by_the_network_of_the_client() {
     let sink = Sink::start(Behaviour::default());
     let gateway = gateway(

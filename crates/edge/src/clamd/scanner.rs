@@ -309,7 +309,7 @@ impl Job {
 fn outcomes(verdict: &Verdict, policy: &Policy, all_matches: bool) -> Vec<Outcome> {
     let told = examine::told(verdict, policy, all_matches).into_iter().map(|spotted| {
         let name = spotted.finding.name.to_string();
-        match policy.action(spotted.finding.class) {
+        match policy.action(&spotted.finding) {
             Action::Tag => Outcome::Failed(name),
             _ => Outcome::Found(name),
         }
@@ -509,7 +509,7 @@ mod tests {
             path: Arc::new([]),
             object: 0,
         };
-        let action = findings.iter().map(|(class, _)| policy.action(*class)).max().unwrap_or_default();
+        let action = findings.iter().map(|(class, _)| policy.by_class(*class)).max().unwrap_or_default();
         let findings = findings.iter().map(spotted).collect();
         outcomes(&Verdict { action, findings, ..Verdict::default() }, &policy, all_matches)
     }

@@ -28,7 +28,7 @@ pub struct Examined {
 }
 
 /// How a file is looked at.
-#[derive(Default, Clone, Copy)]
+#[derive(Default, Clone)]
 pub struct Look {
     /// What the door speaks that it comes from.
     pub protocol: Protocol,
@@ -146,7 +146,7 @@ impl Examination {
     pub fn new(inspector: &dyn Inspector, look: &Look) -> Examination {
         let context = Context {
             flow: Flow { protocol: look.protocol, ..Flow::default() },
-            policy: look.policy,
+            policy: look.policy.clone(),
             wants: Wants { objects: look.explain, ..Wants::default() },
             ..Context::default()
         };

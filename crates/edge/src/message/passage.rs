@@ -86,7 +86,7 @@ impl Passage {
         let resolver = runtime.resolver.clone().filter(|_| wait.is_some());
         let context = Context {
             flow,
-            policy: ruling.policy,
+            policy: ruling.policy.clone(),
             object: Object { media_type: Some("message/rfc822".into()), ..Object::default() },
             rules: ruling.attachments.clone(),
             passwords: runtime.passwords.clone(),
@@ -94,7 +94,7 @@ impl Passage {
             scoring,
             authenticating,
         };
-        let terms = Terms { policy: ruling.policy, takes_back: runtime.inspector.takes_back(), ..terms };
+        let terms = Terms { policy: ruling.policy.clone(), takes_back: runtime.inspector.takes_back(), ..terms };
         Passage {
             id: id.into(),
             ruling,

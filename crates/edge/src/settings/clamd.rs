@@ -7,6 +7,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use flow::{Action, Policy};
 use regex::bytes::Regex;
@@ -121,6 +122,7 @@ impl ClamdSettings {
     pub fn policy(&self) -> Policy {
         Policy {
             on_infected: Action::Reject,
+            signatures: Arc::default(),
             on_forbidden: Action::Pass,
             on_limit: self.on_limit.action(),
             on_ambiguous: self.on_ambiguous.action(),

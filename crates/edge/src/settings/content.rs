@@ -10,7 +10,7 @@ use super::action::{action, some_action};
 use super::authentication::{Authentication, AuthenticationSettings, AuthenticationTerms};
 use super::keys::{Fault, Keys};
 
-use super::policy::{Attachment, MailRule};
+use super::policy::{Attachment, MailRule, SignatureTerms, signatures};
 use super::protocol::Protocol;
 use super::refusal::Refusal;
 use super::size::size;
@@ -21,6 +21,8 @@ use super::spam::{Spam, SpamSettings, SpamTerms};
 struct Written {
     #[serde(default, deserialize_with = "some_action")]
     on_infected: Option<Action>,
+    #[serde(default, rename = "signature")]
+    signatures: Vec<SignatureTerms>,
     #[serde(default, deserialize_with = "some_action")]
     on_forbidden: Option<Action>,
     #[serde(default, deserialize_with = "some_action")]
@@ -93,6 +95,7 @@ impl Content {
         let usual = if protocol == Protocol::Spamd { Action::Pass } else { usual };
         let policy = Policy {
             on_infected: written.on_infected.unwrap_or(usual),
+            signatures: signatures(&written.signatures),
             on_forbidden: written.on_forbidden.unwrap_or(usual),
             on_limit: written.on_limit.unwrap_or(usual),
             on_ambiguous: written.on_ambiguous.unwrap_or(usual),
@@ -118,9 +121,11 @@ impl Content {
 
     /// What holds where a rule means the mail.
     pub fn under(&self, rule: &MailRule) -> Content {
-        let own = self.policy;
+        let own = &self.policy;
+        let signatures = rule.signatures.as_deref().map(signatures);
         let policy = Policy {
             on_infected: rule.on_infected.unwrap_or(own.on_infected),
+            signatures: signatures.unwrap_or_else(|| own.signatures.clone()),
             on_forbidden: rule.on_forbidden.unwrap_or(own.on_forbidden),
             on_limit: rule.on_limit.unwrap_or(own.on_limit),
             on_ambiguous: rule.on_ambiguous.unwrap_or(own.on_ambiguous),
@@ -163,6 +168,6 @@ impl Content {
 
     /// Whether some finding asks for this.
     pub fn asks_for(&self, action: Action) -> bool {
-        self.policy.actions().contains(&action)
+        self.policy.asks_for(action)
     }
 }

@@ -260,9 +260,7 @@ impl Listener {
         self.check_forward()?;
         self.check_auth()?;
         self.check_unused()?;
-        if self.protocol() == Protocol::Spamd
-            && self.content.policy.actions().iter().any(|action| *action != Action::Pass)
-        {
+        if self.protocol() == Protocol::Spamd && self.content.policy.actions().any(|action| action != Action::Pass) {
             return Err("who asks for a score is told nothing but a score: leave out on_infected and the like".into());
         }
         if self.quarantines() && self.content.quarantine.is_none() && !self.protocol().answers() {

@@ -4,13 +4,14 @@
 //! first rule that means a mail decides, and only that one; what it does not say, the listener says.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use flow::{Action, Glob, Rule, Way};
+use flow::{Action, Glob, Rule, SignatureRule, Way};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 use stream::FileType;
 
-use super::action::some_action;
+use super::action::{action, some_action};
 use super::authentication::AuthenticationTerms;
 use super::network::Network;
 use super::size::some_size;
@@ -42,6 +43,23 @@ pub struct Attachment {
     pub way: Way,
 }
 
+/// `[[listener.signature]]`, `[[listener.rule.signature]]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignatureTerms {
+    /// Patterns for the name of a signature.
+    #[serde(deserialize_with = "globs")]
+    pub names: Vec<Glob>,
+    /// In place of `on_infected`.
+    #[serde(deserialize_with = "action")]
+    pub action: Action,
+}
+
+/// As an inspection takes them.
+pub fn signatures(written: &[SignatureTerms]) -> Arc<[SignatureRule]> {
+    written.iter().map(|terms| SignatureRule { names: terms.names.clone(), action: terms.action }).collect()
+}
+
 /// `[[listener.rule]]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,6 +76,9 @@ pub struct MailRule {
     /// In place of the listener's.
     #[serde(default, deserialize_with = "some_action")]
     pub on_infected: Option<Action>,
+    /// In place of the listener's, all of them.
+    #[serde(rename = "signature")]
+    pub signatures: Option<Vec<SignatureTerms>>,
     /// In place of the listener's.
     #[serde(default, deserialize_with = "some_action")]
     pub on_forbidden: Option<Action>,

@@ -74,7 +74,7 @@ impl Ruling {
             || spam.as_ref().is_some_and(|spam| spam.asks_for(Action::Quarantine))
             || authentication.as_ref().is_some_and(|authentication| authentication.asks_for(Action::Quarantine));
         Ruling {
-            policy: content.policy,
+            policy: content.policy.clone(),
             attachments: content.ways(attachments),
             message_bytes_max: content.message_bytes_max,
             on_late_tag: content.on_late_tag,

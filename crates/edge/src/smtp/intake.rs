@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use flow::{
-    Action, Capabilities, Disposition, Flow, Hold, Protocol as Speaks, Score, Scoring, Spotted, State, Terms, Verdict,
-    Wants,
+    Action, Capabilities, Disposition, Flow, Hold, Policy, Protocol as Speaks, Score, Scoring, Spotted, State, Terms,
+    Verdict, Wants,
 };
 use proto::smtp::{MailFrom, RcptTo, Reply};
-use stream::Class;
+use stream::{Class, Finding};
 
 use super::client::Client;
 use crate::message::authenticity;
@@ -284,7 +284,9 @@ impl Mail {
 
     /// An infected mail counts against who has sent it.
     fn count_infected(&self, client: &Client, verdict: &Verdict) {
-        if is_infected(verdict) && client.door.gate.infected(&client.door.listener, self.client, Instant::now()) {
+        if is_infected(verdict, &self.passage.ruling().policy)
+            && client.door.gate.infected(&client.door.listener, self.client, Instant::now())
+        {
             self.runtime.metrics.clients_infectious_total.add(1);
             tracing::warn!(id = self.envelope.id, client = %self.client, "too many infected messages, client deferred");
         }
@@ -293,13 +295,12 @@ impl Mail {
     /// Notifies those who are to know, in the background.
     fn notify(&self, client: &Client, verdict: &Verdict, action: Action) {
         let (runtime, id) = (self.runtime.clone(), self.envelope.id.clone());
-        let policy = self.passage.ruling().policy;
+        let policy = &self.passage.ruling().policy;
         // Nobody is told of each spam.
         if verdict.findings.is_empty() {
             return;
         }
-        let asked =
-            |spotted: &&Spotted| action != Action::Blank || policy.action(spotted.finding.class) == Action::Blank;
+        let asked = |spotted: &&Spotted| action != Action::Blank || policy.action(&spotted.finding) == Action::Blank;
         let incident = Incident {
             hostname: &runtime.settings.hostname,
             id: &id,
@@ -405,7 +406,7 @@ impl Concluded {
 
     /// What this says of the client; nothing of mail that was refused for another reason.
     pub fn seen(&self) -> Option<Seen> {
-        if is_infected(&self.verdict) {
+        if is_infected(&self.verdict, &self.mail.passage.ruling().policy) {
             return Some(Seen::Infected);
         }
         if self.verdict.is_spam() {
@@ -446,8 +447,10 @@ fn window(ruling: &Ruling, size: Option<u64>, head_window: usize) -> usize {
     bounds.map(|most| usize::try_from(most).unwrap_or(usize::MAX)).fold(head_window, usize::max)
 }
 
-fn is_infected(verdict: &Verdict) -> bool {
-    verdict.findings.iter().any(|spotted| spotted.finding.class == Class::Match)
+/// Whether a signature has matched that is taken no less seriously than signatures are.
+fn is_infected(verdict: &Verdict, policy: &Policy) -> bool {
+    let is_meant = |finding: &Finding| finding.class == Class::Match && policy.action(finding) >= policy.on_infected;
+    verdict.findings.iter().any(|spotted| is_meant(&spotted.finding))
 }
 
 /// What the inspection is to know of the mail.

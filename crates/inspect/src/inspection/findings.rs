@@ -14,7 +14,7 @@ impl Inspection {
 
     /// Writes down what was found in `node`, at an offset that counts from its first byte.
     pub(super) fn spotted(&mut self, node: &mut Node, slot: usize, finding: Finding, at_end: bool) {
-        let action = self.context.policy.action(finding.class);
+        let action = self.context.policy.action(&finding);
         if action == Action::Blank && !self.blank(node, slot, finding.offset, at_end) {
             self.ledger.unblankable = true;
         }

@@ -171,6 +171,7 @@ impl Inspections {
         let when = |counts| if counts { Action::Reject } else { Action::Pass };
         let policy = Policy {
             on_infected: Action::Reject,
+            signatures: Arc::default(),
             on_forbidden: Action::Pass,
             on_limit: when(args.on_limit == OnDoubt::Refuse),
             on_ambiguous: when(args.strict),
@@ -199,7 +200,7 @@ impl Inspections {
 impl Judge for Inspections {
     fn begin(&self) -> Box<dyn Judging> {
         let examination = Examination::new(&*self.inspector, &self.look);
-        Box::new(Reading { state: State::Open(examination), policy: self.look.policy, stall: self.stall })
+        Box::new(Reading { state: State::Open(examination), policy: self.look.policy.clone(), stall: self.stall })
     }
 
     fn generation(&self) -> Vec<u8> {

@@ -141,6 +141,7 @@ fn policy(look: &ScanLook) -> Policy {
     let when = |counts| if counts { Action::Reject } else { Action::Pass };
     Policy {
         on_infected: Action::Reject,
+        signatures: Arc::default(),
         on_forbidden: Action::Pass,
         on_limit: when(look.strict || look.alert_exceeds_max),
         on_ambiguous: when(look.strict),
@@ -226,9 +227,10 @@ impl Shared<'_> {
             source.left = 0;
             source.reached = Some("Heuristics.Limits.Exceeded.MaxFileSize");
         }
-        let mut examined = examine::examine(&self.inspector, &Look { until, ..self.look }, &mut source, |count| {
-            self.report.bar().inc(count);
-        })?;
+        let mut examined =
+            examine::examine(&self.inspector, &Look { until, ..self.look.clone() }, &mut source, |count| {
+                self.report.bar().inc(count);
+            })?;
         if let Some(name) = source.reached {
             let finding = Finding::new(Class::Limit, name, examined.bytes);
             let verdict = &mut examined.verdict;
