@@ -26,6 +26,14 @@ pub trait Judging: Send {
     /// When there will be no verdict.
     fn feed(&mut self, piece: &[u8]) -> Result<Option<Hit>, Unjudged>;
 
+    /// The same, but what it takes may be inspected later, while more is read: what is said is what was found by now.
+    ///
+    /// # Errors
+    /// When there will be no verdict.
+    fn feed_ahead(&mut self, piece: &[u8]) -> Result<Option<Hit>, Unjudged> {
+        self.feed(piece)
+    }
+
     /// There is no more.
     ///
     /// # Errors
@@ -89,7 +97,7 @@ pub fn whole(judge: &dyn Judge, mut content: impl Read) -> io::Result<Result<Opt
         if count == 0 {
             return Ok(guarded(|| judging.finish()));
         }
-        match guarded(|| judging.feed(&piece[..count])) {
+        match guarded(|| judging.feed_ahead(&piece[..count])) {
             Ok(None) => {}
             decided => return Ok(decided),
         }

@@ -12,12 +12,12 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
-use std::task::{Poll, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use avfs::{End, Hit, Judge, Judging, Unjudged};
-use edge::inspector::examine::{self, Examination, Look};
+use edge::inspector::examine::{self, Examination, Look, NoVerdict};
 use flow::{Action, Inspector, Policy};
 use inspect::Engine;
 use jail::{Children, Counts, Jails, Local, Memory, Suspects};
@@ -238,10 +238,32 @@ impl Judging for Reading {
                 Ok(()) => {}
             }
         }
-        match &self.state {
-            State::Open(_) => Ok(None),
-            State::Over(outcome) => outcome.clone(),
+        self.outcome()
+    }
+
+    fn feed_ahead(&mut self, mut piece: &[u8]) -> Result<Option<Hit>, Unjudged> {
+        let mut since = Instant::now();
+        while let State::Open(examination) = &mut self.state
+            && !piece.is_empty()
+        {
+            let progress = poll(examination);
+            let count = examination.take(piece);
+            piece = &piece[count..];
+            match progress {
+                Poll::Ready(Err(why)) => self.state = State::Over(Err(Unjudged(why.to_string()))),
+                _ if examination.is_decided() => self.end(),
+                Poll::Pending if count == 0 && since.elapsed() > self.stall => {
+                    self.state = State::Over(Err(stalled(self.stall)));
+                }
+                Poll::Pending if count == 0 => std::thread::park_timeout(PARKED_MAX),
+                _ => since = Instant::now(),
+            }
         }
+        if let State::Open(examination) = &mut self.state {
+            // Whoever inspects elsewhere hears that there is something to do.
+            let _ = examination.poll(&mut Context::from_waker(Waker::noop()));
+        }
+        self.outcome()
     }
 
     fn finish(mut self: Box<Self>) -> Result<Option<Hit>, Unjudged> {
@@ -254,6 +276,13 @@ impl Judging for Reading {
 }
 
 impl Reading {
+    fn outcome(&self) -> Result<Option<Hit>, Unjudged> {
+        match &self.state {
+            State::Open(_) => Ok(None),
+            State::Over(outcome) => outcome.clone(),
+        }
+    }
+
     /// No more is wanted, or there is no more: the verdict.
     fn end(&mut self) {
         let before = std::mem::replace(&mut self.state, State::Over(Err(Unjudged("no verdict".into()))));
@@ -287,18 +316,26 @@ impl Wake for Unpark {
     }
 }
 
+/// Lets it work; it wakes this thread when it is to be asked again.
+fn poll(examination: &mut Examination) -> Poll<Result<bool, NoVerdict>> {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    examination.poll(&mut Context::from_waker(&waker))
+}
+
+fn stalled(stall: Duration) -> Unjudged {
+    Unjudged(format!("no progress for {} s", stall.as_secs()))
+}
+
 /// Works on what was fed, in this thread or in another process; not for longer than `stall` without a step.
 fn work(examination: &mut Examination, stall: Duration) -> Result<(), Unjudged> {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut context = std::task::Context::from_waker(&waker);
     let mut since = Instant::now();
     loop {
-        match examination.poll(&mut context) {
+        match poll(examination) {
             Poll::Ready(Ok(true)) => return Ok(()),
             Poll::Ready(Ok(false)) => since = Instant::now(),
             Poll::Ready(Err(why)) => return Err(Unjudged(why.to_string())),
             Poll::Pending if since.elapsed() > stall => {
-                return Err(Unjudged(format!("no progress for {} s", stall.as_secs())));
+                return Err(stalled(stall));
             }
             Poll::Pending => std::thread::park_timeout(PARKED_MAX),
         }
