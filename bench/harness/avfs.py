@@ -4,10 +4,11 @@
 |---|---|
 | compile | a generated C project of 120 files is compiled and linked, one compiler after the other; with `--postfix` the 100 files of Postfix's library `util`, by its own makefiles. Then its objects are removed and made once more |
 | postmark | as described for Postmark: 500 files of 4 kB to 1 MB are made; 5,000 transactions, each one that reads a file whole or appends to one, and one that makes or removes a file; then all are removed |
-| read | a file of 1 GB of random bytes is read three times: for the first time by anybody, again, and again after the page cache was dropped |
+| read | a file of 1 GB of random bytes is read three times: for the first time by anybody, again, and again after the page cache was dropped. *scan* is `sluice scan` on the same file with the same signatures, less its start |
 
 Targets: the bare folder; `pass`, a mount that inspects nothing; `bindfs`, another file system by FUSE that does nothing, where
-it is there; and mounts with the signatures of the paper's recipe, by their number. Each load of each target begins with a fresh
+it is there; mounts with the signatures of the paper's recipe, by their number; and with `--clamonacc` the bare folder watched by
+ClamAV's clamonacc with prevention, and clamd with the last of these sets. Each load of each target begins with a fresh
 folder. Seconds are those of the wall clock; the first round is thrown away where there are several. In brackets are the
 processor seconds of the load and of all processes that serve it: on a busy machine these are what can be compared.
 """
@@ -33,6 +34,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--signatures", default="1024,19807,131072")
     parser.add_argument("--only", default="compile,postmark,read")
+    parser.add_argument("--clamonacc", action="store_true", help="also clamonacc with clamd")
     parser.add_argument("--postfix", metavar="TARBALL", help="Postfix's source, as apt-get source postfix has it")
     args = parser.parse_args()
     scale = 10 if args.quick else 1
@@ -47,6 +49,8 @@ def main():
             signatures.write(database, count)
             command = [SLUICE, "mount", "--database", database, "--cache", os.path.join(folder, "cache")]
             targets.append((f"{count} signatures", command))
+        if args.clamonacc:
+            targets.append((f"clamonacc, {count}", clamonacc(folder, database)))
         project = make_project(os.path.join(folder, "project"), 120 // scale)
         loads = {
             "compile": lambda place: compile_postfix(args.postfix, place) if args.postfix else compile_project(project, place),
@@ -70,7 +74,7 @@ def show(results, targets):
     print("|---|" + "---:|" * len(targets))
     for what, rows in results.items():
         times = {target: median(values[1:] or values) for target, values in rows.items()}
-        cells = [cell(times[target], times["bare"]) for target in targets]
+        cells = [cell(times[target], times.get("bare", times[target])) if target in times else "" for target in targets]
         print(f"| {what} | " + " | ".join(cells) + " |")
 
 
@@ -85,14 +89,21 @@ def cell(value, bare):
 
 def with_target(folder, command, load):
     """Runs a load in a fresh folder, mounted or not."""
-    global server
+    global server, scanner
     source, point = os.path.join(folder, "source"), os.path.join(folder, "point")
     os.mkdir(source)
     os.mkdir(point)
     server = None
+    scanner = [SLUICE, "scan", *command[2:]] if isinstance(command, list) and "--database" in command else None
     try:
         if command is None:
             return load(source)
+        if callable(command):
+            server, stop = command(source)
+            try:
+                return load(source)
+            finally:
+                stop()
         server = subprocess.Popen([*command, source, point], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         while not os.path.ismount(point):
             if server.poll() is not None:
@@ -100,15 +111,77 @@ def with_target(folder, command, load):
             time.sleep(0.05)
         return load(point)
     finally:
-        if server:
+        if isinstance(server, subprocess.Popen):
             server.terminate()
             server.wait()
         os.rmdir(point)
         shutil.rmtree(source)
 
 
-# The process that serves the mount, if one does.
-server = None
+def clamonacc(folder, database):
+    """Begins to watch a folder: clamd as user clamav, who is excluded, and clamonacc, which asks it about each file that is opened."""
+
+    def watch(source):
+        socket, config = os.path.join(folder, "clamd.socket"), os.path.join(folder, "clamd.conf")
+        os.chmod(folder, 0o755)
+        with open(os.path.join(database, "eicar.ndb"), "w") as file:
+            file.write(f"Eicar:0:0:{EICAR.encode().hex()}\n")
+        subprocess.run(["chown", "-R", "clamav", database], check=True)
+        run = os.path.join(folder, "run")
+        os.makedirs(run, exist_ok=True)
+        shutil.chown(run, "clamav")
+        socket = os.path.join(run, "socket")
+        limits = [f"{name} 2000M" for name in ("MaxScanSize", "MaxFileSize", "StreamMaxLength", "OnAccessMaxFileSize")]
+        with open(config, "w") as file:
+            lines = [f"DatabaseDirectory {database}", f"LocalSocket {socket}", "User clamav", "Foreground yes", "OnAccessPrevention yes"]
+            lines += [f"OnAccessIncludePath {source}", "OnAccessExcludeUname clamav", "OnAccessExtraScanning no", *limits]
+            file.write("\n".join(lines) + "\n")
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        watching = [subprocess.Popen(["clamd", "-c", config], **quiet)]
+
+        def stop():
+            for process in reversed(watching):
+                process.terminate()
+                process.wait()
+            if os.path.exists(socket):
+                os.unlink(socket)
+
+        eicar = os.path.join(source, "eicar")
+        with open(eicar, "w") as file:
+            file.write(EICAR)
+        try:
+            wait_for(lambda: os.path.exists(socket))
+            watching.append(subprocess.Popen(["clamonacc", "-F", "--fdpass", "-c", config], **quiet))
+            wait_for(lambda: not may_read(eicar))
+        except BaseException:
+            stop()
+            raise
+        os.unlink(eicar)
+        return watching, stop
+
+    return watch
+
+
+def may_read(path):
+    try:
+        open(path, "rb").close()
+        return True
+    except PermissionError:
+        return False
+
+
+def wait_for(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise SystemExit("clamd or clamonacc does not do what it is here for")
+
+
+EICAR = "X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
+
+# The process that serves the mount, if one does, or those that watch the folder; and the command that scans with the same signatures.
+server, scanner = None, None
 
 
 def processor_seconds():
@@ -118,7 +191,7 @@ def processor_seconds():
     if server is None:
         return total
     tick = os.sysconf("SC_CLK_TCK")
-    family = {server.pid}
+    family = {process.pid for process in (server if isinstance(server, list) else [server])}
     for name in sorted(filter(str.isdigit, os.listdir("/proc")), key=int):
         try:
             with open(f"/proc/{name}/stat") as file:
@@ -251,7 +324,18 @@ def read(place, size):
             while file.read(1 << 20):
                 pass
         seconds[what] = watch.read()
+    if scanner:
+        empty = os.path.join(os.path.dirname(place), "empty")
+        open(empty, "w").close()
+        start, whole = (scan(file) for file in (empty, below))
+        seconds["scan of the same"] = tuple(max(0, all - alone) for all, alone in zip(whole, start))
     return seconds
+
+
+def scan(file):
+    watch = Watch()
+    subprocess.run([*scanner, "--max-filesize", "0", "--max-scansize", "0", file], check=True, stdout=subprocess.DEVNULL)
+    return watch.read()
 
 
 main()
