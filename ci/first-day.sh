@@ -86,7 +86,7 @@ ln -s ../first-day.service "$run/root/etc/systemd/system/multi-user.target.wants
 }
 timeout 600 systemd-nspawn -q --register=no --keep-unit --private-network --boot -D "$run/root" --machine=first-day \
     --system-call-filter="landlock_add_rule landlock_create_ruleset landlock_restrict_self" \
-    --bind="$run/day:/day" --console=pipe </dev/null >"$run/boot.log" 2>&1 || true
+    --bind=/dev/fuse --bind="$run/day:/day" --console=pipe </dev/null >"$run/boot.log" 2>&1 || true
 cp "$run/day/transcript" "$place/transcript.txt" 2>/dev/null || {
     tail -20 "$run/boot.log"
     skip "the first day of a user: the machine does not boot here"

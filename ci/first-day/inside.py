@@ -438,6 +438,25 @@ def update():
     wait_for("new signatures in the running service", lambda: "generation 2" in quiet("systemctl status sluice"))
 
 
+def folders():
+    """The units of the pages about the file system and about watching."""
+    say("\n" + "=" * 100 + "\nfolders\n" + "=" * 100)
+    if not os.path.exists("/dev/fuse"):
+        return say("skipped: no /dev/fuse here")
+    page = Page("docs/operate/file-system.md")
+    sh("mkdir -p /srv/files")
+    sh(page.take("systemctl enable --now sluice-mount@"))
+    sh("findmnt -no FSTYPE /srv/files", shows="fuse")
+    sh("echo text >/srv/files/text; cat /srv/files/text", shows="text")
+    sh("cp /srv/invoice.com /srv/files/new.com", status=1)
+    sh("test ! -s /srv/files/new.com; journalctl -u 'sluice-mount@*' -o cat | grep infected", shows="new.com")
+    # Killed, it is there again, and as strict.
+    sh("systemctl kill -s KILL 'sluice-mount@*'")
+    wait_for("the mount after a crash", lambda: quiet("cat /srv/files/text").strip() == "text")
+    sh("cp /srv/invoice.com /srv/files/new.com", status=1)
+    sh("systemctl stop 'sluice-mount@*'; findmnt /srv/files || echo gone", shows="gone")
+
+
 def removal():
     say("\n" + "=" * 100 + "\nremoval\n" + "=" * 100)
     sh("apt-get purge -y sluice", quiet=True)
@@ -448,7 +467,7 @@ os.chdir("/day")
 os.environ["DEBIAN_FRONTEND"] = "noninteractive"
 os.environ["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 started = time.monotonic()
-steps = [prepare, getting_started, readme, recipes, milter, clamd, tls_imap_pop3, quarantine, migration, reload_and_restart, update, removal]
+steps = [prepare, getting_started, readme, recipes, milter, clamd, tls_imap_pop3, quarantine, migration, reload_and_restart, update, folders, removal]
 wanted = sys.argv[1:]
 for step in [step for step in steps if not wanted or step.__name__ in wanted or step in (prepare, getting_started)]:
     began = time.monotonic()

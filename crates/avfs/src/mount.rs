@@ -54,7 +54,7 @@ pub struct Options {
     pub threads: usize,
     /// Descriptors for files that nobody has open; nothing: as the limit of open files allows.
     pub held_max: Option<usize>,
-    /// Files and folders that the kernel may remember, roughly; nothing: 50,000.
+    /// Files and folders that the kernel may remember, roughly; nothing: 40,000.
     pub known_max: Option<usize>,
     /// What passes.
     pub settings: Settings,

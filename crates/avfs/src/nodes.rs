@@ -52,8 +52,9 @@ const HELD_MAX: usize = 4096;
 /// Nodes that hold their files at least.
 const HELD_MIN: usize = 16;
 
-/// Files and folders that the kernel may remember: some 8 MB of slots.
-const KNOWN_MAX: usize = 50_000;
+/// Files and folders that the kernel may remember: some 6 MB of slots. With what is being forgotten they stay below 57,344, beyond
+/// which the table doubles.
+const KNOWN_MAX: usize = 40_000;
 
 /// How many files are held and known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

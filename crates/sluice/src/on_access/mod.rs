@@ -29,6 +29,7 @@ use crate::cli::{OnAccess, OnAccessLog, OnDoubt};
 use crate::config::{Log, LogFormat};
 use crate::database::Loaded;
 use crate::held::Held;
+use crate::supervise::manager::Manager;
 use crate::{Failure, privileges, serve};
 
 /// The least memory that inspections can do with.
@@ -145,6 +146,12 @@ impl Detached {
         }
         outcome
     }
+}
+
+/// Tells whoever has started it that it has begun.
+fn tell_ready(word: &str) {
+    println!("{word}");
+    Manager::find().ready(word);
 }
 
 /// Inspects as the doors do.

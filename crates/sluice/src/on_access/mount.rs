@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use avfs::{Judge, Mode, Mounted, OnInfected, Rules, Settings, Words};
 use stream::FileType;
 
-use super::{Detached, Inspections, Signals, in_background, opened, start_log, threads};
+use super::{Detached, Inspections, Signals, in_background, opened, start_log, tell_ready, threads};
 use crate::cli::{Mount, MountInfected, MountMode};
 use crate::confine::Reach;
 use crate::database::Loaded;
@@ -41,7 +41,7 @@ pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
     tracing::info!(
         source = %args.source.display(), point = %args.point.display(), signatures = loaded.signatures, "mounted"
     );
-    println!("{READY}");
+    tell_ready(READY);
     signals.wait(Some(mounted.to_wait()));
     mounted.end()?;
     tracing::info!("unmounted");

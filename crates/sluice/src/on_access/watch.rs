@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use avfs::{WatchOptions, Watching};
 
-use super::{Detached, Inspections, Signals, in_background, opened, start_log, threads};
+use super::{Detached, Inspections, Signals, in_background, opened, start_log, tell_ready, threads};
 use crate::cli::{OnDoubt, Watch};
 use crate::confine::Reach;
 use crate::database::Loaded;
@@ -37,7 +37,7 @@ pub fn run(args: &Watch) -> Result<ExitCode, Failure> {
     let signals = Signals::new()?;
     let watching = detached.tell(watching(args, &loaded))?;
     tracing::info!(paths = ?args.paths, signatures = loaded.signatures, "watching");
-    println!("{READY}");
+    tell_ready(READY);
     signals.wait(None);
     watching.end();
     tracing::info!("no longer watching");
