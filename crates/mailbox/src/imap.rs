@@ -71,7 +71,9 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> 
         exchange: None,
         tag: Vec::new(),
     };
-    session.run().await?;
+    let outcome = session.run().await;
+    session.leave().await;
+    outcome?;
     session.wire.close().await;
     Ok(())
 }
@@ -104,6 +106,10 @@ struct User {
 struct Enabled {
     condstore: bool,
     qresync: bool,
+    /// IMAP4rev2 (RFC 9051).
+    rev2: bool,
+    /// Names and strings are UTF-8 (RFC 6855); IMAP4rev2 has it.
+    utf8: bool,
 }
 
 /// A tagged reply: `OK`, `NO` or `BAD`, and its text.
@@ -422,13 +428,13 @@ impl<S: Stream> Session<'_, S> {
             return Err(Refusal::Bad("ENABLE QRESYNC first"));
         }
         self.enabled.condstore |= parameters.condstore;
-        if self.selected.take().is_some() {
+        if self.leave().await {
             self.server.line(b"* OK [CLOSED] The mailbox before is closed");
         }
         let state = self.site.store.state();
         let (number, mailbox) = state.mailbox_named(user.number, name).ok_or_else(nonexistent)?;
-        let view = View::open(number, mailbox.clone(), read_only);
-        let opening = view.opening();
+        let view = View::open(number, mailbox.clone(), read_only, self.site.recents.clone());
+        let opening = view.opening(self.enabled);
         self.server.bytes(&opening);
         let known = parameters.qresync.filter(|(validity, _)| *validity == mailbox.uid_validity);
         if let Some((_, modseq)) = known {
@@ -439,6 +445,15 @@ impl<S: Stream> Session<'_, S> {
         }
         self.selected = Some(view);
         done(if read_only { "[READ-ONLY] Examined" } else { "[READ-WRITE] Selected" })
+    }
+
+    /// Leaves the mailbox that is selected; whether there was one.
+    async fn leave(&mut self) -> bool {
+        let Some(view) = self.selected.take() else { return false };
+        if !view.read_only {
+            self.site.recents.note(&self.site.store, view.number).await;
+        }
+        true
     }
 
     fn quota(&mut self, user: &User) {

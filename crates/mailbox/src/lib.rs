@@ -25,6 +25,7 @@ mod login;
 pub mod managesieve;
 pub mod pop3;
 pub mod recall;
+mod recent;
 mod relay;
 mod sasl;
 pub mod scram;

@@ -9,6 +9,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::accounts::{Account, Accounts};
 use crate::file::File;
 use crate::login::Logins;
+use crate::recent::Recents;
 use crate::relay::Relay;
 use crate::scripts::Compiled;
 use crate::writer::Handle;
@@ -42,6 +43,8 @@ pub struct Site {
     pub junk: bool,
     /// Who sends what scripts redirect, and their answers.
     pub relay: Option<Arc<dyn Relay>>,
+    /// Which messages are recent.
+    pub(crate) recents: Arc<Recents>,
     /// Active scripts.
     pub(crate) compiled: Compiled,
     /// Mails over which scripts run at a time.
@@ -69,6 +72,7 @@ impl Site {
             message_bytes_max,
             junk: true,
             relay: None,
+            recents: Arc::default(),
             compiled: Compiled::default(),
             filters: Semaphore::new(FILTERS_MAX),
             ending,

@@ -155,7 +155,7 @@ async fn messages_are_told_by_imap() {
     client
         .talk(
             r#"C: e FETCH 1 (UID FLAGS ENVELOPE BODY BODY.PEEK[HEADER.FIELDS (SUBJECT)] BODY.PEEK[TEXT]<4.3> BODY.PEEK[2])
-             S: * 1 FETCH (UID 1 FLAGS () ENVELOPE ("Wed, 17 Jul 1996 02:23:25 -0700" "=?utf-8?q?Gr=C3=BC=C3=9Fe?=" (("Ann" NIL "ann" "example.org")) (("Ann" NIL "ann" "example.org")) (("Ann" NIL "ann" "example.org")) ((NIL NIL "bob" "example.org")) NIL NIL NIL "<1@example.org>") BODY ("text" "plain" ("charset" "us-ascii") NIL NIL "7bit" 10 2) BODY[HEADER.FIELDS (SUBJECT)] {40}
+             S: * 1 FETCH (UID 1 FLAGS (\Recent) ENVELOPE ("Wed, 17 Jul 1996 02:23:25 -0700" "=?utf-8?q?Gr=C3=BC=C3=9Fe?=" (("Ann" NIL "ann" "example.org")) (("Ann" NIL "ann" "example.org")) (("Ann" NIL "ann" "example.org")) ((NIL NIL "bob" "example.org")) NIL NIL NIL "<1@example.org>") BODY ("text" "plain" ("charset" "us-ascii") NIL NIL "7bit" 10 2) BODY[HEADER.FIELDS (SUBJECT)] {40}
              S: Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
              S:
              S:  BODY[TEXT]<4> {3}
@@ -171,7 +171,7 @@ async fn messages_are_told_by_imap() {
              S: one
              S: two
              S: )
-             S: * 1 FETCH (UID 1 FLAGS (\Seen))
+             S: * 1 FETCH (UID 1 FLAGS (\Recent \Seen))
              S: f OK ...
              C: g STORE 1 +FLAGS.SILENT (\Deleted $x)
              S: * FLAGS (\Seen \Answered \Flagged \Deleted \Draft $x)
@@ -235,6 +235,7 @@ async fn messages_are_appended_and_who_idles_is_told() {
         client.talk("C: b SELECT INBOX").await;
         client.skip_to("b OK").await;
     }
+    // Which of them is told first of a message, and has it as recent, is not said.
     two.talk("C: c IDLE\nS: + Idling").await;
     one.talk(
         r#"C: c APPEND Nowhere {4}
@@ -246,7 +247,7 @@ async fn messages_are_appended_and_who_idles_is_told() {
            S: * FLAGS (\Seen \Answered \Flagged \Deleted \Draft $a)
            S: * OK [PERMANENTFLAGS ...
            S: * 1 EXISTS
-           S: * 0 RECENT
+           S: * ...
            S: d OK [APPENDUID ...
            C: e APPEND INBOX {4+}
            C: cd
@@ -254,10 +255,10 @@ async fn messages_are_appended_and_who_idles_is_told() {
            C: ef
            C:
            S: * 3 EXISTS
-           S: * 0 RECENT
+           S: * ...
            S: e OK [APPENDUID ...
            C: f FETCH 1,3 (INTERNALDATE FLAGS BODY.PEEK[])
-           S: * 1 FETCH (INTERNALDATE "17-Jul-1996 09:44:25 +0000" FLAGS (\Seen $a) BODY[] {4}
+           S: * 1 FETCH (INTERNALDATE "17-Jul-1996 09:44:25 +0000" FLAGS (...
            S: ab
            S: )
            S: * 3 FETCH (INTERNALDATE ...
@@ -267,9 +268,9 @@ async fn messages_are_appended_and_who_idles_is_told() {
            C: g APPEND INBOX {40000000+}"#,
     )
     .await;
-    two.talk("S: * FLAGS ...\nS: * OK ...\nS: * 1 EXISTS\nS: * 0 RECENT\nS: * 3 EXISTS\nS: * 0 RECENT").await;
+    two.talk("S: * FLAGS ...\nS: * OK ...\nS: * 1 EXISTS\nS: * ...\nS: * 3 EXISTS\nS: * ...").await;
     two.talk(
-        "C: DONE\nS: c OK ...\nC: d STORE 2 +FLAGS (\\Deleted)\nS: * 2 FETCH (UID 2 FLAGS (\\Deleted))\nS: d OK ...",
+        "C: DONE\nS: c OK ...\nC: d STORE 2 +FLAGS (\\Deleted)\nS: * 2 FETCH (UID 2 FLAGS (...\nS: d OK ...",
     )
     .await;
     two.talk("C: e MOVE 1 Trash\nS: * OK [COPYUID ...\nS: * 1 EXPUNGE\nS: e OK ...").await;
@@ -487,4 +488,33 @@ async fn parts_are_told_and_searched_without_their_codings() {
              S: i OK ...",
         )
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_is_recent_in_the_session_that_is_told_of_it_first() {
+    let mut server = Server::start();
+    server.deliver(&["ann"], "Subject: 1\n\n1").await;
+    server.deliver(&["ann"], "Subject: 2\n\n2").await;
+    let mut first = server.imap("ann").await;
+    // Who only looks takes it from nobody.
+    first.talk("C: b STATUS INBOX (RECENT)\nS: * STATUS \"INBOX\" (RECENT 2)\nS: b OK ...\nC: c EXAMINE INBOX").await;
+    assert!(first.skip_to("c OK").await.contains(&"* 2 RECENT".to_owned()));
+    first.talk("C: d SELECT INBOX").await;
+    assert!(first.skip_to("d OK").await.contains(&"* 2 RECENT".to_owned()));
+    first.talk("C: e STORE 1 +FLAGS (\\Seen \\Recent)\nS: * 1 FETCH (UID 1 FLAGS (\\Recent \\Seen))\nS: e OK ...").await;
+    let mut second = server.imap("ann").await;
+    second.talk("C: b SELECT INBOX").await;
+    assert!(second.skip_to("b OK").await.contains(&"* 0 RECENT".to_owned()));
+    second.talk("C: c SEARCH RECENT\nS: * SEARCH\nS: c OK ...\nC: d FETCH 2 FLAGS").await;
+    second.talk("S: * 2 FETCH (FLAGS ())\nS: d OK ...").await;
+    server.deliver(&["ann"], "Subject: 3\n\n3").await;
+    second.talk("C: e NOOP\nS: * 3 EXISTS\nS: * 1 RECENT\nS: e OK ...").await;
+    first.talk("C: f NOOP\nS: * 3 EXISTS\nS: * 2 RECENT\nS: f OK ...\nC: g SEARCH NEW\nS: * SEARCH 2\nS: g OK ...").await;
+    first.talk("C: h EXPUNGE\nS: h OK ...\nC: i LOGOUT\nS: * BYE ...\nS: i OK ...\nS:").await;
+    drop(second);
+    server.restart().await;
+    server.deliver(&["ann"], "Subject: 4\n\n4").await;
+    let mut third = server.imap("ann").await;
+    third.talk("C: b SELECT INBOX").await;
+    assert!(third.skip_to("b OK").await.contains(&"* 1 RECENT".to_owned()));
 }

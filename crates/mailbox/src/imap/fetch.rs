@@ -31,6 +31,7 @@ struct Message<'a> {
     state: &'a State,
     mailbox: &'a Mailbox,
     uid: u32,
+    is_recent: bool,
     entry: Entry,
     known: Option<Known>,
     body: Option<Body>,
@@ -82,9 +83,10 @@ impl<S: Stream> Session<'_, S> {
             if changed_since.is_some_and(|since| entry.modseq <= since) {
                 continue;
             }
-            let Some(number) = self.selected.as_ref().and_then(|view| view.number_of(uid)) else { continue };
-            let store = &self.site.store;
-            let mut message = Message { store, state: &state, mailbox, uid, entry, known: None, body: None };
+            let Some(view) = &self.selected else { break };
+            let Some(number) = view.number_of(uid) else { continue };
+            let (store, is_recent) = (&self.site.store, view.is_recent(uid, self.enabled));
+            let mut message = Message { store, state: &state, mailbox, uid, is_recent, entry, known: None, body: None };
             match self.tell_message(number, &mut message, items).await? {
                 Told::Whole => {}
                 Told::Broken => is_broken = true,
@@ -253,7 +255,7 @@ impl Message<'_> {
         match item {
             FetchItem::Flags => {
                 let mut out = Vec::new();
-                flags_of(self.mailbox, self.entry.flags, &mut out);
+                flags_of(self.mailbox, self.entry.flags, self.is_recent, &mut out);
                 Ok(Value::Text(out))
             }
             FetchItem::Uid => text(self.uid.to_string()),

@@ -67,7 +67,10 @@ impl<S: Stream> Session<'_, S> {
     pub(super) fn status(&self, number: u32, mailbox: &Mailbox, items: &[StatusItem]) -> Vec<u8> {
         let value = |item: StatusItem| match item {
             StatusItem::Messages => mailbox.entries.len().to_string(),
-            StatusItem::Recent => "0".into(),
+            StatusItem::Recent => {
+                let mark = self.site.recents.mark(number, mailbox);
+                mailbox.from(mark).count().to_string()
+            }
             StatusItem::UidNext => mailbox.uid_next.to_string(),
             StatusItem::UidValidity => mailbox.uid_validity.to_string(),
             StatusItem::Unseen => mailbox.unseen.to_string(),
@@ -112,6 +115,7 @@ impl<S: Stream> Session<'_, S> {
             self.selected = None;
         }
         self.site.store.transact(move |transaction| transaction.remove(number)).await?;
+        self.site.recents.forget(number);
         done("Deleted")
     }
 

@@ -25,11 +25,11 @@ impl<S: Stream> Session<'_, S> {
                 if !view.read_only {
                     self.expunge(None).await?;
                 }
-                self.selected = None;
+                self.leave().await;
                 done("Closed")
             }
             Operation::Unselect => {
-                self.selected = None;
+                self.leave().await;
                 done("Unselected")
             }
             Operation::Expunge(set) => {
