@@ -1,4 +1,4 @@
-//! Mail out, and in, by IMAP4rev1 (RFC 3501) with the extensions of [`CAPABILITIES`].
+//! Mail out, and in, by IMAP4rev1 (RFC 3501) and IMAP4rev2 (RFC 9051), with the extensions of [`CAPABILITIES`].
 //!
 //! A session holds one number for each message of the mailbox that it has selected, and a snapshot, which it shares with
 //! everybody; what has changed is told by comparing the snapshot with the next one. Replies are written as they are made,
@@ -34,11 +34,11 @@ use view::View;
 pub(crate) use list::{MAILBOXES_MAX, is_name};
 
 /// What is offered before and after the login.
-pub const CAPABILITIES: &str = "IMAP4rev1 LITERAL+ SASL-IR ID ENABLE IDLE NAMESPACE UIDPLUS UNSELECT MOVE CHILDREN SPECIAL-USE \
+pub const CAPABILITIES: &str = "IMAP4rev1 IMAP4rev2 LITERAL+ SASL-IR ID ENABLE IDLE NAMESPACE UIDPLUS UNSELECT MOVE CHILDREN SPECIAL-USE \
     CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
     THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
     QUOTA=RES-STORAGE SEARCHRES BINARY PREVIEW ESORT CONTEXT=SEARCH \
-    CONTEXT=SORT";
+    CONTEXT=SORT UTF8=ACCEPT";
 
 /// What is offered before the login beside.
 const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
@@ -108,8 +108,15 @@ struct Enabled {
     qresync: bool,
     /// IMAP4rev2 (RFC 9051).
     rev2: bool,
-    /// Names and strings are UTF-8 (RFC 6855); IMAP4rev2 has it.
+    /// UTF8=ACCEPT (RFC 6855).
     utf8: bool,
+}
+
+impl Enabled {
+    /// Whether the names of mailboxes are UTF-8 as they stand.
+    fn has_utf8_names(self) -> bool {
+        self.rev2 || self.utf8
+    }
 }
 
 /// A tagged reply: `OK`, `NO` or `BAD`, and its text.
@@ -258,7 +265,7 @@ impl<S: Stream> Session<'_, S> {
     }
 
     async fn command(&mut self, command: &Command) -> io::Result<()> {
-        let operation = match Operation::parse(command, false) {
+        let operation = match Operation::parse(command, self.enabled.has_utf8_names()) {
             Ok(operation) => operation,
             Err(NOT_A_NAME) => return self.answer(&command.tag, Err(no(&format!("[CANNOT] {NOT_A_NAME}")))),
             Err(reason) => return self.answer(&command.tag, Err(Refusal::Bad(reason))),
@@ -349,7 +356,7 @@ impl<S: Stream> Session<'_, S> {
             Operation::GetQuota(_) => Err(no("[NONEXISTENT] No such quota root")),
             Operation::GetQuotaRoot(mailbox) => {
                 let mut line = b"* QUOTAROOT ".to_vec();
-                response::mailbox(&mailbox, false, &mut line);
+                response::mailbox(&mailbox, self.enabled.has_utf8_names(), &mut line);
                 line.extend_from_slice(b" \"\"\r\n");
                 self.server.bytes(&line);
                 self.quota(&user);
@@ -409,9 +416,11 @@ impl<S: Stream> Session<'_, S> {
             match word.as_str() {
                 "CONDSTORE" => self.enabled.condstore = true,
                 "QRESYNC" => (self.enabled.condstore, self.enabled.qresync) = (true, true),
+                "IMAP4REV2" => self.enabled.rev2 = true,
+                "UTF8=ACCEPT" => self.enabled.utf8 = true,
                 _ => continue,
             }
-            told = format!("{told} {word}");
+            told = format!("{told} {}", if word == "IMAP4REV2" { "IMAP4rev2" } else { word });
         }
         self.server.line(told.as_bytes());
         done("Enabled")
@@ -436,6 +445,13 @@ impl<S: Stream> Session<'_, S> {
         let view = View::open(number, mailbox.clone(), read_only, self.site.recents.clone());
         let opening = view.opening(self.enabled);
         self.server.bytes(&opening);
+        if self.enabled.rev2 {
+            // What it is called (RFC 9051, section 6.3.2).
+            let mut line = b"* LIST () \"/\" ".to_vec();
+            response::mailbox(&mailbox.name, true, &mut line);
+            line.extend_from_slice(b"\r\n");
+            self.server.bytes(&line);
+        }
         let known = parameters.qresync.filter(|(validity, _)| *validity == mailbox.uid_validity);
         if let Some((_, modseq)) = known {
             let mut told = Vec::new();

@@ -269,10 +269,8 @@ async fn messages_are_appended_and_who_idles_is_told() {
     )
     .await;
     two.talk("S: * FLAGS ...\nS: * OK ...\nS: * 1 EXISTS\nS: * ...\nS: * 3 EXISTS\nS: * ...").await;
-    two.talk(
-        "C: DONE\nS: c OK ...\nC: d STORE 2 +FLAGS (\\Deleted)\nS: * 2 FETCH (UID 2 FLAGS (...\nS: d OK ...",
-    )
-    .await;
+    two.talk("C: DONE\nS: c OK ...\nC: d STORE 2 +FLAGS (\\Deleted)\nS: * 2 FETCH (UID 2 FLAGS (...\nS: d OK ...")
+        .await;
     two.talk("C: e MOVE 1 Trash\nS: * OK [COPYUID ...\nS: * 1 EXPUNGE\nS: e OK ...").await;
     two.talk("C: f CLOSE\nS: f OK ...\nC: g STATUS INBOX (MESSAGES)\nS: * STATUS \"INBOX\" (MESSAGES 1)\nS: g OK ...")
         .await;
@@ -501,7 +499,9 @@ async fn a_message_is_recent_in_the_session_that_is_told_of_it_first() {
     assert!(first.skip_to("c OK").await.contains(&"* 2 RECENT".to_owned()));
     first.talk("C: d SELECT INBOX").await;
     assert!(first.skip_to("d OK").await.contains(&"* 2 RECENT".to_owned()));
-    first.talk("C: e STORE 1 +FLAGS (\\Seen \\Recent)\nS: * 1 FETCH (UID 1 FLAGS (\\Recent \\Seen))\nS: e OK ...").await;
+    first
+        .talk("C: e STORE 1 +FLAGS (\\Seen \\Recent)\nS: * 1 FETCH (UID 1 FLAGS (\\Recent \\Seen))\nS: e OK ...")
+        .await;
     let mut second = server.imap("ann").await;
     second.talk("C: b SELECT INBOX").await;
     assert!(second.skip_to("b OK").await.contains(&"* 0 RECENT".to_owned()));
@@ -509,7 +509,9 @@ async fn a_message_is_recent_in_the_session_that_is_told_of_it_first() {
     second.talk("S: * 2 FETCH (FLAGS ())\nS: d OK ...").await;
     server.deliver(&["ann"], "Subject: 3\n\n3").await;
     second.talk("C: e NOOP\nS: * 3 EXISTS\nS: * 1 RECENT\nS: e OK ...").await;
-    first.talk("C: f NOOP\nS: * 3 EXISTS\nS: * 2 RECENT\nS: f OK ...\nC: g SEARCH NEW\nS: * SEARCH 2\nS: g OK ...").await;
+    first
+        .talk("C: f NOOP\nS: * 3 EXISTS\nS: * 2 RECENT\nS: f OK ...\nC: g SEARCH NEW\nS: * SEARCH 2\nS: g OK ...")
+        .await;
     first.talk("C: h EXPUNGE\nS: h OK ...\nC: i LOGOUT\nS: * BYE ...\nS: i OK ...\nS:").await;
     drop(second);
     server.restart().await;
@@ -517,4 +519,74 @@ async fn a_message_is_recent_in_the_session_that_is_told_of_it_first() {
     let mut third = server.imap("ann").await;
     third.talk("C: b SELECT INBOX").await;
     assert!(third.skip_to("b OK").await.contains(&"* 1 RECENT".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_the_second_revision_is_spoken_to_in_it() {
+    let server = Server::start();
+    server.deliver(&["ann"], "Subject: 1\n\n1").await;
+    let mut client = server.imap("ann").await;
+    client
+        .talk(
+            "C: b ENABLE IMAP4rev2 X-ODD
+             S: * ENABLED IMAP4rev2
+             S: b OK ...
+             C: c CREATE \"Entwürfe\"
+             S: c OK ...
+             C: d STATUS \"Entwürfe\" (MESSAGES)
+             S: * STATUS \"Entwürfe\" (MESSAGES 0)
+             S: d OK ...
+             C: e SELECT inbox",
+        )
+        .await;
+    let opening = client.skip_to("e OK").await;
+    assert!(opening.contains(&"* LIST () \"/\" \"INBOX\"".to_owned()), "{opening:?}");
+    assert!(!opening.iter().any(|line| line.contains("RECENT") || line.contains("[UNSEEN")), "{opening:?}");
+    client
+        .talk(
+            "C: f SEARCH CHARSET UTF-8 ALL
+             S: * ESEARCH (TAG \"f\") ALL 1
+             S: f OK ...
+             C: g FETCH 1 FLAGS
+             S: * 1 FETCH (FLAGS ())
+             S: g OK ...",
+        )
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_and_headers_are_utf8_for_who_has_enabled_it() {
+    let server = Server::start();
+    let mut client = server.imap("ann").await;
+    client
+        .talk(
+            "C: b CREATE Entw&APw-rfe
+             S: b OK ...
+             C: c APPEND INBOX UTF8 (~{4+}
+             C: ab
+             C: )
+             S: c BAD UTF-8 is not enabled
+             C: d ENABLE UTF8=ACCEPT
+             S: * ENABLED UTF8=ACCEPT
+             S: d OK ...
+             C: e LIST \"\" \"Entwü*\"
+             S: * LIST (\\HasNoChildren) \"/\" \"Entwürfe\"
+             S: e OK ...
+             C: f APPEND \"Entwürfe\" (\\Seen) UTF8 (~{18+}
+             C: Subject: Grüße
+             C: )
+             S: f OK [APPENDUID ...
+             C: g SELECT \"Entwürfe\"",
+        )
+        .await;
+    client.skip_to("g OK").await;
+    client
+        .talk(
+            "C: h SEARCH CHARSET UTF-8 SUBJECT \"grü\"
+             S: h BAD UTF-8 is enabled: no charset
+             C: i SEARCH SUBJECT \"Grü\"
+             S: * SEARCH 1
+             S: i OK ...",
+        )
+        .await;
 }

@@ -37,10 +37,11 @@ impl Append {
     }
 
     /// Another message begins; what is wrong with it is answered at the end.
-    async fn begin(&mut self, site: &Site, appended: Result<Appended, Refusal>, message: Message) {
+    async fn begin(&mut self, site: &Site, appended: Result<Appended, Refusal>, message: Message, has_utf8: bool) {
         self.seal().await;
         let fits = message.len <= site.message_bytes_max;
         let appended = match appended {
+            Ok(appended) if appended.utf8 && !has_utf8 => Err(Refusal::Bad("UTF-8 is not enabled")),
             Ok(_) if !fits => Err(no("[TOOBIG] The message is too large")),
             Ok(_) if self.whole.len() >= MESSAGES_MAX => Err(no("[LIMIT] Too many messages")),
             appended => appended,
@@ -114,7 +115,7 @@ fn arrival<'a>(appended: &Appended, keywords: &'a [&'a str]) -> Arrival<'a> {
 
 impl<S: Stream> Session<'_, S> {
     pub(super) async fn begin_append(&mut self, command: &Command, message: Message) -> io::Result<()> {
-        let parsed = Appended::first(command, false).map_err(Refusal::Bad);
+        let parsed = Appended::first(command, self.enabled.has_utf8_names()).map_err(Refusal::Bad);
         let (mailbox, appended) = match (&self.user, parsed) {
             (None, _) => (0, Err(Refusal::Bad("Log in first"))),
             (_, Err(refusal)) => (0, Err(refusal)),
@@ -125,13 +126,14 @@ impl<S: Stream> Session<'_, S> {
         };
         let tag = command.tag.clone();
         let mut append = Append { tag, mailbox, whole: Vec::new(), current: None, failed: None };
-        append.begin(self.site, appended, message).await;
+        append.begin(self.site, appended, message, self.enabled.has_utf8_names()).await;
         self.go_on(append).await
     }
 
     pub(super) async fn next_append(&mut self, text: &[u8], message: Message) -> io::Result<()> {
         let Some(mut append) = self.append.take() else { return Ok(()) };
-        append.begin(self.site, Appended::next(text).map_err(Refusal::Bad), message).await;
+        let appended = Appended::next(text).map_err(Refusal::Bad);
+        append.begin(self.site, appended, message, self.enabled.has_utf8_names()).await;
         self.go_on(*append).await
     }
 

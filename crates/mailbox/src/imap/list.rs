@@ -50,7 +50,7 @@ impl<S: Stream> Session<'_, S> {
                 continue;
             }
             let mut line = format!("* {word} ({}) \"/\" ", attributes(list, &found, uses)).into_bytes();
-            response::mailbox(&name, false, &mut line);
+            response::mailbox(&name, self.enabled.has_utf8_names(), &mut line);
             if by_child && !list.is_lsub {
                 line.extend_from_slice(b" (\"CHILDINFO\" (\"SUBSCRIBED\"))");
             }
@@ -82,7 +82,7 @@ impl<S: Stream> Session<'_, S> {
         };
         let values: Vec<String> = items.iter().map(|&item| format!("{} {}", item.name(), value(item))).collect();
         let mut out = b"* STATUS ".to_vec();
-        response::mailbox(&mailbox.name, false, &mut out);
+        response::mailbox(&mailbox.name, self.enabled.has_utf8_names(), &mut out);
         out.extend_from_slice(format!(" ({})\r\n", values.join(" ")).as_bytes());
         out
     }

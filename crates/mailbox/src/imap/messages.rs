@@ -38,7 +38,16 @@ impl<S: Stream> Session<'_, S> {
                 let code = modseq.filter(|_| self.enabled.condstore).map(|modseq| format!("[HIGHESTMODSEQ {modseq}] "));
                 Ok(Done { text: format!("{}Expunged", code.unwrap_or_default()), untold: Vec::new() })
             }
-            Operation::Search { by_uid, search } => self.search(by_uid, &search).await,
+            Operation::Search { search, .. } if search.has_charset && self.enabled.utf8 => {
+                Err(Refusal::Bad("UTF-8 is enabled: no charset"))
+            }
+            Operation::Search { by_uid, mut search } => {
+                if self.enabled.rev2 {
+                    // SEARCH is answered by ESEARCH alone (RFC 9051, section 6.4.4).
+                    search.returns.get_or_insert(search::Returns { all: true, ..search::Returns::default() });
+                }
+                self.search(by_uid, &search).await
+            }
             Operation::Sort { by_uid, criteria, search } => self.sort(by_uid, &criteria, &search).await,
             Operation::Thread { by_uid, threading, search } => self.thread(by_uid, threading, &search),
             Operation::Fetch { by_uid, set, items, changed_since, vanished } => {

@@ -242,6 +242,8 @@ pub struct Appended {
     pub flags: Flags,
     /// Its date, seconds since 1970.
     pub date: Option<i64>,
+    /// It is said to have UTF-8 in its header (RFC 6855, section 4).
+    pub utf8: bool,
 }
 
 impl Operation {
@@ -561,7 +563,9 @@ impl Reader<'_> {
         }
         if self.cursor.peek() == Some(b'"') {
             appended.date = Some(date::parse_internal(&self.cursor.astring()?).ok_or("Not a date")?);
+            self.cursor.blank()?;
         }
+        appended.utf8 = self.cursor.eat_word("UTF8");
         Ok(appended)
     }
 }
