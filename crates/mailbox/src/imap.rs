@@ -38,7 +38,7 @@ pub const CAPABILITIES: &str = "IMAP4rev1 IMAP4rev2 LITERAL+ SASL-IR ID ENABLE I
     CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
     THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
     QUOTA=RES-STORAGE SEARCHRES BINARY PREVIEW ESORT CONTEXT=SEARCH \
-    CONTEXT=SORT UTF8=ACCEPT";
+    CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE";
 
 /// What is offered before the login beside.
 const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
@@ -55,7 +55,7 @@ fn capabilities(site: &Site) -> String {
 /// # Errors
 /// When the connection breaks.
 pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
-    let mut server = Server::new(Config::default(), site.now());
+    let mut server = Server::new(Config { keeps: true, ..Config::default() }, site.now());
     server.line(format!("* OK [CAPABILITY {} {LOGIN}] {} IMAP Sluice", capabilities(site), site.hostname).as_bytes());
     let mut session = Session {
         site,
@@ -233,6 +233,7 @@ impl<S: Stream> Session<'_, S> {
 
     async fn event(&mut self, event: ServerEvent) -> io::Result<()> {
         match event {
+            ServerEvent::Command(command) if command.verb == Verb::Append => self.append_at_once(&command).await,
             ServerEvent::Command(command) => self.command(&command).await,
             ServerEvent::Wrong(tag, reason) => self.answer(&tag, Err(Refusal::Bad(reason))),
             ServerEvent::Response(response) => {
@@ -246,7 +247,7 @@ impl<S: Stream> Session<'_, S> {
             }
             ServerEvent::Append(command, message) => self.begin_append(&command, message).await,
             ServerEvent::Message(text, message) => self.next_append(&text, message).await,
-            ServerEvent::AppendEnd(_) => self.end_append().await,
+            ServerEvent::AppendEnd(text) => self.end_append(&text).await,
             ServerEvent::Idle | ServerEvent::Content | ServerEvent::Closed => Ok(()),
         }
     }

@@ -590,3 +590,58 @@ async fn names_and_headers_are_utf8_for_who_has_enabled_it() {
         )
         .await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_takes_the_place_of_another() {
+    let server = Server::start();
+    for subject in ["one", "two", "three"] {
+        server.deliver(&["ann"], &format!("Subject: {subject}\n\n{subject}")).await;
+    }
+    let mut client = server.imap("ann").await;
+    client.talk("C: b REPLACE 1 INBOX {1}\nS: b BAD Select a mailbox first\nC: c SELECT INBOX").await;
+    client.skip_to("c OK").await;
+    let mut other = server.imap("ann").await;
+    other.talk("C: c SELECT INBOX").await;
+    other.skip_to("c OK").await;
+    client
+        .talk(
+            "C: d REPLACE 2 INBOX (\\Seen) {5+}
+             C: hello
+             S: * OK [APPENDUID ...
+             S: * 2 EXPUNGE
+             S: * 3 EXISTS
+             S: * ...
+             S: d OK Replaced
+             C: e UID REPLACE 3 Sent CATENATE (URL \"/INBOX/;UID=3/;SECTION=HEADER\" TEXT {3+}
+             C: new)
+             S: * OK [APPENDUID ...
+             S: * 2 EXPUNGE
+             S: e OK Replaced
+             C: f UID REPLACE 3 Sent {1+}
+             C: x
+             S: f NO Not one message
+             C: g REPLACE 1:2 Sent {1}
+             S: g NO Not one message
+             C: h REPLACE 1 Nowhere {1}
+             S: h NO [TRYCREATE] No such mailbox
+             C: i REPLACE 1 Sent CATENATE (URL /INBOX/;UID=9)
+             S: i NO [BADURL \"/INBOX/;UID=9\"] Nothing is there
+             C: j REPLACE 1 Sent CATENATE (URL /INBOX/;UID=4 URL /INBOX;UIDVALIDITY=1/;UID=4)
+             S: j NO [BADURL ...
+             C: k UID FETCH 2:* BODY.PEEK[]
+             S: * 2 FETCH (UID 4 BODY[] {5}
+             S: hello)
+             S: k OK ...",
+        )
+        .await;
+    // Somebody was faster.
+    client.talk("C: l UID STORE 4 +FLAGS.SILENT (\\Deleted)\nS: l OK ...\nC: m EXPUNGE").await;
+    client.skip_to("m OK").await;
+    other.talk("C: d UID REPLACE 3 Sent {1+}\nC: x").await;
+    assert!(other.skip_to("d ").await.last().unwrap().starts_with("d NO"));
+    client
+        .talk("C: n STATUS Sent (MESSAGES)\nS: * STATUS \"Sent\" (MESSAGES 1)\nS: n OK ...\nC: o EXAMINE INBOX")
+        .await;
+    client.skip_to("o OK").await;
+    client.talk("C: p REPLACE 1 Sent {1}\nS: p NO [READ-ONLY] ...").await;
+}

@@ -3,6 +3,7 @@
 use std::io;
 
 use proto::imap::operation::FetchItem;
+use proto::imap::url::Url;
 use proto::imap::{Item, Part, Section, date, response};
 use store::{Change, Entry, Flags, Mailbox, State, Uids};
 use stream::Coding;
@@ -58,6 +59,40 @@ enum Value {
         is_binary: bool,
     },
     Nil,
+}
+
+/// A run of bytes of a message that a URL names, being read.
+pub(super) struct Source<'a> {
+    message: Message<'a>,
+    at: u64,
+    end: u64,
+}
+
+impl<'a> Source<'a> {
+    /// None if nothing is there.
+    pub fn find(store: &'a Handle, state: &'a State, account: u32, url: &Url) -> Option<Source<'a>> {
+        let (_, mailbox) = state.mailbox_named(account, &url.mailbox)?;
+        let is_same = url.uid_validity.is_none_or(|validity| validity == mailbox.uid_validity);
+        let (uid, entry) = (url.uid, mailbox.entry(url.uid).copied().filter(|_| is_same)?);
+        let mut message = Message { store, state, mailbox, uid, is_recent: false, entry, known: None, body: None };
+        match tokio::task::block_in_place(|| message.section(&url.section)) {
+            Ok(Value::Range(at, end)) => Some(Source { message, at, end }),
+            _ => None,
+        }
+    }
+
+    /// Bytes that are not read yet.
+    pub fn left(&self) -> u64 {
+        self.end.saturating_sub(self.at)
+    }
+
+    /// Reads more; 0 at the end.
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = usize::try_from(self.left()).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.message.read(self.at, &mut buffer[..length])?;
+        self.at += read as u64;
+        Ok(read)
+    }
 }
 
 impl<S: Stream> Session<'_, S> {

@@ -71,7 +71,7 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    fn view(&self) -> Result<&View, Refusal> {
+    pub(super) fn view(&self) -> Result<&View, Refusal> {
         self.selected.as_ref().ok_or(Refusal::Bad("Select a mailbox first"))
     }
 

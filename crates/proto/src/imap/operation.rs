@@ -10,11 +10,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-use super::command::{Command, Piece};
+use super::command::Command;
+use super::name;
 use super::search::{self, Criterion, Search, Threading};
 use super::section::{Part, Section};
 use super::syntax::{Cursor, Flags, Set, Wrong};
-use super::{date, name};
 
 /// Why a command is refused that is well formed, but whose mailbox no name is of.
 pub const NOT_A_NAME: &str = "Not the name of a mailbox";
@@ -235,17 +235,6 @@ pub enum Change {
     Replace,
 }
 
-/// A message that APPEND announces.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Appended {
-    /// Its flags.
-    pub flags: Flags,
-    /// Its date, seconds since 1970.
-    pub date: Option<i64>,
-    /// It is said to have UTF-8 in its header (RFC 6855, section 4).
-    pub utf8: bool,
-}
-
 impl Operation {
     /// Reads a command. With `utf8` the names of mailboxes are UTF-8 as they stand.
     ///
@@ -256,27 +245,6 @@ impl Operation {
         let operation = reader.operation(command)?;
         reader.cursor.end()?;
         Ok(operation)
-    }
-}
-
-impl Appended {
-    /// What stands in front of the first message of an APPEND: the mailbox, and what is said of the message.
-    ///
-    /// # Errors
-    /// What the client is told.
-    pub fn first(command: &Command, utf8: bool) -> Result<(Vec<u8>, Appended), Wrong> {
-        let mut reader = Reader { cursor: Cursor::new(&command.pieces), utf8 };
-        let mailbox = reader.mailbox()?;
-        Ok((mailbox, reader.appended()?))
-    }
-
-    /// What stands in front of another message of it.
-    ///
-    /// # Errors
-    /// What the client is told.
-    pub fn next(text: &[u8]) -> Result<Appended, Wrong> {
-        let pieces = [Piece::Text(text.strip_prefix(b")").unwrap_or(text).to_vec())];
-        Reader { cursor: Cursor::new(&pieces), utf8: false }.appended()
     }
 }
 
@@ -553,21 +521,6 @@ impl Reader<'_> {
         }
         Ok(Store { by_uid, set, unchanged_since, change, silent, flags })
     }
-
-    fn appended(&mut self) -> Result<Appended, Wrong> {
-        let mut appended = Appended::default();
-        self.cursor.blank()?;
-        if self.cursor.peek() == Some(b'(') {
-            appended.flags = Flags::read(&mut self.cursor)?;
-            self.cursor.blank()?;
-        }
-        if self.cursor.peek() == Some(b'"') {
-            appended.date = Some(date::parse_internal(&self.cursor.astring()?).ok_or("Not a date")?);
-            self.cursor.blank()?;
-        }
-        appended.utf8 = self.cursor.eat_word("UTF8");
-        Ok(appended)
-    }
 }
 
 /// `(UIDVALIDITY MODSEQ [UIDs [(numbers UIDs)]])`: what the client knows besides is not needed.
@@ -801,18 +754,5 @@ mod tests {
         assert!(parse(&deep).is_err());
         let wide = alloc::format!("a SEARCH {}", "SEEN ".repeat(2_000));
         assert!(parse(wide.trim_end()).is_err());
-    }
-
-    #[test]
-    fn appends_are_understood() {
-        let piece = |text: &str| Command {
-            pieces: Vec::from([Piece::Text(text.into())]),
-            ..Command::plain(crate::imap::Verb::Append, "APPEND")
-        };
-        let (mailbox, appended) =
-            Appended::first(&piece("inbox (\\Seen x) \" 1-Jan-1970 00:00:01 +0000\" "), false).unwrap();
-        assert_eq!((mailbox.as_slice(), appended.date, appended.flags.system), (&b"INBOX"[..], Some(1), 1));
-        assert_eq!(Appended::next(b" ").unwrap(), Appended::default());
-        assert!(Appended::first(&piece("x \"nonsense\" "), false).is_err());
     }
 }
