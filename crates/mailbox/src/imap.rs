@@ -21,7 +21,7 @@ use std::sync::Arc;
 use proto::imap::operation::{NOT_A_NAME, Operation, SelectParameters};
 use proto::imap::{Command, Config, Server, ServerEvent, Verb, response};
 use store::{Error, Refused, State, Uids};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout_at;
 
 use crate::accounts::Account;
@@ -38,7 +38,7 @@ pub const CAPABILITIES: &str = "IMAP4rev1 IMAP4rev2 LITERAL+ SASL-IR ID ENABLE I
     CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
     THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
     QUOTA=RES-STORAGE SEARCHRES BINARY PREVIEW ESORT CONTEXT=SEARCH \
-    CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE";
+    CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE COMPRESS=DEFLATE";
 
 /// What is offered before the login beside.
 const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
@@ -69,6 +69,7 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> 
         append: None,
         waiting: None,
         exchange: None,
+        compressed: None,
         tag: Vec::new(),
     };
     let outcome = session.run().await;
@@ -91,6 +92,8 @@ struct Session<'a, S> {
     /// The tag of a command that is not over: IDLE, AUTHENTICATE.
     waiting: Option<(Verb, Vec<u8>)>,
     exchange: Option<Exchange>,
+    /// Held by who compresses.
+    compressed: Option<OwnedSemaphorePermit>,
     /// The tag of the command under way.
     tag: Vec<u8>,
 }
@@ -291,6 +294,9 @@ impl<S: Stream> Session<'_, S> {
                     }
                 }
             }
+            Operation::Compress(ref mechanism) if self.user.is_some() => {
+                return self.compress(&command.tag, mechanism).await;
+            }
             Operation::Logout => {
                 self.server.line(b"* BYE Logging out");
                 self.answer(&command.tag, Ok("Logged out".into()))?;
@@ -310,6 +316,23 @@ impl<S: Stream> Session<'_, S> {
             }
             Err(refusal) => self.answer(&command.tag, Err(refusal)),
         }
+    }
+
+    /// From behind its answer on all is compressed.
+    async fn compress(&mut self, tag: &[u8], mechanism: &str) -> io::Result<()> {
+        let refusal = match self.site.compressed.clone().try_acquire_owned() {
+            _ if mechanism != "DEFLATE" => Refusal::Bad("Unknown mechanism"),
+            _ if self.wire.is_compressed() => no("[COMPRESSIONACTIVE] It is compressed already"),
+            Err(_) => no("[LIMIT] Too many sessions are compressed"),
+            Ok(permit) => {
+                self.compressed = Some(permit);
+                self.answer(tag, Ok("Compressed from here on".into()))?;
+                self.flush().await?;
+                self.wire.compress();
+                return Ok(());
+            }
+        };
+        self.answer(tag, Err(refusal))
     }
 
     async fn operate(&mut self, operation: Operation) -> Result<Done, Refusal> {

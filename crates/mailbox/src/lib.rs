@@ -15,6 +15,7 @@
 
 pub mod accounts;
 mod content;
+mod deflate;
 mod delivery;
 pub mod digest;
 mod file;

@@ -27,6 +27,9 @@ const MAILBOXES: [(&[u8], Option<u16>); 6] = [
 /// Mails over which scripts run at a time: each is held, up to 2 MiB of it.
 const FILTERS_MAX: usize = 4;
 
+/// Sessions that are compressed at a time: each takes 200 KiB more.
+const COMPRESSED_MAX: usize = 256;
+
 /// A mail server: its store, its accounts, its name.
 pub struct Site {
     /// The store.
@@ -49,6 +52,8 @@ pub struct Site {
     pub(crate) compiled: Compiled,
     /// Mails over which scripts run at a time.
     pub(crate) filters: Semaphore,
+    /// Sessions that may be compressed.
+    pub(crate) compressed: Arc<Semaphore>,
     /// True when sessions are to come to an end.
     pub ending: watch::Receiver<bool>,
     started: Instant,
@@ -75,6 +80,7 @@ impl Site {
             recents: Arc::default(),
             compiled: Compiled::default(),
             filters: Semaphore::new(FILTERS_MAX),
+            compressed: Arc::new(Semaphore::new(COMPRESSED_MAX)),
             ending,
             started: Instant::now(),
         }

@@ -645,3 +645,36 @@ async fn a_message_takes_the_place_of_another() {
     client.skip_to("o OK").await;
     client.talk("C: p REPLACE 1 Sent {1}\nS: p NO [READ-ONLY] ...").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_compressed_from_the_answer_on() {
+    let packed = |text: &[u8]| {
+        let mut out = vec![0; text.len() + 100];
+        let mut deflate = zlib_rs::Deflate::new(6, false, 15);
+        deflate.compress(text, &mut out, zlib_rs::DeflateFlush::SyncFlush).unwrap();
+        out.truncate(usize::try_from(deflate.total_out()).unwrap());
+        out
+    };
+    let server = Server::start();
+    server.deliver(&["ann"], &format!("Subject: 1\n\n{}", "a long line of text\n".repeat(5_000))).await;
+    let mut client = server.connect(Door::Imap);
+    client.talk("S: * OK ...\nC: a COMPRESS DEFLATE\nS: a BAD Log in first\nC: b LOGIN ann secret\nS: b OK ...").await;
+    client.talk("C: c COMPRESS LZ4\nS: c BAD Unknown mechanism").await;
+    // What comes with the command is compressed already.
+    let commands = b"e COMPRESS DEFLATE\r\nf SELECT INBOX\r\ng FETCH 1 BODY.PEEK[TEXT]\r\nh LOGOUT\r\n";
+    client.send(&[b"d COMPRESS DEFLATE\r\n", packed(commands).as_slice()].concat()).await;
+    client.talk("S: d OK ...").await;
+    let sent = client.rest().await;
+    let mut plain = vec![0; 1 << 20];
+    let mut inflate = zlib_rs::Inflate::new(false, 15);
+    inflate.decompress(&sent, &mut plain, zlib_rs::InflateFlush::NoFlush).unwrap();
+    let text = String::from_utf8_lossy(&plain[..usize::try_from(inflate.total_out()).unwrap()]).into_owned();
+    assert!(text.starts_with("e NO [COMPRESSIONACTIVE]") && text.ends_with("h OK Logged out\r\n"), "{text}");
+    assert_eq!(text.matches("a long line of text\r\n").count(), 5_000);
+    assert!(sent.len() < text.len() / 10, "{} of {}", sent.len(), text.len());
+    // What is not compressed then ends the session.
+    let mut client = server.imap("ann").await;
+    client.talk("C: b COMPRESS DEFLATE\nS: b OK ...\nC: c NOOP").await;
+    client.send(&[0xff; 100]).await;
+    assert!(client.rest().await.is_empty());
+}

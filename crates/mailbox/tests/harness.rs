@@ -149,6 +149,14 @@ impl Client {
         bytes
     }
 
+    /// All that comes until the other side hangs up.
+    pub async fn rest(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let read = self.read.read_to_end(&mut bytes);
+        tokio::time::timeout(Duration::from_secs(60), read).await.expect("an end").unwrap();
+        bytes
+    }
+
     /// Passes over lines up to one that begins so, and returns all of them.
     pub async fn skip_to(&mut self, start: &str) -> Vec<String> {
         let mut lines = Vec::new();

@@ -42,6 +42,8 @@ pub enum Operation {
     Enable(Vec<String>),
     Id,
     Namespace,
+    /// By this mechanism.
+    Compress(String),
     Idle,
     Select {
         mailbox: Vec<u8>,
@@ -278,6 +280,7 @@ impl Reader<'_> {
                 Operation::Id
             }
             "NAMESPACE" => Operation::Namespace,
+            "COMPRESS" => Operation::Compress(self.cursor.atom()?),
             "IDLE" => Operation::Idle,
             "SELECT" => self.select(false)?,
             "EXAMINE" => self.select(true)?,
