@@ -9,6 +9,7 @@ mod decode;
 mod fetch;
 mod list;
 mod messages;
+mod metadata;
 pub(crate) mod search;
 mod sort;
 mod thread;
@@ -38,7 +39,7 @@ pub const CAPABILITIES: &str = "IMAP4rev1 IMAP4rev2 LITERAL+ SASL-IR ID ENABLE I
     CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
     THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
     QUOTA=RES-STORAGE SEARCHRES BINARY PREVIEW ESORT CONTEXT=SEARCH \
-    CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE COMPRESS=DEFLATE";
+    CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE COMPRESS=DEFLATE METADATA";
 
 /// What is offered before the login beside.
 const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
@@ -386,6 +387,8 @@ impl<S: Stream> Session<'_, S> {
                 self.quota(&user);
                 done("Quota completed")
             }
+            Operation::GetMetadata { mailbox, asked } => self.get_metadata(&user, &mailbox, &asked).await,
+            Operation::SetMetadata { mailbox, changes } => self.set_metadata(&user, &mailbox, changes).await,
             operation => self.on_messages(&user, operation).await,
         }
     }

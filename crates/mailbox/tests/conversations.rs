@@ -678,3 +678,68 @@ async fn a_session_is_compressed_from_the_answer_on() {
     client.send(&[0xff; 100]).await;
     assert!(client.rest().await.is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_clients_note_is_kept() {
+    let mut server = Server::start();
+    let mut client = server.imap("ann").await;
+    client
+        .talk(
+            "C: b SETMETADATA INBOX (/private/Comment \"of \\\"INBOX\\\"\" /shared/vendor/x/a {3+}
+             C: a b /private/gone NIL)
+             S: b OK ...
+             C: c SETMETADATA \"\" (/private/vendor/x/b ~{2+}",
+        )
+        .await;
+    client.send(b"a\0)\r\n").await;
+    client
+        .talk(
+            "S: c OK ...
+             C: d SETMETADATA \"\" (/shared/comment \"x\")
+             S: d NO [NOPERM] ...
+             C: e SETMETADATA Nowhere (/shared/comment \"x\")
+             S: e NO [NONEXISTENT] ...
+             C: f LOGOUT
+             S: * BYE ...
+             S: f OK ...",
+        )
+        .await;
+    server.restart().await;
+    let mut client = server.imap("ann").await;
+    client
+        .talk(
+            "C: b RENAME INBOX Old
+             S: b OK ...
+             C: c GETMETADATA INBOX /private/comment
+             S: * METADATA \"INBOX\" (\"/private/comment\" \"of \\\"INBOX\\\"\")
+             S: c OK ...
+             C: d GETMETADATA (DEPTH infinity) INBOX (/shared /private)
+             S: * METADATA \"INBOX\" (\"/private/comment\" \"of \\\"INBOX\\\"\" \"/shared/vendor/x/a\" \"a b\")
+             S: d OK ...
+             C: e GETMETADATA (MAXSIZE 5) INBOX (/shared/vendor/x/a /private/comment)
+             S: * METADATA \"INBOX\" (\"/shared/vendor/x/a\" \"a b\")
+             S: e OK [METADATA LONGENTRIES 10] ...
+             C: f GETMETADATA Sent /private/comment
+             S: f OK ...
+             C: g GETMETADATA \"\" /private/vendor/x/b
+             S: * METADATA \"\" (\"/private/vendor/x/b\" ~{2}",
+        )
+        .await;
+    assert_eq!(client.exactly(2).await, b"a\0");
+    client.talk("S: )\nS: g OK ...\nC: h SETMETADATA INBOX (/private/comment NIL)\nS: h OK ...").await;
+    client.talk("C: i GETMETADATA INBOX /private/comment\nS: i OK ...").await;
+    // No more than an account may have, and nothing of a command that asks for more.
+    let value = "x".repeat(60_000);
+    let mut number = 0;
+    loop {
+        client
+            .send(format!("j{number} SETMETADATA INBOX (/private/{number} {{60000+}}\r\n{value})\r\n").as_bytes())
+            .await;
+        let answer = client.line().await;
+        if answer.contains("NO") {
+            assert!(answer.contains("[METADATA TOOMANY]") && number > 10, "{number}: {answer}");
+            break;
+        }
+        number += 1;
+    }
+}

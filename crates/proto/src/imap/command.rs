@@ -38,7 +38,7 @@ pub enum Verb {
 }
 
 /// The names of commands that pass. Not here, with the reason, are those of `docs/doors/imap.md`.
-const NAMES: [(&str, Verb); 48] = [
+const NAMES: [(&str, Verb); 50] = [
     ("AUTHENTICATE", Verb::Authenticate),
     ("CAPABILITY", Verb::Capability),
     ("APPEND", Verb::Append),
@@ -85,12 +85,14 @@ const NAMES: [(&str, Verb); 48] = [
     ("UID EXPUNGE", Verb::Other),
     ("UID MOVE", Verb::Other),
     ("COMPRESS", Verb::Other),
+    ("GETMETADATA", Verb::Other),
+    ("SETMETADATA", Verb::Other),
     ("REPLACE", Verb::Append),
     ("UID REPLACE", Verb::Append),
 ];
 
 /// Those that only a host hears that keeps the mail itself.
-const KEPT: [&str; 3] = ["COMPRESS", "REPLACE", "UID REPLACE"];
+const KEPT: [&str; 5] = ["COMPRESS", "GETMETADATA", "SETMETADATA", "REPLACE", "UID REPLACE"];
 
 /// More of them, by UID.
 const NAMES_BY_UID: [&str; 4] = ["UID SEARCH", "UID SORT", "UID STORE", "UID THREAD"];

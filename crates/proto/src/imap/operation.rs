@@ -11,10 +11,10 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 
 use super::command::Command;
-use super::name;
 use super::search::{self, Criterion, Search, Threading};
 use super::section::{Part, Section};
 use super::syntax::{Cursor, Flags, Set, Wrong};
+use super::{metadata, name};
 
 /// Why a command is refused that is well formed, but whose mailbox no name is of.
 pub const NOT_A_NAME: &str = "Not the name of a mailbox";
@@ -103,6 +103,15 @@ pub enum Operation {
     },
     GetQuota(Vec<u8>),
     GetQuotaRoot(Vec<u8>),
+    /// Of the server, if the name of the mailbox is empty.
+    GetMetadata {
+        mailbox: Vec<u8>,
+        asked: metadata::Asked,
+    },
+    SetMetadata {
+        mailbox: Vec<u8>,
+        changes: Vec<metadata::Change>,
+    },
 }
 
 /// What stands behind the mailbox in SELECT (RFC 7162).
@@ -334,6 +343,18 @@ impl Reader<'_> {
             }
             "GETQUOTA" => Operation::GetQuota(self.cursor.astring()?),
             "GETQUOTAROOT" => Operation::GetQuotaRoot(self.mailbox()?),
+            "GETMETADATA" => {
+                let options = metadata::options(&mut self.cursor)?;
+                let mailbox = self.mailbox()?;
+                self.cursor.blank()?;
+                let entries = metadata::entries(&mut self.cursor)?;
+                Operation::GetMetadata { mailbox, asked: metadata::Asked { entries, ..options } }
+            }
+            "SETMETADATA" => {
+                let mailbox = self.mailbox()?;
+                self.cursor.blank()?;
+                Operation::SetMetadata { mailbox, changes: metadata::changes(&mut self.cursor)? }
+            }
             _ => return Err("Unknown command"),
         })
     }
