@@ -3,11 +3,10 @@
 //!
 //! ```text
 //!   no script ─────────────────────────────► one transaction with the mail
-//!   a script ─► sealed ─► read, run ─► sent on ─► one transaction: places, and who was answered ─► answers
+//!   a script ─► sealed ─► read, run ─► one transaction: places, what goes out, and who was answered
 //! ```
 //!
-//! What a script redirects is taken by the relay before the mail is acknowledged; where the relay does not take it the mail is
-//! kept in the INBOX. Answers go out when the mail is on stable storage, and are not tried twice. A refusal has to be the
+//! What a script redirects waits in the store for the relay from that transaction on, as answers do. A refusal has to be the
 //! answer to all that were asked for as one; else the mail is kept in the INBOX of those who refuse it.
 
 mod answered;
@@ -16,7 +15,7 @@ mod outgoing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sieve::{Mail, Program, Vacation};
+use sieve::{Mail, Program};
 use store::{Arrival, Error, Refused, Sealed, SpecialUse, State, Transaction};
 
 use crate::accounts::Recipient;
@@ -26,6 +25,10 @@ use crate::imap::search::end_of_header;
 use crate::site::{Site, ensure, seconds};
 use crate::writer::Incoming;
 use answered::Answered;
+use outgoing::Leaving;
+
+/// Bytes of a mail that are copied at a time.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Bit of `\Junk` among the special uses.
 const JUNK: SpecialUse = SpecialUse(1 << 4);
@@ -87,16 +90,24 @@ pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, 
     let filtering = Filtering { said, state, programs, from: mail.from.clone(), recipients };
     let (mut plans, recipients, head) = filtering.run(site, head, sealed.size()).await?;
     refuse_together(&mut plans, is_one);
-    outgoing::redirect(site, &mail.from, mail.return_path_bytes, &sealed, &recipients, &mut plans).await;
+    let leaving = Leaving {
+        from: mail.from,
+        return_path_bytes: mail.return_path_bytes,
+        is_spam: said.is_spam,
+        has_relay: site.relay.is_some(),
+        answers: outgoing::answers(site, &plans).await?,
+        ..Leaving::default()
+    };
     let edited = edited(site, &plans, &head, &sealed).await?;
-    let from_spam = said.is_spam;
     let work = move |transaction: &mut Transaction<'_, File>| {
         let mut delivery = Delivery::new(transaction, &sealed, &edited, is_one);
-        delivery.answers_nobody = from_spam;
+        delivery.leaving = leaving;
         delivery.all(&recipients, &plans)
     };
-    let (outcomes, answers) = site.store.transact(work).await?;
-    outgoing::answer(site, answers);
+    let (outcomes, is_queued) = site.store.transact(work).await?;
+    if is_queued {
+        site.wake.wake();
+    }
     Ok(outcomes)
 }
 
@@ -164,7 +175,7 @@ async fn edited(site: &Site, plans: &Plans, head: &[u8], sealed: &Sealed) -> Res
         incoming.write(header).await?;
         let mut at = body as u64;
         while at < sealed.size() {
-            let piece = site.store.read_sealed(sealed, at, outgoing::PIECE_BYTES).await?;
+            let piece = site.store.read_sealed(sealed, at, PIECE_BYTES).await?;
             digest.read(&piece);
             incoming.write(&piece).await?;
             at += piece.len().max(1) as u64;
@@ -180,11 +191,10 @@ struct Delivery<'a, 'b> {
     sealed: &'a Sealed,
     edited: &'a [(Arc<[u8]>, Sealed)],
     is_one: bool,
-    answers_nobody: bool,
+    leaving: Leaving,
     now: i64,
     /// By mailbox and message.
     outcomes: BTreeMap<(u32, u64), Result<(), Error>>,
-    answers: Vec<Vacation>,
 }
 
 impl<'a, 'b> Delivery<'a, 'b> {
@@ -194,19 +204,15 @@ impl<'a, 'b> Delivery<'a, 'b> {
         edited: &'a [(Arc<[u8]>, Sealed)],
         is_one: bool,
     ) -> Self {
-        let (outcomes, answers) = (BTreeMap::new(), Vec::new());
-        Delivery { transaction, sealed, edited, is_one, answers_nobody: false, now: seconds(), outcomes, answers }
+        let (leaving, outcomes) = (Leaving::default(), BTreeMap::new());
+        Delivery { transaction, sealed, edited, is_one, leaving, now: seconds(), outcomes }
     }
 
-    /// To all addresses, and the answers that are to be sent. What fails as a whole is returned outside.
-    fn all(
-        mut self,
-        recipients: &[(String, Vec<Recipient>)],
-        plans: &Plans,
-    ) -> Result<(Vec<Outcome>, Vec<Vacation>), Error> {
+    /// To all addresses, and whether something waits that goes out. What fails as a whole is returned outside.
+    fn all(mut self, recipients: &[(String, Vec<Recipient>)], plans: &Plans) -> Result<(Vec<Outcome>, bool), Error> {
         let mut outcomes = Vec::new();
-        for ((_, accounts), plans) in recipients.iter().zip(plans) {
-            let outcome = self.to(accounts, plans)?;
+        for ((address, accounts), plans) in recipients.iter().zip(plans) {
+            let outcome = self.to(address, accounts, plans)?;
             match outcome {
                 // Of one answer for all: what fails takes all of it back.
                 Err(Undelivered::Failed(error)) if self.is_one => return Err(error),
@@ -216,11 +222,11 @@ impl<'a, 'b> Delivery<'a, 'b> {
         if self.is_one {
             outcomes.truncate(1);
         }
-        Ok((outcomes, self.answers))
+        Ok((outcomes, self.leaving.is_queued))
     }
 
     /// To all accounts of one address: well if it came to one of them.
-    fn to(&mut self, recipients: &[Recipient], plans: &[Plan]) -> Result<Outcome, Error> {
+    fn to(&mut self, address: &str, recipients: &[Recipient], plans: &[Plan]) -> Result<Outcome, Error> {
         let mut outcome = Err(Undelivered::Failed(Refused::NoSuchAccount.into()));
         for (recipient, plan) in recipients.iter().zip(plans) {
             if let Some(reason) = &plan.reject {
@@ -228,8 +234,10 @@ impl<'a, 'b> Delivery<'a, 'b> {
                 continue;
             }
             let account = ensure(self.transaction, &recipient.account)?;
+            let goes = self.leaving.redirect(self.transaction, self.sealed, address, recipient, plan);
+            let kept = (!goes && plan.places.is_empty()).then(|| Plan::keep(Target::Inbox));
             let mut one = Ok(());
-            for (at, place) in plan.places.iter().enumerate() {
+            for (at, place) in kept.as_ref().unwrap_or(plan).places.iter().enumerate() {
                 let placed = self.place(account, recipient, place)?;
                 one = if at == 0 { placed } else { one.or(placed) };
             }
@@ -306,14 +314,14 @@ impl<'a, 'b> Delivery<'a, 'b> {
 
     /// Notes that the sender is answered, unless he was lately.
     fn answer(&mut self, account: u32, plan: &Plan) -> Result<(), Error> {
-        let Some(vacation) = plan.vacation.as_ref().filter(|_| !self.answers_nobody) else { return Ok(()) };
+        let Some(vacation) = plan.vacation.as_ref().filter(|_| !self.leaving.is_spam) else { return Ok(()) };
         let owner = self.transaction.state().account(account).ok_or(Refused::NoSuchAccount)?;
         let mut answered = Answered::of(owner, self.now);
         if answered.is_due(vacation) {
             // No room to note it: nobody is answered.
             let noted = self.transaction.annotate(account, None, answered::NAME, Some(&answered.encode()));
             if noted.is_ok() {
-                self.answers.push(vacation.clone());
+                self.leaving.answer(self.transaction, vacation);
             }
         }
         Ok(())

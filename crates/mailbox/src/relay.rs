@@ -1,4 +1,4 @@
-//! Mail that goes out again: what scripts redirect, and the answers that they make. How it is sent is the host's business.
+//! Who takes mail that goes out again: what scripts redirect, and the answers that they make. How it is sent is the host's business.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,15 +24,20 @@ pub trait Relay: Send + Sync {
 }
 
 /// Resolves when a mail has been taken; the error is why it was not.
-pub type Sending = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+pub type Sending = Pin<Box<dyn Future<Output = Result<(), Unsent>> + Send>>;
 
-impl Outgoing {
-    /// A mail in memory.
-    pub(crate) fn whole(from: String, to: String, mail: Vec<u8>) -> Outgoing {
-        let (pieces, content) = mpsc::channel(1);
-        let bytes = mail.len() as u64;
-        // There is room for one.
-        let _ = pieces.try_send(mail);
-        Outgoing { from, to, bytes, content }
+/// Why a mail was not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsent {
+    /// In words.
+    pub why: String,
+    /// It will not be taken later either.
+    pub is_final: bool,
+}
+
+impl Unsent {
+    /// It may be taken later.
+    pub fn for_now(why: impl Into<String>) -> Unsent {
+        Unsent { why: why.into(), is_final: false }
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::accounts::{Account, Accounts};
 use crate::file::File;
 use crate::login::Logins;
+use crate::queue::{Patience, Wake};
 use crate::recent::Recents;
 use crate::relay::Relay;
 use crate::scripts::Compiled;
@@ -46,6 +47,9 @@ pub struct Site {
     pub junk: bool,
     /// Who sends what scripts redirect, and their answers.
     pub relay: Option<Arc<dyn Relay>>,
+    /// How long it is tried to send that.
+    pub patience: Patience,
+    pub(crate) wake: Wake,
     /// Which messages are recent.
     pub(crate) recents: Arc<Recents>,
     /// Active scripts.
@@ -77,6 +81,8 @@ impl Site {
             message_bytes_max,
             junk: true,
             relay: None,
+            patience: Patience::default(),
+            wake: Wake::default(),
             recents: Arc::default(),
             compiled: Compiled::default(),
             filters: Semaphore::new(FILTERS_MAX),

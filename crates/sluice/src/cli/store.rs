@@ -36,6 +36,10 @@ pub enum StoreCommand {
     Ls(StoreList),
     /// Print a message.
     Cat(StoreCat),
+    /// Print the mail that waits to go out: redirected by users' scripts, and their answers. A line for each.
+    ///
+    /// Number, account, sender, recipient, since when, how often it was tried and when next, and why it was not taken.
+    Queue(StoreQueue),
     /// Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM.
     ///
     /// Addresses are IP:PORT or unix:/PATH. Whoever reaches the LMTP address may deliver to everybody; POP3 and IMAP are in
@@ -63,6 +67,20 @@ pub struct StoreStat {
     /// The store.
     #[arg(value_hint = ValueHint::FilePath)]
     pub volume: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `sluice store queue`
+#[derive(Debug, Args)]
+pub struct StoreQueue {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// Have all of it tried now, by the server that has the store open.
+    #[arg(long)]
+    pub retry: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
