@@ -411,7 +411,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "serve" -d 'Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -l size -d 'How large the file becomes' -r
-complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -l segment -d 'How large a segment is, in which room is made: a multiple of 4K, 16K to 1G' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -l segment -d 'How large a segment is, in which room is made: a multiple of 4K, 16K to 1G. Default: 16M, and less for a store below 256M' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from stat" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from stat" -s h -l help -d 'Print help'

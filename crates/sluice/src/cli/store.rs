@@ -56,9 +56,9 @@ pub struct StoreCreate {
     /// How large the file becomes.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::size)]
     pub size: u64,
-    /// How large a segment is, in which room is made: a multiple of 4K, 16K to 1G.
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = values::size)]
-    pub segment: u64,
+    /// How large a segment is, in which room is made: a multiple of 4K, 16K to 1G. Default: 16M, and less for a store below 256M.
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    pub segment: Option<u64>,
 }
 
 /// `sluice store stat`

@@ -33,6 +33,7 @@ use tokio::sync::{mpsc, watch};
 use super::control::Control;
 use super::doors::{Door, Doors, Identity};
 use super::relay::NextHop;
+use super::volume::segment_bytes;
 use crate::Failure;
 use crate::config::StoreSettings;
 
@@ -44,9 +45,6 @@ const TRY_EVERY: Duration = Duration::from_millis(50);
 
 /// How often the log says that another process has it.
 const WARN_EVERY: Duration = Duration::from_secs(30);
-
-/// Of a small store: enough segments to move mail between them.
-const SEGMENTS_MIN: u64 = 16;
 
 /// A connection of a door.
 type Handed = (UnixStream, Protocol);
@@ -234,11 +232,6 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
     fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// How large segments are so that there are enough of them, `most` bytes otherwise.
-fn segment_bytes(size: u64, most: u32) -> u32 {
-    u32::try_from((size / SEGMENTS_MIN).next_multiple_of(4096)).unwrap_or(u32::MAX).min(most)
-}
-
 /// The accounts; none yet if there is no such file.
 fn accounts(path: &Path) -> Result<Accounts, Failure> {
     let named = |error: io::Error| format!("{}: {error}", path.display());
@@ -272,15 +265,4 @@ pub fn welcome(settings: &StoreSettings, name: &'static str) -> Result<Newcomer,
     };
     accounts::edit(&path, name, change).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(Newcomer { name, password })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_store_of_any_size_has_segments() {
-        let sizes = [64 << 20, 100 << 20, 64 << 30, 100 << 30, u64::MAX].map(|size| segment_bytes(size, 16 << 20));
-        assert_eq!(sizes, [4 << 20, 6_553_600, 16 << 20, 16 << 20, 16 << 20]);
-    }
 }
