@@ -439,6 +439,9 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l accounts -d 'Who may log in, see `sluice account`. If the file is not there it is made, with one account, whose password is printed. [default: VOLUME.accounts]' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l hostname -d 'What the server calls itself. [default: the name of this machine]' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l relay -d 'Who sends what scripts of users redirect, and their answers: smtp://HOST:PORT. Without it, mail that a script redirects stays in the INBOX, and nobody is answered' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sieve-before -d 'A script that runs over each mail for each account before its own; that runs only if this one keeps the mail' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sieve-after -d 'One that runs after it, if that keeps the mail' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sieve-global -d 'A folder with scripts, NAME.sieve, that all may include: include :global "NAME"' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l message-bytes-max -d 'The largest message' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sessions-max -d 'Sessions at the same time; who comes then waits' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l no-junk -d 'Deliver mail that is spam by its score as any other'

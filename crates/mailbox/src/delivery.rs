@@ -64,20 +64,21 @@ pub(crate) type Outcome = Result<(), Undelivered>;
 
 /// Plans of the accounts of each address.
 type Plans = Vec<Vec<Plan>>;
-type Programs = Vec<Vec<Option<Arc<Program>>>>;
+/// What runs over a mail for each of them, one after the other.
+type Programs = Vec<Vec<Vec<Arc<Program>>>>;
 
 /// Delivers a mail: an outcome for each address, or one for all.
 pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, Error> {
     let said = Said::of(&mail.header, mail.is_inspected);
     let state = site.store.state();
     let program = |recipient: &Recipient| {
-        let (number, _) = state.account_named(recipient.account.name.as_bytes())?;
-        site.compiled.active(&state, number)
+        let number = state.account_named(recipient.account.name.as_bytes()).map(|(number, _)| number);
+        site.scripts.around(number.and_then(|number| site.compiled.active(&site.scripts, &state, number)))
     };
     let programs: Programs =
         mail.recipients.iter().map(|(_, accounts)| accounts.iter().map(program).collect()).collect();
     let Arrived { incoming, digest, recipients, is_one, .. } = mail;
-    if programs.iter().flatten().all(Option::is_none) {
+    if programs.iter().flatten().all(Vec::is_empty) {
         let usual = Plan::keep(if said.is_spam && site.junk { Target::Junk } else { Target::Usual });
         let plans: Plans = recipients.iter().map(|(_, accounts)| vec![usual.clone(); accounts.len()]).collect();
         let work = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
@@ -134,11 +135,13 @@ impl Filtering {
             let mail = Mail::new(&head, size);
             let Filtering { said, state, programs, from, recipients } = self;
             let usual = Plan::keep(if said.is_spam && junk { Target::Junk } else { Target::Usual });
-            let plan = |to: &str, recipient: &Recipient, program: &Option<Arc<Program>>| {
-                let known = state.account_named(recipient.account.name.as_bytes());
-                let (Some(program), Some((number, _))) = (program, known) else { return usual.clone() };
+            let plan = |to: &str, recipient: &Recipient, programs: &[Arc<Program>]| {
+                if programs.is_empty() {
+                    return usual.clone();
+                }
+                let number = state.account_named(recipient.account.name.as_bytes()).map_or(0, |(number, _)| number);
                 let (from, state, hostname) = (&from, &state, &hostname);
-                Case { program, from, to, recipient, number, said, junk, state, hostname, now }.plan(&mail)
+                Case { programs, from, to, recipient, number, said, junk, state, hostname, now }.plan(&mail)
             };
             let plans = recipients.iter().zip(&programs).map(|((to, accounts), programs)| {
                 accounts.iter().zip(programs).map(|(account, program)| plan(to, account, program)).collect()

@@ -115,12 +115,14 @@ fn percent(value: &str) -> Option<u8> {
 
 /// A mail for one account, as its script is told.
 pub(crate) struct Case<'a> {
-    pub program: &'a Program,
+    /// Each runs if the one before it keeps the mail.
+    pub programs: &'a [Arc<Program>],
     /// The sender of the envelope, empty if there is none.
     pub from: &'a str,
     /// The address that it came for.
     pub to: &'a str,
     pub recipient: &'a Recipient,
+    /// 0: it has no mail yet.
     pub number: u32,
     pub said: Said,
     pub junk: bool,
@@ -130,7 +132,7 @@ pub(crate) struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Runs the script.
+    /// Runs the scripts. What keeps the mail leaves it to the next one; what that does is done beside what was done before.
     pub fn plan(&self, mail: &Mail<'_>) -> Plan {
         let account = &self.recipient.account;
         let mut addresses = account.aliases.clone();
@@ -148,14 +150,27 @@ impl Case<'_> {
             host: &mailboxes,
             limits: Limits::default(),
         };
-        let outcome = sieve::run(self.program, mail, &setting);
-        if let Some(failure) = outcome.failure {
-            tracing::warn!(account = account.name, %failure, "a script failed, and the mail is kept in INBOX");
-            return Plan::keep(Target::Inbox);
-        }
         let mut plan = Plan::default();
-        for action in outcome.actions {
-            self.add(action, &mut plan);
+        for (at, program) in self.programs.iter().enumerate() {
+            let outcome = sieve::run(program, mail, &setting);
+            if let Some(failure) = outcome.failure {
+                tracing::warn!(account = account.name, %failure, "a script failed, and the mail is kept in INBOX");
+                return Plan::keep(Target::Inbox);
+            }
+            let is_kept = outcome.actions.iter().any(|action| matches!(action, Action::Keep { .. }));
+            let goes_on = is_kept && at + 1 < self.programs.len();
+            for action in outcome.actions {
+                if !goes_on || !matches!(action, Action::Keep { .. }) {
+                    self.add(action, &mut plan);
+                }
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        if plan.reject.is_some() {
+            // Who is told that it was refused must not have it all the same.
+            plan = Plan { reject: plan.reject, ..Plan::default() };
         }
         if !plan.redirects.is_empty() && self.is_looping(mail) {
             tracing::warn!(account = account.name, "a mail that was redirected before is kept in INBOX");
@@ -180,6 +195,7 @@ impl Case<'_> {
                 let target = Target::Named { name: mailbox, create, special_use };
                 plan.places.push(place(target, flags, header));
             }
+            Action::Redirect { address } if plan.redirects.contains(&address) => {}
             Action::Redirect { address } => plan.redirects.push(address),
             Action::Discard => {}
             Action::Reject { reason, .. } => plan.reject = Some(reason),

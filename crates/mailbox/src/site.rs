@@ -12,7 +12,7 @@ use crate::login::Logins;
 use crate::queue::{Patience, Wake};
 use crate::recent::Recents;
 use crate::relay::Relay;
-use crate::scripts::Compiled;
+use crate::scripts::{Compiled, SiteScripts};
 use crate::writer::Handle;
 
 /// The mailboxes of a new account, with what they are for, as an index into [`SpecialUse::NAMES`].
@@ -52,6 +52,8 @@ pub struct Site {
     pub(crate) wake: Wake,
     /// Which messages are recent.
     pub(crate) recents: Arc<Recents>,
+    /// Scripts of the site.
+    pub scripts: SiteScripts,
     /// Active scripts.
     pub(crate) compiled: Compiled,
     /// Mails over which scripts run at a time.
@@ -84,6 +86,7 @@ impl Site {
             patience: Patience::default(),
             wake: Wake::default(),
             recents: Arc::default(),
+            scripts: SiteScripts::default(),
             compiled: Compiled::default(),
             filters: Semaphore::new(FILTERS_MAX),
             compressed: Arc::new(Semaphore::new(COMPRESSED_MAX)),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mailbox::accounts::{self, Accounts};
 use mailbox::queue::{self, Patience};
+use mailbox::scripts::SiteScripts;
 use mailbox::{File, Handle, Relay, Site, Writer};
 use store::{Format, Options, Volume};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
@@ -26,6 +27,7 @@ pub struct Server {
     end: watch::Sender<bool>,
     pub relay: Option<Arc<dyn Relay>>,
     pub patience: Patience,
+    pub scripts: SiteScripts,
 }
 
 impl Server {
@@ -46,7 +48,8 @@ impl Server {
         drop(Volume::format(file, &format).unwrap());
         let (end, ending) = watch::channel(false);
         let patience = Patience { first: 0, longest: 1, ..Patience::default() };
-        let mut server = Server { folder, site: None, writer: None, end, relay, patience };
+        let mut server =
+            Server { folder, site: None, writer: None, end, relay, patience, scripts: SiteScripts::default() };
         server.open(ending);
         server
     }
@@ -58,6 +61,7 @@ impl Server {
         let mut site = Site::new(handle, accounts, "mail.test".into(), 30 << 20, ending);
         site.relay = self.relay.clone();
         site.patience = self.patience;
+        site.scripts = self.scripts.clone();
         let site = Arc::new(site);
         tokio::spawn(queue::run(site.clone()));
         self.site = Some(site);

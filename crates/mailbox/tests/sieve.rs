@@ -50,8 +50,8 @@ impl Site {
         let store = self.server.store();
         self.server.imap(account).await.talk("C: z LOGOUT").await;
         let (number, _) = store.state().account_named(account.as_bytes()).map(|(n, a)| (n, a.clone())).unwrap();
-        scripts::put(store, number, "main", text.into()).await.unwrap();
-        scripts::activate(store, number, Some("main")).await.unwrap();
+        scripts::put(store, &self.server.scripts, number, "main", text.into()).await.unwrap();
+        scripts::activate(store, &self.server.scripts, number, Some("main")).await.unwrap();
     }
 
     /// Delivers a mail and returns the replies.
@@ -289,7 +289,8 @@ async fn scripts_are_bounded_and_checked() {
     site.script("ann", "keep;").await;
     let store = site.server.store();
     let number = store.state().account_named(b"ann").unwrap().0;
-    let put = |name: &str, text: String| scripts::put(store, number, &name.to_owned().leak()[..], text.into());
+    let none = scripts::SiteScripts::default();
+    let put = |name: &str, text: String| scripts::put(store, &none, number, &name.to_owned().leak()[..], text.into());
     assert!(matches!(put("x", "keep".into()).await, Err(scripts::Failure::Wrong(_))));
     for name in ["", "a\0b", "a\nb", &"x".repeat(500)] {
         assert_eq!(put(name, "keep;".into()).await, Err(scripts::Failure::Name));
@@ -309,7 +310,7 @@ async fn scripts_are_bounded_and_checked() {
     scripts::rename(store, number, "main", "other").await.unwrap();
     assert_eq!(scripts::delete(store, number, "other").await, Err(scripts::Failure::Active));
     assert_eq!(scripts::delete(store, number, "main").await, Err(scripts::Failure::Nonexistent));
-    scripts::activate(store, number, None).await.unwrap();
+    scripts::activate(store, &none, number, None).await.unwrap();
     scripts::delete(store, number, "other").await.unwrap();
     let state = store.state();
     assert!(scripts::list(state.account(number).unwrap()).iter().all(|(_, is_active)| !is_active));
@@ -401,4 +402,45 @@ async fn who_has_sent_a_mail_that_is_never_taken_is_told() {
         "{notice}"
     );
     assert_eq!(site.stored("ann").await, "INBOX, INBOX, INBOX");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_of_the_site_run_before_and_after_those_of_users() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let before = write(
+        "before",
+        r#"require ["fileinto", "reject", "copy"]; if header :contains "subject" "forbidden" { reject "No."; }
+        elsif header :contains "subject" "held" { fileinto "Trash"; }
+        elsif header :contains "subject" "audit" { fileinto :copy "Archive"; }"#,
+    );
+    let after = write("after", r#"require "fileinto"; if header :contains "subject" "late" { fileinto "Sent"; }"#);
+    write(
+        "global/lists.sieve",
+        r#"require ["fileinto", "mailbox"]; if exists "list-id" { fileinto :create "Lists"; }"#,
+    );
+    let global = folder.path().join("global");
+    let read = |before: &std::path::Path| scripts::SiteScripts::read(Some(&global), Some(before), Some(&after));
+    let wrong = write("wrong", "keep");
+    assert!(read(&wrong).unwrap_err().contains("wrong: line 1"));
+    let mut server = Server::start();
+    server.scripts = read(&before).unwrap();
+    server.restart().await;
+    let site = Site { server, hop: Hop::default() };
+    site.script("ann", r#"require ["include", "fileinto"]; include :global "lists"; if header :contains "subject" "mine" { fileinto "Drafts"; }"#).await;
+    let mail = |subject: &str| format!("Subject: {subject}\n\nbody\n");
+    for subject in ["held", "audit mine", "late", "plain", "mine late"] {
+        assert!(site.deliver("a@b", &["ann"], &mail(subject)).await[0].starts_with("250 "));
+    }
+    site.deliver("a@b", &["ann"], &format!("List-Id: <x>\n{}", mail("late"))).await;
+    assert_eq!(site.stored("ann").await, "Archive, Drafts, Drafts, INBOX, Lists, Sent, Trash");
+    // Who has none of his own, or no mail yet, has those of the site.
+    assert_eq!(site.deliver("a@b", &["bob"], &mail("forbidden")).await[0], "550 5.7.1 No.");
+    site.deliver("a@b", &["bob"], &mail("late")).await;
+    assert_eq!(site.stored("bob").await, "Sent");
 }

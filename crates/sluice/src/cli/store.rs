@@ -212,6 +212,15 @@ pub struct StoreServe {
     /// redirects stays in the INBOX, and nobody is answered.
     #[arg(long, value_name = "URL")]
     pub relay: Option<Forward>,
+    /// A script that runs over each mail for each account before its own; that runs only if this one keeps the mail.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub sieve_before: Option<PathBuf>,
+    /// One that runs after it, if that keeps the mail.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub sieve_after: Option<PathBuf>,
+    /// A folder with scripts, NAME.sieve, that all may include: include :global "NAME".
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub sieve_global: Option<PathBuf>,
     /// Deliver mail that is spam by its score as any other.
     #[arg(long)]
     pub no_junk: bool,

@@ -165,7 +165,7 @@ async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> 
         _ if !line.ends_with('\n') => json!({ "error": "the command is too long" }),
         Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,
-        Some(("sieve", request)) => super::filters::answer(request, store, Some(&site.accounts)).await,
+        Some(("sieve", request)) => super::filters::answer(request, store, &site.scripts, Some(&site.accounts)).await,
         Some(("queue", wanted)) => super::queue::answer(wanted, site).await,
         _ => json!({ "error": "who ID, recall ID, sieve REQUEST, queue list or queue retry" }),
     };

@@ -25,6 +25,7 @@ use edge::settings::{SocketMode, Tls};
 use edge::upstream::within;
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
+use mailbox::scripts::SiteScripts;
 use mailbox::{File, Relay, Site, Writer};
 use proto::smtp::Protocol;
 use store::{Format, Options, Volume};
@@ -98,6 +99,7 @@ impl Store {
         let path = self.settings.volume();
         make(&path, self.settings.size).map_err(|error| format!("{}: {error}", path.display()))?;
         let accounts = Arc::new(accounts(&self.settings.accounts())?);
+        let scripts = self.settings.scripts()?;
         let volume = open(&path)?;
         let (handed, waiting) = mpsc::channel(WAITING_MAX);
         let hand = move |stream, protocol| {
@@ -109,7 +111,7 @@ impl Store {
         within::offer(Box::new(hand));
         let (local, hostname) = (self.clone(), hostname.to_owned());
         let run = move || {
-            if let Err(error) = local.run(volume, accounts, hostname, waiting) {
+            if let Err(error) = local.run(volume, accounts, scripts, hostname, waiting) {
                 tracing::error!(%error, "the store is closed");
             }
         };
@@ -134,6 +136,7 @@ impl Store {
         &self,
         volume: Option<Volume<File>>,
         accounts: Arc<Accounts>,
+        scripts: SiteScripts,
         hostname: String,
         waiting: mpsc::Receiver<Handed>,
     ) -> Result<(), Failure> {
@@ -147,6 +150,7 @@ impl Store {
             self.settings.relay.as_ref().map(|hop| NextHop::start(hop, &Tls::default(), &hostname)).transpose()?;
         let mut site = Site::new(handle, accounts, hostname, most, ending);
         site.junk = self.settings.junk;
+        site.scripts = scripts;
         site.relay = relay.map(|relay| Arc::new(relay) as Arc<dyn Relay>);
         let site = Arc::new(site);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
