@@ -9,7 +9,6 @@
 //! What a script redirects waits in the store for the relay from that transaction on, as answers do. A refusal has to be the
 //! answer to all that were asked for as one; else the mail is kept in the INBOX of those who refuse it.
 
-mod answered;
 mod outgoing;
 
 use std::collections::BTreeMap;
@@ -22,9 +21,9 @@ use crate::accounts::Recipient;
 use crate::file::File;
 use crate::filter::{self, Case, LOOKED_AT_BYTES_MAX, Placement, Plan, Said, Target};
 use crate::imap::search::end_of_header;
+use crate::remembered::{ANSWERED, Remembered, SEEN};
 use crate::site::{Site, ensure, seconds};
 use crate::writer::Incoming;
-use answered::Answered;
 use outgoing::Leaving;
 
 /// Bytes of a mail that are copied at a time.
@@ -247,6 +246,7 @@ impl<'a, 'b> Delivery<'a, 'b> {
             match one {
                 Ok(()) => {
                     outcome = Ok(());
+                    self.remember(account, plan)?;
                     self.answer(account, plan)?;
                 }
                 Err(error) => {
@@ -315,14 +315,28 @@ impl<'a, 'b> Delivery<'a, 'b> {
         Ok(mailbox)
     }
 
+    /// Notes that the mail has come. Where there is no room for that it will not be known.
+    fn remember(&mut self, account: u32, plan: &Plan) -> Result<(), Error> {
+        if plan.seen.is_empty() {
+            return Ok(());
+        }
+        let owner = self.transaction.state().account(account).ok_or(Refused::NoSuchAccount)?;
+        let mut seen = Remembered::of(owner, SEEN, self.now);
+        plan.seen.iter().for_each(|mail| seen.note(mail));
+        if let Err(error) = self.transaction.annotate(account, None, SEEN, Some(&seen.encode())) {
+            tracing::warn!(account, %error, "not remembered that a mail came");
+        }
+        Ok(())
+    }
+
     /// Notes that the sender is answered, unless he was lately.
     fn answer(&mut self, account: u32, plan: &Plan) -> Result<(), Error> {
         let Some(vacation) = plan.vacation.as_ref().filter(|_| !self.leaving.is_spam) else { return Ok(()) };
         let owner = self.transaction.state().account(account).ok_or(Refused::NoSuchAccount)?;
-        let mut answered = Answered::of(owner, self.now);
+        let mut answered = Remembered::of(owner, ANSWERED, self.now);
         if answered.is_due(vacation) {
             // No room to note it: nobody is answered.
-            let noted = self.transaction.annotate(account, None, answered::NAME, Some(&answered.encode()));
+            let noted = self.transaction.annotate(account, None, ANSWERED, Some(&answered.encode()));
             if noted.is_ok() {
                 self.leaving.answer(self.transaction, vacation);
             }

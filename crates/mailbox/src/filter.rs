@@ -7,11 +7,12 @@
 
 use std::sync::Arc;
 
-use sieve::{Action, Host, Limits, Mail, Program, Setting, Vacation};
+use sieve::{Action, Host, Limits, Mail, Program, Seen, Setting, Vacation};
 use store::{Flags, SpecialUse, State};
 
 use crate::accounts::Recipient;
 use crate::imap::search::fields;
+use crate::remembered::{Remembered, SEEN};
 
 /// As much of a mail is looked at by scripts, in bytes.
 pub(crate) const LOOKED_AT_BYTES_MAX: usize = 2 << 20;
@@ -54,6 +55,8 @@ pub(crate) struct Plan {
     pub places: Vec<Placement>,
     pub redirects: Vec<String>,
     pub vacation: Option<Vacation>,
+    /// What is remembered of it.
+    pub seen: Vec<Seen>,
     pub reject: Option<String>,
 }
 
@@ -137,7 +140,7 @@ impl Case<'_> {
         let account = &self.recipient.account;
         let mut addresses = account.aliases.clone();
         addresses.push(account.name.clone());
-        let mailboxes = Mailboxes { state: self.state, account: self.number };
+        let mailboxes = Mailboxes { state: self.state, account: self.number, now: self.now };
         let setting = Setting {
             from: self.from,
             to: self.to,
@@ -158,6 +161,7 @@ impl Case<'_> {
                 return Plan::keep(Target::Inbox);
             }
             let is_kept = outcome.actions.iter().any(|action| matches!(action, Action::Keep { .. }));
+            plan.seen.extend(outcome.seen);
             let goes_on = is_kept && at + 1 < self.programs.len();
             for action in outcome.actions {
                 if !goes_on || !matches!(action, Action::Keep { .. }) {
@@ -262,11 +266,17 @@ pub(crate) fn named(state: &State, account: u32, name: &str) -> Option<u32> {
 struct Mailboxes<'a> {
     state: &'a State,
     account: u32,
+    now: i64,
 }
 
 impl Host for Mailboxes<'_> {
     fn has_mailbox(&self, name: &str) -> bool {
         named(self.state, self.account, name).is_some()
+    }
+
+    fn has_seen(&self, handle: &str, id: &str) -> bool {
+        let account = self.state.account(self.account);
+        account.is_some_and(|account| Remembered::of(account, SEEN, self.now).has(handle, id))
     }
 
     fn has_special_use(&self, mailbox: Option<&str>, name: &str) -> bool {

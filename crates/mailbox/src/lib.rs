@@ -29,6 +29,7 @@ pub mod queue;
 pub mod recall;
 mod recent;
 mod relay;
+mod remembered;
 mod sasl;
 pub mod scram;
 pub mod scripts;

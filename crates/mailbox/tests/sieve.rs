@@ -444,3 +444,26 @@ async fn scripts_of_the_site_run_before_and_after_those_of_users() {
     site.deliver("a@b", &["bob"], &mail("late")).await;
     assert_eq!(site.stored("bob").await, "Sent");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_came_before_is_known() {
+    let mut site = Site::start();
+    site.script(
+        "ann",
+        r#"require ["duplicate", "fileinto", "variables"];
+        if header :matches "x-ticket" "*" { set "ticket" "${1}"; }
+        if duplicate { fileinto "Trash"; }
+        elsif duplicate :handle "tickets" :uniqueid "${ticket}" :seconds 1000 { fileinto "Archive"; }"#,
+    )
+    .await;
+    let mail = |id: &str, ticket: &str| format!("Message-ID: <{id}>\nX-Ticket: {ticket}\n\nbody\n");
+    for (id, ticket) in [("1", "a"), ("1", "a"), ("2", "a"), ("3", "b")] {
+        site.deliver("a@b", &["ann"], &mail(id, ticket)).await;
+    }
+    site.server.restart().await;
+    site.deliver("a@b", &["ann"], &mail("3", "c")).await;
+    // Without an id nothing is known.
+    site.deliver("a@b", &["ann"], "Subject: x\n\nbody\n").await;
+    site.deliver("a@b", &["ann"], "Subject: x\n\nbody\n").await;
+    assert_eq!(site.stored("ann").await, "Archive, INBOX, INBOX, INBOX, INBOX, Trash, Trash");
+}

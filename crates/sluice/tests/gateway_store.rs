@@ -244,11 +244,13 @@ elsif header :contains "subject" "on" { redirect "ann@elsewhere.test"; }"#;
 #[test]
 fn scripts_that_users_put_file_answer_and_send_on_even_if_the_relay_is_down_for_a_while() {
     let accounts = accounts();
+    let before = "require \"fileinto\"; if header :contains \"subject\" \"site\" { fileinto \"Archive\"; }";
+    std::fs::write(accounts.path().join("before"), before).unwrap();
     let (sieve, imap, relay) = (free_port(), free_port(), free_port());
     let gateway = Gateway::with(&format!(
         "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n\
-         accounts = \"{}/accounts\"\nimap = [\"127.0.0.1:{imap}\"]\nsieve = [\"127.0.0.1:{sieve}\"]\n\
-         relay = \"smtp://127.0.0.1:{relay}\"\n\
+         accounts = \"{0}/accounts\"\nimap = [\"127.0.0.1:{imap}\"]\nsieve = [\"127.0.0.1:{sieve}\"]\n\
+         relay = \"smtp://127.0.0.1:{relay}\"\nsieve_before = \"{0}/before\"\n\
          [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n",
         accounts.path().display()
     ));
@@ -265,14 +267,14 @@ fn scripts_that_users_put_file_answer_and_send_on_even_if_the_relay_is_down_for_
     }
     let mut wire = gateway.connect();
     wire.talk("S: 220 *\nC: EHLO client.test\nS: 250-*");
-    for subject in ["file", "away", "go on"] {
+    for subject in ["file", "away", "go on", "file of the site"] {
         let mail = format!("From: a@client.test\r\nTo: ann@mx.test\r\nSubject: {subject}\r\n\r\nbody\r\n");
         assert!(send(&mut wire, &["ann@mx.test"], mail.as_bytes(), 1).1[0].starts_with("250 "));
     }
     let mut reader = at(imap);
     reader.line();
     ask(&mut reader, "LOGIN ann secret");
-    let counts = [("INBOX", 1), ("Lists/dev", 1)];
+    let counts = [("INBOX", 1), ("Lists/dev", 1), ("Archive", 1)];
     for (mailbox, count) in counts {
         let answer = ask(&mut reader, &format!("STATUS {mailbox} (MESSAGES)"));
         assert!(answer.lines[0].ends_with(&format!("(MESSAGES {count})")), "{:?}", answer.lines);
