@@ -10,6 +10,7 @@ mod fetch;
 mod list;
 mod messages;
 mod metadata;
+mod notify;
 pub(crate) mod search;
 mod sort;
 mod thread;
@@ -30,6 +31,7 @@ use crate::sasl::{Exchange, Step};
 use crate::site::{Site, ensure};
 use crate::wire::{Stream, Wire};
 use append::Append;
+use notify::Notified;
 use view::View;
 
 pub(crate) use list::{MAILBOXES_MAX, is_name};
@@ -39,7 +41,7 @@ pub const CAPABILITIES: &str = "IMAP4rev1 IMAP4rev2 LITERAL+ SASL-IR ID ENABLE I
     CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
     THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
     QUOTA=RES-STORAGE SEARCHRES BINARY PREVIEW ESORT CONTEXT=SEARCH \
-    CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE COMPRESS=DEFLATE METADATA";
+    CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE COMPRESS=DEFLATE METADATA NOTIFY";
 
 /// What is offered before the login beside.
 const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
@@ -70,6 +72,7 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> 
         append: None,
         waiting: None,
         exchange: None,
+        notified: None,
         compressed: None,
         tag: Vec::new(),
     };
@@ -93,6 +96,7 @@ struct Session<'a, S> {
     /// The tag of a command that is not over: IDLE, AUTHENTICATE.
     waiting: Option<(Verb, Vec<u8>)>,
     exchange: Option<Exchange>,
+    notified: Option<Notified>,
     /// Held by who compresses.
     compressed: Option<OwnedSemaphorePermit>,
     /// The tag of the command under way.
@@ -199,17 +203,32 @@ impl<S: Stream> Session<'_, S> {
     async fn read(&mut self) -> io::Result<bool> {
         let deadline = self.site.at(self.server.deadline());
         let is_idling = matches!(self.waiting, Some((Verb::Idle, _)));
+        // Nothing is told in the midst of a command; behind it, what came meanwhile is.
+        let is_told = is_idling || self.notified.is_some() && self.server.is_between();
+        let next = self.notified.as_ref().filter(|_| !is_idling).map(|notified| notified.next);
+        let changes = &mut self.changes;
+        let changed = async {
+            let changed = changes.changed().await;
+            if let Some(next) = next {
+                tokio::time::sleep_until(next).await;
+            }
+            changed
+        };
         tokio::select! {
             read = timeout_at(deadline, self.wire.read()) => match read {
-                Ok(read) => read,
+                Ok(read) => {
+                    // What was waiting to be told still is.
+                    self.changes.mark_changed();
+                    read
+                }
                 Err(_) => {
                     self.wire.write(b"* BYE Idle for too long\r\n").await?;
                     Ok(false)
                 }
             },
-            changed = self.changes.changed(), if is_idling => {
+            changed = changed, if is_told => {
                 if changed.is_ok() {
-                    self.tell(true, &[]);
+                    self.tell_as_it_happens(is_idling).await?;
                     self.flush().await?;
                 }
                 Ok(changed.is_ok())
@@ -246,7 +265,7 @@ impl<S: Stream> Session<'_, S> {
             }
             ServerEvent::Done => {
                 let tag = self.waiting.take().map(|(_, tag)| tag).unwrap_or_default();
-                self.tell(true, &[]);
+                self.tell_all(true, &[]).await?;
                 self.answer(&tag, Ok("Idle completed".into()))
             }
             ServerEvent::Append(command, message) => self.begin_append(&command, message).await,
@@ -312,7 +331,7 @@ impl<S: Stream> Session<'_, S> {
         let outcome = self.operate(operation).await;
         match outcome {
             Ok(Done { text, untold }) => {
-                self.tell(may_expunge, &untold);
+                self.tell_all(may_expunge, &untold).await?;
                 self.answer(&command.tag, Ok(text))
             }
             Err(refusal) => self.answer(&command.tag, Err(refusal)),
@@ -389,6 +408,7 @@ impl<S: Stream> Session<'_, S> {
             }
             Operation::GetMetadata { mailbox, asked } => self.get_metadata(&user, &mailbox, &asked).await,
             Operation::SetMetadata { mailbox, changes } => self.set_metadata(&user, &mailbox, changes).await,
+            Operation::Notify(wanted) => self.set_notify(&user, wanted).await,
             operation => self.on_messages(&user, operation).await,
         }
     }
@@ -505,6 +525,36 @@ impl<S: Stream> Session<'_, S> {
         let bound = user.account.quota_bytes / 1024;
         let resources = if bound > 0 { format!("STORAGE {used} {bound}") } else { String::new() };
         self.server.line(format!("* QUOTA \"\" ({resources})").as_bytes());
+    }
+
+    /// Tells what has changed between commands: in an idle session as ever, in others as far as that is wanted (RFC 5465).
+    async fn tell_as_it_happens(&mut self, is_idling: bool) -> io::Result<()> {
+        let selected = self.notified.as_ref().and_then(Notified::selected);
+        match selected {
+            Some((events, delayed)) if events.messages || is_idling => {
+                let may_expunge = is_idling || !delayed;
+                self.tell_all(may_expunge, &[]).await
+            }
+            None if is_idling => self.tell_all(true, &[]).await,
+            _ => self.notify().await,
+        }
+    }
+
+    /// Tells what has changed, there and elsewhere.
+    async fn tell_all(&mut self, may_expunge: bool, untold: &[u32]) -> io::Result<()> {
+        let before = self.selected.as_ref().map(|view| (view.number, view.mailbox.uid_next));
+        self.tell(may_expunge, untold);
+        let items = self.notified.as_ref().and_then(Notified::selected).map(|(events, _)| events.items.clone());
+        let seen = self.selected.as_ref().filter(|view| before.is_some_and(|(number, _)| number == view.number));
+        let first = before.map_or(0, |(_, first)| first);
+        let new: Vec<u32> = seen.into_iter().flat_map(|view| &view.uids).copied().filter(|&uid| uid >= first).collect();
+        if let Some(items) = items.filter(|items| !items.is_empty() && !new.is_empty()) {
+            // What went meanwhile is told next.
+            if let Err(Refusal::Broken(error)) = self.fetch(new, &items, None).await {
+                return Err(error);
+            }
+        }
+        self.notify().await
     }
 
     /// Tells what has changed in the selected mailbox, but for the flags of `untold`.

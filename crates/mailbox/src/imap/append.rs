@@ -274,7 +274,7 @@ impl<S: Stream> Session<'_, S> {
             Ok(code) => Ok(format!("{code} Append completed")),
             refusal => refusal,
         };
-        self.tell(true, &[]);
+        self.tell_all(true, &[]).await?;
         self.answer(&tag, reply)
     }
 }

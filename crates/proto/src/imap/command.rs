@@ -38,7 +38,7 @@ pub enum Verb {
 }
 
 /// The names of commands that pass. Not here, with the reason, are those of `docs/doors/imap.md`.
-const NAMES: [(&str, Verb); 50] = [
+const NAMES: [(&str, Verb); 51] = [
     ("AUTHENTICATE", Verb::Authenticate),
     ("CAPABILITY", Verb::Capability),
     ("APPEND", Verb::Append),
@@ -86,13 +86,14 @@ const NAMES: [(&str, Verb); 50] = [
     ("UID MOVE", Verb::Other),
     ("COMPRESS", Verb::Other),
     ("GETMETADATA", Verb::Other),
+    ("NOTIFY", Verb::Other),
     ("SETMETADATA", Verb::Other),
     ("REPLACE", Verb::Append),
     ("UID REPLACE", Verb::Append),
 ];
 
 /// Those that only a host hears that keeps the mail itself.
-const KEPT: [&str; 5] = ["COMPRESS", "GETMETADATA", "SETMETADATA", "REPLACE", "UID REPLACE"];
+const KEPT: [&str; 6] = ["COMPRESS", "NOTIFY", "GETMETADATA", "SETMETADATA", "REPLACE", "UID REPLACE"];
 
 /// More of them, by UID.
 const NAMES_BY_UID: [&str; 4] = ["UID SEARCH", "UID SORT", "UID STORE", "UID THREAD"];

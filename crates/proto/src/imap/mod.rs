@@ -19,6 +19,7 @@ mod fetch;
 mod fuzz;
 pub mod metadata;
 pub mod name;
+pub mod notify;
 pub mod operation;
 mod request;
 pub mod response;

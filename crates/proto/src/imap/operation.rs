@@ -14,7 +14,7 @@ use super::command::Command;
 use super::search::{self, Criterion, Search, Threading};
 use super::section::{Part, Section};
 use super::syntax::{Cursor, Flags, Set, Wrong};
-use super::{metadata, name};
+use super::{metadata, name, notify};
 
 /// Why a command is refused that is well formed, but whose mailbox no name is of.
 pub const NOT_A_NAME: &str = "Not the name of a mailbox";
@@ -108,6 +108,8 @@ pub enum Operation {
         mailbox: Vec<u8>,
         asked: metadata::Asked,
     },
+    /// Without anything: nothing more is told.
+    Notify(Option<notify::Notify>),
     SetMetadata {
         mailbox: Vec<u8>,
         changes: Vec<metadata::Change>,
@@ -350,6 +352,7 @@ impl Reader<'_> {
                 let entries = metadata::entries(&mut self.cursor)?;
                 Operation::GetMetadata { mailbox, asked: metadata::Asked { entries, ..options } }
             }
+            "NOTIFY" => Operation::Notify(notify::read(&mut self.cursor, self.utf8)?),
             "SETMETADATA" => {
                 let mailbox = self.mailbox()?;
                 self.cursor.blank()?;
@@ -600,7 +603,7 @@ fn macro_of(cursor: &mut Cursor<'_>) -> Option<Vec<FetchItem>> {
 }
 
 /// An item up to a blank or parenthesis that is not within its brackets.
-fn fetch_item(cursor: &mut Cursor<'_>) -> Result<FetchItem, Wrong> {
+pub(super) fn fetch_item(cursor: &mut Cursor<'_>) -> Result<FetchItem, Wrong> {
     let (depth, quoted) = (Cell::new(0u32), Cell::new(false));
     let item = cursor.while_(|byte| {
         match byte {
