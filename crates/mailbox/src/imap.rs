@@ -20,7 +20,8 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use proto::imap::operation::{NOT_A_NAME, Operation, SelectParameters};
+use proto::imap::name::NOT_A_NAME;
+use proto::imap::operation::{Operation, SelectParameters};
 use proto::imap::{Command, Config, Server, ServerEvent, Verb, response};
 use store::{Error, Refused, State, Uids};
 use tokio::sync::{OwnedSemaphorePermit, watch};

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{Arrival, Error, Quota, Refused, Sealed, SpecialUse, State, Transaction, Uids};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::content::Body;
@@ -29,6 +29,7 @@ use crate::site::{Site, seconds};
 mod entry;
 mod notice;
 
+pub use crate::relay::Patience;
 pub use entry::Entry;
 
 /// The account: with a blank in it, which no other's name has.
@@ -46,34 +47,6 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// How long a mail that is being sent may go on when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
-
-/// When what was not taken is tried again, and for how long.
-#[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    /// The first wait, in seconds; each is twice the one before.
-    pub first: i64,
-    /// The longest wait.
-    pub longest: i64,
-    /// After so many seconds it is given up (RFC 5321, section 4.5.4.1: four or five days).
-    pub whole: i64,
-}
-
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { first: 60, longest: 4 * 3_600, whole: 5 * 86_400 }
-    }
-}
-
-/// What wakes the one who sends.
-#[derive(Debug, Default)]
-pub(crate) struct Wake(Notify);
-
-impl Wake {
-    /// Something has come.
-    pub fn wake(&self) {
-        self.0.notify_one();
-    }
-}
 
 /// The mails that wait, by number.
 pub fn waiting(state: &State) -> Vec<(u32, Entry)> {
@@ -177,7 +150,7 @@ pub async fn run(site: Arc<Site>) {
         let wait = Duration::from_secs(u64::try_from(next.saturating_sub(now)).unwrap_or(0).min(3_600));
         tokio::select! {
             Some(sent) = sending.join_next() => drop(sent.map(|uid| under_way.remove(&uid))),
-            () = site.wake.0.notified() => {}
+            () = site.wake.woken() => {}
             () = tokio::time::sleep(wait) => {}
             () = site.ended() => break,
         }

@@ -9,9 +9,8 @@ use tokio::sync::{Semaphore, watch};
 use crate::accounts::{Account, Accounts};
 use crate::file::File;
 use crate::login::Logins;
-use crate::queue::{Patience, Wake};
 use crate::recent::Recents;
-use crate::relay::Relay;
+use crate::relay::{Patience, Relay, Wake};
 use crate::scripts::{Compiled, SiteScripts};
 use crate::writer::Handle;
 

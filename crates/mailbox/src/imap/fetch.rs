@@ -2,7 +2,7 @@
 
 use std::io;
 
-use proto::imap::operation::FetchItem;
+use proto::imap::items::FetchItem;
 use proto::imap::url::Url;
 use proto::imap::{Item, Part, Section, date, response};
 use store::{Change, Entry, Flags, Mailbox, State, Uids};

@@ -51,7 +51,7 @@ impl<S: Stream> Session<'_, S> {
             Operation::Sort { by_uid, criteria, search } => self.sort(by_uid, &criteria, &search).await,
             Operation::Thread { by_uid, threading, search } => self.thread(by_uid, threading, &search),
             Operation::Fetch { by_uid, set, items, changed_since, vanished } => {
-                let asks_for_modseq = items.contains(&proto::imap::operation::FetchItem::Modseq);
+                let asks_for_modseq = items.contains(&proto::imap::items::FetchItem::Modseq);
                 self.enable_condstore(changed_since.is_some() || asks_for_modseq);
                 let uids = self.uids_of(&set, by_uid)?;
                 if let (Some(since), true, Some(view)) = (changed_since, vanished, &self.selected) {

@@ -1,6 +1,6 @@
 //! Where a mail goes that waits, and how often that was tried: an annotation, lines of text.
 
-use super::Patience;
+use crate::relay::Patience;
 
 /// What is said of a mail that waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

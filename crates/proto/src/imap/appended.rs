@@ -12,9 +12,9 @@
 use alloc::vec::Vec;
 
 use super::command::{Command, Piece};
-use super::operation::NOT_A_NAME;
+use super::date;
+use super::name::{self, NOT_A_NAME};
 use super::syntax::{Cursor, Flags, Set, Wrong};
-use super::{date, name};
 
 /// Parts of one message.
 const PARTS_MAX: usize = 256;

@@ -17,6 +17,7 @@ pub mod date;
 mod event;
 mod fetch;
 mod fuzz;
+pub mod items;
 pub mod metadata;
 pub mod name;
 pub mod notify;

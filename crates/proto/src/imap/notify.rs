@@ -4,8 +4,8 @@
 
 use alloc::vec::Vec;
 
-use super::name;
-use super::operation::{FetchItem, NOT_A_NAME, fetch_item};
+use super::items::{FetchItem, fetch_item};
+use super::name::{self, NOT_A_NAME};
 use super::syntax::{Cursor, Wrong};
 
 /// Filters of one command.

@@ -8,16 +8,13 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::Cell;
 
 use super::command::Command;
+use super::items::{FetchItem, fetch_item, macro_of};
+use super::name::NOT_A_NAME;
 use super::search::{self, Criterion, Search, Threading};
-use super::section::{Part, Section};
 use super::syntax::{Cursor, Flags, Set, Wrong};
 use super::{metadata, name, notify};
-
-/// Why a command is refused that is well formed, but whose mailbox no name is of.
-pub const NOT_A_NAME: &str = "Not the name of a mailbox";
 
 /// Items of one FETCH.
 const ITEMS_MAX: usize = 256;
@@ -183,44 +180,6 @@ impl StatusItem {
         STATUS_ITEMS.iter().find(|(_, item)| *item == self).map_or("", |(name, _)| name)
     }
 }
-
-/// What FETCH tells.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "their names are those of the standards")]
-pub enum FetchItem {
-    Flags,
-    Uid,
-    InternalDate,
-    Size,
-    Envelope,
-    /// BODY without a section.
-    Body,
-    BodyStructure,
-    Modseq,
-    EmailId,
-    ThreadId,
-    SaveDate,
-    /// With or without LAZY: it is made when it is asked for.
-    Preview,
-    Section(Section),
-    /// The size of a part without its transfer coding.
-    BinarySize(Vec<u32>),
-}
-
-const FETCH_ITEMS: [(&str, FetchItem); 12] = [
-    ("FLAGS", FetchItem::Flags),
-    ("UID", FetchItem::Uid),
-    ("INTERNALDATE", FetchItem::InternalDate),
-    ("RFC822.SIZE", FetchItem::Size),
-    ("ENVELOPE", FetchItem::Envelope),
-    ("BODY", FetchItem::Body),
-    ("BODYSTRUCTURE", FetchItem::BodyStructure),
-    ("MODSEQ", FetchItem::Modseq),
-    ("EMAILID", FetchItem::EmailId),
-    ("THREADID", FetchItem::ThreadId),
-    ("SAVEDATE", FetchItem::SaveDate),
-    ("PREVIEW", FetchItem::Preview),
-];
 
 /// STORE.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -590,68 +549,11 @@ fn status_item(cursor: &mut Cursor<'_>) -> Result<StatusItem, Wrong> {
     STATUS_ITEMS.iter().find(|(name, _)| *name == word).map(|&(_, item)| item).ok_or("Unknown item")
 }
 
-fn macro_of(cursor: &mut Cursor<'_>) -> Option<Vec<FetchItem>> {
-    use FetchItem::{Body, Envelope, Flags, InternalDate, Size};
-    let fast = || Vec::from([Flags, InternalDate, Size]);
-    if cursor.eat_word("FAST") {
-        return Some(fast());
-    }
-    if cursor.eat_word("ALL") {
-        return Some([fast(), Vec::from([Envelope])].concat());
-    }
-    cursor.eat_word("FULL").then(|| [fast(), Vec::from([Envelope, Body])].concat())
-}
-
-/// An item up to a blank or parenthesis that is not within its brackets.
-pub(super) fn fetch_item(cursor: &mut Cursor<'_>) -> Result<FetchItem, Wrong> {
-    let (depth, quoted) = (Cell::new(0u32), Cell::new(false));
-    let item = cursor.while_(|byte| {
-        match byte {
-            b'"' => quoted.set(!quoted.get()),
-            b'[' if !quoted.get() => depth.set(depth.get() + 1),
-            b']' if !quoted.get() => depth.set(depth.get().saturating_sub(1)),
-            b' ' | b'(' | b')' => return depth.get() > 0 || quoted.get(),
-            _ => {}
-        }
-        true
-    });
-    let known = FETCH_ITEMS.iter().find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(item));
-    if let Some((_, item)) = known {
-        if *item == FetchItem::Preview {
-            preview_modifier(cursor)?;
-        }
-        return Ok(item.clone());
-    }
-    if let Some(path) = Section::binary_size(item) {
-        return path.map(FetchItem::BinarySize);
-    }
-    match Section::parse(item)? {
-        Some(section) if section.item == super::Item::Binary && section.part != Part::All => {
-            Err("BINARY is of whole parts")
-        }
-        Some(section) => Ok(FetchItem::Section(section)),
-        None => Err("Unknown item"),
-    }
-}
-
-/// `PREVIEW (LAZY)`.
-fn preview_modifier(cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
-    let mut ahead = cursor.clone();
-    if ahead.eat(b' ') && ahead.eat(b'(') {
-        if !ahead.eat_word("LAZY") {
-            return Err("Unknown modifier");
-        }
-        ahead.expect(b')', "Not a list")?;
-        *cursor = ahead;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::imap::ServerEvent;
     use crate::imap::search::{Key, Returns};
+    use crate::imap::{Part, ServerEvent};
     use alloc::boxed::Box;
 
     /// Reads a command, however it is cut.

@@ -166,7 +166,7 @@ async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> 
         Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,
         Some(("sieve", request)) => super::filters::answer(request, store, &site.scripts, Some(&site.accounts)).await,
-        Some(("queue", wanted)) => super::queue::answer(wanted, site).await,
+        Some(("queue", wanted)) => super::outgoing::answer(wanted, site).await,
         _ => json!({ "error": "who ID, recall ID, sieve REQUEST, queue list or queue retry" }),
     };
     let mut stream = stream.into_inner().into_inner();

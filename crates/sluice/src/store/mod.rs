@@ -8,6 +8,7 @@ mod filters;
 pub mod gateway;
 pub mod maildir;
 pub mod mbox;
+mod outgoing;
 mod queue;
 pub mod recall;
 mod relay;
