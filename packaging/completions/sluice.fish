@@ -398,19 +398,20 @@ complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check a mail as it came in, and print what Authentication-Results would say, a result a line'
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -f -a "create" -d 'Make an empty store: a file that is allocated whole, or all of a block device'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -f -a "stat" -d 'Print how full a store is'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -f -a "check" -d 'Read everything in a store and name what is damaged. Exit status: 0 nothing is, 1 something is, 2 an error'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -f -a "deliver" -d 'Deliver mails to accounts, each stored once. A line is printed for each recipient when the mail is on stable storage'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -f -a "import" -d 'Import a Maildir, with its subfolders, or an mbox'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -f -a "export" -d 'Export an account\'s mailboxes to Maildir folders or mbox files'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -f -a "ls" -d 'List accounts, an account\'s mailboxes, or a mailbox\'s messages'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -f -a "cat" -d 'Print a message'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -f -a "serve" -d 'Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat serve help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "create" -d 'Make an empty store: a file that is allocated whole, or all of a block device'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "stat" -d 'Print how full a store is'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "check" -d 'Read everything in a store and name what is damaged. Exit status: 0 nothing is, 1 something is, 2 an error'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "deliver" -d 'Deliver mails to accounts, each stored once. A line is printed for each recipient when the mail is on stable storage'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "import" -d 'Import a Maildir, with its subfolders, or an mbox'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "export" -d 'Export an account\'s mailboxes to Maildir folders or mbox files'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "ls" -d 'List accounts, an account\'s mailboxes, or a mailbox\'s messages'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "cat" -d 'Print a message'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "queue" -d 'Print the mail that waits to go out: redirected by users\' scripts, and their answers. A line for each'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "serve" -d 'Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue serve help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -l size -d 'How large the file becomes' -r
-complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -l segment -d 'How large a segment is, in which room is made: a multiple of 4K, 16K to 1G' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -l segment -d 'How large a segment is, in which room is made: a multiple of 4K, 16K to 1G. Default: 16M, and less for a store below 256M' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from stat" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from stat" -s h -l help -d 'Print help'
@@ -428,6 +429,9 @@ mbox\t'A file for each mailbox (mboxrd)'"
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from ls" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from cat" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from queue" -l retry -d 'Have all of it tried now, by the server that has the store open'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from queue" -l json -d 'Print JSON'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from queue" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l lmtp -d 'Take mail here by LMTP; repeatable, as the others' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l pop3 -d 'Give it out here by POP3' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l imap -d 'Give it out here by IMAP' -r
@@ -435,6 +439,9 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l accounts -d 'Who may log in, see `sluice account`. If the file is not there it is made, with one account, whose password is printed. [default: VOLUME.accounts]' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l hostname -d 'What the server calls itself. [default: the name of this machine]' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l relay -d 'Who sends what scripts of users redirect, and their answers: smtp://HOST:PORT. Without it, mail that a script redirects stays in the INBOX, and nobody is answered' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sieve-before -d 'A script that runs over each mail for each account before its own; that runs only if this one keeps the mail' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sieve-after -d 'One that runs after it, if that keeps the mail' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sieve-global -d 'A folder with scripts, NAME.sieve, that all may include: include :global "NAME"' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l message-bytes-max -d 'The largest message' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sessions-max -d 'Sessions at the same time; who comes then waits' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l no-junk -d 'Deliver mail that is spam by its score as any other'
@@ -447,6 +454,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "export" -d 'Export an account\'s mailboxes to Maildir folders or mbox files'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "ls" -d 'List accounts, an account\'s mailboxes, or a mailbox\'s messages'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "cat" -d 'Print a message'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "queue" -d 'Print the mail that waits to go out: redirected by users\' scripts, and their answers. A line for each'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "serve" -d 'Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove list help" -l accounts -d 'The file with the accounts' -r -F
@@ -654,6 +662,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "export" -d 'Export an account\'s mailboxes to Maildir folders or mbox files'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "ls" -d 'List accounts, an account\'s mailboxes, or a mailbox\'s messages'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "cat" -d 'Print a message'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "queue" -d 'Print the mail that waits to go out: redirected by users\' scripts, and their answers. A line for each'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "serve" -d 'Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "add" -d 'Add an account. Its password is read from the standard input; on a terminal one is made and printed'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "passwd" -d 'Change a password, which is read as for `add`'

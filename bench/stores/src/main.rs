@@ -6,7 +6,7 @@
 
 mod ways;
 
-#[path = "../../../crates/sluice/src/store/file.rs"]
+#[path = "../../../crates/mailbox/src/file.rs"]
 mod file;
 
 use std::fs;

@@ -3,29 +3,31 @@
 //!
 //! ```text
 //!   no script ─────────────────────────────► one transaction with the mail
-//!   a script ─► sealed ─► read, run ─► sent on ─► one transaction: places, and who was answered ─► answers
+//!   a script ─► sealed ─► read, run ─► one transaction: places, what goes out, and who was answered
 //! ```
 //!
-//! What a script redirects is taken by the relay before the mail is acknowledged; where the relay does not take it the mail is
-//! kept in the INBOX. Answers go out when the mail is on stable storage, and are not tried twice. A refusal has to be the
+//! What a script redirects waits in the store for the relay from that transaction on, as answers do. A refusal has to be the
 //! answer to all that were asked for as one; else the mail is kept in the INBOX of those who refuse it.
 
-mod answered;
 mod outgoing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sieve::{Mail, Program, Vacation};
+use sieve::{Mail, Program};
 use store::{Arrival, Error, Refused, Sealed, SpecialUse, State, Transaction};
 
 use crate::accounts::Recipient;
 use crate::file::File;
 use crate::filter::{self, Case, LOOKED_AT_BYTES_MAX, Placement, Plan, Said, Target};
 use crate::imap::search::end_of_header;
+use crate::remembered::{ANSWERED, Remembered, SEEN};
 use crate::site::{Site, ensure, seconds};
 use crate::writer::Incoming;
-use answered::Answered;
+use outgoing::Leaving;
+
+/// Bytes of a mail that are copied at a time.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Bit of `\Junk` among the special uses.
 const JUNK: SpecialUse = SpecialUse(1 << 4);
@@ -61,20 +63,21 @@ pub(crate) type Outcome = Result<(), Undelivered>;
 
 /// Plans of the accounts of each address.
 type Plans = Vec<Vec<Plan>>;
-type Programs = Vec<Vec<Option<Arc<Program>>>>;
+/// What runs over a mail for each of them, one after the other.
+type Programs = Vec<Vec<Vec<Arc<Program>>>>;
 
 /// Delivers a mail: an outcome for each address, or one for all.
 pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, Error> {
     let said = Said::of(&mail.header, mail.is_inspected);
     let state = site.store.state();
     let program = |recipient: &Recipient| {
-        let (number, _) = state.account_named(recipient.account.name.as_bytes())?;
-        site.compiled.active(&state, number)
+        let number = state.account_named(recipient.account.name.as_bytes()).map(|(number, _)| number);
+        site.scripts.around(number.and_then(|number| site.compiled.active(&site.scripts, &state, number)))
     };
     let programs: Programs =
         mail.recipients.iter().map(|(_, accounts)| accounts.iter().map(program).collect()).collect();
     let Arrived { incoming, digest, recipients, is_one, .. } = mail;
-    if programs.iter().flatten().all(Option::is_none) {
+    if programs.iter().flatten().all(Vec::is_empty) {
         let usual = Plan::keep(if said.is_spam && site.junk { Target::Junk } else { Target::Usual });
         let plans: Plans = recipients.iter().map(|(_, accounts)| vec![usual.clone(); accounts.len()]).collect();
         let work = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
@@ -87,16 +90,24 @@ pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, 
     let filtering = Filtering { said, state, programs, from: mail.from.clone(), recipients };
     let (mut plans, recipients, head) = filtering.run(site, head, sealed.size()).await?;
     refuse_together(&mut plans, is_one);
-    outgoing::redirect(site, &mail.from, mail.return_path_bytes, &sealed, &recipients, &mut plans).await;
+    let leaving = Leaving {
+        from: mail.from,
+        return_path_bytes: mail.return_path_bytes,
+        is_spam: said.is_spam,
+        has_relay: site.relay.is_some(),
+        answers: outgoing::answers(site, &plans).await?,
+        ..Leaving::default()
+    };
     let edited = edited(site, &plans, &head, &sealed).await?;
-    let from_spam = said.is_spam;
     let work = move |transaction: &mut Transaction<'_, File>| {
         let mut delivery = Delivery::new(transaction, &sealed, &edited, is_one);
-        delivery.answers_nobody = from_spam;
+        delivery.leaving = leaving;
         delivery.all(&recipients, &plans)
     };
-    let (outcomes, answers) = site.store.transact(work).await?;
-    outgoing::answer(site, answers);
+    let (outcomes, is_queued) = site.store.transact(work).await?;
+    if is_queued {
+        site.wake.wake();
+    }
     Ok(outcomes)
 }
 
@@ -123,11 +134,13 @@ impl Filtering {
             let mail = Mail::new(&head, size);
             let Filtering { said, state, programs, from, recipients } = self;
             let usual = Plan::keep(if said.is_spam && junk { Target::Junk } else { Target::Usual });
-            let plan = |to: &str, recipient: &Recipient, program: &Option<Arc<Program>>| {
-                let known = state.account_named(recipient.account.name.as_bytes());
-                let (Some(program), Some((number, _))) = (program, known) else { return usual.clone() };
+            let plan = |to: &str, recipient: &Recipient, programs: &[Arc<Program>]| {
+                if programs.is_empty() {
+                    return usual.clone();
+                }
+                let number = state.account_named(recipient.account.name.as_bytes()).map_or(0, |(number, _)| number);
                 let (from, state, hostname) = (&from, &state, &hostname);
-                Case { program, from, to, recipient, number, said, junk, state, hostname, now }.plan(&mail)
+                Case { programs, from, to, recipient, number, said, junk, state, hostname, now }.plan(&mail)
             };
             let plans = recipients.iter().zip(&programs).map(|((to, accounts), programs)| {
                 accounts.iter().zip(programs).map(|(account, program)| plan(to, account, program)).collect()
@@ -164,7 +177,7 @@ async fn edited(site: &Site, plans: &Plans, head: &[u8], sealed: &Sealed) -> Res
         incoming.write(header).await?;
         let mut at = body as u64;
         while at < sealed.size() {
-            let piece = site.store.read_sealed(sealed, at, outgoing::PIECE_BYTES).await?;
+            let piece = site.store.read_sealed(sealed, at, PIECE_BYTES).await?;
             digest.read(&piece);
             incoming.write(&piece).await?;
             at += piece.len().max(1) as u64;
@@ -180,11 +193,10 @@ struct Delivery<'a, 'b> {
     sealed: &'a Sealed,
     edited: &'a [(Arc<[u8]>, Sealed)],
     is_one: bool,
-    answers_nobody: bool,
+    leaving: Leaving,
     now: i64,
     /// By mailbox and message.
     outcomes: BTreeMap<(u32, u64), Result<(), Error>>,
-    answers: Vec<Vacation>,
 }
 
 impl<'a, 'b> Delivery<'a, 'b> {
@@ -194,19 +206,15 @@ impl<'a, 'b> Delivery<'a, 'b> {
         edited: &'a [(Arc<[u8]>, Sealed)],
         is_one: bool,
     ) -> Self {
-        let (outcomes, answers) = (BTreeMap::new(), Vec::new());
-        Delivery { transaction, sealed, edited, is_one, answers_nobody: false, now: seconds(), outcomes, answers }
+        let (leaving, outcomes) = (Leaving::default(), BTreeMap::new());
+        Delivery { transaction, sealed, edited, is_one, leaving, now: seconds(), outcomes }
     }
 
-    /// To all addresses, and the answers that are to be sent. What fails as a whole is returned outside.
-    fn all(
-        mut self,
-        recipients: &[(String, Vec<Recipient>)],
-        plans: &Plans,
-    ) -> Result<(Vec<Outcome>, Vec<Vacation>), Error> {
+    /// To all addresses, and whether something waits that goes out. What fails as a whole is returned outside.
+    fn all(mut self, recipients: &[(String, Vec<Recipient>)], plans: &Plans) -> Result<(Vec<Outcome>, bool), Error> {
         let mut outcomes = Vec::new();
-        for ((_, accounts), plans) in recipients.iter().zip(plans) {
-            let outcome = self.to(accounts, plans)?;
+        for ((address, accounts), plans) in recipients.iter().zip(plans) {
+            let outcome = self.to(address, accounts, plans)?;
             match outcome {
                 // Of one answer for all: what fails takes all of it back.
                 Err(Undelivered::Failed(error)) if self.is_one => return Err(error),
@@ -216,11 +224,11 @@ impl<'a, 'b> Delivery<'a, 'b> {
         if self.is_one {
             outcomes.truncate(1);
         }
-        Ok((outcomes, self.answers))
+        Ok((outcomes, self.leaving.is_queued))
     }
 
     /// To all accounts of one address: well if it came to one of them.
-    fn to(&mut self, recipients: &[Recipient], plans: &[Plan]) -> Result<Outcome, Error> {
+    fn to(&mut self, address: &str, recipients: &[Recipient], plans: &[Plan]) -> Result<Outcome, Error> {
         let mut outcome = Err(Undelivered::Failed(Refused::NoSuchAccount.into()));
         for (recipient, plan) in recipients.iter().zip(plans) {
             if let Some(reason) = &plan.reject {
@@ -228,14 +236,17 @@ impl<'a, 'b> Delivery<'a, 'b> {
                 continue;
             }
             let account = ensure(self.transaction, &recipient.account)?;
+            let goes = self.leaving.redirect(self.transaction, self.sealed, address, recipient, plan);
+            let kept = (!goes && plan.places.is_empty()).then(|| Plan::keep(Target::Inbox));
             let mut one = Ok(());
-            for (at, place) in plan.places.iter().enumerate() {
+            for (at, place) in kept.as_ref().unwrap_or(plan).places.iter().enumerate() {
                 let placed = self.place(account, recipient, place)?;
                 one = if at == 0 { placed } else { one.or(placed) };
             }
             match one {
                 Ok(()) => {
                     outcome = Ok(());
+                    self.remember(account, plan)?;
                     self.answer(account, plan)?;
                 }
                 Err(error) => {
@@ -304,16 +315,30 @@ impl<'a, 'b> Delivery<'a, 'b> {
         Ok(mailbox)
     }
 
+    /// Notes that the mail has come. Where there is no room for that it will not be known.
+    fn remember(&mut self, account: u32, plan: &Plan) -> Result<(), Error> {
+        if plan.seen.is_empty() {
+            return Ok(());
+        }
+        let owner = self.transaction.state().account(account).ok_or(Refused::NoSuchAccount)?;
+        let mut seen = Remembered::of(owner, SEEN, self.now);
+        plan.seen.iter().for_each(|mail| seen.note(mail));
+        if let Err(error) = self.transaction.annotate(account, None, SEEN, Some(&seen.encode())) {
+            tracing::warn!(account, %error, "not remembered that a mail came");
+        }
+        Ok(())
+    }
+
     /// Notes that the sender is answered, unless he was lately.
     fn answer(&mut self, account: u32, plan: &Plan) -> Result<(), Error> {
-        let Some(vacation) = plan.vacation.as_ref().filter(|_| !self.answers_nobody) else { return Ok(()) };
+        let Some(vacation) = plan.vacation.as_ref().filter(|_| !self.leaving.is_spam) else { return Ok(()) };
         let owner = self.transaction.state().account(account).ok_or(Refused::NoSuchAccount)?;
-        let mut answered = Answered::of(owner, self.now);
+        let mut answered = Remembered::of(owner, ANSWERED, self.now);
         if answered.is_due(vacation) {
             // No room to note it: nobody is answered.
-            let noted = self.transaction.annotate(account, None, answered::NAME, Some(&answered.encode()));
+            let noted = self.transaction.annotate(account, None, ANSWERED, Some(&answered.encode()));
             if noted.is_ok() {
-                self.answers.push(vacation.clone());
+                self.leaving.answer(self.transaction, vacation);
             }
         }
         Ok(())

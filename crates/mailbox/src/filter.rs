@@ -7,11 +7,12 @@
 
 use std::sync::Arc;
 
-use sieve::{Action, Host, Limits, Mail, Program, Setting, Vacation};
+use sieve::{Action, Host, Limits, Mail, Program, Seen, Setting, Vacation};
 use store::{Flags, SpecialUse, State};
 
 use crate::accounts::Recipient;
 use crate::imap::search::fields;
+use crate::remembered::{Remembered, SEEN};
 
 /// As much of a mail is looked at by scripts, in bytes.
 pub(crate) const LOOKED_AT_BYTES_MAX: usize = 2 << 20;
@@ -54,6 +55,8 @@ pub(crate) struct Plan {
     pub places: Vec<Placement>,
     pub redirects: Vec<String>,
     pub vacation: Option<Vacation>,
+    /// What is remembered of it.
+    pub seen: Vec<Seen>,
     pub reject: Option<String>,
 }
 
@@ -115,12 +118,14 @@ fn percent(value: &str) -> Option<u8> {
 
 /// A mail for one account, as its script is told.
 pub(crate) struct Case<'a> {
-    pub program: &'a Program,
+    /// Each runs if the one before it keeps the mail.
+    pub programs: &'a [Arc<Program>],
     /// The sender of the envelope, empty if there is none.
     pub from: &'a str,
     /// The address that it came for.
     pub to: &'a str,
     pub recipient: &'a Recipient,
+    /// 0: it has no mail yet.
     pub number: u32,
     pub said: Said,
     pub junk: bool,
@@ -130,12 +135,12 @@ pub(crate) struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Runs the script.
+    /// Runs the scripts. What keeps the mail leaves it to the next one; what that does is done beside what was done before.
     pub fn plan(&self, mail: &Mail<'_>) -> Plan {
         let account = &self.recipient.account;
         let mut addresses = account.aliases.clone();
         addresses.push(account.name.clone());
-        let mailboxes = Mailboxes { state: self.state, account: self.number };
+        let mailboxes = Mailboxes { state: self.state, account: self.number, now: self.now };
         let setting = Setting {
             from: self.from,
             to: self.to,
@@ -148,14 +153,28 @@ impl Case<'_> {
             host: &mailboxes,
             limits: Limits::default(),
         };
-        let outcome = sieve::run(self.program, mail, &setting);
-        if let Some(failure) = outcome.failure {
-            tracing::warn!(account = account.name, %failure, "a script failed, and the mail is kept in INBOX");
-            return Plan::keep(Target::Inbox);
-        }
         let mut plan = Plan::default();
-        for action in outcome.actions {
-            self.add(action, &mut plan);
+        for (at, program) in self.programs.iter().enumerate() {
+            let outcome = sieve::run(program, mail, &setting);
+            if let Some(failure) = outcome.failure {
+                tracing::warn!(account = account.name, %failure, "a script failed, and the mail is kept in INBOX");
+                return Plan::keep(Target::Inbox);
+            }
+            let is_kept = outcome.actions.iter().any(|action| matches!(action, Action::Keep { .. }));
+            plan.seen.extend(outcome.seen);
+            let goes_on = is_kept && at + 1 < self.programs.len();
+            for action in outcome.actions {
+                if !goes_on || !matches!(action, Action::Keep { .. }) {
+                    self.add(action, &mut plan);
+                }
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        if plan.reject.is_some() {
+            // Who is told that it was refused must not have it all the same.
+            plan = Plan { reject: plan.reject, ..Plan::default() };
         }
         if !plan.redirects.is_empty() && self.is_looping(mail) {
             tracing::warn!(account = account.name, "a mail that was redirected before is kept in INBOX");
@@ -180,6 +199,7 @@ impl Case<'_> {
                 let target = Target::Named { name: mailbox, create, special_use };
                 plan.places.push(place(target, flags, header));
             }
+            Action::Redirect { address } if plan.redirects.contains(&address) => {}
             Action::Redirect { address } => plan.redirects.push(address),
             Action::Discard => {}
             Action::Reject { reason, .. } => plan.reject = Some(reason),
@@ -246,11 +266,17 @@ pub(crate) fn named(state: &State, account: u32, name: &str) -> Option<u32> {
 struct Mailboxes<'a> {
     state: &'a State,
     account: u32,
+    now: i64,
 }
 
 impl Host for Mailboxes<'_> {
     fn has_mailbox(&self, name: &str) -> bool {
         named(self.state, self.account, name).is_some()
+    }
+
+    fn has_seen(&self, handle: &str, id: &str) -> bool {
+        let account = self.state.account(self.account);
+        account.is_some_and(|account| Remembered::of(account, SEEN, self.now).has(handle, id))
     }
 
     fn has_special_use(&self, mailbox: Option<&str>, name: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Mail out, and in, by IMAP4rev1 (RFC 3501) with the extensions of [`CAPABILITIES`].
+//! Mail out, and in, by IMAP4rev1 (RFC 3501) and IMAP4rev2 (RFC 9051), with the extensions of [`CAPABILITIES`].
 //!
 //! A session holds one number for each message of the mailbox that it has selected, and a snapshot, which it shares with
 //! everybody; what has changed is told by comparing the snapshot with the next one. Replies are written as they are made,
@@ -9,6 +9,8 @@ mod decode;
 mod fetch;
 mod list;
 mod messages;
+mod metadata;
+mod notify;
 pub(crate) mod search;
 mod sort;
 mod thread;
@@ -18,10 +20,11 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use proto::imap::operation::{NOT_A_NAME, Operation, SelectParameters};
+use proto::imap::name::NOT_A_NAME;
+use proto::imap::operation::{Operation, SelectParameters};
 use proto::imap::{Command, Config, Server, ServerEvent, Verb, response};
 use store::{Error, Refused, State, Uids};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout_at;
 
 use crate::accounts::Account;
@@ -29,16 +32,17 @@ use crate::sasl::{Exchange, Step};
 use crate::site::{Site, ensure};
 use crate::wire::{Stream, Wire};
 use append::Append;
+use notify::Notified;
 use view::View;
 
 pub(crate) use list::{MAILBOXES_MAX, is_name};
 
 /// What is offered before and after the login.
-pub const CAPABILITIES: &str = "IMAP4rev1 LITERAL+ SASL-IR ID ENABLE IDLE NAMESPACE UIDPLUS UNSELECT MOVE CHILDREN SPECIAL-USE \
+pub const CAPABILITIES: &str = "IMAP4rev1 IMAP4rev2 LITERAL+ SASL-IR ID ENABLE IDLE NAMESPACE UIDPLUS UNSELECT MOVE CHILDREN SPECIAL-USE \
     CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
     THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
     QUOTA=RES-STORAGE SEARCHRES BINARY PREVIEW ESORT CONTEXT=SEARCH \
-    CONTEXT=SORT";
+    CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE COMPRESS=DEFLATE METADATA NOTIFY";
 
 /// What is offered before the login beside.
 const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
@@ -55,7 +59,7 @@ fn capabilities(site: &Site) -> String {
 /// # Errors
 /// When the connection breaks.
 pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
-    let mut server = Server::new(Config::default(), site.now());
+    let mut server = Server::new(Config { keeps: true, ..Config::default() }, site.now());
     server.line(format!("* OK [CAPABILITY {} {LOGIN}] {} IMAP Sluice", capabilities(site), site.hostname).as_bytes());
     let mut session = Session {
         site,
@@ -69,9 +73,13 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> 
         append: None,
         waiting: None,
         exchange: None,
+        notified: None,
+        compressed: None,
         tag: Vec::new(),
     };
-    session.run().await?;
+    let outcome = session.run().await;
+    session.leave().await;
+    outcome?;
     session.wire.close().await;
     Ok(())
 }
@@ -89,6 +97,9 @@ struct Session<'a, S> {
     /// The tag of a command that is not over: IDLE, AUTHENTICATE.
     waiting: Option<(Verb, Vec<u8>)>,
     exchange: Option<Exchange>,
+    notified: Option<Notified>,
+    /// Held by who compresses.
+    compressed: Option<OwnedSemaphorePermit>,
     /// The tag of the command under way.
     tag: Vec<u8>,
 }
@@ -104,6 +115,17 @@ struct User {
 struct Enabled {
     condstore: bool,
     qresync: bool,
+    /// IMAP4rev2 (RFC 9051).
+    rev2: bool,
+    /// UTF8=ACCEPT (RFC 6855).
+    utf8: bool,
+}
+
+impl Enabled {
+    /// Whether the names of mailboxes are UTF-8 as they stand.
+    fn has_utf8_names(self) -> bool {
+        self.rev2 || self.utf8
+    }
 }
 
 /// A tagged reply: `OK`, `NO` or `BAD`, and its text.
@@ -182,17 +204,32 @@ impl<S: Stream> Session<'_, S> {
     async fn read(&mut self) -> io::Result<bool> {
         let deadline = self.site.at(self.server.deadline());
         let is_idling = matches!(self.waiting, Some((Verb::Idle, _)));
+        // Nothing is told in the midst of a command; behind it, what came meanwhile is.
+        let is_told = is_idling || self.notified.is_some() && self.server.is_between();
+        let next = self.notified.as_ref().filter(|_| !is_idling).map(|notified| notified.next);
+        let changes = &mut self.changes;
+        let changed = async {
+            let changed = changes.changed().await;
+            if let Some(next) = next {
+                tokio::time::sleep_until(next).await;
+            }
+            changed
+        };
         tokio::select! {
             read = timeout_at(deadline, self.wire.read()) => match read {
-                Ok(read) => read,
+                Ok(read) => {
+                    // What was waiting to be told still is.
+                    self.changes.mark_changed();
+                    read
+                }
                 Err(_) => {
                     self.wire.write(b"* BYE Idle for too long\r\n").await?;
                     Ok(false)
                 }
             },
-            changed = self.changes.changed(), if is_idling => {
+            changed = changed, if is_told => {
                 if changed.is_ok() {
-                    self.tell(true, &[]);
+                    self.tell_as_it_happens(is_idling).await?;
                     self.flush().await?;
                 }
                 Ok(changed.is_ok())
@@ -220,6 +257,7 @@ impl<S: Stream> Session<'_, S> {
 
     async fn event(&mut self, event: ServerEvent) -> io::Result<()> {
         match event {
+            ServerEvent::Command(command) if command.verb == Verb::Append => self.append_at_once(&command).await,
             ServerEvent::Command(command) => self.command(&command).await,
             ServerEvent::Wrong(tag, reason) => self.answer(&tag, Err(Refusal::Bad(reason))),
             ServerEvent::Response(response) => {
@@ -228,12 +266,12 @@ impl<S: Stream> Session<'_, S> {
             }
             ServerEvent::Done => {
                 let tag = self.waiting.take().map(|(_, tag)| tag).unwrap_or_default();
-                self.tell(true, &[]);
+                self.tell_all(true, &[]).await?;
                 self.answer(&tag, Ok("Idle completed".into()))
             }
             ServerEvent::Append(command, message) => self.begin_append(&command, message).await,
             ServerEvent::Message(text, message) => self.next_append(&text, message).await,
-            ServerEvent::AppendEnd(_) => self.end_append().await,
+            ServerEvent::AppendEnd(text) => self.end_append(&text).await,
             ServerEvent::Idle | ServerEvent::Content | ServerEvent::Closed => Ok(()),
         }
     }
@@ -252,7 +290,7 @@ impl<S: Stream> Session<'_, S> {
     }
 
     async fn command(&mut self, command: &Command) -> io::Result<()> {
-        let operation = match Operation::parse(command, false) {
+        let operation = match Operation::parse(command, self.enabled.has_utf8_names()) {
             Ok(operation) => operation,
             Err(NOT_A_NAME) => return self.answer(&command.tag, Err(no(&format!("[CANNOT] {NOT_A_NAME}")))),
             Err(reason) => return self.answer(&command.tag, Err(Refusal::Bad(reason))),
@@ -277,6 +315,9 @@ impl<S: Stream> Session<'_, S> {
                     }
                 }
             }
+            Operation::Compress(ref mechanism) if self.user.is_some() => {
+                return self.compress(&command.tag, mechanism).await;
+            }
             Operation::Logout => {
                 self.server.line(b"* BYE Logging out");
                 self.answer(&command.tag, Ok("Logged out".into()))?;
@@ -291,11 +332,28 @@ impl<S: Stream> Session<'_, S> {
         let outcome = self.operate(operation).await;
         match outcome {
             Ok(Done { text, untold }) => {
-                self.tell(may_expunge, &untold);
+                self.tell_all(may_expunge, &untold).await?;
                 self.answer(&command.tag, Ok(text))
             }
             Err(refusal) => self.answer(&command.tag, Err(refusal)),
         }
+    }
+
+    /// From behind its answer on all is compressed.
+    async fn compress(&mut self, tag: &[u8], mechanism: &str) -> io::Result<()> {
+        let refusal = match self.site.compressed.clone().try_acquire_owned() {
+            _ if mechanism != "DEFLATE" => Refusal::Bad("Unknown mechanism"),
+            _ if self.wire.is_compressed() => no("[COMPRESSIONACTIVE] It is compressed already"),
+            Err(_) => no("[LIMIT] Too many sessions are compressed"),
+            Ok(permit) => {
+                self.compressed = Some(permit);
+                self.answer(tag, Ok("Compressed from here on".into()))?;
+                self.flush().await?;
+                self.wire.compress();
+                return Ok(());
+            }
+        };
+        self.answer(tag, Err(refusal))
     }
 
     async fn operate(&mut self, operation: Operation) -> Result<Done, Refusal> {
@@ -343,12 +401,15 @@ impl<S: Stream> Session<'_, S> {
             Operation::GetQuota(_) => Err(no("[NONEXISTENT] No such quota root")),
             Operation::GetQuotaRoot(mailbox) => {
                 let mut line = b"* QUOTAROOT ".to_vec();
-                response::mailbox(&mailbox, false, &mut line);
+                response::mailbox(&mailbox, self.enabled.has_utf8_names(), &mut line);
                 line.extend_from_slice(b" \"\"\r\n");
                 self.server.bytes(&line);
                 self.quota(&user);
                 done("Quota completed")
             }
+            Operation::GetMetadata { mailbox, asked } => self.get_metadata(&user, &mailbox, &asked).await,
+            Operation::SetMetadata { mailbox, changes } => self.set_metadata(&user, &mailbox, changes).await,
+            Operation::Notify(wanted) => self.set_notify(&user, wanted).await,
             operation => self.on_messages(&user, operation).await,
         }
     }
@@ -403,9 +464,11 @@ impl<S: Stream> Session<'_, S> {
             match word.as_str() {
                 "CONDSTORE" => self.enabled.condstore = true,
                 "QRESYNC" => (self.enabled.condstore, self.enabled.qresync) = (true, true),
+                "IMAP4REV2" => self.enabled.rev2 = true,
+                "UTF8=ACCEPT" => self.enabled.utf8 = true,
                 _ => continue,
             }
-            told = format!("{told} {word}");
+            told = format!("{told} {}", if word == "IMAP4REV2" { "IMAP4rev2" } else { word });
         }
         self.server.line(told.as_bytes());
         done("Enabled")
@@ -422,14 +485,21 @@ impl<S: Stream> Session<'_, S> {
             return Err(Refusal::Bad("ENABLE QRESYNC first"));
         }
         self.enabled.condstore |= parameters.condstore;
-        if self.selected.take().is_some() {
+        if self.leave().await {
             self.server.line(b"* OK [CLOSED] The mailbox before is closed");
         }
         let state = self.site.store.state();
         let (number, mailbox) = state.mailbox_named(user.number, name).ok_or_else(nonexistent)?;
-        let view = View::open(number, mailbox.clone(), read_only);
-        let opening = view.opening();
+        let view = View::open(number, mailbox.clone(), read_only, self.site.recents.clone());
+        let opening = view.opening(self.enabled);
         self.server.bytes(&opening);
+        if self.enabled.rev2 {
+            // What it is called (RFC 9051, section 6.3.2).
+            let mut line = b"* LIST () \"/\" ".to_vec();
+            response::mailbox(&mailbox.name, true, &mut line);
+            line.extend_from_slice(b"\r\n");
+            self.server.bytes(&line);
+        }
         let known = parameters.qresync.filter(|(validity, _)| *validity == mailbox.uid_validity);
         if let Some((_, modseq)) = known {
             let mut told = Vec::new();
@@ -441,12 +511,51 @@ impl<S: Stream> Session<'_, S> {
         done(if read_only { "[READ-ONLY] Examined" } else { "[READ-WRITE] Selected" })
     }
 
+    /// Leaves the mailbox that is selected; whether there was one.
+    async fn leave(&mut self) -> bool {
+        let Some(view) = self.selected.take() else { return false };
+        if !view.read_only {
+            self.site.recents.note(&self.site.store, view.number).await;
+        }
+        true
+    }
+
     fn quota(&mut self, user: &User) {
         let state = self.site.store.state();
         let used = state.account(user.number).map_or(0, |account| account.used_bytes.div_ceil(1024));
         let bound = user.account.quota_bytes / 1024;
         let resources = if bound > 0 { format!("STORAGE {used} {bound}") } else { String::new() };
         self.server.line(format!("* QUOTA \"\" ({resources})").as_bytes());
+    }
+
+    /// Tells what has changed between commands: in an idle session as ever, in others as far as that is wanted (RFC 5465).
+    async fn tell_as_it_happens(&mut self, is_idling: bool) -> io::Result<()> {
+        let selected = self.notified.as_ref().and_then(Notified::selected);
+        match selected {
+            Some((events, delayed)) if events.messages || is_idling => {
+                let may_expunge = is_idling || !delayed;
+                self.tell_all(may_expunge, &[]).await
+            }
+            None if is_idling => self.tell_all(true, &[]).await,
+            _ => self.notify().await,
+        }
+    }
+
+    /// Tells what has changed, there and elsewhere.
+    async fn tell_all(&mut self, may_expunge: bool, untold: &[u32]) -> io::Result<()> {
+        let before = self.selected.as_ref().map(|view| (view.number, view.mailbox.uid_next));
+        self.tell(may_expunge, untold);
+        let items = self.notified.as_ref().and_then(Notified::selected).map(|(events, _)| events.items.clone());
+        let seen = self.selected.as_ref().filter(|view| before.is_some_and(|(number, _)| number == view.number));
+        let first = before.map_or(0, |(_, first)| first);
+        let new: Vec<u32> = seen.into_iter().flat_map(|view| &view.uids).copied().filter(|&uid| uid >= first).collect();
+        if let Some(items) = items.filter(|items| !items.is_empty() && !new.is_empty()) {
+            // What went meanwhile is told next.
+            if let Err(Refusal::Broken(error)) = self.fetch(new, &items, None).await {
+                return Err(error);
+            }
+        }
+        self.notify().await
     }
 
     /// Tells what has changed in the selected mailbox, but for the flags of `untold`.

@@ -15,6 +15,7 @@
 
 pub mod accounts;
 mod content;
+mod deflate;
 mod delivery;
 pub mod digest;
 mod file;
@@ -24,8 +25,11 @@ pub mod lmtp;
 mod login;
 pub mod managesieve;
 pub mod pop3;
+pub mod queue;
 pub mod recall;
+mod recent;
 mod relay;
+mod remembered;
 mod sasl;
 pub mod scram;
 pub mod scripts;
@@ -36,7 +40,7 @@ mod writer;
 pub use content::Body;
 pub use file::File;
 pub use login::Logins;
-pub use relay::{Outgoing, Relay, Sending};
+pub use relay::{Outgoing, Relay, Sending, Unsent};
 pub use site::{Site, open_account};
 pub use wire::Stream;
 pub use writer::{Counts, Handle, Incoming, Writer};

@@ -244,17 +244,17 @@ impl<S: Stream> Session<'_, S> {
         let Some(number) = self.user.as_ref().map(|user| user.number) else {
             return self.server.answer(Answer::No, "", "Log in first");
         };
-        let store = &self.site.store;
+        let (store, library) = (&self.site.store, &self.site.scripts);
         let state = store.state();
         let Some(account) = state.account(number) else {
             return self.server.answer(Answer::No, "", "The account has gone");
         };
         let outcome = match command {
             Command::HaveSpace { name, bytes } => scripts::has_space(account, &name, bytes),
-            Command::PutScript { name, script } => scripts::put(store, number, &name, script).await,
-            Command::CheckScript(script) => scripts::check(Some(account), &script).map(drop),
+            Command::PutScript { name, script } => scripts::put(store, library, number, &name, script).await,
+            Command::CheckScript(script) => scripts::check(library, Some(account), &script).map(drop),
             Command::SetActive(name) => {
-                scripts::activate(store, number, Some(&*name).filter(|name| !name.is_empty())).await
+                scripts::activate(store, library, number, Some(&*name).filter(|name| !name.is_empty())).await
             }
             Command::DeleteScript(name) => scripts::delete(store, number, &name).await,
             Command::RenameScript { from, to } => scripts::rename(store, number, &from, &to).await,

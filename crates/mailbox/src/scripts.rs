@@ -4,8 +4,9 @@
 //! snapshots, and nothing is written to any other file. A script is checked before it is kept. Bounds: [`SCRIPTS_MAX`],
 //! [`SCRIPT_BYTES_MAX`], and what the store allows for an account.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sieve::{Location, Program};
@@ -94,16 +95,58 @@ pub fn active(account: &Account) -> Option<String> {
     account.annotations.get(ACTIVE).map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
+/// Scripts of the site: those that all may include (`include :global`), and those that run before and after each user's own.
+#[derive(Debug, Clone, Default)]
+pub struct SiteScripts {
+    global: BTreeMap<String, String>,
+    before: Option<Arc<Program>>,
+    after: Option<Arc<Program>>,
+}
+
+impl SiteScripts {
+    /// Reads them: `NAME.sieve` of the folder, and two files.
+    ///
+    /// # Errors
+    /// What cannot be read, or is wrong in one that runs by itself, and where.
+    pub fn read(global: Option<&Path>, before: Option<&Path>, after: Option<&Path>) -> Result<SiteScripts, String> {
+        let mut scripts = SiteScripts::default();
+        for entry in global.map(std::fs::read_dir).transpose().map_err(|error| error.to_string())?.into_iter().flatten()
+        {
+            let path = entry.map_err(|error| error.to_string())?.path();
+            if let (Some(name), Some("sieve")) = (path.file_stem(), path.extension().and_then(|end| end.to_str())) {
+                scripts.global.insert(name.to_string_lossy().into_owned(), text_of(&path)?);
+            }
+        }
+        let compiled = |path: &Path| {
+            let program = check(&scripts, None, text_of(path)?.as_bytes());
+            program.map(Arc::new).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let (before, after) = (before.map(compiled).transpose()?, after.map(compiled).transpose()?);
+        Ok(SiteScripts { before, after, ..scripts })
+    }
+
+    /// What runs over a mail for an account, one after the other.
+    pub(crate) fn around(&self, own: Option<Arc<Program>>) -> Vec<Arc<Program>> {
+        [self.before.clone(), own, self.after.clone()].into_iter().flatten().collect()
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    let text = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let fits = text.len() <= SCRIPT_BYTES_MAX;
+    String::from_utf8(text).ok().filter(|_| fits).ok_or_else(|| format!("{}: not UTF-8, or too large", path.display()))
+}
+
 /// Compiles a script with those that it includes.
 ///
 /// # Errors
 /// What is wrong, and where.
-pub fn check(account: Option<&Account>, text: &[u8]) -> Result<Program, Failure> {
+pub fn check(site: &SiteScripts, account: Option<&Account>, text: &[u8]) -> Result<Program, Failure> {
     if text.len() > SCRIPT_BYTES_MAX {
         return Err(Failure::TooLarge);
     }
     let source = std::str::from_utf8(text).map_err(|_| Failure::Wrong("not UTF-8".into()))?;
-    let library = Library(account);
+    let library = Library(site, account);
     sieve::compile(source, &library).map_err(|error| Failure::Wrong(error.to_string()))
 }
 
@@ -130,11 +173,11 @@ pub fn has_space(account: &Account, name: &str, bytes: u64) -> Result<(), Failur
 ///
 /// # Errors
 /// When it is wrong, or there is no room for it; nothing has changed then.
-pub async fn put(store: &Handle, account: u32, name: &str, text: Vec<u8>) -> Result<(), Failure> {
+pub async fn put(store: &Handle, site: &SiteScripts, account: u32, name: &str, text: Vec<u8>) -> Result<(), Failure> {
     let state = store.state();
     let owner = state.account(account).ok_or(Failure::Store(Refused::NoSuchAccount.into()))?;
     has_space(owner, name, text.len() as u64)?;
-    check(Some(owner), &text)?;
+    check(site, Some(owner), &text)?;
     let name = name.to_owned();
     change(store, account, move |transaction, owner| {
         has_space(owner, &name, text.len() as u64)?;
@@ -147,13 +190,13 @@ pub async fn put(store: &Handle, account: u32, name: &str, text: Vec<u8>) -> Res
 ///
 /// # Errors
 /// When there is no such script, or it does not work any more.
-pub async fn activate(store: &Handle, account: u32, name: Option<&str>) -> Result<(), Failure> {
+pub async fn activate(store: &Handle, site: &SiteScripts, account: u32, name: Option<&str>) -> Result<(), Failure> {
     if let Some(name) = name {
         checked(name)?;
         let state = store.state();
         let owner = state.account(account).ok_or(Failure::Store(Refused::NoSuchAccount.into()))?;
         let text = get(owner, name).ok_or(Failure::Nonexistent)?;
-        check(Some(owner), &text)?;
+        check(site, Some(owner), &text)?;
     }
     let name = name.map(str::to_owned);
     change(store, account, move |transaction, owner| {
@@ -239,13 +282,15 @@ fn key(name: &str) -> Box<[u8]> {
     [SCRIPT, name.as_bytes()].concat().into()
 }
 
-/// What `include` finds: other scripts of the same account.
-struct Library<'a>(Option<&'a Account>);
+/// What `include` finds: scripts of the site, and others of the same account.
+struct Library<'a>(&'a SiteScripts, Option<&'a Account>);
 
 impl sieve::Scripts for Library<'_> {
     fn script(&self, location: Location, name: &str) -> Option<String> {
-        let account = self.0.filter(|_| location == Location::Personal)?;
-        String::from_utf8(get(account, name)?.to_vec()).ok()
+        match location {
+            Location::Global => self.0.global.get(name).cloned(),
+            Location::Personal => String::from_utf8(get(self.1?, name)?.to_vec()).ok(),
+        }
     }
 }
 
@@ -257,7 +302,7 @@ type Held = (Annotations, Option<Arc<Program>>);
 
 impl Compiled {
     /// The active script; none if there is none, or it does not compile any more, which is logged.
-    pub fn active(&self, state: &State, number: u32) -> Option<Arc<Program>> {
+    pub fn active(&self, site: &SiteScripts, state: &State, number: u32) -> Option<Arc<Program>> {
         let account = state.account(number)?;
         let name = active(account)?;
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -267,7 +312,7 @@ impl Compiled {
             return program.clone();
         }
         let text = get(account, &name).unwrap_or_default();
-        let program = match check(Some(account), &text) {
+        let program = match check(site, Some(account), &text) {
             Ok(program) => Some(Arc::new(program)),
             Err(error) => {
                 let account = String::from_utf8_lossy(&account.name);

@@ -9,8 +9,9 @@ use tokio::sync::{Semaphore, watch};
 use crate::accounts::{Account, Accounts};
 use crate::file::File;
 use crate::login::Logins;
-use crate::relay::Relay;
-use crate::scripts::Compiled;
+use crate::recent::Recents;
+use crate::relay::{Patience, Relay, Wake};
+use crate::scripts::{Compiled, SiteScripts};
 use crate::writer::Handle;
 
 /// The mailboxes of a new account, with what they are for, as an index into [`SpecialUse::NAMES`].
@@ -25,6 +26,9 @@ const MAILBOXES: [(&[u8], Option<u16>); 6] = [
 
 /// Mails over which scripts run at a time: each is held, up to 2 MiB of it.
 const FILTERS_MAX: usize = 4;
+
+/// Sessions that are compressed at a time: each takes 200 KiB more.
+const COMPRESSED_MAX: usize = 256;
 
 /// A mail server: its store, its accounts, its name.
 pub struct Site {
@@ -42,10 +46,19 @@ pub struct Site {
     pub junk: bool,
     /// Who sends what scripts redirect, and their answers.
     pub relay: Option<Arc<dyn Relay>>,
+    /// How long it is tried to send that.
+    pub patience: Patience,
+    pub(crate) wake: Wake,
+    /// Which messages are recent.
+    pub(crate) recents: Arc<Recents>,
+    /// Scripts of the site.
+    pub scripts: SiteScripts,
     /// Active scripts.
     pub(crate) compiled: Compiled,
     /// Mails over which scripts run at a time.
     pub(crate) filters: Semaphore,
+    /// Sessions that may be compressed.
+    pub(crate) compressed: Arc<Semaphore>,
     /// True when sessions are to come to an end.
     pub ending: watch::Receiver<bool>,
     started: Instant,
@@ -69,8 +82,13 @@ impl Site {
             message_bytes_max,
             junk: true,
             relay: None,
+            patience: Patience::default(),
+            wake: Wake::default(),
+            recents: Arc::default(),
+            scripts: SiteScripts::default(),
             compiled: Compiled::default(),
             filters: Semaphore::new(FILTERS_MAX),
+            compressed: Arc::new(Semaphore::new(COMPRESSED_MAX)),
             ending,
             started: Instant::now(),
         }

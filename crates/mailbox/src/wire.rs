@@ -11,6 +11,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::timeout;
 
+use crate::deflate::Deflated;
+
 /// How long a client may take to take what we say.
 const WRITE_WAIT: Duration = Duration::from_secs(60);
 
@@ -29,11 +31,12 @@ pub(crate) struct Wire<S> {
     stream: S,
     input: Vec<u8>,
     at: usize,
+    deflated: Option<Box<Deflated>>,
 }
 
 impl<S: Stream> Wire<S> {
     pub fn new(stream: S) -> Self {
-        Wire { stream, input: Vec::new(), at: 0 }
+        Wire { stream, input: Vec::new(), at: 0, deflated: None }
     }
 
     /// What has been read and not been taken.
@@ -53,12 +56,32 @@ impl<S: Stream> Wire<S> {
     pub async fn read(&mut self) -> io::Result<bool> {
         self.input.drain(..self.at);
         self.at = 0;
-        let (stream, input) = (&mut self.stream, &mut self.input);
+        loop {
+            if let Some(deflated) = &mut self.deflated
+                && deflated.inflate(&mut self.input)?
+            {
+                return Ok(true);
+            }
+            if !self.receive().await? {
+                return Ok(false);
+            }
+            if self.deflated.is_none() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Waits for bytes as they are sent.
+    async fn receive(&mut self) -> io::Result<bool> {
+        let (stream, input, deflated) = (&mut self.stream, &mut self.input, &mut self.deflated);
         std::future::poll_fn(|context| {
             SHARED.with_borrow_mut(|shared| {
                 let mut read = ReadBuf::new(shared);
                 ready!(Pin::new(&mut *stream).poll_read(context, &mut read))?;
-                input.extend_from_slice(read.filled());
+                match deflated {
+                    Some(deflated) => deflated.came(read.filled()),
+                    None => input.extend_from_slice(read.filled()),
+                }
                 Poll::Ready(Ok(!read.filled().is_empty()))
             })
         })
@@ -70,8 +93,20 @@ impl<S: Stream> Wire<S> {
         if bytes.is_empty() {
             return Ok(());
         }
-        timeout(WRITE_WAIT, self.stream.write_all(bytes)).await??;
+        let packed = self.deflated.as_mut().map(|deflated| deflated.deflate(bytes)).transpose()?;
+        timeout(WRITE_WAIT, self.stream.write_all(packed.as_deref().unwrap_or(bytes))).await??;
         timeout(WRITE_WAIT, self.stream.flush()).await?
+    }
+
+    /// From here on both sides compress what they send (RFC 4978).
+    pub fn compress(&mut self) {
+        let came = self.input.split_off(self.at);
+        (self.input, self.at) = (Vec::new(), 0);
+        self.deflated = Some(Box::new(Deflated::new(came)));
+    }
+
+    pub fn is_compressed(&self) -> bool {
+        self.deflated.is_some()
     }
 
     /// The stream.

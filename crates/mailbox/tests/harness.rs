@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mailbox::accounts::{self, Accounts};
+use mailbox::queue::{self, Patience};
+use mailbox::scripts::SiteScripts;
 use mailbox::{File, Handle, Relay, Site, Writer};
 use store::{Format, Options, Volume};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
@@ -23,7 +25,9 @@ pub struct Server {
     site: Option<Arc<Site>>,
     writer: Option<Writer>,
     end: watch::Sender<bool>,
-    relay: Option<Arc<dyn Relay>>,
+    pub relay: Option<Arc<dyn Relay>>,
+    pub patience: Patience,
+    pub scripts: SiteScripts,
 }
 
 impl Server {
@@ -43,7 +47,9 @@ impl Server {
         let format = Format { segment_bytes: 1 << 20, ..Format::new(7, 1_000) };
         drop(Volume::format(file, &format).unwrap());
         let (end, ending) = watch::channel(false);
-        let mut server = Server { folder, site: None, writer: None, end, relay };
+        let patience = Patience { first: 0, longest: 1, ..Patience::default() };
+        let mut server =
+            Server { folder, site: None, writer: None, end, relay, patience, scripts: SiteScripts::default() };
         server.open(ending);
         server
     }
@@ -54,12 +60,20 @@ impl Server {
         let accounts = Arc::new(Accounts::open(&self.folder.path().join("accounts")).unwrap());
         let mut site = Site::new(handle, accounts, "mail.test".into(), 30 << 20, ending);
         site.relay = self.relay.clone();
-        self.site = Some(Arc::new(site));
+        site.patience = self.patience;
+        site.scripts = self.scripts.clone();
+        let site = Arc::new(site);
+        tokio::spawn(queue::run(site.clone()));
+        self.site = Some(site);
         self.writer = Some(writer);
     }
 
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("volume")
+    }
+
+    pub fn site(&self) -> &Site {
+        self.site.as_ref().unwrap()
     }
 
     pub fn store(&self) -> &Handle {
@@ -146,6 +160,14 @@ impl Client {
     pub async fn exactly(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.read.read_exact(&mut bytes).await.unwrap();
+        bytes
+    }
+
+    /// All that comes until the other side hangs up.
+    pub async fn rest(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let read = self.read.read_to_end(&mut bytes);
+        tokio::time::timeout(Duration::from_secs(60), read).await.expect("an end").unwrap();
         bytes
     }
 

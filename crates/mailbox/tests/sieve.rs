@@ -1,21 +1,26 @@
 //! Scripts of users over mails that come in.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use mailbox::{Outgoing, Relay, Sending, scripts};
+use mailbox::queue::{self, Patience};
+use mailbox::{Outgoing, Relay, Sending, Unsent, scripts};
 
 use crate::harness::{Door, Server};
 
-/// A next hop that takes what is not for `refused@`.
+/// A next hop that takes what is not for `refused@`, unless it is down.
 #[derive(Default, Clone)]
-struct Hop(Arc<Mutex<Vec<(String, String, String)>>>);
+struct Hop(Arc<Mutex<Vec<(String, String, String)>>>, Arc<AtomicBool>);
 
 impl Relay for Hop {
     fn send(&self, mut mail: Outgoing) -> Sending {
         let hop = self.clone();
         Box::pin(async move {
             if mail.to.starts_with("refused@") {
-                return Err("refused".into());
+                return Err(Unsent { why: "refused".into(), is_final: true });
+            }
+            if hop.1.load(Relaxed) {
+                return Err(Unsent::for_now("down"));
             }
             let mut content = Vec::new();
             while let Some(piece) = mail.content.recv().await {
@@ -45,8 +50,8 @@ impl Site {
         let store = self.server.store();
         self.server.imap(account).await.talk("C: z LOGOUT").await;
         let (number, _) = store.state().account_named(account.as_bytes()).map(|(n, a)| (n, a.clone())).unwrap();
-        scripts::put(store, number, "main", text.into()).await.unwrap();
-        scripts::activate(store, number, Some("main")).await.unwrap();
+        scripts::put(store, &self.server.scripts, number, "main", text.into()).await.unwrap();
+        scripts::activate(store, &self.server.scripts, number, Some("main")).await.unwrap();
     }
 
     /// Delivers a mail and returns the replies.
@@ -88,6 +93,18 @@ impl Site {
             }
         }
         told.join(", ")
+    }
+
+    /// Waits for something to be so, of the tries so far and of the mails that wait.
+    async fn until(&self, is_so: impl Fn(u32, usize) -> bool) {
+        for _ in 0..2_000 {
+            let waiting = queue::waiting(&self.server.store().state());
+            if is_so(waiting.iter().map(|(_, entry)| entry.tries).sum(), waiting.len()) {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("{:?}", queue::waiting(&self.server.store().state()));
     }
 
     /// What has been sent, when there are so many.
@@ -162,7 +179,7 @@ async fn spam_goes_to_the_mailbox_for_it_unless_a_script_says_otherwise() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mail_is_sent_on_before_it_is_acknowledged_or_kept() {
+async fn mail_is_sent_on_or_kept() {
     let site = Site::start();
     site.script(
         "ann",
@@ -179,6 +196,7 @@ async fn mail_is_sent_on_before_it_is_acknowledged_or_kept() {
     assert!(content.starts_with("X-Sieve-Redirected-From: ann\r\nDelivered-To: ann\r\nReceived: "), "{content}");
     assert!(content.ends_with(&MAIL.replace('\n', "\r\n")), "{content}");
     site.deliver("eve@example.org", &["ann"], &MAIL.replace("hello", "refused")).await;
+    site.until(|_, waiting| waiting == 0).await;
     assert_eq!(site.stored("ann").await, "INBOX");
     site.deliver("eve@example.org", &["ann"], &MAIL.replace("hello", "copy")).await;
     assert_eq!(site.stored("ann").await, "INBOX, INBOX");
@@ -271,7 +289,8 @@ async fn scripts_are_bounded_and_checked() {
     site.script("ann", "keep;").await;
     let store = site.server.store();
     let number = store.state().account_named(b"ann").unwrap().0;
-    let put = |name: &str, text: String| scripts::put(store, number, &name.to_owned().leak()[..], text.into());
+    let none = scripts::SiteScripts::default();
+    let put = |name: &str, text: String| scripts::put(store, &none, number, &name.to_owned().leak()[..], text.into());
     assert!(matches!(put("x", "keep".into()).await, Err(scripts::Failure::Wrong(_))));
     for name in ["", "a\0b", "a\nb", &"x".repeat(500)] {
         assert_eq!(put(name, "keep;".into()).await, Err(scripts::Failure::Name));
@@ -291,8 +310,160 @@ async fn scripts_are_bounded_and_checked() {
     scripts::rename(store, number, "main", "other").await.unwrap();
     assert_eq!(scripts::delete(store, number, "other").await, Err(scripts::Failure::Active));
     assert_eq!(scripts::delete(store, number, "main").await, Err(scripts::Failure::Nonexistent));
-    scripts::activate(store, number, None).await.unwrap();
+    scripts::activate(store, &none, number, None).await.unwrap();
     scripts::delete(store, number, "other").await.unwrap();
     let state = store.state();
     assert!(scripts::list(state.account(number).unwrap()).iter().all(|(_, is_active)| !is_active));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_taken_waits_and_is_tried_again() {
+    let mut site = Site::start();
+    site.script(
+        "ann",
+        r#"require "vacation"; vacation :addresses "ann@example.org" "Away."; redirect "carl@example.net";"#,
+    )
+    .await;
+    site.hop.1.store(true, Relaxed);
+    assert!(site.deliver("eve@example.org", &["ann"], MAIL).await[0].starts_with("250 "));
+    assert_eq!(site.stored("ann").await, "", "neither here nor there, but in the queue");
+    site.until(|tries, waiting| tries >= 2 && waiting == 2).await;
+    site.server.restart().await;
+    let waiting = queue::waiting(&site.server.store().state());
+    let of = |to: &str| waiting.iter().find(|(_, entry)| entry.to == to).map(|(_, entry)| entry.clone()).unwrap();
+    assert_eq!((&*of("carl@example.net").from, &*of("carl@example.net").account), ("eve@example.org", "ann"));
+    assert_eq!((&*of("eve@example.org").from, of("eve@example.org").is_answer), ("", true));
+    // One copy of the mail for all of that.
+    assert_eq!(site.server.store().state().messages().count(), 2);
+    site.hop.1.store(false, Relaxed);
+    assert_eq!(queue::retry(site.server.site()).await, Ok(2));
+    assert_eq!(site.sent(2).await.len(), 2);
+    site.until(|_, waiting| waiting == 0).await;
+    assert_eq!(site.server.store().state().messages().count(), 0);
+    let sent = site.sent(2).await;
+    let redirected = sent.iter().find(|(_, to, _)| to == "carl@example.net").unwrap();
+    assert!(redirected.2.starts_with("X-Sieve-Redirected-From: ann\r\n") && redirected.2.ends_with("\r\nbody\r\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_was_taken_back_is_not_sent() {
+    let mut site = Site::start();
+    site.script("ann", r#"redirect "carl@example.net";"#).await;
+    site.hop.1.store(true, Relaxed);
+    site.deliver("eve@example.org", &["ann"], MAIL).await;
+    site.until(|tries, _| tries > 0).await;
+    let found = mailbox::recall::recall(site.server.store(), "1@example.org").await.unwrap();
+    assert_eq!(found.places.len(), 1);
+    site.hop.1.store(false, Relaxed);
+    site.server.restart().await;
+    site.deliver("eve@example.org", &["ann"], &MAIL.replace("1@example.org", "2@example.org")).await;
+    assert_eq!(site.sent(1).await.len(), 1);
+    assert!(site.sent(1).await[0].2.contains("<2@example.org>"));
+    let state = site.server.store().state();
+    let noted = state
+        .mailboxes()
+        .map(|(_, mailbox)| mailbox.annotations.keys().filter(|name| name.starts_with(b"queue/")).count());
+    site.until(|_, waiting| waiting == 0).await;
+    assert!(noted.sum::<usize>() <= 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_sent_a_mail_that_is_never_taken_is_told() {
+    let mut server = Server::start_with(None);
+    let hop = Hop::default();
+    server.relay = Some(Arc::new(hop.clone()));
+    server.patience = Patience { whole: 1, first: 1, longest: 1 };
+    server.restart().await;
+    let site = Site { server, hop };
+    site.script("ann", r#"require "copy"; if header :contains "subject" "copy" { redirect :copy "carl@example.net"; } else { redirect "carl@example.net"; }"#).await;
+    site.hop.1.store(true, Relaxed);
+    let spam = format!("X-Spam-Flag: YES\n{MAIL}");
+    for (from, mail) in [("", MAIL), ("eve@example.org", &spam), ("eve@example.org", &MAIL.replace("hello", "copy"))] {
+        assert!(site.deliver(from, &["ann"], mail).await[0].starts_with("250 "));
+    }
+    site.until(|_, waiting| waiting == 0).await;
+    assert_eq!(site.stored("ann").await, "INBOX, INBOX, INBOX", "nobody is told of these, and they are kept");
+    site.deliver("eve@example.org", &["ann+x"], MAIL).await;
+    // The notice itself waits.
+    let is_notice = |entry: &queue::Entry| entry.is_answer && entry.to == "eve@example.org" && entry.from.is_empty();
+    for _ in 0..4_000 {
+        if queue::waiting(&site.server.store().state()).iter().any(|(_, entry)| is_notice(entry)) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    site.hop.1.store(false, Relaxed);
+    queue::retry(site.server.site()).await.unwrap();
+    let (from, to, notice) = site.sent(1).await.remove(0);
+    assert_eq!((&*from, &*to), ("", "eve@example.org"));
+    assert!(notice.contains("\r\nFinal-Recipient: rfc822; ann+x\r\nAction: failed\r\n"), "{notice}");
+    assert!(
+        notice.contains("\r\nSubject: hello\r\n") && !notice.contains("carl@") && !notice.contains("\r\nbody"),
+        "{notice}"
+    );
+    assert_eq!(site.stored("ann").await, "INBOX, INBOX, INBOX");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scripts_of_the_site_run_before_and_after_those_of_users() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let before = write(
+        "before",
+        r#"require ["fileinto", "reject", "copy"]; if header :contains "subject" "forbidden" { reject "No."; }
+        elsif header :contains "subject" "held" { fileinto "Trash"; }
+        elsif header :contains "subject" "audit" { fileinto :copy "Archive"; }"#,
+    );
+    let after = write("after", r#"require "fileinto"; if header :contains "subject" "late" { fileinto "Sent"; }"#);
+    write(
+        "global/lists.sieve",
+        r#"require ["fileinto", "mailbox"]; if exists "list-id" { fileinto :create "Lists"; }"#,
+    );
+    let global = folder.path().join("global");
+    let read = |before: &std::path::Path| scripts::SiteScripts::read(Some(&global), Some(before), Some(&after));
+    let wrong = write("wrong", "keep");
+    assert!(read(&wrong).unwrap_err().contains("wrong: line 1"));
+    let mut server = Server::start();
+    server.scripts = read(&before).unwrap();
+    server.restart().await;
+    let site = Site { server, hop: Hop::default() };
+    site.script("ann", r#"require ["include", "fileinto"]; include :global "lists"; if header :contains "subject" "mine" { fileinto "Drafts"; }"#).await;
+    let mail = |subject: &str| format!("Subject: {subject}\n\nbody\n");
+    for subject in ["held", "audit mine", "late", "plain", "mine late"] {
+        assert!(site.deliver("a@b", &["ann"], &mail(subject)).await[0].starts_with("250 "));
+    }
+    site.deliver("a@b", &["ann"], &format!("List-Id: <x>\n{}", mail("late"))).await;
+    assert_eq!(site.stored("ann").await, "Archive, Drafts, Drafts, INBOX, Lists, Sent, Trash");
+    // Who has none of his own, or no mail yet, has those of the site.
+    assert_eq!(site.deliver("a@b", &["bob"], &mail("forbidden")).await[0], "550 5.7.1 No.");
+    site.deliver("a@b", &["bob"], &mail("late")).await;
+    assert_eq!(site.stored("bob").await, "Sent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_came_before_is_known() {
+    let mut site = Site::start();
+    site.script(
+        "ann",
+        r#"require ["duplicate", "fileinto", "variables"];
+        if header :matches "x-ticket" "*" { set "ticket" "${1}"; }
+        if duplicate { fileinto "Trash"; }
+        elsif duplicate :handle "tickets" :uniqueid "${ticket}" :seconds 1000 { fileinto "Archive"; }"#,
+    )
+    .await;
+    let mail = |id: &str, ticket: &str| format!("Message-ID: <{id}>\nX-Ticket: {ticket}\n\nbody\n");
+    for (id, ticket) in [("1", "a"), ("1", "a"), ("2", "a"), ("3", "b")] {
+        site.deliver("a@b", &["ann"], &mail(id, ticket)).await;
+    }
+    site.server.restart().await;
+    site.deliver("a@b", &["ann"], &mail("3", "c")).await;
+    // Without an id nothing is known.
+    site.deliver("a@b", &["ann"], "Subject: x\n\nbody\n").await;
+    site.deliver("a@b", &["ann"], "Subject: x\n\nbody\n").await;
+    assert_eq!(site.stored("ann").await, "Archive, INBOX, INBOX, INBOX, INBOX, Trash, Trash");
 }

@@ -37,5 +37,5 @@ pub use expression::{COMPILED_BYTES_MAX, EXPRESSION_BYTES_MAX};
 pub use fuzz::fuzz_sieve;
 pub use mail::{Field, Mail, Part, View};
 pub use program::Program;
-pub use run::{Action, Failure, Host, Limits, Outcome, Setting, Vacation, run};
+pub use run::{Action, Failure, Host, Limits, Outcome, Seen, Setting, Vacation, run};
 pub use syntax::{DEPTH_MAX, LIST_MAX};

@@ -161,12 +161,23 @@ pub(crate) enum Test {
         mailbox: Option<Text>,
         uses: Vec<Text>,
     },
+    Duplicate(Duplicate),
     /// Whether an environment is as said.
     Values {
         source: Source,
         matching: Matching,
         keys: Vec<Text>,
     },
+}
+
+/// Whether a mail was seen before (RFC 7352): by a field, `Message-ID` if none is named, or by a string.
+#[derive(Debug, Clone)]
+pub(crate) struct Duplicate {
+    pub handle: Option<Text>,
+    pub header: Option<Text>,
+    pub unique_id: Option<Text>,
+    pub seconds: u64,
+    pub last: bool,
 }
 
 /// Where the strings come from that are compared with keys.

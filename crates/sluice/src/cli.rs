@@ -25,14 +25,14 @@ pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
 pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveScript, SieveTest, SieveUser};
 pub use self::store::{
     Account, AccountCommand, MailboxFormat, Recall, Store, StoreCat, StoreCheck, StoreCommand, StoreCreate,
-    StoreDeliver, StoreExport, StoreImport, StoreList, StoreServe, StoreStat, Who,
+    StoreDeliver, StoreExport, StoreImport, StoreList, StoreQueue, StoreServe, StoreStat, Who,
 };
 use crate::values;
 
 /// A streaming content-security gateway.
 ///
-/// Sluice accepts mail, inspects every byte while it flows (MIME, archives, signatures), and relays clean messages. It
-/// has no queue and spools nothing.
+/// Sluice accepts mail, inspects every byte while it flows (MIME, archives, signatures), and relays clean messages. What
+/// it relays it neither queues nor spools.
 #[derive(Debug, Parser)]
 #[command(name = "sluice", version, about, max_term_width = 100)]
 pub struct Cli {

@@ -46,4 +46,5 @@ mod supervisor;
 mod tls;
 mod trust;
 mod update;
+mod walk;
 mod watch;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use crate::harness::imap::{Answer, ask};
-use crate::harness::{Gateway, Wire, eicar, free_port, mail_with, stuffed, wait_for};
+use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, free_port, mail_with, stuffed, wait_for};
 
 /// A folder with accounts `ann` and `bob` with the password `secret`; `bob` may have 4 KiB.
 fn accounts() -> tempfile::TempDir {
@@ -100,7 +100,7 @@ fn an_inspected_mail_is_stored_once_for_all_and_can_be_read() {
     let wanted = "Return-Path: <a@client.test>\r\nDelivered-To: ann+x@mx.test\r\nReceived: ";
     assert!(site.mails("ann")[1].starts_with(wanted), "{:?}", site.mails("ann"));
     // A virus is not stored.
-    let infected = mail_with("base64", "eicar.com", &crate::harness::base64(&eicar()));
+    let infected = mail_with("base64", "eicar.com", &base64(&eicar()));
     let (_, ends) = send(&mut wire, &["ann@mx.test"], &infected, 1);
     assert!(ends[0].starts_with("554 "), "{ends:?}");
     assert_eq!((site.mails("ann").len(), site.mails("bob").len()), (2, 1));
@@ -234,4 +234,80 @@ fn without_a_configuration_there_is_a_mailbox_whose_password_is_printed() {
     let mut rest = String::new();
     output.read_to_string(&mut rest).unwrap();
     assert!(read.contains("Return-Path: <you@example.org>") && read.contains("It works."), "{said}{sent}{read}{rest}");
+}
+
+const SCRIPT: &str = r#"require ["fileinto", "mailbox", "vacation"];
+if header :contains "subject" "file" { fileinto :create "Lists/dev"; }
+elsif header :contains "subject" "away" { vacation :addresses "ann@mx.test" "I am away."; }
+elsif header :contains "subject" "on" { redirect "ann@elsewhere.test"; }"#;
+
+#[test]
+fn scripts_that_users_put_file_answer_and_send_on_even_if_the_relay_is_down_for_a_while() {
+    let accounts = accounts();
+    let before = "require \"fileinto\"; if header :contains \"subject\" \"site\" { fileinto \"Archive\"; }";
+    std::fs::write(accounts.path().join("before"), before).unwrap();
+    let (sieve, imap, relay) = (free_port(), free_port(), free_port());
+    let gateway = Gateway::with(&format!(
+        "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n\
+         accounts = \"{0}/accounts\"\nimap = [\"127.0.0.1:{imap}\"]\nsieve = [\"127.0.0.1:{sieve}\"]\n\
+         relay = \"smtp://127.0.0.1:{relay}\"\nsieve_before = \"{0}/before\"\n\
+         [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n",
+        accounts.path().display()
+    ));
+    let at = |port: u16| Wire::connect(SocketAddr::from(([127, 0, 0, 1], port)));
+    let mut wire = at(sieve);
+    while wire.line().starts_with('"') {}
+    let login = base64(b"\0ann\0secret");
+    wire.send(format!("AUTHENTICATE \"PLAIN\" \"{}\"\r\n", login.trim_end()).as_bytes());
+    assert_eq!(wire.line(), "OK \"Logged in\"");
+    wire.send(format!("PUTSCRIPT \"main\" {{{}+}}\r\n{SCRIPT}\r\nSETACTIVE \"main\"\r\n", SCRIPT.len()).as_bytes());
+    for _ in 0..2 {
+        let reply = wire.line();
+        assert!(reply.starts_with("OK"), "{reply}");
+    }
+    let mut wire = gateway.connect();
+    wire.talk("S: 220 *\nC: EHLO client.test\nS: 250-*");
+    for subject in ["file", "away", "go on", "file of the site"] {
+        let mail = format!("From: a@client.test\r\nTo: ann@mx.test\r\nSubject: {subject}\r\n\r\nbody\r\n");
+        assert!(send(&mut wire, &["ann@mx.test"], mail.as_bytes(), 1).1[0].starts_with("250 "));
+    }
+    let mut reader = at(imap);
+    reader.line();
+    ask(&mut reader, "LOGIN ann secret");
+    let counts = [("INBOX", 1), ("Lists/dev", 1), ("Archive", 1)];
+    for (mailbox, count) in counts {
+        let answer = ask(&mut reader, &format!("STATUS {mailbox} (MESSAGES)"));
+        assert!(answer.lines[0].ends_with(&format!("(MESSAGES {count})")), "{:?}", answer.lines);
+    }
+    // Nobody takes mail yet: it waits, also over the death of who has it.
+    let volume = gateway.folder.path().join("store/mail");
+    let queue = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        let output = command.args(["store", "queue"]).args(more).arg(&volume).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let tried = || Some(queue(&[])).filter(|said| said.matches(", 1 tries, ").count() == 2);
+    let said = wait_for(tried, "a try of both");
+    assert!(said.contains("\tann\t<a@client.test>\t<ann@elsewhere.test>\tsince "), "{said}");
+    assert!(said.contains("\t\t<>\t<a@client.test>\tsince "), "{said}");
+    let before = gateway.pid();
+    assert!(Command::new("kill").args(["-KILL", &before.to_string()]).status().unwrap().success());
+    wait_for(|| (gateway.pid() != before).then_some(()), "another edge");
+    let sink = Sink::at(&format!("127.0.0.1:{relay}"), Behaviour::default());
+    // Whoever is greeted is so by the next one, which has the store.
+    assert!(at(imap).line().starts_with("* OK"));
+    let json: serde_json::Value = serde_json::from_str(&queue(&["--json", "--retry"])).unwrap();
+    assert_eq!(json["waiting"].as_array().unwrap().len(), 2, "{json}");
+    let mails = sink.wait(2);
+    let to = |to: &str| mails.iter().find(|mail| mail.to == [to]).unwrap_or_else(|| panic!("{mails:?}")).clone();
+    let (answer, sent_on) = (to("a@client.test"), to("ann@elsewhere.test"));
+    assert!(answer.from.is_empty() && answer.text().contains("I am away."), "{}", answer.text());
+    assert!(sent_on.from == "a@client.test" && sent_on.text().contains("Subject: go on"), "{}", sent_on.text());
+    assert!(sent_on.text().starts_with("X-Sieve-Redirected-From: ann@mx.test\r\n"), "{}", sent_on.text());
+    wait_for(|| queue(&[]).is_empty().then_some(()), "an empty queue");
+    gateway.signal("TERM");
+    wait_for(|| (!crate::harness::is_running(gateway.supervisor())).then_some(()), "the gateway to end");
+    // Without a server the store is looked into.
+    assert_eq!(queue(&[]), "");
 }

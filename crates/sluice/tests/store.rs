@@ -121,8 +121,17 @@ fn what_cannot_be_is_said() {
     fs::write(&none, "no volume").unwrap();
     let output = run(&none, "stat", &[]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("this is no volume"), "{output:?}");
-    let small = run(&folder.path().join("small"), "create", &["--size", "1M"]);
-    assert!(String::from_utf8_lossy(&small.stderr).contains("at least 12 segments"), "{small:?}");
+    let small = folder.path().join("small");
+    let output = run(&small, "create", &["--size", "1M", "--segment", "1M"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("at least 12 segments"), "{output:?}");
+    assert!(!small.exists(), "what is no store does not look like one");
+    for size in ["1M", "64M"] {
+        let volume = folder.path().join(size);
+        assert!(run(&volume, "create", &["--size", size]).status.success());
+        let (mail, to) = (none.to_str().unwrap(), ["--to", "ann"]);
+        assert!(run(&volume, "deliver", &[&to[..], &[mail]].concat()).status.success());
+        assert!(run(&volume, "check", &[]).status.success());
+    }
 }
 
 #[test]

@@ -1,101 +1,110 @@
-//! What leaves because of a script: redirected mails, and answers. A mail that is stored nowhere else and cannot be sent on is
-//! kept in the INBOX.
+//! What leaves because of a script: redirected mails, and answers. It waits in the [queue](crate::queue) from the transaction on that
+//! delivers the mail; what finds no room there, or no relay, is kept in the INBOX unless it is stored elsewhere.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use sieve::Vacation;
-use store::Sealed;
-use tokio::sync::mpsc;
+use store::{Error, Sealed, Transaction};
 
 use super::Plans;
 use crate::accounts::Recipient;
-use crate::filter::{Plan, REDIRECTED, Target};
-use crate::relay::Outgoing;
+use crate::file::File;
+use crate::filter::{Plan, REDIRECTED};
+use crate::queue::{self, Entry};
 use crate::site::{Site, seconds};
 
-/// Bytes of a mail that are held while it is sent.
-pub(super) const PIECE_BYTES: usize = 64 << 10;
-
-/// Sends a mail on; where that fails it is kept in the INBOX.
-pub(super) async fn redirect(
-    site: &Site,
-    from: &str,
-    return_path_bytes: u64,
-    sealed: &Sealed,
-    recipients: &[(String, Vec<Recipient>)],
-    plans: &mut Plans,
-) {
-    let mut sent: BTreeSet<String> = BTreeSet::new();
-    for ((address, accounts), plans) in recipients.iter().zip(plans) {
-        for (recipient, plan) in accounts.iter().zip(plans) {
-            for to in std::mem::take(&mut plan.redirects) {
-                if sent.contains(&to) {
-                    continue;
-                }
-                let account = &recipient.account.name;
-                match send_on(site, from, address, &to, return_path_bytes, sealed).await {
-                    Ok(()) => {
-                        tracing::info!(account, %to, "redirected");
-                        sent.insert(to);
-                    }
-                    Err(error) => {
-                        tracing::warn!(account, %to, %error, "not redirected, and kept");
-                        if plan.places.is_empty() {
-                            *plan = Plan { vacation: plan.vacation.take(), ..Plan::keep(Target::Inbox) };
-                        }
-                    }
-                }
-            }
-        }
-    }
+/// What there is to know of a mail that may leave.
+#[derive(Default)]
+pub(super) struct Leaving {
+    /// The sender of the envelope.
+    pub from: String,
+    pub return_path_bytes: u64,
+    pub is_spam: bool,
+    pub has_relay: bool,
+    /// Answers that may be sent, and their content.
+    pub answers: Vec<(Vacation, Sealed)>,
+    /// Where the mail goes already.
+    pub sent: BTreeSet<String>,
+    /// Whether something waits that did not before.
+    pub is_queued: bool,
 }
 
-async fn send_on(
-    site: &Site,
-    from: &str,
-    address: &str,
-    to: &str,
-    return_path_bytes: u64,
-    sealed: &Sealed,
-) -> Result<(), String> {
-    let relay = site.relay.as_ref().ok_or("there is no relay")?;
-    let trace = format!("{REDIRECTED}: {address}\r\n").into_bytes();
-    let bytes = trace.len() as u64 + sealed.size().saturating_sub(return_path_bytes);
-    let (pieces, content) = mpsc::channel(1);
-    let sending = relay.send(Outgoing { from: from.into(), to: to.into(), bytes, content });
-    let feeding = async {
-        let mut at = return_path_bytes;
-        let mut piece = trace;
-        // Whoever does not listen any more says why.
-        while pieces.send(piece).await.is_ok() && at < sealed.size() {
-            piece = match site.store.read_sealed(sealed, at, PIECE_BYTES).await {
-                Ok(piece) if !piece.is_empty() => piece,
-                _ => break,
+impl Leaving {
+    /// Sends a mail on, as a plan says; whether all of that waits.
+    pub fn redirect(
+        &mut self,
+        transaction: &mut Transaction<'_, File>,
+        sealed: &Sealed,
+        address: &str,
+        recipient: &Recipient,
+        plan: &Plan,
+    ) -> bool {
+        let mut all = true;
+        for to in plan.redirects.iter().filter(|to| !self.sent.contains(*to)).cloned().collect::<Vec<_>>() {
+            let account = recipient.account.name.clone();
+            let now = seconds();
+            let entry = Entry {
+                since: now,
+                due: now,
+                from: self.from.clone(),
+                to: to.clone(),
+                trace: format!("{REDIRECTED}: {address}\r\n"),
+                address: address.into(),
+                account,
+                skipped: self.return_path_bytes,
+                is_stored: !plan.places.is_empty(),
+                is_spam: self.is_spam,
+                ..Entry::default()
             };
-            at += piece.len() as u64;
+            let outcome = match self.has_relay {
+                true => queue::add(transaction, sealed, &entry).map_err(|error| error.to_string()),
+                false => Err("there is no relay".into()),
+            };
+            match outcome {
+                Ok(()) => {
+                    self.is_queued = true;
+                    self.sent.insert(to);
+                }
+                Err(error) => {
+                    tracing::warn!(account = entry.account, %to, error, "not redirected, and kept");
+                    all = false;
+                }
+            }
         }
-        drop(pieces);
-    };
-    tokio::join!(sending, feeding).0
+        all
+    }
+
+    /// Sends an answer.
+    pub fn answer(&mut self, transaction: &mut Transaction<'_, File>, vacation: &Vacation) {
+        let sealed = self.answers.iter().find(|(answer, _)| answer == vacation).map(|(_, sealed)| sealed);
+        let outcome = match sealed {
+            Some(sealed) => queue::add(transaction, sealed, &Entry::answer(vacation.to.clone(), seconds())),
+            None => return tracing::warn!(to = vacation.to, "no answer is sent: there is no relay"),
+        };
+        match outcome {
+            Ok(()) => self.is_queued = true,
+            Err(error) => tracing::warn!(to = vacation.to, %error, "no answer is sent"),
+        }
+    }
 }
 
-/// Sends answers, whatever becomes of them.
-pub(super) fn answer(site: &Site, answers: Vec<Vacation>) {
+/// The answers that plans have, written, where there is a relay.
+pub(super) async fn answers(site: &Site, plans: &Plans) -> Result<Vec<(Vacation, Sealed)>, Error> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    for answer in answers {
-        let Some(relay) = &site.relay else {
-            tracing::warn!(to = answer.to, "no answer is sent: there is no relay");
+    let mut answers: Vec<(Vacation, Sealed)> = Vec::new();
+    let vacations = plans.iter().flatten().filter_map(|plan| plan.vacation.as_ref());
+    for vacation in vacations.filter(|_| site.relay.is_some()) {
+        if answers.iter().any(|(known, _)| known == vacation) {
             continue;
-        };
+        }
         let id = format!("{}.{}.{}", seconds(), std::process::id(), COUNT.fetch_add(1, Relaxed));
-        let mail = format!("Message-ID: <vacation.{id}@{}>\r\n{}", site.hostname, answer.message);
-        let sending = relay.send(Outgoing::whole(String::new(), answer.to.clone(), mail.into_bytes()));
-        tokio::spawn(async move {
-            match sending.await {
-                Ok(()) => tracing::info!(to = answer.to, "answered"),
-                Err(error) => tracing::warn!(to = answer.to, %error, "no answer was sent"),
-            }
-        });
+        let text = format!("Message-ID: <vacation.{id}@{}>\r\n{}", site.hostname, vacation.message);
+        let mut incoming = site.store.incoming();
+        let mut digest = crate::digest::Digest::default();
+        digest.read(text.as_bytes());
+        incoming.write(text.as_bytes()).await?;
+        answers.push((vacation.clone(), incoming.seal(digest.finish()).await?));
     }
+    Ok(answers)
 }

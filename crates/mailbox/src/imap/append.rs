@@ -1,13 +1,17 @@
-//! APPEND: messages that the client brings, streamed into the store; all of a command in one transaction (RFC 3502).
+//! APPEND: messages that the client brings, streamed into the store; all of a command in one transaction (RFC 3502). They may be put
+//! together of what is there (CATENATE, RFC 4469), and one may take the place of another (REPLACE, RFC 8508).
 
 use std::io;
 
-use proto::imap::operation::Appended;
+use proto::imap::appended::{Appended, Head, Place, Step, read_on};
+use proto::imap::url::Url;
 use proto::imap::{Command, Message};
-use store::{Arrival, Error, Sealed};
+use store::{Arrival, Error, Refused, Sealed, Transaction, Uids};
 
+use super::fetch::Source;
 use super::{Refusal, Reply, Session, no};
 use crate::digest::Digest;
+use crate::file::File;
 use crate::site::{Site, seconds};
 use crate::wire::Stream;
 use crate::writer::Incoming;
@@ -15,14 +19,24 @@ use crate::writer::Incoming;
 /// Messages of one command.
 const MESSAGES_MAX: usize = 1_000;
 
+/// Bytes of a message that is there, copied at a time.
+const CHUNK_BYTES: usize = 32 << 10;
+
+/// Where messages go: a mailbox, and the mailbox and UID of the message that goes for one.
+type Destination = (u32, Option<(u32, u32)>);
+
 /// An APPEND under way.
 pub(super) struct Append {
     tag: Vec<u8>,
     mailbox: u32,
+    /// The mailbox and the UID of the message that goes.
+    replaces: Option<(u32, u32)>,
     /// Those that have come.
     whole: Vec<(Sealed, Appended)>,
     current: Option<(Incoming, Digest, Appended)>,
     failed: Option<Refusal>,
+    /// Where the literal is that is coming.
+    place: Place,
 }
 
 impl Append {
@@ -31,26 +45,58 @@ impl Append {
         let Some((incoming, digest, _)) = &mut self.current else { return };
         digest.read(bytes);
         if let Err(error) = incoming.write(bytes).await {
-            self.failed.get_or_insert(error.into());
-            self.current = None;
+            self.fail(error.into());
         }
     }
 
-    /// Another message begins; what is wrong with it is answered at the end.
-    async fn begin(&mut self, site: &Site, appended: Result<Appended, Refusal>, message: Message) {
+    /// The first thing that is wrong is what is answered, in the end.
+    fn fail(&mut self, refusal: Refusal) {
+        self.failed.get_or_insert(refusal);
+        self.current = None;
+    }
+
+    /// Another message begins.
+    async fn begin(&mut self, site: &Site, appended: Appended, has_utf8: bool) {
         self.seal().await;
-        let fits = message.len <= site.message_bytes_max;
-        let appended = match appended {
-            Ok(_) if !fits => Err(no("[TOOBIG] The message is too large")),
-            Ok(_) if self.whole.len() >= MESSAGES_MAX => Err(no("[LIMIT] Too many messages")),
-            appended => appended,
+        if appended.utf8 && !has_utf8 {
+            self.fail(Refusal::Bad("UTF-8 is not enabled"));
+        } else if self.whole.len() >= MESSAGES_MAX || self.replaces.is_some() && !self.whole.is_empty() {
+            self.fail(no("[LIMIT] Too many messages"));
+        } else if self.failed.is_none() {
+            self.current = Some((site.store.incoming(), Digest::default(), appended));
+        }
+    }
+
+    /// So many bytes more are to come.
+    fn announce(&mut self, site: &Site, bytes: u64) {
+        let before = self.current.as_ref().map_or(0, |(incoming, ..)| incoming.size());
+        if before.saturating_add(bytes) > site.message_bytes_max {
+            self.fail(no("[TOOBIG] The message is too large"));
+        }
+    }
+
+    /// What the URL names is the next part.
+    async fn copy(&mut self, site: &Site, account: u32, url: &[u8]) {
+        if self.failed.is_some() {
+            return;
+        }
+        let state = site.store.state();
+        let found = Url::parse(url).and_then(|url| Source::find(&site.store, &state, account, &url));
+        let Some(mut source) = found else {
+            let is_printable = url.iter().all(|&byte| (b' '..=b'~').contains(&byte) && !b"\"\\[]".contains(&byte));
+            let told = if is_printable { String::from_utf8_lossy(url) } else { "".into() };
+            return self.fail(Refusal::No(format!("[BADURL \"{told}\"] Nothing is there")));
         };
-        match appended {
-            Ok(appended) if self.failed.is_none() => {
-                self.current = Some((site.store.incoming(), Digest::default(), appended));
+        self.announce(site, source.left());
+        let mut chunk = vec![0; CHUNK_BYTES];
+        while self.failed.is_none() && source.left() > 0 {
+            match tokio::task::block_in_place(|| source.read(&mut chunk)) {
+                Ok(length @ 1..) => self.add(&chunk[..length]).await,
+                outcome => {
+                    tracing::error!(?outcome, "a message cannot be read");
+                    self.fail(no("[SERVERBUG] A part cannot be read"));
+                }
             }
-            Ok(_) => {}
-            Err(refusal) => drop(self.failed.get_or_insert(refusal)),
         }
     }
 
@@ -58,13 +104,13 @@ impl Append {
         let Some((incoming, digest, appended)) = self.current.take() else { return };
         match incoming.seal(digest.finish()).await {
             Ok(sealed) => self.whole.push((sealed, appended)),
-            Err(error) => drop(self.failed.get_or_insert(error.into())),
+            Err(error) => self.fail(error.into()),
         }
     }
 
     /// Makes them visible, all or none; the UIDs that they got.
     async fn finish(mut self, site: &Site) -> Reply {
-        let mailbox = self.mailbox;
+        let (mailbox, replaces) = (self.mailbox, self.replaces);
         // A message alone is stored with its transaction.
         let alone = if self.whole.is_empty() { self.current.take() } else { None };
         self.seal().await;
@@ -76,7 +122,8 @@ impl Append {
                 let digest = digest.finish();
                 incoming
                     .finish(digest, move |transaction, sealed| {
-                        let uid = transaction.deliver(sealed, mailbox, &arrival(&appended, &keywords(&appended)))?;
+                        let uid = deliver(transaction, sealed, mailbox, &appended)?;
+                        expunge(transaction, replaces)?;
                         Ok((uid, uid))
                     })
                     .await?
@@ -87,7 +134,7 @@ impl Append {
                     .transact(move |transaction| {
                         let mut uids = Vec::new();
                         for (sealed, appended) in &whole {
-                            uids.push(transaction.deliver(sealed, mailbox, &arrival(appended, &keywords(appended)))?);
+                            uids.push(deliver(transaction, sealed, mailbox, appended)?);
                         }
                         Ok::<_, Error>((uids.first().copied().unwrap_or(0), uids.last().copied().unwrap_or(0)))
                     })
@@ -97,46 +144,108 @@ impl Append {
         let state = site.store.state();
         let validity = state.mailbox(mailbox).map_or(0, |mailbox| mailbox.uid_validity);
         Ok(match uids {
-            (first, last) if first == last => format!("[APPENDUID {validity} {first}] Append completed"),
-            (first, last) => format!("[APPENDUID {validity} {first}:{last}] Append completed"),
+            (first, last) if first == last => format!("[APPENDUID {validity} {first}]"),
+            (first, last) => format!("[APPENDUID {validity} {first}:{last}]"),
         })
     }
 }
 
-fn keywords(appended: &Appended) -> Vec<&str> {
-    appended.flags.keywords.iter().map(String::as_str).collect()
+fn deliver(
+    transaction: &mut Transaction<'_, File>,
+    sealed: &Sealed,
+    mailbox: u32,
+    appended: &Appended,
+) -> Result<u32, Error> {
+    let keywords: Vec<&str> = appended.flags.keywords.iter().map(String::as_str).collect();
+    let now = seconds();
+    let date = appended.date.unwrap_or(now);
+    transaction.deliver(sealed, mailbox, &Arrival { flags: appended.flags.system, keywords: &keywords, date, now })
 }
 
-fn arrival<'a>(appended: &Appended, keywords: &'a [&'a str]) -> Arrival<'a> {
-    let now = seconds();
-    Arrival { flags: appended.flags.system, keywords, date: appended.date.unwrap_or(now), now }
+/// The message that another has replaced goes, unless somebody was faster.
+fn expunge(transaction: &mut Transaction<'_, File>, replaces: Option<(u32, u32)>) -> Result<(), Error> {
+    let Some((mailbox, uid)) = replaces else { return Ok(()) };
+    match transaction.expunge(mailbox, &[uid].into_iter().collect::<Uids>())?.is_empty() {
+        true => Err(Refused::NoSuchMessage.into()),
+        false => Ok(()),
+    }
 }
 
 impl<S: Stream> Session<'_, S> {
     pub(super) async fn begin_append(&mut self, command: &Command, message: Message) -> io::Result<()> {
-        let parsed = Appended::first(command, false).map_err(Refusal::Bad);
-        let (mailbox, appended) = match (&self.user, parsed) {
-            (None, _) => (0, Err(Refusal::Bad("Log in first"))),
-            (_, Err(refusal)) => (0, Err(refusal)),
-            (Some(user), Ok((name, appended))) => match self.site.store.state().mailbox_named(user.number, &name) {
-                Some((number, _)) => (number, Ok(appended)),
-                None => (0, Err(no("[TRYCREATE] No such mailbox"))),
-            },
+        let mut append = self.opened(command, false).await;
+        append.announce(self.site, message.len);
+        self.go_on(append)
+    }
+
+    /// All of its messages are put together of what is there.
+    pub(super) async fn append_at_once(&mut self, command: &Command) -> io::Result<()> {
+        let append = self.opened(command, true).await;
+        self.complete_append(append).await
+    }
+
+    async fn opened(&mut self, command: &Command, is_whole: bool) -> Append {
+        let mut append = Append {
+            tag: command.tag.clone(),
+            mailbox: 0,
+            replaces: None,
+            whole: Vec::new(),
+            current: None,
+            failed: None,
+            place: Place::Between,
         };
-        let tag = command.tag.clone();
-        let mut append = Append { tag, mailbox, whole: Vec::new(), current: None, failed: None };
-        append.begin(self.site, appended, message).await;
-        self.go_on(append).await
+        match self.destination(command, is_whole) {
+            Ok((head, destination)) => {
+                (append.mailbox, append.replaces) = destination;
+                self.take_steps(&mut append, Ok((head.steps, head.place))).await;
+            }
+            Err(refusal) => append.fail(refusal),
+        }
+        append
+    }
+
+    fn destination(&self, command: &Command, is_whole: bool) -> Result<(Head, Destination), Refusal> {
+        let user = self.user.as_ref().ok_or(Refusal::Bad("Log in first"))?;
+        let head = Head::read(command, self.enabled.has_utf8_names(), is_whole).map_err(Refusal::Bad)?;
+        let state = self.site.store.state();
+        let found = state.mailbox_named(user.number, &head.mailbox).map(|(number, _)| number);
+        let mailbox = found.ok_or_else(|| no("[TRYCREATE] No such mailbox"))?;
+        let Some((set, by_uid)) = &head.replaces else { return Ok((head, (mailbox, None))) };
+        let view = self.view()?;
+        if view.read_only {
+            return Err(no("[READ-ONLY] The mailbox was only examined"));
+        }
+        match view.uids_of(set, *by_uid).as_deref() {
+            Some(&[uid]) => Ok((head, (mailbox, Some((view.number, uid))))),
+            _ => Err(no("Not one message")),
+        }
+    }
+
+    async fn take_steps(&mut self, append: &mut Append, steps: Result<(Vec<Step>, Place), &'static str>) {
+        let (steps, place) = match steps {
+            Ok(steps) => steps,
+            Err(reason) => return append.fail(Refusal::Bad(reason)),
+        };
+        append.place = place;
+        let account = self.user.as_ref().map_or(0, |user| user.number);
+        for step in steps {
+            match step {
+                Step::Begin(appended) => append.begin(self.site, appended, self.enabled.has_utf8_names()).await,
+                Step::Url(url) => append.copy(self.site, account, &url).await,
+            }
+        }
     }
 
     pub(super) async fn next_append(&mut self, text: &[u8], message: Message) -> io::Result<()> {
         let Some(mut append) = self.append.take() else { return Ok(()) };
-        append.begin(self.site, Appended::next(text).map_err(Refusal::Bad), message).await;
-        self.go_on(*append).await
+        let steps = read_on(text, append.place, false);
+        self.take_steps(&mut append, steps).await;
+        append.announce(self.site, message.len);
+        self.go_on(*append)
     }
 
     /// Lets the message come, unless it is not wanted and need not.
-    async fn go_on(&mut self, mut append: Append) -> io::Result<()> {
+    fn go_on(&mut self, mut append: Append) -> io::Result<()> {
         if append.failed.is_some() && self.server.refuse() {
             let refusal = append.failed.take().unwrap_or(Refusal::Bad("Refused"));
             return self.answer(&append.tag, Err(refusal));
@@ -146,11 +255,26 @@ impl<S: Stream> Session<'_, S> {
         Ok(())
     }
 
-    pub(super) async fn end_append(&mut self) -> io::Result<()> {
-        let Some(append) = self.append.take() else { return Ok(()) };
-        let tag = append.tag.clone();
+    pub(super) async fn end_append(&mut self, text: &[u8]) -> io::Result<()> {
+        let Some(mut append) = self.append.take() else { return Ok(()) };
+        let steps = read_on(text, append.place, true);
+        self.take_steps(&mut append, steps).await;
+        self.complete_append(*append).await
+    }
+
+    async fn complete_append(&mut self, append: Append) -> io::Result<()> {
+        let (tag, replaces) = (append.tag.clone(), append.replaces.is_some());
         let reply = append.finish(self.site).await;
-        self.tell(true, &[]);
+        let reply = match reply {
+            // Before the numbers change (RFC 8508, section 3.4).
+            Ok(code) if replaces => {
+                self.server.line(format!("* OK {code} Replacing").as_bytes());
+                Ok("Replaced".into())
+            }
+            Ok(code) => Ok(format!("{code} Append completed")),
+            refusal => refusal,
+        };
+        self.tell_all(true, &[]).await?;
         self.answer(&tag, reply)
     }
 }

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use proto::imap::operation::FetchItem;
+use proto::imap::items::FetchItem;
+use proto::imap::url::Url;
 use proto::imap::{Item, Part, Section, date, response};
 use store::{Change, Entry, Flags, Mailbox, State, Uids};
 use stream::Coding;
@@ -31,6 +32,7 @@ struct Message<'a> {
     state: &'a State,
     mailbox: &'a Mailbox,
     uid: u32,
+    is_recent: bool,
     entry: Entry,
     known: Option<Known>,
     body: Option<Body>,
@@ -59,6 +61,40 @@ enum Value {
     Nil,
 }
 
+/// A run of bytes of a message that a URL names, being read.
+pub(super) struct Source<'a> {
+    message: Message<'a>,
+    at: u64,
+    end: u64,
+}
+
+impl<'a> Source<'a> {
+    /// None if nothing is there.
+    pub fn find(store: &'a Handle, state: &'a State, account: u32, url: &Url) -> Option<Source<'a>> {
+        let (_, mailbox) = state.mailbox_named(account, &url.mailbox)?;
+        let is_same = url.uid_validity.is_none_or(|validity| validity == mailbox.uid_validity);
+        let (uid, entry) = (url.uid, mailbox.entry(url.uid).copied().filter(|_| is_same)?);
+        let mut message = Message { store, state, mailbox, uid, is_recent: false, entry, known: None, body: None };
+        match tokio::task::block_in_place(|| message.section(&url.section)) {
+            Ok(Value::Range(at, end)) => Some(Source { message, at, end }),
+            _ => None,
+        }
+    }
+
+    /// Bytes that are not read yet.
+    pub fn left(&self) -> u64 {
+        self.end.saturating_sub(self.at)
+    }
+
+    /// Reads more; 0 at the end.
+    pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = usize::try_from(self.left()).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.message.read(self.at, &mut buffer[..length])?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
 impl<S: Stream> Session<'_, S> {
     pub(super) async fn fetch(
         &mut self,
@@ -82,9 +118,10 @@ impl<S: Stream> Session<'_, S> {
             if changed_since.is_some_and(|since| entry.modseq <= since) {
                 continue;
             }
-            let Some(number) = self.selected.as_ref().and_then(|view| view.number_of(uid)) else { continue };
-            let store = &self.site.store;
-            let mut message = Message { store, state: &state, mailbox, uid, entry, known: None, body: None };
+            let Some(view) = &self.selected else { break };
+            let Some(number) = view.number_of(uid) else { continue };
+            let (store, is_recent) = (&self.site.store, view.is_recent(uid, self.enabled));
+            let mut message = Message { store, state: &state, mailbox, uid, is_recent, entry, known: None, body: None };
             match self.tell_message(number, &mut message, items).await? {
                 Told::Whole => {}
                 Told::Broken => is_broken = true,
@@ -253,7 +290,7 @@ impl Message<'_> {
         match item {
             FetchItem::Flags => {
                 let mut out = Vec::new();
-                flags_of(self.mailbox, self.entry.flags, &mut out);
+                flags_of(self.mailbox, self.entry.flags, self.is_recent, &mut out);
                 Ok(Value::Text(out))
             }
             FetchItem::Uid => text(self.uid.to_string()),

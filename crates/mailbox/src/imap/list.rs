@@ -50,7 +50,7 @@ impl<S: Stream> Session<'_, S> {
                 continue;
             }
             let mut line = format!("* {word} ({}) \"/\" ", attributes(list, &found, uses)).into_bytes();
-            response::mailbox(&name, false, &mut line);
+            response::mailbox(&name, self.enabled.has_utf8_names(), &mut line);
             if by_child && !list.is_lsub {
                 line.extend_from_slice(b" (\"CHILDINFO\" (\"SUBSCRIBED\"))");
             }
@@ -67,7 +67,10 @@ impl<S: Stream> Session<'_, S> {
     pub(super) fn status(&self, number: u32, mailbox: &Mailbox, items: &[StatusItem]) -> Vec<u8> {
         let value = |item: StatusItem| match item {
             StatusItem::Messages => mailbox.entries.len().to_string(),
-            StatusItem::Recent => "0".into(),
+            StatusItem::Recent => {
+                let mark = self.site.recents.mark(number, mailbox);
+                mailbox.from(mark).count().to_string()
+            }
             StatusItem::UidNext => mailbox.uid_next.to_string(),
             StatusItem::UidValidity => mailbox.uid_validity.to_string(),
             StatusItem::Unseen => mailbox.unseen.to_string(),
@@ -79,7 +82,7 @@ impl<S: Stream> Session<'_, S> {
         };
         let values: Vec<String> = items.iter().map(|&item| format!("{} {}", item.name(), value(item))).collect();
         let mut out = b"* STATUS ".to_vec();
-        response::mailbox(&mailbox.name, false, &mut out);
+        response::mailbox(&mailbox.name, self.enabled.has_utf8_names(), &mut out);
         out.extend_from_slice(format!(" ({})\r\n", values.join(" ")).as_bytes());
         out
     }
@@ -112,6 +115,7 @@ impl<S: Stream> Session<'_, S> {
             self.selected = None;
         }
         self.site.store.transact(move |transaction| transaction.remove(number)).await?;
+        self.site.recents.forget(number);
         done("Deleted")
     }
 

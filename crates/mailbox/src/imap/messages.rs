@@ -25,11 +25,11 @@ impl<S: Stream> Session<'_, S> {
                 if !view.read_only {
                     self.expunge(None).await?;
                 }
-                self.selected = None;
+                self.leave().await;
                 done("Closed")
             }
             Operation::Unselect => {
-                self.selected = None;
+                self.leave().await;
                 done("Unselected")
             }
             Operation::Expunge(set) => {
@@ -38,11 +38,20 @@ impl<S: Stream> Session<'_, S> {
                 let code = modseq.filter(|_| self.enabled.condstore).map(|modseq| format!("[HIGHESTMODSEQ {modseq}] "));
                 Ok(Done { text: format!("{}Expunged", code.unwrap_or_default()), untold: Vec::new() })
             }
-            Operation::Search { by_uid, search } => self.search(by_uid, &search).await,
+            Operation::Search { search, .. } if search.has_charset && self.enabled.utf8 => {
+                Err(Refusal::Bad("UTF-8 is enabled: no charset"))
+            }
+            Operation::Search { by_uid, mut search } => {
+                if self.enabled.rev2 {
+                    // SEARCH is answered by ESEARCH alone (RFC 9051, section 6.4.4).
+                    search.returns.get_or_insert(search::Returns { all: true, ..search::Returns::default() });
+                }
+                self.search(by_uid, &search).await
+            }
             Operation::Sort { by_uid, criteria, search } => self.sort(by_uid, &criteria, &search).await,
             Operation::Thread { by_uid, threading, search } => self.thread(by_uid, threading, &search),
             Operation::Fetch { by_uid, set, items, changed_since, vanished } => {
-                let asks_for_modseq = items.contains(&proto::imap::operation::FetchItem::Modseq);
+                let asks_for_modseq = items.contains(&proto::imap::items::FetchItem::Modseq);
                 self.enable_condstore(changed_since.is_some() || asks_for_modseq);
                 let uids = self.uids_of(&set, by_uid)?;
                 if let (Some(since), true, Some(view)) = (changed_since, vanished, &self.selected) {
@@ -62,7 +71,7 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    fn view(&self) -> Result<&View, Refusal> {
+    pub(super) fn view(&self) -> Result<&View, Refusal> {
         self.selected.as_ref().ok_or(Refusal::Bad("Select a mailbox first"))
     }
 

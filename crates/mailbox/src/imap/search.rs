@@ -107,7 +107,7 @@ impl<'a> Finder<'a> {
                 let at = self.mailbox.keywords.iter().position(|known| known.eq_ignore_ascii_case(name));
                 at.is_some_and(|at| entry.flags.has(1 << (Flags::KEYWORDS_AT as usize + at)))
             }
-            Key::Recent => false,
+            Key::Recent => self.view.recent.contains(message.uid),
             Key::Arrived(from, to) => (*from..*to).contains(&entry.date.div_euclid(DAY)),
             Key::Sent(from, to) => message
                 .field(b"date")

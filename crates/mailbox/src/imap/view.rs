@@ -7,6 +7,7 @@ use proto::imap::syntax::{Flags as Names, Set};
 use store::{Flags, Mailbox, Uids};
 
 use super::Enabled;
+use crate::recent::Recents;
 
 /// A mailbox that is selected.
 pub(super) struct View {
@@ -18,25 +19,49 @@ pub(super) struct View {
     pub uids: Vec<u32>,
     /// What a search has saved (RFC 5182).
     pub saved: Uids,
+    /// Which of them this session was told of first.
+    pub recent: Uids,
+    recents: Arc<Recents>,
     /// Some of them are not there any more, and that was not told yet.
     expunges: bool,
 }
 
 impl View {
-    pub fn open(number: u32, mailbox: Arc<Mailbox>, read_only: bool) -> View {
+    pub fn open(number: u32, mailbox: Arc<Mailbox>, read_only: bool, recents: Arc<Recents>) -> View {
         let uids = mailbox.from(0).map(|(uid, _)| uid).collect();
-        View { number, read_only, mailbox, uids, saved: Uids::default(), expunges: false }
+        let (saved, recent) = (Uids::default(), Uids::default());
+        let mut view = View { number, read_only, mailbox, uids, saved, recent, recents, expunges: false };
+        view.claim();
+        view
+    }
+
+    /// What nobody was told of is recent here, and only here; who only examines a mailbox takes it from nobody.
+    fn claim(&mut self) {
+        let mark = match self.read_only {
+            true => self.recents.mark(self.number, &self.mailbox),
+            false => self.recents.claim(self.number, &self.mailbox),
+        };
+        if let Some(&last) = self.uids.last().filter(|&&last| last >= mark) {
+            self.recent = self.recent.runs().chain([(mark, last)]).collect();
+        }
+    }
+
+    fn recent_count(&self) -> usize {
+        let at = |uid: u32| self.uids.partition_point(|&known| known < uid);
+        self.recent.runs().map(|(first, last)| at(last.saturating_add(1)) - at(first)).sum()
     }
 
     /// What SELECT tells.
-    pub fn opening(&self) -> Vec<u8> {
+    pub fn opening(&self, enabled: Enabled) -> Vec<u8> {
         let mailbox = &self.mailbox;
         let mut out = Vec::new();
         self.flags(&mut out);
         let mut line = |text: String| out.extend_from_slice(format!("* {text}\r\n").as_bytes());
         line(format!("{} EXISTS", self.uids.len()));
-        line("0 RECENT".into());
-        if mailbox.unseen > 0 {
+        if !enabled.rev2 {
+            line(format!("{} RECENT", self.recent_count()));
+        }
+        if mailbox.unseen > 0 && !enabled.rev2 {
             let unseen =
                 self.uids.iter().position(|&uid| mailbox.entry(uid).is_some_and(|entry| !entry.flags.has(Flags::SEEN)));
             unseen.into_iter().for_each(|at| line(format!("OK [UNSEEN {}] First unseen", at + 1)));
@@ -110,7 +135,11 @@ impl View {
         let count = self.uids.len();
         self.uids.extend(mailbox.from(before.uid_next).map(|(uid, _)| uid));
         if self.uids.len() > count {
-            out.extend_from_slice(format!("* {} EXISTS\r\n* 0 RECENT\r\n", self.uids.len()).as_bytes());
+            self.claim();
+            out.extend_from_slice(format!("* {} EXISTS\r\n", self.uids.len()).as_bytes());
+            if !enabled.rev2 {
+                out.extend_from_slice(format!("* {} RECENT\r\n", self.recent_count()).as_bytes());
+            }
         }
         if mailbox.highest_modseq == before.highest_modseq {
             return;
@@ -124,6 +153,11 @@ impl View {
             };
             self.tell(number, uid, entry, !is_silent, enabled, out);
         }
+    }
+
+    /// Whether a message bears `\Recent`, which IMAP4rev2 does not know.
+    pub fn is_recent(&self, uid: u32, enabled: Enabled) -> bool {
+        !enabled.rev2 && self.recent.contains(uid)
     }
 
     fn expunge(&mut self, enabled: Enabled, out: &mut Vec<u8>) {
@@ -149,7 +183,7 @@ impl View {
         out.extend_from_slice(format!("* {number} FETCH (UID {uid}").as_bytes());
         if flags {
             out.extend_from_slice(b" FLAGS ");
-            flags_of(&self.mailbox, entry.flags, out);
+            flags_of(&self.mailbox, entry.flags, self.is_recent(uid, enabled), out);
         }
         if enabled.condstore {
             out.extend_from_slice(format!(" MODSEQ ({})", entry.modseq).as_bytes());
@@ -207,9 +241,10 @@ impl View {
 }
 
 /// Appends the flags of a message: `(\Seen $x)`.
-pub(super) fn flags_of(mailbox: &Mailbox, flags: Flags, out: &mut Vec<u8>) {
+pub(super) fn flags_of(mailbox: &Mailbox, flags: Flags, is_recent: bool, out: &mut Vec<u8>) {
     let system = Names::SYSTEM.iter().enumerate().filter(|(bit, _)| flags.has(1 << bit)).map(|(_, name)| *name);
-    let names: Vec<&str> = system.chain(mailbox.keywords_of(flags)).collect();
+    let recent = is_recent.then_some("\\Recent");
+    let names: Vec<&str> = recent.into_iter().chain(system).chain(mailbox.keywords_of(flags)).collect();
     out.extend_from_slice(format!("({})", names.join(" ")).as_bytes());
 }
 

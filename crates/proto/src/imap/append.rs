@@ -4,7 +4,8 @@
 //! APPEND mailbox [(flags)] ["date"] [UTF8 (] {n} message [)] [ (flags) "date" {n} message ...]
 //! ```
 //!
-//! A message that is put together of parts on the server (CATENATE) is refused: its parts are not seen.
+//! For hosts that inspect what is appended: a message that is put together of parts on the server (CATENATE) is refused, since its
+//! parts are not seen. Hosts that keep the mail read it by [`appended`](super::appended).
 
 use super::command::{Command, Piece};
 
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     fn head(line: &str) -> Result<(), &'static str> {
-        check_head(&Command::parse(line.as_bytes()).unwrap())
+        check_head(&Command::parse(line.as_bytes(), false).unwrap())
     }
 
     #[test]

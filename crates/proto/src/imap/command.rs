@@ -38,7 +38,7 @@ pub enum Verb {
 }
 
 /// The names of commands that pass. Not here, with the reason, are those of `docs/doors/imap.md`.
-const NAMES: [(&str, Verb); 45] = [
+const NAMES: [(&str, Verb); 51] = [
     ("AUTHENTICATE", Verb::Authenticate),
     ("CAPABILITY", Verb::Capability),
     ("APPEND", Verb::Append),
@@ -84,7 +84,16 @@ const NAMES: [(&str, Verb); 45] = [
     ("UID COPY", Verb::Other),
     ("UID EXPUNGE", Verb::Other),
     ("UID MOVE", Verb::Other),
+    ("COMPRESS", Verb::Other),
+    ("GETMETADATA", Verb::Other),
+    ("NOTIFY", Verb::Other),
+    ("SETMETADATA", Verb::Other),
+    ("REPLACE", Verb::Append),
+    ("UID REPLACE", Verb::Append),
 ];
+
+/// Those that only a host hears that keeps the mail itself.
+const KEPT: [&str; 6] = ["COMPRESS", "NOTIFY", "GETMETADATA", "SETMETADATA", "REPLACE", "UID REPLACE"];
 
 /// More of them, by UID.
 const NAMES_BY_UID: [&str; 4] = ["UID SEARCH", "UID SORT", "UID STORE", "UID THREAD"];
@@ -117,11 +126,12 @@ pub struct Command {
 }
 
 impl Command {
-    /// Reads the beginning of a command: a line without its end, or what stands before its first literal.
+    /// Reads the beginning of a command: a line without its end, or what stands before its first literal. With `keeps` it is for
+    /// a host that keeps the mail itself.
     ///
     /// # Errors
     /// The tag to answer to, `*` if there is none, and what the client is told.
-    pub(super) fn parse(line: &[u8]) -> Result<Command, (Vec<u8>, &'static str)> {
+    pub(super) fn parse(line: &[u8], keeps: bool) -> Result<Command, (Vec<u8>, &'static str)> {
         let (tag, rest) = word(line);
         let odd = |byte: &u8| !byte.is_ascii_graphic() || b"(){%*\"\\+".contains(byte);
         if tag.is_empty() || tag.len() > 100 || tag.iter().any(odd) {
@@ -135,7 +145,8 @@ impl Command {
             }
             false => (first.to_vec(), after),
         };
-        let (verb, name) = known(&name).ok_or((tag.to_vec(), "Unknown command"))?;
+        let known = known(&name).filter(|(_, name)| keeps || !KEPT.contains(name));
+        let (verb, name) = known.ok_or((tag.to_vec(), "Unknown command"))?;
         let pieces = if arguments.is_empty() { Vec::new() } else { alloc::vec![Piece::Text(arguments.to_vec())] };
         Ok(Command { tag: tag.to_vec(), verb, name, pieces })
     }
@@ -323,7 +334,7 @@ mod tests {
     use alloc::string::ToString;
 
     fn parse(line: &str) -> Command {
-        Command::parse(line.as_bytes()).unwrap()
+        Command::parse(line.as_bytes(), false).unwrap()
     }
 
     #[test]
@@ -333,8 +344,10 @@ mod tests {
         for line in
             ["", "a", "a XFOO", "a UID", "a UID NOOP", "a COMPRESS DEFLATE", "a NOTIFY NONE", "a* NOOP", " NOOP"]
         {
-            assert!(Command::parse(line.as_bytes()).is_err(), "{line}");
+            assert!(Command::parse(line.as_bytes(), false).is_err(), "{line}");
         }
+        let replace = b"a UID REPLACE 1 x ";
+        assert!(Command::parse(replace, false).is_err() && Command::parse(replace, true).is_ok());
     }
 
     #[test]

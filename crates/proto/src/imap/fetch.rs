@@ -212,7 +212,7 @@ mod tests {
     use alloc::string::String;
 
     fn fetch(line: &str) -> Result<Fetch, &'static str> {
-        Fetch::parse(&Command::parse(line.as_bytes()).map_err(|(_, reason)| reason)?)
+        Fetch::parse(&Command::parse(line.as_bytes(), false).map_err(|(_, reason)| reason)?)
     }
 
     #[test]

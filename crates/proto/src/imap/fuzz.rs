@@ -2,15 +2,20 @@
 
 use alloc::vec::Vec;
 
+use super::appended::{Head, Place, read_on};
 use super::name;
-use super::operation::{Appended, Operation};
+use super::operation::Operation;
 use super::{Client, ClientEvent, Command, Config, Fetch, Server, ServerEvent, Verb};
 
 /// Fuzz body: a client that says anything, cut anyhow. The events must not depend on the cut, and every command that
 /// passes is as many lines as it has literals, and one more.
 pub fn fuzz_server(data: &[u8]) {
     let Some((&seed, data)) = data.split_first() else { return };
-    assert_eq!(serve(data, usize::MAX >> 1), serve(data, 1 + usize::from(seed) % 13), "the events depend on the cut");
+    assert_eq!(
+        serve(data, usize::MAX >> 1, false),
+        serve(data, 1 + usize::from(seed) % 13, false),
+        "the events depend on the cut"
+    );
 }
 
 /// Fuzz body: commands for a server that keeps the mail, cut anyhow. What is understood must not depend on the cut, and no
@@ -18,15 +23,15 @@ pub fn fuzz_server(data: &[u8]) {
 pub fn fuzz_operation(data: &[u8]) {
     let Some((&seed, data)) = data.split_first() else { return };
     let operations = |piece| {
-        let (events, _) = serve(data, piece);
+        let (events, _) = serve(data, piece, true);
         let understood = events.iter().map(|event| match event {
             ServerEvent::Command(command) => Some(Operation::parse(command, seed & 1 == 1)),
             ServerEvent::Append(command, _) => {
-                let _ = Appended::first(command, false);
+                assert!(Head::read(command, true, false).is_ok() || Head::read(command, false, false).is_err());
                 None
             }
             ServerEvent::Message(text, _) => {
-                let _ = Appended::next(text);
+                let _ = read_on(text, Place::Between, false);
                 None
             }
             _ => None,
@@ -44,8 +49,8 @@ pub fn fuzz_operation(data: &[u8]) {
 }
 
 /// All events but content, and the content.
-fn serve(data: &[u8], piece: usize) -> (Vec<ServerEvent>, Vec<u8>) {
-    let mut server = Server::new(Config::default(), 0);
+fn serve(data: &[u8], piece: usize, keeps: bool) -> (Vec<ServerEvent>, Vec<u8>) {
+    let mut server = Server::new(Config { keeps, ..Config::default() }, 0);
     let (mut events, mut content) = (Vec::new(), Vec::new());
     for piece in data.chunks(piece) {
         let mut at = 0;
@@ -131,7 +136,7 @@ pub fn fuzz_client(data: &[u8]) {
 /// All events but runs, and these.
 fn ask(data: &[u8], piece: usize) -> (Vec<ClientEvent>, Vec<u8>) {
     let mut client = Client::new();
-    let command = Command::parse(b"a FETCH 1 BODY[]").expect("a command");
+    let command = Command::parse(b"a FETCH 1 BODY[]", false).expect("a command");
     let (mut events, mut runs) = (Vec::new(), Vec::new());
     client.command(&command);
     for piece in data.chunks(piece) {

@@ -9,6 +9,7 @@
 //! not. STARTTLS and SASL exchanges are the host's to carry out.
 
 mod append;
+pub mod appended;
 mod capability;
 mod client;
 mod command;
@@ -16,7 +17,10 @@ pub mod date;
 mod event;
 mod fetch;
 mod fuzz;
+pub mod items;
+pub mod metadata;
 pub mod name;
+pub mod notify;
 pub mod operation;
 mod request;
 pub mod response;
@@ -25,6 +29,7 @@ pub mod search;
 mod section;
 mod server;
 pub mod syntax;
+pub mod url;
 
 pub use capability::{Terms, offers, offers_to_client};
 pub use client::Client;

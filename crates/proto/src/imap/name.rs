@@ -3,6 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// Why a command is refused that is well formed, but whose mailbox no name is of.
+pub const NOT_A_NAME: &str = "Not the name of a mailbox";
+
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+,";
 
 /// A name as it goes over the wire.

@@ -8,16 +8,13 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cell::Cell;
 
-use super::command::{Command, Piece};
+use super::command::Command;
+use super::items::{FetchItem, fetch_item, macro_of};
+use super::name::NOT_A_NAME;
 use super::search::{self, Criterion, Search, Threading};
-use super::section::{Part, Section};
 use super::syntax::{Cursor, Flags, Set, Wrong};
-use super::{date, name};
-
-/// Why a command is refused that is well formed, but whose mailbox no name is of.
-pub const NOT_A_NAME: &str = "Not the name of a mailbox";
+use super::{metadata, name, notify};
 
 /// Items of one FETCH.
 const ITEMS_MAX: usize = 256;
@@ -42,6 +39,8 @@ pub enum Operation {
     Enable(Vec<String>),
     Id,
     Namespace,
+    /// By this mechanism.
+    Compress(String),
     Idle,
     Select {
         mailbox: Vec<u8>,
@@ -101,6 +100,17 @@ pub enum Operation {
     },
     GetQuota(Vec<u8>),
     GetQuotaRoot(Vec<u8>),
+    /// Of the server, if the name of the mailbox is empty.
+    GetMetadata {
+        mailbox: Vec<u8>,
+        asked: metadata::Asked,
+    },
+    /// Without anything: nothing more is told.
+    Notify(Option<notify::Notify>),
+    SetMetadata {
+        mailbox: Vec<u8>,
+        changes: Vec<metadata::Change>,
+    },
 }
 
 /// What stands behind the mailbox in SELECT (RFC 7162).
@@ -171,44 +181,6 @@ impl StatusItem {
     }
 }
 
-/// What FETCH tells.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "their names are those of the standards")]
-pub enum FetchItem {
-    Flags,
-    Uid,
-    InternalDate,
-    Size,
-    Envelope,
-    /// BODY without a section.
-    Body,
-    BodyStructure,
-    Modseq,
-    EmailId,
-    ThreadId,
-    SaveDate,
-    /// With or without LAZY: it is made when it is asked for.
-    Preview,
-    Section(Section),
-    /// The size of a part without its transfer coding.
-    BinarySize(Vec<u32>),
-}
-
-const FETCH_ITEMS: [(&str, FetchItem); 12] = [
-    ("FLAGS", FetchItem::Flags),
-    ("UID", FetchItem::Uid),
-    ("INTERNALDATE", FetchItem::InternalDate),
-    ("RFC822.SIZE", FetchItem::Size),
-    ("ENVELOPE", FetchItem::Envelope),
-    ("BODY", FetchItem::Body),
-    ("BODYSTRUCTURE", FetchItem::BodyStructure),
-    ("MODSEQ", FetchItem::Modseq),
-    ("EMAILID", FetchItem::EmailId),
-    ("THREADID", FetchItem::ThreadId),
-    ("SAVEDATE", FetchItem::SaveDate),
-    ("PREVIEW", FetchItem::Preview),
-];
-
 /// STORE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
@@ -235,15 +207,6 @@ pub enum Change {
     Replace,
 }
 
-/// A message that APPEND announces.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Appended {
-    /// Its flags.
-    pub flags: Flags,
-    /// Its date, seconds since 1970.
-    pub date: Option<i64>,
-}
-
 impl Operation {
     /// Reads a command. With `utf8` the names of mailboxes are UTF-8 as they stand.
     ///
@@ -254,27 +217,6 @@ impl Operation {
         let operation = reader.operation(command)?;
         reader.cursor.end()?;
         Ok(operation)
-    }
-}
-
-impl Appended {
-    /// What stands in front of the first message of an APPEND: the mailbox, and what is said of the message.
-    ///
-    /// # Errors
-    /// What the client is told.
-    pub fn first(command: &Command, utf8: bool) -> Result<(Vec<u8>, Appended), Wrong> {
-        let mut reader = Reader { cursor: Cursor::new(&command.pieces), utf8 };
-        let mailbox = reader.mailbox()?;
-        Ok((mailbox, reader.appended()?))
-    }
-
-    /// What stands in front of another message of it.
-    ///
-    /// # Errors
-    /// What the client is told.
-    pub fn next(text: &[u8]) -> Result<Appended, Wrong> {
-        let pieces = [Piece::Text(text.strip_prefix(b")").unwrap_or(text).to_vec())];
-        Reader { cursor: Cursor::new(&pieces), utf8: false }.appended()
     }
 }
 
@@ -308,6 +250,7 @@ impl Reader<'_> {
                 Operation::Id
             }
             "NAMESPACE" => Operation::Namespace,
+            "COMPRESS" => Operation::Compress(self.cursor.atom()?),
             "IDLE" => Operation::Idle,
             "SELECT" => self.select(false)?,
             "EXAMINE" => self.select(true)?,
@@ -361,6 +304,19 @@ impl Reader<'_> {
             }
             "GETQUOTA" => Operation::GetQuota(self.cursor.astring()?),
             "GETQUOTAROOT" => Operation::GetQuotaRoot(self.mailbox()?),
+            "GETMETADATA" => {
+                let options = metadata::options(&mut self.cursor)?;
+                let mailbox = self.mailbox()?;
+                self.cursor.blank()?;
+                let entries = metadata::entries(&mut self.cursor)?;
+                Operation::GetMetadata { mailbox, asked: metadata::Asked { entries, ..options } }
+            }
+            "NOTIFY" => Operation::Notify(notify::read(&mut self.cursor, self.utf8)?),
+            "SETMETADATA" => {
+                let mailbox = self.mailbox()?;
+                self.cursor.blank()?;
+                Operation::SetMetadata { mailbox, changes: metadata::changes(&mut self.cursor)? }
+            }
             _ => return Err("Unknown command"),
         })
     }
@@ -551,19 +507,6 @@ impl Reader<'_> {
         }
         Ok(Store { by_uid, set, unchanged_since, change, silent, flags })
     }
-
-    fn appended(&mut self) -> Result<Appended, Wrong> {
-        let mut appended = Appended::default();
-        self.cursor.blank()?;
-        if self.cursor.peek() == Some(b'(') {
-            appended.flags = Flags::read(&mut self.cursor)?;
-            self.cursor.blank()?;
-        }
-        if self.cursor.peek() == Some(b'"') {
-            appended.date = Some(date::parse_internal(&self.cursor.astring()?).ok_or("Not a date")?);
-        }
-        Ok(appended)
-    }
 }
 
 /// `(UIDVALIDITY MODSEQ [UIDs [(numbers UIDs)]])`: what the client knows besides is not needed.
@@ -606,68 +549,11 @@ fn status_item(cursor: &mut Cursor<'_>) -> Result<StatusItem, Wrong> {
     STATUS_ITEMS.iter().find(|(name, _)| *name == word).map(|&(_, item)| item).ok_or("Unknown item")
 }
 
-fn macro_of(cursor: &mut Cursor<'_>) -> Option<Vec<FetchItem>> {
-    use FetchItem::{Body, Envelope, Flags, InternalDate, Size};
-    let fast = || Vec::from([Flags, InternalDate, Size]);
-    if cursor.eat_word("FAST") {
-        return Some(fast());
-    }
-    if cursor.eat_word("ALL") {
-        return Some([fast(), Vec::from([Envelope])].concat());
-    }
-    cursor.eat_word("FULL").then(|| [fast(), Vec::from([Envelope, Body])].concat())
-}
-
-/// An item up to a blank or parenthesis that is not within its brackets.
-fn fetch_item(cursor: &mut Cursor<'_>) -> Result<FetchItem, Wrong> {
-    let (depth, quoted) = (Cell::new(0u32), Cell::new(false));
-    let item = cursor.while_(|byte| {
-        match byte {
-            b'"' => quoted.set(!quoted.get()),
-            b'[' if !quoted.get() => depth.set(depth.get() + 1),
-            b']' if !quoted.get() => depth.set(depth.get().saturating_sub(1)),
-            b' ' | b'(' | b')' => return depth.get() > 0 || quoted.get(),
-            _ => {}
-        }
-        true
-    });
-    let known = FETCH_ITEMS.iter().find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(item));
-    if let Some((_, item)) = known {
-        if *item == FetchItem::Preview {
-            preview_modifier(cursor)?;
-        }
-        return Ok(item.clone());
-    }
-    if let Some(path) = Section::binary_size(item) {
-        return path.map(FetchItem::BinarySize);
-    }
-    match Section::parse(item)? {
-        Some(section) if section.item == super::Item::Binary && section.part != Part::All => {
-            Err("BINARY is of whole parts")
-        }
-        Some(section) => Ok(FetchItem::Section(section)),
-        None => Err("Unknown item"),
-    }
-}
-
-/// `PREVIEW (LAZY)`.
-fn preview_modifier(cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
-    let mut ahead = cursor.clone();
-    if ahead.eat(b' ') && ahead.eat(b'(') {
-        if !ahead.eat_word("LAZY") {
-            return Err("Unknown modifier");
-        }
-        ahead.expect(b')', "Not a list")?;
-        *cursor = ahead;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::imap::ServerEvent;
     use crate::imap::search::{Key, Returns};
+    use crate::imap::{Part, ServerEvent};
     use alloc::boxed::Box;
 
     /// Reads a command, however it is cut.
@@ -797,18 +683,5 @@ mod tests {
         assert!(parse(&deep).is_err());
         let wide = alloc::format!("a SEARCH {}", "SEEN ".repeat(2_000));
         assert!(parse(wide.trim_end()).is_err());
-    }
-
-    #[test]
-    fn appends_are_understood() {
-        let piece = |text: &str| Command {
-            pieces: Vec::from([Piece::Text(text.into())]),
-            ..Command::plain(crate::imap::Verb::Append, "APPEND")
-        };
-        let (mailbox, appended) =
-            Appended::first(&piece("inbox (\\Seen x) \" 1-Jan-1970 00:00:01 +0000\" "), false).unwrap();
-        assert_eq!((mailbox.as_slice(), appended.date, appended.flags.system), (&b"INBOX"[..], Some(1), 1));
-        assert_eq!(Appended::next(b" ").unwrap(), Appended::default());
-        assert!(Appended::first(&piece("x \"nonsense\" "), false).is_err());
     }
 }

@@ -65,6 +65,8 @@ pub struct Returns {
 pub struct Search {
     /// None: as SEARCH answers that has no RETURN.
     pub returns: Option<Returns>,
+    /// A charset is named, as a client that has enabled UTF-8 must not (RFC 6855, section 3).
+    pub has_charset: bool,
     /// The strings are in another charset than UTF-8.
     pub is_foreign: bool,
     /// What is looked for.
@@ -158,7 +160,7 @@ pub(super) fn read_thread(cursor: &mut Cursor<'_>) -> Result<(Threading, Search)
 
 fn with_charset(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
     let is_foreign = charset(cursor)?;
-    Ok(Search { returns: None, is_foreign, key: keys(cursor)? })
+    Ok(Search { returns: None, has_charset: true, is_foreign, key: keys(cursor)? })
 }
 
 /// Whether it is one that we do not know.
@@ -170,12 +172,12 @@ fn charset(cursor: &mut Cursor<'_>) -> Result<bool, Wrong> {
 
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Search, Wrong> {
     let returns = returns(cursor)?;
-    let mut is_foreign = false;
+    let (mut has_charset, mut is_foreign) = (false, false);
     if cursor.eat_word("CHARSET") {
         cursor.blank()?;
-        is_foreign = charset(cursor)?;
+        (has_charset, is_foreign) = (true, charset(cursor)?);
     }
-    Ok(Search { returns, is_foreign, key: keys(cursor)? })
+    Ok(Search { returns, has_charset, is_foreign, key: keys(cursor)? })
 }
 
 fn keys(cursor: &mut Cursor<'_>) -> Result<Key, Wrong> {

@@ -14,6 +14,7 @@
 use alloc::vec::Vec;
 
 use super::append;
+use super::appended::{self, Head, Place};
 use super::command::{Announced, Command, LineEnd, Piece, Verb, line_end};
 use super::event::Message;
 use crate::line::{Line, LineBuffer};
@@ -21,6 +22,9 @@ use crate::line::{Line, LineBuffer};
 /// What the half is told at its start.
 #[derive(Debug, Clone)]
 pub struct Config {
+    /// Whether the host keeps the mail itself. Then there are REPLACE and CATENATE too, and a command with the verb
+    /// [`Verb::Append`] is one whose messages are all put together of what is there.
+    pub keeps: bool,
     /// Wrong commands of one session; then it ends.
     pub errors_max: u32,
     /// The longest command before the client has logged in, literals included, in bytes.
@@ -40,6 +44,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
+            keeps: false,
             errors_max: 20,
             login_bytes_max: 8 << 10,
             command_bytes_max: 64 << 10,
@@ -87,6 +92,8 @@ pub struct Server {
     command: Option<Command>,
     /// What is wrong with it.
     wrong: Option<&'static str>,
+    /// Where the literal of an APPEND is.
+    place: Place,
     errors: u32,
     logged_in: bool,
     deadline: u64,
@@ -127,6 +134,7 @@ impl Server {
             outbox: Vec::new(),
             command: None,
             wrong: None,
+            place: Place::Between,
             errors: 0,
             logged_in: false,
             deadline: now.saturating_add(config.login_ms_max),
@@ -240,7 +248,7 @@ impl Server {
             Some(_) => {}
             None => {
                 // What is wrong has a tag all the same.
-                let parsed = Command::parse(if text.is_empty() { line } else { text });
+                let parsed = Command::parse(if text.is_empty() { line } else { text }, self.config.keeps);
                 let command = parsed.unwrap_or_else(|(tag, reason)| {
                     self.wrong = self.wrong.or(Some(reason));
                     Command { tag, ..Command::plain(Verb::Other, "") }
@@ -256,8 +264,11 @@ impl Server {
 
     fn complete(&mut self) -> ServerEvent {
         let Some(command) = self.command.take() else { return ServerEvent::Idle };
-        if command.verb == Verb::Append {
-            self.wrong = self.wrong.or(Some("APPEND without a message"));
+        if command.verb == Verb::Append && self.wrong.is_none() {
+            self.wrong = match self.config.keeps {
+                true => Head::read(&command, true, true).err(),
+                false => Some("APPEND without a message"),
+            };
         }
         match self.wrong.take() {
             Some(reason) => self.wrong(command.tag, reason),
@@ -271,9 +282,14 @@ impl Server {
     fn announced(&mut self, announced: Announced) -> ServerEvent {
         let Announced { len, at_once, binary, .. } = announced;
         let command = self.command.as_ref().expect("a literal belongs to a command");
-        let is_message = command.verb == Verb::Append && !command.strings().is_empty();
+        let in_front = usize::from(appended::is_replace(command)) + 1;
+        let is_message = command.verb == Verb::Append && command.strings().len() >= in_front;
         if is_message && self.wrong.is_none() {
-            self.wrong = append::check_head(command).err();
+            let head = match self.config.keeps {
+                true => Head::read(command, true, false).map(|head| self.place = head.place),
+                false => append::check_head(command),
+            };
+            self.wrong = head.err();
         }
         if is_message && self.wrong.is_none() {
             self.state = State::Announced { left: len, at_once };
@@ -306,16 +322,25 @@ impl Server {
     /// A line behind a message: the end of the APPEND, or up to the next message.
     fn behind(&mut self, line: Vec<u8>) -> ServerEvent {
         match line_end(&line) {
-            Ok(LineEnd::Complete) if append::check_tail(&line) => {
+            Ok(LineEnd::Complete) if self.goes_on(&line, true) => {
                 self.command = None;
                 self.state = State::Waiting;
                 ServerEvent::AppendEnd(line)
             }
-            Ok(LineEnd::Literal(Announced { len, at_once, binary, at })) if append::check_between(&line[..at]) => {
+            Ok(LineEnd::Literal(Announced { len, at_once, binary, at })) if self.goes_on(&line[..at], false) => {
                 self.state = State::Announced { left: len, at_once };
                 ServerEvent::Message(line[..at].to_vec(), Message { len, binary })
             }
             _ => self.closed(),
+        }
+    }
+
+    /// Whether this may stand behind a message: in front of the next, or as the last.
+    fn goes_on(&mut self, text: &[u8], is_last: bool) -> bool {
+        match (self.config.keeps, is_last) {
+            (false, true) => append::check_tail(text),
+            (false, false) => append::check_between(text),
+            (true, _) => appended::read_on(text, self.place, is_last).map(|(_, place)| self.place = place).is_ok(),
         }
     }
 

@@ -4,13 +4,14 @@ use alloc::format;
 use alloc::string::String;
 
 /// What `require` may name.
-pub const EXTENSIONS: [&str; 27] = [
+pub const EXTENSIONS: [&str; 28] = [
     "body",
     "comparator-i;ascii-casemap",
     "comparator-i;ascii-numeric",
     "comparator-i;octet",
     "copy",
     "date",
+    "duplicate",
     "editheader",
     "encoded-character",
     "envelope",

@@ -9,7 +9,7 @@ use super::Compiler;
 use super::arguments::Arguments;
 use crate::address;
 use crate::error::Error;
-use crate::program::{AddressPart, Source, Test, Text, Transform, Zone};
+use crate::program::{AddressPart, Duplicate, Source, Test, Text, Transform, Zone};
 use crate::syntax::Node;
 
 /// The parts of a date (RFC 5260, section 4.2).
@@ -40,6 +40,10 @@ const ADDRESS_FIELDS: [&str; 19] = [
     "return-receipt-to",
 ];
 
+/// How long a mail is remembered, in seconds, if the script says nothing, and at most (RFC 7352, section 3.3, leaves both to us).
+const DUPLICATE_SECONDS: u64 = 7 * 86_400;
+const DUPLICATE_SECONDS_MAX: u64 = 90 * 86_400;
+
 impl Compiler<'_, '_> {
     pub(super) fn test(&mut self, node: &Node) -> Result<Test, Error> {
         if let name @ ("not" | "allof" | "anyof") = node.name.as_str() {
@@ -60,7 +64,7 @@ impl Compiler<'_, '_> {
         }
         let extension = match node.name.as_str() {
             "true" | "false" | "size" | "exists" | "header" | "address" => "",
-            name @ ("envelope" | "body" | "spamtest" | "virustest" | "date" | "environment") => name,
+            name @ ("envelope" | "body" | "spamtest" | "virustest" | "date" | "environment" | "duplicate") => name,
             "string" => "variables",
             "hasflag" => "imap4flags",
             "currentdate" => "date",
@@ -86,6 +90,7 @@ impl Compiler<'_, '_> {
                 return Ok(Test::Size { over: bound == "over", bytes: arguments.number()? });
             }
             "exists" => return Ok(Test::Exists(self.field_names(arguments)?)),
+            "duplicate" => return self.duplicate(arguments).map(Test::Duplicate),
             "mailboxexists" => return Ok(Test::MailboxExists(arguments.texts(self)?)),
             "specialuse_exists" => {
                 let mailbox = if arguments.len() > 1 { Some(arguments.text(self)?) } else { None };
@@ -98,6 +103,20 @@ impl Compiler<'_, '_> {
             _ => arguments.texts(self)?,
         };
         Ok(Test::Values { source, matching: arguments.matching(self, &keys)?, keys })
+    }
+
+    fn duplicate(&mut self, arguments: &mut Arguments<'_>) -> Result<Duplicate, Error> {
+        let header = arguments.tag_text(self, "header")?;
+        if header.as_ref().and_then(Text::literal).is_some_and(|name| !address::is_field_name(name)) {
+            return Err(Error::new(arguments.place, "not the name of a header field"));
+        }
+        Ok(Duplicate {
+            handle: arguments.tag_text(self, "handle")?,
+            header,
+            unique_id: arguments.tag_text(self, "uniqueid")?,
+            seconds: arguments.tag_number("seconds").unwrap_or(DUPLICATE_SECONDS).min(DUPLICATE_SECONDS_MAX),
+            last: arguments.has("last"),
+        })
     }
 
     fn source(&mut self, node: &Node, arguments: &mut Arguments<'_>) -> Result<Source, Error> {

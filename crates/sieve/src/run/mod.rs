@@ -34,6 +34,8 @@ pub struct Limits {
     pub text_bytes_max: usize,
     /// Fields that are added to a header.
     pub added_fields_max: usize,
+    /// Ids under which one mail is remembered.
+    pub seen_max: usize,
 }
 
 impl Default for Limits {
@@ -45,6 +47,7 @@ impl Default for Limits {
             variable_bytes_max: 4_000,
             text_bytes_max: 1 << 20,
             added_fields_max: 64,
+            seen_max: 16,
         }
     }
 }
@@ -55,6 +58,11 @@ pub trait Host {
     fn has_mailbox(&self, name: &str) -> bool;
     /// Whether a mailbox, or any, has a special use such as `\Junk`.
     fn has_special_use(&self, mailbox: Option<&str>, special_use: &str) -> bool;
+    /// Whether a mail was seen before under this handle, by this id, and is still remembered.
+    fn has_seen(&self, handle: &str, id: &str) -> bool {
+        let _ = (handle, id);
+        false
+    }
 }
 
 /// No mailboxes.
@@ -140,8 +148,21 @@ pub enum Action {
 pub struct Outcome {
     /// What is to be done, in order.
     pub actions: Vec<Action>,
+    /// What is to be remembered, once the mail is stored.
+    pub seen: Vec<Seen>,
     /// What went wrong: then the mail is kept.
     pub failure: Option<Failure>,
+}
+
+/// A mail that is to be known when it comes again (RFC 7352).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Ids of one handle have nothing to do with those of another.
+    pub handle: String,
+    /// What it is known by.
+    pub id: String,
+    /// For how long.
+    pub seconds: u64,
 }
 
 /// What went wrong in a run.
@@ -172,6 +193,7 @@ pub fn run(program: &Program, mail: &dyn View, setting: &Setting<'_>) -> Outcome
         matches: Vec::new(),
         once: BTreeSet::new(),
         actions: Vec::new(),
+        seen: Vec::new(),
         is_kept: true,
         place: (0, 0),
     };
@@ -183,13 +205,13 @@ pub fn run(program: &Program, mail: &dyn View, setting: &Setting<'_>) -> Outcome
                 let (flags, header) = (machine.flags.clone(), machine.header());
                 machine.store(kept(flags, header));
             }
-            Outcome { actions: machine.actions, failure: None }
+            Outcome { actions: machine.actions, seen: machine.seen, failure: None }
         }
         Err(text) => {
             let (script, line) = machine.place;
             let script = program.scripts.get(script).map_or(String::new(), |script| script.name.clone());
             let failure = Some(Failure { script, line, text });
-            Outcome { actions: Vec::from([kept(Vec::new(), None)]), failure }
+            Outcome { actions: Vec::from([kept(Vec::new(), None)]), seen: Vec::new(), failure }
         }
     }
 }
@@ -223,6 +245,7 @@ struct Machine<'a> {
     /// Scripts that were included.
     once: BTreeSet<usize>,
     actions: Vec<Action>,
+    seen: Vec<Seen>,
     /// The implicit keep still holds.
     is_kept: bool,
     /// Script and line of the command that runs.

@@ -1,14 +1,15 @@
 //! Tests: where their values come from.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Machine, matching};
+use super::{Machine, Seen, matching};
 use crate::address::{self, Address};
 use crate::date::{self, Date};
 use crate::expression::Regex;
 use crate::mail::{Field, of_html};
-use crate::program::{AddressPart, Comparator, Index, Match, Matching, Source, Test, Text, Transform, Zone};
+use crate::program::{AddressPart, Comparator, Duplicate, Index, Match, Matching, Source, Test, Text, Transform, Zone};
 
 impl Machine<'_> {
     pub(super) fn test(&mut self, test: &Test) -> Result<bool, String> {
@@ -44,6 +45,7 @@ impl Machine<'_> {
                 let host = self.setting.host;
                 self.texts(uses)?.iter().all(|one| host.has_special_use(mailbox.as_deref(), one))
             }
+            Test::Duplicate(duplicate) => self.duplicate(duplicate)?,
             Test::Values { source, matching, keys } => {
                 let mut values = self.values(source)?;
                 let mut keys = self.texts(keys)?;
@@ -59,6 +61,35 @@ impl Machine<'_> {
                 self.matches(matching, &values, &keys)?
             }
         })
+    }
+
+    /// Whether the mail was seen before; what is to be noted of it is, for the end of the run.
+    fn duplicate(&mut self, duplicate: &Duplicate) -> Result<bool, String> {
+        let handle = duplicate.handle.as_ref().map(|handle| self.text(handle)).transpose()?.unwrap_or_default();
+        let id = match &duplicate.unique_id {
+            Some(id) => self.text(id)?,
+            None => {
+                let name = duplicate.header.as_ref().map(|name| self.text(name)).transpose()?;
+                let name = name.as_deref().unwrap_or("message-id");
+                let field = self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name));
+                field.map(|field| field.raw.trim().to_string()).unwrap_or_default()
+            }
+        };
+        // What has no name is no duplicate of anything.
+        if id.is_empty() {
+            return Ok(false);
+        }
+        let seen = Seen { handle, id, seconds: duplicate.seconds };
+        let is_known = self.setting.host.has_seen(&seen.handle, &seen.id);
+        if !is_known || duplicate.last {
+            let others = self.seen.iter().filter(|other| (&other.handle, &other.id) != (&seen.handle, &seen.id));
+            if others.count() >= self.setting.limits.seen_max {
+                return Err(format!("more than {} mails are remembered", self.setting.limits.seen_max));
+            }
+            self.seen.retain(|other| (&other.handle, &other.id) != (&seen.handle, &seen.id));
+            self.seen.push(seen);
+        }
+        Ok(is_known)
     }
 
     /// Whether a value fits a key; what wildcards matched is kept.

@@ -36,6 +36,10 @@ pub enum StoreCommand {
     Ls(StoreList),
     /// Print a message.
     Cat(StoreCat),
+    /// Print the mail that waits to go out: redirected by users' scripts, and their answers. A line for each.
+    ///
+    /// Number, account, sender, recipient, since when, how often it was tried and when next, and why it was not taken.
+    Queue(StoreQueue),
     /// Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM.
     ///
     /// Addresses are IP:PORT or unix:/PATH. Whoever reaches the LMTP address may deliver to everybody; POP3 and IMAP are in
@@ -52,9 +56,9 @@ pub struct StoreCreate {
     /// How large the file becomes.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::size)]
     pub size: u64,
-    /// How large a segment is, in which room is made: a multiple of 4K, 16K to 1G.
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = values::size)]
-    pub segment: u64,
+    /// How large a segment is, in which room is made: a multiple of 4K, 16K to 1G. Default: 16M, and less for a store below 256M.
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    pub segment: Option<u64>,
 }
 
 /// `sluice store stat`
@@ -63,6 +67,20 @@ pub struct StoreStat {
     /// The store.
     #[arg(value_hint = ValueHint::FilePath)]
     pub volume: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `sluice store queue`
+#[derive(Debug, Args)]
+pub struct StoreQueue {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// Have all of it tried now, by the server that has the store open.
+    #[arg(long)]
+    pub retry: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -194,6 +212,15 @@ pub struct StoreServe {
     /// redirects stays in the INBOX, and nobody is answered.
     #[arg(long, value_name = "URL")]
     pub relay: Option<Forward>,
+    /// A script that runs over each mail for each account before its own; that runs only if this one keeps the mail.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub sieve_before: Option<PathBuf>,
+    /// One that runs after it, if that keeps the mail.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub sieve_after: Option<PathBuf>,
+    /// A folder with scripts, NAME.sieve, that all may include: include :global "NAME".
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub sieve_global: Option<PathBuf>,
     /// Deliver mail that is spam by its score as any other.
     #[arg(long)]
     pub no_junk: bool,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use edge::settings::{Address, Asks, Forward, Scheme, size};
+use mailbox::scripts::SiteScripts;
 use serde::Deserialize;
 
 use super::Config;
@@ -37,6 +38,13 @@ pub struct StoreSettings {
     /// Who sends what scripts of users redirect, and their answers: `smtp://HOST:PORT`, `smtps://HOST:PORT` or `smtp:/PATH`. Without it,
     /// mail that a script redirects stays in the INBOX, and nobody is answered.
     pub relay: Option<Forward>,
+    /// A script that runs over each mail for each account before its own, and one that runs after it: each runs if the one before it
+    /// keeps the mail. Read at the start, as the next.
+    pub sieve_before: Option<PathBuf>,
+    /// See `sieve_before`.
+    pub sieve_after: Option<PathBuf>,
+    /// A folder with scripts, `NAME.sieve`, that all may include: `include :global "NAME"`.
+    pub sieve_global: Option<PathBuf>,
     /// Whether mail that is spam by its score goes to the mailbox for junk, where no script says otherwise.
     pub junk: bool,
     /// The largest message.
@@ -59,6 +67,9 @@ impl Default for StoreSettings {
             sieve: Vec::new(),
             lmtp: Vec::new(),
             relay: None,
+            sieve_before: None,
+            sieve_after: None,
+            sieve_global: None,
             junk: true,
             message_bytes_max: 100 << 20,
             sessions_max: 4_096,
@@ -77,6 +88,15 @@ impl StoreSettings {
         self.accounts.clone().unwrap_or_else(|| self.folder.join("accounts"))
     }
 
+    /// The scripts of the site.
+    ///
+    /// # Errors
+    /// What cannot be read, or is wrong.
+    pub fn scripts(&self) -> Result<SiteScripts, String> {
+        let [global, before, after] = [&self.sieve_global, &self.sieve_before, &self.sieve_after].map(Option::as_deref);
+        SiteScripts::read(global, before, after).map_err(|error| format!("sieve: {error}"))
+    }
+
     /// All doors.
     pub fn doors(&self) -> impl Iterator<Item = (Door, &Address)> {
         let all = [
@@ -92,7 +112,8 @@ impl StoreSettings {
 
     /// Relative paths count from this folder.
     pub fn count_paths_from(&mut self, folder: &Path) {
-        for path in std::iter::once(&mut self.folder).chain(&mut self.accounts) {
+        let scripts = [&mut self.sieve_before, &mut self.sieve_after, &mut self.sieve_global].into_iter().flatten();
+        for path in std::iter::once(&mut self.folder).chain(&mut self.accounts).chain(scripts) {
             if !path.as_os_str().is_empty() {
                 *path = folder.join(&path);
             }
@@ -112,6 +133,7 @@ impl StoreSettings {
         if self.relay.as_ref().is_some_and(|relay| !takes_mail(relay)) {
             return Err("relay is smtp://HOST:PORT, smtps://HOST:PORT or smtp:/PATH".into());
         }
+        self.scripts()?;
         let listeners = config.listeners.iter().map(|listener| &listener.place.address);
         let mut taken: Vec<&Address> = listeners.chain(&config.clamd.addresses).collect();
         for (door, address) in self.doors() {

@@ -205,6 +205,10 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
         reach.write(&store.folder).listen(&store.volume());
         // A file of accounts is replaced by another of its name.
         store.accounts().parent().into_iter().for_each(|folder| _ = reach.read(folder));
+        [&store.sieve_before, &store.sieve_after, &store.sieve_global]
+            .into_iter()
+            .flatten()
+            .for_each(|path| _ = reach.read(path));
     }
     wanted.cache.iter().for_each(|folder| _ = reach.write(folder));
     socket_paths(config).for_each(|path| _ = reach.listen(path));

@@ -9,11 +9,11 @@ use std::time::SystemTime;
 
 use mailbox::File;
 use serde_json::json;
-use store::{Arrival, Content, Flags, Format, Quota, Sealed, SpecialUse, State, Volume};
+use store::{Arrival, Content, Device as _, Flags, Format, Quota, Sealed, SpecialUse, State, Volume};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::volume::open;
+use super::volume::{open, segment_bytes};
 use super::{maildir, mbox};
 use crate::cli::{
     self, MailboxFormat, StoreCat, StoreCheck, StoreCommand, StoreCreate, StoreDeliver, StoreExport, StoreImport,
@@ -36,6 +36,7 @@ pub fn run(args: &cli::Store) -> Result<ExitCode, Failure> {
         StoreCommand::Export(args) => export(args),
         StoreCommand::Ls(args) => list(args),
         StoreCommand::Cat(args) => cat(args),
+        StoreCommand::Queue(args) => super::queue::run(args),
         StoreCommand::Serve(args) => super::serve::run(args),
     }
 }
@@ -43,13 +44,23 @@ pub fn run(args: &cli::Store) -> Result<ExitCode, Failure> {
 fn create(args: &StoreCreate) -> Result<ExitCode, Failure> {
     let mut identity = [0; 16];
     fs::File::open("/dev/urandom")?.read_exact(&mut identity)?;
-    let segment_bytes = u32::try_from(args.segment).map_err(|_| "a segment has at most 1 GiB")?;
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", args.volume.display());
+    let is_new = args.volume.symlink_metadata().is_err();
+    let file = File::create(&args.volume, args.size).map_err(|error| named(&error))?;
     let mut format = Format::new(u128::from_le_bytes(identity), now() as u32);
-    format.segment_bytes = segment_bytes;
+    format.segment_bytes = match args.segment {
+        Some(bytes) => u32::try_from(bytes).map_err(|_| "a segment has at most 1 GiB")?,
+        None => segment_bytes(file.len(), format.segment_bytes),
+    };
     // Two pieces fit into a segment.
-    format.piece_bytes = format.piece_bytes.min((segment_bytes / 4).saturating_sub(store::HEADER_BYTES as u32));
-    let file = File::create(&args.volume, args.size).map_err(|error| format!("{}: {error}", args.volume.display()))?;
-    Volume::format(file, &format).map_err(|error| format!("{}: {error}", args.volume.display()))?;
+    format.piece_bytes = format.piece_bytes.min((format.segment_bytes / 4).saturating_sub(store::HEADER_BYTES as u32));
+    Volume::format(file, &format).map_err(|error| {
+        // What is no store does not look like one.
+        if is_new {
+            let _ = fs::remove_file(&args.volume);
+        }
+        named(&error)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,7 @@
 //! How commands reach a store that a server has open: a UNIX socket beside it, `VOLUME.control`, for its owner alone.
 //!
 //! ```text
-//!   C: who ID | recall ID | sieve {...}    one line
+//!   C: who ID | recall ID | sieve {...} | queue list | queue retry    one line
 //!   S: {"places": [...], ...}              one line, and the end
 //! ```
 //!
@@ -132,7 +132,7 @@ impl Control {
         match sockets.and_then(|sockets| Ok(Control { sockets, audit: audit? })) {
             Ok(control) => Some(control),
             Err(error) => {
-                tracing::warn!(%error, "no commands at the store: who, recall");
+                tracing::warn!(%error, "no commands at the store: who, recall, sieve, queue");
                 None
             }
         }
@@ -165,8 +165,9 @@ async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> 
         _ if !line.ends_with('\n') => json!({ "error": "the command is too long" }),
         Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,
-        Some(("sieve", request)) => super::filters::answer(request, store, Some(&site.accounts)).await,
-        _ => json!({ "error": "who ID, recall ID or sieve REQUEST" }),
+        Some(("sieve", request)) => super::filters::answer(request, store, &site.scripts, Some(&site.accounts)).await,
+        Some(("queue", wanted)) => super::outgoing::answer(wanted, site).await,
+        _ => json!({ "error": "who ID, recall ID, sieve REQUEST, queue list or queue retry" }),
     };
     let mut stream = stream.into_inner().into_inner();
     stream.write_all(format!("{answer}\n").as_bytes()).await?;

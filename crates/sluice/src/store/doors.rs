@@ -71,10 +71,15 @@ impl Door {
 }
 
 impl Doors {
-    /// For so many clients at a time.
+    /// For so many clients at a time, and for the mail that goes out.
     pub fn new(site: Arc<Site>, sessions_max: usize, identity: Identity) -> (Doors, Ended) {
         let permits = Arc::new(Semaphore::new(sessions_max.min(Semaphore::MAX_PERMITS)));
         let (alive, ended) = mpsc::channel(1);
+        let (sender, queue) = (alive.clone(), mailbox::queue::run(site.clone()));
+        tokio::spawn(async move {
+            queue.await;
+            drop(sender);
+        });
         (Doors { site, permits, identity, _alive: alive }, Ended(ended))
     }
 

@@ -2,16 +2,21 @@
 
 use mailbox::Handle;
 use mailbox::accounts::Accounts;
-use mailbox::scripts::{self, Failure as Wrong};
+use mailbox::scripts::{self, Failure as Wrong, SiteScripts};
 use serde_json::{Value, json};
 
 /// Does what is asked for; what it came to. An account of `accounts` that has no mail yet gets its mailboxes.
-pub async fn answer(request: &str, store: &Handle, accounts: Option<&Accounts>) -> Value {
+pub async fn answer(request: &str, store: &Handle, site: &SiteScripts, accounts: Option<&Accounts>) -> Value {
     let Ok(request) = serde_json::from_str::<Value>(request) else { return json!({ "error": "not JSON" }) };
-    done(&request, store, accounts).await.unwrap_or_else(|error| json!({ "error": error }))
+    done(&request, store, site, accounts).await.unwrap_or_else(|error| json!({ "error": error }))
 }
 
-async fn done(request: &Value, store: &Handle, accounts: Option<&Accounts>) -> Result<Value, String> {
+async fn done(
+    request: &Value,
+    store: &Handle,
+    site: &SiteScripts,
+    accounts: Option<&Accounts>,
+) -> Result<Value, String> {
     let text = |key: &str| request[key].as_str();
     let account = text("account").unwrap_or_default().to_ascii_lowercase();
     let known = accounts.and_then(|accounts| accounts.directory().named(&account).cloned());
@@ -39,12 +44,12 @@ async fn done(request: &Value, store: &Handle, accounts: Option<&Accounts>) -> R
         }
         Some("put") => {
             let name = named?;
-            scripts::put(store, number, name, text("text").unwrap_or_default().into()).await.map_err(told)?;
+            scripts::put(store, site, number, name, text("text").unwrap_or_default().into()).await.map_err(told)?;
             if request["activate"] == true {
-                scripts::activate(store, number, Some(name)).await.map_err(told)?;
+                scripts::activate(store, site, number, Some(name)).await.map_err(told)?;
             }
         }
-        Some("activate") => scripts::activate(store, number, name).await.map_err(told)?,
+        Some("activate") => scripts::activate(store, site, number, name).await.map_err(told)?,
         Some("delete") => scripts::delete(store, number, named?).await.map_err(told)?,
         _ => return Err("it is not known what to do".into()),
     }

@@ -25,6 +25,7 @@ use edge::settings::{SocketMode, Tls};
 use edge::upstream::within;
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
+use mailbox::scripts::SiteScripts;
 use mailbox::{File, Relay, Site, Writer};
 use proto::smtp::Protocol;
 use store::{Format, Options, Volume};
@@ -33,6 +34,7 @@ use tokio::sync::{mpsc, watch};
 use super::control::Control;
 use super::doors::{Door, Doors, Identity};
 use super::relay::NextHop;
+use super::volume::segment_bytes;
 use crate::Failure;
 use crate::config::StoreSettings;
 
@@ -44,9 +46,6 @@ const TRY_EVERY: Duration = Duration::from_millis(50);
 
 /// How often the log says that another process has it.
 const WARN_EVERY: Duration = Duration::from_secs(30);
-
-/// Of a small store: enough segments to move mail between them.
-const SEGMENTS_MIN: u64 = 16;
 
 /// A connection of a door.
 type Handed = (UnixStream, Protocol);
@@ -100,6 +99,7 @@ impl Store {
         let path = self.settings.volume();
         make(&path, self.settings.size).map_err(|error| format!("{}: {error}", path.display()))?;
         let accounts = Arc::new(accounts(&self.settings.accounts())?);
+        let scripts = self.settings.scripts()?;
         let volume = open(&path)?;
         let (handed, waiting) = mpsc::channel(WAITING_MAX);
         let hand = move |stream, protocol| {
@@ -111,7 +111,7 @@ impl Store {
         within::offer(Box::new(hand));
         let (local, hostname) = (self.clone(), hostname.to_owned());
         let run = move || {
-            if let Err(error) = local.run(volume, accounts, hostname, waiting) {
+            if let Err(error) = local.run(volume, accounts, scripts, hostname, waiting) {
                 tracing::error!(%error, "the store is closed");
             }
         };
@@ -136,6 +136,7 @@ impl Store {
         &self,
         volume: Option<Volume<File>>,
         accounts: Arc<Accounts>,
+        scripts: SiteScripts,
         hostname: String,
         waiting: mpsc::Receiver<Handed>,
     ) -> Result<(), Failure> {
@@ -149,6 +150,7 @@ impl Store {
             self.settings.relay.as_ref().map(|hop| NextHop::start(hop, &Tls::default(), &hostname)).transpose()?;
         let mut site = Site::new(handle, accounts, hostname, most, ending);
         site.junk = self.settings.junk;
+        site.scripts = scripts;
         site.relay = relay.map(|relay| Arc::new(relay) as Arc<dyn Relay>);
         let site = Arc::new(site);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -234,11 +236,6 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
     fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// How large segments are so that there are enough of them, `most` bytes otherwise.
-fn segment_bytes(size: u64, most: u32) -> u32 {
-    u32::try_from((size / SEGMENTS_MIN).next_multiple_of(4096)).unwrap_or(u32::MAX).min(most)
-}
-
 /// The accounts; none yet if there is no such file.
 fn accounts(path: &Path) -> Result<Accounts, Failure> {
     let named = |error: io::Error| format!("{}: {error}", path.display());
@@ -272,15 +269,4 @@ pub fn welcome(settings: &StoreSettings, name: &'static str) -> Result<Newcomer,
     };
     accounts::edit(&path, name, change).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(Newcomer { name, password })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_store_of_any_size_has_segments() {
-        let sizes = [64 << 20, 100 << 20, 64 << 30, 100 << 30, u64::MAX].map(|size| segment_bytes(size, 16 << 20));
-        assert_eq!(sizes, [4 << 20, 6_553_600, 16 << 20, 16 << 20, 16 << 20]);
-    }
 }

@@ -8,6 +8,8 @@ mod filters;
 pub mod gateway;
 pub mod maildir;
 pub mod mbox;
+mod outgoing;
+mod queue;
 pub mod recall;
 mod relay;
 pub mod scripts;

@@ -3,7 +3,7 @@
 use edge::settings::{Forward, Target, Tls};
 use edge::upstream::route::Route;
 use edge::upstream::smtp_hop::{Leases, Peer, SmtpHop};
-use mailbox::{Outgoing, Relay, Sending};
+use mailbox::{Outgoing, Relay, Sending, Unsent};
 use proto::smtp::{MailFrom, Protocol, RcptTo, Reply};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub struct NextHop {
     mails: mpsc::Sender<Job>,
 }
 
-type Job = (Outgoing, oneshot::Sender<Result<(), String>>);
+type Job = (Outgoing, oneshot::Sender<Result<(), Unsent>>);
 
 impl NextHop {
     /// Starts the thread.
@@ -49,7 +49,7 @@ impl NextHop {
                     let hop = hop.clone();
                     tokio::task::spawn_local(async move {
                         let outcome = timeout(MAIL_WAIT, hop.send(mail)).await;
-                        let _ = told.send(outcome.unwrap_or_else(|_| Err("the relay took too long".into())));
+                        let _ = told.send(outcome.unwrap_or_else(|_| Err(Unsent::for_now("the relay took too long"))));
                         drop(permit);
                     });
                 }
@@ -64,10 +64,11 @@ impl NextHop {
 impl Relay for NextHop {
     fn send(&self, mail: Outgoing) -> Sending {
         let (tell, told) = oneshot::channel();
-        let handed = self.mails.try_send((mail, tell)).map_err(|_| "too many mails wait for the relay".to_string());
+        let handed =
+            self.mails.try_send((mail, tell)).map_err(|_| Unsent::for_now("too many mails wait for the relay"));
         Box::pin(async move {
             handed?;
-            told.await.unwrap_or_else(|_| Err("the relay has ended".into()))
+            told.await.unwrap_or_else(|_| Err(Unsent::for_now("the relay has ended")))
         })
     }
 }
@@ -81,8 +82,9 @@ struct Hop {
 }
 
 impl Hop {
-    async fn send(&self, mut mail: Outgoing) -> Result<(), String> {
-        let path = |text: &str| text.parse().map_err(|_| format!("{text:?} is not an address"));
+    async fn send(&self, mut mail: Outgoing) -> Result<(), Unsent> {
+        let wrong = |text: &str| Unsent { why: format!("{text:?} is not an address"), is_final: true };
+        let path = |text: &str| text.parse().map_err(|_| wrong(text));
         let from = MailFrom { path: path(&mail.from)?, size: Some(mail.bytes), ..MailFrom::default() };
         let rcpt = RcptTo { path: path(&mail.to)?, ..RcptTo::default() };
         let peer =
@@ -97,13 +99,15 @@ impl Hop {
         hop.begin().await.map_err(said)?;
         let mut left = mail.bytes;
         while let Some(piece) = mail.content.recv().await {
-            left = left.checked_sub(piece.len() as u64).ok_or("the mail is longer than it was to be")?;
+            left = left
+                .checked_sub(piece.len() as u64)
+                .ok_or_else(|| Unsent::for_now("the mail is longer than it was to be"))?;
             hop.write(&piece).await.map_err(said)?;
         }
         if left > 0 {
             // By DATA the connection goes with it.
             hop.abandon(leases).await;
-            return Err("the mail could not be read".into());
+            return Err(Unsent::for_now("the mail could not be read"));
         }
         let reply = hop.commit().await;
         if reply.is_positive() {
@@ -114,6 +118,6 @@ impl Hop {
     }
 }
 
-fn said(reply: Reply) -> String {
-    format!("the relay said: {reply}")
+fn said(reply: Reply) -> Unsent {
+    Unsent { why: format!("the relay said: {reply}"), is_final: reply.is_permanent() }
 }

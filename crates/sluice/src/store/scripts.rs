@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use mailbox::Writer;
+use mailbox::scripts::SiteScripts;
 use serde_json::{Value, json};
 
 use super::control;
@@ -61,7 +62,7 @@ fn here(user: &SieveUser, request: &str) -> Result<Value, Failure> {
     let volume = open(&user.store, false, false)?;
     let (writer, handle) = Writer::start(volume)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let answer = runtime.block_on(answer(request, &handle, None));
+    let answer = runtime.block_on(answer(request, &handle, &SiteScripts::default(), None));
     drop((runtime, handle));
     writer.join()?;
     Ok(answer)

@@ -9,6 +9,7 @@ use std::time::Duration;
 use edge::net::listening::{Owner, Sockets};
 use edge::settings::{Address, SocketMode, Tls};
 use mailbox::accounts::{self, Account, Accounts};
+use mailbox::scripts::SiteScripts;
 use mailbox::{Relay, Site, Writer};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -34,6 +35,8 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
         return Err("one of --lmtp, --pop3, --imap and --sieve is needed".into());
     }
     let accounts = accounts(args)?;
+    let [global, before, after] = [&args.sieve_global, &args.sieve_before, &args.sieve_after].map(Option::as_deref);
+    let scripts = SiteScripts::read(global, before, after)?;
     let volume = open(&args.volume, false, false)?;
     for damage in &volume.report().damage {
         tracing::error!(%damage, "the store is damaged");
@@ -49,6 +52,7 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     let relay = args.relay.as_ref().map(|hop| NextHop::start(hop, &Tls::default(), &hostname)).transpose()?;
     let mut site = Site::new(handle, accounts, hostname, args.message_bytes_max, ending);
     site.junk = !args.no_junk;
+    site.scripts = scripts;
     site.relay = relay.map(|relay| Arc::new(relay) as Arc<dyn Relay>);
     let site = Arc::new(site);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
