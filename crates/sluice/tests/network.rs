@@ -48,13 +48,17 @@ const BEHIND_PROXY: &str = "proxy_from = [\"127.0.0.1\"]\ntrust = \"off\"";
 
 /// What becomes of a mail of a client of this address: what follows `score=`.
 fn scored(gateway: &Gateway, sink: &Sink, count: usize, client: &str) -> String {
+    scored_mail(gateway, sink, count, client, MAIL)
+}
+
+fn scored_mail(gateway: &Gateway, sink: &Sink, count: usize, client: &str, mail: &str) -> String {
     let mut wire = gateway.connect();
     wire.send(format!("PROXY TCP4 {client} 127.0.0.1 1 25\r\n").as_bytes());
     wire.talk(
         "S: 220 *\nC: EHLO mail.client.test\nS: 250-*\nC: MAIL FROM:<a@client.test>\nS: 250 *\nC: RCPT TO:<c@d.example>\nS: 250 *",
     );
     wire.talk("C: DATA\nS: 354 *");
-    wire.send(&stuffed(MAIL.as_bytes()));
+    wire.send(&stuffed(mail.as_bytes()));
     wire.send(b".\r\n");
     assert_eq!(wire.reply(), "250 2.0.0 Taken");
     let text = sink.wait(count)[count - 1].text();
@@ -109,6 +113,31 @@ fn a_list_that_keeps_silent_costs_a_few_mails_their_wait_and_then_none() {
         assert_eq!(told, "3.5 tests=LINK_LISTED,MONEY,SENDER_FORGED");
     }
     assert_eq!(of_list(), asked, "it is left alone");
+}
+
+#[test]
+fn a_list_that_refuses_is_not_asked_again() {
+    let refusing = |name: &str, kind: u16| match name.strip_suffix(".uri.test") {
+        Some(_) => Told::Addresses(vec![[127, 255, 255, 254]]),
+        None => listed(name, kind),
+    };
+    for isolation in ["process", "none"] {
+        let (dns, rules, sink) = (Dns::start(refusing), rules(), Sink::start(Behaviour::default()));
+        let lines = "urirhssub REFUSED uri.test. A 127.255.255.254\nbody REFUSED eval:check_uridnsbl('REFUSED')\n\
+            score REFUSED 0.01\ntflags REFUSED net\ndns_block_rule REFUSED .uri.test. other.test\n";
+        fs::write(rules.path().join("b.cf"), lines).unwrap();
+        let gateway =
+            Gateway::start_with(&head(isolation, &dns, rules.path(), ""), "smtp", &sink.forward(), BEHIND_PROXY);
+        let of_list = || dns.asked().iter().filter(|name| name.ends_with(".uri.test 1")).count();
+        assert_eq!(scored(&gateway, &sink, 1, "192.0.2.9"), "1.0 tests=MONEY,REFUSED", "{isolation}");
+        gateway.wait_for_log("a list refuses, and is left alone");
+        assert_eq!(of_list(), 1);
+        let other = MAIL.replace("bad-shop", "good-shop");
+        assert_eq!(scored_mail(&gateway, &sink, 2, "192.0.2.9", &other), "1.0 tests=MONEY", "{isolation}");
+        assert_eq!(of_list(), 1, "{:?}", dns.asked());
+        // Others are asked as ever.
+        assert_eq!(scored_mail(&gateway, &sink, 3, "192.0.2.7", &other), "4.5 tests=HOST_LISTED,MONEY,SENDER_FORGED");
+    }
 }
 
 #[test]

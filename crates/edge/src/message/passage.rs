@@ -318,7 +318,10 @@ impl Passage {
             self.work(true).await;
         }
         let mut verdict = self.verdict.take().ok_or(self.lost.unwrap_or(Unfinished::Late))?;
-        verdict.score.iter_mut().for_each(|score| self.remembering.settle(score));
+        if let Some(score) = &mut verdict.score {
+            self.remembering.settle(score);
+            self.asking.hear(&score.hits);
+        }
         Ok(verdict)
     }
 

@@ -30,6 +30,7 @@ use crate::database::{Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
 use crate::learned::Memories;
 use crate::resolver::Resolver;
+use crate::resolver::blocks::Blocks;
 use crate::store::gateway::Store;
 use crate::supervise::lead::lead;
 use crate::{Failure, clamd_conf, database, privileges};
@@ -195,7 +196,13 @@ impl Site {
             notices: Arc::new(notices),
             pool,
             known,
-            resolver: resolver.clone().map(|resolver| ask::first(&lists, resolver)),
+            resolver: resolver.clone().map(|resolver| {
+                let resolver = ask::first(&lists, resolver);
+                match &spam {
+                    Some(spam) => Blocks::before(resolver, spam.blocks.clone()),
+                    None => resolver,
+                }
+            }),
             memory: memory.clone().map(|memory| memory as Arc<dyn memory::Memory>),
             metrics,
             metrics_socket,
