@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use edge::message::memory::{Memory, What};
+use edge::message::memory::{Greeting, Mark, Memory, What};
 use edge::settings::BayesSettings;
 use flow::{Key, Lesson, Recall, Recalled, Word};
 use ledger::{Error, Learned, Ledger, Sqlite};
@@ -51,6 +51,8 @@ enum Work {
     Recall(Recall, oneshot::Sender<Recalled>),
     Touch(Vec<Key>),
     Learn(What, Lesson, Option<oneshot::Sender<bool>>),
+    Greet(Greeting, oneshot::Sender<bool>),
+    Vouch(Vec<Mark>),
 }
 
 impl Memories {
@@ -97,6 +99,14 @@ impl Memory for Memories {
     fn learn(&self, owner: &str, what: What, lesson: Lesson, tell: Option<oneshot::Sender<bool>>) {
         self.order(owner, Work::Learn(what, lesson, tell));
     }
+
+    fn greet(&self, greeting: Greeting, tell: oneshot::Sender<bool>) {
+        self.order("", Work::Greet(greeting, tell));
+    }
+
+    fn vouch(&self, vouchers: Vec<Mark>) {
+        self.order("", Work::Vouch(vouchers));
+    }
 }
 
 /// What the thread has.
@@ -136,6 +146,16 @@ impl Desk {
             // What is touched now is touched by the next mail.
             Work::Touch(_) if is_late => Ok(()),
             Work::Touch(keys) => self.with(|file| file.touch(&owner, &keys, now())),
+            Work::Greet(_, tell) if is_late || tell.is_closed() => Ok(()),
+            Work::Greet(Greeting { triplets, vouchers, delay }, tell) => self.with(|file| {
+                let delay = i64::try_from(delay.as_secs()).unwrap_or(i64::MAX);
+                let has_waited = file.greet(&ledger::Greeting { triplets, vouchers, delay }, now())?;
+                let _ = tell.send(has_waited);
+                Ok(())
+            }),
+            // Who has delivered delivers again.
+            Work::Vouch(_) if is_late => Ok(()),
+            Work::Vouch(vouchers) => self.with(|file| file.vouch(&vouchers, now())),
             Work::Learn(what, lesson, tell) => {
                 self.owners.entry(owner.clone()).or_default();
                 self.with(|file| {

@@ -11,6 +11,7 @@ mod doors;
 mod faults;
 mod formats;
 mod gateway_store;
+mod greylist;
 mod harness;
 mod hostile;
 mod imap;
