@@ -18,6 +18,7 @@ mod imap;
 mod imap_clients;
 mod intercept;
 mod learn;
+mod learn_doors;
 mod mail_server;
 mod memory;
 mod milter;

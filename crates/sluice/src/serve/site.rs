@@ -179,7 +179,7 @@ impl Site {
         let old_resolver = old.and_then(|old| old.resolver.as_ref());
         let resolver = config.asks_dns().then(|| Resolver::start(&config.dns, &metrics, old_resolver)).transpose()?;
         let lists = lists(&config, own.clone(), old)?;
-        let memory = memories(&config, spam.as_deref(), old.and_then(|old| old.memory.as_ref()))?;
+        let memory = memories(&config, spam.as_deref(), &metrics, old.and_then(|old| old.memory.as_ref()))?;
         let warden = Warden::load(&config.trust, Some(lists.clone()), before.map(|before| &*before.warden))?;
         let runtime = Runtime {
             settings: Arc::new(settings(&config)),
@@ -270,11 +270,12 @@ impl Site {
 fn memories(
     config: &Config,
     rules: Option<&SpamRules>,
+    metrics: &Arc<Metrics>,
     old: Option<&Arc<Memories>>,
 ) -> Result<Option<Arc<Memories>>, String> {
     let bayes = config.spam.as_ref().and_then(|spam| spam.bayes.as_ref());
     let Some((bayes, rules)) = bayes.zip(rules) else { return Ok(None) };
-    Memories::start(bayes, rules.words_max, old).map(Some)
+    Memories::start(bayes, rules.words_max, metrics, old).map(Some)
 }
 
 /// The mail store: the same through all reloads.
