@@ -46,7 +46,9 @@ const DOMAINS_MAX: usize = 2;
 fn domains(value: &[u8]) -> Vec<Box<str>> {
     let mut domains: Vec<Box<str>> = Vec::new();
     for address in addresses(value) {
-        let domain = core::str::from_utf8(&address).ok().and_then(domain::of_address).and_then(domain::host);
+        // What stands before the domain may be anything: bytes of an old charset do not hide it.
+        let domain = address.rsplit(|&byte| byte == b'@').next().filter(|domain| domain.len() < address.len());
+        let domain = domain.and_then(|domain| core::str::from_utf8(domain).ok()).and_then(domain::host);
         if let Some(domain) = domain.filter(|domain| !domains.contains(domain)) {
             domains.push(domain);
             if domains.len() >= DOMAINS_MAX {
@@ -150,6 +152,13 @@ mod tests {
             "x (nested (\\) <x@y>)) <a@b.example>",
         ] {
             assert_eq!(author(&format!("From: {field}\r\n")), Author::Domain("b.example".into()), "{field}");
+        }
+    }
+
+    #[test]
+    fn letters_of_an_old_charset_do_not_hide_the_domain() {
+        for field in [&b"From: \xc4\xe3\xba\xc3@b.example\r\n"[..], b"From: \xc4\xe3 <\xff@B.example>\r\n"] {
+            assert_eq!(Author::of(&Header::new(field.to_vec())), Author::Domain("b.example".into()));
         }
     }
 

@@ -155,6 +155,8 @@ numbers! {
     spam_microseconds_total "counter" "Time spent in the rules of spam.",
     spam_recalls_total "counter" "Messages about which was asked what was learned.",
     spam_recalls_lost_total "counter" "Messages about which there was no answer in time.",
+    spam_greylisted_total "counter" "Messages that have to come again (greylisting).",
+    spam_lessons_lost_total "counter" "Messages that were to be learned, and could not be.",
     spam_learned_total "counter" "Messages that were learned because the rules were sure.",
     authenticated_total "counter" "Messages whose sender was checked by SPF, DKIM, DMARC and ARC.",
     authentication_spf_failed_total "counter" "Messages that the policy of their envelope's sender forbids (SPF fail).",

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use crate::door::{Door, Ticket};
 use crate::message::authenticity;
+use crate::message::greylist::{Transaction, greylisted};
 use crate::message::journal;
 use crate::message::passage::{Asked, Passage, try_again};
 use crate::message::spam;
@@ -202,11 +203,27 @@ impl Session {
             Ok(verdict) => {
                 let disposition = Disposition::of(&verdict, &self.capabilities(&message));
                 message.passage.settle(disposition, &verdict);
-                (disposition.action(), self.act(&mut message, disposition, &verdict), verdict)
+                let decision = match self.is_to_come_again(&message, disposition, &verdict).await {
+                    true => refusal(greylisted(), message.passage.id()),
+                    false => self.act(&mut message, disposition, &verdict),
+                };
+                (disposition.action(), decision, verdict)
             }
         };
         self.record(&message, action, &decision, &verdict, asked);
         self.server.decide(&decision);
+    }
+
+    /// Whether it has to come again; what is taken vouches for who has sent it.
+    async fn is_to_come_again(&self, message: &Message, disposition: Disposition, verdict: &Verdict) -> bool {
+        let Message { envelope, passage, .. } = message;
+        let recipients: Vec<&str> = envelope.to.iter().map(String::as_str).collect();
+        let transaction = Transaction { client: self.client, sender: &envelope.from, recipients: &recipients };
+        if disposition == Disposition::Pass {
+            passage.vouch(verdict, &transaction);
+        }
+        let is_open = disposition != Disposition::Reject && verdict.findings.is_empty();
+        is_open && passage.is_to_come_again(verdict, &transaction).await
     }
 
     /// What can still be done; the mail server may not have agreed to all of it.

@@ -1,11 +1,13 @@
 //! What is learned of a mail: its words, taken apart as SpamAssassin's configuration says, and the names that it is known by.
 //!
-//! [`Study`] joins what rules see of a mail with the words of `learn`; it keeps nothing. What was learned is kept by the host, and
+//! [`Study`] joins what rules see of a mail with the words of `learn`; it keeps nothing but memory to work in. What was learned is kept by the host, and
 //! [`Study::recalled`] makes of it what rules are told. Lessons and questions see the same words, so fields `X-Spam-...` count in
 //! neither: a mail that was marked is learned as it came. A mail that SpamAssassin wrapped in a report is learned with that.
 
+use std::sync::{Mutex, PoisonError};
+
 use digest::sha1;
-use learn::{Collector, Corpus, Counts, Key, Opinion, Sources, Terms, Tokens};
+use learn::{Collector, Corpus, Counts, Key, Opinion, Room, Sources, Terms, Tokens};
 use pattern::expression::{Expression, Flags};
 use rules::spam::message::{Message, mailboxes};
 use rules::spam::run::Engine;
@@ -16,6 +18,7 @@ use rules::spam::{Recalled, Settings, eval};
 #[derive(Debug, Clone, Default)]
 pub struct Study {
     terms: Terms,
+    rooms: Rooms,
     /// Whether it learns and is asked (`use_bayes`, `use_learner`).
     is_on: bool,
     /// Whether rules ask it (`use_bayes_rules`).
@@ -47,6 +50,7 @@ impl Study {
         let is_on = is("use_bayes") && is("use_learner");
         Study {
             terms: terms(engine, settings),
+            rooms: Rooms::default(),
             is_on,
             is_asked: is_on && is("use_bayes_rules"),
             words_max: settings.number("bayes_expiry_max_db_size", 150_000.0).clamp(0.0, 1e12) as u64,
@@ -96,14 +100,17 @@ impl Study {
         if !self.is_on || metadata.is_ignored {
             return None;
         }
-        let mut collector = Collector::new(&self.terms);
+        let mut room = self.rooms.take().unwrap_or_else(|| Room::new(&self.terms.stop_words));
+        let mut collector = Collector::new(&self.terms, &mut room);
         mail.visible().iter().for_each(|line| collector.visible(line));
         mail.invisible().iter().for_each(|line| collector.invisible(line));
         mail.uris().iter().flat_map(|uri| &uri.cleaned).for_each(|uri| collector.uri(uri));
         let fields = mail.fields().iter().filter(|field| !is_mark(&field.name));
         collector.header(fields.map(|field| (&*field.name, &*field.value)), &people);
         metadata.fields.iter().for_each(|(name, value)| collector.known(name, value));
-        Some(collector.finish())
+        let tokens = collector.finish();
+        self.rooms.give_back(room);
+        Some(tokens)
     }
 
     /// What the rules are told of a mail of so many words, given what is known of them; none where too little was learned. With
@@ -127,6 +134,31 @@ impl Study {
         let spam = count(decided.iter().filter(speaks_for_spam).count());
         let ham = count(decided.len()) - spam;
         Some((Recalled { probability: Some(probability), words: count(words), known, spam, ham }, decided))
+    }
+}
+
+/// Rooms that nobody works in: as many as threads have worked at a time.
+#[derive(Debug, Default)]
+struct Rooms(Mutex<Vec<Room>>);
+
+/// A room of more bytes is not kept.
+const ROOM_BYTES_MAX: usize = 8 << 20;
+
+impl Rooms {
+    fn take(&self) -> Option<Room> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn give_back(&self, room: Room) {
+        if room.bytes() <= ROOM_BYTES_MAX {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+        }
+    }
+}
+
+impl Clone for Rooms {
+    fn clone(&self) -> Rooms {
+        Rooms::default()
     }
 }
 

@@ -12,7 +12,7 @@ const STEPS_MAX: u64 = 5_000_000;
 ///
 /// # Panics
 /// Where it cannot be read: a mistake of ours, which each test of the module shows.
-pub(crate) fn own(text: &str) -> Expression {
+fn own(text: &str) -> Expression {
     match Expression::new(text.as_bytes(), Flags::NONE) {
         Ok(expression) => expression,
         Err(error) => unreachable!("{text}: {error:?}"),
@@ -30,14 +30,23 @@ pub(crate) fn matches(search: &mut Search, text: &[u8]) -> bool {
     matches!(search.run(text, &mut Fuel::new(STEPS_MAX)), Progress::Match(_))
 }
 
+/// A search for what is taken out or written anew, and its memory.
+pub(crate) fn places(text: &str) -> Search {
+    own(text).search(Want::Span)
+}
+
+/// The same, with groups.
+pub(crate) fn groups(text: &str) -> Search {
+    own(text).search(Want::Groups)
+}
+
 /// Writes each match anew, or the first alone.
 pub(crate) fn replace(
-    expression: &Expression,
+    search: &mut Search,
     text: &mut Vec<u8>,
     matches_max: usize,
     mut with: impl FnMut(&Groups<'_>, &mut Vec<u8>),
 ) {
-    let mut search = expression.search(Want::Groups);
     let mut fuel = Fuel::new(STEPS_MAX);
     let (mut out, mut at) = (Vec::new(), 0);
     for _ in 0..matches_max {
@@ -47,7 +56,7 @@ pub(crate) fn replace(
             break;
         }
         out.extend_from_slice(text.get(at..span.start).unwrap_or_default());
-        with(&Groups { search: &search, text }, &mut out);
+        with(&Groups { search, text }, &mut out);
         at = span.end;
     }
     if at > 0 {
@@ -63,7 +72,7 @@ pub(crate) struct Groups<'m> {
 }
 
 impl Groups<'_> {
-    /// A group by its number; nothing where it took nothing.
+    /// A group by its number, 0 is the whole; nothing where it took nothing.
     pub(crate) fn get(&self, number: usize) -> &[u8] {
         let span: Option<Range<usize>> = self.search.group(number);
         span.and_then(|span| self.text.get(span)).unwrap_or_default()

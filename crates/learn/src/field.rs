@@ -1,11 +1,7 @@
 //! The words of header fields: those of well-known fields are left out or made to say less of one mail and more of many.
 
-use std::sync::LazyLock;
-
-use pattern::expression::Expression;
-
-use crate::expression::{own, replace};
-use crate::line::addresses;
+use crate::line::{addresses, is_word_byte};
+use crate::searches::Searches;
 use crate::tokens::{Collector, Region};
 
 /// Who stands in a field: a name, an address, or both.
@@ -142,7 +138,7 @@ impl Collector<'_> {
             .any(|kind| name.strip_prefix("x-spam-relays-") == Some(kind));
         let mut value = [b" ", value].concat();
         if is_path {
-            replace(&RELAY_WORD, &mut value, usize::MAX, |_, out| out.push(b' '));
+            self.room.fields.path(&mut value);
         }
         self.named(name.as_bytes(), &value);
     }
@@ -152,7 +148,7 @@ impl Collector<'_> {
         if self.terms.ignored_fields.contains(&small) {
             return;
         }
-        let value = self::value(name, &small, value, mailboxes);
+        let value = self::value(&mut self.room.fields, name, &small, value, mailboxes);
         for (group, names) in GROUPS {
             if names.iter().any(|known| known.as_bytes() == &*small) {
                 self.named(group.as_bytes(), &value);
@@ -169,23 +165,29 @@ impl Collector<'_> {
 }
 
 /// What is looked at of a field.
-fn value(name: &[u8], small: &[u8], value: &[u8], mailboxes: &dyn Fn(&[u8]) -> Vec<Mailbox>) -> Vec<u8> {
+fn value(
+    searches: &mut Searches,
+    name: &[u8],
+    small: &[u8],
+    value: &[u8],
+    mailboxes: &dyn Fn(&[u8]) -> Vec<Mailbox>,
+) -> Vec<u8> {
     let base = small.strip_prefix(b"x-").or_else(|| small.strip_prefix(b"resent-")).unwrap_or(small);
     let mut value = [b" ", value].concat();
     match name {
-        _ if base == b"message-id" => message_id(&mut value),
+        _ if base == b"message-id" => {
+            searches.message_id(&mut value);
+            value.iter_mut().filter(|byte| !is_word_byte(**byte)).for_each(|byte| *byte = b' ');
+        }
         _ if ADDRESSED.iter().any(|known| known.as_bytes() == base) => return people(&mailboxes(&value)),
-        b"Received" => received(&mut value),
-        b"Content-Type" => content_type(&mut value),
-        b"MIME-Version" => replace(&VERSION, &mut value, 1, |_, _| {}),
+        b"Received" => searches.received(&mut value),
+        b"Content-Type" => searches.content_type(&mut value),
+        b"MIME-Version" => searches.version(&mut value),
         _ if is_among(MARKED, name) => value = b"1".to_vec(),
         _ => {}
     }
     value
 }
-
-static VERSION: LazyLock<Expression> = LazyLock::new(|| own(r"1\.0"));
-static RELAY_WORD: LazyLock<Expression> = LazyLock::new(|| own(" [a-z]+="));
 
 /// The names of people, their addresses, and the domains of those.
 fn people(mailboxes: &[Mailbox]) -> Vec<u8> {
@@ -203,78 +205,6 @@ fn people(mailboxes: &[Mailbox]) -> Vec<u8> {
     out
 }
 
-static OUTLOOK_ID: LazyLock<Expression> =
-    LazyLock::new(|| own(r"<([0-9a-f]{4})[0-9a-f]{8}\$([0-9a-f]{4})[0-9a-f]{4}\$([0-9a-f]{8})@(\S+)>"));
-static EXIM_ID: LazyLock<Expression> = LazyLock::new(|| own("<[A-Za-z0-9]{7}-[A-Za-z0-9]{6}-0[A-Za-z0-9]@"));
-static SENDMAIL_ID: LazyLock<Expression> =
-    LazyLock::new(|| own(r"<20\d\d[01]\d[0-3]\d[0-2]\d[0-5]\d[0-5]\d\.[A-F0-9]{10,12}@"));
-
-/// Of the ids of known programs what they share with other mails, and all others word by word.
-fn message_id(value: &mut Vec<u8>) {
-    replace(&OUTLOOK_ID, value, usize::MAX, |groups, out| {
-        for (mark, group) in [(&b" OEA"[..], 1), (b" OEB", 2), (b" OEC", 3), (b" ", 4)] {
-            out.extend_from_slice(mark);
-            out.extend_from_slice(groups.get(group));
-        }
-        out.push(b' ');
-    });
-    replace(&EXIM_ID, value, 1, |_, _| {});
-    replace(&SENDMAIL_ID, value, usize::MAX, |_, _| {});
-    value.iter_mut().filter(|byte| !crate::line::is_word_byte(**byte)).for_each(|byte| *byte = b' ');
-}
-
-/// Ids of servers, in the order in which they are taken out.
-static SERVER_IDS: LazyLock<[Expression; 4]> = LazyLock::new(|| {
-    [
-        own(r"\swith\sSMTP\sid\sg[\dA-Z]{10,12}\s"),
-        own(r"\swith\sESMTP\sid\s[\dA-F]{10,12}\s"),
-        own(r"\bid\s[a-zA-Z0-9]{7,20}\b"),
-        own(r"\bid\s[A-Za-z0-9]{7}-[A-Za-z0-9]{6}-0[A-Za-z0-9]"),
-    ]
-});
-static DATE: LazyLock<Expression> = LazyLock::new(|| {
-    own(concat!(
-        r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),\s)?[0-3\s]?[0-9]\s",
-        r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s(?:19|20)?[0-9]{2}\s",
-        r"[0-2][0-9](?::[0-5][0-9]){1,2}\s",
-        r"(?:\s*\(|\)|\s*[+-][0-9]{4}|\s*(?:UT|[A-Z]{2,3}T))*",
-    ))
-});
-static ADDRESS: LazyLock<Expression> = LazyLock::new(|| own(r"\b(\d{1,3}\.)(\d{1,3}\.)(\d{1,3})(\.\d{1,3})\b"));
-static USUAL: LazyLock<Expression> = LazyLock::new(|| own(r"\b(?:with|from|for|SMTP|ESMTP)\b"));
-
-/// Without dates and ids; addresses by their network, and whole besides.
-fn received(value: &mut Vec<u8>) {
-    for expression in SERVER_IDS.iter() {
-        replace(expression, value, usize::MAX, |_, out| out.push(b' '));
-    }
-    replace(&DATE, value, usize::MAX, |_, _| {});
-    replace(&ADDRESS, value, usize::MAX, |groups, out| {
-        let network = [groups.get(1), groups.get(2), groups.get(3)].concat();
-        out.extend_from_slice(&[&network, &b" ip*"[..], &network, groups.get(4), b" "].concat());
-    });
-    replace(&USUAL, value, usize::MAX, |_, out| out.push(b' '));
-}
-
-static BOUNDARY: LazyLock<Expression> = LazyLock::new(|| own(r#"(?i)boundary=["'](.*?)["']"#));
-static SIGNS: LazyLock<Expression> = LazyLock::new(|| own(r"[-_.=]+"));
-static TYPE_WORDS: LazyLock<Expression> = LazyLock::new(|| own(r"\b(?:text|charset)\b"));
-
-/// The form of a boundary in place of it: what programs write looks alike.
-fn content_type(value: &mut Vec<u8>) {
-    let mut boundary = Vec::new();
-    replace(&BOUNDARY, value, usize::MAX, |groups, out| {
-        boundary = groups.get(1).to_vec();
-        out.push(b' ');
-    });
-    boundary.iter_mut().filter(|byte| byte.is_ascii_hexdigit()).for_each(|byte| *byte = b'H');
-    replace(&SIGNS, &mut boundary, usize::MAX, |groups, out| {
-        out.extend_from_slice(&[b" ", groups.get(0), b" "].concat());
-    });
-    value.extend_from_slice(&boundary);
-    replace(&TYPE_WORDS, value, usize::MAX, |_, out| out.push(b' '));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,7 +212,8 @@ mod tests {
     fn looked_at(name: &str, text: &str) -> String {
         let small = name.to_ascii_lowercase();
         let nobody = |_: &[u8]| Vec::new();
-        String::from_utf8(value(name.as_bytes(), small.as_bytes(), text.as_bytes(), &nobody)).unwrap()
+        let found = value(&mut Searches::default(), name.as_bytes(), small.as_bytes(), text.as_bytes(), &nobody);
+        String::from_utf8(found).unwrap()
     }
 
     #[test]

@@ -16,9 +16,12 @@ mod expression;
 mod field;
 mod line;
 mod probability;
+mod room;
+mod searches;
 mod tokens;
 
 pub use backup::Snapshot;
 pub use field::Mailbox;
 pub use probability::{Corpus, Counts, Opinion, opinion, probability};
+pub use room::Room;
 pub use tokens::{Collector, KEYS_MAX, Key, Sources, Terms, Tokens};

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pattern::expression::{Expression, Search};
+use pattern::expression::Expression;
 
-use crate::expression::{matches, search};
+use crate::expression::matches;
+use crate::room::Room;
 
 /// The key of a word: the last five bytes of its SHA-1, as SpamAssassin stores it.
 pub type Key = [u8; 5];
@@ -94,8 +95,7 @@ impl Tokens {
 pub struct Collector<'t> {
     pub(crate) terms: &'t Terms,
     keys: HashSet<Key>,
-    /// Searches for words that say nothing, with their memory.
-    stop_words: Vec<Search>,
+    pub(crate) room: &'t mut Room,
     /// Words that were looked for among the stop words.
     known: HashMap<Box<[u8]>, bool>,
     counts: [usize; 4],
@@ -129,10 +129,9 @@ impl Region {
 }
 
 impl<'t> Collector<'t> {
-    /// Nothing is collected yet.
-    pub fn new(terms: &'t Terms) -> Collector<'t> {
-        let stop_words = terms.stop_words.iter().map(search).collect();
-        Collector { terms, keys: HashSet::new(), stop_words, known: HashMap::new(), counts: [0; 4] }
+    /// Nothing is collected yet; the room is one for the stop words of these terms.
+    pub fn new(terms: &'t Terms, room: &'t mut Room) -> Collector<'t> {
+        Collector { terms, keys: HashSet::new(), room, known: HashMap::new(), counts: [0; 4] }
     }
 
     /// A paragraph that a reader sees; the subject is one.
@@ -182,7 +181,7 @@ impl<'t> Collector<'t> {
         if let Some(&known) = self.known.get(word) {
             return known;
         }
-        let is_one = self.stop_words.iter_mut().any(|search| matches(search, word));
+        let is_one = self.room.stop_words.iter_mut().any(|search| matches(search, word));
         self.known.insert(word.into(), is_one);
         is_one
     }
@@ -207,7 +206,8 @@ mod tests {
     #[test]
     fn a_mail_of_many_words_is_cut() {
         let terms = Terms::default();
-        let mut collector = Collector::new(&terms);
+        let mut room = Room::new(&terms.stop_words);
+        let mut collector = Collector::new(&terms, &mut room);
         for number in 0..100_000 {
             collector.visible(format!("word{number}").as_bytes());
         }

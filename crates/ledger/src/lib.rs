@@ -4,7 +4,8 @@
 //! may have open at once. Each call is one transaction: a process that is killed leaves all of it or nothing.
 //!
 //! This crate knows nothing of mails: it is told ids and keys. Bounds: a word's key is five bytes, an owner's name and an id
-//! [`NAME_BYTES_MAX`]; of words so many are kept as whoever calls [`Ledger::expire`] says, of mails [`MAILS_MAX`] an owner.
+//! [`NAME_BYTES_MAX`]; of words so many are kept as whoever calls [`Ledger::expire`] says, of mails [`MAILS_MAX`] an owner, of marks
+//! [`MARKS_MAX`] in all.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -20,6 +21,23 @@ pub const NAME_BYTES_MAX: usize = 998;
 
 /// Mails that are remembered of an owner, the newest; of older ones it is not known any more that they were learned.
 pub const MAILS_MAX: u64 = 500_000;
+
+/// A digest of who sends to whom, or of who has sent before.
+pub type Mark = [u8; 16];
+
+/// Marks that are kept, about; beyond it those that were seen longest ago are forgotten.
+pub const MARKS_MAX: u64 = 1_000_000;
+
+/// A mail that may have to come again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeting {
+    /// Who sends to each of its recipients: all of them have to have waited.
+    pub triplets: Vec<Mark>,
+    /// Who may have delivered often enough that nobody has to wait.
+    pub vouchers: Vec<Mark>,
+    /// How long it has to wait, in seconds.
+    pub delay: i64,
+}
 
 /// A mail that is to be learned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +114,18 @@ pub trait Ledger: Send {
     /// # Errors
     /// When it cannot be written.
     fn expire(&mut self, owner: &str, words_max: u64, now: i64) -> Result<u64, Error>;
+
+    /// Whether a mail has waited, or somebody vouches for it; notes that it has come.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn greet(&mut self, greeting: &Greeting, now: i64) -> Result<bool, Error>;
+
+    /// These have delivered a mail.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn vouch(&mut self, vouchers: &[Mark], now: i64) -> Result<(), Error>;
 
     /// The numbers.
     ///

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use learn::{Corpus, Counts, Key, Snapshot, Tokens, expire};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use crate::{Error, Learned, Ledger, Lesson, MAILS_MAX, NAME_BYTES_MAX, Summary};
+use crate::{Error, Greeting, Learned, Ledger, Lesson, MAILS_MAX, MARKS_MAX, Mark, NAME_BYTES_MAX, Summary};
 
 /// "slrn": what files of ours have in their header.
 const APPLICATION: i32 = 0x736c_726e;
 
-/// The form of the tables.
-const FORM: i32 = 1;
+/// The form of the tables; the first had no marks.
+const FORM: i32 = 2;
 
 /// How long another process is waited for.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
@@ -47,11 +47,20 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
+/// What the second form has besides.
+const MARKS: &str = "
+    CREATE TABLE mark (
+        id BLOB PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL
+    ) WITHOUT ROWID;
+";
+
 /// A file that is open.
 #[derive(Debug)]
 pub struct Sqlite {
     path: PathBuf,
     connection: Connection,
+    /// Marks that were added since old ones were forgotten.
+    marks_added: u64,
 }
 
 type Done<T> = rusqlite::Result<T>;
@@ -70,7 +79,7 @@ impl Sqlite {
         let path = &real(path).map_err(|error| Error::Failed(path.into(), error.to_string()))?;
         let mut connection = Connection::open_with_flags(path, flags).map_err(|error| failed(&error))?;
         match prepare(&mut connection) {
-            Ok(true) => Ok(Sqlite { path: path.into(), connection }),
+            Ok(true) => Ok(Sqlite { path: path.into(), connection, marks_added: 0 }),
             Ok(false) => Err(Error::Foreign(path.into())),
             Err(error) => Err(failed(&error)),
         }
@@ -90,6 +99,16 @@ impl Sqlite {
     fn read<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Done<T>) -> Result<T, Error> {
         let done = self.connection.transaction().and_then(|transaction| work(&transaction));
         done.map_err(|error| Error::of(&self.path, &error))
+    }
+
+    /// Forgets old marks, after so many new ones.
+    fn forget_marks(&mut self, added: u64, now: i64) -> Result<(), Error> {
+        self.marks_added = self.marks_added.saturating_add(added);
+        if self.marks_added < marks::FORGET_EVERY {
+            return Ok(());
+        }
+        self.marks_added = 0;
+        self.write(|transaction| marks::forget(transaction, MARKS_MAX, now))
     }
 
     /// Looks through the whole file for damage.
@@ -131,7 +150,16 @@ fn prepare(connection: &mut Connection) -> Done<bool> {
         // Another process may have been here meanwhile.
         if of(&transaction, "application_id")? != APPLICATION {
             transaction.execute_batch(TABLES)?;
+            transaction.execute_batch(MARKS)?;
             transaction.pragma_update(None, "application_id", APPLICATION)?;
+            transaction.pragma_update(None, "user_version", FORM)?;
+        }
+        transaction.commit()?;
+    }
+    if of(connection, "user_version")? == 1 {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if of(&transaction, "user_version")? == 1 {
+            transaction.execute_batch(MARKS)?;
             transaction.pragma_update(None, "user_version", FORM)?;
         }
         transaction.commit()?;
@@ -360,6 +388,24 @@ impl Ledger for Sqlite {
         })
     }
 
+    fn greet(&mut self, greeting: &Greeting, now: i64) -> Result<bool, Error> {
+        if self.read(|transaction| marks::is_vouched(transaction, &greeting.vouchers, now))? {
+            return Ok(true);
+        }
+        let (has_waited, added) = self.write(|transaction| marks::wait(transaction, greeting, now))?;
+        self.forget_marks(added, now)?;
+        Ok(has_waited)
+    }
+
+    fn vouch(&mut self, vouchers: &[Mark], now: i64) -> Result<(), Error> {
+        let due = self.read(|transaction| marks::due(transaction, vouchers, now))?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let added = self.write(|transaction| marks::vouch(transaction, &due, now))?;
+        self.forget_marks(added, now)
+    }
+
     fn summary(&mut self, owner: &str) -> Result<Summary, Error> {
         self.read(|transaction| {
             let Some(owner) = find(transaction, owner)? else { return Ok(Summary::default()) };
@@ -445,5 +491,6 @@ fn put(transaction: &Transaction<'_>, owner: i64, item: &Snapshot) -> Done<()> {
     }
 }
 
+mod marks;
 #[cfg(test)]
 mod tests;

@@ -163,6 +163,12 @@ impl Expression {
         Search::new(Arc::clone(&self.0), want)
     }
 
+    /// The same for a search or two in short haystacks: no automaton is built, which would cost more than it saves. What is found
+    /// is the same.
+    pub fn search_once(&self, want: Want) -> Search {
+        Search::new(Arc::clone(&self.0), want).without_automaton()
+    }
+
     /// Strings of which every match contains one, once it is folded ([`fold`]); none if no such set lies within the limits. Of
     /// all sets it is the one that is rarest in ordinary content. An empty set belongs to an expression that matches nothing.
     pub fn literals(&self, limits: LiteralLimits) -> Option<Vec<Vec<u8>>> {

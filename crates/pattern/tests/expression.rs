@@ -4,12 +4,20 @@ mod grammar;
 mod perl;
 mod rules;
 
-use pattern::expression::{Expression, Flags, Limits, LiteralLimits, Progress, Want};
+use pattern::expression::{Expression, Flags, Limits, LiteralLimits, Progress, Search, Want};
 use stream::Fuel;
 
-/// Runs a search to its end with `units` of fuel at a time.
+/// Runs a search to its end with `units` of fuel at a time. Without an automaton the same is found, as far as its steps reach.
 fn find(expression: &Expression, want: Want, haystack: &[u8], from: usize, units: u64) -> Found {
-    let mut search = expression.search(want);
+    let found = run(expression, expression.search(want), haystack, from, units);
+    if matches!(want, Want::Span | Want::Groups) && units == u64::MAX {
+        let once = run(expression, expression.search_once(want), haystack, from, units);
+        assert!(once == found || [&once, &found].contains(&&Found::Exhausted), "{once:?} {found:?} {haystack:?}");
+    }
+    found
+}
+
+fn run(expression: &Expression, mut search: Search, haystack: &[u8], from: usize, units: u64) -> Found {
     search.restart(from);
     loop {
         let progress = search.run(haystack, &mut Fuel::new(units));

@@ -72,7 +72,7 @@ fn theirs(mails: &[PathBuf]) -> HashMap<PathBuf, Answer> {
             // Two processes, since one takes a core.
             let halves: Vec<Vec<PathBuf>> =
                 (0..2).map(|half| mails.iter().skip(half).step_by(2).cloned().collect()).collect();
-            let ask = |mails: &Vec<PathBuf>| ask(mails);
+            let ask = |mails: &Vec<PathBuf>| ask(mails, &STOCK.map(Path::new));
             std::thread::scope(|scope| {
                 let threads: Vec<_> = halves.iter().map(|half| scope.spawn(move || ask(half))).collect();
                 threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
@@ -83,11 +83,43 @@ fn theirs(mails: &[PathBuf]) -> HashMap<PathBuf, Answer> {
     latin1.lines().map(answer).collect()
 }
 
-fn ask(mails: &[PathBuf]) -> Vec<u8> {
+#[test]
+fn charsets_of_other_locales_are_those_of_spamassassin() {
+    let Some(root) = data() else { return };
+    let site = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(STOCK[1]).unwrap().flatten().filter(|entry| entry.path().is_file()) {
+        fs::copy(entry.path(), site.path().join(entry.file_name())).unwrap();
+    }
+    fs::write(site.path().join("zz.cf"), "ok_locales en ja\n").unwrap();
+    let is_odd = |path: &PathBuf| {
+        let text = fs::read(path).unwrap().to_ascii_lowercase();
+        ["koi8", "gb2312", "big5", "euc-kr", "ks_c", "iso-2022-jp", "charset=dek", "charset=default"]
+            .iter()
+            .any(|name| memchr::memmem::find(&text, name.as_bytes()).is_some())
+    };
+    let mails: Vec<PathBuf> = mails(&root).into_iter().filter(is_odd).collect();
+    let folders = [Path::new(STOCK[0]), site.path()];
+    let engine = Engine::new(load_with(&folders, true, &Expressions), EngineOptions::default());
+    let ours = ours(&engine, &mails);
+    let answers = latin1(&ask(&mails, &folders));
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    for (path, theirs) in answers.lines().map(answer) {
+        let is_far = |rule: &&String| rule.contains("CHARSET_FARAWAY");
+        let hits: [Vec<&String>; 2] = [&ours[&path], &theirs].map(|answer| answer.hits.iter().filter(is_far).collect());
+        assert_eq!(hits[0], hits[1], "{}", path.display());
+        for rule in ["CHARSET_FARAWAY", "CHARSET_FARAWAY_HEADER", "__MIME_CHARSET_FARAWAY"] {
+            *seen.entry(rule).or_default() += u32::from(theirs.hits.contains(rule));
+        }
+    }
+    eprintln!("{} mails: {seen:?}", mails.len());
+    assert!(seen.values().all(|count| *count > 0), "{seen:?}");
+}
+
+fn ask(mails: &[PathBuf], folders: &[&Path]) -> Vec<u8> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hits.pl");
     let mut perl = Command::new("perl")
         .arg(script)
-        .args(STOCK)
+        .args(folders)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

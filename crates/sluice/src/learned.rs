@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use edge::message::memory::{Memory, What};
+use edge::message::memory::{Greeting, Mark, Memory, What};
+use edge::metrics::Metrics;
 use edge::settings::BayesSettings;
 use flow::{Key, Lesson, Recall, Recalled, Word};
 use ledger::{Error, Learned, Ledger, Sqlite};
@@ -51,6 +52,8 @@ enum Work {
     Recall(Recall, oneshot::Sender<Recalled>),
     Touch(Vec<Key>),
     Learn(What, Lesson, Option<oneshot::Sender<bool>>),
+    Greet(Greeting, oneshot::Sender<bool>),
+    Vouch(Vec<Mark>),
 }
 
 impl Memories {
@@ -62,6 +65,7 @@ impl Memories {
     pub fn start(
         settings: &BayesSettings,
         words_max: Option<u64>,
+        metrics: &Arc<Metrics>,
         old: Option<&Arc<Memories>>,
     ) -> Result<Arc<Memories>, String> {
         if let Some(old) = old.filter(|old| old.settings == *settings && old.words_max == words_max) {
@@ -69,7 +73,14 @@ impl Memories {
         }
         let (orders, received) = sync_channel(ORDERS_MAX);
         let wait = Duration::from_millis(settings.wait_ms);
-        let desk = Desk { path: settings.ledger.join(FILE), wait, words_max, file: None, owners: HashMap::new() };
+        let desk = Desk {
+            path: settings.ledger.join(FILE),
+            wait,
+            words_max,
+            metrics: metrics.clone(),
+            file: None,
+            owners: HashMap::new(),
+        };
         let thread = std::thread::Builder::new().name("learned".into()).spawn(move || desk.serve(&received));
         thread.map_err(|error| format!("spam.bayes: {error}"))?;
         Ok(Arc::new(Memories { orders, wait, settings: settings.clone(), words_max }))
@@ -97,6 +108,14 @@ impl Memory for Memories {
     fn learn(&self, owner: &str, what: What, lesson: Lesson, tell: Option<oneshot::Sender<bool>>) {
         self.order(owner, Work::Learn(what, lesson, tell));
     }
+
+    fn greet(&self, greeting: Greeting, tell: oneshot::Sender<bool>) {
+        self.order("", Work::Greet(greeting, tell));
+    }
+
+    fn vouch(&self, vouchers: Vec<Mark>) {
+        self.order("", Work::Vouch(vouchers));
+    }
 }
 
 /// What the thread has.
@@ -104,6 +123,7 @@ struct Desk {
     path: PathBuf,
     wait: Duration,
     words_max: Option<u64>,
+    metrics: Arc<Metrics>,
     /// The file, or when it is tried again.
     file: Option<Result<Sqlite, Instant>>,
     /// Who has learned since old words were looked for last, and when that was.
@@ -136,13 +156,27 @@ impl Desk {
             // What is touched now is touched by the next mail.
             Work::Touch(_) if is_late => Ok(()),
             Work::Touch(keys) => self.with(|file| file.touch(&owner, &keys, now())),
+            Work::Greet(_, tell) if is_late || tell.is_closed() => Ok(()),
+            Work::Greet(Greeting { triplets, vouchers, delay }, tell) => self.with(|file| {
+                let delay = i64::try_from(delay.as_secs()).unwrap_or(i64::MAX);
+                let has_waited = file.greet(&ledger::Greeting { triplets, vouchers, delay }, now())?;
+                let _ = tell.send(has_waited);
+                Ok(())
+            }),
+            // Who has delivered delivers again.
+            Work::Vouch(_) if is_late => Ok(()),
+            Work::Vouch(vouchers) => self.with(|file| file.vouch(&vouchers, now())),
             Work::Learn(what, lesson, tell) => {
                 self.owners.entry(owner.clone()).or_default();
-                self.with(|file| {
+                let mut is_done = false;
+                let done = self.with(|file| {
                     let changed = learn(file, &owner, what, lesson)?;
+                    is_done = true;
                     tell.into_iter().for_each(|tell| _ = tell.send(changed));
                     Ok(())
-                })
+                });
+                self.metrics.spam_lessons_lost_total.add(u64::from(!is_done));
+                done
             }
         };
         if let Err(error) = done {
@@ -168,8 +202,11 @@ impl Desk {
 
     /// Notes what went wrong: a file that somebody else is at is tried again with the next order, all others in a while.
     fn lose(&mut self, error: &Error) {
-        tracing::warn!(%error, "what was learned is not to be had, mails are scored without it");
-        if !matches!(error, Error::Full(_)) {
+        // What is there can be read on a full disk.
+        if matches!(error, Error::Full(_)) {
+            tracing::warn!(%error, "nothing more is learned");
+        } else {
+            tracing::warn!(%error, "what was learned is not to be had, mails are scored without it");
             self.file = Some(Err(Instant::now() + RETRY_WAIT));
         }
     }

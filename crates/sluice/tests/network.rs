@@ -48,13 +48,17 @@ const BEHIND_PROXY: &str = "proxy_from = [\"127.0.0.1\"]\ntrust = \"off\"";
 
 /// What becomes of a mail of a client of this address: what follows `score=`.
 fn scored(gateway: &Gateway, sink: &Sink, count: usize, client: &str) -> String {
+    scored_mail(gateway, sink, count, client, MAIL)
+}
+
+fn scored_mail(gateway: &Gateway, sink: &Sink, count: usize, client: &str, mail: &str) -> String {
     let mut wire = gateway.connect();
     wire.send(format!("PROXY TCP4 {client} 127.0.0.1 1 25\r\n").as_bytes());
     wire.talk(
         "S: 220 *\nC: EHLO mail.client.test\nS: 250-*\nC: MAIL FROM:<a@client.test>\nS: 250 *\nC: RCPT TO:<c@d.example>\nS: 250 *",
     );
     wire.talk("C: DATA\nS: 354 *");
-    wire.send(&stuffed(MAIL.as_bytes()));
+    wire.send(&stuffed(mail.as_bytes()));
     wire.send(b".\r\n");
     assert_eq!(wire.reply(), "250 2.0.0 Taken");
     let text = sink.wait(count)[count - 1].text();
@@ -109,6 +113,31 @@ fn a_list_that_keeps_silent_costs_a_few_mails_their_wait_and_then_none() {
         assert_eq!(told, "3.5 tests=LINK_LISTED,MONEY,SENDER_FORGED");
     }
     assert_eq!(of_list(), asked, "it is left alone");
+}
+
+#[test]
+fn a_list_that_refuses_is_not_asked_again() {
+    let refusing = |name: &str, kind: u16| match name.strip_suffix(".uri.test") {
+        Some(_) => Told::Addresses(vec![[127, 255, 255, 254]]),
+        None => listed(name, kind),
+    };
+    for isolation in ["process", "none"] {
+        let (dns, rules, sink) = (Dns::start(refusing), rules(), Sink::start(Behaviour::default()));
+        let lines = "urirhssub REFUSED uri.test. A 127.255.255.254\nbody REFUSED eval:check_uridnsbl('REFUSED')\n\
+            score REFUSED 0.01\ntflags REFUSED net\ndns_block_rule REFUSED .uri.test. other.test\n";
+        fs::write(rules.path().join("b.cf"), lines).unwrap();
+        let gateway =
+            Gateway::start_with(&head(isolation, &dns, rules.path(), ""), "smtp", &sink.forward(), BEHIND_PROXY);
+        let of_list = || dns.asked().iter().filter(|name| name.ends_with(".uri.test 1")).count();
+        assert_eq!(scored(&gateway, &sink, 1, "192.0.2.9"), "1.0 tests=MONEY,REFUSED", "{isolation}");
+        gateway.wait_for_log("a list refuses, and is left alone");
+        assert_eq!(of_list(), 1);
+        let other = MAIL.replace("bad-shop", "good-shop");
+        assert_eq!(scored_mail(&gateway, &sink, 2, "192.0.2.9", &other), "1.0 tests=MONEY", "{isolation}");
+        assert_eq!(of_list(), 1, "{:?}", dns.asked());
+        // Others are asked as ever.
+        assert_eq!(scored_mail(&gateway, &sink, 3, "192.0.2.7", &other), "4.5 tests=HOST_LISTED,MONEY,SENDER_FORGED");
+    }
 }
 
 #[test]
@@ -189,8 +218,11 @@ fn recorded(name: &str, wanted: u16) -> Told {
     }
 }
 
-/// Mails of the public corpus, each so many.
+/// Mails of the public corpus, each so many; or those that a file names, one a line.
 fn mails(every: usize) -> Option<Vec<PathBuf>> {
+    if let Some(list) = std::env::var_os("SLUICE_SPAM_MAILS") {
+        return Some(fs::read_to_string(list).unwrap().lines().map(PathBuf::from).collect());
+    }
     let root = PathBuf::from(std::env::var_os("SLUICE_DATA")?).join("mail-spamassassin/spamassassin-corpus");
     let mut found = Vec::new();
     let mut folders = vec![root];
@@ -206,11 +238,26 @@ fn mails(every: usize) -> Option<Vec<PathBuf>> {
 
 type Told2 = (BTreeSet<String>, f64);
 
+const STOCK: &str = "/usr/share/spamassassin";
+
+/// The site's folder, with room for all hosts of a mail: where there are more than `uridnsbl_max_domains`, SpamAssassin asks
+/// about some that it draws by lot.
+fn site() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir("/etc/spamassassin").unwrap().flatten().filter(|entry| entry.path().is_file()) {
+        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    fs::write(folder.path().join("zz.cf"), "uridnsbl_max_domains 60\n").unwrap();
+    folder
+}
+
 /// What SpamAssassin says of mails, with this server of the DNS.
-fn theirs(mails: &[PathBuf], dns: &Dns) -> BTreeMap<PathBuf, Told2> {
+fn theirs(mails: &[PathBuf], site: &Path, dns: &Dns) -> BTreeMap<PathBuf, Told2> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/tests/hits.pl");
     let mut perl = Command::new("perl")
-        .args([script, "/usr/share/spamassassin", "/etc/spamassassin", &dns.address.to_string()])
+        .args([script, STOCK])
+        .arg(site)
+        .arg(dns.address.to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -232,9 +279,10 @@ fn theirs(mails: &[PathBuf], dns: &Dns) -> BTreeMap<PathBuf, Told2> {
     text.lines().map(line).collect()
 }
 
-fn ours(mails: &[PathBuf], dns: &Dns) -> BTreeMap<PathBuf, Told2> {
+fn ours(mails: &[PathBuf], site: &Path, dns: &Dns) -> BTreeMap<PathBuf, Told2> {
     let output = Command::new(env!("CARGO_BIN_EXE_sluice"))
-        .args(["spam", "check", "--json", "--rules", "/usr/share/spamassassin", "--rules", "/etc/spamassassin"])
+        .args(["spam", "check", "--json", "--rules", STOCK, "--rules"])
+        .arg(site)
         .args(["--timeout", "50", "--resolver", &dns.address.to_string()])
         .args(mails)
         .output()
@@ -251,9 +299,10 @@ fn ours(mails: &[PathBuf], dns: &Dns) -> BTreeMap<PathBuf, Told2> {
 
 /// The share of pairs of a mail and a rule that both have: SpamAssassin asks once, and a packet that is lost on a busy machine
 /// is a rule that does not hit.
-const AGREEMENT_MIN: f64 = 0.99;
+const AGREEMENT_MIN: f64 = 0.999;
 
-/// With the network, the same rules hit as in SpamAssassin. By default a sample; `SLUICE_SPAM_ALL=1` takes all mails.
+/// With the network, the same rules hit as in SpamAssassin. By default a sample; `SLUICE_SPAM_ALL=1` takes all mails, `SLUICE_SPAM_MAILS=FILE` those that the file
+/// names.
 #[test]
 fn the_network_says_the_same_to_spamassassin() {
     let every = if std::env::var_os("SLUICE_SPAM_ALL").is_some() { 1 } else { 60 };
@@ -264,7 +313,8 @@ fn the_network_says_the_same_to_spamassassin() {
         return;
     };
     let dns = Dns::start(recorded);
-    let (ours, theirs) = (ours(&mails, &dns), theirs(&mails, &dns));
+    let site = site();
+    let (ours, theirs) = (ours(&mails, site.path(), &dns), theirs(&mails, site.path(), &dns));
     assert_eq!((ours.len(), theirs.len()), (mails.len(), mails.len()));
     let (mut pairs, mut same, mut scores) = (0_u32, 0_u32, Vec::new());
     let mut differing: BTreeMap<&str, [Vec<&Path>; 2]> = BTreeMap::new();
@@ -283,8 +333,7 @@ fn the_network_says_the_same_to_spamassassin() {
         }
     }
     let row = |(rule, [ours, theirs]): (&&str, &[Vec<&Path>; 2])| {
-        let example = ours.first().or(theirs.first()).unwrap().display();
-        format!("{rule}: ours alone {}, theirs alone {}: {example}", ours.len(), theirs.len())
+        format!("{rule}: ours alone {ours:?}, theirs alone {theirs:?}")
     };
     let rows: Vec<String> = differing.iter().map(row).collect();
     let summary = format!("{} mails: {same} of {pairs} pairs agree\n{}", mails.len(), rows.join("\n"));

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flow::{Answer, Ask, Outcome, Security};
+use flow::{Answer, Ask, Hit, Outcome, Security};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout_at;
 
@@ -22,6 +22,9 @@ pub trait Resolver: Send + Sync {
     /// Looks something up, and waits for nothing here. The answer goes to `tell`, within the time that the resolver has for a
     /// question; whoever has asked may have gone.
     fn look_up(&self, ask: Ask, tell: &UnboundedSender<Answer>);
+
+    /// These rules have hit a mail: some say that a list does not want to be asked.
+    fn hear(&self, _hits: &[Hit]) {}
 }
 
 /// What one mail asks.
@@ -62,6 +65,11 @@ impl Asking {
             Some(resolver) => resolver.look_up(ask, &self.tell),
             None => self.own.push_back(unavailable(ask.id)),
         }
+    }
+
+    /// Tells which rules have hit.
+    pub fn hear(&self, hits: &[Hit]) {
+        self.resolver.iter().for_each(|resolver| resolver.hear(hits));
     }
 
     /// Whether an answer is to come.
@@ -108,7 +116,8 @@ impl Asking {
     }
 }
 
-fn unavailable(id: u32) -> Answer {
+/// The answer where nobody can say.
+pub fn unavailable(id: u32) -> Answer {
     Answer { id, outcome: Outcome::Unavailable, security: Security::Unknown }
 }
 

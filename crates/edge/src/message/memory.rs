@@ -12,6 +12,20 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::metrics::Metrics;
 
+/// A digest of who sends to whom, or of who has sent before.
+pub type Mark = [u8; 16];
+
+/// What is asked about a mail that may have to come again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeting {
+    /// Who sends to each of its recipients: all of them have to have waited.
+    pub triplets: Vec<Mark>,
+    /// Who may have delivered often enough that nobody has to wait.
+    pub vouchers: Vec<Mark>,
+    /// How long it has to wait.
+    pub delay: Duration,
+}
+
 /// Whoever keeps what was learned. The owner is a user, or the site: the empty name.
 pub trait Memory: Send + Sync {
     /// How long a mail may wait.
@@ -22,6 +36,10 @@ pub trait Memory: Send + Sync {
     fn touch(&self, owner: &str, keys: Vec<Key>);
     /// Has a mail learned or forgotten. `tell` is told whether anything was changed; it is closed where nobody can say.
     fn learn(&self, owner: &str, what: What, lesson: Lesson, tell: Option<oneshot::Sender<bool>>);
+    /// Asks whether a mail has waited, and notes that it has come. The channel is closed where nobody can say.
+    fn greet(&self, greeting: Greeting, tell: oneshot::Sender<bool>);
+    /// These have delivered a mail.
+    fn vouch(&self, vouchers: Vec<Mark>);
 }
 
 /// What is to be done with a mail.
@@ -98,6 +116,23 @@ impl Remembering {
         }
     }
 
+    /// Whether a mail has to come again; not where nobody can say in time.
+    pub async fn is_to_come_again(&self, greeting: Greeting) -> bool {
+        let Some(memory) = &self.memory else { return false };
+        let (tell, told) = oneshot::channel();
+        memory.greet(greeting, tell);
+        let has_waited = tokio::time::timeout(memory.wait(), told).await.ok().and_then(Result::ok);
+        self.metrics.spam_greylisted_total.add(u64::from(has_waited == Some(false)));
+        has_waited == Some(false)
+    }
+
+    /// Tells who has delivered a mail.
+    pub fn vouch(&self, vouchers: Vec<Mark>) {
+        if let Some(memory) = self.memory.as_ref().filter(|_| !vouchers.is_empty()) {
+            memory.vouch(vouchers);
+        }
+    }
+
     /// Has a mail learned or forgotten; whether anything was changed. None where nobody can say in time.
     pub async fn learn(&self, what: What, lesson: Lesson) -> Option<bool> {
         /// A person waits, and writing waits for others that write.
@@ -136,6 +171,15 @@ mod tests {
 
         fn touch(&self, _: &str, _: Vec<Key>) {}
 
+        fn greet(&self, greeting: Greeting, tell: oneshot::Sender<bool>) {
+            match greeting.triplets.len() {
+                0 => drop(tell),
+                count => _ = tell.send(count == 1),
+            }
+        }
+
+        fn vouch(&self, _: Vec<Mark>) {}
+
         fn learn(&self, _: &str, what: What, _: Lesson, tell: Option<oneshot::Sender<bool>>) {
             self.told.lock().unwrap().push(what);
             tell.into_iter().for_each(|tell| _ = tell.send(true));
@@ -165,6 +209,10 @@ mod tests {
             assert_eq!(remembering.learn(What::Forget, Lesson::default()).await, Some(true));
             assert_eq!(without.learn(What::Forget, Lesson::default()).await, None);
         });
+        let greeting = |count| Greeting { triplets: vec![[0; 16]; count], vouchers: Vec::new(), delay: Duration::ZERO };
+        let again = |count| runtime().block_on(remembering.is_to_come_again(greeting(count)));
+        assert_eq!([0, 1, 2].map(again), [false, false, true], "where nobody can say it goes on");
+        assert_eq!(metrics.spam_greylisted_total.get(), 1);
         assert_eq!((metrics.spam_recalls_total.get(), metrics.spam_recalls_lost_total.get()), (3, 2));
         let sure = Lesson { is_spam: Some(false), ..Lesson::default() };
         let mut score = flow::Score { lesson: Some(Box::new(sure)), ..flow::Score::default() };

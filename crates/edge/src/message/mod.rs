@@ -2,6 +2,7 @@
 
 pub mod asking;
 pub mod authenticity;
+pub mod greylist;
 pub mod journal;
 pub mod memory;
 pub mod notice;

@@ -21,6 +21,7 @@ use tokio::time::timeout_at;
 use crate::beat;
 use crate::message::asking::Asking;
 use crate::message::authenticity;
+use crate::message::greylist::{self, Transaction};
 use crate::message::memory::{Remembering, What};
 use crate::message::pool::Pool;
 use crate::message::spam;
@@ -318,8 +319,27 @@ impl Passage {
             self.work(true).await;
         }
         let mut verdict = self.verdict.take().ok_or(self.lost.unwrap_or(Unfinished::Late))?;
-        verdict.score.iter_mut().for_each(|score| self.remembering.settle(score));
+        if let Some(score) = &mut verdict.score {
+            self.remembering.settle(score);
+            self.asking.hear(&score.hits);
+        }
         Ok(verdict)
+    }
+
+    /// Whether it has to come again, by its score and by what is known of who sends it.
+    pub async fn is_to_come_again(&self, verdict: &Verdict, transaction: &Transaction<'_>) -> bool {
+        let spam = self.ruling.spam.as_ref();
+        match spam.and_then(|spam| greylist::greeting(spam, verdict, transaction)) {
+            Some(greeting) => self.remembering.is_to_come_again(greeting).await,
+            None => false,
+        }
+    }
+
+    /// It was delivered, which speaks for who sends it.
+    pub fn vouch(&self, verdict: &Verdict, transaction: &Transaction<'_>) {
+        if let Some(spam) = &self.ruling.spam {
+            self.remembering.vouch(greylist::vouchers(spam, verdict, transaction));
+        }
     }
 
     /// Has it learned or forgotten; whether anything was changed. None where nobody can say in time.

@@ -175,6 +175,13 @@ impl Listener {
         spam.any(|spam| spam.asks_for(Action::Quarantine))
     }
 
+    /// Whether some mail of it may have to come again.
+    pub fn greylists(&self, spam: Option<&SpamSettings>) -> bool {
+        let rules = std::iter::once(None).chain((0..self.rules().len()).map(Some));
+        let mut spam = rules.filter_map(|rule| self.under(rule).scores(spam.filter(|_| self.protocol().is_scored())));
+        spam.any(|spam| spam.greylist.is_some())
+    }
+
     /// What holds for who sends mails. Those of who logs in, and of connections that were meant for somebody else, are not
     /// authenticated unless that is said of the listener.
     pub fn authenticates(

@@ -16,6 +16,9 @@ const POINTS_MAX: f64 = 10_000.0;
 /// The longest wait for the DNS, in seconds: sooner than a verdict is overdue.
 const WAIT_SECONDS_MAX: u64 = 60;
 
+/// The longest time before a mail may come again, in seconds: servers give up after days.
+const GREYLIST_SECONDS_MAX: u32 = 86_400;
+
 /// The longest tag, in bytes.
 const TAG_BYTES_MAX: usize = 100;
 
@@ -37,6 +40,11 @@ pub struct SpamSettings {
     /// From which score on a mail is spam. None: as the rules say.
     #[serde(deserialize_with = "points")]
     pub required: Option<Points>,
+    /// From which score on one of somebody unknown has to come again.
+    #[serde(deserialize_with = "points")]
+    pub greylist: Option<Points>,
+    /// How long after the first time it may come again, in seconds.
+    pub greylist_seconds: u32,
     /// From which score on it is quarantined.
     #[serde(deserialize_with = "points")]
     pub quarantine: Option<Points>,
@@ -104,6 +112,9 @@ pub struct SpamTerms {
     pub required: Option<Points>,
     /// In place of the global one.
     #[serde(deserialize_with = "points")]
+    pub greylist: Option<Points>,
+    /// In place of the global one.
+    #[serde(deserialize_with = "points")]
     pub quarantine: Option<Points>,
     /// In place of the global one.
     #[serde(deserialize_with = "points")]
@@ -130,6 +141,17 @@ pub struct Spam {
     pub subject_tag: Box<str>,
     /// How what was learned is asked and told.
     pub bayes: Option<BayesSettings>,
+    /// Which mails have to come again; none where none has.
+    pub greylist: Option<Grey>,
+}
+
+/// Which mails have to come again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grey {
+    /// From which score on.
+    pub points: Points,
+    /// How long after the first time.
+    pub delay: Duration,
 }
 
 impl Default for SpamSettings {
@@ -141,6 +163,8 @@ impl Default for SpamSettings {
             wait_seconds: 10,
             size_max: 512 << 10,
             required: None,
+            greylist: None,
+            greylist_seconds: 300,
             quarantine: None,
             reject: None,
             headers: true,
@@ -175,6 +199,9 @@ impl SpamSettings {
             headers: terms.clone().find_map(|terms| terms.headers).unwrap_or(self.headers),
             subject_tag: terms.clone().find_map(|terms| terms.subject_tag.clone()).unwrap_or(self.subject_tag.clone()),
             bayes: self.bayes.clone(),
+            greylist: pick(&|terms| terms.greylist)
+                .or(self.greylist)
+                .map(|points| Grey { points, delay: Duration::from_secs(u64::from(self.greylist_seconds)) }),
         })
     }
 
@@ -183,9 +210,12 @@ impl SpamSettings {
     /// # Errors
     /// When it cannot; the message says why.
     pub fn check(&self) -> Result<(), String> {
-        match (1..=WAIT_SECONDS_MAX).contains(&self.wait_seconds) {
+        if !(1..=WAIT_SECONDS_MAX).contains(&self.wait_seconds) {
+            return Err(format!("spam: wait_seconds is from 1 to {WAIT_SECONDS_MAX}"));
+        }
+        match self.greylist_seconds <= GREYLIST_SECONDS_MAX {
             true => Ok(()),
-            false => Err(format!("spam: wait_seconds is from 1 to {WAIT_SECONDS_MAX}")),
+            false => Err(format!("spam: greylist_seconds is at most {GREYLIST_SECONDS_MAX}")),
         }
     }
 }

@@ -21,6 +21,7 @@ use stream::{Class, Finding};
 
 use super::client::Client;
 use crate::message::authenticity;
+use crate::message::greylist::{Transaction, greylisted};
 use crate::message::journal;
 use crate::message::notice::{Incident, Nature, Notice};
 use crate::message::passage::{Asked, Passage, try_again};
@@ -193,8 +194,10 @@ impl Intake {
         let disposition = Disposition::of(&verdict, &self.capabilities());
         self.mail.passage.settle(disposition, &verdict);
         let Intake { mut mail, mut hop, stage } = self;
+        let again = !matches!(stage, Stage::Failed(_)) && mail.is_to_come_again(client, disposition, &verdict).await;
         let refusal = match (disposition, &stage) {
             (Disposition::Reject, _) => Some(Reply::with_text(554, (5, 7, 1), mail.passage.refusal(&verdict))),
+            _ if again => Some(greylisted()),
             (Disposition::Quarantine, _) => Some(mail.keep(client, &verdict).await),
             (_, Stage::Failed(reply)) => Some(reply.clone()),
             _ => None,
@@ -230,6 +233,23 @@ impl Intake {
 }
 
 impl Mail {
+    /// Whether it has to come again: one that is not refused for good, of a stranger, who will know how.
+    async fn is_to_come_again(&self, client: &Client, disposition: Disposition, verdict: &Verdict) -> bool {
+        let is_strange = client.door.listener.protocol() == Protocol::Smtp && !client.leases.logged_in;
+        // What was found in it is dealt with at once.
+        let is_open = disposition != Disposition::Reject && verdict.findings.is_empty();
+        let recipients = self.recipients();
+        is_strange && is_open && self.passage.is_to_come_again(verdict, &self.transaction(&recipients)).await
+    }
+
+    fn recipients(&self) -> Vec<&str> {
+        self.envelope.recipients.iter().map(|rcpt| rcpt.path.as_str()).collect()
+    }
+
+    fn transaction<'m>(&'m self, recipients: &'m [&'m str]) -> Transaction<'m> {
+        Transaction { client: self.client, sender: self.envelope.mail.path.as_str(), recipients }
+    }
+
     /// Hands on the rest, and asks for the hop's word.
     async fn deliver(
         &mut self,
@@ -347,7 +367,7 @@ impl Mail {
             self.runtime.metrics.spam_unmarked_total.add(1);
         }
         self.runtime.metrics.after_end_microseconds_total.add(last_dot.elapsed().as_micros() as u64);
-        let to: Vec<&str> = envelope.recipients.iter().map(|rcpt| rcpt.path.as_str()).collect();
+        let to = self.recipients();
         tracing::info!(
             id = envelope.id,
             client = %self.client,
@@ -427,6 +447,9 @@ impl Concluded {
             mail.notify(client, &verdict, action);
         }
         mail.record(&verdict, action, &replies, last_dot);
+        if action == Action::Pass && replies.iter().any(Reply::is_positive) {
+            mail.passage.vouch(&verdict, &mail.transaction(&mail.recipients()));
+        }
         if action != Action::Pass {
             mail.count_infected(client, &verdict);
         }

@@ -38,6 +38,77 @@ fn a_mail_is_learned_once_corrected_and_forgotten() {
     assert_eq!((summary.corpus, summary.words, summary.mails), (Corpus { spam: 0, ham: 1 }, 2, 1));
 }
 
+const MINUTE: i64 = 60;
+const DAY: i64 = 86_400;
+
+fn greeting(triplets: &[u8], vouchers: &[u8]) -> Greeting {
+    let marks = |names: &[u8]| names.iter().map(|&name| [name; 16]).collect();
+    Greeting { triplets: marks(triplets), vouchers: marks(vouchers), delay: 5 * MINUTE }
+}
+
+#[test]
+fn a_mail_has_to_wait_once_and_for_all_of_its_recipients() {
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    let mut greet = |triplets: &[u8], at| ledger.greet(&greeting(triplets, &[]), at).unwrap();
+    assert!(!greet(&[1], 0) && !greet(&[1], 5 * MINUTE - 1), "too soon");
+    assert!(!greet(&[1, 2], 5 * MINUTE), "the other has not waited");
+    assert!(greet(&[1], 5 * MINUTE) && greet(&[1, 2], 10 * MINUTE));
+    assert!(greet(&[1], 30 * DAY) && greet(&[1], 60 * DAY), "it is known for as long as it comes");
+    assert!(!greet(&[1], 97 * DAY), "and no longer");
+    assert!(!greet(&[3], 0) && !greet(&[3], 3 * DAY), "it has come too late");
+    assert!(greet(&[3], 3 * DAY + 5 * MINUTE));
+    assert!(!greet(&[4], 10 * DAY) && !greet(&[4], 9 * DAY), "a clock that goes back is no waiting");
+}
+
+#[test]
+fn who_has_delivered_in_three_hours_vouches() {
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    for at in [0, 1, MINUTE, 61 * MINUTE] {
+        ledger.vouch(&[[9; 16]], at).unwrap();
+    }
+    assert!(!ledger.greet(&greeting(&[1], &[9]), 62 * MINUTE).unwrap(), "a burst counts once");
+    ledger.vouch(&[[9; 16]], 130 * MINUTE).unwrap();
+    assert!(ledger.greet(&greeting(&[1], &[8, 9]), 131 * MINUTE).unwrap());
+    assert!(!ledger.greet(&greeting(&[2], &[9]), 40 * DAY).unwrap(), "that was long ago");
+}
+
+#[test]
+fn of_marks_those_that_wait_longest_are_forgotten() {
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    let all: Vec<u8> = (0..10).collect();
+    ledger.greet(&greeting(&all[..1], &[]), 0).unwrap();
+    ledger.greet(&greeting(&all[..1], &[]), 5 * MINUTE).unwrap();
+    for (at, name) in all.iter().enumerate().skip(1) {
+        ledger.greet(&greeting(&[*name], &[]), 6 * MINUTE + at as i64).unwrap();
+    }
+    ledger.write(|transaction| marks::forget(transaction, 4, 10 * MINUTE)).unwrap();
+    let kept: Vec<u8> = ledger
+        .read(|transaction| {
+            let mut ask = transaction.prepare("SELECT id FROM mark ORDER BY id")?;
+            ask.query_map([], |row| row.get::<_, Mark>(0))?.map(|mark| mark.map(|mark| mark[0])).collect()
+        })
+        .unwrap();
+    assert_eq!(kept, [0, 7, 8, 9], "who has waited stays");
+    ledger.write(|transaction| marks::forget(transaction, 4, 3 * DAY)).unwrap();
+    let count: i64 = ledger.read(|file| file.query_row("SELECT count(*) FROM mark", [], |row| row.get(0))).unwrap();
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn a_file_of_the_first_form_gets_marks() {
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    ledger.learn("", &[lesson("a", true, &[1], 100)]).unwrap();
+    ledger.connection.execute_batch("DROP TABLE mark; PRAGMA user_version = 1").unwrap();
+    drop(ledger);
+    let mut ledger = Sqlite::open(&path).unwrap();
+    assert!(!ledger.greet(&greeting(&[1], &[]), 0).unwrap());
+    assert_eq!(counts(&mut ledger, 1), Some((1, 0)));
+}
+
 #[test]
 fn each_owner_has_words_of_their_own() {
     let (_folder, path) = file();

@@ -50,6 +50,8 @@ pub struct Search {
 /// Where a search stands, and its memory.
 struct State {
     want: Want,
+    /// It backtracks from the first byte on.
+    is_bare: bool,
     from: usize,
     phase: Phase,
     /// The length of the haystack that is being searched.
@@ -78,6 +80,7 @@ impl Search {
     pub(super) fn new(compiled: Arc<Compiled>, want: Want) -> Search {
         let state = State {
             want,
+            is_bare: false,
             from: 0,
             phase: Phase::Begin,
             length: 0,
@@ -87,6 +90,11 @@ impl Search {
             machine: Machine::default(),
         };
         Search { compiled, state }
+    }
+
+    pub(super) fn without_automaton(mut self) -> Search {
+        self.state.is_bare = true;
+        self
     }
 
     /// Begins another search, for a match that begins at or behind byte `from`. What lies before it is seen by `\b`, `^`
@@ -202,8 +210,11 @@ impl State {
         }
     }
 
-    /// What walks forward.
+    /// What walks forward, where that is wanted.
     fn automaton<'c>(&self, compiled: &'c Compiled) -> Option<&'c DFA> {
+        if self.is_bare {
+            return None;
+        }
         let is_enough = self.want == Want::Hit || !compiled.is_regular;
         if is_enough { compiled.hits() } else { compiled.forward() }
     }

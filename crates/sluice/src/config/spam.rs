@@ -17,6 +17,12 @@ impl Config {
         if listener.protocol().tells_scores() && self.spam.is_none() {
             return Err("mails are scored where there is a table [spam]".into());
         }
+        let has_ledger = self.spam.as_ref().is_some_and(|spam| spam.bayes.is_some());
+        if listener.greylists(self.spam.as_ref()) && !has_ledger {
+            return Err(
+                "who has waited is kept with what was learned, but nothing says where: spam.bayes.ledger".into()
+            );
+        }
         if keeps && listener.content.quarantine.is_none() && !listener.protocol().answers() {
             return Err("spam is to be quarantined, but no folder is set: quarantine = \"PATH\"".into());
         }
@@ -83,6 +89,9 @@ mod tests {
             (format!("[spam]\n{imap}[listener.spam]\nreject = 8"), "mails are scored with smtp"),
             (format!("[spam]\nreject = 1e6\n{LISTENER}"), "test:2:10: 1000000 is not a score"),
             (format!("[spam]\n{LISTENER}spam = {{ rules = [] }}"), "unknown field `rules`"),
+            (format!("[spam]\ngreylist = 3\n{LISTENER}"), "spam.bayes.ledger"),
+            (format!("[spam]\n{LISTENER}[[listener.rule]]\nspam = {{ greylist = 3 }}"), "spam.bayes.ledger"),
+            (format!("[spam]\ngreylist_seconds = 86401\n{LISTENER}"), "at most 86400"),
             (format!("[spam]\nwait_seconds = 0\n{LISTENER}"), "from 1 to 60"),
             (format!("[dns]\nquery_ms = 1\n[spam]\nnetwork = true\n{LISTENER}"), "from 100 to 30000"),
         ] {

@@ -6,6 +6,7 @@
 //! A command asks once: by a thread of its own, or from a file ([`source`]).
 //! Bounds: `ORDERS_MAX` questions that wait, `LOOKUPS_MAX` under way; what is beyond is unavailable at once.
 
+pub mod blocks;
 mod cache;
 pub mod lookup;
 mod rest;

@@ -16,6 +16,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::Failure;
 use crate::config::{Config, Isolation};
+use crate::resolver::blocks::BlockRules;
 use crate::rules_command;
 
 /// Errors that the log names.
@@ -29,6 +30,8 @@ pub struct SpamRules {
     file: Option<OwnedFd>,
     /// How many words are kept, where old ones are forgotten.
     pub words_max: Option<u64>,
+    /// Lists that say by a rule that they may not be asked.
+    pub blocks: Arc<BlockRules>,
 }
 
 impl SpamRules {
@@ -46,6 +49,7 @@ impl SpamRules {
         let (mut files, rules) = rules_command::collect(&folders, config.asks_network(), &config.hostname)?;
         files.bayes = config.spam.as_ref().is_some_and(|spam| spam.bayes.is_some());
         let words_max = words_max(&rules);
+        let blocks = Arc::new(BlockRules::of(&rules));
         let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);
         errors.take(ERRORS_SHOWN).for_each(|error| tracing::warn!(%error, "rules of spam"));
         tracing::info!(
@@ -55,9 +59,9 @@ impl SpamRules {
             "rules of spam"
         );
         Ok(Some(match config.isolation {
-            Isolation::None => SpamRules { scorer: Some(Arc::new(Scorer::new(&files))), file: None, words_max },
+            Isolation::None => SpamRules { scorer: Some(Arc::new(Scorer::new(&files))), file: None, words_max, blocks },
             Isolation::Process => {
-                SpamRules { scorer: None, file: Some(sealed(&wire::write(&files, Vec::new()))?), words_max }
+                SpamRules { scorer: None, file: Some(sealed(&wire::write(&files, Vec::new()))?), words_max, blocks }
             }
         }))
     }

@@ -30,6 +30,7 @@ use crate::database::{Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
 use crate::learned::Memories;
 use crate::resolver::Resolver;
+use crate::resolver::blocks::Blocks;
 use crate::store::gateway::Store;
 use crate::supervise::lead::lead;
 use crate::{Failure, clamd_conf, database, privileges};
@@ -178,7 +179,7 @@ impl Site {
         let old_resolver = old.and_then(|old| old.resolver.as_ref());
         let resolver = config.asks_dns().then(|| Resolver::start(&config.dns, &metrics, old_resolver)).transpose()?;
         let lists = lists(&config, own.clone(), old)?;
-        let memory = memories(&config, spam.as_deref(), old.and_then(|old| old.memory.as_ref()))?;
+        let memory = memories(&config, spam.as_deref(), &metrics, old.and_then(|old| old.memory.as_ref()))?;
         let warden = Warden::load(&config.trust, Some(lists.clone()), before.map(|before| &*before.warden))?;
         let runtime = Runtime {
             settings: Arc::new(settings(&config)),
@@ -195,7 +196,13 @@ impl Site {
             notices: Arc::new(notices),
             pool,
             known,
-            resolver: resolver.clone().map(|resolver| ask::first(&lists, resolver)),
+            resolver: resolver.clone().map(|resolver| {
+                let resolver = ask::first(&lists, resolver);
+                match &spam {
+                    Some(spam) => Blocks::before(resolver, spam.blocks.clone()),
+                    None => resolver,
+                }
+            }),
             memory: memory.clone().map(|memory| memory as Arc<dyn memory::Memory>),
             metrics,
             metrics_socket,
@@ -263,11 +270,12 @@ impl Site {
 fn memories(
     config: &Config,
     rules: Option<&SpamRules>,
+    metrics: &Arc<Metrics>,
     old: Option<&Arc<Memories>>,
 ) -> Result<Option<Arc<Memories>>, String> {
     let bayes = config.spam.as_ref().and_then(|spam| spam.bayes.as_ref());
     let Some((bayes, rules)) = bayes.zip(rules) else { return Ok(None) };
-    Memories::start(bayes, rules.words_max, old).map(Some)
+    Memories::start(bayes, rules.words_max, metrics, old).map(Some)
 }
 
 /// The mail store: the same through all reloads.

@@ -7,7 +7,6 @@ use crate::spam::message::ascii;
 /// The functions.
 pub(super) const FUNCTIONS: &[Function] = &[
     look("check_for_fake_aol_relay_in_rcvd", fake_aol_relay),
-    look("check_for_faraway_charset_in_headers", faraway_charset),
     look("check_for_unique_subject_id", |_, _| 0.0),
     look("check_illegal_chars", illegal_chars),
     look("check_for_forged_hotmail_received_headers", |context, _| truth(hotmail(context) == Hotmail::Forged)),
@@ -111,44 +110,6 @@ fn fake_aol_relay(context: &Context<'_>, _: &Arguments<'_>) -> f64 {
     });
     let is_known = ["RELAY", "MAILRELAY", "MAILIN"].iter().any(|id| received.contains(&format!("ESMTP id {id}")));
     truth(is_relay && !is_of_aol && !is_known)
-}
-
-/// Charsets of other parts of the world: none is, unless `ok_locales` names some.
-fn faraway_charset(context: &Context<'_>, _: &Arguments<'_>) -> f64 {
-    let Some(locales) = context.settings.text("ok_locales") else { return 0.0 };
-    if locales.split(u8::is_ascii_whitespace).any(|word| word.eq_ignore_ascii_case(b"all")) {
-        return 0.0;
-    }
-    let is_far = |field: &[u8]| {
-        let field = String::from_utf8_lossy(field).into_owned();
-        behind(&field, "=?").any(|rest| {
-            let mut parts = rest.split('?');
-            let (charset, coding, text) = (parts.next(), parts.next(), parts.next());
-            let is_encoded = coding.is_some_and(|coding| coding.len() == 1) && text.is_some();
-            is_encoded && charset.is_some_and(|charset| !fits_locale(charset, locales))
-        })
-    };
-    let all = ["From:raw", "Subject:raw"].map(|name| context.fields.values(name));
-    truth(all.iter().flat_map(|values| values.iter()).any(|field| is_far(field)))
-}
-
-/// Whether mails of people who speak one of `locales` have a charset.
-pub(super) fn fits_locale(charset: &str, locales: &[u8]) -> bool {
-    let plain: String = charset.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_uppercase();
-    const EVERYWHERE: [&str; 6] = ["USASCII", "ISO8859", "ISO10646", "UTF", "UCS2", "CP125"];
-    const EVERYWHERE_TOO: [&str; 4] = ["WINDOWS125", "IBM852", "UNICODE11UTF7", "XUNKNOWN"];
-    let has = |names: &[&str]| names.iter().any(|name| plain.starts_with(name));
-    if has(&EVERYWHERE) || has(&EVERYWHERE_TOO) || plain == "ISO" || plain == "ANSIX341968" {
-        return true;
-    }
-    locales.split(u8::is_ascii_whitespace).any(|locale| match locale.get(..2) {
-        Some(b"ja") => has(&["EUCJP", "JISX0", "ISO2022JP", "SHIFTJIS", "XSJIS"]),
-        Some(b"ko") => has(&["EUCKR", "KSC5601", "ISO2022KR"]),
-        Some(b"ru") => has(&["KOI8R", "KOI8U", "KOI8T", "ISOIR111", "CP1251", "GEORGIANPS", "PT154"]),
-        Some(b"th") => has(&["TIS620"]),
-        Some(b"zh") => has(&["GB", "BIG5", "EUCTW", "CP936", "ISO2022CN"]),
-        _ => false,
-    })
 }
 
 /// Bytes that text has none of: their share and number.
@@ -753,11 +714,5 @@ mod tests {
             assert_eq!(names_user(subject, "joe"), named, "{subject}");
         }
         assert!(has_word("for joe@x.com now", "joe@x.com") && !has_word("ajoe@x.com", "joe@x.com"));
-    }
-
-    #[test]
-    fn charsets_belong_to_locales() {
-        assert!(fits_locale("utf-8", b"en") && fits_locale("KOI8-R", b"en ru"));
-        assert!(!fits_locale("big5", b"en"));
     }
 }

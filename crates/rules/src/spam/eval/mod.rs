@@ -11,6 +11,7 @@ mod freemail;
 mod from_name;
 mod header;
 mod learned;
+mod locale;
 mod network;
 mod page;
 mod relay;
@@ -86,12 +87,13 @@ pub(crate) const fn ask(name: &'static str) -> Function {
 }
 
 /// All groups.
-const GROUPS: [&[Function]; 10] = [
+const GROUPS: [&[Function]; 11] = [
     authentic::FUNCTIONS,
     freemail::FUNCTIONS,
     from_name::FUNCTIONS,
     header::FUNCTIONS,
     learned::FUNCTIONS,
+    locale::FUNCTIONS,
     network::FUNCTIONS,
     page::FUNCTIONS,
     relay::FUNCTIONS,

@@ -453,67 +453,74 @@ impl Run<'_> {
         for templated in &engine.templated {
             let rule = &engine.rules.names()[templated.rule as usize];
             let Some(expression) = templated.test.expression() else { continue };
+            // Most mails name nobody in an address, so that no expression is read.
+            let uris = match &templated.needed {
+                Some(name) if matches!(templated.test, Test::Pattern(View::Uri, _)) => self.with_captured(name, uris),
+                _ => uris.to_vec(),
+            };
             let values = |name: &str| self.captured.get(name).filter(|values| !values.is_empty()).cloned();
             let Some(filled) = expression.filled(values) else { continue };
-            if let (Some(name), Test::Pattern(View::Uri, _)) = (&templated.needed, &templated.test)
-                && !self.is_within(name, uris)
-            {
-                continue;
-            }
-            let Some(item) = fresh_item(templated.rule, rule, &filled) else { continue };
             let found = match &templated.test {
-                Test::Header(test) => self.filled_header(&item, test),
-                Test::Pattern(view, _) => {
-                    let mail = self.mail;
-                    let haystacks = match view {
-                        View::Rawbody => lines(mail.raw_body()),
-                        View::Full => vec![mail.full()],
-                        View::Uri => uris.to_vec(),
-                        View::Body | View::Header => lines(mail.body()),
-                    };
-                    self.search_fresh(&item, &haystacks)
+                Test::Header(test) => self.filled_header(rule, &filled, test),
+                Test::Pattern(View::Uri, _) if uris.is_empty() => continue,
+                Test::Pattern(View::Uri, _) => {
+                    filled.alone().ok().map(|alone| self.search_fresh(rule, alone.search_once(Want::Span), &uris))
+                }
+                Test::Pattern(View::Rawbody, _) => self.filled(rule, &filled, &lines(self.mail.raw_body())),
+                Test::Pattern(View::Full, _) => self.filled(rule, &filled, &[self.mail.full()]),
+                Test::Pattern(View::Body | View::Header, _) => {
+                    let skipped = usize::from(rule.flags.has("nosubject"));
+                    self.filled(rule, &filled, lines(self.mail.body()).get(skipped..).unwrap_or_default())
                 }
                 _ => continue,
             };
+            let Some(found) = found else { continue };
             self.settle(templated.rule, area(&templated.test), found);
         }
     }
 
-    /// Whether one of the values that were captured under a name stands in a haystack, in whatever case.
-    fn is_within(&self, name: &str, haystacks: &[&[u8]]) -> bool {
+    /// The haystacks in which one of the values stands that were captured under a name, in whatever case.
+    fn with_captured<'h>(&self, name: &str, haystacks: &[&'h [u8]]) -> Vec<&'h [u8]> {
         let folded = |text: &[u8]| {
             let mut text = text.to_vec();
             fold(&mut text);
             text
         };
         let values: Vec<Vec<u8>> = self.captured.get(name).into_iter().flatten().map(|value| folded(value)).collect();
-        haystacks.iter().any(|haystack| {
+        let has_one = |haystack: &&&[u8]| {
             let haystack = folded(haystack);
             values.iter().any(|value| memchr::memmem::find(&haystack, value).is_some())
+        };
+        haystacks.iter().filter(has_one).copied().collect()
+    }
+
+    fn filled_header(&mut self, rule: &Rule, filled: &Expression, test: &HeaderTest) -> Option<Found> {
+        let HeaderTest::Matches { field, negated, if_unset, .. } = test else { return None };
+        let value = self.context.fields.haystack(&Request::of(field));
+        let value = value.unwrap_or_else(|| if_unset.clone().unwrap_or_default().into());
+        let found = self.filled(rule, filled, &[&value])?;
+        Some(match negated {
+            true => Found { count: u32::from(found.count == 0 && !found.is_exhausted), ..found },
+            false => found,
         })
     }
 
-    fn filled_header(&mut self, item: &Item, test: &HeaderTest) -> Found {
-        let HeaderTest::Matches { field, negated, if_unset, .. } = test else { return Found::default() };
-        let value = self.context.fields.haystack(&Request::of(field));
-        let value = value.unwrap_or_else(|| if_unset.clone().unwrap_or_default().into());
-        let found = self.search_fresh(item, &[&value]);
-        match negated {
-            true => Found { count: u32::from(found.count == 0 && !found.is_exhausted), ..found },
-            false => found,
-        }
+    /// What a filled expression finds; none where it cannot run.
+    fn filled(&mut self, rule: &Rule, filled: &Expression, haystacks: &[&[u8]]) -> Option<Found> {
+        let ready = filled.ready().ok()?;
+        Some(match ready.may_match(haystacks) {
+            true => self.search_fresh(rule, ready.expression.search(Want::Span), haystacks),
+            false => Found::default(),
+        })
     }
 
     /// As [`search`](Run::search), over all haystacks and without memory that is kept.
-    fn search_fresh(&mut self, item: &Item, haystacks: &[&[u8]]) -> Found {
-        if !item.ready.may_match(haystacks) {
-            return Found::default();
-        }
+    fn search_fresh(&mut self, rule: &Rule, mut search: Search, haystacks: &[&[u8]]) -> Found {
+        let hits_max = rule.flags.hits_max().min(self.engine.options.limits.hits_max);
         let mut budget = self.context.budget.borrow_mut();
         budget.next_rule();
-        let mut search = item.ready.expression.search(Want::Span);
         let mut found = Found::default();
-        for haystack in haystacks.iter().skip(usize::from(item.is_without_subject)) {
+        for haystack in haystacks {
             let mut from = 0;
             while from <= haystack.len() {
                 match budget.find(&mut search, haystack, from) {
@@ -525,7 +532,7 @@ impl Run<'_> {
                     Ok(None) => break,
                     Err(_) => return Found { is_exhausted: true, ..found },
                 }
-                if found.count >= item.hits_max.min(self.engine.options.limits.hits_max) {
+                if found.count >= hits_max {
                     return found;
                 }
             }
@@ -555,17 +562,6 @@ fn area(test: &Test) -> &'static str {
         Test::Pattern(View::Full, _) => "FULL: ",
         _ => "",
     }
-}
-
-fn fresh_item(id: u32, rule: &Rule, expression: &Expression) -> Option<Item> {
-    Some(Item {
-        rule: id,
-        number: u32::MAX,
-        ready: expression.ready().ok()?,
-        hits_max: rule.flags.hits_max(),
-        is_without_subject: rule.flags.has("nosubject"),
-        captures: false,
-    })
 }
 
 fn lines(lines: &[Box<[u8]>]) -> Vec<&[u8]> {

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use pattern::expression::{Expression as Compiled, Flags};
+
 use crate::spam::problem::Fault;
 use crate::spam::search::{Kept, Ready};
 
@@ -74,6 +76,12 @@ impl Expression {
     /// What is made of it to be searched for, once.
     pub(crate) fn ready(&self) -> Result<Arc<Ready>, String> {
         self.kept.ready(&self.source, &self.flags)
+    }
+
+    /// The expression alone, for a search or two.
+    pub(crate) fn alone(&self) -> Result<Compiled, String> {
+        let flags = Flags::of(&self.flags).map_err(|flag| format!("the flag {flag} is not supported"))?;
+        Compiled::new(&self.source, flags).map_err(|error| error.to_string())
     }
 
     /// Whether it uses what other rules have captured: `%{NAME}`.

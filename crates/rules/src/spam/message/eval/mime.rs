@@ -9,7 +9,6 @@ pub(super) const FUNCTIONS: &[(&str, View)] = &[
     ("check_abundant_unicode_ratio", unicode_ratio),
     ("check_base64_length", base64_length),
     ("check_for_ascii_text_illegal", illegal_ascii),
-    ("check_for_mime", mime),
     ("check_for_mime_html", html),
     ("check_for_mime_html_only", html_only),
     ("check_for_uppercase", uppercase),
@@ -103,7 +102,7 @@ impl Facts {
         self.base64_text |= kind.starts_with("text") && is_base64 && is_plain_charset && !is_placed;
         self.odd_charset |= is_odd_iso(&head.charset);
         if head.charset.iter().any(u8::is_ascii_lowercase) {
-            self.charsets.extend(head.charset.split(|byte| is_blank(*byte)).map(<[u8]>::to_vec));
+            self.charsets.push(head.charset.clone());
         }
     }
 
@@ -194,7 +193,8 @@ fn is_odd_iso(charset: &[u8]) -> bool {
     !known.unwrap_or(is_2022)
 }
 
-fn mime(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
+/// `check_for_mime`, but for what depends on locales.
+pub(crate) fn mime(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
     let facts = message.facts();
     truth(match text(arguments, 0) {
         "mime_base64_count" => facts.base64_parts > 0,
@@ -339,10 +339,17 @@ fn has_odd_letters(message: &Message) -> bool {
         plain && names.iter().any(|name| find(charset, name.as_bytes(), 0).is_some())
     };
     let declared = message.field(b"content-type").and_then(|field| declared_charset(&field.value));
-    declared.is_some_and(is_odd) || message.facts().charsets.iter().any(|charset| is_odd(charset))
+    let mut parts = message.facts().charsets.iter().flat_map(|charset| charset.split(|byte| is_blank(*byte)));
+    declared.is_some_and(is_odd) || parts.any(is_odd)
 }
 
-fn declared_charset(value: &[u8]) -> Option<&[u8]> {
+/// The charsets that parts declare, in lower case.
+pub(crate) fn part_charsets(message: &Message) -> &[Vec<u8>] {
+    &message.facts().charsets
+}
+
+/// The charset that a `Content-Type` declares.
+pub(crate) fn declared_charset(value: &[u8]) -> Option<&[u8]> {
     let at = find(value, b"charset=", 0)? + 8;
     let rest = &value[at..];
     let quote = rest.first().copied().filter(|byte| matches!(byte, b'"' | b'\''));

@@ -3,8 +3,8 @@
 //! Each takes the mail and the arguments as they are written, and gives 0 for no hit. [`find`] has those of SpamAssassin's
 //! plugins BodyEval, HTMLEval, ImageInfo, MIMEEval and URIEval that need no expression, no locale and no network.
 //!
-//! What is left out: `html_text_match` and `html_text_not_match` (see [`crate::spam::eval`]), `image_name_regex`,
-//! `check_for_faraway_charset` and its like (locales), `check_stock_info`.
+//! What is left out: `html_text_match`, `html_text_not_match` and what depends on locales (see [`crate::spam::eval`]),
+//! `image_name_regex`, `check_stock_info`.
 
 mod body;
 mod html;
@@ -15,6 +15,7 @@ mod web;
 use super::Message;
 use crate::spam::rule;
 pub(super) use mime::Facts;
+pub(crate) use mime::{declared_charset, mime, part_charsets};
 
 /// A function: 0 is no hit, all else how often the rule counts.
 pub type View = fn(&Message, &[Box<[u8]>]) -> f64;
