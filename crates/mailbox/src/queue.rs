@@ -10,7 +10,7 @@
 //!
 //! A mail that waits is a message of a mailbox in the store, of an account that no accounts file can name, with an annotation that
 //! says where it goes: it is there by the flush that acknowledged it, and as a copy of what is delivered takes no room. A mail may be
-//! sent twice if the server is killed between the relay's answer and the note of it. Bounds: [`WAITING_MAX`]; [`AT_ONCE`] are sent at
+//! sent twice if the server is killed between the relay's answer and the note of it. Bounds: [`WAITING_MAX`]; 16 are sent at
 //! a time, of each a piece is held.
 
 use std::collections::BTreeSet;
