@@ -5,7 +5,7 @@
 //! delivered. Not greylisted are clients that have logged in or are on this machine, and those that a list of good ones has
 //! (`RCVD_IN_DNSWL_LOW` and better). Where nobody can say in time, a mail goes on.
 //!
-//! Bounds: [`RECIPIENTS_MAX`] recipients of a mail have marks.
+//! Bounds: 100 recipients of a mail have marks.
 
 use std::net::IpAddr;
 

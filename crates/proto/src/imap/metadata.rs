@@ -1,6 +1,6 @@
 //! GETMETADATA and SETMETADATA (RFC 5464): what clients note of a mailbox, or of the server, by names like `/private/comment`.
 //!
-//! Names are told in lower case. Bounds: those of a command, [`ENTRIES_MAX`] names of one, [`ENTRY_BYTES_MAX`] bytes of a name.
+//! Names are told in lower case. Bounds: those of a command, 256 names of one, 400 bytes of a name.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 //! NOTIFY (RFC 5465): of which mailboxes a client wants to be told what, without asking again.
 //!
-//! Bounds: those of a command, and [`GROUPS_MAX`] filters.
+//! Bounds: those of a command, and 64 filters.
 
 use alloc::vec::Vec;
 
