@@ -167,7 +167,11 @@ mod tests {
         assert_eq!(of(Class::Match, "PUA.Safe.Tool"), Action::Pass);
         assert_eq!(of(Class::Match, "PUA.Win.Tool"), Action::Tag);
         assert_eq!(of(Class::Match, "Win.Trojan.PUA.x"), Action::Reject, "a pattern is for the whole name");
-        assert_eq!(of(Class::Limit, "Heuristics.Limits"), Action::Reject, "other classes go by their own");
+        assert_eq!(
+            of(Class::Limit, "Heuristics.Limits.Exceeded.Time"),
+            Action::Reject,
+            "other classes go by their own"
+        );
         assert_eq!(policy.of_any_match(), Action::Reject);
         assert!(policy.asks_for(Action::Tag) && !policy.only_rejects());
     }
