@@ -10,7 +10,6 @@
 //! Reading is done on a thread of its own; what is wrong leaves the old in force. What is under way keeps the signatures
 //! that it began with, and their memory goes with the last that has them.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
 use super::site::Site;
-use super::watcher::Watcher;
+use super::watcher::{Stamp, Watcher, stamps};
 use crate::cli::Serve;
 use crate::supervise::manager::Manager;
 
@@ -57,9 +56,6 @@ pub struct Reload<'a> {
     stamps: Vec<Option<Stamp>>,
 }
 
-/// What tells a file from another version of it: when it was changed, its size, and its number.
-type Stamp = (i64, i64, u64, u64);
-
 impl<'a> Reload<'a> {
     /// Nothing is to be read yet.
     pub fn new(args: &Serve, site: Arc<Site>, control: &'a watch::Sender<Control>, manager: &'a Manager) -> Reload<'a> {
@@ -77,7 +73,7 @@ impl<'a> Reload<'a> {
             lists: None,
             stamps: Vec::new(),
         };
-        reload.stamps = stamps(&reload.site.config.lists);
+        reload.stamps.clone_from(&reload.site.stamps);
         reload.watch();
         reload
     }
@@ -137,8 +133,8 @@ impl<'a> Reload<'a> {
         match flatten(read) {
             Ok(Some(site)) => {
                 let before = std::mem::replace(&mut self.site, Arc::new(site));
-                if before.config.lists != self.site.config.lists {
-                    self.stamps = stamps(&self.site.config.lists);
+                if before.stamps != self.site.stamps {
+                    self.stamps.clone_from(&self.site.stamps);
                 }
                 let runtime = self.site.runtime.clone();
                 // Before the event loops take them.
@@ -180,7 +176,9 @@ impl<'a> Reload<'a> {
         if watch(&mut self.recipients, &recipients) {
             self.ask(Anew::Recipients);
         }
-        watch(&mut self.lists, &site.config.lists);
+        if watch(&mut self.lists, &site.config.lists) && self.stamps != stamps(&site.config.lists) {
+            self.ask(Anew::Everything);
+        }
     }
 
     /// What is in force.
@@ -200,12 +198,6 @@ fn watch(watcher: &mut Option<Watcher>, wanted: &[PathBuf]) -> bool {
         Err(error) => tracing::warn!(%error, "changes of files are not watched for"),
     }
     true
-}
-
-/// How files are now.
-fn stamps(paths: &[PathBuf]) -> Vec<Option<Stamp>> {
-    let stamp = |facts: std::fs::Metadata| (facts.ctime(), facts.ctime_nsec(), facts.len(), facts.ino());
-    paths.iter().map(|path| std::fs::metadata(path).ok().map(stamp)).collect()
 }
 
 /// Waits for a task, if there is one.

@@ -24,6 +24,7 @@ use jail::{Children, Counts, Jails, Launch, Local, Memory, Suspects};
 use super::log;
 use super::rights;
 use super::scorer::SpamRules;
+use super::watcher::{Stamp, stamps};
 use crate::cli::Serve;
 use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
@@ -40,6 +41,8 @@ use crate::{Failure, clamd_conf, database, privileges};
 pub struct Site {
     /// The configuration.
     pub config: Config,
+    /// How the lists that it names were when they were read.
+    pub stamps: Vec<Option<Stamp>>,
     /// How many event loops there are.
     pub threads: usize,
     /// What the doors have.
@@ -100,6 +103,7 @@ impl Site {
             (None, Some(_)) => Config::default(),
             (None, None) => Config::parse(FIRST_STEPS, "built-in configuration")?,
         };
+        let stamps = stamps(&config.lists);
         let undone = match &args.clamd_conf {
             Some(path) => clamd_conf::apply(&mut config, path)?,
             None => Vec::new(),
@@ -211,6 +215,7 @@ impl Site {
         store.iter().for_each(|store| store.show(&runtime));
         Ok(Site {
             config,
+            stamps,
             threads,
             runtime,
             wanted,

@@ -10,6 +10,7 @@
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,6 +52,15 @@ impl Watcher {
     pub async fn changed(&self) {
         self.change.notified().await;
     }
+}
+
+/// What tells a file from another version of it: when it was changed, its size, and its number.
+pub type Stamp = (i64, i64, u64, u64);
+
+/// How files are now.
+pub fn stamps(paths: &[PathBuf]) -> Vec<Option<Stamp>> {
+    let stamp = |facts: std::fs::Metadata| (facts.ctime(), facts.ctime_nsec(), facts.len(), facts.ino());
+    paths.iter().map(|path| std::fs::metadata(path).ok().map(stamp)).collect()
 }
 
 struct Thread {
