@@ -1,7 +1,7 @@
 //! Which stages open an object: by its content, and by what its container says of it.
 
 use scan::Database;
-use stream::{Coding, FileType, Limits, Object, Stage};
+use stream::{Coding, FileType, Kind, Limits, Object, Stage};
 use unpack::{Claim, Due, Opener, Passwords};
 
 /// What `head` is. A mail is one by declaration too: any text can be its body.
@@ -36,7 +36,8 @@ pub(crate) fn openers(
     passwords: &Passwords,
 ) -> Vec<(Opener, bool)> {
     let (name, media_type) = (object.name.as_deref(), object.media_type.as_deref());
-    let read = unpack::open(&Claim { content, magic, name, media_type, head }, limits, passwords);
+    let is_rest = object.kind == Kind::Rest;
+    let read = unpack::open(&Claim { content, magic, name, media_type, is_rest, head }, limits, passwords);
     let (by_magic, by_claim): (Vec<Opener>, Vec<Opener>) = read.into_iter().partition(|one| one.due == Due::Magic);
     let mail = || of_mail("mime", Box::new(mime::Parser::new(limits)));
     let is_mail = content == FileType::Mail;

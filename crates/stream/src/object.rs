@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::Coding::*;
+use crate::FileType;
 
 /// An object that begins within another: what its container says of it, before its content is seen.
 ///
@@ -27,7 +28,7 @@ pub struct Object {
     /// unchanged. Compressed members have none.
     pub raw_offset: Option<u64>,
     /// What its container's record of it says besides, if it has one.
-    pub entry: Option<Entry>,
+    pub entry: Option<Box<Entry>>,
 }
 
 /// A container's record of a member, beside the name. Claims, all of them; none is what the record leaves open at the
@@ -48,6 +49,8 @@ pub struct Entry {
     pub record_bytes: u16,
     /// How many records before it, behind the last member, are of what has no content: folders, links.
     pub empty_before: u32,
+    /// The archive that it is in and where that begins, where an archive was found in the container and is not the container.
+    pub archive: Option<(FileType, u64)>,
 }
 
 /// The role of an object in its container.
@@ -69,6 +72,8 @@ pub enum Kind {
     Member,
     /// The content of a compressed stream.
     Stream,
+    /// Bytes of an archive, as they stand, that belong to no member: behind its end, or where no record can be read.
+    Rest,
 }
 
 /// Transfer codings: how binary content is written as text.
@@ -115,6 +120,7 @@ impl Kind {
             Kind::Embedded => "embedded",
             Kind::Member => "member",
             Kind::Stream => "stream",
+            Kind::Rest => "rest",
         }
     }
 }

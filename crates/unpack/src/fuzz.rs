@@ -44,9 +44,13 @@ pub use crate::program::installshield::fuzz_installshield;
 pub use crate::program::nsis::fuzz_nsis;
 pub use crate::program::packed::fuzz_packed;
 pub use crate::program::sis::fuzz_sis;
-pub use crate::recognise::stowaway::fuzz_stowaway;
 pub use crate::stream::activemime::fuzz_activemime;
 pub use documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
+
+/// Fuzz body: looks for archives, and for executables.
+pub fn fuzz_stowaway(data: &[u8]) {
+    crate::recognise::stowaway::fuzz_stowaway(data, crate::reader);
+}
 
 /// Fuzz body: recognises `data` and every head of it that a driver could offer, and opens what was recognised.
 pub fn fuzz_recognise(data: &[u8]) {

@@ -16,8 +16,9 @@ use crate::frame::compressed::Compressed;
 use crate::frame::password::Passwords;
 use crate::frame::reader::Reading;
 use crate::program::{autoit, executable, installshield, nsis, packed, sis};
+use crate::recognise::carried;
 use crate::recognise::head::recognise_second;
-use crate::recognise::{carried, stowaway};
+use crate::recognise::stowaway::Stowaway;
 use crate::stream::{
     activemime, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zlib, zstd,
 };
@@ -33,6 +34,9 @@ pub struct Claim<'a> {
     pub name: Option<&'a str>,
     /// The media type that its container declares.
     pub media_type: Option<&'a str>,
+    /// Whether it is what follows an archive, or stands between its members ([`Kind::Rest`](stream::Kind::Rest)): then more
+    /// archives may follow each other.
+    pub is_rest: bool,
     /// How it begins, as far as [`head_bytes`](crate::head_bytes) asks for it.
     pub head: &'a [u8],
 }
@@ -40,7 +44,7 @@ pub struct Claim<'a> {
 impl Claim<'_> {
     /// That of an object of which nothing is known but its type.
     pub const fn of(content: FileType) -> Claim<'static> {
-        Claim { content, magic: content, name: None, media_type: None, head: &[] }
+        Claim { content, magic: content, name: None, media_type: None, is_rest: false, head: &[] }
     }
 }
 
@@ -173,17 +177,17 @@ pub const ROWS: &[Row] = &[
     of(When::BesideAllBut(&[Empty, Mail, Iso]), "image", |limits, _| Box::new(Reading::new(iso::Iso::new(limits)))),
     // Other archives than zip where they are carried: in executables, and behind pictures; RAR and ARJ archives in anything
     // that has no members of its own.
-    of(When::Beside(&[Pe, Elf, MachO, Image]), "stowaway", |_, _| Box::new(Reading::new(stowaway::Stowaway::new()))),
-    of(When::Beside(DOCUMENTS), "stowaway", |_, _| Box::new(Reading::new(stowaway::Stowaway::anywhere()))),
-    of(When::Beside(&[Binary, Flash, JavaClass]), "stowaway", |_, _| {
-        Box::new(Reading::new(stowaway::Stowaway::anywhere()))
+    of(When::Beside(&[Pe, Elf, MachO, Image]), "stowaway", |limits, passwords| {
+        Box::new(Stowaway::new(reader, limits, passwords))
     }),
+    of(When::Beside(DOCUMENTS), "stowaway", anywhere),
+    of(When::Beside(&[Binary, Flash, JavaClass]), "stowaway", anywhere),
     // Archives and compressed streams that 7-Zip opens behind anything, where the file itself is none.
-    of(When::Beside(DOCUMENTS), "archive", |_, _| Box::new(Reading::new(stowaway::Stowaway::others(false)))),
-    of(When::Beside(&[Binary, Flash, JavaClass]), "archive", |_, _| {
-        Box::new(Reading::new(stowaway::Stowaway::others(false)))
+    of(When::Beside(DOCUMENTS), "archive", others),
+    of(When::Beside(&[Binary, Flash, JavaClass]), "archive", others),
+    of(When::Beside(&[Image]), "archive", |limits, passwords| {
+        Box::new(Stowaway::behind_picture(reader, limits, passwords))
     }),
-    of(When::Beside(&[Image]), "archive", |_, _| Box::new(Reading::new(stowaway::Stowaway::others(true)))),
     // Executables that may be packed, the compiled scripts that are in them or that a file is; strings of scripts.
     of(When::Beside(&[Pe, Elf, Binary]), "packed", |limits, _| Box::new(Reading::new(packed::Packed::new(limits)))),
     of(When::Beside(TEXTS), "packed", |_, _| Box::new(Reading::new(script::Script::new()))),
@@ -210,6 +214,14 @@ fn searching(limits: &Limits, passwords: &Passwords) -> Box<dyn Stage> {
     Box::new(zip::Zip::searching(limits, passwords))
 }
 
+fn anywhere(limits: &Limits, passwords: &Passwords) -> Box<dyn Stage> {
+    Box::new(Stowaway::anywhere(reader, limits, passwords))
+}
+
+fn others(limits: &Limits, passwords: &Passwords) -> Box<dyn Stage> {
+    Box::new(Stowaway::others(reader, limits, passwords))
+}
+
 impl Row {
     /// The same of a reader that tells no more than it is given.
     const fn verbatim(self) -> Row {
@@ -226,12 +238,19 @@ pub fn open(claim: &Claim<'_>, limits: &Limits, passwords: &Passwords) -> Vec<Op
     if claim.content == Mail {
         return ROWS.iter().filter(|row| row.is_mail(claim)).map(named).collect();
     }
+    let own = match claim.is_rest && Stowaway::reads(claim.content) {
+        true => {
+            let stage = Box::new(Stowaway::in_a_row(reader, limits, passwords));
+            Some(Opener { name: claim.content.name(), due: Due::Claim, expands: true, stage })
+        }
+        false => typed(claim.content, Due::Claim),
+    };
     let magic = (claim.magic != claim.content).then_some(claim.magic).and_then(|magic| typed(magic, Due::Magic));
     let second = recognise_second(claim.head, claim.content).and_then(|second| typed(second, Due::Claim));
     magic
         .into_iter()
         .chain(ROWS.iter().filter(|row| row.is_declared(claim)).map(named))
-        .chain(typed(claim.content, Due::Claim))
+        .chain(own)
         .chain(second)
         .chain(ROWS.iter().filter(|row| row.is_beside(claim)).map(named))
         .collect()

@@ -14,4 +14,5 @@ mod limits;
 mod openers;
 mod packed;
 mod prefixes;
+mod rows;
 mod seeds;

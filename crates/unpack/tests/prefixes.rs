@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::driver::Node;
-use stream::Object;
+use stream::{Kind, Object};
 
 /// Seeds of what is opened behind something else.
 const SEEDS: [&str; 15] = [
@@ -32,11 +32,14 @@ fn seed(path: &str) -> Vec<u8> {
     crate::driver::stream_of(format, &bytes)
 }
 
-/// Whether all that is found in `bytes` is found behind `front` too.
+/// Whether all members of what is found in `bytes` are found behind `front` too.
 fn is_found_behind(front: &[u8], bytes: &[u8]) -> bool {
     let open = |bytes: Vec<u8>| Node::open(Object::default(), bytes, 5);
     let (alone, behind) = (open(bytes.to_vec()), open([front, bytes].concat()));
-    let contents = |node: &Node| node.all().into_iter().skip(1).map(|node| node.content.clone()).collect::<Vec<_>>();
+    let contents = |node: &Node| {
+        let members = node.all().into_iter().skip(1).filter(|node| node.object.kind != Kind::Rest);
+        members.map(|node| node.content.clone()).collect::<Vec<_>>()
+    };
     let found = contents(&behind);
     !alone.children.is_empty() && contents(&alone).iter().all(|content| found.contains(content))
 }

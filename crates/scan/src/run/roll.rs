@@ -27,6 +27,9 @@ pub struct Roll {
     opened: u64,
     /// How many members and folders there were.
     members: u64,
+    /// The archive within the container that the last member was in, and how many members were told before it.
+    archive: Option<(FileType, u64)>,
+    members_before: u64,
     waiting: Vec<Waiting>,
     told: Vec<u32>,
     lost: bool,
@@ -52,6 +55,8 @@ impl Roll {
             container,
             opened: 0,
             members: 0,
+            archive: None,
+            members_before: 0,
             waiting: Vec::new(),
             told: Vec::new(),
             lost: false,
@@ -61,14 +66,18 @@ impl Roll {
     /// A member begins, and its reader stands `at` that byte of the container. A ticket is told if its size is waited for.
     pub fn open(&mut self, object: &Object, at: u64, tell: &mut dyn FnMut(Finding)) -> Option<u64> {
         let (mut container, mut from) = (self.container, 0);
-        let known = match (object.kind, object.entry) {
+        let known = match (object.kind, object.entry.as_deref()) {
             (Kind::Part, _) if self.container == FileType::Mail => Known { is_part: true, ..Known::default() },
             (Kind::Member, Some(entry)) => {
-                let stream::Entry { packed, size, encrypted, crc32, record_bytes, empty_before } = entry;
+                let stream::Entry { packed, size, encrypted, crc32, record_bytes, empty_before, archive } = *entry;
+                self.begin_archive(archive);
                 self.members = self.members.saturating_add(u64::from(empty_before) + 1);
-                let mut position = self.members;
+                let mut position = self.members.saturating_sub(self.members_before);
+                if let Some(archive) = archive {
+                    (container, from) = archive;
+                }
                 // Only members of ZIP archives are found one by one.
-                if record_bytes > 0 && self.container != FileType::Zip {
+                if archive.is_none() && record_bytes > 0 && self.container != FileType::Zip {
                     (container, position, from) = (FileType::Zip, 0, at.saturating_sub(record_bytes.into()));
                 }
                 Known { is_part: false, packed, size, encrypted, position, crc32 }
@@ -93,6 +102,13 @@ impl Roll {
             }
         }
         waits.then_some(ticket)
+    }
+
+    /// The next member is in this archive, in which it has a position of its own.
+    fn begin_archive(&mut self, archive: Option<(FileType, u64)>) {
+        if self.archive != archive {
+            (self.archive, self.members_before) = (archive, self.members);
+        }
     }
 
     /// The content of the member with that ticket has passed, and was of so many bytes.

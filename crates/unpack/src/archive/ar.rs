@@ -82,7 +82,7 @@ impl Ar {
         self.padding = size % 2 == 1;
         let name = name::utf8_lossy(&name[..name.len().min(self.name_bytes_max)]);
         let entry = Entry { packed: Some(left), size: Some(left), ..Entry::default() };
-        let object = Object { name: Some(name), size: Some(left), entry: Some(entry), ..Object::default() };
+        let object = Object { name: Some(name), size: Some(left), entry: Some(Box::new(entry)), ..Object::default() };
         Record::Member(length, Member { object, content: Content::Raw(left), check: Check::None })
     }
 }

@@ -111,7 +111,11 @@ impl Arj {
             crc32,
             ..Entry::default()
         });
-        Member { object: Object { name: Some(name), size, entry, ..Object::default() }, content, check }
+        Member {
+            object: Object { name: Some(name), size, entry: entry.map(Box::new), ..Object::default() },
+            content,
+            check,
+        }
     }
 }
 

@@ -338,7 +338,7 @@ impl Cab {
         open.told = open.told.saturating_add(size.unwrap_or(0));
         self.open = Some(open);
         let entry = name.is_some().then_some(Entry { size, ..Entry::default() });
-        let object = Object { name, size, entry, ..Object::default() };
+        let object = Object { name, size, entry: entry.map(Box::new), ..Object::default() };
         Record::Member(0, Member { object, content: Content::Packed { packed: None, size }, check: Check::None })
     }
 }

@@ -78,7 +78,8 @@ impl Cpio {
         let empty_before = std::mem::take(&mut self.passed);
         let size = Some(header.size);
         let entry = Entry { packed: size, size, empty_before, ..Entry::default() };
-        let object = Object { name: Some(name), size: Some(header.size), entry: Some(entry), ..Object::default() };
+        let object =
+            Object { name: Some(name), size: Some(header.size), entry: Some(Box::new(entry)), ..Object::default() };
         let check = header.sum.map_or(Check::None, Check::sum);
         Record::Member(header.length, Member { object, content: Content::Raw(header.size), check })
     }

@@ -81,7 +81,7 @@ impl Lha {
         let name = (!name.is_empty()).then(|| name::utf8_or_cp437(&name));
         let check = if understood { Check::crc16(header.crc) } else { Check::None };
         let entry = Entry { packed: Some(header.packed), size: Some(header.size), ..Entry::default() };
-        let object = Object { name, size, entry: Some(entry), ..Object::default() };
+        let object = Object { name, size, entry: Some(Box::new(entry)), ..Object::default() };
         Record::Member(header.length, Member { object, content, check })
     }
 }

@@ -123,6 +123,7 @@ impl SevenZip {
         let (Some(at), Some(end)) = (at, end) else {
             self.note(HEADER, outbox);
             self.state = State::Rest(None);
+            outbox.open(Object { kind: Kind::Rest, raw_offset: Some(self.at), ..Object::default() });
             return;
         };
         self.state = State::Passing(Place { at, ..place });
@@ -339,7 +340,7 @@ impl Folders {
             String::from_utf16_lossy(units).into()
         });
         self.file += 1;
-        let entry = size.map(|size| Entry { size: Some(size), crc32, ..Entry::default() });
+        let entry = size.map(|size| Box::new(Entry { size: Some(size), crc32, ..Entry::default() }));
         outbox.open(Object { kind: Kind::Member, name, size, entry, ..Object::default() });
     }
 
@@ -441,7 +442,7 @@ impl Reader for SevenZip {
                 if left == 0 {
                     let place = *place;
                     self.state = State::Rest(Some(place));
-                    outbox.open(Object { kind: Kind::Member, raw_offset: Some(self.at), ..Object::default() });
+                    outbox.open(Object { kind: Kind::Rest, raw_offset: Some(self.at), ..Object::default() });
                     return 0;
                 }
                 usize::try_from(left).map_or(input.len(), |left| left.min(input.len()))

@@ -376,10 +376,10 @@ impl Tar {
         let size = entry.content.as_ref().map_or(entry.size, |content| content.size);
         let held = if block_is_content { self.block.len() } else { entry.text.len() };
         let object = Object {
-            kind: Kind::Member,
+            kind: if is_gap { Kind::Rest } else { Kind::Member },
             name: entry.name,
             size: packed.map(|_| size),
-            entry: packed.map(|_| stream::Entry { packed, size: Some(size), ..stream::Entry::default() }),
+            entry: packed.map(|_| Box::new(stream::Entry { packed, size: Some(size), ..stream::Entry::default() })),
             raw_offset: entry.content.is_none().then_some(self.at - held as u64),
             ..Object::default()
         };

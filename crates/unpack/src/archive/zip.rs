@@ -387,7 +387,7 @@ impl Zip {
         }
         Some(Step::tell(
             0,
-            Event::Open(Object { kind: stream::Kind::Member, raw_offset: Some(self.at), ..Object::default() }),
+            Event::Open(Object { kind: stream::Kind::Rest, raw_offset: Some(self.at), ..Object::default() }),
         ))
     }
 

@@ -343,10 +343,9 @@ impl<F: Records> Archive<F> {
         match (open, last) {
             (false, true) => Step::tell(0, Event::End),
             (true, true) => Step::tell(0, Event::Close),
-            (false, false) => Step::tell(
-                0,
-                Event::Open(Object { kind: Kind::Member, raw_offset: Some(self.at), ..Object::default() }),
-            ),
+            (false, false) => {
+                Step::tell(0, Event::Open(Object { kind: Kind::Rest, raw_offset: Some(self.at), ..Object::default() }))
+            }
             (true, false) => {
                 self.moved(input.len());
                 Step::tell(input.len(), Event::Verbatim)

@@ -134,7 +134,7 @@ impl<D: Decoder> Compressed<D> {
             return Some(Step::tell(
                 0,
                 Event::Open(Object {
-                    kind: Kind::Member,
+                    kind: Kind::Rest,
                     raw_offset: Some(self.at.saturating_sub(surplus.len() as u64)),
                     ..Object::default()
                 }),

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use stream::{Event, FileType, Finding, Fuel, Limits, Note, Object, Spool, Stage, Window};
+use stream::{Event, FileType, Finding, Fuel, Kind, Limits, Note, Object, Spool, Stage, Window};
 use unpack::Passwords;
 
 /// An object and what was found in it.
@@ -62,6 +62,7 @@ impl Node {
         let claim = unpack::Claim {
             name: object.name.as_deref(),
             media_type: object.media_type.as_deref(),
+            is_rest: object.kind == Kind::Rest,
             head: &head,
             ..unpack::Claim::of(self.file_type)
         };

@@ -193,7 +193,7 @@ impl Headers {
             crc32: Some(file.crc),
             ..Entry::default()
         };
-        let object = Object { name: Some(name), size, entry: Some(entry), ..Object::default() };
+        let object = Object { name: Some(name), size, entry: Some(Box::new(entry)), ..Object::default() };
         let check = if understood { Check::crc32(file.crc) } else { Check::None };
         Record::Member(whole, Member { object, content, check })
     }

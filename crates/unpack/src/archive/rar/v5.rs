@@ -210,7 +210,7 @@ impl Headers {
             crc32: (file.flags & HAS_CRC != 0).then_some(file.crc),
             ..Entry::default()
         };
-        let object = Object { name: Some(name), size, entry: Some(entry), ..Object::default() };
+        let object = Object { name: Some(name), size, entry: Some(Box::new(entry)), ..Object::default() };
         let check = if has_check { Check::crc32(file.crc) } else { Check::None };
         Some(Record::Member(block.length, Member { object, content, check }))
     }

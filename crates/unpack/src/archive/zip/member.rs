@@ -207,14 +207,15 @@ impl Member {
                 name: self.name.take(),
                 size: length_is_known.then_some(told),
                 raw_offset: is_raw.then_some(place.at),
-                entry: Some(stream::Entry {
+                entry: Some(Box::new(stream::Entry {
                     packed: length,
                     size: length_is_known.then_some(self.header.uncompressed),
                     encrypted: self.header.is_encrypted(),
                     crc32: length_is_known.then_some(self.header.crc),
                     record_bytes: u16::try_from(place.at.saturating_sub(self.entry.offset)).unwrap_or(u16::MAX),
                     empty_before: self.folders_before,
-                }),
+                    archive: None,
+                })),
                 ..Object::default()
             }),
         ))
