@@ -2,7 +2,9 @@
 # The first day of a user: a fresh Debian with systemd, Postfix, Dovecot and clamdscan, the package installed in it, and every
 # command and block of the first pages gone through as pasted (ci/first-day/inside.py). Prints the transcript.
 #
-#   ci/first-day.sh [PACKAGE.deb [STEP...]]     default: the newest package in target/debian, and all steps
+#   ci/first-day.sh [--earlier EARLIER.deb] [PACKAGE.deb [STEP...]]     default: the newest package in target/debian, and all steps
+#
+# With a package of an earlier version, that is upgraded to this one while mail is under way.
 #
 # The Debian is made once, with debootstrap, and kept in target/first-day; each run has a layer of its own above it and no
 # network but the loopback interface. It takes root, systemd-nspawn and debootstrap; without them it says `skipped:` and ends with 0.
@@ -51,6 +53,11 @@ make_base() {
     mv "$new" "$base"
 }
 
+earlier=
+if [ "${1:-}" = --earlier ]; then
+    earlier=$2
+    shift 2
+fi
 package=${1:-}
 if [ -z "$package" ]; then
     package=$(ls -t "$target"/debian/sluice_*.deb 2>/dev/null | head -1 || true)
@@ -67,6 +74,10 @@ trap clean EXIT
 mkdir -p "$run"/{up,work,root,day}
 mount -t overlay overlay -o "lowerdir=$base,upperdir=$run/up,workdir=$run/work" "$run/root"
 cp "$package" "$run/day/"
+if [ -n "$earlier" ]; then
+    mkdir "$run/day/earlier"
+    cp "$earlier" "$run/day/earlier/"
+fi
 cp ci/first-day/*.py "$run/day/"
 cp -r README.md docs "$run/day/"
 echo "${@:2}" >"$run/day/steps"

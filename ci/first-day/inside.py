@@ -408,7 +408,15 @@ def reload_and_restart():
     write(CONFIG, good)
     sh("systemctl reload sluice")
     package = glob.glob("/day/*.deb")[0]
-    for what in ("systemctl restart sluice", f"apt-get install --reinstall -y {package}", "systemctl kill --kill-whom=main -s USR2 sluice; sleep 2"):
+    upgrade = f"apt-get install --reinstall -y {package}"
+    cases = [(None, "systemctl restart sluice"), (None, upgrade), (None, "systemctl kill --kill-whom=main -s USR2 sluice; sleep 2")]
+    for earlier in glob.glob("/day/earlier/*.deb"):
+        say(f"-- {os.path.basename(earlier)} is an earlier version, which is upgraded in the last case")
+        cases.append((f"apt-get install --reinstall --allow-downgrades -y {earlier}; sha256sum /usr/bin/sluice", upgrade + "; sha256sum /usr/bin/sluice"))
+    for before, what in cases:
+        if before:
+            sh(before, quiet=True)
+            sh("systemctl restart sluice; systemctl is-active sluice", shows="active")
         quiet("rm -f /tmp/under-way.*")
         sender = subprocess.Popen([sys.executable, "/day/sender.py", "127.0.0.1", "10025"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         time.sleep(1)
