@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::piece::Piece;
 use crate::rarity;
@@ -80,10 +80,29 @@ impl Run {
     }
 }
 
+/// A hash of numbers that nobody chooses to collide: those of who writes signatures.
+#[derive(Debug, Clone, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let spread = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = spread ^ (spread >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// Chooses windows and remembers which q-grams are in use.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chooser {
-    used: HashMap<u64, u32, BuildHasherDefault<DefaultHasher>>,
+    used: HashMap<u64, u32, BuildHasherDefault<Spread>>,
     /// How many anchors' q-grams are.
     taken: usize,
 }
@@ -179,7 +198,7 @@ fn runs(pieces: &[Piece]) -> Vec<Run> {
         } else {
             runs.extend(open.take());
         }
-        distances = beyond(&distances, piece);
+        distances = beyond(distances, piece);
         if distances.is_empty() {
             break;
         }
@@ -199,17 +218,22 @@ fn fixed(piece: &Piece) -> Option<(u8, bool)> {
 
 /// The distances at which what follows `piece` may begin; none if one of them is out of reach, since an anchor must
 /// hold for all of them.
-fn beyond(distances: &[u16], piece: &Piece) -> Vec<u16> {
-    let mut all: Vec<u16> = distances
-        .iter()
-        .flat_map(|&distance| consumed(piece).into_iter().map(move |more| distance.saturating_add(more)))
-        .collect();
-    all.sort_unstable();
-    all.dedup();
-    if all.last().is_some_and(|&last| usize::from(last) > REACH_MAX) {
-        all.clear();
+fn beyond(mut distances: Vec<u16>, piece: &Piece) -> Vec<u16> {
+    let (min, max) = piece.lengths();
+    if min == max {
+        let more = min.min(REACH_MAX + 1) as u16;
+        distances.iter_mut().for_each(|distance| *distance = distance.saturating_add(more));
+    } else {
+        let lengths = consumed(piece);
+        let all = |distance: &u16| lengths.iter().map(|more| distance.saturating_add(*more)).collect::<Vec<_>>();
+        distances = distances.iter().flat_map(all).collect();
+        distances.sort_unstable();
+        distances.dedup();
     }
-    all
+    if distances.last().is_some_and(|&last| usize::from(last) > REACH_MAX) {
+        distances.clear();
+    }
+    distances
 }
 
 /// The numbers of bytes that a piece may consume, each no more than just out of reach.

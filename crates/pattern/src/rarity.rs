@@ -36,13 +36,18 @@ pub(crate) fn shares(run: &[u8], q: usize) -> Vec<f32> {
 
 /// The cost of each gram of `q` bytes in `run`.
 pub(crate) fn grams(run: &[u8], q: usize) -> Vec<u32> {
-    run.windows(q)
-        .map(|gram| {
-            let rest = gram.windows(2).map(|pair| after(pair[0], pair[1]));
-            let cost = alone(gram[0]) + rest.sum::<u32>();
-            common::cost(gram, q).map_or(cost, |known| known.min(cost))
-        })
-        .collect()
+    // What all pairs up to each place cost together.
+    let mut sums = Vec::with_capacity(run.len());
+    sums.push(0);
+    sums.extend(run.windows(2).scan(0, |sum, pair| {
+        *sum += after(pair[0], pair[1]);
+        Some(*sum)
+    }));
+    let of_gram = |(at, gram): (usize, &[u8])| {
+        let cost = alone(gram[0]) + sums[at + q - 1] - sums[at];
+        common::cost(gram, q).map_or(cost, |known| known.min(cost))
+    };
+    run.windows(q).enumerate().map(of_gram).collect()
 }
 
 #[cfg(test)]

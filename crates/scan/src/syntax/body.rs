@@ -56,7 +56,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<BodyPart>, Reject> {
     let mut reader = Reader { rest: text.as_bytes() };
     let mut parts = Vec::new();
     let mut gap = Gap::ANY;
-    let mut open = Vec::new();
+    let mut open = Vec::with_capacity(text.len() / 2);
     while !reader.rest.is_empty() {
         match reader.element()? {
             Element::Gap(next) => {
