@@ -28,6 +28,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout_at;
 
 use crate::accounts::Account;
+use crate::login::Denied;
 use crate::sasl::{Exchange, Step};
 use crate::site::{Site, ensure};
 use crate::wire::{Stream, Wire};
@@ -419,7 +420,7 @@ impl<S: Stream> Session<'_, S> {
             Operation::Login { user, password } => {
                 let account = match String::from_utf8(user) {
                     Ok(name) => self.site.logins.check(self.client, &name, &password).await,
-                    Err(_) => None,
+                    Err(_) => Err(Denied::Wrong),
                 };
                 self.enter(account).await
             }
@@ -433,7 +434,7 @@ impl<S: Stream> Session<'_, S> {
         let step = match self.exchange.take() {
             _ if response == b"*" => return self.answer(&tag, Err(Refusal::Bad("Given up"))),
             Some(exchange) => exchange.respond(self.site, self.client, response).await,
-            None => Step::Over(None),
+            None => Step::Over(Err(Denied::Wrong)),
         };
         match step {
             Step::Challenge(challenge, exchange) => {
@@ -449,8 +450,11 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    async fn enter(&mut self, account: Option<Arc<Account>>) -> Reply {
-        let account = account.ok_or_else(|| no("[AUTHENTICATIONFAILED] Wrong name or password"))?;
+    async fn enter(&mut self, account: Result<Arc<Account>, Denied>) -> Reply {
+        let account = account.map_err(|refused| match refused {
+            Denied::Wrong => no("[AUTHENTICATIONFAILED] Wrong name or password"),
+            Denied::Away => no("[UNAVAILABLE] Accounts cannot be looked up now"),
+        })?;
         let entering = account.clone();
         let number = self.site.store.transact(move |transaction| ensure(transaction, &entering)).await?;
         self.user = Some(User { account, number });
