@@ -15,6 +15,7 @@
 
 mod account;
 pub mod accounts;
+pub mod acl;
 mod content;
 mod deflate;
 mod delivery;

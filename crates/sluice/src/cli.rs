@@ -24,7 +24,7 @@ pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
 pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveScript, SieveTest, SieveUser};
 pub use self::store::{
-    Account, AccountCommand, MailboxFormat, Recall, Store, StoreCat, StoreCheck, StoreCommand, StoreCreate,
+    Account, AccountCommand, MailboxFormat, Recall, Store, StoreAcl, StoreCat, StoreCheck, StoreCommand, StoreCreate,
     StoreDeliver, StoreExport, StoreImport, StoreList, StoreQueue, StoreServe, StoreStat, Who,
 };
 use crate::values;
