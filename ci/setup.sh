@@ -57,6 +57,11 @@ if [ "${1:-}" != run ]; then
     need gsasl gsasl
     need mpop mpop
     need rspamc rspamd
+    # databases and directories
+    [ -d /usr/lib/postgresql ] || missing+=(postgresql)
+    need mariadbd mariadb-server
+    need slapd slapd
+    need getmail getmail6
     # for ci/first-day.sh
     need debootstrap debootstrap
     need systemd-nspawn systemd-container

@@ -10,7 +10,7 @@ floor() {
         pattern | digest | mime | unpack | proto | store | flow) echo 1 ;;
         scan | rules | learn | dnsbl | auth | sieve) echo 2 ;;
         inspect | webmail) echo 3 ;;
-        edge | jail | avfs | mailbox | ledger | bare) echo 4 ;;
+        edge | jail | avfs | mailbox | ledger | lookup | bare) echo 4 ;;
         # The binary, which puts the hosts together.
         sluice) echo 5 ;;
         *) echo "no floor for crate $1" >&2; exit 1 ;;
@@ -64,7 +64,7 @@ for crate in crates/*; do
     done < <(git ls-files "$crate/src/*.rs")
 done
 
-for crate in stream text flow mime unpack scan rules learn auth sieve proto store dnsbl inspect edge avfs mailbox ledger; do
+for crate in stream text flow mime unpack scan rules learn auth sieve proto store dnsbl inspect edge avfs mailbox ledger lookup; do
     grep -q 'forbid(unsafe_code)' "crates/$crate/src/lib.rs" || fail "$crate does not forbid unsafe code"
 done
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use edge::recipients::answer::Answer;
 use edge::recipients::directory::Directory;
+use edge::recipients::table::Tables;
 use edge::settings::{RecipientTable, Tls};
 use proto::smtp::Path as Mailbox;
 
@@ -32,7 +33,7 @@ fn main() {
     let text = format!("name = 'all'\nfiles = ['{}']\n", list.display());
     let table: RecipientTable = toml::from_str(&text).expect("the table is right");
     let began = spent();
-    let directory = Directory::load(&[table], &Tls::default(), None).expect("the list is read");
+    let directory = Directory::load(&[table], &Tables::new(), &Tls::default(), None).expect("the list is read");
     let read = spent() - began;
     let (entries, bytes) =
         directory.lists().fold((0, 0), |(entries, bytes), list| (entries + list.len(), bytes + list.bytes()));

@@ -4,46 +4,32 @@
 //! # name:hash:settings
 //! tim@example.org:$argon2id$v=19$m=19456,t=2,p=1$...:scram=SCRAM-SHA-256$... quota=1073741824 aliases=info@example.org,@example.net
 //! ```
+//! Other hashes than Argon2's are those of [`password`](crate::password).
 //!
 //! Names and addresses are compared without regard to case. An address is an account's if it is its name, one of its
 //! aliases, either with `+detail` behind the local part, if its local part is the name of an account without a domain, or if
 //! `@domain` is an alias. An alias of several accounts is a group.
 //!
 //! A file that cannot be understood is refused as a whole, and what was read before goes on to hold.
+//!
+//! Who is in no line of it may be known [`Elsewhere`], which is asked before the file's `@domain` is looked at.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use argon2::Argon2;
-use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
+use crate::account::checked;
+use crate::elsewhere::{Away, Elsewhere};
 
-use crate::scram::Keys;
+pub use crate::account::{Account, Login};
+pub use crate::password::{hash, random_password};
 
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// The longest name, in bytes.
-const NAME_BYTES_MAX: usize = 255;
-
-/// An account.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Account {
-    /// What it logs in by, in lower case.
-    pub name: String,
-    /// Of its password, as `$argon2id$...`; empty if nobody may log in.
-    pub hash: String,
-    /// What SCRAM-SHA-256 needs of its password; none if it was set without.
-    pub scram: Option<Keys>,
-    /// Bytes of mail; 0 is no bound.
-    pub quota_bytes: u64,
-    /// Other addresses of it, in lower case.
-    pub aliases: Vec<String>,
-}
 
 /// An account that a mail is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,10 +48,10 @@ pub struct Directory {
 }
 
 /// The accounts of a file, as they are now.
-#[derive(Debug)]
 pub struct Accounts {
     path: PathBuf,
     held: Mutex<Held>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 #[derive(Debug)]
@@ -86,7 +72,60 @@ impl Accounts {
     pub fn open(path: &Path) -> io::Result<Accounts> {
         let (directory, identity) = load(path)?;
         let held = Held { directory: Arc::new(directory), identity: Some(identity), looked: Instant::now() };
-        Ok(Accounts { path: path.into(), held: Mutex::new(held) })
+        Ok(Accounts { path: path.into(), held: Mutex::new(held), elsewhere: None })
+    }
+
+    /// The same, with those that are kept elsewhere.
+    pub fn and(self, elsewhere: Arc<dyn Elsewhere>) -> Accounts {
+        Accounts { elsewhere: Some(elsewhere), ..self }
+    }
+
+    /// The account that logs in by a name. With `now` nothing is answered that is only remembered.
+    ///
+    /// # Errors
+    /// When it may be elsewhere, and nobody can say.
+    pub async fn named(&self, name: &str, now: bool) -> Result<Option<Arc<Account>>, Away> {
+        let known = self.directory().named(name).cloned();
+        match (&self.elsewhere, known) {
+            (Some(elsewhere), None) => {
+                let mut found = elsewhere.find(&name.to_ascii_lowercase(), now).await?;
+                // An address of several is nobody's name.
+                Ok(found.pop().filter(|_| found.is_empty()).map(Arc::new))
+            }
+            (_, known) => Ok(known),
+        }
+    }
+
+    /// Whose an address is; nobody if the list is empty.
+    ///
+    /// # Errors
+    /// As [`Accounts::named`].
+    pub async fn recipients(&self, address: &str) -> Result<Vec<Recipient>, Away> {
+        let directory = self.directory();
+        let known = directory.recipients(address);
+        if !known.is_empty() {
+            return Ok(known);
+        }
+        let Some(elsewhere) = &self.elsewhere else { return Ok(directory.catch_all(address)) };
+        let address = address.to_ascii_lowercase();
+        let found = elsewhere.find(&address, false).await?;
+        let (found, detail) = match split(&address) {
+            Some((base, detail)) if found.is_empty() => (elsewhere.find(&base, false).await?, Some(detail)),
+            _ => (found, None),
+        };
+        let recipient = |account| Recipient { account: Arc::new(account), detail: detail.clone() };
+        match found.is_empty() {
+            true => Ok(directory.catch_all(&address)),
+            false => Ok(found.into_iter().map(recipient).collect()),
+        }
+    }
+
+    /// Whether this is the password of an entry elsewhere.
+    pub(crate) async fn is_password(&self, table: &str, entry: &str, password: &str) -> Result<bool, Away> {
+        match &self.elsewhere {
+            Some(elsewhere) => elsewhere.is_password(table, entry, password).await,
+            None => Ok(false),
+        }
     }
 
     /// What the file says now.
@@ -150,7 +189,7 @@ impl Directory {
         self.accounts.get(&name.to_ascii_lowercase())
     }
 
-    /// Whose an address is; nobody if the list is empty.
+    /// Whose an address is, but for what is everybody's in a domain; nobody if the list is empty.
     pub fn recipients(&self, address: &str) -> Vec<Recipient> {
         let address = address.to_ascii_lowercase();
         let (local, domain) = match address.rsplit_once('@') {
@@ -164,12 +203,18 @@ impl Directory {
             ways.insert(1, (with(base), Some(detail)));
             ways.push((base.to_owned(), Some(detail)));
         }
-        ways.extend(domain.map(|domain| (format!("@{domain}"), None)));
         let found = ways.into_iter().map(|(name, detail)| (self.having(&name), detail));
         let found = found.into_iter().find(|(accounts, _)| !accounts.is_empty());
         let (accounts, detail) = found.unwrap_or_default();
         let detail = detail.map(str::to_owned);
         accounts.into_iter().map(|account| Recipient { account, detail: detail.clone() }).collect()
+    }
+
+    /// Who has everybody else's mail in the domain of an address.
+    pub fn catch_all(&self, address: &str) -> Vec<Recipient> {
+        let at = address.rfind('@').and_then(|at| address.get(at..)).unwrap_or_default().to_ascii_lowercase();
+        let accounts = self.having(&at).into_iter();
+        accounts.map(|account| Recipient { account, detail: None }).collect()
     }
 
     fn having(&self, name: &str) -> Vec<Arc<Account>> {
@@ -178,97 +223,11 @@ impl Directory {
     }
 }
 
-impl Account {
-    /// An account without anything.
-    ///
-    /// # Errors
-    /// Why this is no name.
-    pub fn new(name: &str) -> Result<Account, String> {
-        Ok(Account { name: checked(name)?, hash: String::new(), scram: None, quota_bytes: 0, aliases: Vec::new() })
-    }
-
-    fn parse(line: &str) -> Result<Account, String> {
-        let mut fields = line.splitn(3, ':');
-        let mut account = Account::new(fields.next().unwrap_or_default())?;
-        account.hash = fields.next().ok_or("a name, a colon and a hash of a password are needed")?.to_owned();
-        if !account.hash.is_empty() {
-            let hash = PasswordHash::new(&account.hash).map_err(|error| format!("not a hash: {error}"))?;
-            if !hash.algorithm.as_str().starts_with("argon2") {
-                return Err(format!("hashes of {} are not known", hash.algorithm));
-            }
-        }
-        for setting in fields.next().unwrap_or_default().split_ascii_whitespace() {
-            match setting.split_once('=') {
-                Some(("quota", bytes)) => account.quota_bytes = bytes.parse().map_err(|_| "quota= takes bytes")?,
-                Some(("scram", keys)) => account.scram = Some(keys.parse()?),
-                Some(("aliases", names)) => {
-                    account.aliases = names.split(',').map(checked).collect::<Result<_, _>>()?;
-                }
-                _ => return Err(format!("{setting:?} is not known")),
-            }
-        }
-        Ok(account)
-    }
-
-    /// Gives it a password.
-    ///
-    /// # Errors
-    /// When there is no randomness.
-    pub fn set_password(&mut self, password: &[u8]) -> io::Result<()> {
-        self.hash = hash(password)?;
-        self.scram = Some(Keys::new(password, &random::<16>()?));
-        Ok(())
-    }
-
-    /// As it stands in the file.
-    pub fn line(&self) -> String {
-        let quota = (self.quota_bytes > 0).then(|| format!("quota={}", self.quota_bytes));
-        let aliases = (!self.aliases.is_empty()).then(|| format!("aliases={}", self.aliases.join(",")));
-        let scram = self.scram.as_ref().map(|keys| format!("scram={keys}"));
-        let settings: Vec<String> = scram.into_iter().chain(quota).chain(aliases).collect();
-        format!("{}:{}:{}", self.name, self.hash, settings.join(" "))
-    }
-
-    /// Whether this is its password. Takes tens of milliseconds and 19 MiB, for a purpose.
-    pub fn is_password(&self, password: &[u8]) -> bool {
-        let hash = PasswordHash::new(&self.hash);
-        hash.is_ok_and(|hash| Argon2::default().verify_password(password, &hash).is_ok())
-    }
-}
-
-/// A name or address in lower case.
-fn checked(name: &str) -> Result<String, String> {
-    let fits = (1..=NAME_BYTES_MAX).contains(&name.len());
-    let odd = |character: char| character.is_whitespace() || character.is_control() || ":,=#/".contains(character);
-    match fits && !name.contains(odd) {
-        true => Ok(name.to_ascii_lowercase()),
-        false => Err(format!("{name:?} is not a name or address")),
-    }
-}
-
-/// The hash of a password, with random salt.
-///
-/// # Errors
-/// When there is no randomness.
-pub fn hash(password: &[u8]) -> io::Result<String> {
-    let salt = SaltString::encode_b64(&random::<16>()?).map_err(|error| io::Error::other(error.to_string()))?;
-    let hash = Argon2::default().hash_password(password, &salt).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(hash.to_string())
-}
-
-/// A password that nobody guesses: 20 letters, digits and hyphens, which cannot be mistaken for each other.
-///
-/// # Errors
-/// When there is no randomness.
-pub fn random_password() -> io::Result<String> {
-    const CHARACTERS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz23456789-";
-    Ok(random::<20>()?.iter().map(|byte| char::from(CHARACTERS[usize::from(byte % 32)])).collect())
-}
-
-pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes)
+/// An address without what stands behind `+`, and that.
+fn split(address: &str) -> Option<(String, String)> {
+    let (local, domain) = address.rsplit_once('@').map_or((address, None), |(local, domain)| (local, Some(domain)));
+    let (base, detail) = local.split_once('+').filter(|(base, detail)| !base.is_empty() && !detail.is_empty())?;
+    Some((domain.map_or_else(|| base.to_owned(), |domain| format!("{base}@{domain}")), detail.to_owned()))
 }
 
 /// Changes a file: the account with this name becomes what `change` makes of it, or goes. Other lines stay as they are.
@@ -322,9 +281,17 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::password::Password;
+
+    fn is(account: Option<&Arc<Account>>, password: &[u8]) -> bool {
+        matches!(&account.unwrap().login, Login::Hash(hash) if hash.is(password))
+    }
 
     fn names(directory: &Directory, address: &str) -> String {
-        let recipients = directory.recipients(address);
+        let mut recipients = directory.recipients(address);
+        if recipients.is_empty() {
+            recipients = directory.catch_all(address);
+        }
         let name = |recipient: &Recipient| match &recipient.detail {
             Some(detail) => format!("{}/{detail}", recipient.account.name),
             None => recipient.account.name.clone(),
@@ -367,14 +334,15 @@ mod tests {
         let path = folder.path().join("accounts");
         fs::write(&path, "# ours\nann::quota=7\n").unwrap();
         let hash = hash(b"secret").unwrap();
-        let add = |_| Ok(Some(Account { hash: hash.clone(), ..Account::new("tim").unwrap() }));
+        let login = Login::Hash(Password::parse(&hash).unwrap());
+        let add = |_| Ok(Some(Account { login, ..Account::new("tim").unwrap() }));
         edit(&path, "Tim", add).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("# ours\nann::quota=7\ntim:{hash}:\n"));
         let accounts = Accounts::open(&path).unwrap();
         let directory = accounts.directory();
-        assert!(directory.named("TIM").unwrap().is_password(b"secret"));
-        assert!(!directory.named("tim").unwrap().is_password(b"Secret"));
-        assert!(!directory.named("ann").unwrap().is_password(b""));
+        assert!(is(directory.named("TIM"), b"secret"));
+        assert!(!is(directory.named("tim"), b"Secret"));
+        assert!(!is(directory.named("ann"), b""));
         let set = |found: Option<Account>| {
             let mut account = found.unwrap();
             account.set_password(b"other").unwrap();
@@ -383,7 +351,7 @@ mod tests {
         edit(&path, "ann", set).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         let ann = Directory::parse(&text).unwrap().named("ann").unwrap().clone();
-        assert!(ann.is_password(b"other") && ann.scram.is_some() && ann.quota_bytes == 7, "{text}");
+        assert!(is(Some(&ann), b"other") && ann.scram.is_some() && ann.quota_bytes == 7, "{text}");
         edit(&path, "ann", |_| Ok(Some(Account { quota_bytes: 7, ..Account::new("ann").unwrap() }))).unwrap();
         edit(&path, "tim", |_| Ok(None)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "# ours\nann::quota=7\n");

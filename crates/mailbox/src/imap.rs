@@ -8,11 +8,15 @@ mod append;
 mod decode;
 mod fetch;
 mod list;
+mod login;
 mod messages;
 mod metadata;
 mod notify;
+mod reply;
+mod rights;
 pub(crate) mod search;
 mod sort;
+mod telling;
 mod thread;
 mod view;
 
@@ -20,19 +24,22 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use proto::imap::acl::Rights;
 use proto::imap::name::NOT_A_NAME;
 use proto::imap::operation::{Operation, SelectParameters};
 use proto::imap::{Command, Config, Server, ServerEvent, Verb, response};
-use store::{Error, Refused, State, Uids};
+use store::{State, Uids};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout_at;
 
 use crate::accounts::Account;
-use crate::sasl::{Exchange, Step};
-use crate::site::{Site, ensure};
+use crate::acl::{self, Place};
+use crate::sasl::Exchange;
+use crate::site::Site;
 use crate::wire::{Stream, Wire};
 use append::Append;
 use notify::Notified;
+use reply::{Done, Refusal, Reply, done, no, nonexistent};
 use view::View;
 
 pub(crate) use list::{MAILBOXES_MAX, is_name};
@@ -42,7 +49,7 @@ pub const CAPABILITIES: &str = "IMAP4rev1 IMAP4rev2 LITERAL+ SASL-IR ID ENABLE I
     CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
     THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
     QUOTA=RES-STORAGE SEARCHRES BINARY PREVIEW ESORT CONTEXT=SEARCH \
-    CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE COMPRESS=DEFLATE METADATA NOTIFY";
+    CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE COMPRESS=DEFLATE METADATA NOTIFY ACL RIGHTS=kxte";
 
 /// What is offered before the login beside.
 const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
@@ -126,46 +133,6 @@ impl Enabled {
     fn has_utf8_names(self) -> bool {
         self.rev2 || self.utf8
     }
-}
-
-/// A tagged reply: `OK`, `NO` or `BAD`, and its text.
-type Reply = Result<String, Refusal>;
-
-#[derive(Debug)]
-enum Refusal {
-    No(String),
-    Bad(&'static str),
-    /// The connection is of no more use.
-    Broken(io::Error),
-}
-
-impl From<io::Error> for Refusal {
-    fn from(error: io::Error) -> Self {
-        Refusal::Broken(error)
-    }
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        let code = match &error {
-            Error::Refused(Refused::OverQuota) => "[OVERQUOTA] ",
-            Error::Refused(Refused::NoSuchMailbox) => "[NONEXISTENT] ",
-            Error::Refused(Refused::Exists) => "[ALREADYEXISTS] ",
-            Error::Refused(Refused::TooManyKeywords | Refused::TransactionTooLarge) => "[LIMIT] ",
-            Error::Refused(Refused::Name) => "[CANNOT] ",
-            Error::Refused(_) => "",
-            Error::Full => "[UNAVAILABLE] ",
-            error => {
-                tracing::error!(%error, "the store failed");
-                return Refusal::No("[SERVERBUG] The store failed".into());
-            }
-        };
-        Refusal::No(format!("{code}{error}"))
-    }
-}
-
-fn no(text: &str) -> Refusal {
-    Refusal::No(text.into())
 }
 
 impl<S: Stream> Session<'_, S> {
@@ -266,7 +233,7 @@ impl<S: Stream> Session<'_, S> {
             }
             ServerEvent::Done => {
                 let tag = self.waiting.take().map(|(_, tag)| tag).unwrap_or_default();
-                self.tell_all(true, &[]).await?;
+                self.tell_all(true, None).await?;
                 self.answer(&tag, Ok("Idle completed".into()))
             }
             ServerEvent::Append(command, message) => self.begin_append(&command, message).await,
@@ -332,7 +299,9 @@ impl<S: Stream> Session<'_, S> {
         let outcome = self.operate(operation).await;
         match outcome {
             Ok(Done { text, untold }) => {
-                self.tell_all(may_expunge, &untold).await?;
+                // What a command does to flags is told, whatever else is.
+                let is_own = matches!(command.name, "FETCH" | "STORE" | "UID FETCH" | "UID STORE");
+                self.tell_all(may_expunge, is_own.then_some(&*untold)).await?;
                 self.answer(&command.tag, Ok(text))
             }
             Err(refusal) => self.answer(&command.tag, Err(refusal)),
@@ -376,7 +345,7 @@ impl<S: Stream> Session<'_, S> {
             Operation::Login { .. } | Operation::Authenticate { .. } => Err(Refusal::Bad("Logged in already")),
             Operation::Enable(words) => self.enable(&words),
             Operation::Namespace => {
-                self.server.line(b"* NAMESPACE ((\"\" \"/\")) NIL NIL");
+                self.server.line(b"* NAMESPACE ((\"\" \"/\")) ((\"Other Users/\" \"/\")) NIL");
                 done("Namespace completed")
             }
             Operation::Select { mailbox, read_only, parameters } => {
@@ -388,9 +357,8 @@ impl<S: Stream> Session<'_, S> {
             Operation::Subscribe { mailbox, subscribed } => self.subscribe(&user, mailbox, subscribed).await,
             Operation::List(list) => self.list(&user, &list).await,
             Operation::Status { mailbox, items } => {
-                let state = self.site.store.state();
-                let (number, found) = state.mailbox_named(user.number, &mailbox).ok_or_else(nonexistent)?;
-                let status = self.status(number, found, &items);
+                let place = self.place(&user, &mailbox, Rights::READ)?;
+                let status = self.status(&mailbox, place.number, &place.mailbox, &items);
                 self.server.bytes(&status);
                 done("Status completed")
             }
@@ -400,78 +368,26 @@ impl<S: Stream> Session<'_, S> {
             }
             Operation::GetQuota(_) => Err(no("[NONEXISTENT] No such quota root")),
             Operation::GetQuotaRoot(mailbox) => {
+                // What others may have is theirs to know.
+                let is_own = !mailbox.starts_with(acl::OTHERS);
                 let mut line = b"* QUOTAROOT ".to_vec();
                 response::mailbox(&mailbox, self.enabled.has_utf8_names(), &mut line);
-                line.extend_from_slice(b" \"\"\r\n");
+                line.extend_from_slice(if is_own { b" \"\"\r\n" } else { b"\r\n" });
                 self.server.bytes(&line);
-                self.quota(&user);
+                if is_own {
+                    self.quota(&user);
+                }
                 done("Quota completed")
             }
+            Operation::GetAcl(mailbox) => self.get_acl(&user, &mailbox),
+            Operation::MyRights(mailbox) => self.my_rights(&user, &mailbox),
+            Operation::ListRights { mailbox, who } => self.list_rights(&user, &mailbox, &who),
+            Operation::SetAcl { mailbox, who, modification } => self.set_acl(&user, &mailbox, &who, modification).await,
             Operation::GetMetadata { mailbox, asked } => self.get_metadata(&user, &mailbox, &asked).await,
             Operation::SetMetadata { mailbox, changes } => self.set_metadata(&user, &mailbox, changes).await,
             Operation::Notify(wanted) => self.set_notify(&user, wanted).await,
             operation => self.on_messages(&user, operation).await,
         }
-    }
-
-    async fn log_in(&mut self, operation: Operation) -> Result<Done, Refusal> {
-        let text = match operation {
-            Operation::Login { user, password } => {
-                let account = match String::from_utf8(user) {
-                    Ok(name) => self.site.logins.check(self.client, &name, &password).await,
-                    Err(_) => None,
-                };
-                self.enter(account).await
-            }
-            Operation::Authenticate { .. } => Err(no("[CANNOT] Unknown mechanism")),
-            _ => Err(Refusal::Bad("Log in first")),
-        }?;
-        Ok(Done { text, untold: Vec::new() })
-    }
-
-    async fn authenticate(&mut self, tag: Vec<u8>, response: &[u8]) -> io::Result<()> {
-        let step = match self.exchange.take() {
-            _ if response == b"*" => return self.answer(&tag, Err(Refusal::Bad("Given up"))),
-            Some(exchange) => exchange.respond(self.site, self.client, response).await,
-            None => Step::Over(None),
-        };
-        match step {
-            Step::Challenge(challenge, exchange) => {
-                self.waiting = Some((Verb::Authenticate, tag));
-                self.exchange = Some(exchange);
-                self.server.challenge(&challenge);
-                Ok(())
-            }
-            Step::Over(account) => {
-                let reply = self.enter(account).await;
-                self.answer(&tag, reply)
-            }
-        }
-    }
-
-    async fn enter(&mut self, account: Option<Arc<Account>>) -> Reply {
-        let account = account.ok_or_else(|| no("[AUTHENTICATIONFAILED] Wrong name or password"))?;
-        let entering = account.clone();
-        let number = self.site.store.transact(move |transaction| ensure(transaction, &entering)).await?;
-        self.user = Some(User { account, number });
-        self.server.logged_in(self.site.now());
-        Ok(format!("[CAPABILITY {}] Logged in", capabilities(self.site)))
-    }
-
-    fn enable(&mut self, words: &[String]) -> Result<Done, Refusal> {
-        let mut told = String::from("* ENABLED");
-        for word in words {
-            match word.as_str() {
-                "CONDSTORE" => self.enabled.condstore = true,
-                "QRESYNC" => (self.enabled.condstore, self.enabled.qresync) = (true, true),
-                "IMAP4REV2" => self.enabled.rev2 = true,
-                "UTF8=ACCEPT" => self.enabled.utf8 = true,
-                _ => continue,
-            }
-            told = format!("{told} {}", if word == "IMAP4REV2" { "IMAP4rev2" } else { word });
-        }
-        self.server.line(told.as_bytes());
-        done("Enabled")
     }
 
     async fn select(
@@ -488,15 +404,16 @@ impl<S: Stream> Session<'_, S> {
         if self.leave().await {
             self.server.line(b"* OK [CLOSED] The mailbox before is closed");
         }
-        let state = self.site.store.state();
-        let (number, mailbox) = state.mailbox_named(user.number, name).ok_or_else(nonexistent)?;
-        let view = View::open(number, mailbox.clone(), read_only, self.site.recents.clone());
+        let Place { number, mailbox, rights, .. } = self.place(user, name, Rights::READ)?;
+        let is_examined = read_only;
+        let read_only = is_examined || !rights.has_any(acl::CHANGES);
+        let view = View::open(number, mailbox.clone(), (read_only, rights), self.site.recents.clone());
         let opening = view.opening(self.enabled);
         self.server.bytes(&opening);
         if self.enabled.rev2 {
             // What it is called (RFC 9051, section 6.3.2).
             let mut line = b"* LIST () \"/\" ".to_vec();
-            response::mailbox(&mailbox.name, true, &mut line);
+            response::mailbox(name, true, &mut line);
             line.extend_from_slice(b"\r\n");
             self.server.bytes(&line);
         }
@@ -508,7 +425,11 @@ impl<S: Stream> Session<'_, S> {
             self.server.bytes(&told);
         }
         self.selected = Some(view);
-        done(if read_only { "[READ-ONLY] Examined" } else { "[READ-WRITE] Selected" })
+        done(match (is_examined, read_only) {
+            (true, _) => "[READ-ONLY] Examined",
+            (_, true) => "[READ-ONLY] Selected",
+            _ => "[READ-WRITE] Selected",
+        })
     }
 
     /// Leaves the mailbox that is selected; whether there was one.
@@ -527,65 +448,4 @@ impl<S: Stream> Session<'_, S> {
         let resources = if bound > 0 { format!("STORAGE {used} {bound}") } else { String::new() };
         self.server.line(format!("* QUOTA \"\" ({resources})").as_bytes());
     }
-
-    /// Tells what has changed between commands: in an idle session as ever, in others as far as that is wanted (RFC 5465).
-    async fn tell_as_it_happens(&mut self, is_idling: bool) -> io::Result<()> {
-        let selected = self.notified.as_ref().and_then(Notified::selected);
-        match selected {
-            Some((events, delayed)) if events.messages || is_idling => {
-                let may_expunge = is_idling || !delayed;
-                self.tell_all(may_expunge, &[]).await
-            }
-            None if is_idling => self.tell_all(true, &[]).await,
-            _ => self.notify().await,
-        }
-    }
-
-    /// Tells what has changed, there and elsewhere.
-    async fn tell_all(&mut self, may_expunge: bool, untold: &[u32]) -> io::Result<()> {
-        let before = self.selected.as_ref().map(|view| (view.number, view.mailbox.uid_next));
-        self.tell(may_expunge, untold);
-        let items = self.notified.as_ref().and_then(Notified::selected).map(|(events, _)| events.items.clone());
-        let seen = self.selected.as_ref().filter(|view| before.is_some_and(|(number, _)| number == view.number));
-        let first = before.map_or(0, |(_, first)| first);
-        let new: Vec<u32> = seen.into_iter().flat_map(|view| &view.uids).copied().filter(|&uid| uid >= first).collect();
-        if let Some(items) = items.filter(|items| !items.is_empty() && !new.is_empty()) {
-            // What went meanwhile is told next.
-            if let Err(Refusal::Broken(error)) = self.fetch(new, &items, None).await {
-                return Err(error);
-            }
-        }
-        self.notify().await
-    }
-
-    /// Tells what has changed in the selected mailbox, but for the flags of `untold`.
-    fn tell(&mut self, may_expunge: bool, untold: &[u32]) {
-        let state = self.changes.borrow_and_update().clone();
-        let Some(view) = &mut self.selected else { return };
-        let mut told = Vec::new();
-        match state.mailbox(view.number) {
-            Some(mailbox) => view.follow(mailbox, may_expunge, untold, self.enabled, &mut told),
-            None => {
-                // Nobody can go on in a mailbox that is not there.
-                self.server.bytes(b"* BYE The mailbox was deleted\r\n");
-                self.server.close();
-            }
-        }
-        self.server.bytes(&told);
-    }
-}
-
-/// What a command came to.
-struct Done {
-    text: String,
-    /// UIDs whose flags need not be told: the client knows.
-    untold: Vec<u32>,
-}
-
-fn done(text: &str) -> Result<Done, Refusal> {
-    Ok(Done { text: text.into(), untold: Vec::new() })
-}
-
-fn nonexistent() -> Refusal {
-    no("[NONEXISTENT] No such mailbox")
 }

@@ -13,17 +13,21 @@
 //! It inspects nothing: mail comes by LMTP from a door that has.
 #![forbid(unsafe_code)]
 
+mod account;
 pub mod accounts;
+pub mod acl;
 mod content;
 mod deflate;
 mod delivery;
 pub mod digest;
+mod elsewhere;
 mod file;
 mod filter;
 pub mod imap;
 pub mod lmtp;
 mod login;
 pub mod managesieve;
+pub mod password;
 pub mod pop3;
 pub mod queue;
 pub mod recall;
@@ -38,6 +42,7 @@ mod wire;
 mod writer;
 
 pub use content::Body;
+pub use elsewhere::{Asking, Away, Elsewhere};
 pub use file::File;
 pub use login::Logins;
 pub use relay::{Outgoing, Relay, Sending, Unsent};

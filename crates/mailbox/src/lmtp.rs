@@ -38,6 +38,7 @@ const REASON_LINES_MAX: usize = 10;
 const OVER_QUOTA: Reply = Reply::new(452, (4, 2, 2), "Mailbox full");
 const FULL: Reply = Reply::new(452, (4, 3, 1), "Not enough storage");
 const FAILED: Reply = Reply::new(451, (4, 3, 0), "Temporary failure");
+const NOT_KNOWN_NOW: Reply = Reply::new(451, (4, 4, 3), "The recipient cannot be looked up now");
 const TOO_LARGE: Reply = Reply::new(552, (5, 3, 4), "Message too large");
 
 /// Who hands mails over, and how.
@@ -163,7 +164,7 @@ impl<S: Stream> Session<'_, S> {
                 self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
             }
             ServerEvent::Recipient(recipient) => {
-                let reply = self.recipient(&recipient);
+                let reply = self.recipient(&recipient).await;
                 self.server.reply(&reply);
             }
             ServerEvent::Data => {
@@ -189,10 +190,16 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    fn recipient(&mut self, recipient: &RcptTo) -> Reply {
-        let Some(mail) = &mut self.mail else { return FAILED };
+    async fn recipient(&mut self, recipient: &RcptTo) -> Reply {
         let address = recipient.path.as_str();
-        let found = self.site.accounts.directory().recipients(address);
+        let found = match self.site.accounts.recipients(address).await {
+            Ok(found) => found,
+            Err(why) => {
+                tracing::warn!(to = address, %why, "recipient cannot be looked up");
+                return NOT_KNOWN_NOW;
+            }
+        };
+        let Some(mail) = &mut self.mail else { return FAILED };
         if found.is_empty() {
             return Reply::new(550, (5, 1, 1), "No such user");
         }

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use crate::accounts::{self, Account, Accounts};
+use crate::accounts::{self, Account, Accounts, Login};
+use crate::elsewhere::Away;
+use crate::password::{self, Password};
 
 /// Passwords that are checked at the same time: each takes 19 MiB and a processor.
 const AT_ONCE: usize = 2;
@@ -28,13 +30,22 @@ const FAILURES_MAX: usize = 20_000;
 /// The longest password, in bytes.
 const PASSWORD_BYTES_MAX: usize = 1_024;
 
+/// Why somebody is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denied {
+    /// The name or the password is wrong.
+    Wrong,
+    /// It is not known whether they are: where accounts are kept cannot be asked now.
+    Away,
+}
+
 /// Attempts to log in.
 pub struct Logins {
     accounts: Arc<Accounts>,
     permits: Semaphore,
     failures: Mutex<HashMap<Key, Failures>>,
-    /// Has a hash that no password has.
-    nobody: Arc<Account>,
+    /// A hash that no password has.
+    nobody: Login,
     /// What keys of accounts that are not there are made of.
     secret: [u8; 32],
 }
@@ -55,26 +66,55 @@ impl Logins {
     /// Nobody has tried yet.
     pub fn new(accounts: Arc<Accounts>) -> Logins {
         let password = accounts::random_password().unwrap_or_default();
-        let hash = accounts::hash(password.as_bytes()).unwrap_or_default();
-        let nobody = Account { name: String::new(), hash, scram: None, quota_bytes: 0, aliases: Vec::new() };
-        let secret = accounts::random().unwrap_or_default();
+        let hash = accounts::hash(password.as_bytes()).ok().and_then(|hash| Password::parse(&hash).ok());
+        let nobody = hash.map_or(Login::Nobody, Login::Hash);
+        let secret = password::random().unwrap_or_default();
         let (permits, failures) = (Semaphore::new(AT_ONCE), Mutex::default());
-        Logins { accounts, permits, failures, nobody: Arc::new(nobody), secret }
+        Logins { accounts, permits, failures, nobody, secret }
     }
 
     /// The account, if this is its password. Answers late where there were failures before.
-    pub async fn check(&self, client: Option<IpAddr>, name: &str, password: &[u8]) -> Option<Arc<Account>> {
+    ///
+    /// # Errors
+    /// When it is not, or nobody can say.
+    pub async fn check(&self, client: Option<IpAddr>, name: &str, password: &[u8]) -> Result<Arc<Account>, Denied> {
         self.delay(client, name).await;
-        let known = self.accounts.directory().named(name).cloned();
-        let account = known.clone().filter(|account| !account.hash.is_empty()).unwrap_or(self.nobody.clone());
-        let is_right = match self.permits.acquire().await {
-            Ok(_permit) if password.len() <= PASSWORD_BYTES_MAX => {
-                let password = password.to_vec();
-                tokio::task::spawn_blocking(move || account.is_password(&password)).await.unwrap_or(false)
-            }
-            _ => false,
+        let right = self.right(name, password).await;
+        self.judge(client, name, right)
+    }
+
+    /// The account that has this name and password, if there is one.
+    async fn right(&self, name: &str, password: &[u8]) -> Result<Option<Arc<Account>>, Away> {
+        if password.len() > PASSWORD_BYTES_MAX {
+            return Ok(None);
+        }
+        let known = self.accounts.named(name, false).await?;
+        if self.is_password(known.as_deref(), password).await? {
+            return Ok(known);
+        }
+        // What was remembered may have been changed since: the new password counts at once.
+        let Some(before) = known else { return Ok(None) };
+        let now = self.accounts.named(name, true).await?.filter(|now| *now != before);
+        Ok(if now.is_some() && self.is_password(now.as_deref(), password).await? { now } else { None })
+    }
+
+    async fn is_password(&self, account: Option<&Account>, password: &[u8]) -> Result<bool, Away> {
+        let login = match account.map(|account| &account.login) {
+            None | Some(Login::Nobody) => &self.nobody,
+            Some(login) => login,
         };
-        self.judge(client, name, known.filter(|_| is_right))
+        match login {
+            Login::Elsewhere { table, entry } => match std::str::from_utf8(password) {
+                Ok(password) => self.accounts.is_password(table, entry, password).await,
+                Err(_) => Ok(false),
+            },
+            Login::Hash(hash) => {
+                let Ok(_permit) = self.permits.acquire().await else { return Ok(false) };
+                let (hash, password) = (hash.clone(), password.to_vec());
+                Ok(tokio::task::spawn_blocking(move || hash.is(&password)).await.unwrap_or(false))
+            }
+            Login::Nobody => Ok(false),
+        }
     }
 
     /// Waits as long as whoever guesses has to.
@@ -88,20 +128,26 @@ impl Logins {
         &self,
         client: Option<IpAddr>,
         name: &str,
-        account: Option<Arc<Account>>,
-    ) -> Option<Arc<Account>> {
+        right: Result<Option<Arc<Account>>, Away>,
+    ) -> Result<Arc<Account>, Denied> {
         let keys = keys(client, name);
-        match &account {
-            Some(account) => {
+        let name = || name.chars().take(255).collect::<String>();
+        match right {
+            Ok(Some(account)) => {
                 tracing::info!(account = account.name, client = ?client, "logged in");
                 self.forget(&keys);
+                Ok(account)
             }
-            None => {
-                tracing::warn!(account = name.chars().take(255).collect::<String>(), client = ?client, "login failed");
+            Ok(None) => {
+                tracing::warn!(account = name(), client = ?client, "login failed");
                 keys.into_iter().flatten().for_each(|key| self.failed(key));
+                Err(Denied::Wrong)
+            }
+            Err(why) => {
+                tracing::warn!(account = name(), client = ?client, %why, "login cannot be checked");
+                Err(Denied::Away)
             }
         }
-        account
     }
 
     /// The same in each process's life, and known to nobody else.
@@ -166,6 +212,7 @@ pub(crate) fn plain(response: &[u8]) -> Option<(String, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::elsewhere::{Asking, Elsewhere};
 
     #[tokio::test(start_paused = true)]
     async fn who_guesses_waits_longer_and_longer() {
@@ -177,15 +224,63 @@ mod tests {
         let mut waits = Vec::new();
         for name in ["tim", "nobody", "tim", "tim", "tim", "tim"] {
             let before = tokio::time::Instant::now();
-            assert!(logins.check(guesser, name, b"guess").await.is_none());
+            assert_eq!(logins.check(guesser, name, b"guess").await, Err(Denied::Wrong));
             waits.push(before.elapsed().as_secs());
         }
         assert_eq!(waits, [0, 1, 2, 4, 8, 15]);
         // Who knows it is let in, and others are not kept waiting by those who guess elsewhere.
-        assert!(logins.check(None, "Tim", b"secret").await.is_some());
+        assert!(logins.check(None, "Tim", b"secret").await.is_ok());
         let before = tokio::time::Instant::now();
-        assert!(logins.check(Some("192.0.2.2".parse().unwrap()), "tim", b"secret").await.is_some());
+        assert!(logins.check(Some("192.0.2.2".parse().unwrap()), "tim", b"secret").await.is_ok());
         assert_eq!(before.elapsed().as_secs(), 0);
+    }
+
+    /// Accounts that are kept elsewhere; what is remembered of them is what they were before.
+    struct Kept {
+        before: Vec<Account>,
+        now: Result<Vec<Account>, Away>,
+    }
+
+    impl Elsewhere for Kept {
+        fn find<'a>(&'a self, name: &'a str, now: bool) -> Asking<'a, Vec<Account>> {
+            let known = if now { self.now.clone() } else { Ok(self.before.clone()) };
+            Box::pin(async move { known.map(|all| all.into_iter().filter(|known| known.name == name).collect()) })
+        }
+
+        fn is_password<'a>(&'a self, table: &'a str, entry: &'a str, password: &'a str) -> Asking<'a, bool> {
+            Box::pin(async move { Ok((table, entry, password) == ("ldap", "uid=ann", "bound")) })
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_password_that_was_changed_elsewhere_counts_at_once_and_who_is_away_lets_nobody_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounts");
+        std::fs::write(&path, "").unwrap();
+        let account = |name, login| Account { login, ..Account::new(name).unwrap() };
+        let plain = |word: &str| Login::Hash(Password::parse(&format!("{{PLAIN}}{word}")).unwrap());
+        let bound = Login::Elsewhere { table: "ldap".into(), entry: "uid=ann".into() };
+        let tim =
+            |word| vec![account("tim", plain(word)), account("ann", bound.clone()), account("nobody", Login::Nobody)];
+        let logins = |now| {
+            let kept = Kept { before: tim("old"), now };
+            Logins::new(Arc::new(Accounts::open(&path).unwrap().and(Arc::new(kept))))
+        };
+        let (there, away) = (logins(Ok(tim("new"))), logins(Err(Away("away".into()))));
+        for (name, password, wanted) in [
+            ("tim", "new", true),
+            ("Tim", "old", true),
+            ("tim", "x", false),
+            ("ann", "bound", true),
+            ("ann", "x", false),
+            ("nobody", "", false),
+        ] {
+            let found = there.check(None, name, password.as_bytes()).await;
+            assert_eq!(found.is_ok(), wanted, "{name} {password}");
+        }
+        assert_eq!(away.check(None, "tim", b"new").await, Err(Denied::Away));
+        let before = tokio::time::Instant::now();
+        assert!(away.check(None, "tim", b"old").await.is_ok() && before.elapsed().is_zero(), "it was no guess");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use proto::managesieve::{Answer, Command, Config, Server, ServerEvent, string};
 use store::Account;
 use tokio::time::timeout_at;
 
+use crate::login::Denied;
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::scripts::{self, Failure};
 use crate::site::{Site, ensure};
@@ -212,12 +213,12 @@ impl<S: Stream> Session<'_, S> {
     async fn respond(&mut self, response: &[u8]) {
         let step = match self.exchange.take() {
             Some(exchange) if response != b"*" => exchange.respond(self.site, self.client, response).await,
-            _ => Step::Over(None),
+            _ => Step::Over(Err(Denied::Wrong)),
         };
         let (account, code) = match step {
             // What a server says last comes with the answer (section 2.1).
             Step::Challenge(last, Exchange::Proved(account)) => {
-                (Some(account), format!("SASL \"{}\"", String::from_utf8_lossy(&last)))
+                (Ok(account), format!("SASL \"{}\"", String::from_utf8_lossy(&last)))
             }
             Step::Challenge(challenge, exchange) => {
                 self.exchange = Some(exchange);
@@ -226,8 +227,12 @@ impl<S: Stream> Session<'_, S> {
             Step::Over(account) => (account, String::new()),
         };
         self.server.resume();
-        let Some(account) = account else {
-            return self.server.answer(Answer::No, "", "Wrong name or password");
+        let account = match account {
+            Ok(account) => account,
+            Err(Denied::Wrong) => return self.server.answer(Answer::No, "", "Wrong name or password"),
+            Err(Denied::Away) => {
+                return self.server.answer(Answer::No, "TRYLATER", "Accounts cannot be looked up now");
+            }
         };
         let name = account.name.clone();
         match self.site.store.transact(move |transaction| ensure(transaction, &account)).await {

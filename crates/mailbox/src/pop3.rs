@@ -14,6 +14,7 @@ use tokio::time::timeout_at;
 
 use crate::accounts::Account;
 use crate::content::Body;
+use crate::login::Denied;
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::site::{Site, ensure};
 use crate::wire::{Stream, Wire};
@@ -214,7 +215,7 @@ impl<S: Stream> Session<'_, S> {
     async fn respond(&mut self, response: &[u8]) {
         let step = match self.exchange.take() {
             Some(exchange) => exchange.respond(self.site, self.client, response).await,
-            None => Step::Over(None),
+            None => Step::Over(Err(Denied::Wrong)),
         };
         match step {
             Step::Challenge(challenge, exchange) => {
@@ -228,10 +229,11 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    async fn enter(&mut self, account: Option<Arc<Account>>) {
-        let Some(account) = account else {
-            self.server.say(false, b"[AUTH] Wrong name or password");
-            return;
+    async fn enter(&mut self, account: Result<Arc<Account>, Denied>) {
+        let account = match account {
+            Ok(account) => account,
+            Err(Denied::Wrong) => return self.server.say(false, b"[AUTH] Wrong name or password"),
+            Err(Denied::Away) => return self.server.say(false, b"[SYS/TEMP] Accounts cannot be looked up now"),
         };
         let known = self.site.store.transact(move |transaction| ensure(transaction, &account)).await;
         let state = self.site.store.state();

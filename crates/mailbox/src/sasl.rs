@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use text::base64;
 
-use crate::accounts::{self, Account};
-use crate::login::plain;
+use crate::accounts::Account;
+use crate::login::{Denied, plain};
+use crate::password;
 use crate::scram::{First, Keys, Waiting};
 use crate::site::Site;
 
@@ -34,8 +35,8 @@ pub(crate) enum Exchange {
 pub(crate) enum Step {
     /// A challenge, in Base64.
     Challenge(Vec<u8>, Exchange),
-    /// It is over: who has logged in, if anybody.
-    Over(Option<Arc<Account>>),
+    /// It is over: who has logged in.
+    Over(Result<Arc<Account>, Denied>),
 }
 
 impl Exchange {
@@ -53,35 +54,41 @@ impl Exchange {
         match self {
             Exchange::Plain => match plain(response) {
                 Some((name, password)) => Step::Over(site.logins.check(client, &name, &password).await),
-                None => Step::Over(None),
+                None => Step::Over(Err(Denied::Wrong)),
             },
-            Exchange::Scram => first(site, client, response).await.unwrap_or(Step::Over(None)),
+            Exchange::Scram => first(site, client, response).await.unwrap_or_else(|refused| Step::Over(Err(refused))),
             Exchange::Proof { name, account, waiting } => {
                 let last = decode(response).and_then(|message| waiting.check(&message));
                 let account = account.filter(|_| last.is_some());
-                match (site.logins.judge(client, &name, account), last) {
-                    (Some(account), Some(last)) => {
+                match (site.logins.judge(client, &name, Ok(account)), last) {
+                    (Ok(account), Some(last)) => {
                         Step::Challenge(base64::encode(last.as_bytes()).into_bytes(), Exchange::Proved(account))
                     }
-                    _ => Step::Over(None),
+                    (Ok(_), None) => Step::Over(Err(Denied::Wrong)),
+                    (Err(refused), _) => Step::Over(Err(refused)),
                 }
             }
             // There is nothing more to say.
-            Exchange::Proved(account) => Step::Over(Some(account).filter(|_| matches!(response, b"" | b"="))),
+            Exchange::Proved(account) => match response {
+                b"" | b"=" => Step::Over(Ok(account)),
+                _ => Step::Over(Err(Denied::Wrong)),
+            },
         }
     }
 }
 
-async fn first(site: &Site, client: Option<IpAddr>, response: &[u8]) -> Option<Step> {
-    let first = First::read(&decode(response)?)?;
+async fn first(site: &Site, client: Option<IpAddr>, response: &[u8]) -> Result<Step, Denied> {
+    let first = decode(response).and_then(|message| First::read(&message)).ok_or(Denied::Wrong)?;
     let name = first.name.clone();
     site.logins.delay(client, &name).await;
-    let account = site.accounts.directory().named(&name).cloned().filter(|account| account.scram.is_some());
+    let known = site.accounts.named(&name, false).await;
+    let account = known.or_else(|why| site.logins.judge(client, &name, Err(why)).map(Some))?;
+    let account = account.filter(|account| account.scram.is_some());
     let keys = account.as_ref().and_then(|account| account.scram.clone());
     let keys = keys.unwrap_or_else(|| Keys::of_nobody(site.logins.secret(), &name.to_ascii_lowercase()));
-    let (said, waiting) = first.answer(keys, &accounts::random::<18>().ok()?);
+    let (said, waiting) = first.answer(keys, &password::random::<18>().map_err(|_| Denied::Away)?);
     let exchange = Exchange::Proof { name, account, waiting: Box::new(waiting) };
-    Some(Step::Challenge(base64::encode(said.as_bytes()).into_bytes(), exchange))
+    Ok(Step::Challenge(base64::encode(said.as_bytes()).into_bytes(), exchange))
 }
 
 fn decode(response: &[u8]) -> Option<Vec<u8>> {

@@ -2,8 +2,12 @@
 
 mod conversations;
 mod corpus;
+mod extensions;
 mod harness;
 mod imaptest;
 mod load;
 mod managesieve;
+mod notify;
+mod search;
+mod shared;
 mod sieve;

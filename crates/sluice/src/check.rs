@@ -7,12 +7,14 @@ use edge::recipients::directory::Directory;
 use edge::settings::{Listener, Parties};
 use edge::trust::access::Access;
 
+use lookup::{Error, Key};
 use mailbox::accounts::Accounts;
 use rules::spam::Severity;
 
 use crate::cli::Check;
 use crate::config::{Config, Isolation};
 use crate::confine::{Confined, Reach};
+use crate::lookups::Lookups;
 use crate::{Failure, database, privileges, rules_command};
 
 /// Reads the configuration and the signatures, and says what stands there.
@@ -56,7 +58,9 @@ fn parts(config: &Config, args: &Check) -> Result<Vec<String>, Failure> {
     let identities = Identities::load(&config.tls)?;
     Access::load(&config.trust)?;
     let checker = config.database.checker()?;
-    let recipients = Directory::load(&config.recipients, &config.tls, None)?;
+    let lookups = Lookups::start(config, None)?;
+    ask(&lookups, &mut said)?;
+    let recipients = Directory::load(&config.recipients, &lookups.recipients(), &config.tls, None)?;
     for listener in &config.listeners {
         said.push(format!("{:?} on {} to {}", listener.protocol(), listener.place.address, listener.hop.forward));
     }
@@ -75,6 +79,22 @@ fn parts(config: &Config, args: &Check) -> Result<Vec<String>, Failure> {
     Ok(said)
 }
 
+/// Asks each table for somebody whom nobody is. One that is away may be there when it is needed; one that refuses will not.
+fn ask(lookups: &Lookups, said: &mut Vec<String>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let nobody = Key::new("sluice-check", Some("sluice.invalid")).ok_or("a key")?;
+    for table in lookups.all() {
+        let (kind, name) = (table.kind(), &table.settings().name);
+        match runtime.block_on(table.find(&nobody)) {
+            Ok(rows) if rows.is_empty() => said.push(format!("lookup {name:?} answers ({kind})")),
+            Ok(_) => eprintln!("sluice: warning: lookup {name:?}: everybody is in it, {nobody} too"),
+            Err(Error::Away(error)) => eprintln!("sluice: warning: lookup {name:?} cannot be asked now: {error}"),
+            Err(Error::Refused(error)) => return Err(format!("lookup {name:?}: {error}").into()),
+        }
+    }
+    Ok(())
+}
+
 /// Says what the store would be, and whether its accounts can be read.
 fn store(config: &Config, said: &mut Vec<String>) -> Result<(), Failure> {
     let Some(store) = &config.store else { return Ok(()) };
@@ -90,7 +110,10 @@ fn store(config: &Config, said: &mut Vec<String>) -> Result<(), Failure> {
             let read = Accounts::open(&accounts).map_err(|error| format!("{}: {error}", accounts.display()))?;
             said.push(format!("{} accounts in {}", read.directory().accounts().count(), accounts.display()));
         }
-        false => eprintln!("sluice: warning: {}: nobody has an account yet", accounts.display()),
+        false if store.lookups.is_empty() => {
+            eprintln!("sluice: warning: {}: nobody has an account yet", accounts.display());
+        }
+        false => {}
     }
     Ok(())
 }

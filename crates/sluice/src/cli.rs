@@ -24,7 +24,7 @@ pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
 pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveScript, SieveTest, SieveUser};
 pub use self::store::{
-    Account, AccountCommand, MailboxFormat, Recall, Store, StoreCat, StoreCheck, StoreCommand, StoreCreate,
+    Account, AccountCommand, MailboxFormat, Recall, Store, StoreAcl, StoreCat, StoreCheck, StoreCommand, StoreCreate,
     StoreDeliver, StoreExport, StoreImport, StoreList, StoreQueue, StoreServe, StoreStat, Who,
 };
 use crate::values;
@@ -104,6 +104,10 @@ pub enum Command {
         #[command(subcommand)]
         command: RecipientsCommand,
     },
+    /// Print what a table of `[[lookup]]` has for addresses or names: its rows, a line each.
+    ///
+    /// Exit status: 0 there is something for each of them, 1 not for all, 2 the table cannot be asked, or another error.
+    Lookup(Lookup),
     /// Serve DNS block lists (DNSBL) from rbldnsd zone files, or query the files.
     Dnsbl(Dnsbl),
     /// Check SpamAssassin's rules: what is loaded, and what is wrong with it.
@@ -220,6 +224,19 @@ pub struct RecipientsCheck {
     /// Whom to look up.
     #[arg(value_name = "ADDRESS", required = true)]
     pub addresses: Vec<String>,
+}
+
+/// `sluice lookup`
+#[derive(Debug, Args)]
+pub struct Lookup {
+    /// The configuration.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/etc/sluice/sluice.toml")]
+    pub config: PathBuf,
+    /// The table.
+    pub name: String,
+    /// What it is asked for.
+    #[arg(value_name = "ADDRESS", required = true)]
+    pub keys: Vec<String>,
 }
 
 /// `sluice intercept`

@@ -106,6 +106,9 @@ pub struct Config {
     pub store: Option<StoreSettings>,
     /// Who has a mailbox.
     pub recipients: Vec<RecipientTable>,
+    /// Tables of databases and directories.
+    #[serde(rename = "lookup")]
+    pub lookups: Vec<lookup::Settings>,
     /// The doors.
     #[serde(skip)]
     pub listeners: Vec<Listener>,
@@ -293,6 +296,7 @@ impl Default for Config {
             attachments: Vec::new(),
             store: None,
             recipients: Vec::new(),
+            lookups: Vec::new(),
             listeners: Vec::new(),
             included: Vec::new(),
             lists: Vec::new(),
@@ -503,6 +507,7 @@ impl Config {
         self.quarantine.train.check()?;
         self.notices.check()?;
         self.check_attachments()?;
+        self.check_lookups()?;
         self.check_recipients()?;
         self.check_store()?;
         self.update.wanted()?;

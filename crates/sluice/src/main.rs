@@ -31,6 +31,8 @@ mod intercept;
 mod learn_command;
 mod learned;
 mod log_command;
+mod lookup_command;
+mod lookups;
 mod mails;
 mod manual;
 mod on_access;
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         Command::Update(args) => update::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Recipients { command } => recipients_command::run(&command),
+        Command::Lookup(args) => lookup_command::run(&args),
         Command::Dnsbl(args) => dnsbl::command::run(&args),
         Command::Rules(args) => rules_command::run(&args),
         Command::Auth(args) => auth::run(&args),

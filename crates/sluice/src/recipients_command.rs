@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::cli::{RecipientsCheck, RecipientsCommand};
 use crate::config::Config;
 use crate::confine::Reach;
+use crate::lookups::Lookups;
 use crate::{Failure, privileges};
 
 /// Does what was asked for.
@@ -30,7 +31,8 @@ fn check(args: &RecipientsCheck) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     Reach::reading().connect().clone().confine(&[])?;
     let config = Config::read(&args.config)?;
-    let directory = Directory::load(&config.recipients, &config.tls, None)?;
+    let tables = Lookups::start(&config, None)?.recipients();
+    let directory = Directory::load(&config.recipients, &tables, &config.tls, None)?;
     let asking = |listener| Some((listener, Listener::smtp(listener).filter(|own| !own.recipients.is_empty())?));
     let listeners: Vec<_> = config.listeners.iter().filter_map(asking).collect();
     if listeners.is_empty() {

@@ -19,6 +19,7 @@ mod imap_clients;
 mod intercept;
 mod learn;
 mod learn_doors;
+mod lookups;
 mod mail_server;
 mod memory;
 mod milter;

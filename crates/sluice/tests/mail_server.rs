@@ -323,6 +323,57 @@ fn clients_read_mail() {
 }
 
 #[test]
+fn getmail_offlineimap_and_mutt_read_mail() {
+    let folder = site("64M");
+    let server = Server::start(folder.path());
+    for number in 0..20 {
+        server.deliver("ann", &mail(number));
+    }
+    let wanted: BTreeSet<Vec<u8>> = (0..20).map(|number| without_crs(&mail(number))).collect();
+    let strip = |mails: Vec<Vec<u8>>| mails.iter().map(|mail| bare(mail)).collect::<BTreeSet<_>>();
+    let at = folder.path().display();
+    for part in ["cur", "new", "tmp"] {
+        fs::create_dir_all(folder.path().join("getmail").join(part)).unwrap();
+    }
+    let config = format!(
+        "[retriever]\ntype = SimpleIMAPRetriever\nserver = 127.0.0.1\nport = {}\nusername = ann\npassword = secret\n\
+         mailboxes = (\"INBOX\",)\n[destination]\ntype = Maildir\npath = {at}/getmail/\n\
+         [options]\nread_all = true\ndelivered_to = false\nreceived = false\n",
+        server.imap.port()
+    );
+    fs::write(folder.path().join("getmailrc"), config).unwrap();
+    fs::set_permissions(folder.path().join("getmailrc"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let (state, config) = (format!("--getmaildir={at}"), format!("--rcfile={at}/getmailrc"));
+    // It does not work as root where mail is delivered by a program, which this is not.
+    if client("getmail", &[&state, &config, "--quiet"], folder.path()).is_some() {
+        assert!(strip(maildir(&folder.path().join("getmail"))) == wanted);
+    }
+    let config = format!(
+        "[general]\naccounts = a\nmetadata = {at}/offlineimap-state\nui = quiet\n[Account a]\nlocalrepository = l\n\
+         remoterepository = r\n[Repository l]\ntype = Maildir\nlocalfolders = {at}/offlineimap\n[Repository r]\n\
+         type = IMAP\nremotehost = 127.0.0.1\nremoteport = {}\nremoteuser = ann\nremotepass = secret\nssl = no\n\
+         starttls = no\n",
+        server.imap.port()
+    );
+    fs::write(folder.path().join("offlineimaprc"), config).unwrap();
+    if client("offlineimap", &["-c", &format!("{at}/offlineimaprc"), "-o"], folder.path()).is_some() {
+        assert!(strip(maildir(&folder.path().join("offlineimap/INBOX"))) == wanted);
+    }
+    let config = format!(
+        "set imap_user=ann imap_pass=secret ssl_starttls=no ssl_force_tls=no copy=no confirmappend=no confirmcreate=no\n\
+         set folder={at} header_cache=\"\" mbox_type=Maildir\n\
+         push \"<tag-pattern>~A<enter><tag-prefix><copy-message><kill-line>{at}/mutt<enter><exit><exit>\"\n"
+    );
+    fs::write(folder.path().join("muttrc"), config).unwrap();
+    let mutt = format!("TERM=xterm mutt -n -F {at}/muttrc -f imap://127.0.0.1:{}/INBOX", server.imap.port());
+    let is_there = client("sh", &["-c", "command -v mutt script || true"], folder.path()).unwrap().lines().count() == 2;
+    if is_there && client_with_input("script", &["-qec", &mutt, "/dev/null"], folder.path(), "").is_some() {
+        assert_eq!(maildir(&folder.path().join("mutt")).len(), 20);
+    }
+    server.stop();
+}
+
+#[test]
 fn a_server_that_is_killed_has_kept_what_it_acknowledged() {
     let rounds = std::env::var("SLUICE_STORE_KILLS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(10u32);
     let folder = site("256M");

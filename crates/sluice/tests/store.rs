@@ -114,6 +114,30 @@ fn maildirs_and_mboxes_come_out_as_they_went_in() {
 }
 
 #[test]
+fn a_mailbox_is_shared_by_its_list() {
+    let (folder, volume) = volume("64M", "1M");
+    let mail = folder.path().join("mail");
+    fs::write(&mail, "Subject: x\n\nx\n").unwrap();
+    text(&run(&volume, "deliver", &["--to", "ann", mail.to_str().unwrap()]));
+    for (who, rights) in
+        [("Bob", "lrs"), ("bob", "+i"), ("bob", "-s"), ("anyone", "l"), ("-eve", "l"), ("tim", "r"), ("tim", "")]
+    {
+        text(&run(&volume, "acl", &["ann", "inbox", who, rights]));
+    }
+    assert_eq!(text(&run(&volume, "acl", &["ann", "INBOX"])), "-eve\tl\nanyone\tl\nbob\tlri\n");
+    for (words, wanted) in [
+        (&["ann", "Nowhere"][..], "ann has no mailbox Nowhere"),
+        (&["ann", "INBOX", "ann", "l"], "the owner has all rights"),
+        (&["ann", "INBOX", "bob", "q"], "Unknown right"),
+        (&["ann", "INBOX", "b/b", "l"], "is not a name"),
+    ] {
+        let output = run(&volume, "acl", words);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && error.contains(wanted), "{words:?}: {error}");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_said() {
     let (folder, volume) = volume("16M", "1M");
     assert!(!run(&volume, "create", &[]).status.success(), "what is there is not overwritten");

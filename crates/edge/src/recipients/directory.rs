@@ -14,7 +14,7 @@ use super::call_ahead::{CallAhead, Way};
 use super::folders::Folders;
 use super::keys::Seed;
 use super::list::{Error, Kind, List};
-use super::table::{Found, Name, Table};
+use super::table::{Found, Name, Table, Tables};
 use super::users::Users as SystemUsers;
 use proto::smtp::Path as Mailbox;
 
@@ -46,11 +46,16 @@ pub enum Fault {
 }
 
 impl Directory {
-    /// Reads the files of all tables, but those that `old` has as they are now.
+    /// Reads the files of all tables, but those that `old` has as they are now. `lookups` are those of databases and directories.
     ///
     /// # Errors
     /// When one cannot be taken; the message names the file, and the line if it is for one.
-    pub fn load(tables: &[RecipientTable], tls: &Tls, old: Option<&Directory>) -> Result<Directory, Fault> {
+    pub fn load(
+        tables: &[RecipientTable],
+        lookups: &Tables,
+        tls: &Tls,
+        old: Option<&Directory>,
+    ) -> Result<Directory, Fault> {
         let seed = old.map(|old| old.seed.clone()).unwrap_or_default();
         let known = |path: &Path, kind| old.and_then(|old| old.known(path, kind));
         let group = |settings: &RecipientTable| {
@@ -60,7 +65,7 @@ impl Directory {
             };
             let lists = files(settings).map(read).collect::<Result<_, _>>().map_err(Fault::File)?;
             let call_ahead = call_ahead(settings, tls, old).map_err(Fault::Server)?;
-            Ok(Group { settings: settings.clone(), lists, tables: outside(settings), call_ahead })
+            Ok(Group { settings: settings.clone(), lists, tables: outside(settings, lookups), call_ahead })
         };
         let groups = tables.iter().map(group).collect::<Result<_, _>>()?;
         Ok(Directory { seed, groups })
@@ -130,7 +135,7 @@ fn files(settings: &RecipientTable) -> impl Iterator<Item = (Kind, &PathBuf)> {
 }
 
 /// The tables of a group that are not in memory.
-fn outside(settings: &RecipientTable) -> Vec<Arc<dyn Table>> {
+fn outside(settings: &RecipientTable, lookups: &Tables) -> Vec<Arc<dyn Table>> {
     let mut tables: Vec<Arc<dyn Table>> = Vec::new();
     if let Some(pattern) = &settings.maildir {
         tables.push(Arc::new(Folders::new(pattern)));
@@ -138,6 +143,7 @@ fn outside(settings: &RecipientTable) -> Vec<Arc<dyn Table>> {
     if settings.passwd.contains(&Users::System) {
         tables.push(Arc::new(SystemUsers::default()));
     }
+    tables.extend(settings.lookups.iter().filter_map(|name| lookups.get(name).cloned()));
     tables
 }
 
@@ -245,7 +251,7 @@ mod tests {
         }
         let mut table: RecipientTable = toml::from_str(&format!("name='all'\n{settings}")).unwrap();
         table.paths_mut().for_each(|path| *path = folder.path().join(&path));
-        let directory = Directory::load(&[table], &Tls::default(), None).unwrap();
+        let directory = Directory::load(&[table], &Tables::default(), &Tls::default(), None).unwrap();
         (folder, directory)
     }
 

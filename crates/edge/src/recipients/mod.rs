@@ -3,6 +3,7 @@
 //! ```text
 //!  RCPT ── desk ── Directory ── Group: its domains ─┬─ files, aliases     in memory
 //!                                                   ├─ maildir, passwd    what the system says
+//!                                                   ├─ lookups            databases and directories, which the host asks
 //!                                                   ├─ call-ahead         the next hop, what it said is remembered
 //!                                                   └─ nobody knows it    550 5.1.1
 //! ```

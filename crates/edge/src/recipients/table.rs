@@ -1,5 +1,6 @@
 //! A table that is not held in memory: what is asked of it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -21,6 +22,9 @@ pub enum Found {
     /// The table cannot be asked, for this reason.
     Unsure(String),
 }
+
+/// Tables that are kept elsewhere, by their names in the configuration.
+pub type Tables = BTreeMap<String, Arc<dyn Table>>;
 
 /// What is to come.
 pub type Finding<'a> = Pin<Box<dyn Future<Output = Found> + Send + 'a>>;

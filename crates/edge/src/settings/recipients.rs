@@ -30,6 +30,9 @@ pub struct RecipientTable {
     /// Users: `system`, or files in the form of `passwd(5)`.
     #[serde(default)]
     pub passwd: Vec<Users>,
+    /// Tables of databases and directories, `[[lookup]]`, by their names.
+    #[serde(default)]
+    pub lookups: Vec<String>,
     /// The server that knows recipients who are in no table.
     pub call_ahead: Option<CallAheadSettings>,
     /// What is answered when a table cannot be asked.
@@ -284,9 +287,10 @@ impl RecipientTable {
         if self.name.is_empty() || !self.name.chars().all(is_named) {
             return Err("a name is letters, digits and hyphens".into());
         }
-        let is_asking = self.maildir.is_some() || !self.passwd.is_empty() || self.call_ahead.is_some();
+        let is_looking = self.maildir.is_some() || !self.lookups.is_empty();
+        let is_asking = is_looking || !self.passwd.is_empty() || self.call_ahead.is_some();
         if self.paths().next().is_none() && !is_asking {
-            return Err("it names no table: files, aliases, maildir, passwd or call_ahead".into());
+            return Err("it names no table: files, aliases, maildir, passwd, lookups or call_ahead".into());
         }
         if let Some(call_ahead) = &self.call_ahead {
             call_ahead.check()?;

@@ -3,13 +3,16 @@
 
 use std::io;
 
+use proto::imap::acl::Rights;
 use proto::imap::appended::{Appended, Head, Place, Step, read_on};
 use proto::imap::url::Url;
 use proto::imap::{Command, Message};
 use store::{Arrival, Error, Refused, Sealed, Transaction, Uids};
 
 use super::fetch::Source;
+use super::messages::try_create;
 use super::{Refusal, Reply, Session, no};
+use crate::acl;
 use crate::digest::Digest;
 use crate::file::File;
 use crate::site::{Site, seconds};
@@ -22,8 +25,8 @@ const MESSAGES_MAX: usize = 1_000;
 /// Bytes of a message that is there, copied at a time.
 const CHUNK_BYTES: usize = 32 << 10;
 
-/// Where messages go: a mailbox, and the mailbox and UID of the message that goes for one.
-type Destination = (u32, Option<(u32, u32)>);
+/// Where messages go: a mailbox, what may be done there, and the mailbox and UID of the message that goes for one.
+type Destination = (u32, Rights, Option<(u32, u32)>);
 
 /// An APPEND under way.
 pub(super) struct Append {
@@ -37,6 +40,8 @@ pub(super) struct Append {
     failed: Option<Refusal>,
     /// Where the literal is that is coming.
     place: Place,
+    /// What may be done where they go.
+    rights: Rights,
 }
 
 impl Append {
@@ -56,7 +61,12 @@ impl Append {
     }
 
     /// Another message begins.
-    async fn begin(&mut self, site: &Site, appended: Appended, has_utf8: bool) {
+    async fn begin(&mut self, site: &Site, mut appended: Appended, has_utf8: bool) {
+        // Flags that may not be set there are left out (RFC 4314, section 4).
+        appended.flags.system &= acl::flags(self.rights);
+        if !self.rights.has(Rights::WRITE) {
+            appended.flags.keywords.clear();
+        }
         self.seal().await;
         if appended.utf8 && !has_utf8 {
             self.fail(Refusal::Bad("UTF-8 is not enabled"));
@@ -193,10 +203,11 @@ impl<S: Stream> Session<'_, S> {
             current: None,
             failed: None,
             place: Place::Between,
+            rights: Rights::NONE,
         };
         match self.destination(command, is_whole) {
             Ok((head, destination)) => {
-                (append.mailbox, append.replaces) = destination;
+                (append.mailbox, append.rights, append.replaces) = destination;
                 self.take_steps(&mut append, Ok((head.steps, head.place))).await;
             }
             Err(refusal) => append.fail(refusal),
@@ -207,16 +218,17 @@ impl<S: Stream> Session<'_, S> {
     fn destination(&self, command: &Command, is_whole: bool) -> Result<(Head, Destination), Refusal> {
         let user = self.user.as_ref().ok_or(Refusal::Bad("Log in first"))?;
         let head = Head::read(command, self.enabled.has_utf8_names(), is_whole).map_err(Refusal::Bad)?;
-        let state = self.site.store.state();
-        let found = state.mailbox_named(user.number, &head.mailbox).map(|(number, _)| number);
-        let mailbox = found.ok_or_else(|| no("[TRYCREATE] No such mailbox"))?;
-        let Some((set, by_uid)) = &head.replaces else { return Ok((head, (mailbox, None))) };
+        let found = self.place(user, &head.mailbox, Rights::INSERT);
+        let place = found.map_err(|refusal| try_create(refusal, &head.mailbox))?;
+        let (mailbox, rights) = (place.number, place.rights);
+        let Some((set, by_uid)) = &head.replaces else { return Ok((head, (mailbox, rights, None))) };
         let view = self.view()?;
+        self.permit(Rights::READ.with(Rights::MARK).with(Rights::EXPUNGE))?;
         if view.read_only {
             return Err(no("[READ-ONLY] The mailbox was only examined"));
         }
         match view.uids_of(set, *by_uid).as_deref() {
-            Some(&[uid]) => Ok((head, (mailbox, Some((view.number, uid))))),
+            Some(&[uid]) => Ok((head, (mailbox, rights, Some((view.number, uid))))),
             _ => Err(no("Not one message")),
         }
     }
@@ -274,7 +286,7 @@ impl<S: Stream> Session<'_, S> {
             Ok(code) => Ok(format!("{code} Append completed")),
             refusal => refusal,
         };
-        self.tell_all(true, &[]).await?;
+        self.tell_all(true, None).await?;
         self.answer(&tag, reply)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use proto::imap::acl::Rights;
 use proto::imap::items::FetchItem;
 use proto::imap::url::Url;
 use proto::imap::{Item, Part, Section, date, response};
@@ -104,7 +105,7 @@ impl<S: Stream> Session<'_, S> {
     ) -> Result<Done, Refusal> {
         let Some(view) = &self.selected else { return Err(Refusal::Bad("Select a mailbox first")) };
         let (number, read_only) = (view.number, view.read_only);
-        if !read_only && items.iter().any(marks_seen) {
+        if !read_only && items.iter().any(marks_seen) && self.rights_here().has(Rights::SEEN) {
             self.mark_seen(number, &uids).await?;
         }
         let state = self.site.store.state();

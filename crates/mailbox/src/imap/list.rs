@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use proto::imap::acl::Rights;
 use proto::imap::operation::{List, StatusItem};
 use proto::imap::{name, response};
 use store::{DELIMITER, Error, Mailbox, Refused, SpecialUse, State, Uids};
 
+use super::rights::not_permitted;
 use super::view::mailbox_id;
 use super::{Done, Refusal, Session, User, done, no, nonexistent};
+use crate::acl;
 use crate::site::seconds;
 use crate::wire::Stream;
 
@@ -36,12 +39,16 @@ impl<S: Stream> Session<'_, S> {
         let state = self.site.store.state();
         let patterns: Vec<Vec<u8>> =
             list.patterns.iter().map(|pattern| [list.reference.as_slice(), pattern].concat()).collect();
-        for (name, found) in names(&state, user.number) {
+        let begins =
+            |pattern: &Vec<u8>| pattern.first().is_none_or(|first| [b'*', b'%', acl::OTHERS[0]].contains(first));
+        for (name, found) in names(&state, user.number, patterns.iter().any(begins)) {
             if !patterns.iter().any(|pattern| fits(pattern, &name)) {
                 continue;
             }
             let mailbox = found.mailbox.and_then(|number| Some((number, state.mailbox(number)?)));
-            let uses = mailbox.map(|(_, mailbox)| mailbox.special_use).unwrap_or_default();
+            // What others use a mailbox for is not what it is here.
+            let own = mailbox.filter(|(_, mailbox)| mailbox.account == user.number);
+            let uses = own.map(|(_, mailbox)| mailbox.special_use).unwrap_or_default();
             let by_child = list.recursive && found.has_subscribed && !found.is_subscribed;
             if list.subscribed && !found.is_subscribed && !by_child
                 || list.special_use && uses == SpecialUse::default()
@@ -55,8 +62,9 @@ impl<S: Stream> Session<'_, S> {
                 line.extend_from_slice(b" (\"CHILDINFO\" (\"SUBSCRIBED\"))");
             }
             line.extend_from_slice(b"\r\n");
-            if let Some((number, mailbox)) = mailbox.filter(|_| !list.status.is_empty()) {
-                line.extend(self.status(number, mailbox, &list.status));
+            let may = |mailbox| acl::rights(&state, user.number, mailbox).has(Rights::READ);
+            if let Some((number, mailbox)) = mailbox.filter(|(_, mailbox)| !list.status.is_empty() && may(mailbox)) {
+                line.extend(self.status(&name, number, mailbox, &list.status));
             }
             self.server.bytes(&line);
             self.flush_much().await?;
@@ -64,7 +72,8 @@ impl<S: Stream> Session<'_, S> {
         done("List completed")
     }
 
-    pub(super) fn status(&self, number: u32, mailbox: &Mailbox, items: &[StatusItem]) -> Vec<u8> {
+    /// STATUS of a mailbox, by the name that it has for the client.
+    pub(super) fn status(&self, name: &[u8], number: u32, mailbox: &Mailbox, items: &[StatusItem]) -> Vec<u8> {
         let value = |item: StatusItem| match item {
             StatusItem::Messages => mailbox.entries.len().to_string(),
             StatusItem::Recent => {
@@ -82,35 +91,36 @@ impl<S: Stream> Session<'_, S> {
         };
         let values: Vec<String> = items.iter().map(|&item| format!("{} {}", item.name(), value(item))).collect();
         let mut out = b"* STATUS ".to_vec();
-        response::mailbox(&mailbox.name, self.enabled.has_utf8_names(), &mut out);
+        response::mailbox(name, self.enabled.has_utf8_names(), &mut out);
         out.extend_from_slice(format!(" ({})\r\n", values.join(" ")).as_bytes());
         out
     }
 
     pub(super) async fn create(&mut self, user: &User, name: Vec<u8>, uses: &[String]) -> Result<Done, Refusal> {
-        let name = name.strip_suffix(&[DELIMITER]).unwrap_or(&name).to_vec();
-        check(&name)?;
+        let (account, name) = self.target(user, name.strip_suffix(&[DELIMITER]).unwrap_or(&name))?;
         let mut special_use = SpecialUse::default();
         for wanted in uses {
             let known = SpecialUse::NAMES.iter().position(|known| known[1..].eq_ignore_ascii_case(wanted));
             special_use.0 |= 1 << known.ok_or_else(|| no("[USEATTR] Unknown special use"))?;
         }
-        let account = user.number;
         let create = self.site.store.transact(move |transaction| {
             if transaction.state().account(account).is_some_and(|account| account.mailboxes.len() >= MAILBOXES_MAX) {
                 return Err(Error::Refused(Refused::TransactionTooLarge));
             }
-            transaction.create(account, &name, special_use)
+            let number = transaction.create(account, &name, special_use)?;
+            acl::inherit(transaction, account, number)?;
+            Ok(number)
         });
         let number = create.await?;
         Ok(Done { text: format!("[MAILBOXID ({})] Created", mailbox_id(number)), untold: Vec::new() })
     }
 
     pub(super) async fn delete(&mut self, user: &User, name: Vec<u8>) -> Result<Done, Refusal> {
-        if name == b"INBOX" {
+        let place = self.place(user, &name, Rights::DELETE)?;
+        if &*place.mailbox.name == b"INBOX" {
             return Err(no("[CANNOT] INBOX stays"));
         }
-        let number = self.number(user, &name)?;
+        let number = place.number;
         if self.selected.as_ref().is_some_and(|view| view.number == number) {
             self.selected = None;
         }
@@ -121,11 +131,18 @@ impl<S: Stream> Session<'_, S> {
 
     pub(super) async fn rename(&mut self, user: &User, from: Vec<u8>, to: Vec<u8>) -> Result<Done, Refusal> {
         let to = to.strip_suffix(&[DELIMITER]).unwrap_or(&to).to_vec();
-        check(&to)?;
         if to.strip_prefix(from.as_slice()).is_some_and(|rest| rest.first() == Some(&DELIMITER)) {
             return Err(no("[CANNOT] A mailbox cannot be below itself"));
         }
-        let (number, account) = (self.number(user, &from)?, user.number);
+        let place = self.place(user, &from, Rights::DELETE)?;
+        let (account, to) = self.target(user, &to)?;
+        let number = place.number;
+        if account != place.account {
+            return Err(no("[CANNOT] A mailbox stays in its account"));
+        }
+        if from != b"INBOX" && &*place.mailbox.name == b"INBOX" {
+            return Err(no("[CANNOT] INBOX stays"));
+        }
         self.site
             .store
             .transact(move |transaction| {
@@ -156,9 +173,27 @@ impl<S: Stream> Session<'_, S> {
         done("Subscription changed")
     }
 
-    fn number(&self, user: &User, name: &[u8]) -> Result<u32, Refusal> {
-        let state = self.site.store.state();
-        state.mailbox_named(user.number, name).map(|(number, _)| number).ok_or_else(nonexistent)
+    /// Where a mailbox of this name would be made: the account, and its name there.
+    fn target(&self, user: &User, name: &[u8]) -> Result<(u32, Vec<u8>), Refusal> {
+        let others = acl::OTHERS.strip_suffix(&[DELIMITER]).unwrap_or(acl::OTHERS);
+        let Some(rest) = name.strip_prefix(acl::OTHERS).filter(|_| name != others) else {
+            check(name)?;
+            return if name == others {
+                Err(no("[CANNOT] Others' are there"))
+            } else {
+                Ok((user.number, name.to_vec()))
+            };
+        };
+        // Nobody begins anything in an account that is not his, but below a mailbox where he may.
+        let above = acl::above(name).filter(|above| above.len() > acl::OTHERS.len()).ok_or_else(not_permitted)?;
+        let place = self.place(user, above, Rights::CREATE)?;
+        let own = rest
+            .iter()
+            .position(|&byte| byte == DELIMITER)
+            .and_then(|at| rest.get(at + 1..))
+            .ok_or_else(nonexistent)?;
+        check(own)?;
+        Ok((place.account, own.to_vec()))
     }
 }
 
@@ -178,10 +213,16 @@ pub(crate) fn is_name(name: &[u8]) -> bool {
     !name.iter().any(is_odd) && !levels_are_empty && std::str::from_utf8(name).is_ok()
 }
 
-/// All names of an account, with those above them.
-fn names(state: &State, account: u32) -> BTreeMap<Vec<u8>, Name> {
+/// All names of an account, with those above them, and those of others that it may know of.
+fn names(state: &State, number: u32, with_others: bool) -> BTreeMap<Vec<u8>, Name> {
     let mut names: BTreeMap<Vec<u8>, Name> = BTreeMap::new();
-    let Some(account) = state.account(account) else { return names };
+    let Some(account) = state.account(number) else { return names };
+    for (name, mailbox) in with_others.then(|| acl::others(state, number)).into_iter().flatten() {
+        for above in above(&name) {
+            names.entry(above.to_vec()).or_default().has_children = true;
+        }
+        names.entry(name).or_default().mailbox = Some(mailbox);
+    }
     for (name, &mailbox) in account.mailboxes.iter() {
         names.entry(name.to_vec()).or_default().mailbox = Some(mailbox);
         for above in above(name) {

@@ -1,20 +1,28 @@
 //! What is done to the messages of the selected mailbox.
 
+use proto::imap::acl::Rights;
 use proto::imap::operation::{Change, Operation, Store};
 use proto::imap::search::{Criterion, Threading};
 use proto::imap::syntax::Set;
 use proto::imap::{response, search};
-use store::{Error, Flags, Refused, Uids};
+use store::{Error, Flags, Refused, Transaction, Uids};
 
+use super::rights::not_permitted;
 use super::thread::{self, Post};
 use super::view::View;
 use super::{Done, Refusal, Session, User, done, no, search as finder, sort};
+use crate::acl;
+use crate::file::File;
 use crate::site::seconds;
 use crate::wire::Stream;
 
 impl<S: Stream> Session<'_, S> {
     pub(super) async fn on_messages(&mut self, user: &User, operation: Operation) -> Result<Done, Refusal> {
         let Some(view) = &self.selected else { return Err(Refusal::Bad("Select a mailbox first")) };
+        let stays = matches!(operation, Operation::Close | Operation::Unselect);
+        if !stays {
+            self.permit(Rights::READ)?;
+        }
         let changes =
             matches!(operation, Operation::Expunge(_) | Operation::Store(_) | Operation::Copy { moves: true, .. });
         if changes && view.read_only {
@@ -22,7 +30,7 @@ impl<S: Stream> Session<'_, S> {
         }
         match operation {
             Operation::Close => {
-                if !view.read_only {
+                if !view.read_only && self.rights_here().has(Rights::EXPUNGE) {
                     self.expunge(None).await?;
                 }
                 self.leave().await;
@@ -33,6 +41,7 @@ impl<S: Stream> Session<'_, S> {
                 done("Unselected")
             }
             Operation::Expunge(set) => {
+                self.permit(Rights::EXPUNGE)?;
                 let uids = set.map(|set| self.uids_of(&set, true)).transpose()?;
                 let modseq = self.expunge(uids).await?;
                 let code = modseq.filter(|_| self.enabled.condstore).map(|modseq| format!("[HIGHESTMODSEQ {modseq}] "));
@@ -102,7 +111,17 @@ impl<S: Stream> Session<'_, S> {
         let uids = self.uids_of(&store.set, store.by_uid)?;
         let number = self.view()?.number;
         let set: Uids = uids.iter().copied().collect();
-        let Store { flags, change, silent, unchanged_since, by_uid, .. } = store;
+        let named = uids.clone();
+        let Store { mut flags, change, silent, unchanged_since, by_uid, .. } = store;
+        let rights = self.rights_here();
+        if !rights.has_any(Rights::SEEN.with(Rights::WRITE).with(Rights::MARK)) {
+            return Err(not_permitted());
+        }
+        // What may not be changed stays as it is (RFC 4314, section 4).
+        flags.system &= acl::flags(rights);
+        if !rights.has(Rights::WRITE) {
+            flags.keywords.clear();
+        }
         let change = match change {
             Change::Add => store::Change::Add,
             Change::Remove => store::Change::Remove,
@@ -114,7 +133,13 @@ impl<S: Stream> Session<'_, S> {
             .transact(move |transaction| {
                 let keywords: Vec<&str> = flags.keywords.iter().map(String::as_str).collect();
                 let since = unchanged_since.unwrap_or(u64::MAX);
-                transaction.store(number, &set, change, (flags.system, &keywords), since)
+                if change != store::Change::Replace || rights == Rights::ALL {
+                    return transaction.store(number, &set, change, (flags.system, &keywords), since);
+                }
+                let (_, late) = withdraw(transaction, number, &set, rights, since)?;
+                let set: Uids = named.iter().copied().filter(|uid| late.binary_search(uid).is_err()).collect();
+                let added = store::Change::Add;
+                Ok((transaction.store(number, &set, added, (flags.system, &keywords), u64::MAX)?.0, late))
             })
             .await?;
         let mut text = String::from("Stored");
@@ -133,9 +158,12 @@ impl<S: Stream> Session<'_, S> {
     }
 
     async fn copy(&mut self, user: &User, uids: Vec<u32>, name: &[u8], moves: bool) -> Result<Done, Refusal> {
-        let state = self.site.store.state();
-        let found = state.mailbox_named(user.number, name).ok_or_else(|| no("[TRYCREATE] No such mailbox"))?;
-        let (to, validity, from) = (found.0, found.1.uid_validity, self.view()?.number);
+        let place = self.place(user, name, Rights::INSERT).map_err(|refusal| try_create(refusal, name))?;
+        if moves {
+            self.permit(Rights::MARK.with(Rights::EXPUNGE))?;
+        }
+        let (to, validity, from) = (place.number, place.mailbox.uid_validity, self.view()?.number);
+        let rights = place.rights;
         if uids.is_empty() {
             return done("Nothing to copy");
         }
@@ -148,7 +176,14 @@ impl<S: Stream> Session<'_, S> {
                     true => transaction.move_to(from, to, &set, seconds())?,
                     false => transaction.copy(from, to, &set, seconds())?,
                 };
-                if pairs.is_empty() { Err(Error::Refused(Refused::NoSuchMessage)) } else { Ok(pairs) }
+                if pairs.is_empty() {
+                    return Err(Error::Refused(Refused::NoSuchMessage));
+                }
+                if rights != Rights::ALL {
+                    let copies: Uids = pairs.iter().map(|pair| pair.1).collect();
+                    withdraw(transaction, to, &copies, Rights::ALL.without(rights), u64::MAX)?;
+                }
+                Ok(pairs)
             })
             .await?;
         let mut code = format!("[COPYUID {validity} ").into_bytes();
@@ -300,6 +335,33 @@ impl<S: Stream> Session<'_, S> {
         if let (true, Some(view)) = (returns.save, &mut self.selected) {
             view.saved = saved(uids, returns);
         }
+    }
+}
+
+/// Takes all flags from messages that somebody with these rights may set.
+fn withdraw(
+    transaction: &mut Transaction<'_, File>,
+    number: u32,
+    uids: &Uids,
+    rights: Rights,
+    since: u64,
+) -> Result<(Vec<u32>, Vec<u32>), Error> {
+    let mailbox = transaction.state().mailbox(number).ok_or(Refused::NoSuchMailbox)?;
+    let keywords: Vec<String> = match rights.has(Rights::WRITE) {
+        true => mailbox.keywords.iter().map(|keyword| keyword.to_string()).collect(),
+        false => Vec::new(),
+    };
+    let keywords: Vec<&str> = keywords.iter().map(String::as_str).collect();
+    transaction.store(number, uids, store::Change::Remove, (acl::flags(rights), &keywords), since)
+}
+
+/// The refusal of a mailbox that the client could make, if it is one.
+pub(super) fn try_create(refusal: Refusal, name: &[u8]) -> Refusal {
+    match refusal {
+        Refusal::No(text) if text.starts_with("[NONEXISTENT]") && !name.starts_with(acl::OTHERS) => {
+            no("[TRYCREATE] No such mailbox")
+        }
+        refusal => refusal,
     }
 }
 

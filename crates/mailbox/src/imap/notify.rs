@@ -72,7 +72,7 @@ impl<S: Stream> Session<'_, S> {
                 }
                 let events = notified.events(name, &account.subscriptions).filter(|events| events.messages);
                 let (Some(events), Some(mailbox)) = (events, notified.known.mailbox(number)) else { continue };
-                let line = self.status(number, mailbox, &items(true, events.flags));
+                let line = self.status(name, number, mailbox, &items(true, events.flags));
                 self.server.bytes(&line);
                 self.flush_much().await?;
             }
@@ -122,7 +122,7 @@ impl<S: Stream> Session<'_, S> {
             let moved = (known.uid_next, known.entries.len()) != (mailbox.uid_next, mailbox.entries.len());
             let changed = known.highest_modseq != mailbox.highest_modseq;
             if events.messages && moved || events.flags && changed {
-                lines.push(self.status(number, mailbox, &items(moved, events.flags)));
+                lines.push(self.status(name, number, mailbox, &items(moved, events.flags)));
             }
         }
         for (name, number) in old.mailboxes.iter().filter(|(name, _)| names(name)) {

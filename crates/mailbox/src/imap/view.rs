@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
+use proto::imap::acl::Rights;
 use proto::imap::response;
 use proto::imap::syntax::{Flags as Names, Set};
 use store::{Flags, Mailbox, Uids};
 
 use super::Enabled;
+use crate::acl;
 use crate::recent::Recents;
 
 /// A mailbox that is selected.
 pub(super) struct View {
     pub number: u32,
     pub read_only: bool,
+    /// What may be done there, as it was when it was opened.
+    rights: Rights,
     /// As of the last time that something was told.
     pub mailbox: Arc<Mailbox>,
     /// UIDs by number, from 1; ascending.
@@ -27,10 +31,16 @@ pub(super) struct View {
 }
 
 impl View {
-    pub fn open(number: u32, mailbox: Arc<Mailbox>, read_only: bool, recents: Arc<Recents>) -> View {
+    /// Opens a mailbox, only to be read or not, with these rights.
+    pub fn open(
+        number: u32,
+        mailbox: Arc<Mailbox>,
+        (read_only, rights): (bool, Rights),
+        recents: Arc<Recents>,
+    ) -> View {
         let uids = mailbox.from(0).map(|(uid, _)| uid).collect();
         let (saved, recent) = (Uids::default(), Uids::default());
-        let mut view = View { number, read_only, mailbox, uids, saved, recent, recents, expunges: false };
+        let mut view = View { number, read_only, rights, mailbox, uids, saved, recent, recents, expunges: false };
         view.claim();
         view
     }
@@ -78,7 +88,13 @@ impl View {
         for keyword in self.mailbox.keywords.iter() {
             names = format!("{names} {keyword}");
         }
-        let permanent = if self.read_only { String::new() } else { format!("{names} \\*") };
+        let permanent = match self.read_only {
+            true => String::new(),
+            false => {
+                let may = |name: &&str| self.rights.has(acl::needed_for(name));
+                names.split(' ').chain(["\\*"]).filter(may).collect::<Vec<_>>().join(" ")
+            }
+        };
         let text = format!("* FLAGS ({names})\r\n* OK [PERMANENTFLAGS ({permanent})] Flags permitted\r\n");
         out.extend_from_slice(text.as_bytes());
     }
@@ -112,12 +128,12 @@ impl View {
         Some(uids)
     }
 
-    /// Tells what is different in `mailbox`, but for the flags of `untold`, and what is gone only if it may.
+    /// Tells what is different in `mailbox`, but for the flags of `untold`, or all of them if that is none; what is gone only if it may.
     pub fn follow(
         &mut self,
         mailbox: &Arc<Mailbox>,
         may_expunge: bool,
-        untold: &[u32],
+        untold: Option<&[u32]>,
         enabled: Enabled,
         out: &mut Vec<u8>,
     ) {
@@ -141,9 +157,7 @@ impl View {
                 out.extend_from_slice(format!("* {} RECENT\r\n", self.recent_count()).as_bytes());
             }
         }
-        if mailbox.highest_modseq == before.highest_modseq {
-            return;
-        }
+        let Some(untold) = untold.filter(|_| mailbox.highest_modseq != before.highest_modseq) else { return };
         for (uid, entry) in mailbox.from(0).take_while(|&(uid, _)| before.uid_next == 0 || uid < before.uid_next) {
             let is_known = entry.modseq <= before.highest_modseq
                 || before.entry(uid).is_some_and(|known| known.flags == entry.flags && !enabled.condstore);

@@ -8,6 +8,7 @@
 //! Extensions pass as [`offers_to_client`] lists them; commands, FETCH items and untagged responses that are not known do
 //! not. STARTTLS and SASL exchanges are the host's to carry out.
 
+pub mod acl;
 mod append;
 pub mod appended;
 mod capability;

@@ -40,11 +40,34 @@ pub enum StoreCommand {
     ///
     /// Number, account, sender, recipient, since when, how often it was tried and when next, and why it was not taken.
     Queue(StoreQueue),
+    /// Print or change who else may do what with a mailbox (RFC 4314): without WHO, its list, a line for each.
+    ///
+    /// A server that has the store open is asked. Rights: l see it, r read, s \Seen, w other flags, i add messages, p post, k make
+    /// mailboxes below, x remove or rename, t \Deleted, e expunge, a change rights.
+    Acl(StoreAcl),
     /// Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM.
     ///
     /// Addresses are IP:PORT or unix:/PATH. Whoever reaches the LMTP address may deliver to everybody; POP3 and IMAP are in
     /// the clear, and need a TLS listener of `sluice serve` in front of them.
     Serve(StoreServe),
+}
+
+/// `sluice store acl`
+#[derive(Debug, Args)]
+pub struct StoreAcl {
+    /// The store.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub volume: PathBuf,
+    /// Whose mailbox it is.
+    pub account: String,
+    /// The mailbox.
+    pub mailbox: String,
+    /// Who has the rights: an account, `anyone`, or either with a `-` in front to deny them.
+    #[arg(requires = "rights", allow_hyphen_values = true)]
+    pub who: Option<String>,
+    /// Letters; with `+` or `-` in front they are added or taken away. An empty text takes all away.
+    #[arg(allow_hyphen_values = true)]
+    pub rights: Option<String>,
 }
 
 /// `sluice store create`

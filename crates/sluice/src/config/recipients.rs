@@ -5,6 +5,21 @@ use edge::settings::{Asks, Listener};
 use super::Config;
 
 impl Config {
+    pub(super) fn check_lookups(&self) -> Result<(), String> {
+        for (index, table) in self.lookups.iter().enumerate() {
+            table.check().map_err(|reason| format!("lookup {:?}: {reason}", table.name))?;
+            if self.lookups[..index].iter().any(|other| other.name == table.name) {
+                return Err(format!("lookup {:?}: the name is used twice", table.name));
+            }
+        }
+        let recipients = self.recipients.iter().flat_map(|table| &table.lookups);
+        let store = self.store.iter().flat_map(|store| &store.lookups);
+        match recipients.chain(store).find(|name| !self.lookups.iter().any(|table| table.name == **name)) {
+            Some(name) => Err(format!("there is no [[lookup]] with the name {name:?}")),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn check_recipients(&self) -> Result<(), String> {
         for (index, table) in self.recipients.iter().enumerate() {
             let place = |reason| format!("recipients {:?}: {reason}", table.name);

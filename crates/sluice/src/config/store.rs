@@ -23,6 +23,8 @@ pub struct StoreSettings {
     pub size: u64,
     /// Who has mail here. Default: `accounts` in the folder.
     pub accounts: Option<PathBuf>,
+    /// Accounts that are in no line of that file: tables of databases and directories, `[[lookup]]`, by their names.
+    pub lookups: Vec<String>,
     /// Where mail is given out by IMAP.
     pub imap: Vec<Address>,
     /// The same within TLS.
@@ -60,6 +62,7 @@ impl Default for StoreSettings {
             folder: PathBuf::new(),
             size: 1 << 30,
             accounts: None,
+            lookups: Vec::new(),
             imap: Vec::new(),
             imaps: Vec::new(),
             pop3: Vec::new(),

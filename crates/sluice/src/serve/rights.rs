@@ -175,6 +175,9 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     let authorities = std::iter::once(&config.tls.authorities);
     let recipients = config.recipients.iter().flat_map(|table| table.paths());
     let access = config.trust.files();
+    // A file of SQLite has others beside it while it is written.
+    let tables = config.lookups.iter().filter_map(|table| Path::new(table.file()?).parent());
+    tables.for_each(|folder| _ = reach.read(folder));
     files
         .chain(signatures)
         .chain(recipients)

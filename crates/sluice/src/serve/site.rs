@@ -30,6 +30,7 @@ use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
 use crate::learned::Memories;
+use crate::lookups::Lookups;
 use crate::resolver::Resolver;
 use crate::resolver::blocks::Blocks;
 use crate::store::gateway::Store;
@@ -55,6 +56,8 @@ pub struct Site {
     spam: Option<Arc<SpamRules>>,
     /// The mail store, for the whole run.
     pub store: Option<Arc<Store>>,
+    /// Tables of databases and directories.
+    pub lookups: Lookups,
     /// Who looks up what inspections ask.
     resolver: Option<Arc<Resolver>>,
     /// What is known of clients, lists that are asked about them among it.
@@ -175,7 +178,9 @@ impl Site {
             None => Arc::new(wanted.open(&mut |_, _| ())?),
         };
         database.warn();
-        let recipients = Directory::load(&config.recipients, &config.tls, before.map(|old| &*old.recipients))?;
+        let lookups = Lookups::start(&config, old.map(|old| &old.lookups))?;
+        let tables = lookups.recipients();
+        let recipients = Directory::load(&config.recipients, &tables, &config.tls, before.map(|old| &*old.recipients))?;
         let notices = Notices::load(&config.notices, &config.hostname, before.map(|old| &*old.notices))?;
         let spam = SpamRules::load(&config)?.map(Arc::new);
         let (inspector, measure) = inspector(&config, threads, &database, spam.as_deref(), &common)?;
@@ -222,6 +227,7 @@ impl Site {
             database,
             spam,
             store,
+            lookups,
             resolver,
             lists,
             memory,
@@ -288,7 +294,11 @@ fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>
     let Some(old) = old else {
         return config.store.as_ref().map(Store::open).transpose().map(|store| store.map(Arc::new));
     };
-    match config.store == old.config.store {
+    let looked_up = |config: &Config| {
+        let names: Vec<String> = config.store.iter().flat_map(|store| store.lookups.clone()).collect();
+        config.lookups.iter().filter(|table| names.contains(&table.name)).cloned().collect::<Vec<_>>()
+    };
+    match config.store == old.config.store && looked_up(config) == looked_up(&old.config) {
         true => Ok(old.store.clone()),
         false => Err("store is changed by a restart only".into()),
     }

@@ -36,6 +36,7 @@ pub fn run(args: &cli::Store) -> Result<ExitCode, Failure> {
         StoreCommand::Export(args) => export(args),
         StoreCommand::Ls(args) => list(args),
         StoreCommand::Cat(args) => cat(args),
+        StoreCommand::Acl(args) => super::acl::run(args),
         StoreCommand::Queue(args) => super::queue::run(args),
         StoreCommand::Serve(args) => super::serve::run(args),
     }

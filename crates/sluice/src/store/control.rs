@@ -166,8 +166,9 @@ async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> 
         Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,
         Some(("sieve", request)) => super::filters::answer(request, store, &site.scripts, Some(&site.accounts)).await,
+        Some(("acl", request)) => super::rights::answer(request, store).await,
         Some(("queue", wanted)) => super::outgoing::answer(wanted, site).await,
-        _ => json!({ "error": "who ID, recall ID, sieve REQUEST, queue list or queue retry" }),
+        _ => json!({ "error": "who ID, recall ID, sieve REQUEST, acl REQUEST, queue list or queue retry" }),
     };
     let mut stream = stream.into_inner().into_inner();
     stream.write_all(format!("{answer}\n").as_bytes()).await?;

@@ -19,7 +19,10 @@ async fn done(
 ) -> Result<Value, String> {
     let text = |key: &str| request[key].as_str();
     let account = text("account").unwrap_or_default().to_ascii_lowercase();
-    let known = accounts.and_then(|accounts| accounts.directory().named(&account).cloned());
+    let known = match accounts {
+        Some(accounts) => accounts.named(&account, false).await.map_err(|why| why.to_string())?,
+        None => None,
+    };
     let number = match known {
         Some(known) => mailbox::open_account(store, &known).await.map_err(|error| error.to_string())?,
         None => {

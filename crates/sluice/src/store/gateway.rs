@@ -26,7 +26,7 @@ use edge::upstream::within;
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
 use mailbox::scripts::SiteScripts;
-use mailbox::{File, Relay, Site, Writer};
+use mailbox::{Elsewhere, File, Relay, Site, Writer};
 use proto::smtp::Protocol;
 use store::{Format, Options, Volume};
 use tokio::sync::{mpsc, watch};
@@ -91,14 +91,18 @@ impl Store {
         *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime.clone());
     }
 
-    /// Opens the store, which is made if it is not there, and begins to serve.
+    /// Opens the store, which is made if it is not there, and begins to serve; `elsewhere` knows accounts that its file does not.
     ///
     /// # Errors
     /// When it cannot be opened for another reason than that another process has it, or accounts cannot be read.
-    pub fn begin(self: &Arc<Self>, hostname: &str) -> Result<(), Failure> {
+    pub fn begin(self: &Arc<Self>, hostname: &str, elsewhere: Option<Arc<dyn Elsewhere>>) -> Result<(), Failure> {
         let path = self.settings.volume();
         make(&path, self.settings.size).map_err(|error| format!("{}: {error}", path.display()))?;
-        let accounts = Arc::new(accounts(&self.settings.accounts())?);
+        let accounts = accounts(&self.settings.accounts())?;
+        let accounts = Arc::new(match elsewhere {
+            Some(elsewhere) => accounts.and(elsewhere),
+            None => accounts,
+        });
         let scripts = self.settings.scripts()?;
         let volume = open(&path)?;
         let (handed, waiting) = mpsc::channel(WAITING_MAX);

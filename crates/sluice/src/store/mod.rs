@@ -1,6 +1,7 @@
 //! The mail store on Linux: its commands, its server, and the formats that mailboxes come in and go out by.
 
 pub mod account;
+mod acl;
 pub mod command;
 mod control;
 pub mod doors;
@@ -12,6 +13,7 @@ mod outgoing;
 mod queue;
 pub mod recall;
 mod relay;
+mod rights;
 pub mod scripts;
 mod serve;
 mod volume;

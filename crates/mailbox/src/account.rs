@@ -1,0 +1,102 @@
+//! One account, and the line that it is in a file of [`accounts`](crate::accounts).
+
+use std::io;
+
+use crate::password::{self, Password};
+use crate::scram::Keys;
+
+/// The longest name, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// An account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// What it logs in by, in lower case.
+    pub name: String,
+    /// What its password is compared with.
+    pub login: Login,
+    /// What SCRAM-SHA-256 needs of its password; none if it was set without.
+    pub scram: Option<Keys>,
+    /// Bytes of mail; 0 is no bound.
+    pub quota_bytes: u64,
+    /// Other addresses of it, in lower case.
+    pub aliases: Vec<String>,
+}
+
+/// What the password of an account is compared with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Login {
+    /// Nothing: nobody may log in.
+    #[default]
+    Nobody,
+    /// A hash.
+    Hash(Password),
+    /// An entry of a table elsewhere, which is asked.
+    Elsewhere {
+        /// The table.
+        table: String,
+        /// What the entry is called there.
+        entry: String,
+    },
+}
+
+impl Account {
+    /// An account without anything.
+    ///
+    /// # Errors
+    /// Why this is no name.
+    pub fn new(name: &str) -> Result<Account, String> {
+        let login = Login::default();
+        Ok(Account { name: checked(name)?, login, scram: None, quota_bytes: 0, aliases: Vec::new() })
+    }
+
+    pub(crate) fn parse(line: &str) -> Result<Account, String> {
+        let mut fields = line.splitn(3, ':');
+        let mut account = Account::new(fields.next().unwrap_or_default())?;
+        let hash = fields.next().ok_or("a name, a colon and a hash of a password are needed")?;
+        if !hash.is_empty() {
+            account.login = Login::Hash(Password::parse(hash)?);
+        }
+        for setting in fields.next().unwrap_or_default().split_ascii_whitespace() {
+            match setting.split_once('=') {
+                Some(("quota", bytes)) => account.quota_bytes = bytes.parse().map_err(|_| "quota= takes bytes")?,
+                Some(("scram", keys)) => account.scram = Some(keys.parse()?),
+                Some(("aliases", names)) => {
+                    account.aliases = names.split(',').map(checked).collect::<Result<_, _>>()?;
+                }
+                _ => return Err(format!("{setting:?} is not known")),
+            }
+        }
+        Ok(account)
+    }
+
+    /// Gives it a password.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn set_password(&mut self, password: &[u8]) -> io::Result<()> {
+        self.login = Login::Hash(Password::parse(&password::hash(password)?).map_err(io::Error::other)?);
+        self.scram = Some(Keys::new(password, &password::random::<16>()?));
+        Ok(())
+    }
+
+    /// As it stands in the file.
+    pub fn line(&self) -> String {
+        let quota = (self.quota_bytes > 0).then(|| format!("quota={}", self.quota_bytes));
+        let aliases = (!self.aliases.is_empty()).then(|| format!("aliases={}", self.aliases.join(",")));
+        let scram = self.scram.as_ref().map(|keys| format!("scram={keys}"));
+        let settings: Vec<String> = scram.into_iter().chain(quota).chain(aliases).collect();
+        let hash = if let Login::Hash(password) = &self.login { password.as_str() } else { "" };
+        format!("{}:{hash}:{}", self.name, settings.join(" "))
+    }
+}
+
+/// A name or address in lower case.
+pub(crate) fn checked(name: &str) -> Result<String, String> {
+    let fits = (1..=NAME_BYTES_MAX).contains(&name.len());
+    let odd = |character: char| character.is_whitespace() || character.is_control() || ":,=#/".contains(character);
+    match fits && !name.contains(odd) {
+        true => Ok(name.to_ascii_lowercase()),
+        false => Err(format!("{name:?} is not a name or address")),
+    }
+}

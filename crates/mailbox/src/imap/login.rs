@@ -1,0 +1,79 @@
+//! Who logs in, and what is enabled then.
+
+use std::io;
+use std::sync::Arc;
+
+use proto::imap::Verb;
+use proto::imap::operation::Operation;
+
+use super::{Done, Refusal, Reply, Session, User, capabilities, done, no};
+use crate::accounts::Account;
+use crate::login::Denied;
+use crate::sasl::Step;
+use crate::site::ensure;
+use crate::wire::Stream;
+
+impl<S: Stream> Session<'_, S> {
+    pub(super) async fn log_in(&mut self, operation: Operation) -> Result<Done, Refusal> {
+        let text = match operation {
+            Operation::Login { user, password } => {
+                let account = match String::from_utf8(user) {
+                    Ok(name) => self.site.logins.check(self.client, &name, &password).await,
+                    Err(_) => Err(Denied::Wrong),
+                };
+                self.enter(account).await
+            }
+            Operation::Authenticate { .. } => Err(no("[CANNOT] Unknown mechanism")),
+            _ => Err(Refusal::Bad("Log in first")),
+        }?;
+        Ok(Done { text, untold: Vec::new() })
+    }
+
+    pub(super) async fn authenticate(&mut self, tag: Vec<u8>, response: &[u8]) -> io::Result<()> {
+        let step = match self.exchange.take() {
+            _ if response == b"*" => return self.answer(&tag, Err(Refusal::Bad("Given up"))),
+            Some(exchange) => exchange.respond(self.site, self.client, response).await,
+            None => Step::Over(Err(Denied::Wrong)),
+        };
+        match step {
+            Step::Challenge(challenge, exchange) => {
+                self.waiting = Some((Verb::Authenticate, tag));
+                self.exchange = Some(exchange);
+                self.server.challenge(&challenge);
+                Ok(())
+            }
+            Step::Over(account) => {
+                let reply = self.enter(account).await;
+                self.answer(&tag, reply)
+            }
+        }
+    }
+
+    pub(super) async fn enter(&mut self, account: Result<Arc<Account>, Denied>) -> Reply {
+        let account = account.map_err(|refused| match refused {
+            Denied::Wrong => no("[AUTHENTICATIONFAILED] Wrong name or password"),
+            Denied::Away => no("[UNAVAILABLE] Accounts cannot be looked up now"),
+        })?;
+        let entering = account.clone();
+        let number = self.site.store.transact(move |transaction| ensure(transaction, &entering)).await?;
+        self.user = Some(User { account, number });
+        self.server.logged_in(self.site.now());
+        Ok(format!("[CAPABILITY {}] Logged in", capabilities(self.site)))
+    }
+
+    pub(super) fn enable(&mut self, words: &[String]) -> Result<Done, Refusal> {
+        let mut told = String::from("* ENABLED");
+        for word in words {
+            match word.as_str() {
+                "CONDSTORE" => self.enabled.condstore = true,
+                "QRESYNC" => (self.enabled.condstore, self.enabled.qresync) = (true, true),
+                "IMAP4REV2" => self.enabled.rev2 = true,
+                "UTF8=ACCEPT" => self.enabled.utf8 = true,
+                _ => continue,
+            }
+            told = format!("{told} {}", if word == "IMAP4REV2" { "IMAP4rev2" } else { word });
+        }
+        self.server.line(told.as_bytes());
+        done("Enabled")
+    }
+}

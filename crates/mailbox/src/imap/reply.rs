@@ -1,0 +1,60 @@
+//! What a command comes to, and what is answered.
+
+use std::io;
+
+use store::{Error, Refused};
+
+/// A tagged reply: `OK`, `NO` or `BAD`, and its text.
+pub(super) type Reply = Result<String, Refusal>;
+
+#[derive(Debug)]
+pub(super) enum Refusal {
+    No(String),
+    Bad(&'static str),
+    /// The connection is of no more use.
+    Broken(io::Error),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Refusal::Broken(error)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let code = match &error {
+            Error::Refused(Refused::OverQuota) => "[OVERQUOTA] ",
+            Error::Refused(Refused::NoSuchMailbox) => "[NONEXISTENT] ",
+            Error::Refused(Refused::Exists) => "[ALREADYEXISTS] ",
+            Error::Refused(Refused::TooManyKeywords | Refused::TransactionTooLarge) => "[LIMIT] ",
+            Error::Refused(Refused::Name) => "[CANNOT] ",
+            Error::Refused(_) => "",
+            Error::Full => "[UNAVAILABLE] ",
+            error => {
+                tracing::error!(%error, "the store failed");
+                return Refusal::No("[SERVERBUG] The store failed".into());
+            }
+        };
+        Refusal::No(format!("{code}{error}"))
+    }
+}
+
+pub(super) fn no(text: &str) -> Refusal {
+    Refusal::No(text.into())
+}
+
+/// What a command came to.
+pub(super) struct Done {
+    pub text: String,
+    /// UIDs whose flags need not be told: the client knows.
+    pub untold: Vec<u32>,
+}
+
+pub(super) fn done(text: &str) -> Result<Done, Refusal> {
+    Ok(Done { text: text.into(), untold: Vec::new() })
+}
+
+pub(super) fn nonexistent() -> Refusal {
+    no("[NONEXISTENT] No such mailbox")
+}

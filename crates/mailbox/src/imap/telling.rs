@@ -1,0 +1,58 @@
+//! What has changed, told between commands and behind them.
+
+use std::io;
+
+use super::notify::Notified;
+use super::{Refusal, Session};
+use crate::wire::Stream;
+
+impl<S: Stream> Session<'_, S> {
+    /// Tells what has changed between commands: in an idle session as ever, in others as far as that is wanted (RFC 5465).
+    pub(super) async fn tell_as_it_happens(&mut self, is_idling: bool) -> io::Result<()> {
+        let selected = self.notified.as_ref().and_then(Notified::selected);
+        match selected {
+            Some((events, delayed)) if events.messages || is_idling => {
+                let may_expunge = is_idling || !delayed;
+                self.tell_all(may_expunge, None).await
+            }
+            None if is_idling => self.tell_all(true, None).await,
+            _ => self.notify().await,
+        }
+    }
+
+    /// Tells what has changed, there and elsewhere.
+    pub(super) async fn tell_all(&mut self, may_expunge: bool, untold: Option<&[u32]>) -> io::Result<()> {
+        let before = self.selected.as_ref().map(|view| (view.number, view.mailbox.uid_next));
+        self.tell(may_expunge, untold);
+        let items = self.notified.as_ref().and_then(Notified::selected).map(|(events, _)| events.items.clone());
+        let seen = self.selected.as_ref().filter(|view| before.is_some_and(|(number, _)| number == view.number));
+        let first = before.map_or(0, |(_, first)| first);
+        let new: Vec<u32> = seen.into_iter().flat_map(|view| &view.uids).copied().filter(|&uid| uid >= first).collect();
+        if let Some(items) = items.filter(|items| !items.is_empty() && !new.is_empty()) {
+            // What went meanwhile is told next.
+            if let Err(Refusal::Broken(error)) = self.fetch(new, &items, None).await {
+                return Err(error);
+            }
+        }
+        self.notify().await
+    }
+
+    /// Tells what has changed in the selected mailbox, but for the flags of `untold`; those of others only to whom wants them.
+    pub(super) fn tell(&mut self, may_expunge: bool, untold: Option<&[u32]>) {
+        let state = self.changes.borrow_and_update().clone();
+        let selected = self.notified.as_ref().and_then(Notified::selected);
+        let wants_flags = selected.is_none_or(|(events, _)| events.flags);
+        let untold = untold.or(wants_flags.then_some(&[]));
+        let Some(view) = &mut self.selected else { return };
+        let mut told = Vec::new();
+        match state.mailbox(view.number) {
+            Some(mailbox) => view.follow(mailbox, may_expunge, untold, self.enabled, &mut told),
+            None => {
+                // Nobody can go on in a mailbox that is not there.
+                self.server.bytes(b"* BYE The mailbox was deleted\r\n");
+                self.server.close();
+            }
+        }
+        self.server.bytes(&told);
+    }
+}

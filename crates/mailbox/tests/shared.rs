@@ -1,0 +1,209 @@
+//! Mailboxes of others, and rights (RFC 4314), line by line.
+
+use crate::harness::Server;
+
+const ALL: &str = "lrswipkxteacd";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rights_are_given_told_and_taken() {
+    let server = Server::start();
+    let (mut ann, mut bob) = (server.imap("ann").await, server.imap("bob").await);
+    ann.talk(&format!(
+        "C: b NAMESPACE
+         S: * NAMESPACE ((\"\" \"/\")) ((\"Other Users/\" \"/\")) NIL
+         S: b OK ...
+         C: c CREATE Team
+         S: c OK ...
+         C: d MYRIGHTS Team
+         S: * MYRIGHTS \"Team\" {ALL}
+         S: d OK ...
+         C: e GETACL Team
+         S: * ACL \"Team\" \"ann\" \"{ALL}\"
+         S: e OK ...
+         C: f LISTRIGHTS Team ann
+         S: * LISTRIGHTS \"Team\" \"ann\" {ALL}
+         S: f OK ...
+         C: g LISTRIGHTS Team bob
+         S: * LISTRIGHTS \"Team\" \"bob\" \"\" l r s w i p k x t e a c d
+         S: g OK ...
+         C: h SETACL Team bob lrs
+         S: h OK ...
+         C: i SETACL Team Bob +i
+         S: i OK ...
+         C: j SETACL Team bob -s
+         S: j OK ...
+         C: k GETACL Team
+         S: * ACL \"Team\" \"ann\" \"{ALL}\" \"bob\" \"lri\"
+         S: k OK ...
+         C: l SETACL Team ann lr
+         S: l NO [CANNOT] The owner has all rights
+         C: m SETACL Team whoever lr
+         S: m NO [CANNOT] Nobody has an account with this name
+         C: n SETACL Team bob lQ
+         S: n BAD Unknown right
+         C: o SETACL Nowhere bob lr
+         S: o NO [NONEXISTENT] ..."
+    ))
+    .await;
+    bob.talk(
+        "C: b MYRIGHTS \"Other Users/ann/Team\"
+         S: * MYRIGHTS \"Other Users/ann/Team\" lri
+         S: b OK ...
+         C: c GETACL \"Other Users/ann/Team\"
+         S: c NO [NOPERM] You may not
+         C: d SETACL \"Other Users/ann/Team\" bob +a
+         S: d NO [NOPERM] You may not
+         C: e LISTRIGHTS \"Other Users/ann/Team\" bob
+         S: e NO [NOPERM] You may not
+         C: f MYRIGHTS \"Other Users/ann/INBOX\"
+         S: f NO [NONEXISTENT] No such mailbox
+         C: g MYRIGHTS \"Other Users/nobody/INBOX\"
+         S: g NO [NONEXISTENT] No such mailbox
+         C: h LIST \"\" \"Other*\"
+         S: * LIST (\\Noselect \\NonExistent \\HasChildren) \"/\" \"Other Users\"
+         S: * LIST (\\Noselect \\NonExistent \\HasChildren) \"/\" \"Other Users/ann\"
+         S: * LIST (\\HasNoChildren) \"/\" \"Other Users/ann/Team\"
+         S: h OK ...
+         C: i CREATE \"Other Users/ann/Mine\"
+         S: i NO ...
+         C: j CREATE \"Other Users\"
+         S: j NO [CANNOT] ...
+         C: k SUBSCRIBE \"Other Users/ann/Team\"
+         S: k OK ...
+         C: l LSUB \"\" \"Other*Team\"
+         S: * LSUB () \"/\" \"Other Users/ann/Team\"
+         S: l OK ...",
+    )
+    .await;
+    ann.talk("C: p DELETEACL Team bob\nS: p OK ...").await;
+    bob.talk(
+        "C: m STATUS \"Other Users/ann/Team\" (MESSAGES)
+         S: m NO [NONEXISTENT] No such mailbox
+         C: n LIST \"\" \"Other*Team\" RETURN (STATUS (MESSAGES))
+         S: n OK ...",
+    )
+    .await;
+    // All have what anyone has, but for what is denied to one of them.
+    ann.talk("C: q SETACL Team anyone lr\nS: q OK ...\nC: r SETACL Team -bob r\nS: r OK ...").await;
+    bob.talk("C: o EXAMINE \"Other Users/ann/Team\"\nS: o NO [NOPERM] You may not").await;
+    let mut eve = server.imap("eve").await;
+    eve.talk("C: b MYRIGHTS \"Other Users/ann/Team\"\nS: * MYRIGHTS \"Other Users/ann/Team\" lr\nS: b OK ...").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_command_asks_for_its_right() {
+    let server = Server::start();
+    let (mut ann, mut bob) = (server.imap("ann").await, server.imap("bob").await);
+    ann.talk(
+        "C: b CREATE Team
+         S: b OK ...
+         C: c APPEND Team (\\Flagged) {10+}
+         C: Subject: x
+         S: c OK ...
+         C: d SETACL Team bob lr
+         S: d OK ...",
+    )
+    .await;
+    let team = "\"Other Users/ann/Team\"";
+    bob.talk(&format!("C: b SELECT {team}")).await;
+    let lines = bob.skip_to("b ").await;
+    assert!(lines.contains(&"* OK [PERMANENTFLAGS ()] Flags permitted".into()), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "b OK [READ-ONLY] Selected");
+    bob.talk(&format!(
+        "C: c FETCH 1 (RFC822.SIZE FLAGS)
+         S: * 1 FETCH (RFC822.SIZE 10 FLAGS (\\Recent \\Flagged))
+         S: c OK ...
+         C: d STORE 1 +FLAGS (\\Seen)
+         S: d NO ...
+         C: e APPEND {team} {{1+}}
+         C: x
+         S: e NO [NOPERM] You may not
+         C: f COPY 1 {team}
+         S: f NO [NOPERM] You may not
+         C: g COPY 1 INBOX
+         S: g OK ...
+         C: h MOVE 1 INBOX
+         S: h NO ...
+         C: i RENAME {team} \"Other Users/ann/Teams\"
+         S: i NO [NOPERM] You may not
+         C: j DELETE {team}
+         S: j NO [NOPERM] You may not
+         C: k CREATE \"Other Users/ann/Team/Below\"
+         S: k NO [NOPERM] You may not
+         C: l GETQUOTAROOT {team}
+         S: * QUOTAROOT {team}
+         S: l OK ..."
+    ))
+    .await;
+    // \Seen alone: of what is put in place of the flags the rest stays as it was.
+    ann.talk("C: e SETACL Team bob +s\nS: e OK ...").await;
+    bob.talk(&format!("C: m SELECT {team}")).await;
+    let lines = bob.skip_to("m ").await;
+    assert!(lines.contains(&"* OK [PERMANENTFLAGS (\\Seen)] Flags permitted".into()), "{lines:?}");
+    bob.talk(
+        "C: n STORE 1 FLAGS (\\Seen \\Deleted $Junk)
+         S: * 1 FETCH (UID 1 FLAGS (\\Recent \\Seen \\Flagged))
+         S: n OK ...
+         C: o STORE 1 -FLAGS.SILENT (\\Flagged)
+         S: o OK ...
+         C: p STORE 1 FLAGS ()
+         S: * 1 FETCH (UID 1 FLAGS (\\Recent \\Flagged))
+         S: p OK ...
+         C: q EXPUNGE
+         S: q NO [NOPERM] You may not",
+    )
+    .await;
+    // What comes there has no flags that may not be set.
+    ann.talk("C: f SETACL Team bob +ik\nS: f OK ...").await;
+    bob.talk(&format!(
+        "C: r APPEND {team} (\\Seen \\Deleted $Junk) {{1+}}
+         C: x
+         S: * 2 EXISTS
+         S: * 2 RECENT
+         S: r OK [APPENDUID ...
+         C: s FETCH 2 (FLAGS)
+         S: * 2 FETCH (FLAGS (\\Recent \\Seen))
+         S: s OK ...
+         C: t STORE 1 FLAGS ()
+         S: t OK ...
+         C: u COPY 1 {team}"
+    ))
+    .await;
+    let lines = bob.skip_to("u ").await;
+    assert!(lines.last().unwrap().starts_with("u OK [COPYUID"), "{lines:?}");
+    bob.talk(
+        "C: v FETCH 3 (FLAGS)
+         S: * 3 FETCH (FLAGS (\\Recent))
+         S: v OK ...
+         C: w MOVE 1 INBOX
+         S: w NO [NOPERM] You may not
+         C: x CREATE \"Other Users/ann/Team/Below\"
+         S: x OK ...
+         C: y MYRIGHTS \"Other Users/ann/Team/Below\"
+         S: * MYRIGHTS \"Other Users/ann/Team/Below\" lrsikc
+         S: y OK ...",
+    )
+    .await;
+    // With all of them it is as his own, but for the INBOX and what lies in another account.
+    ann.talk(&format!(
+        "C: g SETACL Team/Below bob lrswipkxtea\nS: g OK ...\nC: h SETACL INBOX bob {}\nS: h OK ...",
+        "lrswipkxtea"
+    ))
+    .await;
+    bob.talk(
+        "C: z RENAME \"Other Users/ann/Team/Below\" Mine
+         S: z NO [CANNOT] ...
+         C: aa RENAME \"Other Users/ann/Team/Below\" \"Other Users/ann/Team/Lower\"
+         S: aa OK ...
+         C: ab DELETE \"Other Users/ann/Team/Lower\"
+         S: ab OK ...
+         C: ac DELETE \"Other Users/ann/inbox\"
+         S: ac NO [CANNOT] INBOX stays
+         C: ad RENAME \"Other Users/ann/INBOX\" \"Other Users/ann/Team/Stolen\"
+         S: ad NO [CANNOT] INBOX stays",
+    )
+    .await;
+    // Who may read no more is told nothing more.
+    ann.talk("C: i DELETEACL Team bob\nS: i OK ...").await;
+    bob.talk("C: ae FETCH 1 (FLAGS)\nS: ae NO [NOPERM] You may not\nC: af CLOSE\nS: af OK ...").await;
+}

@@ -1,0 +1,128 @@
+//! Tables of `[[lookup]]`: who asks them, and what their rows mean.
+//!
+//! To a listener a row is a recipient. To the store it is an account: `user` is its name (without, what was asked for), `password` a
+//! hash, `quota` bytes, `scram` keys; an entry of LDAP with `bind = true` has its password checked by the server.
+
+use std::sync::Arc;
+
+use edge::recipients::table::{Finding, Found, Name, Table as Recipients, Tables};
+use lookup::{Error, Key, Row, Table};
+use mailbox::accounts::{Account, Login};
+use mailbox::password::Password;
+use mailbox::{Asking, Away, Elsewhere};
+
+use crate::config::Config;
+
+/// All tables of a configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Lookups(Vec<Arc<Table>>);
+
+impl Lookups {
+    /// Those of a configuration; what `old` has with the same settings goes on, with what it remembers.
+    ///
+    /// # Errors
+    /// When the settings of one cannot be; the message names it.
+    pub fn start(config: &Config, old: Option<&Lookups>) -> Result<Lookups, String> {
+        let known = |settings| old.and_then(|old| old.0.iter().find(|table| table.settings() == settings));
+        let table = |settings| match known(settings) {
+            Some(table) => Ok(table.clone()),
+            None => Table::start(settings, &config.tls.authorities)
+                .map(Arc::new)
+                .map_err(|error| format!("lookup {:?}: {error}", settings.name)),
+        };
+        config.lookups.iter().map(table).collect::<Result<_, _>>().map(Lookups)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.0.iter()
+    }
+
+    /// As tables of recipients.
+    pub fn recipients(&self) -> Tables {
+        let table = |table: &Arc<Table>| {
+            (table.settings().name.clone(), Arc::new(InTable(table.clone())) as Arc<dyn Recipients>)
+        };
+        self.0.iter().map(table).collect()
+    }
+
+    /// Those with these names, as accounts.
+    pub fn accounts(&self, names: &[String]) -> Option<Arc<dyn Elsewhere>> {
+        let named = |name: &String| self.0.iter().find(|table| table.settings().name == *name).cloned();
+        let tables: Vec<_> = names.iter().filter_map(named).collect();
+        (!tables.is_empty()).then(|| Arc::new(Users(tables)) as Arc<dyn Elsewhere>)
+    }
+}
+
+/// Whoever is in it has a mailbox.
+struct InTable(Arc<Table>);
+
+impl Recipients for InTable {
+    fn kind(&self) -> &'static str {
+        self.0.kind()
+    }
+
+    fn source(&self) -> String {
+        self.0.settings().name.clone()
+    }
+
+    fn find<'a>(&'a self, name: Name<'a>) -> Finding<'a> {
+        Box::pin(async move {
+            let Some(key) = Key::new(name.user, name.domain) else { return Found::No };
+            match self.0.find(&key).await {
+                Ok(rows) if rows.is_empty() => Found::No,
+                Ok(_) => Found::Yes,
+                Err(error) => Found::Unsure(error.to_string()),
+            }
+        })
+    }
+}
+
+/// Whoever is in one of them has an account.
+struct Users(Vec<Arc<Table>>);
+
+impl Elsewhere for Users {
+    fn find<'a>(&'a self, name: &'a str, now: bool) -> Asking<'a, Vec<Account>> {
+        Box::pin(async move {
+            let Some(key) = Key::of(name) else { return Ok(Vec::new()) };
+            for table in &self.0 {
+                let rows = if now { table.find_now(&key).await } else { table.find(&key).await };
+                let rows = rows.map_err(|error| away(table, &error))?;
+                if !rows.is_empty() {
+                    let accounts = rows.iter().map(|row| account(table, row, name));
+                    return accounts.collect::<Result<_, _>>().map_err(|error| away(table, &Error::Refused(error)));
+                }
+            }
+            Ok(Vec::new())
+        })
+    }
+
+    fn is_password<'a>(&'a self, table: &'a str, entry: &'a str, password: &'a str) -> Asking<'a, bool> {
+        Box::pin(async move {
+            let Some(table) = self.0.iter().find(|known| known.settings().name == table) else { return Ok(false) };
+            table.is_password(entry, password).await.map_err(|error| away(table, &error))
+        })
+    }
+}
+
+fn away(table: &Table, error: &Error) -> Away {
+    Away(format!("lookup {}: {error}", table.settings().name))
+}
+
+/// The account that a row is.
+fn account(table: &Table, row: &Row, asked: &str) -> Result<Account, String> {
+    let login = match (row.get("password"), &row.name) {
+        (_, Some(entry)) if table.settings().bind => {
+            Login::Elsewhere { table: table.settings().name.clone(), entry: entry.clone() }
+        }
+        (Some(hash), _) if !hash.is_empty() => {
+            Login::Hash(Password::parse(hash).map_err(|error| format!("password of {asked:?}: {error}"))?)
+        }
+        _ => Login::Nobody,
+    };
+    let quota_bytes = row.get("quota").filter(|quota| !quota.is_empty()).map_or(Ok(0), |quota| {
+        quota.parse().map_err(|_| format!("quota of {asked:?}: {quota:?} is no number of bytes"))
+    })?;
+    let scram = row.get("scram").filter(|keys| !keys.is_empty()).map(str::parse).transpose()?;
+    Ok(Account { login, quota_bytes, scram, ..Account::new(row.get("user").unwrap_or(asked))? })
+}
