@@ -533,6 +533,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l rules -d 'Read the rules of this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l json -d 'Print a JSON object for each mail, a line each'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l local -d 'Ask no network: rules that would do not run, and scores are those without'
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l note -d 'Note in the ledger what the sender of each mail is known for, as a door does (use_txrep in the rules)'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l matches -d 'Show what each expression matched'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'

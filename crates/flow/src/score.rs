@@ -7,7 +7,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, Key, Lesson, Study};
+use crate::{Action, Conduct, Key, Lesson, Study};
 
 /// A score, in thousandths of a point: exact, so that verdicts can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -53,6 +53,8 @@ pub struct Score {
     pub decided: Vec<Key>,
     /// What is to be learned of it, where that is wanted.
     pub lesson: Option<Box<Lesson>>,
+    /// How it counts for who has sent it, where a reputation is kept.
+    pub conduct: Option<Box<Conduct>>,
     /// Microseconds that it took.
     pub micros: u64,
 }

@@ -428,6 +428,9 @@ pub struct SpamCheck {
     /// Ask what this user has learned; without it, what the site has.
     #[arg(long, value_name = "USER", default_value = "", hide_default_value = true, requires = "ledger")]
     pub user: String,
+    /// Note in the ledger what the sender of each mail is known for, as a door does (use_txrep in the rules).
+    #[arg(long, requires = "ledger")]
+    pub note: bool,
     /// Show what each expression matched.
     #[arg(long)]
     pub matches: bool,

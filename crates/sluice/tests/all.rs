@@ -33,6 +33,7 @@ mod privileges;
 mod quarantine;
 mod recipes;
 mod recipients;
+mod reputation;
 mod rspamd;
 mod rules;
 mod scan;

@@ -60,6 +60,24 @@ pub struct SpamSettings {
     pub subject_tag: Box<str>,
     /// What was learned, and how it is asked. None: it is not.
     pub bayes: Option<BayesSettings>,
+    /// What senders are known for. None: as the rules say (`use_txrep`).
+    pub reputation: Option<ReputationSettings>,
+}
+
+/// `[spam.reputation]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReputationSettings {
+    /// Names of senders and of mails that are kept; beyond it those that were seen longest ago are forgotten.
+    pub senders_max: u64,
+    /// How many days a name is kept that is not seen again.
+    pub keep_days: u32,
+}
+
+impl Default for ReputationSettings {
+    fn default() -> ReputationSettings {
+        ReputationSettings { senders_max: 1_000_000, keep_days: 180 }
+    }
 }
 
 /// `[spam.bayes]`
@@ -171,6 +189,7 @@ impl Default for SpamSettings {
             report: false,
             subject_tag: Box::default(),
             bayes: None,
+            reputation: None,
         }
     }
 }
@@ -212,6 +231,9 @@ impl SpamSettings {
     pub fn check(&self) -> Result<(), String> {
         if !(1..=WAIT_SECONDS_MAX).contains(&self.wait_seconds) {
             return Err(format!("spam: wait_seconds is from 1 to {WAIT_SECONDS_MAX}"));
+        }
+        if self.reputation.is_some_and(|reputation| reputation.senders_max == 0 || reputation.keep_days == 0) {
+            return Err("spam.reputation: senders_max and keep_days are at least 1".into());
         }
         match self.greylist_seconds <= GREYLIST_SECONDS_MAX {
             true => Ok(()),

@@ -16,8 +16,9 @@ use crate::spam::header::{Fields, Path, Request};
 use crate::spam::message::{Message, Part, Uri};
 use crate::spam::network::{self, Inquiry};
 use crate::spam::recalled::{Autolearn, Recalled};
-use crate::spam::rule::{Rule, Test, View};
+use crate::spam::rule::{Rule, Rules, Test, View};
 use crate::spam::search::Budget;
+use crate::spam::sender::Sender;
 use crate::spam::syntax::expression::Expression;
 use crate::spam::syntax::field::HeaderTest;
 use crate::spam::total::{ScoreSet, Total};
@@ -35,6 +36,8 @@ pub struct Hit {
     pub matched: Option<Box<[u8]>>,
     /// What functions say about it.
     pub notes: Vec<Box<[u8]>>,
+    /// What it has added, where that is not the rule's score.
+    pub points: Option<f64>,
 }
 
 /// What a check came to.
@@ -124,16 +127,52 @@ impl Engine {
     }
 }
 
+impl Hit {
+    /// What it has added.
+    pub fn points(&self, rules: &Rules, set: ScoreSet) -> f64 {
+        let rule = &rules.names()[self.rule as usize];
+        self.points.unwrap_or_else(|| set.score(rule) * f64::from(self.count.min(rule.flags.hits_max())))
+    }
+
+    /// The score that is shown of it: that of a rule which hit more than once is shown once.
+    pub(super) fn score(&self, rules: &Rules, set: ScoreSet) -> f64 {
+        self.points.unwrap_or_else(|| set.score(&rules.names()[self.rule as usize]))
+    }
+}
+
 impl Engine {
+    /// Whether the reputation of senders counts (`use_txrep`).
+    pub fn has_reputation(&self) -> bool {
+        self.reputation.is_some()
+    }
+
+    /// Who has sent a mail; none where it does not say.
+    pub fn sender(&self, mail: &Message) -> Option<Sender> {
+        self.look(mail, 0, Sender::of)
+    }
+
+    /// Moves a score by what the sender is known for.
+    pub fn repute(&self, outcome: &mut Outcome, points: f64) {
+        let points = (points * 1000.0).round() / 1000.0;
+        let Some(rule) = self.reputation.filter(|_| points != 0.0) else { return };
+        let hit = Hit { rule, count: 1, area: "TXREP: ", matched: None, notes: Vec::new(), points: Some(points) };
+        outcome.hits.push(hit);
+        outcome.total.add_points(points);
+    }
+
     /// What the rules ask the network about a mail.
     pub fn inquire(&self, mail: &Message, now: i64) -> Inquiry {
+        self.look(mail, now, |context| self.lists.inquire(context, network::Limits::default()))
+    }
+
+    /// Looks at a mail as functions do.
+    fn look<T>(&self, mail: &Message, now: i64, look: impl FnOnce(&Context<'_>) -> T) -> T {
         let path = Path::read(mail, &self.settings.networks, self.options.limits.received_max);
         let sender_field = self.settings.text("envelope_sender_header");
         let sender_field = sender_field.and_then(|name| core::str::from_utf8(name).ok());
         let fields = Fields::new(mail, &path, &self.settings.reading, sender_field, &self.options.limits);
         let budget = RefCell::new(Budget::new(&self.options.limits));
-        let context = Context::new(mail, &fields, &path, &self.settings, now, &budget);
-        self.lists.inquire(&context, network::Limits::default())
+        look(&Context::new(mail, &fields, &path, &self.settings, now, &budget))
     }
 
     /// Takes an answer to such a question: there may be further ones.
@@ -233,7 +272,7 @@ impl Run<'_> {
             return;
         }
         self.values[rule as usize] = value;
-        self.hits.push(Hit { rule, count, area, matched, notes });
+        self.hits.push(Hit { rule, count, area, matched, notes, points: None });
     }
 
     fn view(&mut self, view: &ViewPass, haystacks: &[&[u8]], area: &'static str) {

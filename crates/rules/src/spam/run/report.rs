@@ -56,9 +56,9 @@ impl<'r> Report<'r> {
     /// The rules that hit and are no sub-rules, with what each has added to the score.
     pub fn hits(&self) -> impl Iterator<Item = (&'r str, f64)> {
         let (rules, set) = (self.engine.rules(), self.outcome.set());
-        let rules = self.outcome.hits.iter().map(move |hit| (&rules.names()[hit.rule as usize], hit.count));
-        let visible = rules.filter(|(rule, _)| !rule.is_subrule());
-        visible.map(move |(rule, count)| (&*rule.name, set.score(rule) * f64::from(count.min(rule.flags.hits_max()))))
+        let hits = self.outcome.hits.iter().map(move |hit| (&rules.names()[hit.rule as usize], hit));
+        let visible = hits.filter(|(rule, _)| !rule.is_subrule());
+        visible.map(move |(rule, hit)| (&*rule.name, hit.points(rules, set)))
     }
 
     /// Each hit in a line of its own, as `_REPORT_` has them.
@@ -71,7 +71,7 @@ impl<'r> Report<'r> {
             if rule.is_subrule() {
                 continue;
             }
-            let score = shown_points(self.outcome.set().score(rule));
+            let score = shown_points(hit.score(rules, self.outcome.set()));
             let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
             let description = description.filter(|text| !text.is_empty()).unwrap_or("No description available.".into());
             let first = " ".repeat(4 + rule.name.len() + score.len() + hit.area.len());
@@ -94,9 +94,9 @@ impl<'r> Report<'r> {
     }
 
     fn row(&self, hit: &Hit) -> String {
-        let rule = &self.engine.rules().names()[hit.rule as usize];
-        let score = self.outcome.set().score(rule);
-        let score = shown_points(score);
+        let rules = self.engine.rules();
+        let rule = &rules.names()[hit.rule as usize];
+        let score = shown_points(hit.score(rules, self.outcome.set()));
         let start = format!("{score} {:<22} {}", rule.name, hit.area);
         let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
         let description = description.filter(|text| !text.is_empty()).unwrap_or("No description available.".into());
