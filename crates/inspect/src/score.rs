@@ -190,14 +190,18 @@ impl Kept {
         let inquiry = planned.inquest.as_ref().map(Inquest::inquiry);
         let recalled = planned.recalling.as_ref().and_then(|recalling| recalling.outcome(&scorer.study));
         let (recalled, decided) = recalled.unzip();
-        let beside = Beside { inquiry, recalled };
+        let own = self.scoring.preferences.as_ref();
+        let own = own.map(|own| engine.preferences(&File { name: (*own.name).into(), bytes: own.text.to_vec() }));
+        let beside = Beside { inquiry, recalled, preferences: own.as_ref() };
         let mut outcome = engine.check_known(&mail, now, false, beside, scratch);
-        if let Some(required) = self.scoring.required {
+        if let Some(required) = self.scoring.required
+            && own.as_ref().and_then(|own| own.required()).is_none()
+        {
             outcome.required = required.value();
         }
         let conduct = self.rate(scorer, planned, &mut outcome);
         let lesson = self.lesson(scorer, &mail, planned, &mut outcome);
-        let report = Report::new(engine, &mail, &outcome, &scorer.host);
+        let report = Report::new(engine, &mail, &outcome, &scorer.host).of(own.as_ref());
         let mark = |(name, value): (String, String)| Mark { name: name.into(), value: value.into() };
         let hit = |(rule, points): (&str, f64)| Hit { rule: rule.into(), points: Points::of(points) };
         Some(Score {
@@ -210,6 +214,12 @@ impl Kept {
             decided: decided.unwrap_or_default(),
             lesson: lesson.map(Box::new),
             conduct: conduct.map(Box::new),
+            complaints: own
+                .iter()
+                .flat_map(|own| own.errors())
+                .take(Score::COMPLAINTS_MAX)
+                .map(|error| error.to_string().into())
+                .collect(),
             micros: 0,
         })
     }

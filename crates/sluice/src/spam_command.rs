@@ -19,8 +19,9 @@ use flow::{Answer, Ask, Standing};
 use inspect::{Inquest, Reputation, Study};
 use ledger::{Ledger as _, Sqlite};
 use rules::spam::message::{Message, MessageLimits};
+use rules::spam::preferences::BYTES_MAX;
 use rules::spam::run::{Beside, Engine, EngineOptions, Hit, Outcome, Report, Scratch};
-use rules::spam::{Recalled, ScoreSet};
+use rules::spam::{File, Preferences, Recalled, ScoreSet};
 use serde_json::{Value, json};
 
 use crate::cli::{self, SpamCheck, SpamCommand};
@@ -63,10 +64,12 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     }
     let set = ScoreSet { net: !args.local, bayes: held.is_some() };
     let engine = Engine::new(rules, EngineOptions { set, ..EngineOptions::default() });
+    let preferences = args.prefs.as_deref().map(|path| preferences(&engine, path)).transpose()?;
     let learned = held.as_ref().map(learn_command::open).transpose()?.map(Mutex::new);
     let study = Study::new(&engine);
     let reputation = Reputation::new(&engine).filter(|_| learned.is_some());
-    let checker = Checker { engine: &engine, source, study, reputation, learned, args, host: host(), now: now() };
+    let checker =
+        Checker { engine: &engine, source, study, reputation, preferences, learned, args, host: host(), now: now() };
     let (mut is_spam, mut has_failed) = (false, false);
     let mut failure = None;
     checker.all(|told| match told {
@@ -83,6 +86,17 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
         Some(error) => Err(error.into()),
         None => Ok(ExitCode::from(if has_failed { 2 } else { u8::from(is_spam) })),
     }
+}
+
+/// What a user wants; what is wrong with it is said.
+fn preferences(engine: &Engine, path: &Path) -> Result<Preferences, Failure> {
+    let failed = |error: io::Error| format!("{}: {error}", path.display());
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(failed)?;
+    file.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let own = engine.preferences(&File { name: path.display().to_string().into(), bytes });
+    own.errors().iter().for_each(|error| eprintln!("sluice: {error}"));
+    Ok(own)
 }
 
 fn now() -> i64 {
@@ -102,6 +116,7 @@ struct Checker<'c> {
     source: Option<Source>,
     study: Study,
     reputation: Option<Reputation>,
+    preferences: Option<Preferences>,
     learned: Option<Mutex<Sqlite>>,
     args: &'c SpamCheck,
     host: String,
@@ -153,7 +168,8 @@ impl Checker<'_> {
         let mail = Message::read(&bytes, self.engine.reading(), &MessageLimits::default());
         let inquest = self.inquire(&mail, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
         let recalled = self.recall(&mail).map_err(|error| error.to_string())?;
-        let beside = Beside { inquiry: inquest.as_ref().map(Inquest::inquiry), recalled };
+        let inquiry = inquest.as_ref().map(Inquest::inquiry);
+        let beside = Beside { inquiry, recalled, preferences: self.preferences.as_ref() };
         let mut outcome = self.engine.check_known(&mail, self.now, self.args.matches, beside, scratch);
         self.rate(&mail, inquest.as_ref(), &mut outcome).map_err(|error| error.to_string())?;
         let text = match self.args.json {
@@ -239,7 +255,7 @@ impl Checker<'_> {
         if self.args.files.len() > 1 {
             let _ = writeln!(out, "==> {} <==", file.display());
         }
-        out += &Report::new(self.engine, mail, outcome, &self.host).text();
+        out += &Report::new(self.engine, mail, outcome, &self.host).of(self.preferences.as_ref()).text();
         for hit in outcome.hits.iter().filter(|hit| hit.matched.is_some()) {
             let matched = hit.matched.as_deref().unwrap_or_default();
             let _ = writeln!(out, "{}: {}", self.rule(hit.rule).name, matched.escape_ascii());

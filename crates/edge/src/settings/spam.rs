@@ -51,6 +51,8 @@ pub struct SpamSettings {
     /// From which score on it is refused.
     #[serde(deserialize_with = "points")]
     pub reject: Option<Points>,
+    /// A folder with a file for each user who wants other scores. None: nobody does.
+    pub preferences: Option<PathBuf>,
     /// Whether header fields are added.
     pub headers: bool,
     /// Whether one of them names each rule.
@@ -161,6 +163,8 @@ pub struct Spam {
     pub bayes: Option<BayesSettings>,
     /// Which mails have to come again; none where none has.
     pub greylist: Option<Grey>,
+    /// The folder of those who want other scores.
+    pub preferences: Option<PathBuf>,
 }
 
 /// Which mails have to come again.
@@ -185,6 +189,7 @@ impl Default for SpamSettings {
             greylist_seconds: 300,
             quarantine: None,
             reject: None,
+            preferences: None,
             headers: true,
             report: false,
             subject_tag: Box::default(),
@@ -210,6 +215,7 @@ impl SpamSettings {
             report: terms.clone().find_map(|terms| terms.report).unwrap_or(self.report),
             text: false,
             study: self.study(),
+            preferences: None,
             trace: Box::default(),
         };
         Some(Spam {
@@ -218,6 +224,7 @@ impl SpamSettings {
             headers: terms.clone().find_map(|terms| terms.headers).unwrap_or(self.headers),
             subject_tag: terms.clone().find_map(|terms| terms.subject_tag.clone()).unwrap_or(self.subject_tag.clone()),
             bayes: self.bayes.clone(),
+            preferences: self.preferences.clone(),
             greylist: pick(&|terms| terms.greylist)
                 .or(self.greylist)
                 .map(|points| Grey { points, delay: Duration::from_secs(u64::from(self.greylist_seconds)) }),
