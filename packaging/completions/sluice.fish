@@ -536,9 +536,11 @@ complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l timeout -d 'Take no longer than this for what is asked about one mail; what is not answered then lists nobody' -r
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l ledger -d 'Ask what was learned (sluice learn): the folder that holds it' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l user -d 'Ask what this user has learned; without it, what the site has' -r
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l prefs -d 'Score as the user wants it whose file this is (user_prefs): what is wrong in it is named by file and line' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l rules -d 'Read the rules of this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l json -d 'Print a JSON object for each mail, a line each'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l local -d 'Ask no network: rules that would do not run, and scores are those without'
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l note -d 'Note in the ledger what the sender of each mail is known for, as a door does (use_txrep in the rules)'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l matches -d 'Show what each expression matched'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'

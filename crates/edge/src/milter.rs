@@ -22,6 +22,7 @@ use crate::message::authenticity;
 use crate::message::greylist::{Transaction, greylisted};
 use crate::message::journal;
 use crate::message::passage::{Asked, Passage, try_again};
+use crate::message::preferences;
 use crate::message::spam;
 use crate::message::trace::{self, Origin, new_id};
 use crate::metrics::SessionOpen;
@@ -109,14 +110,14 @@ impl Session {
                     }
                 }
                 ServerEvent::Body(count) => {
-                    self.begin();
+                    self.begin().await;
                     let body = &self.wire.input()[taken - count..taken];
                     if let Some(message) = &mut self.message {
                         message.take(body).await;
                     }
                 }
                 ServerEvent::LastBody(body) => {
-                    self.begin();
+                    self.begin().await;
                     if let Some(message) = &mut self.message {
                         message.take(&body).await;
                     }
@@ -162,7 +163,7 @@ impl Session {
                 }
             }
             ServerEvent::Header(field) => {
-                self.begin();
+                self.begin().await;
                 if let Some(message) = &mut self.message {
                     message.header(&field).await;
                 }
@@ -174,10 +175,10 @@ impl Session {
 
     /// The first of a message has come: its envelope is complete, and with it what holds for it. Content without an envelope is
     /// inspected like any other.
-    fn begin(&mut self) {
+    async fn begin(&mut self) {
         let missing = self.message.is_none().then(Envelope::default);
         if let Some(envelope) = self.envelope.take().or(missing) {
-            self.message = Some(Box::new(Message::new(self, envelope)));
+            self.message = Some(Box::new(Message::new(self, envelope).await));
         }
     }
 
@@ -193,7 +194,7 @@ impl Session {
 
     /// The message is complete: the verdict, and what follows from it.
     async fn end(&mut self) {
-        self.begin();
+        self.begin().await;
         let Some(mut message) = self.message.take() else { return self.server.decide(&Decision::Accept) };
         let asked = Instant::now();
         let (action, decision, verdict) = match message.passage.finish().await {
@@ -352,7 +353,7 @@ fn refusal(mut reply: Reply, id: &str) -> Decision {
 }
 
 impl Message {
-    fn new(session: &Session, envelope: Envelope) -> Message {
+    async fn new(session: &Session, envelope: Envelope) -> Message {
         let runtime = session.shared.runtime.borrow().clone();
         let ruling = session.door.rulings.under(session.rule(&envelope));
         let flow = Flow {
@@ -368,10 +369,14 @@ impl Message {
         let id = new_id();
         let (hello, hostname) = (session.hello.as_str(), runtime.settings.hostname.as_str());
         let origin = Origin { hello, address: session.client, with: "ESMTP", hostname, id: &id };
-        let scoring = ruling
-            .spam
-            .as_ref()
-            .map(|spam| Scoring { trace: trace::for_rules(&envelope.from, &origin), ..spam.scoring.clone() });
+        let is_whole = envelope.recipients == envelope.to.len();
+        let recipients: Vec<&str> = envelope.to.iter().filter(|_| is_whole).map(String::as_str).collect();
+        let preferences = preferences::find(ruling.spam.as_ref(), &recipients).await;
+        let scoring = ruling.spam.as_ref().map(|spam| Scoring {
+            trace: trace::for_rules(&envelope.from, &origin),
+            preferences,
+            ..spam.scoring.clone()
+        });
         let authenticating = ruling.authentication.as_ref().and_then(|settings| authenticity::asked(settings, &flow));
         let asked = Asked { flow, terms, scoring, authenticating, heaviest: Action::Reject, ..Asked::default() };
         let mut passage = Passage::mail(&runtime, &id, ruling, asked);

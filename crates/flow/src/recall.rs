@@ -6,16 +6,19 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::reputation::{Conduct, Name, Standing};
 use serde::{Deserialize, Serialize};
 
 /// The key of a word: the last five bytes of its SHA-1.
 pub type Key = [u8; 5];
 
-/// What is known of these words?
+/// What is known of these words, and of who has sent the mail?
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recall {
     /// Each once.
     pub keys: Vec<Key>,
+    /// The mail's own name where that is asked, and those of its sender; at most [`NAMES_MAX`](crate::reputation::NAMES_MAX).
+    pub names: Vec<Name>,
 }
 
 /// What is known of words.
@@ -27,6 +30,8 @@ pub struct Recalled {
     pub ham: u64,
     /// The words that are known.
     pub words: Vec<Word>,
+    /// What the names are known for, in their order.
+    pub standings: Vec<Standing>,
 }
 
 /// In how many mails a word was.
@@ -51,6 +56,8 @@ pub struct Lesson {
     pub at: Option<i64>,
     /// Its words.
     pub keys: Vec<Key>,
+    /// Who has sent it, where a reputation is kept.
+    pub conduct: Option<Box<Conduct>>,
 }
 
 /// Whether a lesson is made of a mail.
@@ -72,12 +79,22 @@ mod tests {
 
     #[test]
     fn questions_answers_and_lessons_have_a_byte_form() {
-        let recall = Recall { keys: [[1; 5], [255; 5]].into() };
+        let recall = Recall { keys: [[1; 5], [255; 5]].into(), names: [[3; 16]].into() };
         assert_eq!(wire::read::<Recall>(&wire::write(&recall, Vec::new())), Ok(recall));
-        let recalled =
-            Some(Recalled { spam: 7, ham: u64::MAX, words: [Word { key: [9; 5], spam: 1, ham: 300 }].into() });
+        let recalled = Some(Recalled {
+            spam: 7,
+            ham: u64::MAX,
+            words: [Word { key: [9; 5], spam: 1, ham: 300 }].into(),
+            standings: [Standing::new(2, -1.5)].into(),
+        });
         assert_eq!(wire::read::<Option<Recalled>>(&wire::write(&recalled, Vec::new())), Ok(recalled));
-        let lesson = Lesson { is_spam: Some(true), ids: ["a@b".into()].into(), at: Some(-1), keys: [[0; 5]].into() };
+        let lesson = Lesson {
+            is_spam: Some(true),
+            ids: ["a@b".into()].into(),
+            at: Some(-1),
+            keys: [[0; 5]].into(),
+            conduct: Some(Box::default()),
+        };
         assert_eq!(wire::read::<Lesson>(&wire::write(&lesson, Vec::new())), Ok(lesson));
     }
 }

@@ -7,7 +7,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Action, Key, Lesson, Study};
+use crate::{Action, Conduct, Key, Lesson, Study};
 
 /// A score, in thousandths of a point: exact, so that verdicts can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -30,8 +30,19 @@ pub struct Scoring {
     pub text: bool,
     /// Whether a lesson is made of the mail.
     pub study: Study,
+    /// What the user wants whom it is for.
+    pub preferences: Option<Box<Preferences>>,
     /// Fields that the rules see in front of the mail: those that whoever delivers it will have put there.
     pub trace: Box<[u8]>,
+}
+
+/// What a user wants in the place of what the rules say: lines of SpamAssassin's, as they stand in a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preferences {
+    /// What the file is called in complaints.
+    pub name: Box<str>,
+    /// Its content.
+    pub text: Box<[u8]>,
 }
 
 /// What the rules say of a mail.
@@ -53,6 +64,10 @@ pub struct Score {
     pub decided: Vec<Key>,
     /// What is to be learned of it, where that is wanted.
     pub lesson: Option<Box<Lesson>>,
+    /// How it counts for who has sent it, where a reputation is kept.
+    pub conduct: Option<Box<Conduct>>,
+    /// What is wrong with what the user wants, by file and line; at most [`Score::COMPLAINTS_MAX`].
+    pub complaints: Vec<Box<str>>,
     /// Microseconds that it took.
     pub micros: u64,
 }
@@ -113,6 +128,8 @@ impl Score {
     pub const HITS_MAX: usize = 1_000;
     /// The most fields.
     pub const FIELDS_MAX: usize = 100;
+    /// The most complaints.
+    pub const COMPLAINTS_MAX: usize = 5;
 
     /// Whether the mail is spam.
     pub fn is_spam(&self) -> bool {

@@ -85,6 +85,11 @@ impl Inquest {
         self.check.is_none() && self.inquiry.is_settled()
     }
 
+    /// Whether it is known who has sent the mail.
+    pub fn is_authenticated(&self) -> bool {
+        self.check.is_none()
+    }
+
     /// What came of the questions of the rules.
     pub fn inquiry(&self) -> &Inquiry {
         &self.inquiry

@@ -1,30 +1,60 @@
-//! What was learned, asked about the words of one mail: a question that goes out once, and an answer or none.
+//! What was learned, asked about one mail, its words and its sender: a question that goes out once, and an answer or none.
 
-use flow::{Recall, Recalled};
+use flow::{Recall, Recalled, Standing};
 use learn::{Corpus, Counts, Key, Tokens};
 use rules::spam;
 
+use crate::reputation::{Named, Sent};
 use crate::study::Study;
 
 /// A question and its answer.
 #[derive(Debug)]
 pub struct Recalling {
-    tokens: Tokens,
+    tokens: Option<Tokens>,
+    sender: Who,
     is_asked: bool,
     /// None within: nobody could say.
     answer: Option<Option<Recalled>>,
 }
 
+/// Whose reputation is asked.
+#[derive(Debug)]
+enum Who {
+    /// Nobody's.
+    Nobody,
+    /// That of the sender, once it is known who has signed.
+    Unsigned(Box<Sent>),
+    /// These names'.
+    Named(Named),
+}
+
 impl Recalling {
-    /// Asks about these words.
-    pub fn new(tokens: Tokens) -> Recalling {
-        Recalling { tokens, is_asked: false, answer: None }
+    /// Asks about words and a sender; none where there is nothing to be asked.
+    pub fn new(tokens: Option<Tokens>, sent: Option<Sent>) -> Option<Recalling> {
+        let sender = sent.map_or(Who::Nobody, |sent| Who::Unsigned(Box::new(sent)));
+        let is_empty = tokens.is_none() && matches!(sender, Who::Nobody);
+        (!is_empty).then_some(Recalling { tokens, sender, is_asked: false, answer: None })
+    }
+
+    /// The sender, as long as it is not known who has signed.
+    pub fn unsigned(&self) -> Option<&Sent> {
+        match &self.sender {
+            Who::Unsigned(sent) => Some(sent),
+            Who::Nobody | Who::Named(_) => None,
+        }
+    }
+
+    /// Now it is.
+    pub fn name(&mut self, named: Named) {
+        self.sender = Who::Named(named);
     }
 
     /// The question, if it was not asked yet.
     pub fn ask(&mut self) -> Option<Recall> {
         let was_asked = std::mem::replace(&mut self.is_asked, true);
-        (!was_asked).then(|| Recall { keys: self.tokens.keys().to_vec() })
+        let names = self.named().into_iter().flat_map(Named::asked).collect();
+        let keys = self.tokens.iter().flat_map(Tokens::keys).copied().collect();
+        (!was_asked).then_some(Recall { keys, names })
     }
 
     /// Takes the answer; the first counts.
@@ -37,11 +67,24 @@ impl Recalling {
         self.answer.is_some()
     }
 
+    /// The names that were asked about.
+    pub fn named(&self) -> Option<&Named> {
+        match &self.sender {
+            Who::Named(named) => Some(named),
+            Who::Nobody | Who::Unsigned(_) => None,
+        }
+    }
+
+    /// What they are known for; none where nobody could say.
+    pub fn standings(&self) -> Option<&[Standing]> {
+        Some(&self.answer.as_ref()?.as_ref()?.standings)
+    }
+
     /// What the rules are told, and the words that decided; none where too little was learned, or nobody could say.
     pub fn outcome(&self, study: &Study) -> Option<(spam::Recalled, Vec<Key>)> {
-        let found = self.answer.as_ref()?.as_ref()?;
+        let (tokens, found) = self.tokens.as_ref().zip(self.answer.as_ref()?.as_ref())?;
         let counts = |word: &flow::Word| Counts { key: word.key, spam: word.spam, ham: word.ham };
         let counts: Vec<Counts> = found.words.iter().map(counts).collect();
-        study.recalled(self.tokens.keys().len(), Corpus { spam: found.spam, ham: found.ham }, &counts)
+        study.recalled(tokens.keys().len(), Corpus { spam: found.spam, ham: found.ham }, &counts)
     }
 }

@@ -7,7 +7,7 @@
 //! has no score. A check cannot be suspended: it is bounded by the steps of [`RunLimits`], and its host runs it where nobody
 //! else waits.
 
-use flow::{Answer, Hit, Lesson, Mark, Points, Score, Scoring, Study as Wanted};
+use flow::{Answer, Conduct, Hit, Lesson, Mark, Points, Recall, Score, Scoring, Study as Wanted};
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::run::{Beside, Engine, EngineOptions, Expressions, Outcome, Report, Scratch};
 use rules::spam::{File, Limits, Loader, Options, Rules, ScoreSet};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::inquest::{Authenticated, Inquest};
 use crate::recalling::Recalling;
+use crate::reputation::Reputation;
 use crate::study::{Studied, Study};
 
 /// The files of a configuration of rules, in the order in which they are read.
@@ -68,6 +69,7 @@ impl RuleFiles {
 pub struct Scorer {
     engine: Engine,
     study: Study,
+    reputation: Option<Reputation>,
     host: Box<str>,
 }
 
@@ -81,6 +83,20 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// What is asked of what was learned, once: who has sent the mail has to be known before.
+    pub fn recall(&mut self, scorer: &Scorer) -> Option<Recall> {
+        let recalling = self.recalling.as_mut()?;
+        if let Some((sent, reputation)) = recalling.unsigned().zip(scorer.reputation.as_ref()) {
+            if self.inquest.as_ref().is_some_and(|inquest| !inquest.is_authenticated()) {
+                return None;
+            }
+            let known = self.inquest.as_ref().and_then(|inquest| inquest.inquiry().known());
+            let named = reputation.named(sent, scorer.engine.settings(), known);
+            recalling.name(named);
+        }
+        recalling.ask()
+    }
+
     /// Whether all of it is known.
     pub fn is_settled(&self) -> bool {
         self.inquest.as_ref().is_none_or(Inquest::is_settled)
@@ -96,7 +112,8 @@ impl Scorer {
         let engine = Engine::new(rules, EngineOptions { set, ..EngineOptions::default() });
         engine.prepare();
         let study = Study::new(&engine);
-        Scorer { engine, study, host: files.host.clone() }
+        let reputation = Reputation::new(&engine).filter(|_| files.bayes);
+        Scorer { engine, study, reputation, host: files.host.clone() }
     }
 
     /// Takes an answer to a question of the rules.
@@ -153,13 +170,14 @@ impl Kept {
         if self.is_too_large || !scorer.asks() {
             return Planned::default();
         }
-        let Scorer { engine, study, host } = scorer;
+        let Scorer { engine, study, reputation, host } = scorer;
         let mail = Message::read(&self.bytes, engine.reading(), &MessageLimits::default());
         let own = self.bytes.get(self.scoring.trace.len()..).unwrap_or_default();
         let set = engine.options().set;
         let inquest = set.net.then(|| Inquest::new(engine, &mail, own, host, now, found));
         let tokens = if set.bayes { study.question(engine, &mail) } else { None };
-        Planned { inquest, recalling: tokens.map(Recalling::new) }
+        let sent = reputation.as_ref().and_then(|reputation| reputation.sent(engine, &mail));
+        Planned { inquest, recalling: Recalling::new(tokens, sent) }
     }
 
     /// Asks the rules; none if it was too large. `now` is in seconds since 1970, and `planned` has what was answered.
@@ -172,13 +190,18 @@ impl Kept {
         let inquiry = planned.inquest.as_ref().map(Inquest::inquiry);
         let recalled = planned.recalling.as_ref().and_then(|recalling| recalling.outcome(&scorer.study));
         let (recalled, decided) = recalled.unzip();
-        let beside = Beside { inquiry, recalled };
+        let own = self.scoring.preferences.as_ref();
+        let own = own.map(|own| engine.preferences(&File { name: (*own.name).into(), bytes: own.text.to_vec() }));
+        let beside = Beside { inquiry, recalled, preferences: own.as_ref() };
         let mut outcome = engine.check_known(&mail, now, false, beside, scratch);
-        if let Some(required) = self.scoring.required {
+        if let Some(required) = self.scoring.required
+            && own.as_ref().and_then(|own| own.required()).is_none()
+        {
             outcome.required = required.value();
         }
-        let lesson = self.lesson(scorer, &mail, &mut outcome);
-        let report = Report::new(engine, &mail, &outcome, &scorer.host);
+        let conduct = self.rate(scorer, planned, &mut outcome);
+        let lesson = self.lesson(scorer, &mail, planned, &mut outcome);
+        let report = Report::new(engine, &mail, &outcome, &scorer.host).of(own.as_ref());
         let mark = |(name, value): (String, String)| Mark { name: name.into(), value: value.into() };
         let hit = |(rule, points): (&str, f64)| Hit { rule: rule.into(), points: Points::of(points) };
         Some(Score {
@@ -190,13 +213,28 @@ impl Kept {
             subject: subject(&self.bytes[self.scoring.trace.len()..]).map(|at| at as u64),
             decided: decided.unwrap_or_default(),
             lesson: lesson.map(Box::new),
+            conduct: conduct.map(Box::new),
+            complaints: own
+                .iter()
+                .flat_map(|own| own.errors())
+                .take(Score::COMPLAINTS_MAX)
+                .map(|error| error.to_string().into())
+                .collect(),
             micros: 0,
         })
     }
 
+    /// Moves the score by what the sender is known for; how the mail counts, unless somebody says what it is.
+    fn rate(&self, scorer: &Scorer, planned: &Planned, outcome: &mut Outcome) -> Option<Conduct> {
+        let (reputation, recalling) = scorer.reputation.as_ref().zip(planned.recalling.as_ref())?;
+        let (named, standings) = recalling.named().zip(recalling.standings())?;
+        let conduct = reputation.rate(&scorer.engine, named, standings, outcome);
+        conduct.filter(|_| self.scoring.study != Wanted::Always)
+    }
+
     /// What is to be learned of it, where that is wanted. The outcome is told whether the rules are sure.
-    fn lesson(&self, scorer: &Scorer, mail: &Message, outcome: &mut Outcome) -> Option<Lesson> {
-        let Scorer { engine, study, .. } = scorer;
+    fn lesson(&self, scorer: &Scorer, mail: &Message, planned: &Planned, outcome: &mut Outcome) -> Option<Lesson> {
+        let Scorer { engine, study, reputation, .. } = scorer;
         let is_spam = match self.scoring.study {
             Wanted::Never => return None,
             Wanted::Always => None,
@@ -208,7 +246,11 @@ impl Kept {
             }
         };
         let Studied { ids, at, tokens } = study.lesson(engine, mail)?;
-        Some(Lesson { is_spam, ids, at, keys: tokens.keys().to_vec() })
+        let counts =
+            self.scoring.study == Wanted::Always || reputation.is_some_and(|reputation| reputation.autolearns());
+        let named = planned.recalling.as_ref().and_then(Recalling::named).filter(|_| counts);
+        let conduct = reputation.zip(named).map(|(reputation, named)| Box::new(reputation.conduct(named)));
+        Some(Lesson { is_spam, ids, at, keys: tokens.keys().to_vec(), conduct })
     }
 }
 

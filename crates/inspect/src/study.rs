@@ -174,7 +174,7 @@ fn people(value: &[u8]) -> Vec<learn::Mailbox> {
 }
 
 /// The names of a mail, as SpamAssassin gives them.
-fn ids(mail: &Message) -> Vec<Box<str>> {
+pub(crate) fn ids(mail: &Message) -> Vec<Box<str>> {
     let line = |name: &[u8]| mail.field(name).map(|field| field.line()).unwrap_or_default();
     let body = hex(&sha1::digest(&with_line_feeds(mail.full_body())));
     let all = [&line(b"To")[..], b"\0", &line(b"Date"), b"\0", body.as_bytes()].concat();

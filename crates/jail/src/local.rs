@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use flow::{Action, Answer, Context, In, Inspecting, Inspector, Out, Progress, Recalled, Unfinished, Verdict};
-use inspect::{Authenticated, Authentication, Engine, Inspection, Kept, Planned, Recalling, Scorer};
+use inspect::{Authenticated, Authentication, Engine, Inspection, Kept, Planned, Scorer};
 use stream::Fuel;
 
 use crate::clock;
@@ -267,11 +267,10 @@ impl Running {
 
     /// Hands out what is to be looked up, until all is known.
     fn look_up(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
-        let Stage::Inquiring(mail, _) = &mut self.stage else { return Poll::Ready(Progress::Done) };
-        let Planned { inquest, recalling } = &mut mail.1;
-        let asks = inquest.iter_mut().flat_map(|inquest| std::iter::from_fn(move || inquest.ask()));
+        let Stage::Inquiring(mail, desk) = &mut self.stage else { return Poll::Ready(Progress::Done) };
+        let asks = mail.1.inquest.iter_mut().flat_map(|inquest| std::iter::from_fn(move || inquest.ask()));
         self.asks.extend(asks.map(Out::Ask));
-        self.asks.extend(recalling.iter_mut().filter_map(Recalling::ask).map(Out::Recall));
+        self.asks.extend(mail.1.recall(desk.scorer()).map(Out::Recall));
         if !mail.1.is_settled() {
             return Poll::Ready(Progress::Waiting);
         }

@@ -2,7 +2,7 @@
 //!
 //! A mail is taken apart into words by a [`Collector`]; [`Tokens`] are the keys under which they are kept. A [`Corpus`] says how
 //! many mails were learned, [`Counts`] in how many of them a word was, and [`probability`] what both say of a mail.
-//! [`Snapshot`] reads and writes what `sa-learn --backup` writes, and [`expire`] says which words are old.
+//! [`Standing`] is what senders are known for. [`Snapshot`] reads and writes what `sa-learn --backup` writes, and [`expire`] says which words are old.
 //!
 //! This crate knows nothing of MIME and of HTML, and keeps nothing: who calls hands in texts and counts. Bounds: [`KEYS_MAX`]
 //! words of a mail, and the numbers of words that SpamAssassin takes from each part of it.
@@ -18,10 +18,12 @@ mod line;
 mod probability;
 mod room;
 mod searches;
+pub mod standing;
 mod tokens;
 
 pub use backup::Snapshot;
 pub use field::Mailbox;
 pub use probability::{Corpus, Counts, Opinion, opinion, probability};
 pub use room::Room;
+pub use standing::Standing;
 pub use tokens::{Collector, KEYS_MAX, Key, Sources, Terms, Tokens};

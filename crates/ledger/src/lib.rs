@@ -5,7 +5,7 @@
 //!
 //! This crate knows nothing of mails: it is told ids and keys. Bounds: a word's key is five bytes, an owner's name and an id
 //! [`NAME_BYTES_MAX`]; of words so many are kept as whoever calls [`Ledger::expire`] says, of mails [`MAILS_MAX`] an owner, of marks
-//! [`MARKS_MAX`] in all.
+//! [`MARKS_MAX`] in all, of senders as many as whoever calls [`Ledger::forget_senders`] says.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -14,7 +14,7 @@ mod sqlite;
 pub use error::Error;
 pub use sqlite::Sqlite;
 
-use learn::{Corpus, Counts, Key, Snapshot, Tokens};
+use learn::{Corpus, Key, Snapshot, Standing, Tokens};
 
 /// The longest name of an owner, and the longest id of a mail.
 pub const NAME_BYTES_MAX: usize = 998;
@@ -27,6 +27,43 @@ pub type Mark = [u8; 16];
 
 /// Marks that are kept, about; beyond it those that were seen longest ago are forgotten.
 pub const MARKS_MAX: u64 = 1_000_000;
+
+/// A digest of a name of a sender, or of a mail.
+pub type Name = [u8; 16];
+
+/// What is kept of senders, where nothing else is said.
+pub const SENDERS_MAX: u64 = 1_000_000;
+
+/// A mail that counts for who has sent it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conduct {
+    /// The mail's own name, where it is to count once.
+    pub mail: Option<Name>,
+    /// The names of its sender.
+    pub sender: Vec<Name>,
+    /// Those it was written to, where it is one of the site's own, and what that is worth.
+    pub recipients: Vec<Name>,
+    /// See [`Conduct::recipients`].
+    pub welcome: f64,
+    /// What a mail leaves of what came before, up to 1.
+    pub dilution: f64,
+}
+
+/// How a mail counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Counts {
+    /// By its score, before and after it was moved.
+    Rated {
+        /// The score by which it counts.
+        score: f64,
+        /// The score to which it is moved when it comes again.
+        moved: f64,
+    },
+    /// By what somebody says: points above 0 for spam, below for ham.
+    Taught(f64),
+    /// No more.
+    Forgotten,
+}
 
 /// A mail that may have to come again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +117,8 @@ pub struct Summary {
     pub expired: i64,
     /// Mails that are remembered.
     pub mails: u64,
+    /// Names of senders and mails that have a standing.
+    pub senders: u64,
 }
 
 /// Where it is kept. The owner is a user, or the site: the empty name.
@@ -88,7 +127,7 @@ pub trait Ledger: Send {
     ///
     /// # Errors
     /// When it cannot be read.
-    fn recall(&mut self, owner: &str, keys: &[Key]) -> Result<(Corpus, Vec<Counts>), Error>;
+    fn recall(&mut self, owner: &str, keys: &[Key]) -> Result<(Corpus, Vec<learn::Counts>), Error>;
 
     /// These words were of use at that time.
     ///
@@ -126,6 +165,24 @@ pub trait Ledger: Send {
     /// # Errors
     /// When it cannot be written.
     fn vouch(&mut self, vouchers: &[Mark], now: i64) -> Result<(), Error>;
+
+    /// What names of senders and mails are known for, in their order.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn standings(&mut self, owner: &str, names: &[Name]) -> Result<Vec<Standing>, Error>;
+
+    /// A mail counts for who has sent it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn count(&mut self, owner: &str, conduct: &Conduct, counts: Counts, now: i64) -> Result<(), Error>;
+
+    /// Forgets names that were seen last before `since`, and beyond `most` those that were so longest ago: how many.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn forget_senders(&mut self, most: u64, since: i64) -> Result<u64, Error>;
 
     /// The numbers.
     ///

@@ -8,16 +8,18 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use learn::{Corpus, Counts, Key, Snapshot, Tokens, expire};
+use learn::{Corpus, Counts, Key, Snapshot, Standing, Tokens, expire};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use crate::{Error, Greeting, Learned, Ledger, Lesson, MAILS_MAX, MARKS_MAX, Mark, NAME_BYTES_MAX, Summary};
+use crate::{
+    Conduct, Error, Greeting, Learned, Ledger, Lesson, MAILS_MAX, MARKS_MAX, Mark, NAME_BYTES_MAX, Name, Summary,
+};
 
 /// "slrn": what files of ours have in their header.
 const APPLICATION: i32 = 0x736c_726e;
 
-/// The form of the tables; the first had no marks.
-const FORM: i32 = 2;
+/// The form of the tables; the first had no marks, the second no senders.
+const FORM: i32 = 3;
 
 /// How long another process is waited for.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
@@ -44,6 +46,15 @@ const TABLES: &str = "
     CREATE TABLE mail (
         owner INTEGER NOT NULL, id TEXT NOT NULL, spam INTEGER NOT NULL, at INTEGER NOT NULL,
         PRIMARY KEY (owner, id)
+    ) WITHOUT ROWID;
+";
+
+/// What the third form has besides.
+const SENDERS: &str = "
+    CREATE TABLE sender (
+        owner INTEGER NOT NULL, name BLOB NOT NULL,
+        count INTEGER NOT NULL, total REAL NOT NULL, last INTEGER NOT NULL, added BLOB,
+        PRIMARY KEY (owner, name)
     ) WITHOUT ROWID;
 ";
 
@@ -151,17 +162,19 @@ fn prepare(connection: &mut Connection) -> Done<bool> {
         if of(&transaction, "application_id")? != APPLICATION {
             transaction.execute_batch(TABLES)?;
             transaction.execute_batch(MARKS)?;
+            transaction.execute_batch(SENDERS)?;
             transaction.pragma_update(None, "application_id", APPLICATION)?;
             transaction.pragma_update(None, "user_version", FORM)?;
         }
         transaction.commit()?;
     }
-    if of(connection, "user_version")? == 1 {
+    if (1..FORM).contains(&of(connection, "user_version")?) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if of(&transaction, "user_version")? == 1 {
-            transaction.execute_batch(MARKS)?;
-            transaction.pragma_update(None, "user_version", FORM)?;
+        let form = of(&transaction, "user_version")?;
+        for tables in [MARKS, SENDERS].iter().skip(usize::try_from(form - 1).unwrap_or(usize::MAX)) {
+            transaction.execute_batch(tables)?;
         }
+        transaction.pragma_update(None, "user_version", FORM.max(form))?;
         transaction.commit()?;
     }
     connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -406,6 +419,21 @@ impl Ledger for Sqlite {
         self.forget_marks(added, now)
     }
 
+    fn standings(&mut self, owner: &str, names: &[Name]) -> Result<Vec<Standing>, Error> {
+        self.read(|transaction| match find(transaction, owner)? {
+            Some(owner) => names.iter().map(|name| senders::find(transaction, owner, name)).collect(),
+            None => Ok(vec![Standing::default(); names.len()]),
+        })
+    }
+
+    fn count(&mut self, owner: &str, conduct: &Conduct, counts: crate::Counts, now: i64) -> Result<(), Error> {
+        self.write(|transaction| senders::count(transaction, note(transaction, owner)?, conduct, counts, now))
+    }
+
+    fn forget_senders(&mut self, most: u64, since: i64) -> Result<u64, Error> {
+        self.write(|transaction| senders::forget(transaction, most, since))
+    }
+
     fn summary(&mut self, owner: &str) -> Result<Summary, Error> {
         self.read(|transaction| {
             let Some(owner) = find(transaction, owner)? else { return Ok(Summary::default()) };
@@ -417,6 +445,7 @@ impl Ledger for Sqlite {
                 newest: number("SELECT coalesce(max(at), 0) FROM word WHERE owner = ?1")?,
                 expired: number("SELECT expired FROM owner WHERE id = ?1")?,
                 mails: number("SELECT count(*) FROM mail WHERE owner = ?1").map(count)?,
+                senders: number("SELECT count(*) FROM sender WHERE owner = ?1").map(count)?,
             })
         })
     }
@@ -492,5 +521,6 @@ fn put(transaction: &Transaction<'_>, owner: i64, item: &Snapshot) -> Done<()> {
 }
 
 mod marks;
+mod senders;
 #[cfg(test)]
 mod tests;

@@ -125,7 +125,7 @@ fn spam(config: &Config, quiet: bool) -> Result<u64, Failure> {
         eprintln!("sluice: warning: spam: SpamAssassin's rules are not here, mails would not be scored");
         return Ok(0);
     }
-    let (_, rules) = rules_command::collect(&folders, config.asks_network(), &config.hostname)?;
+    let (_, rules) = rules_command::collect(&folders, config.rule_purpose())?;
     let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     if !quiet {
         println!("{} rules of spam in {}", rules.names().len(), names.join(", "));

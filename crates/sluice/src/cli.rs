@@ -445,6 +445,12 @@ pub struct SpamCheck {
     /// Ask what this user has learned; without it, what the site has.
     #[arg(long, value_name = "USER", default_value = "", hide_default_value = true, requires = "ledger")]
     pub user: String,
+    /// Note in the ledger what the sender of each mail is known for, as a door does (use_txrep in the rules).
+    #[arg(long, requires = "ledger")]
+    pub note: bool,
+    /// Score as the user wants it whose file this is (user_prefs): what is wrong in it is named by file and line.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub prefs: Option<PathBuf>,
     /// Show what each expression matched.
     #[arg(long)]
     pub matches: bool,

@@ -416,6 +416,7 @@ impl Config {
         }
         let rules = config.spam.iter_mut().flat_map(|spam| spam.rules.iter_mut().flatten());
         rules.for_each(|path| *path = folder.join(&path));
+        config.spam.iter_mut().flat_map(|spam| &mut spam.preferences).for_each(|path| *path = folder.join(&path));
         let bayes = config.spam.iter_mut().flat_map(|spam| &mut spam.bayes);
         bayes.for_each(|bayes| bayes.ledger = folder.join(&bayes.ledger));
         config.tls.count_paths_from(folder);

@@ -12,16 +12,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use flow::Conduct;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use inspect::{Studied, Study};
+use inspect::{Reputation, Studied, Study};
 use learn::Snapshot;
 use learn::backup::LINE_BYTES_MAX;
-use ledger::{Error, Learned, Ledger, Lesson, Sqlite, Summary};
+use ledger::{Counts, Error, Learned, Ledger, Lesson, Sqlite, Summary};
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::run::{Engine, EngineOptions};
 use serde_json::json;
 
 use crate::cli::{Learn, LearnCommand, LearnMails};
+use crate::conduct::{noted, taught};
 use crate::config::Config;
 use crate::confine::Reach;
 use crate::held::Held;
@@ -129,10 +131,16 @@ struct Tally {
 
 struct Learner<'a> {
     args: &'a Learn,
-    engine: Engine,
-    study: Study,
+    studies: Studies,
     ledger: Sqlite,
     tally: Tally,
+}
+
+/// How mails are taken apart.
+struct Studies {
+    engine: Engine,
+    study: Study,
+    reputation: Option<Reputation>,
 }
 
 impl<'a> Learner<'a> {
@@ -142,7 +150,9 @@ impl<'a> Learner<'a> {
         if !study.is_on() {
             return Err("the rules say use_bayes 0: nothing is learned".into());
         }
-        Ok(Learner { args, engine, study, ledger, tally: Tally::default() })
+        let reputation = Reputation::new(&engine);
+        let studies = Studies { engine, study, reputation };
+        Ok(Learner { args, studies, ledger, tally: Tally::default() })
     }
 
     /// Learns mails, as spam or as ham; none: forgets them.
@@ -178,27 +188,31 @@ impl<'a> Learner<'a> {
     }
 
     fn batch(&mut self, mails: &[Vec<u8>], is_spam: Option<bool>) -> Result<(), Failure> {
-        let studied = studied(&self.engine, &self.study, mails);
+        let studied = self.studies.all(mails);
         self.tally.ignored += studied.iter().filter(|studied| studied.is_none()).count() as u64;
-        let studied = studied.into_iter().flatten();
+        let (studied, conducts): (Vec<Studied>, Vec<Option<Conduct>>) = studied.into_iter().flatten().unzip();
+        let (user, now) = (&*self.args.user, now());
         let Some(is_spam) = is_spam else {
-            for Studied { ids, tokens, .. } in studied {
-                let was_there = self.ledger.forget(&self.args.user, &ids, &tokens)?;
+            for (Studied { ids, tokens, .. }, conduct) in studied.iter().zip(conducts) {
+                let was_there = self.ledger.forget(user, ids, tokens)?;
                 *if was_there { &mut self.tally.forgotten } else { &mut self.tally.unknown } += 1;
+                count(&mut self.ledger, user, conduct, None, now)?;
             }
             return Ok(());
         };
-        let now = now();
-        let lessons: Vec<Lesson> = studied.map(|studied| lesson(studied, is_spam, now)).collect();
+        let lessons: Vec<Lesson> = studied.into_iter().map(|studied| lesson(studied, is_spam, now)).collect();
         if lessons.is_empty() {
             return Ok(());
         }
-        for learned in self.ledger.learn(&self.args.user, &lessons)? {
+        for (learned, conduct) in self.ledger.learn(user, &lessons)?.into_iter().zip(conducts) {
             *match learned {
                 Learned::New => &mut self.tally.learned,
                 Learned::Corrected => &mut self.tally.corrected,
                 Learned::Known => &mut self.tally.known,
             } += 1;
+            if learned != Learned::Known {
+                count(&mut self.ledger, user, conduct, Some(is_spam), now)?;
+            }
         }
         Ok(())
     }
@@ -206,13 +220,13 @@ impl<'a> Learner<'a> {
     /// Forgets old words, where that is due.
     fn expire(&mut self) -> Result<(), Failure> {
         let (user, now) = (&*self.args.user, now());
-        if !self.study.expires() {
+        if !self.studies.study.expires() {
             return Ok(());
         }
         let summary = self.ledger.summary(user)?;
         let is_due = now.saturating_sub(summary.expired) > EXPIRE_SECONDS;
-        if is_due && summary.words > self.study.words_max() {
-            self.ledger.expire(user, self.study.words_max(), now)?;
+        if is_due && summary.words > self.studies.study.words_max() {
+            self.ledger.expire(user, self.studies.study.words_max(), now)?;
         }
         Ok(())
     }
@@ -242,26 +256,53 @@ pub fn lesson(studied: Studied, is_spam: bool, now: i64) -> Lesson {
     Lesson { is_spam, ids: studied.ids, at, tokens: studied.tokens, corrects: true }
 }
 
-/// Takes mails apart, by as many threads as there are cores.
-fn studied(engine: &Engine, study: &Study, mails: &[Vec<u8>]) -> Vec<Option<Studied>> {
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(mails.len());
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            let Some(bytes) = mails.get(place) else { return done };
-            let mail = Message::read(bytes, engine.reading(), &MessageLimits::default());
-            done.push((place, study.lesson(engine, &mail)));
-        }
-    };
-    let mut all = thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let done = threads.into_iter().flat_map(|thread| thread.join().expect("it does not panic"));
-        done.collect::<Vec<_>>()
-    });
-    all.sort_unstable_by_key(|(place, _)| *place);
-    all.into_iter().map(|(_, studied)| studied).collect()
+impl Studies {
+    /// Takes mails apart, by as many threads as there are cores.
+    fn all(&self, mails: &[Vec<u8>]) -> Vec<Option<(Studied, Option<Conduct>)>> {
+        let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(mails.len());
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some(bytes) = mails.get(place) else { return done };
+                done.push((place, self.one(bytes)));
+            }
+        };
+        let mut all = thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            let done = threads.into_iter().flat_map(|thread| thread.join().expect("it does not panic"));
+            done.collect::<Vec<_>>()
+        });
+        all.sort_unstable_by_key(|(place, _)| *place);
+        all.into_iter().map(|(_, studied)| studied).collect()
+    }
+
+    /// What is learned of a mail, and of who has sent it.
+    fn one(&self, bytes: &[u8]) -> Option<(Studied, Option<Conduct>)> {
+        let Studies { engine, study, reputation } = self;
+        let mail = Message::read(bytes, engine.reading(), &MessageLimits::default());
+        let studied = study.lesson(engine, &mail)?;
+        let conduct = reputation.and_then(|reputation| {
+            let sent = reputation.sent(engine, &mail)?;
+            // Nobody asks the network who has signed it.
+            Some(reputation.conduct(&reputation.named(&sent, engine.settings(), None)))
+        });
+        Some((studied, conduct))
+    }
+}
+
+/// A mail counts for who has sent it, as somebody says; none: no more.
+fn count(
+    ledger: &mut Sqlite,
+    user: &str,
+    conduct: Option<Conduct>,
+    is_spam: Option<bool>,
+    now: i64,
+) -> Result<(), Error> {
+    let Some(conduct) = conduct else { return Ok(()) };
+    let counts = is_spam.map_or(Counts::Forgotten, |is_spam| taught(&conduct, is_spam));
+    ledger.count(user, &noted(conduct), counts, now)
 }
 
 /// One that is seen on a terminal only.
@@ -308,13 +349,13 @@ fn export(ledger: &mut Sqlite, user: &str) -> Result<ExitCode, Failure> {
 }
 
 fn print(args: &Learn, summary: Summary) {
-    let Summary { corpus, words, oldest, newest, expired, mails } = summary;
+    let Summary { corpus, words, oldest, newest, expired, mails, senders } = summary;
     if args.json {
         println!(
             "{}",
             json!({
                 "spam": corpus.spam, "ham": corpus.ham, "words": words, "oldest": oldest, "newest": newest,
-                "expired": expired, "mails": mails,
+                "expired": expired, "mails": mails, "senders": senders,
             })
         );
         return;
@@ -323,6 +364,7 @@ fn print(args: &Learn, summary: Summary) {
     println!("ham      {}", corpus.ham);
     println!("words    {words}");
     println!("mails    {mails} remembered");
+    println!("senders  {senders}");
     for (name, at) in [("oldest", oldest), ("newest", newest), ("expired", expired)] {
         println!("{name:<8} {}", if at == 0 { "never".into() } else { date(at) });
     }

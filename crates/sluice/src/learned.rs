@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use edge::message::memory::{Greeting, Mark, Memory, What};
 use edge::metrics::Metrics;
-use edge::settings::BayesSettings;
-use flow::{Key, Lesson, Recall, Recalled, Word};
-use ledger::{Error, Learned, Ledger, Sqlite};
+use edge::settings::{BayesSettings, ReputationSettings};
+use flow::{Conduct, Key, Lesson, Recall, Recalled, Standing, Word};
+use ledger::{Counts, Error, Learned, Ledger, Sqlite};
 use tokio::sync::oneshot;
 
+use crate::conduct::{noted, rated, taught};
 use crate::learn_command::{FILE, now};
 
 /// Orders that wait.
@@ -33,13 +34,24 @@ const EXPIRE_EVERY: Duration = Duration::from_secs(3_600);
 /// A date that lies further ahead is none.
 const AHEAD_SECONDS: i64 = 86_400;
 
+const DAY_SECONDS: i64 = 86_400;
+
 /// The thread; it ends with the last who may ask.
 pub struct Memories {
     orders: SyncSender<Order>,
     wait: Duration,
     /// What it was started with.
     settings: BayesSettings,
-    words_max: Option<u64>,
+    bounds: Bounds,
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// How many words an owner has, if old ones are to be forgotten.
+    pub words_max: Option<u64>,
+    /// How many senders, and how long.
+    pub senders: ReputationSettings,
 }
 
 struct Order {
@@ -52,23 +64,23 @@ enum Work {
     Recall(Recall, oneshot::Sender<Recalled>),
     Touch(Vec<Key>),
     Learn(What, Lesson, Option<oneshot::Sender<bool>>),
+    Count(Conduct),
     Greet(Greeting, oneshot::Sender<bool>),
     Vouch(Vec<Mark>),
 }
 
 impl Memories {
-    /// Starts it; the `old` one goes on where nothing has changed. `words_max`: how many words an owner has, if old ones are to be
-    /// forgotten.
+    /// Starts it; the `old` one goes on where nothing has changed.
     ///
     /// # Errors
     /// When there is no thread to be had.
     pub fn start(
         settings: &BayesSettings,
-        words_max: Option<u64>,
+        bounds: Bounds,
         metrics: &Arc<Metrics>,
         old: Option<&Arc<Memories>>,
     ) -> Result<Arc<Memories>, String> {
-        if let Some(old) = old.filter(|old| old.settings == *settings && old.words_max == words_max) {
+        if let Some(old) = old.filter(|old| old.settings == *settings && old.bounds == bounds) {
             return Ok(old.clone());
         }
         let (orders, received) = sync_channel(ORDERS_MAX);
@@ -76,14 +88,15 @@ impl Memories {
         let desk = Desk {
             path: settings.ledger.join(FILE),
             wait,
-            words_max,
+            bounds,
             metrics: metrics.clone(),
             file: None,
             owners: HashMap::new(),
+            senders_looked_at: None,
         };
         let thread = std::thread::Builder::new().name("learned".into()).spawn(move || desk.serve(&received));
         thread.map_err(|error| format!("spam.bayes: {error}"))?;
-        Ok(Arc::new(Memories { orders, wait, settings: settings.clone(), words_max }))
+        Ok(Arc::new(Memories { orders, wait, settings: settings.clone(), bounds }))
     }
 
     fn order(&self, owner: &str, work: Work) {
@@ -109,6 +122,10 @@ impl Memory for Memories {
         self.order(owner, Work::Learn(what, lesson, tell));
     }
 
+    fn count(&self, owner: &str, conduct: Conduct) {
+        self.order(owner, Work::Count(conduct));
+    }
+
     fn greet(&self, greeting: Greeting, tell: oneshot::Sender<bool>) {
         self.order("", Work::Greet(greeting, tell));
     }
@@ -122,12 +139,14 @@ impl Memory for Memories {
 struct Desk {
     path: PathBuf,
     wait: Duration,
-    words_max: Option<u64>,
+    bounds: Bounds,
     metrics: Arc<Metrics>,
     /// The file, or when it is tried again.
     file: Option<Result<Sqlite, Instant>>,
     /// Who has learned since old words were looked for last, and when that was.
     owners: HashMap<Box<str>, Option<Instant>>,
+    /// When old senders were looked for last; none until there are some.
+    senders_looked_at: Option<Instant>,
 }
 
 impl Desk {
@@ -139,6 +158,7 @@ impl Desk {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             self.expire();
+            self.forget_senders();
         }
     }
 
@@ -149,8 +169,10 @@ impl Desk {
             Work::Recall(_, tell) if is_late || tell.is_closed() => Ok(()),
             Work::Recall(recall, tell) => self.with(|file| {
                 let (corpus, counts) = file.recall(&owner, &recall.keys)?;
+                let standings = file.standings(&owner, &recall.names)?.into_iter();
+                let standings = standings.map(|known| Standing::new(known.count, known.total)).collect();
                 let words = counts.into_iter().map(|word| Word { key: word.key, spam: word.spam, ham: word.ham });
-                let _ = tell.send(Recalled { spam: corpus.spam, ham: corpus.ham, words: words.collect() });
+                let _ = tell.send(Recalled { spam: corpus.spam, ham: corpus.ham, words: words.collect(), standings });
                 Ok(())
             }),
             // What is touched now is touched by the next mail.
@@ -166,6 +188,12 @@ impl Desk {
             // Who has delivered delivers again.
             Work::Vouch(_) if is_late => Ok(()),
             Work::Vouch(vouchers) => self.with(|file| file.vouch(&vouchers, now())),
+            // It is noted, however late.
+            Work::Count(conduct) => {
+                self.senders_looked_at.get_or_insert_with(Instant::now);
+                let counts = rated(&conduct);
+                self.with(|file| file.count(&owner, &noted(conduct), counts, now()))
+            }
             Work::Learn(what, lesson, tell) => {
                 self.owners.entry(owner.clone()).or_default();
                 let mut is_done = false;
@@ -211,9 +239,21 @@ impl Desk {
         }
     }
 
+    /// Forgets senders that were not seen for long.
+    fn forget_senders(&mut self) {
+        let ReputationSettings { senders_max, keep_days } = self.bounds.senders;
+        if self.senders_looked_at.is_none_or(|at| at.elapsed() < EXPIRE_EVERY) {
+            return;
+        }
+        self.senders_looked_at = Some(Instant::now());
+        let since = now().saturating_sub(i64::from(keep_days) * DAY_SECONDS);
+        let done = self.with(|file| file.forget_senders(senders_max, since).map(drop));
+        done.unwrap_or_else(|error| self.lose(&error));
+    }
+
     /// Forgets old words of those who have learned.
     fn expire(&mut self) {
-        let Some(words_max) = self.words_max else { return };
+        let Some(words_max) = self.bounds.words_max else { return };
         let mut owners = self.owners.iter();
         let due = owners.find(|(_, at)| at.is_none_or(|at| at.elapsed() > EXPIRE_EVERY));
         let Some(owner) = due.map(|(owner, _)| owner.clone()) else { return };
@@ -232,8 +272,17 @@ impl Desk {
 /// Learns or forgets a mail; whether that has changed anything.
 fn learn(file: &mut Sqlite, owner: &str, what: What, lesson: Lesson) -> Result<bool, Error> {
     let tokens = learn::Tokens::of(lesson.keys);
+    let conduct = lesson.conduct;
+    let count = |file: &mut Sqlite, counts: &dyn Fn(&Conduct) -> Counts| {
+        conduct
+            .as_ref()
+            .map_or(Ok(()), |conduct| file.count(owner, &noted((**conduct).clone()), counts(conduct), now()))
+    };
     let (is_spam, corrects) = match what {
-        What::Forget => return file.forget(owner, &lesson.ids, &tokens),
+        What::Forget => {
+            count(file, &|_| Counts::Forgotten)?;
+            return file.forget(owner, &lesson.ids, &tokens);
+        }
         What::Spam => (true, true),
         What::Ham => (false, true),
         What::Surely { is_spam } => (is_spam, false),
@@ -241,7 +290,11 @@ fn learn(file: &mut Sqlite, owner: &str, what: What, lesson: Lesson) -> Result<b
     let now = now();
     let at = lesson.at.filter(|at| at.saturating_sub(now) <= AHEAD_SECONDS).unwrap_or(now);
     let lesson = ledger::Lesson { is_spam, ids: lesson.ids, at, tokens, corrects };
-    Ok(file.learn(owner, &[lesson])?.first() != Some(&Learned::Known))
+    let is_new = file.learn(owner, &[lesson])?.first() != Some(&Learned::Known);
+    if is_new {
+        count(file, &|conduct| taught(conduct, is_spam))?;
+    }
+    Ok(is_new)
 }
 
 /// Makes the folder for us alone.

@@ -19,6 +19,7 @@ mod auth;
 mod check;
 mod clamd_conf;
 mod cli;
+mod conduct;
 mod config;
 mod confine;
 mod database;

@@ -29,6 +29,32 @@ const SITE: &str = "/etc/spamassassin";
 /// Rules beside SpamAssassin's: ours, and those that only Sluice is to read.
 const OURS: &str = "/etc/sluice/spam";
 
+/// What a site's configuration says in the place of a file of rules: that senders have a reputation.
+const REPUTATION: RuleText = RuleText {
+    name: "[spam.reputation]",
+    text: "loadplugin Mail::SpamAssassin::Plugin::TxRep\nuse_txrep 1\n\
+           header TXREP eval:check_senders_reputation()\ndescribe TXREP Score normalizing based on sender's reputation\n\
+           tflags TXREP userconf noautolearn\npriority TXREP 1000\n",
+};
+
+struct RuleText {
+    name: &'static str,
+    text: &'static str,
+}
+
+/// What rules are to be collected for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Purpose<'h> {
+    /// Whether they ask the network.
+    pub network: bool,
+    /// Whether they ask what was learned.
+    pub bayes: bool,
+    /// Whether senders have a reputation, whatever the files say.
+    pub reputation: bool,
+    /// The name of this machine.
+    pub host: &'h str,
+}
+
 /// Does what the command line says.
 pub fn run(args: &cli::Rules) -> Result<ExitCode, Failure> {
     match &args.command {
@@ -74,19 +100,21 @@ pub fn load(folders: &[PathBuf], is_local: bool) -> Result<Rules, Failure> {
 }
 
 /// Reads all folders to be handed to whoever scores mails, with the files that others include; and what stands there.
-/// `network`: whether rules ask it.
 ///
 /// # Errors
 /// As [`load`].
-pub fn collect(folders: &[PathBuf], network: bool, host: &str) -> Result<(RuleFiles, Rules), Failure> {
+pub fn collect(folders: &[PathBuf], purpose: Purpose<'_>) -> Result<(RuleFiles, Rules), Failure> {
     let limits = Limits::default();
     let rule_file = |path: &Path| {
         let file = read(path, &limits).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok::<_, String>(RuleFile { name: (*file.name).into(), bytes: file.bytes })
     };
     let (paths, default_plugins) = paths(folders)?;
-    let files = paths.iter().map(|path| rule_file(path)).collect::<Result<_, _>>()?;
-    let mut collected = RuleFiles { files, default_plugins, network, host: host.into(), ..RuleFiles::default() };
+    let mut files = paths.iter().map(|path| rule_file(path)).collect::<Result<Vec<_>, _>>()?;
+    let Purpose { network, bayes, reputation, host } = purpose;
+    let RuleText { name, text } = REPUTATION;
+    files.extend(reputation.then(|| RuleFile { name: name.into(), bytes: text.into() }));
+    let mut collected = RuleFiles { files, default_plugins, network, bayes, host: host.into(), ..RuleFiles::default() };
     let mut included = Vec::new();
     let rules = collected.read(&mut |from, name| {
         let file = rule_file(&Path::new(from).parent().unwrap_or(Path::new("")).join(name))?;

@@ -1,6 +1,7 @@
 //! `sluice spam`: mails checked with SpamAssassin's rules, by several threads at once.
 //!
-//! Mails are read whole, each within a bound, and nothing is changed, in the ledger of what was learned neither. What rules want to
+//! Mails are read whole, each within a bound, and nothing is changed; in the ledger of what was learned neither, unless what senders
+//! are known for is to be noted there. What rules want to
 //! know of the DNS is asked for each mail, unless it is to be left alone.
 
 use std::collections::BTreeMap;
@@ -14,15 +15,17 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
 
-use flow::{Answer, Ask};
-use inspect::{Inquest, Study};
+use flow::{Answer, Ask, Standing};
+use inspect::{Inquest, Reputation, Study};
 use ledger::{Ledger as _, Sqlite};
 use rules::spam::message::{Message, MessageLimits};
+use rules::spam::preferences::BYTES_MAX;
 use rules::spam::run::{Beside, Engine, EngineOptions, Hit, Outcome, Report, Scratch};
-use rules::spam::{Recalled, ScoreSet};
+use rules::spam::{File, Preferences, Recalled, ScoreSet};
 use serde_json::{Value, json};
 
 use crate::cli::{self, SpamCheck, SpamCommand};
+use crate::conduct::{noted, rated};
 use crate::confine::Reach;
 use crate::resolver::source::{Asks, Source};
 use crate::{Failure, learn_command, privileges, rules_command};
@@ -61,9 +64,12 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     }
     let set = ScoreSet { net: !args.local, bayes: held.is_some() };
     let engine = Engine::new(rules, EngineOptions { set, ..EngineOptions::default() });
+    let preferences = args.prefs.as_deref().map(|path| preferences(&engine, path)).transpose()?;
     let learned = held.as_ref().map(learn_command::open).transpose()?.map(Mutex::new);
     let study = Study::new(&engine);
-    let checker = Checker { engine: &engine, source, study, learned, args, host: host(), now: now() };
+    let reputation = Reputation::new(&engine).filter(|_| learned.is_some());
+    let checker =
+        Checker { engine: &engine, source, study, reputation, preferences, learned, args, host: host(), now: now() };
     let (mut is_spam, mut has_failed) = (false, false);
     let mut failure = None;
     checker.all(|told| match told {
@@ -82,6 +88,17 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     }
 }
 
+/// What a user wants; what is wrong with it is said.
+fn preferences(engine: &Engine, path: &Path) -> Result<Preferences, Failure> {
+    let failed = |error: io::Error| format!("{}: {error}", path.display());
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(failed)?;
+    file.take(BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let own = engine.preferences(&File { name: path.display().to_string().into(), bytes });
+    own.errors().iter().for_each(|error| eprintln!("sluice: {error}"));
+    Ok(own)
+}
+
 fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
     i64::try_from(now).unwrap_or(i64::MAX)
@@ -98,6 +115,8 @@ struct Checker<'c> {
     /// Who answers what rules ask; nobody, where no network is asked.
     source: Option<Source>,
     study: Study,
+    reputation: Option<Reputation>,
+    preferences: Option<Preferences>,
     learned: Option<Mutex<Sqlite>>,
     args: &'c SpamCheck,
     host: String,
@@ -110,7 +129,12 @@ impl Checker<'_> {
         let files = &self.args.files;
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         // Whoever waits for answers leaves its core to others.
-        let threads = if self.source.is_some() { cores.max(ASKING_THREADS) } else { cores }.min(files.len());
+        let threads = match self.source {
+            // Each mail counts for the next.
+            _ if self.args.note => 1,
+            Some(_) => cores.max(ASKING_THREADS).min(files.len()),
+            None => cores.min(files.len()),
+        };
         let next = AtomicUsize::new(0);
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
@@ -144,8 +168,10 @@ impl Checker<'_> {
         let mail = Message::read(&bytes, self.engine.reading(), &MessageLimits::default());
         let inquest = self.inquire(&mail, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
         let recalled = self.recall(&mail).map_err(|error| error.to_string())?;
-        let beside = Beside { inquiry: inquest.as_ref().map(Inquest::inquiry), recalled };
-        let outcome = self.engine.check_known(&mail, self.now, self.args.matches, beside, scratch);
+        let inquiry = inquest.as_ref().map(Inquest::inquiry);
+        let beside = Beside { inquiry, recalled, preferences: self.preferences.as_ref() };
+        let mut outcome = self.engine.check_known(&mail, self.now, self.args.matches, beside, scratch);
+        self.rate(&mail, inquest.as_ref(), &mut outcome).map_err(|error| error.to_string())?;
         let text = match self.args.json {
             true => format!("{}\n", self.json(file, &outcome)),
             false => self.report(file, &mail, &outcome),
@@ -169,6 +195,21 @@ impl Checker<'_> {
         let mut learned = learned.lock().unwrap_or_else(PoisonError::into_inner);
         let (corpus, counts) = learned.recall(&self.args.user, tokens.keys())?;
         Ok(self.study.recalled(tokens.keys().len(), corpus, &counts).map(|(recalled, _)| recalled))
+    }
+
+    /// Moves the score by what the sender is known for, and notes it where that is wanted.
+    fn rate(&self, mail: &Message, inquest: Option<&Inquest>, outcome: &mut Outcome) -> Result<(), ledger::Error> {
+        let Some((reputation, learned)) = self.reputation.as_ref().zip(self.learned.as_ref()) else { return Ok(()) };
+        let Some(sent) = reputation.sent(self.engine, mail) else { return Ok(()) };
+        let known = inquest.and_then(|inquest| inquest.inquiry().known());
+        let named = reputation.named(&sent, self.engine.settings(), known);
+        let mut learned = learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let standings = learned.standings(&self.args.user, &named.asked().collect::<Vec<_>>())?;
+        let standings = standings.into_iter().map(|known| Standing::new(known.count, known.total));
+        let conduct = reputation.rate(self.engine, &named, &standings.collect::<Vec<_>>(), outcome);
+        let Some(conduct) = conduct.filter(|_| self.args.note) else { return Ok(()) };
+        let counts = rated(&conduct);
+        learned.count(&self.args.user, &noted(conduct), counts, self.now)
     }
 
     fn json(&self, file: &Path, outcome: &Outcome) -> Value {
@@ -200,7 +241,7 @@ impl Checker<'_> {
 
     fn hit(&self, outcome: &Outcome, hit: &Hit) -> Value {
         let rule = self.rule(hit.rule);
-        let score = outcome.set().score(rule) * f64::from(hit.count.min(rule.flags.hits_max()));
+        let score = hit.points(self.engine.rules(), outcome.set());
         let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
         let mut value = json!({ "rule": rule.name, "score": rounded(score), "description": description });
         if let Some(matched) = &hit.matched {
@@ -214,7 +255,7 @@ impl Checker<'_> {
         if self.args.files.len() > 1 {
             let _ = writeln!(out, "==> {} <==", file.display());
         }
-        out += &Report::new(self.engine, mail, outcome, &self.host).text();
+        out += &Report::new(self.engine, mail, outcome, &self.host).of(self.preferences.as_ref()).text();
         for hit in outcome.hits.iter().filter(|hit| hit.matched.is_some()) {
             let matched = hit.matched.as_deref().unwrap_or_default();
             let _ = writeln!(out, "{}: {}", self.rule(hit.rule).name, matched.escape_ascii());

@@ -34,6 +34,7 @@ mod privileges;
 mod quarantine;
 mod recipes;
 mod recipients;
+mod reputation;
 mod rspamd;
 mod rules;
 mod scan;

@@ -34,7 +34,7 @@ fn sluice(folder: &Path, args: &[&str], input: &[u8]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn text(output: &Output) -> String {
+pub fn text(output: &Output) -> String {
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout.clone()).unwrap()
 }
@@ -179,10 +179,10 @@ fn rules_ask_what_was_learned_once_enough_was() {
 }
 
 /// Debian's rules, and where the site has its own.
-const STOCK: [&str; 2] = ["/usr/share/spamassassin", "/etc/spamassassin"];
+pub const STOCK: [&str; 2] = ["/usr/share/spamassassin", "/etc/spamassassin"];
 
 /// The folder of the public corpus, where it is, and SpamAssassin is installed.
-fn corpus() -> Option<PathBuf> {
+pub fn corpus() -> Option<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../data");
     let data = std::env::var_os("SLUICE_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
     let corpus = data.join("mail-spamassassin/spamassassin-corpus");
@@ -194,7 +194,7 @@ fn corpus() -> Option<PathBuf> {
 }
 
 /// Mails of the corpus: those of ham, and of spam, in turn learned and kept aside. `step`: of so many one is taken.
-fn mails(corpus: &Path, folders: &[&str], step: usize) -> [Vec<String>; 2] {
+pub fn mails(corpus: &Path, folders: &[&str], step: usize) -> [Vec<String>; 2] {
     let mut all: Vec<String> = Vec::new();
     for folder in folders {
         let entries = fs::read_dir(corpus.join(folder)).unwrap();
@@ -205,7 +205,7 @@ fn mails(corpus: &Path, folders: &[&str], step: usize) -> [Vec<String>; 2] {
     [of(0), of(step)]
 }
 
-fn run(program: &str, args: &[&str], input: &str) -> String {
+pub fn run(program: &str, args: &[&str], input: &str) -> String {
     let mut child = Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let input = input.to_owned();

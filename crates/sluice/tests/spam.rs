@@ -6,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::harness::{Behaviour, Gateway, Sink};
+
 const RULES: &str = "body FREE /free money/i\ndescribe FREE Offers money\nscore FREE 3.456\nbody __PART /money/\nmeta BOTH FREE && __PART\n\
                      score BOTH 2\nheader NICE Subject =~ /minutes/\nscore NICE -1.5\nreport Points _SCORE_ of _REQD_:\nreport _SUMMARY_\n";
 const SPAM: &str = "From: a@b.example\nSubject: hello\n\nFREE money here\n";
@@ -83,4 +85,86 @@ fn mails_are_checked_and_reported() {
     assert!(String::from_utf8(output.stdout).unwrap().contains(r#""matched":"FREE money""#));
     assert_eq!(check(folder.path(), &["ham.eml"], "").status.code(), Some(0));
     assert_eq!(check(folder.path(), &["none.eml", "spam.eml"], "").status.code(), Some(2));
+}
+
+#[test]
+fn a_user_has_scores_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("rules")).unwrap();
+    fs::write(folder.path().join("rules/a.cf"), RULES).unwrap();
+    fs::write(folder.path().join("joe"), "score FREE 0.5\nrequired_score 2.5\nbody MINE /x/\n").unwrap();
+    let output = check(folder.path(), &["--json", "--prefs", "joe", "-"], SPAM);
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((value["score"].as_f64(), value["required"].as_f64()), (Some(2.5), Some(2.5)));
+    assert_eq!(value["spam"], true);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("joe:3: error: MINE: body: it is not for a user's file"));
+    assert_eq!(check(folder.path(), &["--prefs", "none", "-"], SPAM).status.code(), Some(2));
+}
+
+/// The status of a mail that a door has scored, for these recipients.
+fn scored(gateway: &Gateway, sink: &Sink, recipients: &[&str], count: usize) -> String {
+    let mut wire = gateway.connect();
+    wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b.example>\nS: 250 *");
+    for recipient in recipients {
+        wire.talk(&format!("C: RCPT TO:<{recipient}>\nS: 250 *"));
+    }
+    wire.talk("C: DATA\nS: 354 *");
+    wire.send(SPAM.replace('\n', "\r\n").as_bytes());
+    wire.send(b".\r\n");
+    assert_eq!(wire.reply(), "250 2.0.0 Taken");
+    crate::learn::status(&sink.wait(count)[count - 1])
+}
+
+#[test]
+fn doors_ask_what_the_recipient_wants_and_see_that_it_has_changed() {
+    for isolation in ["process", "none"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        for name in ["rules", "users"] {
+            fs::create_dir(path.join(name)).unwrap();
+        }
+        let status = "clear_headers\nadd_header all Status _YESNO_ _SCORE_ _REQD_\n";
+        fs::write(path.join("rules/a.cf"), format!("{RULES}{status}")).unwrap();
+        let head = format!(
+            "isolation = \"{isolation}\"\n[spam]\nrules = [\"{0}/rules\"]\nrequired = 6\npreferences = \"{0}/users\"\n",
+            path.display()
+        );
+        let sink = Sink::start(Behaviour::default());
+        let gateway = Gateway::start_with(&head, "smtp", &sink.forward(), "");
+        assert_eq!(scored(&gateway, &sink, &["joe@x.example"], 1), "X-Spam-Status: No 5.5 6.0");
+        fs::write(path.join("users/joe@x.example"), "score BOTH 1\n\nblocklist_form a@b\nrequired_score 4\n").unwrap();
+        assert_eq!(scored(&gateway, &sink, &["Joe@X.example"], 2), "X-Spam-Status: Yes 4.5 4.0", "{isolation}");
+        gateway.wait_for_log("joe@x.example:3: error: blocklist_form");
+        assert_eq!(scored(&gateway, &sink, &["joe@x.example", "ann@x.example"], 3), "X-Spam-Status: No 5.5 6.0");
+        fs::write(path.join("users/joe@x.example"), "score BOTH -2\n").unwrap();
+        assert_eq!(scored(&gateway, &sink, &["joe@x.example"], 4), "X-Spam-Status: No 1.5 6.0");
+    }
+}
+
+#[test]
+fn spamc_says_whose_scores_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    for name in ["rules", "users"] {
+        fs::create_dir(path.join(name)).unwrap();
+    }
+    fs::write(path.join("rules/a.cf"), RULES).unwrap();
+    fs::write(path.join("users/joe"), "score BOTH 1\nrequired_score 3\n").unwrap();
+    let spamd = Gateway::with(&format!(
+        "threads = 1\n[spam]\nrules = [\"{0}/rules\"]\npreferences = \"{0}/users\"\n\
+         [[listener]]\nprotocol = \"spamd\"\naddress = \"127.0.0.1:0\"\n",
+        path.display()
+    ));
+    let ask = |user: &str| {
+        let port = spamd.address.port().to_string();
+        let args = ["-d", "127.0.0.1", "-p", &port, "-x", "-c", "-u", user];
+        let mut child = Command::new("spamc").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().ok()?;
+        child.stdin.take().unwrap().write_all(SPAM.as_bytes()).unwrap();
+        Some(String::from_utf8_lossy(&child.wait_with_output().unwrap().stdout).trim().to_owned())
+    };
+    let Some(own) = ask("joe") else {
+        assert!(std::env::var_os("CI").is_none(), "spamc is missing");
+        return eprintln!("skipped: spamc is not installed");
+    };
+    assert_eq!((own.as_str(), ask("ann").as_deref()), ("4.5/3.0", Some("5.5/5.0")));
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{Key, Lesson, Recall, Recalled};
+use flow::{Conduct, Key, Lesson, Recall, Recalled};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
@@ -36,6 +36,8 @@ pub trait Memory: Send + Sync {
     fn touch(&self, owner: &str, keys: Vec<Key>);
     /// Has a mail learned or forgotten. `tell` is told whether anything was changed; it is closed where nobody can say.
     fn learn(&self, owner: &str, what: What, lesson: Lesson, tell: Option<oneshot::Sender<bool>>);
+    /// A mail counts for who has sent it.
+    fn count(&self, owner: &str, conduct: Conduct);
     /// Asks whether a mail has waited, and notes that it has come. The channel is closed where nobody can say.
     fn greet(&self, greeting: Greeting, tell: oneshot::Sender<bool>);
     /// These have delivered a mail.
@@ -108,6 +110,9 @@ impl Remembering {
         if !decided.is_empty() {
             memory.touch(&self.owner, decided);
         }
+        if let Some(conduct) = score.conduct.take() {
+            memory.count(&self.owner, *conduct);
+        }
         if let Some(is_spam) = score.lesson.as_ref().and_then(|lesson| lesson.is_spam)
             && let Some(lesson) = score.lesson.take()
         {
@@ -146,6 +151,7 @@ impl Remembering {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
 
@@ -154,6 +160,7 @@ mod tests {
     struct Fake {
         kept: Mutex<Vec<oneshot::Sender<Recalled>>>,
         told: Mutex<Vec<What>>,
+        counted: AtomicU32,
     }
 
     impl Memory for Fake {
@@ -170,6 +177,10 @@ mod tests {
         }
 
         fn touch(&self, _: &str, _: Vec<Key>) {}
+
+        fn count(&self, _: &str, _: Conduct) {
+            self.counted.fetch_add(1, Ordering::Relaxed);
+        }
 
         fn greet(&self, greeting: Greeting, tell: oneshot::Sender<bool>) {
             match greeting.triplets.len() {
@@ -195,7 +206,7 @@ mod tests {
         let metrics: Arc<Metrics> = Arc::default();
         let fake: Arc<Fake> = Arc::default();
         let mut remembering = Remembering::new(Some(fake.clone()), "", metrics.clone());
-        let recall = |count| Recall { keys: vec![[0; 5]; count] };
+        let recall = |count| Recall { keys: vec![[0; 5]; count], ..Recall::default() };
         runtime().block_on(async {
             for (count, wanted) in [(1, Some(7)), (0, None), (2, None)] {
                 remembering.ask(recall(count));
@@ -215,8 +226,10 @@ mod tests {
         assert_eq!(metrics.spam_greylisted_total.get(), 1);
         assert_eq!((metrics.spam_recalls_total.get(), metrics.spam_recalls_lost_total.get()), (3, 2));
         let sure = Lesson { is_spam: Some(false), ..Lesson::default() };
-        let mut score = flow::Score { lesson: Some(Box::new(sure)), ..flow::Score::default() };
+        let mut score =
+            flow::Score { lesson: Some(Box::new(sure)), conduct: Some(Box::default()), ..flow::Score::default() };
         remembering.settle(&mut score);
+        assert_eq!(fake.counted.load(Ordering::Relaxed), 1);
         assert_eq!(*fake.told.lock().unwrap(), [What::Forget, What::Surely { is_spam: false }]);
     }
 }

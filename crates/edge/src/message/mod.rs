@@ -8,5 +8,6 @@ pub mod memory;
 pub mod notice;
 pub mod passage;
 pub mod pool;
+pub mod preferences;
 pub mod spam;
 pub mod trace;

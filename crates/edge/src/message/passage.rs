@@ -320,6 +320,7 @@ impl Passage {
         }
         let mut verdict = self.verdict.take().ok_or(self.lost.unwrap_or(Unfinished::Late))?;
         if let Some(score) = &mut verdict.score {
+            score.complaints.iter().for_each(|error| tracing::warn!(%error, "what a user wants of scores"));
             self.remembering.settle(score);
             self.asking.hear(&score.hits);
         }

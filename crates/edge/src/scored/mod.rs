@@ -23,6 +23,7 @@ use crate::door::{Door, Ticket};
 use crate::message::journal;
 use crate::message::memory::What;
 use crate::message::passage::{Asked, Passage};
+use crate::message::preferences;
 use crate::message::spam;
 use crate::message::trace::{self, new_id};
 use crate::metrics::SessionOpen;
@@ -239,12 +240,14 @@ impl<D: Dialect> Session<D> {
         let study = if telling.is_some() { Study::Always } else { spam.scoring.study };
         let has_users = spam.bayes.as_ref().is_some_and(|bayes| bayes.users);
         let owner = D::user(&request).filter(|_| has_users).unwrap_or_default().into();
+        let users: Vec<&str> = D::user(&request).into_iter().collect();
+        let preferences = preferences::find(Some(&spam), &users).await;
         let flow = Flow { client: flow.client.or(Some(self.peer.ip())), ..flow };
         let asked = Asked {
             flow,
             terms: Terms { window_bytes: usize::try_from(most).unwrap_or(usize::MAX), ..Terms::default() },
             wants: Wants { forged: spam::FORGED.into(), ..Wants::default() },
-            scoring: Some(Scoring { text: has_text, study, ..spam.scoring.clone() }),
+            scoring: Some(Scoring { text: has_text, study, preferences, ..spam.scoring.clone() }),
             owner,
             heaviest: Action::Reject,
             ..Asked::default()

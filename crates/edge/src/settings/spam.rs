@@ -51,6 +51,8 @@ pub struct SpamSettings {
     /// From which score on it is refused.
     #[serde(deserialize_with = "points")]
     pub reject: Option<Points>,
+    /// A folder with a file for each user who wants other scores. None: nobody does.
+    pub preferences: Option<PathBuf>,
     /// Whether header fields are added.
     pub headers: bool,
     /// Whether one of them names each rule.
@@ -60,6 +62,24 @@ pub struct SpamSettings {
     pub subject_tag: Box<str>,
     /// What was learned, and how it is asked. None: it is not.
     pub bayes: Option<BayesSettings>,
+    /// What senders are known for. None: as the rules say (`use_txrep`).
+    pub reputation: Option<ReputationSettings>,
+}
+
+/// `[spam.reputation]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReputationSettings {
+    /// Names of senders and of mails that are kept; beyond it those that were seen longest ago are forgotten.
+    pub senders_max: u64,
+    /// How many days a name is kept that is not seen again.
+    pub keep_days: u32,
+}
+
+impl Default for ReputationSettings {
+    fn default() -> ReputationSettings {
+        ReputationSettings { senders_max: 1_000_000, keep_days: 180 }
+    }
 }
 
 /// `[spam.bayes]`
@@ -143,6 +163,8 @@ pub struct Spam {
     pub bayes: Option<BayesSettings>,
     /// Which mails have to come again; none where none has.
     pub greylist: Option<Grey>,
+    /// The folder of those who want other scores.
+    pub preferences: Option<PathBuf>,
 }
 
 /// Which mails have to come again.
@@ -167,10 +189,12 @@ impl Default for SpamSettings {
             greylist_seconds: 300,
             quarantine: None,
             reject: None,
+            preferences: None,
             headers: true,
             report: false,
             subject_tag: Box::default(),
             bayes: None,
+            reputation: None,
         }
     }
 }
@@ -191,6 +215,7 @@ impl SpamSettings {
             report: terms.clone().find_map(|terms| terms.report).unwrap_or(self.report),
             text: false,
             study: self.study(),
+            preferences: None,
             trace: Box::default(),
         };
         Some(Spam {
@@ -199,6 +224,7 @@ impl SpamSettings {
             headers: terms.clone().find_map(|terms| terms.headers).unwrap_or(self.headers),
             subject_tag: terms.clone().find_map(|terms| terms.subject_tag.clone()).unwrap_or(self.subject_tag.clone()),
             bayes: self.bayes.clone(),
+            preferences: self.preferences.clone(),
             greylist: pick(&|terms| terms.greylist)
                 .or(self.greylist)
                 .map(|points| Grey { points, delay: Duration::from_secs(u64::from(self.greylist_seconds)) }),
@@ -212,6 +238,9 @@ impl SpamSettings {
     pub fn check(&self) -> Result<(), String> {
         if !(1..=WAIT_SECONDS_MAX).contains(&self.wait_seconds) {
             return Err(format!("spam: wait_seconds is from 1 to {WAIT_SECONDS_MAX}"));
+        }
+        if self.reputation.is_some_and(|reputation| reputation.senders_max == 0 || reputation.keep_days == 0) {
+            return Err("spam.reputation: senders_max and keep_days are at least 1".into());
         }
         match self.greylist_seconds <= GREYLIST_SECONDS_MAX {
             true => Ok(()),

@@ -26,6 +26,7 @@ use crate::message::journal;
 use crate::message::notice::{Incident, Nature, Notice};
 use crate::message::passage::{Asked, Passage, try_again};
 use crate::message::pool::Pool;
+use crate::message::preferences;
 use crate::message::spam;
 use crate::message::trace::{self, Origin};
 use crate::quarantine::Facts;
@@ -78,7 +79,7 @@ enum Stage {
 
 impl Intake {
     /// A mail of this client, for this hop.
-    pub fn new(runtime: Arc<Runtime>, client: &Client, envelope: Envelope, hop: Hop) -> Intake {
+    pub async fn new(runtime: Arc<Runtime>, client: &Client, envelope: Envelope, hop: Hop) -> Intake {
         let listener = &client.door.listener;
         let ruling = client.door.rulings.under(envelope.rule);
         let with = match (listener.protocol(), client.extended, client.encrypted) {
@@ -98,7 +99,11 @@ impl Intake {
             trace += &format!("{}: {}\r\n", trace::SCANNED, trace::scanned(&runtime.settings.hostname));
         }
         let size = envelope.mail.size;
+        let flow = flow(client, &envelope);
+        let recipients: Vec<&str> = flow.recipients.iter().map(|to| &**to).collect();
+        let preferences = preferences::find(ruling.spam.as_ref(), &recipients).await;
         let scoring = ruling.spam.as_ref().map(|spam| Scoring {
+            preferences,
             trace: trace::for_rules(envelope.mail.path.as_str(), &origin),
             ..spam.scoring.clone()
         });
@@ -106,7 +111,6 @@ impl Intake {
         // What will not fit need not wait, unless there is something to be done with it that needs the whole.
         let is_large = size.is_some_and(|bytes| bytes > head_window as u64);
         let streams = is_large && ruling.policy.only_rejects();
-        let flow = flow(client, &envelope);
         let authentication = ruling.authentication.as_ref();
         let asked = Asked {
             authenticating: authentication.and_then(|settings| authenticity::asked(settings, &flow)),

@@ -310,7 +310,7 @@ impl Session {
                     }
                 }
                 ServerEvent::Data => {
-                    self.begin();
+                    self.begin().await;
                     content = Window::with_capacity(INPUT_BYTES);
                 }
                 ServerEvent::End { bare_line_ends } => {
@@ -510,12 +510,12 @@ impl Session {
     }
 
     /// The content may come.
-    fn begin(&mut self) {
+    async fn begin(&mut self) {
         if let Mail::Envelope(addressed) = std::mem::replace(&mut self.mail, Mail::None)
             && let Addressed { envelope, hop: Some(hop) } = *addressed
         {
             let runtime = self.shared.runtime.borrow().clone();
-            self.mail = Mail::Content(Box::new(Intake::new(runtime, &self.client, envelope, hop)));
+            self.mail = Mail::Content(Box::new(Intake::new(runtime, &self.client, envelope, hop).await));
             return self.server.begin();
         }
         // The server half asks for recipients first, and none was accepted without a hop.

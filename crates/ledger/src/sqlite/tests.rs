@@ -98,18 +98,6 @@ fn of_marks_those_that_wait_longest_are_forgotten() {
 }
 
 #[test]
-fn a_file_of_the_first_form_gets_marks() {
-    let (_folder, path) = file();
-    let mut ledger = Sqlite::open(&path).unwrap();
-    ledger.learn("", &[lesson("a", true, &[1], 100)]).unwrap();
-    ledger.connection.execute_batch("DROP TABLE mark; PRAGMA user_version = 1").unwrap();
-    drop(ledger);
-    let mut ledger = Sqlite::open(&path).unwrap();
-    assert!(!ledger.greet(&greeting(&[1], &[]), 0).unwrap());
-    assert_eq!(counts(&mut ledger, 1), Some((1, 0)));
-}
-
-#[test]
 fn each_owner_has_words_of_their_own() {
     let (_folder, path) = file();
     let mut ledger = Sqlite::open(&path).unwrap();
@@ -236,4 +224,57 @@ fn two_at_once_lose_nothing() {
     });
     let mut ledger = Sqlite::open(&path).unwrap();
     assert_eq!((counts(&mut ledger, 1), ledger.summary("").unwrap().corpus.spam), (Some((100, 0)), 100));
+}
+
+#[test]
+fn a_sender_is_known_for_each_mail_once_and_for_what_somebody_says() {
+    use crate::Counts as By;
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    let conduct = |mail: u8| Conduct {
+        mail: Some([mail; 16]),
+        sender: vec![[1; 16], [2; 16]],
+        recipients: vec![[3; 16]],
+        welcome: 10.0,
+        dilution: 1.0,
+    };
+    let rated = By::Rated { score: 4.0, moved: 3.0 };
+    let known = |ledger: &mut Sqlite, names: &[u8]| {
+        let names: Vec<Name> = names.iter().map(|&name| [name; 16]).collect();
+        let found = ledger.standings("", &names).unwrap();
+        found.into_iter().map(|standing| (standing.count, standing.total)).collect::<Vec<_>>()
+    };
+    assert_eq!(known(&mut ledger, &[1, 9]), [(0, 0.0), (0, 0.0)]);
+    for _ in 0..2 {
+        ledger.count("", &conduct(9), rated, 100).unwrap();
+        assert_eq!(known(&mut ledger, &[1, 2, 3, 9]), [(1, 4.0), (1, 4.0), (1, -10.0), (1, 3.0)]);
+    }
+    for (points, total) in [(20.0, 28.0), (-20.0, -20.0), (20.0, 28.0)] {
+        let unsigned = Conduct { sender: vec![[7; 16]], ..conduct(9) };
+        ledger.count("", &unsigned, By::Taught(points), 100).unwrap();
+        assert_eq!(known(&mut ledger, &[1, 9]), [(2, total), (2, 2.0 * points)]);
+    }
+    ledger.count("", &conduct(9), By::Forgotten, 100).unwrap();
+    assert_eq!(known(&mut ledger, &[1, 9]), [(1, 4.0), (0, 0.0)]);
+    ledger.count("other", &conduct(8), rated, 200).unwrap();
+    assert_eq!(known(&mut ledger, &[1, 8]), [(1, 4.0), (0, 0.0)], "each owner for themselves");
+    assert_eq!((ledger.summary("").unwrap().senders, ledger.summary("other").unwrap().senders), (3, 4));
+    assert_eq!(ledger.forget_senders(100, 150).unwrap(), 3);
+    assert_eq!(ledger.forget_senders(1, 150).unwrap(), 3);
+    assert_eq!(ledger.summary("other").unwrap().senders, 1);
+}
+
+#[test]
+fn files_of_earlier_forms_are_taken_over() {
+    for (form, missing) in [(1, "DROP TABLE mark; DROP TABLE sender"), (2, "DROP TABLE sender")] {
+        let (_folder, path) = file();
+        Sqlite::open(&path).unwrap().learn("", &[lesson("a", true, &[1], 1)]).unwrap();
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch(missing).unwrap();
+        connection.pragma_update(None, "user_version", form).unwrap();
+        drop(connection);
+        let mut ledger = Sqlite::open(&path).unwrap();
+        assert_eq!((ledger.summary("").unwrap().words, ledger.standings("", &[[0; 16]]).unwrap().len()), (1, 1));
+        ledger.vouch(&[[0; 16]], 1).unwrap();
+    }
 }

@@ -41,7 +41,9 @@ fn why(rule: &Rule) -> Option<Disabled> {
         Test::Eval(view, call) => match eval::find(&call.function, *view).map(|function| function.does) {
             None => Some(Disabled::Function(call.function.clone())),
             Some(Does::Ask) => Some(Disabled::Network(call.function.clone())),
-            Some(Does::Look(_) | Does::View(_) | Does::Know(_) | Does::Recall(_) | Does::List) => None,
+            Some(Does::Look(_) | Does::View(_) | Does::Know(_) | Does::Recall(_) | Does::List | Does::Reputation) => {
+                None
+            }
         },
         Test::Placeholder => Some(Disabled::Placeholder),
         _ => None,

@@ -14,6 +14,7 @@ use super::schedule::Schedule;
 use super::source::condition::{self, World};
 use super::source::known::{self, Known, NO_PLUGIN};
 use super::source::line::Line;
+use super::source::users;
 use super::syntax::call::Call;
 use super::syntax::dns::{AskDns, UriList};
 use super::syntax::expression::{Checker, Expression};
@@ -69,6 +70,8 @@ pub struct Loader {
     bytes: usize,
     place: Place,
     rules: Rules,
+    /// The rules that there are, where the file is one of a user.
+    of_user: Option<HashSet<Box<str>>>,
 }
 
 /// A condition that is open.
@@ -95,7 +98,16 @@ impl Loader {
             bytes: 0,
             place: Place::default(),
             rules: Rules::default(),
+            of_user: None,
         }
+    }
+
+    /// For a file of a user, to lie over what a site says: with its plugins and its templates, and only what users may write.
+    pub(super) fn of_user(mut self, site: &Rules) -> Loader {
+        self.loaded = site.plugins.iter().copied().collect();
+        self.rules.templates = site.templates.clone();
+        self.of_user = Some(site.live().map(|rule| rule.name.clone()).collect());
+        self
     }
 
     /// Reads a file, and with it those that it includes. The order of files is the host's: [`order`](super::source::order).
@@ -107,11 +119,26 @@ impl Loader {
     pub fn finish(mut self, checker: &dyn Checker) -> Rules {
         self.replace();
         self.check(checker);
-        self.functions();
-        self.metas();
-        self.loose_ends();
+        match self.of_user.take() {
+            Some(site) => self.strangers(&site),
+            None => {
+                self.functions();
+                self.metas();
+                self.loose_ends();
+            }
+        }
         self.rules.plugins = self.loaded.iter().copied().collect();
         self.rules
+    }
+
+    /// Rules that a user names and that are not there.
+    fn strangers(&mut self, site: &HashSet<Box<str>>) {
+        let named = self.rules.rules.iter().filter(|rule| !site.contains(&rule.name));
+        let named: Vec<(Box<str>, Place)> = named.map(|rule| (rule.name.clone(), rule.place.clone())).collect();
+        for (name, place) in named {
+            self.place = place;
+            self.error(Some(name), Fault::new("there is no such rule", "the line has no effect: check its spelling"));
+        }
     }
 
     fn file(&mut self, file: &File, include: &mut Include<'_>, depth: usize) {
@@ -258,7 +285,11 @@ impl Loader {
 
     fn line(&mut self, line: &Line<'_>) {
         let (keyword, value) = (&*line.keyword, &*line.value);
+        let is_forbidden = self.of_user.is_some() && !users::is_of_users(&known::canonical(keyword));
         let outcome = match keyword {
+            _ if is_forbidden => {
+                Err(Fault::new("it is not for a user's file", "the line has no effect: have it put into the site's"))
+            }
             "loadplugin" | "tryplugin" => self.plugin(keyword, value),
             "enable_compat" => self.enable(value),
             "header" | "body" | "rawbody" | "full" | "uri" | "meta" | "mimeheader" | "uri_detail" | "askdns" => {

@@ -9,7 +9,8 @@
 //! hit. Functions that `eval:` calls are in [`eval`].
 //!
 //! What rules ask the network are values ([`network::Inquiry`]): whoever has a network answers them, and hands in what was found
-//! of the sender ([`authentic`]). What was learned says of a mail is a value too ([`Recalled`]).
+//! of the sender ([`authentic`]). What was learned says of a mail is a value too ([`Recalled`]), and so is who has sent it
+//! ([`Sender`]).
 //!
 //! What is left out: nothing asks programs beside SpamAssassin; rules that do are listed as disabled.
 //!
@@ -26,6 +27,7 @@ mod limits;
 mod loader;
 pub mod message;
 pub mod network;
+pub mod preferences;
 mod problem;
 mod recalled;
 mod replace;
@@ -33,6 +35,7 @@ mod rule;
 pub mod run;
 mod schedule;
 mod search;
+mod sender;
 mod settings;
 pub mod source;
 pub mod syntax;
@@ -44,10 +47,12 @@ pub use disabled::Disabled;
 pub use fuzz::fuzz_load;
 pub use limits::Limits;
 pub use loader::{File, Loader, Options};
+pub use preferences::Preferences;
 pub use problem::{Place, Problem, Severity};
 pub use recalled::{Autolearn, Recalled};
 pub use rule::{Kind, NamedTest, Rule, Rules, Setting, Test, View};
 pub use schedule::{Exclusion, Schedule};
+pub use sender::{Name, Sender};
 pub use settings::Settings;
 pub use syntax::expression::{Checker, Expression, Unchecked};
 pub use template::{Audience, Header, Templates};

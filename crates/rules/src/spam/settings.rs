@@ -8,7 +8,7 @@ use super::rule::Rules;
 use super::syntax::value::Value;
 
 /// Addresses or names, with `*` and `?` for what varies.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Globs {
     exact: HashSet<Box<[u8]>>,
     globs: Vec<Box<[u8]>>,
@@ -71,7 +71,7 @@ pub fn fits(glob: &[u8], text: &[u8]) -> bool {
 }
 
 /// An address, and hosts that may send for it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Sent {
     /// The address, with `*` and `?`.
     pub address: Box<[u8]>,
@@ -83,7 +83,7 @@ pub struct Sent {
 pub type Hosts = HashMap<Box<[u8]>, bool>;
 
 /// What is read of the settings once.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Lists of addresses, subjects and relays, by the setting or by the name that `enlist_addrlist` gives.
     lists: HashMap<Box<str>, Globs>,
@@ -105,7 +105,7 @@ pub struct Settings {
 }
 
 /// Domains where anyone gets an address.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Freemail {
     /// As they are.
     pub exact: HashSet<Box<[u8]>>,
@@ -142,6 +142,11 @@ impl Settings {
             settings.take(&setting.name, &setting.value);
         }
         settings
+    }
+
+    /// Adds what further lines say.
+    pub(super) fn add(&mut self, rules: &Rules) {
+        rules.settings.iter().for_each(|setting| self.take(&setting.name, &setting.value));
     }
 
     fn take(&mut self, name: &str, value: &Value) {

@@ -60,6 +60,11 @@ impl Total {
         }
     }
 
+    /// So many points that are no rule's own.
+    pub fn add_points(&mut self, points: f64) {
+        self.sum += points;
+    }
+
     /// The sum, to three decimals.
     pub fn value(&self) -> f64 {
         (self.sum * 1000.0).round() / 1000.0

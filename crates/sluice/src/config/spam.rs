@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use edge::settings::Listener;
 
 use super::Config;
-use crate::rules_command;
+use crate::rules_command::{self, Purpose};
 
 impl Config {
     pub(super) fn check_spam(&self, listener: &Listener) -> Result<(), String> {
@@ -23,6 +23,12 @@ impl Config {
                 "who has waited is kept with what was learned, but nothing says where: spam.bayes.ledger".into()
             );
         }
+        if self.spam.as_ref().is_some_and(|spam| spam.reputation.is_some()) && !has_ledger {
+            return Err(
+                "what senders are known for is kept with what was learned, but nothing says where: spam.bayes.ledger"
+                    .into(),
+            );
+        }
         if keeps && listener.content.quarantine.is_none() && !listener.protocol().answers() {
             return Err("spam is to be quarantined, but no folder is set: quarantine = \"PATH\"".into());
         }
@@ -37,6 +43,17 @@ impl Config {
     /// Whether inspections ask the DNS.
     pub fn asks_dns(&self) -> bool {
         self.authentication.is_some() || self.asks_network()
+    }
+
+    /// What rules are read for.
+    pub fn rule_purpose(&self) -> Purpose<'_> {
+        let spam = self.spam.as_ref();
+        Purpose {
+            network: self.asks_network(),
+            bayes: spam.is_some_and(|spam| spam.bayes.is_some()),
+            reputation: spam.is_some_and(|spam| spam.reputation.is_some()),
+            host: &self.hostname,
+        }
     }
 
     /// The folders of the rules that mails are scored with; none where no mail is scored, and no folder where none is named and
@@ -91,6 +108,8 @@ mod tests {
             (format!("[spam]\n{LISTENER}spam = {{ rules = [] }}"), "unknown field `rules`"),
             (format!("[spam]\ngreylist = 3\n{LISTENER}"), "spam.bayes.ledger"),
             (format!("[spam]\n{LISTENER}[[listener.rule]]\nspam = {{ greylist = 3 }}"), "spam.bayes.ledger"),
+            (format!("[spam.reputation]\n{LISTENER}"), "spam.bayes.ledger"),
+            (format!("[spam.reputation]\nkeep_days = 0\n{LISTENER}"), "at least 1"),
             (format!("[spam]\ngreylist_seconds = 86401\n{LISTENER}"), "at most 86400"),
             (format!("[spam]\nwait_seconds = 0\n{LISTENER}"), "from 1 to 60"),
             (format!("[dns]\nquery_ms = 1\n[spam]\nnetwork = true\n{LISTENER}"), "from 100 to 30000"),

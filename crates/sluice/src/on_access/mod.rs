@@ -207,7 +207,11 @@ impl Inspections {
 impl Judge for Inspections {
     fn begin(&self) -> Box<dyn Judging> {
         let examination = Examination::new(&*self.inspector, &self.look);
-        Box::new(Reading { state: State::Open(examination), policy: self.look.policy.clone(), stall: self.stall })
+        Box::new(Reading {
+            state: State::Open(Box::new(examination)),
+            policy: self.look.policy.clone(),
+            stall: self.stall,
+        })
     }
 
     fn generation(&self) -> Vec<u8> {
@@ -227,7 +231,7 @@ struct Reading {
 }
 
 enum State {
-    Open(Examination),
+    Open(Box<Examination>),
     Over(Result<Option<Hit>, Unjudged>),
 }
 
@@ -297,7 +301,7 @@ impl Reading {
             State::Over(outcome) => State::Over(outcome),
             State::Open(mut examination) => {
                 examination.close();
-                State::Over(work(&mut examination, self.stall).map(|()| hit(examination, &self.policy)))
+                State::Over(work(&mut examination, self.stall).map(|()| hit(*examination, &self.policy)))
             }
         };
     }

@@ -193,6 +193,7 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     config.rule_folders().iter().flatten().for_each(|folder| _ = reach.read(folder));
     // The folders of lists that are at hand, since a file is replaced by another of its name.
     crate::dnsbl::ask::local_files(&config.trust).iter().for_each(|file| _ = reach.read(file.parent().unwrap_or(file)));
+    config.spam.iter().flat_map(|spam| &spam.preferences).for_each(|folder| _ = reach.read(folder));
     config.trust.reputation.iter().for_each(|folder| _ = reach.write(folder));
     config.spam.iter().flat_map(|spam| &spam.bayes).for_each(|bayes| _ = reach.write(&bayes.ledger));
     if config.tls.acme_names().next().is_some() {

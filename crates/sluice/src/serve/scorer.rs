@@ -46,8 +46,7 @@ impl SpamRules {
             tracing::warn!("mails are not scored: SpamAssassin's rules are not here, and spam.rules names no others");
             return Ok(None);
         }
-        let (mut files, rules) = rules_command::collect(&folders, config.asks_network(), &config.hostname)?;
-        files.bayes = config.spam.as_ref().is_some_and(|spam| spam.bayes.is_some());
+        let (files, rules) = rules_command::collect(&folders, config.rule_purpose())?;
         let words_max = words_max(&rules);
         let blocks = Arc::new(BlockRules::of(&rules));
         let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);

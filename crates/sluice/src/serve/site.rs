@@ -29,7 +29,7 @@ use crate::cli::Serve;
 use crate::config::{Config, Isolation};
 use crate::database::{Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
-use crate::learned::Memories;
+use crate::learned::{Bounds, Memories};
 use crate::lookups::Lookups;
 use crate::resolver::Resolver;
 use crate::resolver::blocks::Blocks;
@@ -286,7 +286,9 @@ fn memories(
 ) -> Result<Option<Arc<Memories>>, String> {
     let bayes = config.spam.as_ref().and_then(|spam| spam.bayes.as_ref());
     let Some((bayes, rules)) = bayes.zip(rules) else { return Ok(None) };
-    Memories::start(bayes, rules.words_max, metrics, old).map(Some)
+    let senders = config.spam.as_ref().and_then(|spam| spam.reputation).unwrap_or_default();
+    let bounds = Bounds { words_max: rules.words_max, senders };
+    Memories::start(bayes, bounds, metrics, old).map(Some)
 }
 
 /// The mail store: the same through all reloads.

@@ -4,7 +4,10 @@ use super::{Arguments, Context, Does, Function, truth};
 use crate::spam::recalled::Recalled;
 
 /// The functions.
-pub(super) const FUNCTIONS: &[Function] = &[Function { name: "check_bayes", does: Does::Recall(bayes) }];
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function { name: "check_bayes", does: Does::Recall(bayes) },
+    Function { name: "check_senders_reputation", does: Does::Reputation },
+];
 
 /// `check_bayes(MIN, MAX)`: whether the probability is above the one, unless that is 0, and not above the other.
 fn bayes(context: &Context<'_>, arguments: &Arguments<'_>, recalled: &Recalled) -> f64 {

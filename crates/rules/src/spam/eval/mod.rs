@@ -58,6 +58,8 @@ pub enum Does {
     Ask,
     /// It asks what was learned: it is not called where too little was.
     Recall(fn(&Context<'_>, &Arguments<'_>, &Recalled) -> f64),
+    /// It asks what the sender is known for: its rule is decided when all others are.
+    Reputation,
 }
 
 impl std::fmt::Debug for Function {
@@ -121,7 +123,7 @@ impl Does {
             Does::View(function) => Some(function(context.mail, arguments.values)),
             Does::Know(function) => context.known.map(|known| function(context, arguments, &known)),
             Does::Recall(function) => context.recalled.map(|recalled| function(context, arguments, &recalled)),
-            Does::List | Does::Ask => None,
+            Does::List | Does::Ask | Does::Reputation => None,
         }
     }
 }

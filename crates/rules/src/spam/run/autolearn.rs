@@ -48,6 +48,11 @@ impl Engine {
         Autolearn { is_spam, is_forced: is_spam.is_some() && points.is_forced }
     }
 
+    /// The score that what is learned by the rules goes by: without what was learned, and without rules that users set.
+    pub fn plain_points(&self, outcome: &Outcome) -> f64 {
+        self.points(outcome).all
+    }
+
     fn judge(&self, outcome: &Outcome, points: &Points) -> Option<bool> {
         let of = |name: &str, usual: f64| self.settings.number(name, usual);
         let is_spam = match points.all {

@@ -1,6 +1,7 @@
 //! One mail, checked: which rules hit, and what they come to.
 
 use core::cell::RefCell;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use flow::Answer;
@@ -15,9 +16,11 @@ use crate::spam::eval::{Arguments, Context};
 use crate::spam::header::{Fields, Path, Request};
 use crate::spam::message::{Message, Part, Uri};
 use crate::spam::network::{self, Inquiry};
+use crate::spam::preferences::Preferences;
 use crate::spam::recalled::{Autolearn, Recalled};
-use crate::spam::rule::{Rule, Test, View};
+use crate::spam::rule::{Rule, Rules, Test, View};
 use crate::spam::search::Budget;
+use crate::spam::sender::Sender;
 use crate::spam::syntax::expression::Expression;
 use crate::spam::syntax::field::HeaderTest;
 use crate::spam::total::{ScoreSet, Total};
@@ -35,6 +38,8 @@ pub struct Hit {
     pub matched: Option<Box<[u8]>>,
     /// What functions say about it.
     pub notes: Vec<Box<[u8]>>,
+    /// What it has added, where that is not the rule's score.
+    pub points: Option<f64>,
 }
 
 /// What a check came to.
@@ -63,6 +68,8 @@ pub struct Beside<'b> {
     pub inquiry: Option<&'b Inquiry>,
     /// What was learned says of it; none where that is not asked, or too little was.
     pub recalled: Option<Recalled>,
+    /// What the user wants whom it is for.
+    pub preferences: Option<&'b Preferences>,
 }
 
 impl Outcome {
@@ -92,7 +99,8 @@ impl Engine {
         beside: Beside<'_>,
         scratch: &mut Scratch,
     ) -> Outcome {
-        let Beside { inquiry, recalled } = beside;
+        let Beside { inquiry, recalled, preferences } = beside;
+        let settings = preferences.map_or(&self.settings, |own| &own.settings);
         let set = self.set(recalled.is_some());
         scratch.begin(self.identity, self.options.limits.scratch_bytes_max);
         let begun = scratch.now();
@@ -101,14 +109,15 @@ impl Engine {
         let sender_field = sender_field.and_then(|name| core::str::from_utf8(name).ok());
         let fields = Fields::new(mail, &path, &self.settings.reading, sender_field, &self.options.limits);
         let budget = RefCell::new(Budget::new(&self.options.limits));
-        let mut context = Context::new(mail, &fields, &path, &self.settings, now, &budget);
+        let mut context = Context::new(mail, &fields, &path, settings, now, &budget);
         context.known = inquiry.and_then(Inquiry::known);
         context.recalled = recalled.filter(|_| set.bayes);
         scratch.spent(Work::Fields, begun);
         let mut run = Run {
             engine: self,
             set,
-            silent: self.silent(set),
+            silent: silenced(self.silent(set), set, preferences),
+            preferences,
             mail,
             context: &context,
             explain,
@@ -124,16 +133,52 @@ impl Engine {
     }
 }
 
+impl Hit {
+    /// What it has added.
+    pub fn points(&self, rules: &Rules, set: ScoreSet) -> f64 {
+        let rule = &rules.names()[self.rule as usize];
+        self.points.unwrap_or_else(|| set.score(rule) * f64::from(self.count.min(rule.flags.hits_max())))
+    }
+
+    /// The score that is shown of it: that of a rule which hit more than once is shown once.
+    pub(super) fn score(&self, rules: &Rules, set: ScoreSet) -> f64 {
+        self.points.unwrap_or_else(|| set.score(&rules.names()[self.rule as usize]))
+    }
+}
+
 impl Engine {
+    /// Whether the reputation of senders counts (`use_txrep`).
+    pub fn has_reputation(&self) -> bool {
+        self.reputation.is_some()
+    }
+
+    /// Who has sent a mail; none where it does not say.
+    pub fn sender(&self, mail: &Message) -> Option<Sender> {
+        self.look(mail, 0, Sender::of)
+    }
+
+    /// Moves a score by what the sender is known for.
+    pub fn repute(&self, outcome: &mut Outcome, points: f64) {
+        let points = (points * 1000.0).round() / 1000.0;
+        let Some(rule) = self.reputation.filter(|_| points != 0.0) else { return };
+        let hit = Hit { rule, count: 1, area: "TXREP: ", matched: None, notes: Vec::new(), points: Some(points) };
+        outcome.hits.push(hit);
+        outcome.total.add_points(points);
+    }
+
     /// What the rules ask the network about a mail.
     pub fn inquire(&self, mail: &Message, now: i64) -> Inquiry {
+        self.look(mail, now, |context| self.lists.inquire(context, network::Limits::default()))
+    }
+
+    /// Looks at a mail as functions do.
+    fn look<T>(&self, mail: &Message, now: i64, look: impl FnOnce(&Context<'_>) -> T) -> T {
         let path = Path::read(mail, &self.settings.networks, self.options.limits.received_max);
         let sender_field = self.settings.text("envelope_sender_header");
         let sender_field = sender_field.and_then(|name| core::str::from_utf8(name).ok());
         let fields = Fields::new(mail, &path, &self.settings.reading, sender_field, &self.options.limits);
         let budget = RefCell::new(Budget::new(&self.options.limits));
-        let context = Context::new(mail, &fields, &path, &self.settings, now, &budget);
-        self.lists.inquire(&context, network::Limits::default())
+        look(&Context::new(mail, &fields, &path, &self.settings, now, &budget))
     }
 
     /// Takes an answer to such a question: there may be further ones.
@@ -147,7 +192,8 @@ struct Run<'r> {
     engine: &'r Engine,
     set: ScoreSet,
     /// Rules that are not run.
-    silent: &'r [bool],
+    silent: Cow<'r, [bool]>,
+    preferences: Option<&'r Preferences>,
     mail: &'r Message,
     context: &'r Context<'r>,
     explain: bool,
@@ -158,6 +204,18 @@ struct Run<'r> {
     exhausted: Vec<u32>,
     /// What rules have captured for others, by name.
     captured: HashMap<Box<str>, Vec<Box<[u8]>>>,
+}
+
+/// Rules that are not run, those that the user has turned off among them.
+fn silenced<'s>(silent: &'s [bool], set: ScoreSet, preferences: Option<&Preferences>) -> Cow<'s, [bool]> {
+    let off = preferences.into_iter().flat_map(|own| &own.scores).filter(|(_, scores)| scores[set.index()] == 0.0);
+    let off: Vec<u32> = off.map(|(&rule, _)| rule).collect();
+    if off.is_empty() {
+        return silent.into();
+    }
+    let mut silent = silent.to_vec();
+    off.into_iter().filter_map(|rule| silent.get_mut(rule as usize).map(|is| *is = true)).for_each(drop);
+    silent.into()
 }
 
 /// What a rule found in its haystacks.
@@ -203,14 +261,21 @@ impl Run<'_> {
     fn outcome(self) -> Outcome {
         let rules = &self.engine.rules;
         let mut total = Total::new(self.set);
-        for hit in &self.hits {
-            total.add(&rules.names()[hit.rule as usize], hit.count);
+        let mut hits = self.hits;
+        for hit in &mut hits {
+            let rule = &rules.names()[hit.rule as usize];
+            let own = self.preferences.and_then(|own| own.scores.get(&hit.rule)).filter(|_| !rule.is_subrule());
+            hit.points = own.map(|scores| scores[self.set.index()] * f64::from(hit.count.min(rule.flags.hits_max())));
+            match hit.points {
+                Some(points) => total.add_points(points),
+                None => total.add(rule, hit.count),
+            }
         }
         Outcome {
-            hits: self.hits,
+            hits,
             exhausted: self.exhausted,
             total,
-            required: rules.required_score(),
+            required: self.preferences.and_then(Preferences::required).unwrap_or_else(|| rules.required_score()),
             recalled: self.context.recalled,
             autolearn: None,
             is_truncated: self.mail.is_cut(),
@@ -233,7 +298,7 @@ impl Run<'_> {
             return;
         }
         self.values[rule as usize] = value;
-        self.hits.push(Hit { rule, count, area, matched, notes });
+        self.hits.push(Hit { rule, count, area, matched, notes, points: None });
     }
 
     fn view(&mut self, view: &ViewPass, haystacks: &[&[u8]], area: &'static str) {

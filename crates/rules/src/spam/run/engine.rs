@@ -54,6 +54,8 @@ pub struct Engine {
     pub(super) evals: Vec<Eval>,
     /// What is asked of the network.
     pub(super) lists: Lists,
+    /// The rule that moves a score towards what the sender is known for.
+    pub(super) reputation: Option<u32>,
     /// Rules that use what others capture: run last, each with its expression made new.
     pub(super) templated: Vec<Templated>,
 }
@@ -213,6 +215,7 @@ impl Engine {
         let runs = |id: u32| silent.iter().any(|silent| !silent[id as usize]);
         let lists = Lists::new(&rules, options.set.net, runs);
         schedule.retain(runs);
+        let reputation = reputation(&rules, &settings).filter(|id| runs(*id));
         let mut builder =
             Builder { engine: Parts::default(), requests: HashMap::new(), expressions: 0, set: options.set };
         for (id, rule) in (0..).zip(rules.names()).filter(|(id, _)| runs(*id)) {
@@ -237,6 +240,7 @@ impl Engine {
             details,
             evals,
             lists,
+            reputation,
             templated,
         }
     }
@@ -299,6 +303,18 @@ impl Engine {
         lines.push(of("header", self.header.tests.len(), self.header.pass()));
         lines.join("; ")
     }
+}
+
+/// The rule that asks for the reputation of senders, where that is wanted.
+fn reputation(rules: &Rules, settings: &Settings) -> Option<u32> {
+    let asks = |rule: &Rule| match &rule.test {
+        Some(Test::Eval(view, call)) => {
+            eval::find(&call.function, *view).is_some_and(|function| matches!(function.does, Does::Reputation))
+        }
+        _ => false,
+    };
+    let found = (0..).zip(rules.names()).find(|(_, rule)| asks(rule));
+    found.map(|(id, _)| id).filter(|_| settings.number("use_txrep", 0.0) != 0.0)
 }
 
 /// Rules that are not run: those with a score of 0, what is made of metas with one, and what asks what was learned where
@@ -415,7 +431,7 @@ impl Builder {
         let Some(function) = eval::find(&call.function, view) else { return };
         let runs = match function.does {
             // What asks is answered by the host.
-            Does::List | Does::Ask => false,
+            Does::List | Does::Ask | Does::Reputation => false,
             Does::Know(_) => self.set.net,
             Does::Look(_) | Does::View(_) | Does::Recall(_) => self.set.net || !rule.flags.has("net"),
         };

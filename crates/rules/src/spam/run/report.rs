@@ -4,7 +4,10 @@ use super::check::{Hit, Outcome};
 use super::engine::Engine;
 use super::markup::{self, Break};
 use crate::spam::message::Message;
+use crate::spam::preferences::Preferences;
 use crate::spam::recalled::Recalled;
+use crate::spam::settings::Settings;
+use crate::spam::template::Templates;
 
 /// A report, made of what a check came to.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +16,8 @@ pub struct Report<'r> {
     mail: &'r Message,
     outcome: &'r Outcome,
     host: &'r str,
+    settings: &'r Settings,
+    templates: &'r Templates,
 }
 
 /// The columns of a report.
@@ -23,12 +28,21 @@ const INDENT: usize = 28;
 impl<'r> Report<'r> {
     /// A report about `mail`; `host` is the name of this machine.
     pub fn new(engine: &'r Engine, mail: &'r Message, outcome: &'r Outcome, host: &'r str) -> Report<'r> {
-        Report { engine, mail, outcome, host }
+        let (settings, templates) = (engine.settings(), &engine.rules().templates);
+        Report { engine, mail, outcome, host, settings, templates }
+    }
+
+    /// As the user wants it whom the mail is for.
+    pub fn of(self, preferences: Option<&'r Preferences>) -> Report<'r> {
+        match preferences {
+            Some(own) => Report { settings: &own.settings, templates: &own.templates, ..self },
+            None => self,
+        }
     }
 
     /// The report, by the configuration's template. Tags that are not known stay as they are.
     pub fn text(&self) -> String {
-        let lines = &self.engine.rules().templates.report;
+        let lines = &self.templates.report;
         let template = lines.iter().map(|line| unquoted(line)).collect::<Vec<_>>().join("\n");
         let mut out = self.filled(&template);
         while out.ends_with('\n') {
@@ -40,7 +54,7 @@ impl<'r> Report<'r> {
     /// The header fields that the configuration adds to such a mail, in order: what follows `X-Spam-`, and the value, folded,
     /// with lines that end in LF alone. `with_report`: `Report` too, as with `report_safe 0`.
     pub fn fields(&self, with_report: bool) -> Vec<(String, String)> {
-        let templates = &self.engine.rules().templates;
+        let templates = self.templates;
         let headers = if self.outcome.is_spam() { &templates.spam } else { &templates.ham };
         let of = |name: &str, text: &str| (name.to_string(), markup::field(name, &self.filled(text)));
         let mut fields: Vec<(String, String)> = headers
@@ -56,9 +70,9 @@ impl<'r> Report<'r> {
     /// The rules that hit and are no sub-rules, with what each has added to the score.
     pub fn hits(&self) -> impl Iterator<Item = (&'r str, f64)> {
         let (rules, set) = (self.engine.rules(), self.outcome.set());
-        let rules = self.outcome.hits.iter().map(move |hit| (&rules.names()[hit.rule as usize], hit.count));
-        let visible = rules.filter(|(rule, _)| !rule.is_subrule());
-        visible.map(move |(rule, count)| (&*rule.name, set.score(rule) * f64::from(count.min(rule.flags.hits_max()))))
+        let hits = self.outcome.hits.iter().map(move |hit| (&rules.names()[hit.rule as usize], hit));
+        let visible = hits.filter(|(rule, _)| !rule.is_subrule());
+        visible.map(move |(rule, hit)| (&*rule.name, hit.points(rules, set)))
     }
 
     /// Each hit in a line of its own, as `_REPORT_` has them.
@@ -71,7 +85,7 @@ impl<'r> Report<'r> {
             if rule.is_subrule() {
                 continue;
             }
-            let score = shown_points(self.outcome.set().score(rule));
+            let score = shown_points(hit.score(rules, self.outcome.set()));
             let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
             let description = description.filter(|text| !text.is_empty()).unwrap_or("No description available.".into());
             let first = " ".repeat(4 + rule.name.len() + score.len() + hit.area.len());
@@ -94,9 +108,9 @@ impl<'r> Report<'r> {
     }
 
     fn row(&self, hit: &Hit) -> String {
-        let rule = &self.engine.rules().names()[hit.rule as usize];
-        let score = self.outcome.set().score(rule);
-        let score = shown_points(score);
+        let rules = self.engine.rules();
+        let rule = &rules.names()[hit.rule as usize];
+        let score = shown_points(hit.score(rules, self.outcome.set()));
         let start = format!("{score} {:<22} {}", rule.name, hit.area);
         let description = rule.description.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
         let description = description.filter(|text| !text.is_empty()).unwrap_or("No description available.".into());
@@ -145,11 +159,11 @@ impl<'r> Report<'r> {
             "REQD" => format!("{:.1}", outcome.required),
             "SUMMARY" => self.summary().trim_end_matches('\n').to_string() + "\n",
             "PREVIEW" => self.preview(),
-            "HOSTNAME" => match self.engine.settings().text("report_hostname") {
+            "HOSTNAME" => match self.settings.text("report_hostname") {
                 Some(host) => String::from_utf8_lossy(host).into_owned(),
                 None => self.host.into(),
             },
-            "CONTACTADDRESS" => match self.engine.settings().text("report_contact") {
+            "CONTACTADDRESS" => match self.settings.text("report_contact") {
                 Some(contact) => String::from_utf8_lossy(contact).into_owned(),
                 None => "the administrator of that system".into(),
             },

@@ -3,6 +3,7 @@
 pub(super) mod condition;
 pub mod known;
 pub(super) mod line;
+pub(super) mod users;
 
 /// Puts the names of a folder's files into the order in which they are read, and drops the others: files that end in
 /// `.pre` first, those that end in `.cf` after them, each by the bytes of their names. What is read later overrides, so
