@@ -109,7 +109,7 @@ mod tests {
             (format!("[spam]\ngreylist = 3\n{LISTENER}"), "spam.bayes.ledger"),
             (format!("[spam]\n{LISTENER}[[listener.rule]]\nspam = {{ greylist = 3 }}"), "spam.bayes.ledger"),
             (format!("[spam.reputation]\n{LISTENER}"), "spam.bayes.ledger"),
-            (format!("[spam.reputation]\nkeep_days = 0\n{LISTENER}"), "at least 1"),
+            (format!("[spam.bayes]\nledger = '/l'\n[spam.reputation]\nkeep_days = 0\n{LISTENER}"), "at least 1"),
             (format!("[spam]\ngreylist_seconds = 86401\n{LISTENER}"), "at most 86400"),
             (format!("[spam]\nwait_seconds = 0\n{LISTENER}"), "from 1 to 60"),
             (format!("[dns]\nquery_ms = 1\n[spam]\nnetwork = true\n{LISTENER}"), "from 100 to 30000"),
