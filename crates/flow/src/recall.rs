@@ -6,6 +6,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::fuzzy::{Alike, Fuzzy};
 use crate::reputation::{Conduct, Name, Standing};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,8 @@ pub struct Recall {
     pub keys: Vec<Key>,
     /// The mail's own name where that is asked, and those of its sender; at most [`NAMES_MAX`](crate::reputation::NAMES_MAX).
     pub names: Vec<Name>,
+    /// The mail, as it is compared with those that were reported, where that is asked.
+    pub fuzzy: Option<Fuzzy>,
 }
 
 /// What is known of words.
@@ -32,6 +35,8 @@ pub struct Recalled {
     pub words: Vec<Word>,
     /// What the names are known for, in their order.
     pub standings: Vec<Standing>,
+    /// How much it is like a mail that was reported, where that was asked.
+    pub alike: Option<Alike>,
 }
 
 /// In how many mails a word was.
@@ -58,6 +63,8 @@ pub struct Lesson {
     pub keys: Vec<Key>,
     /// Who has sent it, where a reputation is kept.
     pub conduct: Option<Box<Conduct>>,
+    /// The mail, as it is compared with those that were reported, where rules ask for that.
+    pub fuzzy: Option<Fuzzy>,
 }
 
 /// Whether a lesson is made of a mail.
@@ -79,13 +86,14 @@ mod tests {
 
     #[test]
     fn questions_answers_and_lessons_have_a_byte_form() {
-        let recall = Recall { keys: [[1; 5], [255; 5]].into(), names: [[3; 16]].into() };
+        let recall = Recall { keys: [[1; 5], [255; 5]].into(), names: [[3; 16]].into(), fuzzy: Some(Fuzzy::default()) };
         assert_eq!(wire::read::<Recall>(&wire::write(&recall, Vec::new())), Ok(recall));
         let recalled = Some(Recalled {
             spam: 7,
             ham: u64::MAX,
             words: [Word { key: [9; 5], spam: 1, ham: 300 }].into(),
             standings: [Standing::new(2, -1.5)].into(),
+            alike: Some(Alike { places: 7, has_part: true }),
         });
         assert_eq!(wire::read::<Option<Recalled>>(&wire::write(&recalled, Vec::new())), Ok(recalled));
         let lesson = Lesson {
@@ -94,6 +102,7 @@ mod tests {
             at: Some(-1),
             keys: [[0; 5]].into(),
             conduct: Some(Box::default()),
+            fuzzy: None,
         };
         assert_eq!(wire::read::<Lesson>(&wire::write(&lesson, Vec::new())), Ok(lesson));
     }

@@ -11,6 +11,7 @@
 
 mod authenticate;
 mod facts;
+mod fuzzy;
 mod inquest;
 mod inspection;
 mod ledger;
@@ -23,6 +24,7 @@ mod study;
 mod words;
 
 pub use authenticate::Authentication;
+pub use fuzzy::fuzzy;
 pub use inquest::{Authenticated, Inquest};
 pub use inspection::{Clocks, Engine, Inspection, Progress};
 pub use recalling::Recalling;

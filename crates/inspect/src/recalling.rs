@@ -1,6 +1,6 @@
-//! What was learned, asked about one mail, its words and its sender: a question that goes out once, and an answer or none.
+//! What was learned, asked about one mail, its words, its sender and those that it is like: a question that goes out once, and an answer or none.
 
-use flow::{Recall, Recalled, Standing};
+use flow::{Alike, Fuzzy, Recall, Recalled, Standing};
 use learn::{Corpus, Counts, Key, Tokens};
 use rules::spam;
 
@@ -12,6 +12,7 @@ use crate::study::Study;
 pub struct Recalling {
     tokens: Option<Tokens>,
     sender: Who,
+    fuzzy: Option<Fuzzy>,
     is_asked: bool,
     /// None within: nobody could say.
     answer: Option<Option<Recalled>>,
@@ -30,10 +31,10 @@ enum Who {
 
 impl Recalling {
     /// Asks about words and a sender; none where there is nothing to be asked.
-    pub fn new(tokens: Option<Tokens>, sent: Option<Sent>) -> Option<Recalling> {
+    pub fn new(tokens: Option<Tokens>, sent: Option<Sent>, fuzzy: Option<Fuzzy>) -> Option<Recalling> {
         let sender = sent.map_or(Who::Nobody, |sent| Who::Unsigned(Box::new(sent)));
-        let is_empty = tokens.is_none() && matches!(sender, Who::Nobody);
-        (!is_empty).then_some(Recalling { tokens, sender, is_asked: false, answer: None })
+        let is_empty = tokens.is_none() && fuzzy.is_none() && matches!(sender, Who::Nobody);
+        (!is_empty).then_some(Recalling { tokens, sender, fuzzy, is_asked: false, answer: None })
     }
 
     /// The sender, as long as it is not known who has signed.
@@ -54,7 +55,7 @@ impl Recalling {
         let was_asked = std::mem::replace(&mut self.is_asked, true);
         let names = self.named().into_iter().flat_map(Named::asked).collect();
         let keys = self.tokens.iter().flat_map(Tokens::keys).copied().collect();
-        (!was_asked).then_some(Recall { keys, names })
+        (!was_asked).then_some(Recall { keys, names, fuzzy: self.fuzzy.clone() })
     }
 
     /// Takes the answer; the first counts.
@@ -73,6 +74,16 @@ impl Recalling {
             Who::Named(named) => Some(named),
             Who::Nobody | Who::Unsigned(_) => None,
         }
+    }
+
+    /// The mail, as it is compared.
+    pub fn fuzzy(&self) -> Option<&Fuzzy> {
+        self.fuzzy.as_ref()
+    }
+
+    /// How much it is like a mail that was reported; none where nobody could say.
+    pub fn alike(&self) -> Option<Alike> {
+        self.answer.as_ref()?.as_ref()?.alike
     }
 
     /// What they are known for; none where nobody could say.

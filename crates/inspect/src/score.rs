@@ -13,6 +13,7 @@ use rules::spam::run::{Beside, Engine, EngineOptions, Expressions, Outcome, Repo
 use rules::spam::{File, Limits, Loader, Options, Rules, ScoreSet};
 use serde::{Deserialize, Serialize};
 
+use crate::fuzzy::fuzzy;
 use crate::inquest::{Authenticated, Inquest};
 use crate::recalling::Recalling;
 use crate::reputation::Reputation;
@@ -177,7 +178,8 @@ impl Kept {
         let inquest = set.net.then(|| Inquest::new(engine, &mail, own, host, now, found));
         let tokens = if set.bayes { study.question(engine, &mail) } else { None };
         let sent = reputation.as_ref().and_then(|reputation| reputation.sent(engine, &mail));
-        Planned { inquest, recalling: Recalling::new(tokens, sent) }
+        let fuzzy = if set.bayes { fuzzy(engine, &mail) } else { None };
+        Planned { inquest, recalling: Recalling::new(tokens, sent, fuzzy) }
     }
 
     /// Asks the rules; none if it was too large. `now` is in seconds since 1970, and `planned` has what was answered.
@@ -192,7 +194,12 @@ impl Kept {
         let (recalled, decided) = recalled.unzip();
         let own = self.scoring.preferences.as_ref();
         let own = own.map(|own| engine.preferences(&File { name: (*own.name).into(), bytes: own.text.to_vec() }));
-        let beside = Beside { inquiry, recalled, preferences: own.as_ref() };
+        let beside = Beside {
+            inquiry,
+            recalled,
+            preferences: own.as_ref(),
+            alike: planned.recalling.as_ref().and_then(Recalling::alike),
+        };
         let mut outcome = engine.check_known(&mail, now, false, beside, scratch);
         if let Some(required) = self.scoring.required
             && own.as_ref().and_then(|own| own.required()).is_none()
@@ -249,8 +256,9 @@ impl Kept {
         let counts =
             self.scoring.study == Wanted::Always || reputation.is_some_and(|reputation| reputation.autolearns());
         let named = planned.recalling.as_ref().and_then(Recalling::named).filter(|_| counts);
+        let fuzzy = planned.recalling.as_ref().and_then(Recalling::fuzzy).cloned();
         let conduct = reputation.zip(named).map(|(reputation, named)| Box::new(reputation.conduct(named)));
-        Some(Lesson { is_spam, ids, at, keys: tokens.keys().to_vec(), conduct })
+        Some(Lesson { is_spam, ids, at, keys: tokens.keys().to_vec(), conduct, fuzzy })
     }
 }
 

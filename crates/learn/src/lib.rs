@@ -18,6 +18,7 @@ mod line;
 mod probability;
 mod room;
 mod searches;
+pub mod sketch;
 pub mod standing;
 mod tokens;
 
@@ -25,5 +26,6 @@ pub use backup::Snapshot;
 pub use field::Mailbox;
 pub use probability::{Corpus, Counts, Opinion, opinion, probability};
 pub use room::Room;
+pub use sketch::{Sketch, Sketcher};
 pub use standing::Standing;
 pub use tokens::{Collector, KEYS_MAX, Key, Sources, Terms, Tokens};

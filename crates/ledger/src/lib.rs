@@ -34,6 +34,24 @@ pub type Name = [u8; 16];
 /// What is kept of senders, where nothing else is said.
 pub const SENDERS_MAX: u64 = 1_000_000;
 
+/// A mail, as it is compared with those that were reported as spam.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fuzzy {
+    /// The shingles of its text in their places; none where it is too short.
+    pub shingles: Vec<u64>,
+    /// Digests of what is attached.
+    pub parts: Vec<Name>,
+}
+
+/// How much a mail is like one that was reported.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Alike {
+    /// Shingles that both have in the same place.
+    pub places: u8,
+    /// Whether something that is attached was attached to one that was reported.
+    pub has_part: bool,
+}
+
 /// A mail that counts for who has sent it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conduct {
@@ -119,6 +137,8 @@ pub struct Summary {
     pub mails: u64,
     /// Names of senders and mails that have a standing.
     pub senders: u64,
+    /// Texts of mails that were reported.
+    pub reports: u64,
 }
 
 /// Where it is kept. The owner is a user, or the site: the empty name.
@@ -183,6 +203,24 @@ pub trait Ledger: Send {
     /// # Errors
     /// When it cannot be written.
     fn forget_senders(&mut self, most: u64, since: i64) -> Result<u64, Error>;
+
+    /// How much a mail is like one that was reported.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn alike(&mut self, owner: &str, fuzzy: &Fuzzy) -> Result<Alike, Error>;
+
+    /// A mail is reported as spam, or (`false`) is none: then all that are nearly the same are forgotten.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn report(&mut self, owner: &str, fuzzy: &Fuzzy, is_spam: bool, now: i64) -> Result<(), Error>;
+
+    /// Forgets what was reported last before `since`, and beyond `most` mails what was so longest ago.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn forget_reports(&mut self, most: u64, since: i64) -> Result<(), Error>;
 
     /// The numbers.
     ///

@@ -12,14 +12,15 @@ use learn::{Corpus, Counts, Key, Snapshot, Standing, Tokens, expire};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{
-    Conduct, Error, Greeting, Learned, Ledger, Lesson, MAILS_MAX, MARKS_MAX, Mark, NAME_BYTES_MAX, Name, Summary,
+    Alike, Conduct, Error, Fuzzy, Greeting, Learned, Ledger, Lesson, MAILS_MAX, MARKS_MAX, Mark, NAME_BYTES_MAX, Name,
+    Summary,
 };
 
 /// "slrn": what files of ours have in their header.
 const APPLICATION: i32 = 0x736c_726e;
 
-/// The form of the tables; the first had no marks, the second no senders.
-const FORM: i32 = 3;
+/// The form of the tables; the first had no marks, the second no senders, the third no reports.
+const FORM: i32 = 4;
 
 /// How long another process is waited for.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
@@ -163,6 +164,7 @@ fn prepare(connection: &mut Connection) -> Done<bool> {
             transaction.execute_batch(TABLES)?;
             transaction.execute_batch(MARKS)?;
             transaction.execute_batch(SENDERS)?;
+            transaction.execute_batch(fuzzy::TABLES)?;
             transaction.pragma_update(None, "application_id", APPLICATION)?;
             transaction.pragma_update(None, "user_version", FORM)?;
         }
@@ -171,7 +173,7 @@ fn prepare(connection: &mut Connection) -> Done<bool> {
     if (1..FORM).contains(&of(connection, "user_version")?) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let form = of(&transaction, "user_version")?;
-        for tables in [MARKS, SENDERS].iter().skip(usize::try_from(form - 1).unwrap_or(usize::MAX)) {
+        for tables in [MARKS, SENDERS, fuzzy::TABLES].iter().skip(usize::try_from(form - 1).unwrap_or(usize::MAX)) {
             transaction.execute_batch(tables)?;
         }
         transaction.pragma_update(None, "user_version", FORM.max(form))?;
@@ -434,6 +436,27 @@ impl Ledger for Sqlite {
         self.write(|transaction| senders::forget(transaction, most, since))
     }
 
+    fn alike(&mut self, owner: &str, fuzzy: &Fuzzy) -> Result<Alike, Error> {
+        self.read(|transaction| match find(transaction, owner)? {
+            Some(owner) => fuzzy::alike(transaction, owner, fuzzy),
+            None => Ok(Alike::default()),
+        })
+    }
+
+    fn report(&mut self, owner: &str, fuzzy: &Fuzzy, is_spam: bool, now: i64) -> Result<(), Error> {
+        self.write(|transaction| {
+            let owner = note(transaction, owner)?;
+            match is_spam {
+                true => fuzzy::report(transaction, owner, fuzzy, now),
+                false => fuzzy::withdraw(transaction, owner, fuzzy),
+            }
+        })
+    }
+
+    fn forget_reports(&mut self, most: u64, since: i64) -> Result<(), Error> {
+        self.write(|transaction| fuzzy::forget(transaction, most, since))
+    }
+
     fn summary(&mut self, owner: &str) -> Result<Summary, Error> {
         self.read(|transaction| {
             let Some(owner) = find(transaction, owner)? else { return Ok(Summary::default()) };
@@ -445,6 +468,7 @@ impl Ledger for Sqlite {
                 newest: number("SELECT coalesce(max(at), 0) FROM word WHERE owner = ?1")?,
                 expired: number("SELECT expired FROM owner WHERE id = ?1")?,
                 mails: number("SELECT count(*) FROM mail WHERE owner = ?1").map(count)?,
+                reports: number("SELECT count(*) FROM text WHERE owner = ?1").map(count)?,
                 senders: number("SELECT count(*) FROM sender WHERE owner = ?1").map(count)?,
             })
         })
@@ -520,6 +544,7 @@ fn put(transaction: &Transaction<'_>, owner: i64, item: &Snapshot) -> Done<()> {
     }
 }
 
+mod fuzzy;
 mod marks;
 mod senders;
 #[cfg(test)]

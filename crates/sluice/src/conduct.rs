@@ -1,4 +1,4 @@
-//! How a mail counts for who has sent it: as an inspection says it, and as the ledger keeps it.
+//! How a mail counts for who has sent it, and as what it is compared: as an inspection says it, and as the ledger keeps it.
 
 use flow::Conduct;
 use flow::reputation::points;
@@ -23,4 +23,9 @@ pub fn rated(conduct: &Conduct) -> Counts {
 /// It counts as spam, or ham, as somebody says.
 pub fn taught(conduct: &Conduct, is_spam: bool) -> Counts {
     Counts::Taught(points(if is_spam { conduct.spam_micros } else { conduct.ham_micros }))
+}
+
+/// A mail that is compared, as it is kept.
+pub fn compared(fuzzy: flow::Fuzzy) -> ledger::Fuzzy {
+    ledger::Fuzzy { shingles: fuzzy.shingles, parts: fuzzy.parts }
 }

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use flow::Conduct;
+use flow::{Conduct, Fuzzy};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use inspect::{Reputation, Studied, Study};
+use inspect::{Reputation, RuleFile, Studied, Study, fuzzy};
 use learn::Snapshot;
 use learn::backup::LINE_BYTES_MAX;
 use ledger::{Counts, Error, Learned, Ledger, Lesson, Sqlite, Summary};
@@ -23,7 +23,7 @@ use rules::spam::run::{Engine, EngineOptions};
 use serde_json::json;
 
 use crate::cli::{Learn, LearnCommand, LearnMails};
-use crate::conduct::{noted, taught};
+use crate::conduct::{compared, noted, taught};
 use crate::config::Config;
 use crate::confine::Reach;
 use crate::held::Held;
@@ -57,16 +57,16 @@ pub fn run(args: &Learn) -> Result<ExitCode, Failure> {
         }
         _ => None,
     };
-    let place = place(args)?;
+    let (place, more) = place(args)?;
     privileges::harden()?;
     let held = privileges::enter(&place, None)?;
     Reach::reading().confine(&[&held])?;
     let mut ledger = open(&held)?;
     let user = &*args.user;
     match &args.command {
-        LearnCommand::Ham(_) => Learner::new(args, ledger)?.learn(&mails.unwrap_or_default(), Some(false)),
-        LearnCommand::Spam(_) => Learner::new(args, ledger)?.learn(&mails.unwrap_or_default(), Some(true)),
-        LearnCommand::Forget(_) => Learner::new(args, ledger)?.learn(&mails.unwrap_or_default(), None),
+        LearnCommand::Ham(_) => Learner::new(args, &more, ledger)?.learn(&mails.unwrap_or_default(), Some(false)),
+        LearnCommand::Spam(_) => Learner::new(args, &more, ledger)?.learn(&mails.unwrap_or_default(), Some(true)),
+        LearnCommand::Forget(_) => Learner::new(args, &more, ledger)?.learn(&mails.unwrap_or_default(), None),
         LearnCommand::Import { .. } => import(args, &mut ledger, snapshot),
         LearnCommand::Export => export(&mut ledger, user),
         LearnCommand::Stat => {
@@ -74,7 +74,7 @@ pub fn run(args: &Learn) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         LearnCommand::Expire => {
-            let words_max = Study::new(&engine(args)?).words_max();
+            let words_max = Study::new(&engine(args, &more)?).words_max();
             let forgotten = ledger.expire(user, words_max, now())?;
             match args.json {
                 true => println!("{}", json!({ "forgotten": forgotten })),
@@ -95,19 +95,21 @@ fn list(of: &LearnMails) -> Result<Mails, Failure> {
     Mails::list(&of.files, of.mbox, of.dir, bytes_max)
 }
 
-/// The folder that it is kept in.
-fn place(args: &Learn) -> Result<PathBuf, Failure> {
+/// The folder that it is kept in, and what the configuration says in the place of files of rules, where that is read.
+fn place(args: &Learn) -> Result<(PathBuf, Vec<RuleFile>), Failure> {
     if let Some(folder) = &args.ledger {
-        return Ok(folder.clone());
+        return Ok((folder.clone(), Vec::new()));
     }
     let config = Config::read(&args.config)?;
+    let more = config.more_rules();
     let folder = config.spam.and_then(|spam| spam.bayes).map(|bayes| bayes.ledger);
-    Ok(folder.ok_or_else(|| format!("{}: no [spam.bayes], and no --ledger DIR", args.config.display()))?)
+    let folder = folder.ok_or_else(|| format!("{}: no [spam.bayes], and no --ledger DIR", args.config.display()))?;
+    Ok((folder, more))
 }
 
-fn engine(args: &Learn) -> Result<Engine, Failure> {
+fn engine(args: &Learn, more: &[RuleFile]) -> Result<Engine, Failure> {
     let folders = if args.folders.is_empty() { rules_command::standard() } else { args.folders.clone() };
-    Ok(Engine::new(rules_command::load(&folders, true)?, EngineOptions::default()))
+    Ok(Engine::new(rules_command::load(&folders, true, more)?, EngineOptions::default()))
 }
 
 /// Seconds since 1970.
@@ -136,6 +138,12 @@ struct Learner<'a> {
     tally: Tally,
 }
 
+/// What is learned of a mail besides its words.
+struct Beside {
+    conduct: Option<Conduct>,
+    fuzzy: Option<Fuzzy>,
+}
+
 /// How mails are taken apart.
 struct Studies {
     engine: Engine,
@@ -144,8 +152,8 @@ struct Studies {
 }
 
 impl<'a> Learner<'a> {
-    fn new(args: &'a Learn, ledger: Sqlite) -> Result<Learner<'a>, Failure> {
-        let engine = engine(args)?;
+    fn new(args: &'a Learn, more: &[RuleFile], ledger: Sqlite) -> Result<Learner<'a>, Failure> {
+        let engine = engine(args, more)?;
         let study = Study::new(&engine);
         if !study.is_on() {
             return Err("the rules say use_bayes 0: nothing is learned".into());
@@ -190,13 +198,13 @@ impl<'a> Learner<'a> {
     fn batch(&mut self, mails: &[Vec<u8>], is_spam: Option<bool>) -> Result<(), Failure> {
         let studied = self.studies.all(mails);
         self.tally.ignored += studied.iter().filter(|studied| studied.is_none()).count() as u64;
-        let (studied, conducts): (Vec<Studied>, Vec<Option<Conduct>>) = studied.into_iter().flatten().unzip();
+        let (studied, beside): (Vec<Studied>, Vec<Beside>) = studied.into_iter().flatten().unzip();
         let (user, now) = (&*self.args.user, now());
         let Some(is_spam) = is_spam else {
-            for (Studied { ids, tokens, .. }, conduct) in studied.iter().zip(conducts) {
+            for (Studied { ids, tokens, .. }, beside) in studied.iter().zip(beside) {
                 let was_there = self.ledger.forget(user, ids, tokens)?;
                 *if was_there { &mut self.tally.forgotten } else { &mut self.tally.unknown } += 1;
-                count(&mut self.ledger, user, conduct, None, now)?;
+                count(&mut self.ledger, user, beside, None, now)?;
             }
             return Ok(());
         };
@@ -204,14 +212,14 @@ impl<'a> Learner<'a> {
         if lessons.is_empty() {
             return Ok(());
         }
-        for (learned, conduct) in self.ledger.learn(user, &lessons)?.into_iter().zip(conducts) {
+        for (learned, beside) in self.ledger.learn(user, &lessons)?.into_iter().zip(beside) {
             *match learned {
                 Learned::New => &mut self.tally.learned,
                 Learned::Corrected => &mut self.tally.corrected,
                 Learned::Known => &mut self.tally.known,
             } += 1;
             if learned != Learned::Known {
-                count(&mut self.ledger, user, conduct, Some(is_spam), now)?;
+                count(&mut self.ledger, user, beside, Some(is_spam), now)?;
             }
         }
         Ok(())
@@ -258,7 +266,7 @@ pub fn lesson(studied: Studied, is_spam: bool, now: i64) -> Lesson {
 
 impl Studies {
     /// Takes mails apart, by as many threads as there are cores.
-    fn all(&self, mails: &[Vec<u8>]) -> Vec<Option<(Studied, Option<Conduct>)>> {
+    fn all(&self, mails: &[Vec<u8>]) -> Vec<Option<(Studied, Beside)>> {
         let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(mails.len());
         let next = AtomicUsize::new(0);
         let work = || {
@@ -279,7 +287,7 @@ impl Studies {
     }
 
     /// What is learned of a mail, and of who has sent it.
-    fn one(&self, bytes: &[u8]) -> Option<(Studied, Option<Conduct>)> {
+    fn one(&self, bytes: &[u8]) -> Option<(Studied, Beside)> {
         let Studies { engine, study, reputation } = self;
         let mail = Message::read(bytes, engine.reading(), &MessageLimits::default());
         let studied = study.lesson(engine, &mail)?;
@@ -288,18 +296,21 @@ impl Studies {
             // Nobody asks the network who has signed it.
             Some(reputation.conduct(&reputation.named(&sent, engine.settings(), None)))
         });
-        Some((studied, conduct))
+        Some((studied, Beside { conduct, fuzzy: fuzzy(engine, &mail) }))
     }
 }
 
-/// A mail counts for who has sent it, as somebody says; none: no more.
+/// A mail counts for who has sent it and for those that are like it, as somebody says; none: no more.
 fn count(
     ledger: &mut Sqlite,
     user: &str,
-    conduct: Option<Conduct>,
+    Beside { conduct, fuzzy }: Beside,
     is_spam: Option<bool>,
     now: i64,
 ) -> Result<(), Error> {
+    if let Some(fuzzy) = fuzzy {
+        ledger.report(user, &compared(fuzzy), is_spam == Some(true), now)?;
+    }
     let Some(conduct) = conduct else { return Ok(()) };
     let counts = is_spam.map_or(Counts::Forgotten, |is_spam| taught(&conduct, is_spam));
     ledger.count(user, &noted(conduct), counts, now)
@@ -349,13 +360,13 @@ fn export(ledger: &mut Sqlite, user: &str) -> Result<ExitCode, Failure> {
 }
 
 fn print(args: &Learn, summary: Summary) {
-    let Summary { corpus, words, oldest, newest, expired, mails, senders } = summary;
+    let Summary { corpus, words, oldest, newest, expired, mails, senders, reports } = summary;
     if args.json {
         println!(
             "{}",
             json!({
                 "spam": corpus.spam, "ham": corpus.ham, "words": words, "oldest": oldest, "newest": newest,
-                "expired": expired, "mails": mails, "senders": senders,
+                "expired": expired, "mails": mails, "senders": senders, "reports": reports,
             })
         );
         return;
@@ -365,6 +376,7 @@ fn print(args: &Learn, summary: Summary) {
     println!("words    {words}");
     println!("mails    {mails} remembered");
     println!("senders  {senders}");
+    println!("reports  {reports}");
     for (name, at) in [("oldest", oldest), ("newest", newest), ("expired", expired)] {
         println!("{name:<8} {}", if at == 0 { "never".into() } else { date(at) });
     }

@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 use edge::message::memory::{Greeting, Mark, Memory, What};
 use edge::metrics::Metrics;
-use edge::settings::{BayesSettings, ReputationSettings};
-use flow::{Conduct, Key, Lesson, Recall, Recalled, Standing, Word};
+use edge::settings::{BayesSettings, FuzzySettings, ReputationSettings};
+use flow::{Alike, Conduct, Key, Lesson, Recall, Recalled, Standing, Word};
 use ledger::{Counts, Error, Learned, Ledger, Sqlite};
 use tokio::sync::oneshot;
 
-use crate::conduct::{noted, rated, taught};
+use crate::conduct::{compared, noted, rated, taught};
 use crate::learn_command::{FILE, now};
 
 /// Orders that wait.
@@ -46,12 +46,14 @@ pub struct Memories {
 }
 
 /// How much is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// How many words an owner has, if old ones are to be forgotten.
     pub words_max: Option<u64>,
     /// How many senders, and how long.
     pub senders: ReputationSettings,
+    /// How many mails that were reported, and how long.
+    pub reports: FuzzySettings,
 }
 
 struct Order {
@@ -170,9 +172,17 @@ impl Desk {
             Work::Recall(recall, tell) => self.with(|file| {
                 let (corpus, counts) = file.recall(&owner, &recall.keys)?;
                 let standings = file.standings(&owner, &recall.names)?.into_iter();
+                let alike = recall.fuzzy.map(|fuzzy| file.alike(&owner, &compared(fuzzy))).transpose()?;
+                let alike = alike.map(|alike| Alike { places: alike.places, has_part: alike.has_part });
                 let standings = standings.map(|known| Standing::new(known.count, known.total)).collect();
                 let words = counts.into_iter().map(|word| Word { key: word.key, spam: word.spam, ham: word.ham });
-                let _ = tell.send(Recalled { spam: corpus.spam, ham: corpus.ham, words: words.collect(), standings });
+                let _ = tell.send(Recalled {
+                    spam: corpus.spam,
+                    ham: corpus.ham,
+                    words: words.collect(),
+                    standings,
+                    alike,
+                });
                 Ok(())
             }),
             // What is touched now is touched by the next mail.
@@ -196,6 +206,7 @@ impl Desk {
             }
             Work::Learn(what, lesson, tell) => {
                 self.owners.entry(owner.clone()).or_default();
+                self.senders_looked_at.get_or_insert_with(Instant::now);
                 let mut is_done = false;
                 let done = self.with(|file| {
                     let changed = learn(file, &owner, what, lesson)?;
@@ -239,7 +250,7 @@ impl Desk {
         }
     }
 
-    /// Forgets senders that were not seen for long.
+    /// Forgets senders that were not seen for long, and mails that were not reported again.
     fn forget_senders(&mut self) {
         let ReputationSettings { senders_max, keep_days } = self.bounds.senders;
         if self.senders_looked_at.is_none_or(|at| at.elapsed() < EXPIRE_EVERY) {
@@ -247,7 +258,12 @@ impl Desk {
         }
         self.senders_looked_at = Some(Instant::now());
         let since = now().saturating_sub(i64::from(keep_days) * DAY_SECONDS);
-        let done = self.with(|file| file.forget_senders(senders_max, since).map(drop));
+        let FuzzySettings { reports_max, keep_days, .. } = self.bounds.reports;
+        let reported_since = now().saturating_sub(i64::from(keep_days) * DAY_SECONDS);
+        let done = self.with(|file| {
+            file.forget_senders(senders_max, since)?;
+            file.forget_reports(reports_max, reported_since)
+        });
         done.unwrap_or_else(|error| self.lose(&error));
     }
 
@@ -278,9 +294,11 @@ fn learn(file: &mut Sqlite, owner: &str, what: What, lesson: Lesson) -> Result<b
             .as_ref()
             .map_or(Ok(()), |conduct| file.count(owner, &noted((**conduct).clone()), counts(conduct), now()))
     };
+    let fuzzy = lesson.fuzzy.map(compared);
     let (is_spam, corrects) = match what {
         What::Forget => {
             count(file, &|_| Counts::Forgotten)?;
+            fuzzy.map_or(Ok(()), |fuzzy| file.report(owner, &fuzzy, false, now()))?;
             return file.forget(owner, &lesson.ids, &tokens);
         }
         What::Spam => (true, true),
@@ -293,6 +311,9 @@ fn learn(file: &mut Sqlite, owner: &str, what: What, lesson: Lesson) -> Result<b
     let is_new = file.learn(owner, &[lesson])?.first() != Some(&Learned::Known);
     if is_new {
         count(file, &|conduct| taught(conduct, is_spam))?;
+        // What the rules are sure of is no report.
+        let fuzzy = fuzzy.filter(|_| corrects);
+        fuzzy.map_or(Ok(()), |fuzzy| file.report(owner, &fuzzy, is_spam, now))?;
     }
     Ok(is_new)
 }

@@ -29,28 +29,15 @@ const SITE: &str = "/etc/spamassassin";
 /// Rules beside SpamAssassin's: ours, and those that only Sluice is to read.
 const OURS: &str = "/etc/sluice/spam";
 
-/// What a site's configuration says in the place of a file of rules: that senders have a reputation.
-const REPUTATION: RuleText = RuleText {
-    name: "[spam.reputation]",
-    text: "loadplugin Mail::SpamAssassin::Plugin::TxRep\nuse_txrep 1\n\
-           header TXREP eval:check_senders_reputation()\ndescribe TXREP Score normalizing based on sender's reputation\n\
-           tflags TXREP userconf noautolearn\npriority TXREP 1000\n",
-};
-
-struct RuleText {
-    name: &'static str,
-    text: &'static str,
-}
-
 /// What rules are to be collected for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Purpose<'h> {
     /// Whether they ask the network.
     pub network: bool,
     /// Whether they ask what was learned.
     pub bayes: bool,
-    /// Whether senders have a reputation, whatever the files say.
-    pub reputation: bool,
+    /// What the configuration says in the place of files.
+    pub more: Vec<RuleFile>,
     /// The name of this machine.
     pub host: &'h str,
 }
@@ -66,7 +53,7 @@ fn lint(args: &RulesLint) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     Reach::reading().confine(&[])?;
     let folders = if args.folders.is_empty() { standard() } else { args.folders.clone() };
-    let rules = load(&folders, false)?;
+    let rules = load(&folders, false, &[])?;
     if args.json {
         println!("{:#}", report(&folders, &rules));
     } else {
@@ -83,11 +70,11 @@ pub fn standard() -> Vec<PathBuf> {
     [rules, SITE].into_iter().chain(ours).map(PathBuf::from).collect()
 }
 
-/// Reads all folders: what loads plugins first. `is_local`: for mails that are checked without the network.
+/// Reads all folders: what loads plugins first, and `more` last. `is_local`: for mails that are checked without the network.
 ///
 /// # Errors
 /// A file that cannot be read, and folders without any.
-pub fn load(folders: &[PathBuf], is_local: bool) -> Result<Rules, Failure> {
+pub fn load(folders: &[PathBuf], is_local: bool, more: &[RuleFile]) -> Result<Rules, Failure> {
     let (paths, default_plugins) = paths(folders)?;
     let limits = Limits::default();
     let options = Options { default_plugins, local_tests_only: is_local, ..Options::default() };
@@ -95,6 +82,10 @@ pub fn load(folders: &[PathBuf], is_local: bool) -> Result<Rules, Failure> {
     for path in &paths {
         let file = read(path, &limits).map_err(|error| format!("{}: {error}", path.display()))?;
         loader.read(&file, &mut |place, name| read(&beside(place, name), &limits).map_err(|error| error.to_string()));
+    }
+    for own in more {
+        let file = File { name: (*own.name).into(), bytes: own.bytes.clone() };
+        loader.read(&file, &mut |_, _| Err("nothing is included here".into()));
     }
     Ok(loader.finish(&Expressions))
 }
@@ -111,9 +102,8 @@ pub fn collect(folders: &[PathBuf], purpose: Purpose<'_>) -> Result<(RuleFiles, 
     };
     let (paths, default_plugins) = paths(folders)?;
     let mut files = paths.iter().map(|path| rule_file(path)).collect::<Result<Vec<_>, _>>()?;
-    let Purpose { network, bayes, reputation, host } = purpose;
-    let RuleText { name, text } = REPUTATION;
-    files.extend(reputation.then(|| RuleFile { name: name.into(), bytes: text.into() }));
+    let Purpose { network, bayes, more, host } = purpose;
+    files.extend(more);
     let mut collected = RuleFiles { files, default_plugins, network, bayes, host: host.into(), ..RuleFiles::default() };
     let mut included = Vec::new();
     let rules = collected.read(&mut |from, name| {

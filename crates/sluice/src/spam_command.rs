@@ -15,8 +15,8 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
 
-use flow::{Answer, Ask, Standing};
-use inspect::{Inquest, Reputation, Study};
+use flow::{Alike, Answer, Ask, Standing};
+use inspect::{Inquest, Reputation, Study, fuzzy};
 use ledger::{Ledger as _, Sqlite};
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::preferences::BYTES_MAX;
@@ -25,7 +25,7 @@ use rules::spam::{File, Preferences, Recalled, ScoreSet};
 use serde_json::{Value, json};
 
 use crate::cli::{self, SpamCheck, SpamCommand};
-use crate::conduct::{noted, rated};
+use crate::conduct::{compared, noted, rated};
 use crate::confine::Reach;
 use crate::resolver::source::{Asks, Source};
 use crate::{Failure, learn_command, privileges, rules_command};
@@ -57,7 +57,7 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     let wait = Duration::from_secs(args.timeout);
     let source = (!args.local).then(|| Source::new(args.zone.as_deref(), &args.resolvers, wait)).transpose()?;
     let folders = if args.folders.is_empty() { rules_command::standard() } else { args.folders.clone() };
-    let rules = rules_command::load(&folders, args.local)?;
+    let rules = rules_command::load(&folders, args.local, &[])?;
     let errors = rules.errors();
     if errors > 0 {
         eprintln!("sluice: {errors} errors in the rules: sluice rules lint names them");
@@ -169,7 +169,8 @@ impl Checker<'_> {
         let inquest = self.inquire(&mail, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
         let recalled = self.recall(&mail).map_err(|error| error.to_string())?;
         let inquiry = inquest.as_ref().map(Inquest::inquiry);
-        let beside = Beside { inquiry, recalled, preferences: self.preferences.as_ref() };
+        let alike = self.alike(&mail).map_err(|error| error.to_string())?;
+        let beside = Beside { inquiry, recalled, preferences: self.preferences.as_ref(), alike };
         let mut outcome = self.engine.check_known(&mail, self.now, self.args.matches, beside, scratch);
         self.rate(&mail, inquest.as_ref(), &mut outcome).map_err(|error| error.to_string())?;
         let text = match self.args.json {
@@ -195,6 +196,15 @@ impl Checker<'_> {
         let mut learned = learned.lock().unwrap_or_else(PoisonError::into_inner);
         let (corpus, counts) = learned.recall(&self.args.user, tokens.keys())?;
         Ok(self.study.recalled(tokens.keys().len(), corpus, &counts).map(|(recalled, _)| recalled))
+    }
+
+    /// How much a mail is like one that was reported.
+    fn alike(&self, mail: &Message) -> Result<Option<Alike>, ledger::Error> {
+        let Some(learned) = &self.learned else { return Ok(None) };
+        let Some(fuzzy) = fuzzy(self.engine, mail) else { return Ok(None) };
+        let mut learned = learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let alike = learned.alike(&self.args.user, &compared(fuzzy))?;
+        Ok(Some(Alike { places: alike.places, has_part: alike.has_part }))
     }
 
     /// Moves the score by what the sender is known for, and notes it where that is wanted.

@@ -10,6 +10,7 @@ mod dnsbl;
 mod doors;
 mod faults;
 mod formats;
+mod fuzzy;
 mod gateway_store;
 mod greylist;
 mod harness;

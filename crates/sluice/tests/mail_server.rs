@@ -93,7 +93,8 @@ impl Drop for Server {
 /// Runs a client; none if it is not there.
 fn client(program: &str, arguments: &[&str], home: &Path) -> Option<String> {
     let output = Command::new("timeout").args(["60", program]).args(arguments).env("HOME", home).output().unwrap();
-    if output.status.code() == Some(127) {
+    // What cannot be run, timeout(1) ends with 127; getmail does, too, when it fails, and says why.
+    if output.status.code() == Some(127) && output.stderr.starts_with(b"timeout: ") {
         eprintln!("skipped: {program} is not installed");
         return None;
     }

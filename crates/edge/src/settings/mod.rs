@@ -50,7 +50,7 @@ pub use refusal::Refusal;
 pub use ruling::{Ruling, Rulings};
 pub use size::size;
 pub use smtp::{Auth, BareLineEnds, SmtpListener};
-pub use spam::{BayesSettings, ReputationSettings, Spam, SpamSettings, SpamTerms};
+pub use spam::{BayesSettings, FuzzySettings, ReputationSettings, Spam, SpamSettings, SpamTerms};
 pub use target::Target;
 pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};
 pub use trust::{AccessEntry, Bounds, DnsblSettings, HarvestSettings, Scores, TarpitSettings, Tested, TrustSettings};

@@ -64,6 +64,30 @@ pub struct SpamSettings {
     pub bayes: Option<BayesSettings>,
     /// What senders are known for. None: as the rules say (`use_txrep`).
     pub reputation: Option<ReputationSettings>,
+    /// Mails that are like those that were reported. None: nobody looks.
+    pub fuzzy: Option<FuzzySettings>,
+}
+
+/// `[spam.fuzzy]`
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FuzzySettings {
+    /// What a text adds that is nearly the same.
+    pub denied: f64,
+    /// What one adds that is much alike.
+    pub probable: f64,
+    /// What an attachment adds that was reported.
+    pub attachment: f64,
+    /// Texts that are kept, and attachments as many; beyond it those go that were reported longest ago.
+    pub reports_max: u64,
+    /// How many days one is kept that is not reported again.
+    pub keep_days: u32,
+}
+
+impl Default for FuzzySettings {
+    fn default() -> FuzzySettings {
+        FuzzySettings { denied: 6.0, probable: 3.0, attachment: 4.0, reports_max: 20_000, keep_days: 90 }
+    }
 }
 
 /// `[spam.reputation]`
@@ -195,6 +219,7 @@ impl Default for SpamSettings {
             subject_tag: Box::default(),
             bayes: None,
             reputation: None,
+            fuzzy: None,
         }
     }
 }
@@ -241,6 +266,15 @@ impl SpamSettings {
         }
         if self.reputation.is_some_and(|reputation| reputation.senders_max == 0 || reputation.keep_days == 0) {
             return Err("spam.reputation: senders_max and keep_days are at least 1".into());
+        }
+        if let Some(fuzzy) = &self.fuzzy {
+            let scores = [fuzzy.denied, fuzzy.probable, fuzzy.attachment];
+            if !scores.iter().all(|score| (0.0..=POINTS_MAX).contains(score)) {
+                return Err("spam.fuzzy: scores are from 0 to 10000".into());
+            }
+            if fuzzy.reports_max == 0 || fuzzy.keep_days == 0 {
+                return Err("spam.fuzzy: reports_max and keep_days are at least 1".into());
+            }
         }
         match self.greylist_seconds <= GREYLIST_SECONDS_MAX {
             true => Ok(()),

@@ -266,7 +266,9 @@ fn a_sender_is_known_for_each_mail_once_and_for_what_somebody_says() {
 
 #[test]
 fn files_of_earlier_forms_are_taken_over() {
-    for (form, missing) in [(1, "DROP TABLE mark; DROP TABLE sender"), (2, "DROP TABLE sender")] {
+    const FUZZY: &str = "DROP TABLE text; DROP TABLE shingle; DROP TABLE part;";
+    for (form, missing) in [(1, "DROP TABLE mark; DROP TABLE sender;"), (2, "DROP TABLE sender;"), (3, "")] {
+        let missing = &[FUZZY, missing].concat();
         let (_folder, path) = file();
         Sqlite::open(&path).unwrap().learn("", &[lesson("a", true, &[1], 1)]).unwrap();
         let connection = Connection::open(&path).unwrap();
@@ -277,4 +279,34 @@ fn files_of_earlier_forms_are_taken_over() {
         assert_eq!((ledger.summary("").unwrap().words, ledger.standings("", &[[0; 16]]).unwrap().len()), (1, 1));
         ledger.vouch(&[[0; 16]], 1).unwrap();
     }
+}
+
+#[test]
+fn a_mail_is_like_those_that_were_reported_until_somebody_says_that_it_is_none() {
+    let (_folder, path) = file();
+    let mut ledger = Sqlite::open(&path).unwrap();
+    let text = |from: u64, changed: usize| {
+        let value = |place: usize| if place < changed { 7_000 + place as u64 } else { from + place as u64 };
+        Fuzzy { shingles: (0..32).map(value).collect(), parts: Vec::new() }
+    };
+    let places = |ledger: &mut Sqlite, fuzzy: &Fuzzy| ledger.alike("", fuzzy).unwrap().places;
+    assert_eq!(places(&mut ledger, &text(100, 0)), 0);
+    ledger.report("", &text(100, 0), true, 10).unwrap();
+    ledger.report("", &text(100, 1), true, 20).unwrap();
+    ledger.report("", &text(500, 0), true, 30).unwrap();
+    assert_eq!(ledger.summary("").unwrap().reports, 2, "what is nearly the same is kept once");
+    assert_eq!([0, 1, 10, 32].map(|changed| places(&mut ledger, &text(100, changed))), [32, 31, 22, 0]);
+    // The same values in other places say nothing.
+    let mut turned = text(100, 0);
+    turned.shingles.rotate_left(1);
+    assert_eq!(places(&mut ledger, &turned), 0);
+    let part = Fuzzy { shingles: Vec::new(), parts: vec![[9; 16]] };
+    ledger.report("", &part, true, 10).unwrap();
+    assert!(ledger.alike("", &part).unwrap().has_part && !ledger.alike("other", &part).unwrap().has_part);
+    ledger.report("", &text(100, 2), false, 40).unwrap();
+    assert_eq!((places(&mut ledger, &text(100, 0)), places(&mut ledger, &text(500, 0))), (0, 32));
+    ledger.forget_reports(10, 25).unwrap();
+    assert!(!ledger.alike("", &part).unwrap().has_part && places(&mut ledger, &text(500, 0)) == 32);
+    ledger.forget_reports(0, 0).unwrap();
+    assert_eq!((places(&mut ledger, &text(500, 0)), ledger.summary("").unwrap().reports), (0, 0));
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use edge::settings::Listener;
+use edge::settings::{FuzzySettings, Listener};
+use inspect::RuleFile;
 
 use super::Config;
 use crate::rules_command::{self, Purpose};
@@ -29,6 +30,11 @@ impl Config {
                     .into(),
             );
         }
+        if self.spam.as_ref().is_some_and(|spam| spam.fuzzy.is_some()) && !has_ledger {
+            return Err(
+                "what was reported is kept with what was learned, but nothing says where: spam.bayes.ledger".into()
+            );
+        }
         if keeps && listener.content.quarantine.is_none() && !listener.protocol().answers() {
             return Err("spam is to be quarantined, but no folder is set: quarantine = \"PATH\"".into());
         }
@@ -45,13 +51,22 @@ impl Config {
         self.authentication.is_some() || self.asks_network()
     }
 
+    /// What is said here in the place of files of rules.
+    pub fn more_rules(&self) -> Vec<RuleFile> {
+        let spam = self.spam.as_ref();
+        let file = |name: &str, text: String| RuleFile { name: name.into(), bytes: text.into_bytes() };
+        let reputation = spam.and_then(|spam| spam.reputation).map(|_| file("[spam.reputation]", REPUTATION.into()));
+        let fuzzy = spam.and_then(|spam| spam.fuzzy).map(|fuzzy| file("[spam.fuzzy]", fuzzy_rules(&fuzzy)));
+        reputation.into_iter().chain(fuzzy).collect()
+    }
+
     /// What rules are read for.
     pub fn rule_purpose(&self) -> Purpose<'_> {
         let spam = self.spam.as_ref();
         Purpose {
             network: self.asks_network(),
             bayes: spam.is_some_and(|spam| spam.bayes.is_some()),
-            reputation: spam.is_some_and(|spam| spam.reputation.is_some()),
+            more: self.more_rules(),
             host: &self.hostname,
         }
     }
@@ -70,6 +85,28 @@ impl Config {
             folders
         }))
     }
+}
+
+/// The rule that moves scores.
+const REPUTATION: &str = "loadplugin Mail::SpamAssassin::Plugin::TxRep\nuse_txrep 1\n\
+                          header TXREP eval:check_senders_reputation()\n\
+                          describe TXREP Score normalizing based on sender's reputation\n\
+                          tflags TXREP userconf noautolearn\npriority TXREP 1000\n";
+
+/// Rules about mails that are like those that were reported.
+fn fuzzy_rules(fuzzy: &FuzzySettings) -> String {
+    let FuzzySettings { denied, probable, attachment, .. } = fuzzy;
+    format!(
+        "loadplugin Mail::SpamAssassin::Plugin::FuzzyReports\n\
+         body SLUICE_FUZZY_DENIED eval:check_fuzzy('0.75')\nscore SLUICE_FUZZY_DENIED {denied}\n\
+         describe SLUICE_FUZZY_DENIED Nearly the same as a mail that was reported\n\
+         body SLUICE_FUZZY_PROB eval:check_fuzzy('0.4', '0.75')\nscore SLUICE_FUZZY_PROB {probable}\n\
+         describe SLUICE_FUZZY_PROB Much like a mail that was reported\n\
+         body SLUICE_FUZZY_ATTACHMENT eval:check_fuzzy_attachment()\nscore SLUICE_FUZZY_ATTACHMENT {attachment}\n\
+         describe SLUICE_FUZZY_ATTACHMENT An attachment that was reported\n\
+         tflags SLUICE_FUZZY_DENIED noautolearn\ntflags SLUICE_FUZZY_PROB noautolearn\n\
+         tflags SLUICE_FUZZY_ATTACHMENT noautolearn\n"
+    )
 }
 
 #[cfg(test)]
@@ -110,6 +147,8 @@ mod tests {
             (format!("[spam]\n{LISTENER}[[listener.rule]]\nspam = {{ greylist = 3 }}"), "spam.bayes.ledger"),
             (format!("[spam.reputation]\n{LISTENER}"), "spam.bayes.ledger"),
             (format!("[spam.bayes]\nledger = '/l'\n[spam.reputation]\nkeep_days = 0\n{LISTENER}"), "at least 1"),
+            (format!("[spam.fuzzy]\n{LISTENER}"), "spam.bayes.ledger"),
+            (format!("[spam.bayes]\nledger = '/l'\n[spam.fuzzy]\ndenied = -1\n{LISTENER}"), "from 0 to 10000"),
             (format!("[spam]\ngreylist_seconds = 86401\n{LISTENER}"), "at most 86400"),
             (format!("[spam]\nwait_seconds = 0\n{LISTENER}"), "from 1 to 60"),
             (format!("[dns]\nquery_ms = 1\n[spam]\nnetwork = true\n{LISTENER}"), "from 100 to 30000"),

@@ -287,7 +287,8 @@ fn memories(
     let bayes = config.spam.as_ref().and_then(|spam| spam.bayes.as_ref());
     let Some((bayes, rules)) = bayes.zip(rules) else { return Ok(None) };
     let senders = config.spam.as_ref().and_then(|spam| spam.reputation).unwrap_or_default();
-    let bounds = Bounds { words_max: rules.words_max, senders };
+    let reports = config.spam.as_ref().and_then(|spam| spam.fuzzy).unwrap_or_default();
+    let bounds = Bounds { words_max: rules.words_max, senders, reports };
     Memories::start(bayes, bounds, metrics, old).map(Some)
 }
 

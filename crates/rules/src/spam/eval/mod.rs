@@ -9,6 +9,7 @@
 mod authentic;
 mod freemail;
 mod from_name;
+mod fuzzy;
 mod header;
 mod learned;
 mod locale;
@@ -23,6 +24,7 @@ pub use times::received_at;
 
 use core::cell::OnceCell;
 
+use flow::Alike;
 use pattern::expression::{Expression, Flags};
 
 use super::authentic::Known;
@@ -89,10 +91,11 @@ pub(crate) const fn ask(name: &'static str) -> Function {
 }
 
 /// All groups.
-const GROUPS: [&[Function]; 11] = [
+const GROUPS: [&[Function]; 12] = [
     authentic::FUNCTIONS,
     freemail::FUNCTIONS,
     from_name::FUNCTIONS,
+    fuzzy::FUNCTIONS,
     header::FUNCTIONS,
     learned::FUNCTIONS,
     locale::FUNCTIONS,
@@ -211,6 +214,8 @@ pub struct Context<'m> {
     pub known: Option<Known<'m>>,
     /// What was learned says of it; none where too little was.
     pub recalled: Option<Recalled>,
+    /// How much it is like a mail that was reported; none where nobody has looked.
+    pub alike: Option<Alike>,
     /// What searches of functions may still cost.
     pub(crate) budget: &'m core::cell::RefCell<Budget>,
     pub(super) spf: OnceCell<authentic::Told>,
@@ -241,6 +246,7 @@ impl<'m> Context<'m> {
             now,
             known: None,
             recalled: None,
+            alike: None,
             budget,
             spf: OnceCell::new(),
             dates: OnceCell::new(),

@@ -4,7 +4,7 @@ use core::cell::RefCell;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use flow::Answer;
+use flow::{Alike, Answer};
 use pattern::expression::{Search, Want, fold};
 use stream::Fuel;
 
@@ -70,6 +70,8 @@ pub struct Beside<'b> {
     pub recalled: Option<Recalled>,
     /// What the user wants whom it is for.
     pub preferences: Option<&'b Preferences>,
+    /// How much it is like a mail that was reported; none where nobody has looked.
+    pub alike: Option<Alike>,
 }
 
 impl Outcome {
@@ -99,7 +101,7 @@ impl Engine {
         beside: Beside<'_>,
         scratch: &mut Scratch,
     ) -> Outcome {
-        let Beside { inquiry, recalled, preferences } = beside;
+        let Beside { inquiry, recalled, preferences, alike } = beside;
         let settings = preferences.map_or(&self.settings, |own| &own.settings);
         let set = self.set(recalled.is_some());
         scratch.begin(self.identity, self.options.limits.scratch_bytes_max);
@@ -112,6 +114,7 @@ impl Engine {
         let mut context = Context::new(mail, &fields, &path, settings, now, &budget);
         context.known = inquiry.and_then(Inquiry::known);
         context.recalled = recalled.filter(|_| set.bayes);
+        context.alike = alike;
         scratch.spent(Work::Fields, begun);
         let mut run = Run {
             engine: self,
@@ -147,6 +150,11 @@ impl Hit {
 }
 
 impl Engine {
+    /// Whether a rule that is run calls this function.
+    pub fn calls(&self, function: &str) -> bool {
+        self.evals.iter().any(|eval| eval.function.name == function)
+    }
+
     /// Whether the reputation of senders counts (`use_txrep`).
     pub fn has_reputation(&self) -> bool {
         self.reputation.is_some()
