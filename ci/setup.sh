@@ -61,7 +61,6 @@ if [ "${1:-}" != run ]; then
     [ -d /usr/lib/postgresql ] || missing+=(postgresql)
     need mariadbd mariadb-server
     need slapd slapd
-    need getmail getmail6
     # for ci/first-day.sh
     need debootstrap debootstrap
     need systemd-nspawn systemd-container
