@@ -178,7 +178,7 @@ impl Session {
     async fn begin(&mut self) {
         let missing = self.message.is_none().then(Envelope::default);
         if let Some(envelope) = self.envelope.take().or(missing) {
-            self.message = Some(Box::new(Message::new(self, envelope).await));
+            self.message = Some(Box::new(Box::pin(Message::new(self, envelope)).await));
         }
     }
 

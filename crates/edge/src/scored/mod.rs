@@ -241,7 +241,7 @@ impl<D: Dialect> Session<D> {
         let has_users = spam.bayes.as_ref().is_some_and(|bayes| bayes.users);
         let owner = D::user(&request).filter(|_| has_users).unwrap_or_default().into();
         let users: Vec<&str> = D::user(&request).into_iter().collect();
-        let preferences = preferences::find(Some(&spam), &users).await;
+        let preferences = Box::pin(preferences::find(Some(&spam), &users)).await;
         let flow = Flow { client: flow.client.or(Some(self.peer.ip())), ..flow };
         let asked = Asked {
             flow,

@@ -515,7 +515,9 @@ impl Session {
             && let Addressed { envelope, hop: Some(hop) } = *addressed
         {
             let runtime = self.shared.runtime.borrow().clone();
-            self.mail = Mail::Content(Box::new(Intake::new(runtime, &self.client, envelope, hop).await));
+            // A session that waits is not to be as large as one that begins with a mail.
+            let intake = Box::pin(Intake::new(runtime, &self.client, envelope, hop)).await;
+            self.mail = Mail::Content(Box::new(intake));
             return self.server.begin();
         }
         // The server half asks for recipients first, and none was accepted without a hop.
