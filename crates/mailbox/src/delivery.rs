@@ -21,6 +21,7 @@ use crate::accounts::Recipient;
 use crate::file::File;
 use crate::filter::{self, Case, LOOKED_AT_BYTES_MAX, Placement, Plan, Said, Target};
 use crate::imap::search::end_of_header;
+use crate::learner::JUNK;
 use crate::remembered::{ANSWERED, Remembered, SEEN};
 use crate::site::{Site, ensure, seconds};
 use crate::writer::Incoming;
@@ -28,9 +29,6 @@ use outgoing::Leaving;
 
 /// Bytes of a mail that are copied at a time.
 const PIECE_BYTES: usize = 64 << 10;
-
-/// Bit of `\Junk` among the special uses.
-const JUNK: SpecialUse = SpecialUse(1 << 4);
 
 /// A mail that has come in.
 pub(crate) struct Arrived {

@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::accounts::{Account, Accounts};
 use crate::file::File;
+use crate::learner::Learner;
 use crate::login::Logins;
 use crate::recent::Recents;
 use crate::relay::{Patience, Relay, Wake};
@@ -44,6 +45,8 @@ pub struct Site {
     pub message_bytes_max: u64,
     /// Whether spam goes to the mailbox for junk, where no script says otherwise.
     pub junk: bool,
+    /// Who learns from mail that is moved into the mailbox for junk, and out of it.
+    pub learner: Option<Arc<dyn Learner>>,
     /// Who sends what scripts redirect, and their answers.
     pub relay: Option<Arc<dyn Relay>>,
     /// How long it is tried to send that.
@@ -81,6 +84,7 @@ impl Site {
             hostname,
             message_bytes_max,
             junk: true,
+            learner: None,
             relay: None,
             patience: Patience::default(),
             wake: Wake::default(),

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::harness::imap::{Answer, ask};
 use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, free_port, mail_with, stuffed, wait_for};
+use crate::learn;
 
 /// A folder with accounts `ann` and `bob` with the password `secret`; `bob` may have 4 KiB.
 fn accounts() -> tempfile::TempDir {
@@ -31,11 +32,16 @@ struct Site {
 impl Site {
     /// SMTP and LMTP in, IMAP out.
     fn start() -> Site {
+        Site::start_with("")
+    }
+
+    /// The same with some tables in front.
+    fn start_with(head: &str) -> Site {
         let accounts = accounts();
         // The port stays over restarts.
         let port = free_port();
         let gateway = Gateway::with(&format!(
-            "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n\
+            "hostname = \"mx.test\"\nthreads = 1\n{head}[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n\
              accounts = \"{}/accounts\"\nimap = [\"127.0.0.1:{port}\"]\n\
              [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n\
              [[listener]]\nprotocol = \"lmtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n",
@@ -52,11 +58,17 @@ impl Site {
         wire
     }
 
-    /// What is in a mailbox: of each message all.
-    fn mails(&self, name: &str) -> Vec<String> {
+    /// A session of a user.
+    fn imap(&self, name: &str) -> Wire {
         let mut wire = Wire::connect(self.imap);
         assert!(wire.line().starts_with("* OK"));
         assert!(ask(&mut wire, &format!("LOGIN {name} secret")).status.starts_with("OK"));
+        wire
+    }
+
+    /// What is in a mailbox: of each message all.
+    fn mails(&self, name: &str) -> Vec<String> {
+        let mut wire = self.imap(name);
         assert!(ask(&mut wire, "SELECT INBOX").status.starts_with("OK"));
         let Answer { literals, .. } = ask(&mut wire, "UID FETCH 1:* BODY.PEEK[]");
         literals.iter().map(|mail| String::from_utf8_lossy(mail).into_owned()).collect()
@@ -310,4 +322,43 @@ fn scripts_that_users_put_file_answer_and_send_on_even_if_the_relay_is_down_for_
     wait_for(|| (!crate::harness::is_running(gateway.supervisor())).then_some(()), "the gateway to end");
     // Without a server the store is looked into.
     assert_eq!(queue(&[]), "");
+}
+
+#[test]
+fn mail_that_is_moved_into_junk_and_out_of_it_is_learned() {
+    for (isolation, moves) in [("process", true), ("none", true), ("none", false)] {
+        let rules = learn::site(learn::DOOR_RULES, 0);
+        let site = Site::start_with(&learn::head(rules.path(), isolation, &format!("moves = {moves}")));
+        let mut wire = site.smtp();
+        for number in 1..4 {
+            let mail = format!("Message-Id: <{number}@b.example>\r\n{}", learn::MAIL);
+            let (_, ends) = send(&mut wire, &["ann@mx.test"], mail.as_bytes(), 1);
+            assert!(ends[0].starts_with("250 "), "{ends:?}");
+        }
+        let mut imap = site.imap("ann");
+        let mut done = |commands: &[&str]| {
+            for command in commands {
+                let answer = ask(&mut imap, command);
+                assert!(answer.status.starts_with("OK"), "{command}: {answer:?}");
+            }
+        };
+        let told_of = || site.gateway.log().matches("moved mail told of").count();
+        let counts = || {
+            let stat = learn::learn(rules.path(), &["stat"]);
+            (stat["spam"].as_u64().unwrap(), stat["ham"].as_u64().unwrap())
+        };
+        // What is thrown away says nothing, and neither does what is moved between other mailboxes.
+        done(&["SELECT INBOX", "UID MOVE 1 Junk", "UID COPY 2:3 Archive", "SELECT Junk", "UID COPY 1 Trash"]);
+        done(&["SELECT INBOX", "UID COPY 2:3 Junk"]);
+        if !moves {
+            done(&["LOGOUT"]);
+            assert_eq!((told_of(), counts()), (0, (0, 0)));
+            continue;
+        }
+        wait_for(|| (told_of() == 3).then_some(()), "three mails that are learned");
+        assert_eq!(counts(), (3, 0), "{isolation}");
+        done(&["SELECT Junk", "UID MOVE 2:3 INBOX"]);
+        wait_for(|| (told_of() == 5).then_some(()), "two that are corrected");
+        assert_eq!(counts(), (1, 2), "{isolation}");
+    }
 }

@@ -64,6 +64,21 @@ impl Rulings {
 }
 
 impl Ruling {
+    /// What holds for a mail that is there already, and only learned: nothing becomes of it.
+    pub fn to_learn(spam: Spam) -> Ruling {
+        Ruling {
+            policy: Policy::default(),
+            attachments: Arc::default(),
+            message_bytes_max: 0,
+            on_late_tag: Action::Pass,
+            refusal: Refusal::Id,
+            virus_scanned: false,
+            quarantine: None,
+            spam: Some(spam),
+            authentication: None,
+        }
+    }
+
     fn new(
         content: &Content,
         attachments: &[Attachment],

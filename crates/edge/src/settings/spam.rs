@@ -124,6 +124,9 @@ pub struct BayesSettings {
     /// What clients of Rspamd have to show for it (`Password`); empty: nothing.
     #[serde(default)]
     pub password: Box<str>,
+    /// Whether mail that users move into the store's mailbox for junk is learned as spam, and what they take out of it as ham.
+    #[serde(default)]
+    pub moves: bool,
     /// Whether clients of spamd that name a user are answered by what that user has learned.
     #[serde(default)]
     pub users: bool,

@@ -13,6 +13,7 @@ use super::view::View;
 use super::{Done, Refusal, Session, User, done, no, search as finder, sort};
 use crate::acl;
 use crate::file::File;
+use crate::learner;
 use crate::site::seconds;
 use crate::wire::Stream;
 
@@ -186,6 +187,10 @@ impl<S: Stream> Session<'_, S> {
                 Ok(pairs)
             })
             .await?;
+        if let Some(learner) = &self.site.learner {
+            let (state, copies) = (self.site.store.state(), pairs.iter().map(|pair| pair.1));
+            learner::tell(&**learner, &state, &user.account.name, [from, to], copies);
+        }
         let mut code = format!("[COPYUID {validity} ").into_bytes();
         response::set(pairs.iter().map(|pair| pair.0), &mut code);
         code.push(b' ');

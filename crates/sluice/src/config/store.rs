@@ -165,6 +165,10 @@ fn takes_mail(relay: &Forward) -> bool {
 impl Config {
     /// Whether there is a store, where one is needed.
     pub(super) fn check_store(&self) -> Result<(), String> {
+        let moves = self.spam.as_ref().and_then(|spam| spam.bayes.as_ref()).is_some_and(|bayes| bayes.moves);
+        if moves && self.store.is_none() {
+            return Err("spam.bayes.moves: what users move is in a table [store]".into());
+        }
         if let Some(store) = &self.store {
             return store.check(self).map_err(|reason| format!("store: {reason}"));
         }
@@ -208,6 +212,7 @@ mod tests {
     fn a_store_is_checked_before_it_is_used() {
         for (text, wanted) in [
             ("", "store: needs a table [store]"),
+            ("[spam.bayes]\nledger='x'\nmoves=true", "spam.bayes.moves: what users move"),
             ("[store]", "folder is missing"),
             ("[store]\nfolder='x'\nsize='1M'", "size is less"),
             ("[store]\nfolder='x'\nsessions_max=0", "a limit of 0"),

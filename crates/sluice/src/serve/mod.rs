@@ -56,6 +56,7 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     let site = Arc::new(Site::load(args, None)?);
     listening::forget_inherited();
     hand_up(&site);
+    site.begin();
     let newcomer = open_store(args, &site)?;
     let threads = site.threads;
     let (control, watched) =

@@ -139,6 +139,7 @@ impl<'a> Reload<'a> {
                 let runtime = self.site.runtime.clone();
                 // Before the event loops take them.
                 super::hand_up(&self.site);
+                self.site.begin();
                 let (generation, signatures) = (runtime.signatures.generation, runtime.signatures.count);
                 self.control.send_modify(|control| control.runtime = runtime);
                 tracing::info!(generation, signatures, "reloaded");

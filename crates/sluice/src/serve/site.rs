@@ -217,7 +217,6 @@ impl Site {
             metrics_socket,
         };
         let runtime = Arc::new(runtime);
-        store.iter().for_each(|store| store.show(&runtime));
         Ok(Site {
             config,
             stamps,
@@ -235,6 +234,12 @@ impl Site {
             own,
             common,
         })
+    }
+
+    /// It is what holds from here on, for the store too.
+    pub fn begin(&self) {
+        let spam = self.config.spam.as_ref().and_then(|spam| spam.under([None, None]));
+        self.store.iter().for_each(|store| store.show(&self.runtime, spam.clone()));
     }
 
     /// The same with the signatures as the files have them now; nothing if they have not changed.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use edge::net::listening::{Owner, Sockets};
 use edge::net::stream::Stream;
 use edge::runtime::Runtime;
-use edge::settings::{SocketMode, Tls};
+use edge::settings::{SocketMode, Spam, Tls};
 use edge::upstream::within;
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
@@ -33,6 +33,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::control::Control;
 use super::doors::{Door, Doors, Identity};
+use super::moves::{Moves, Teachers};
 use super::relay::NextHop;
 use super::volume::segment_bytes;
 use crate::Failure;
@@ -57,6 +58,7 @@ pub struct Store {
     /// Where it listens.
     pub sockets: Vec<(Door, Sockets)>,
     identity: Identity,
+    teachers: Teachers,
     end: watch::Sender<bool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -81,13 +83,15 @@ impl Store {
             settings: settings.clone(),
             sockets: sockets.collect::<Result<_, String>>()?,
             identity: Arc::default(),
+            teachers: Teachers::default(),
             end: watch::channel(false).0,
             thread: Mutex::default(),
         })
     }
 
-    /// Who we are to clients from here on.
-    pub fn show(&self, runtime: &Arc<Runtime>) {
+    /// Who we are to clients from here on, and who learns from what they move.
+    pub fn show(&self, runtime: &Arc<Runtime>, spam: Option<Spam>) {
+        self.teachers.show(runtime, spam);
         *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime.clone());
     }
 
@@ -156,6 +160,7 @@ impl Store {
         site.junk = self.settings.junk;
         site.scripts = scripts;
         site.relay = relay.map(|relay| Arc::new(relay) as Arc<dyn Relay>);
+        site.learner = Some(Arc::new(Moves::start(self.teachers.clone(), site.store.clone(), self.end.subscribe())?));
         let site = Arc::new(site);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let outcome = runtime.block_on(self.serve(site, waiting));

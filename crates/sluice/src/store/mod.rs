@@ -9,6 +9,7 @@ mod filters;
 pub mod gateway;
 pub mod maildir;
 pub mod mbox;
+mod moves;
 mod outgoing;
 mod queue;
 pub mod recall;
