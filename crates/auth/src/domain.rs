@@ -1,7 +1,7 @@
-//! Domain names as mail and DNS records write them.
-//!
-//! Known wrong: U-labels (RFC 5890) are not turned into A-labels; a name with them is asked for as it stands, and does not
-//! exist.
+//! Domain names as mail and DNS records write them. Names with letters beyond ASCII are what the DNS has for them, A-labels
+//! (RFC 8616, RFC 5890, by the mapping of UTS 46): they are asked for, compared and told as such.
+
+use std::borrow::Cow;
 
 /// The longest name, without its last dot (RFC 1035 section 3.1).
 pub const BYTES_MAX: usize = 253;
@@ -9,16 +9,28 @@ pub const BYTES_MAX: usize = 253;
 /// The longest label.
 pub const LABEL_BYTES_MAX: usize = 63;
 
+/// The longest name with letters beyond ASCII, in bytes: what is longer is too long in ASCII, too.
+const INTERNATIONAL_BYTES_MAX: usize = 4 * BYTES_MAX;
+
 /// A name in lower case and without its last dot, if it can be asked for: no empty label, none too long, nor the whole.
 pub fn normalised(name: &str) -> Option<Box<str>> {
-    let name = name.strip_suffix('.').unwrap_or(name);
+    let name = if name.is_ascii() { Cow::Borrowed(name) } else { ascii(name)? };
+    let name = name.strip_suffix('.').unwrap_or(&name);
     let label_fits = |label: &str| (1..=LABEL_BYTES_MAX).contains(&label.len());
     (name.len() <= BYTES_MAX && name.split('.').all(label_fits)).then(|| name.to_ascii_lowercase().into())
 }
 
-/// As [`normalised`], of letters, digits, hyphens and underscores alone, or beyond ASCII: what headers may name.
+/// A name with letters beyond ASCII, as the DNS has it; none if it cannot have one.
+fn ascii(name: &str) -> Option<Cow<'_, str>> {
+    if name.len() > INTERNATIONAL_BYTES_MAX {
+        return None;
+    }
+    idna::domain_to_ascii_cow(name.as_bytes(), idna::AsciiDenyList::EMPTY).ok()
+}
+
+/// As [`normalised`], of letters, digits, hyphens and underscores alone: what headers may name.
 pub fn host(name: &str) -> Option<Box<str>> {
-    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) || !byte.is_ascii();
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     normalised(name).filter(|name| name.bytes().all(is_fit))
 }
 
@@ -50,6 +62,22 @@ mod tests {
         }
         assert_eq!(host("a b.x"), None);
         assert_eq!(host("_dmarc.Example").as_deref(), Some("_dmarc.example"));
+    }
+
+    #[test]
+    fn a_name_beyond_ascii_is_what_the_dns_has_for_it() {
+        for (name, wanted) in [
+            ("Bücher.Example", Some("xn--bcher-kva.example")),
+            // Not mapped to two letters (UTS 46, nontransitional), and another dot.
+            ("straße\u{3002}example.", Some("xn--strae-oqa.example")),
+            ("_dmarc.пример.example", Some("_dmarc.xn--e1afmkfd.example")),
+            ("xn--bcher-kva.bücher", Some("xn--bcher-kva.xn--bcher-kva")),
+            // What cannot stand in a name, and what is too long.
+            ("a\u{fffd}.example", None),
+            (&"ü.".repeat(600), None),
+        ] {
+            assert_eq!(host(name).as_deref(), wanted, "{name}");
+        }
     }
 
     #[test]

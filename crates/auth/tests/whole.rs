@@ -155,6 +155,21 @@ fn every_mutant_of_a_mail_is_judged() {
     }
 }
 
+/// RFC 8616: what the client and the header write with letters beyond ASCII, the DNS has as A-labels.
+#[test]
+fn domains_beyond_ascii_are_asked_for_as_the_dns_has_them() {
+    let zone = Zone::default()
+        .text("xn--bcher-kva.example", "v=spf1 ip4:192.0.2.0/24 -all")
+        .text("_dmarc.xn--bcher-kva.example", "v=DMARC1; p=reject");
+    let mail = "From: Joe <joe@B\u{fc}cher.example>\r\nSubject: x\r\n\r\nHi.\r\n";
+    let (results, _) = run(context("joe@b\u{fc}cher.example"), mail.as_bytes(), &zone, WAYS[0]);
+    assert_eq!(results.dmarc.outcome, dmarc::Outcome::Pass, "{results:?}");
+    let field = report::field("mx.test", "client.example.net", &results);
+    assert!(field.contains("header.from=xn--bcher-kva.example"), "{field}");
+    let (results, _) = run(context("joe@elsewhere.example"), mail.as_bytes(), &zone, WAYS[0]);
+    assert_eq!(results.dmarc.outcome, dmarc::Outcome::Fail, "{results:?}");
+}
+
 #[test]
 fn when_time_is_up_there_are_results() {
     let mut check = Check::new(context("joe@bounce.example.com"), Limits::default());
