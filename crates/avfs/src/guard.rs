@@ -24,7 +24,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -85,6 +85,9 @@ impl Refusal {
     }
 }
 
+/// Gives the kernel what a file has at an offset, before anybody asks for it. The file goes by its node's id.
+pub type Pages = Box<dyn Fn(u64, u64, &[u8]) -> io::Result<()> + Send + Sync>;
+
 /// What it works with.
 pub struct Settings {
     /// Who inspects; nobody for a file system that does nothing.
@@ -113,6 +116,8 @@ pub struct Guard {
     streams: Arc<AtomicUsize>,
     /// Files whose pages the kernel has to drop.
     stale: mpsc::Sender<u64>,
+    /// Who gives pages to the kernel, once it is mounted.
+    pages: OnceLock<Pages>,
     /// What the paths of the files below begin with.
     source: PathBuf,
 }
@@ -135,6 +140,7 @@ impl Guard {
             evidence: evidence.map(Evidence::new),
             streams: Arc::default(),
             stale,
+            pages: OnceLock::new(),
             source: source.into(),
         };
         Ok((guard, told))
@@ -143,6 +149,11 @@ impl Guard {
     /// Who inspects, if anybody does.
     pub fn judge(&self) -> Option<&dyn Judge> {
         self.judge.as_deref()
+    }
+
+    /// From here on the kernel can be given pages.
+    pub fn give_pages(&self, pages: Pages) {
+        let _ = self.pages.set(pages);
     }
 
     /// What holds for an open file, as it is.
@@ -203,7 +214,7 @@ impl Guard {
             return Ok(());
         }
         let _turn = node.inspected();
-        for _ in 0..=TRIES {
+        for number in 0..=TRIES {
             stamp = Stamp::of_file(below)?;
             if let Some(known) = self.is_known(&node.content(), &stamp) {
                 return told(known);
@@ -211,13 +222,18 @@ impl Guard {
             stamp.outlast();
             // Reading it is not its user's reading.
             let quiet = node.open(OFlags::RDONLY | OFlags::NOATIME).or_else(|_| node.open(OFlags::RDONLY))?;
-            let outcome = judge::whole(judge, &quiet).map_err(errno)?;
+            let mut content = Ahead { file: &quiet, node, at: 0, pages: self.pages_for(node, &stamp, number) };
+            let outcome = judge::whole(judge, &mut content).map_err(errno)?;
             if Stamp::of_file(below)? != stamp {
                 continue;
             }
             return match outcome {
                 Ok(None) => {
-                    node.content_mut().learn(stamp, Known::Clean);
+                    let has_pages = content.pages.is_some();
+                    let mut content = node.content_mut();
+                    content.learn(stamp, Known::Clean);
+                    content.is_cached |= has_pages && content.handles == 0;
+                    drop(content);
                     self.verdicts.add(node.inode, &stamp);
                     Ok(())
                 }
@@ -231,6 +247,16 @@ impl Guard {
             };
         }
         Err(self.unjudged(node, &Unjudged("it changes all the time".into()), who))
+    }
+
+    /// Who gives the kernel the pages of a file while it is inspected, so that whoever waits for the verdict has them at once.
+    /// Nobody has it open then, and so nobody can read them before: whoever opens it waits, too. A file that changes
+    /// meanwhile gets none, and neither does one of which the first would be dropped before the last are read.
+    fn pages_for(&self, node: &Node, stamp: &Stamp, number: usize) -> Option<&Pages> {
+        const BYTES_MAX: u64 = 1 << 30;
+        let content = node.content();
+        let is_alone = content.handles == 0 && content.overlay.is_none();
+        self.pages.get().filter(|_| is_alone && number == 0 && stamp.size <= BYTES_MAX)
     }
 
     /// What was written and waits gets its verdict: it comes to the file below, or is dropped.
@@ -573,6 +599,26 @@ pub struct Open<'a> {
     pub skips: bool,
     /// What was written through it.
     pub share: &'a Share,
+}
+
+/// A file that is read, and given to the kernel as it is.
+struct Ahead<'a> {
+    file: &'a File,
+    node: &'a Node,
+    at: u64,
+    /// Nobody, if something could not be given.
+    pages: Option<&'a Pages>,
+}
+
+impl Read for Ahead<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.file;
+        let count = file.read(buffer)?;
+        let given = self.pages.map(|pages| pages(self.node.id, self.at, &buffer[..count]));
+        self.pages = self.pages.filter(|_| given.is_some_and(|given| given.is_ok()));
+        self.at += count as u64;
+        Ok(count)
+    }
 }
 
 /// What waits, read in pieces, as long as it is the same.

@@ -153,6 +153,11 @@ fn serve(
     let spoken = device.try_clone()?;
     let session = Session::from_fd(Host::new(shared.clone(), threads), device, SessionACL::All, config)?;
     let notifier = session.notifier();
+    let giver = notifier.clone();
+    shared.guard.give_pages(Box::new(move |id, offset, bytes| match bytes {
+        [] => Ok(()),
+        bytes => giver.store(INodeNo(id), offset, bytes),
+    }));
     let (keeper, Told { stale, unused }) = (shared.clone(), told);
     let forgetting = Forgetting { device: spoken, notifier: notifier.clone(), can_prune: true };
     std::thread::Builder::new().name("sluice: notes".into()).spawn(move || keep(&keeper, &notifier, &stale))?;
