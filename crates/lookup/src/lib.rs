@@ -13,8 +13,8 @@
 //! rows mean. The crate knows nothing of mail.
 //!
 //! Bounds: [`WAITING_MAX`] questions that wait, [`ROWS_MAX`] rows of an answer, [`VALUE_BYTES_MAX`] bytes of a value,
-//! `entries_max` answers of each kind that are remembered, [`KEY_BYTES_MAX`] bytes of a key. One question is asked as often as
-//! it comes until there is an answer.
+//! `entries_max` answers of each kind that are remembered, [`KEY_BYTES_MAX`] bytes of a key. What is asked for while it is asked
+//! already waits for the same answer (`pending.rs`).
 #![forbid(unsafe_code)]
 
 mod connection;
@@ -22,6 +22,7 @@ mod ldap;
 mod memory;
 mod mysql;
 mod pattern;
+mod pending;
 mod postgresql;
 mod row;
 mod server;
@@ -34,4 +35,4 @@ mod tls;
 pub use pattern::{KEY_BYTES_MAX, Key};
 pub use row::{Error, ROWS_MAX, Row, VALUE_BYTES_MAX};
 pub use settings::{Scope, Settings};
-pub use table::{Table, WAITING_MAX};
+pub use table::{Counts, Table, WAITING_MAX};

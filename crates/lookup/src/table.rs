@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,7 @@ use tokio::time::timeout;
 use crate::connection::{Connection, Plan};
 use crate::memory::{Memory, Rows};
 use crate::pattern::Key;
+use crate::pending::{Pending, Waiter};
 use crate::row::{Error, Row};
 use crate::settings::Settings;
 
@@ -25,16 +27,30 @@ const IDLE: Duration = Duration::from_secs(60);
 /// How long servers that could not be reached are not tried again.
 const AWAY: Duration = Duration::from_secs(2);
 
+/// How often a table was asked since it was started.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Its server was asked for a key, or for a password.
+    pub asked: AtomicU64,
+    /// It was remembered what is there for a key, or asked for already.
+    pub spared: AtomicU64,
+    /// Whoever asked was told that nobody can say.
+    pub failed: AtomicU64,
+}
+
 /// A table of a server. Its thread ends when nobody has it any more.
 pub struct Table {
     settings: Settings,
     kind: &'static str,
     memory: Mutex<Memory>,
+    pending: Arc<Pending>,
+    counts: Counts,
     questions: mpsc::Sender<Question>,
 }
 
 enum Question {
-    Rows(Key, oneshot::Sender<Result<Rows, Error>>),
+    /// Without a waiter: for those who wait for it together.
+    Rows(Key, Option<Waiter>),
     Password { name: String, password: String, answer: oneshot::Sender<Result<bool, Error>> },
 }
 
@@ -56,8 +72,10 @@ impl Table {
         let (name, most, wait) = (settings.name.clone(), settings.connections_max, settings.wait());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(most).build();
         let runtime = runtime.map_err(|error| error.to_string())?;
+        let pending: Arc<Pending> = Arc::default();
+        let told = pending.clone();
         let serve = move || {
-            LocalSet::new().block_on(&runtime, serve(Rc::new(Desk::new(name, plan, wait, asked)), most));
+            LocalSet::new().block_on(&runtime, serve(Rc::new(Desk::new(name, plan, wait, asked, told)), most));
             // A disk that hangs is not waited for.
             runtime.shutdown_background();
         };
@@ -66,7 +84,7 @@ impl Table {
         let seconds = Duration::from_secs;
         let memory =
             Memory::new(seconds(settings.valid_seconds), seconds(settings.unknown_seconds), settings.entries_max);
-        Ok(Table { settings: settings.clone(), kind, memory: Mutex::new(memory), questions })
+        Ok(Table { settings: settings.clone(), kind, memory: Mutex::new(memory), pending, counts: Counts::default(), questions })
     }
 
     /// What it was started with.
@@ -79,27 +97,44 @@ impl Table {
         self.kind
     }
 
-    /// What is there for a key, or was a moment ago.
+    /// How often it was asked.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What is there for a key, or was a moment ago. What is asked for already is not asked for again.
     ///
     /// # Errors
     /// When nobody can say.
     pub async fn find(&self, key: &Key) -> Result<Arc<[Row]>, Error> {
-        let remembered = self.memory().find(key, Instant::now());
-        match remembered {
-            Some(rows) => Ok(rows),
-            None => self.find_now(key).await,
+        if let Some(rows) = self.memory().find(key, Instant::now()) {
+            self.counts.spared.fetch_add(1, Relaxed);
+            return Ok(rows);
         }
+        let (waiter, answered) = oneshot::channel();
+        if !self.pending.join(key, waiter) {
+            self.counts.spared.fetch_add(1, Relaxed);
+        } else if let Err(error) = self.put(Question::Rows(key.clone(), None)) {
+            self.pending.answer(key, &Err(error));
+        }
+        self.learned(key, self.answer(answered).await)
     }
 
-    /// What is there for a key now.
+    /// What is there for a key now: asked for after this was called.
     ///
     /// # Errors
     /// As [`Table::find`].
     pub async fn find_now(&self, key: &Key) -> Result<Arc<[Row]>, Error> {
-        let (answer, answered) = oneshot::channel();
-        let rows = self.ask(Question::Rows(key.clone(), answer), answered).await?;
-        self.memory().learn(key, &rows, Instant::now());
-        Ok(rows)
+        let (waiter, answered) = oneshot::channel();
+        self.put(Question::Rows(key.clone(), Some(waiter)))?;
+        self.learned(key, self.answer(answered).await)
+    }
+
+    fn learned(&self, key: &Key, answer: Result<Rows, Error>) -> Result<Rows, Error> {
+        if let Ok(rows) = &answer {
+            self.memory().learn(key, rows, Instant::now());
+        }
+        answer
     }
 
     /// Whether this is the password of an entry of LDAP, as the server sees it. An empty one never is.
@@ -109,16 +144,24 @@ impl Table {
     pub async fn is_password(&self, name: &str, password: &str) -> Result<bool, Error> {
         let (answer, answered) = oneshot::channel();
         let question = Question::Password { name: name.to_owned(), password: password.to_owned(), answer };
-        self.ask(question, answered).await
+        self.put(question)?;
+        self.answer(answered).await
     }
 
-    async fn ask<T>(&self, question: Question, answer: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
+    fn put(&self, question: Question) -> Result<(), Error> {
         self.questions.try_send(question).map_err(|_| Error::away("too many questions wait"))?;
-        match timeout(self.settings.wait(), answer).await {
+        self.counts.asked.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    async fn answer<T>(&self, answer: oneshot::Receiver<Result<T, Error>>) -> Result<T, Error> {
+        let answer = match timeout(self.settings.wait(), answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(Error::away("the question was dropped")),
             Err(_) => Err(Error::away("it takes too long")),
-        }
+        };
+        self.counts.failed.fetch_add(u64::from(answer.is_err()), Relaxed);
+        answer
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -132,6 +175,7 @@ struct Desk {
     plan: Plan,
     wait: Duration,
     asked: Turn<mpsc::Receiver<Question>>,
+    pending: Arc<Pending>,
     /// Until when servers are left alone, and why.
     away: RefCell<Option<(Instant, Error)>>,
 }
@@ -144,8 +188,14 @@ async fn serve(desk: Rc<Desk>, most: usize) {
 }
 
 impl Desk {
-    fn new(name: String, plan: Plan, wait: Duration, asked: mpsc::Receiver<Question>) -> Desk {
-        Desk { name, plan, wait, asked: Turn::new(asked), away: RefCell::default() }
+    fn new(
+        name: String,
+        plan: Plan,
+        wait: Duration,
+        asked: mpsc::Receiver<Question>,
+        pending: Arc<Pending>,
+    ) -> Desk {
+        Desk { name, plan, wait, asked: Turn::new(asked), pending, away: RefCell::default() }
     }
 
     /// Answers questions over one connection, until nobody asks any more.
@@ -165,19 +215,24 @@ impl Desk {
     /// library panics at is none.
     async fn take(self: Rc<Desk>, question: Question, kept: Option<Connection>) -> Option<Connection> {
         match question {
-            Question::Rows(_, answer) if answer.is_closed() => kept,
+            Question::Rows(_, Some(waiter)) if waiter.is_closed() => kept,
+            Question::Rows(key, None) if !self.pending.is_wanted(&key) => kept,
             Question::Password { answer, .. } if answer.is_closed() => kept,
-            Question::Rows(key, answer) => {
-                let desk = self.clone();
+            Question::Rows(key, waiter) => {
+                let (desk, asked) = (self.clone(), key.clone());
                 let task = tokio::task::spawn_local(async move {
                     let mut kept = kept;
-                    let rows = timeout(desk.wait, desk.rows(&mut kept, &key)).await;
+                    let rows = timeout(desk.wait, desk.rows(&mut kept, &asked)).await;
                     (rows.unwrap_or(Err(Error::away("it takes too long"))), kept)
                 });
                 let odd = Error::refused("the answer cannot be understood");
                 let (rows, kept) = task.await.unwrap_or((Err(odd), None));
                 let kept = kept.filter(|_| rows.is_ok());
-                let _ = answer.send(rows.map(Rows::from));
+                let rows = rows.map(Rows::from);
+                match waiter {
+                    Some(waiter) => _ = waiter.send(rows),
+                    None => self.pending.answer(&key, &rows),
+                }
                 kept
             }
             Question::Password { name, password, answer } => {

@@ -1,7 +1,8 @@
 //! Who may log in: passwords are checked a few at a time, and who guesses waits.
 //!
 //! After a failure the next attempt from the same address, and for the same account, is answered later and later: a second,
-//! two, four, up to [`WAIT_MAX`]. An unknown account takes as long as a wrong password. Who comes over the loopback comes through
+//! two, four, up to [`WAIT_MAX`]. That the name or the password is wrong is said [`FAILURE_WAIT`] after it was asked, so that an
+//! unknown account takes as long as a wrong password, wherever that is checked. Who comes over the loopback comes through
 //! somebody who stands for many: there only the account counts.
 
 use std::collections::HashMap;
@@ -17,6 +18,9 @@ use crate::password::{self, Password};
 
 /// Passwords that are checked at the same time: each takes 19 MiB and a processor.
 const AT_ONCE: usize = 2;
+
+/// When a failure is answered: later than any check takes.
+const FAILURE_WAIT: Duration = Duration::from_secs(1);
 
 /// The longest wait before an attempt is answered.
 const WAIT_MAX: Duration = Duration::from_secs(15);
@@ -79,7 +83,11 @@ impl Logins {
     /// When it is not, or nobody can say.
     pub async fn check(&self, client: Option<IpAddr>, name: &str, password: &[u8]) -> Result<Arc<Account>, Denied> {
         self.delay(client, name).await;
+        let answered = tokio::time::Instant::now() + FAILURE_WAIT;
         let right = self.right(name, password).await;
+        if matches!(right, Ok(None)) {
+            tokio::time::sleep_until(answered).await;
+        }
         self.judge(client, name, right)
     }
 
@@ -227,7 +235,7 @@ mod tests {
             assert_eq!(logins.check(guesser, name, b"guess").await, Err(Denied::Wrong));
             waits.push(before.elapsed().as_secs());
         }
-        assert_eq!(waits, [0, 1, 2, 4, 8, 15]);
+        assert_eq!(waits, [1, 2, 3, 5, 9, 16]);
         // Who knows it is let in, and others are not kept waiting by those who guess elsewhere.
         assert!(logins.check(None, "Tim", b"secret").await.is_ok());
         let before = tokio::time::Instant::now();

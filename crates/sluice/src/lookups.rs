@@ -3,10 +3,12 @@
 //! To a listener a row is a recipient. To the store it is an account: `user` is its name (without, what was asked for), `password` a
 //! hash, `quota` bytes, `scram` keys; an entry of LDAP with `bind = true` has its password checked by the server.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use edge::recipients::table::{Finding, Found, Name, Table as Recipients, Tables};
-use lookup::{Error, Key, Row, Table};
+use lookup::{Counts, Error, Key, Row, Table};
 use mailbox::accounts::{Account, Login};
 use mailbox::password::Password;
 use mailbox::{Asking, Away, Elsewhere};
@@ -36,6 +38,24 @@ impl Lookups {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.0.iter()
+    }
+
+    /// How often each was asked, in Prometheus' text format.
+    pub fn measured(&self) -> String {
+        let mut text = String::new();
+        let kinds: [(&str, &str, fn(&Counts) -> &AtomicU64); 3] = [
+            ("asked", "Questions to the servers of lookups.", |counts| &counts.asked),
+            ("spared", "Questions that were answered by what is remembered or asked already.", |counts| &counts.spared),
+            ("failed", "Questions that no server has answered.", |counts| &counts.failed),
+        ];
+        for (name, help, count) in kinds.into_iter().filter(|_| !self.0.is_empty()) {
+            let _ = writeln!(text, "# HELP sluice_lookup_{name}_total {help}\n# TYPE sluice_lookup_{name}_total counter");
+            for table in &self.0 {
+                let (lookup, count) = (&table.settings().name, count(table.counts()).load(Relaxed));
+                let _ = writeln!(text, "sluice_lookup_{name}_total{{lookup=\"{lookup}\"}} {count}");
+            }
+        }
+        text
     }
 
     /// As tables of recipients.

@@ -194,7 +194,7 @@ impl Site {
             settings: Arc::new(settings(&config)),
             warden: Arc::new(warden),
             inspector,
-            measure,
+            measure: with_lookups(measure, &lookups),
             signatures: signatures(&config, &wanted, &database, generation)?,
             passwords: config.archives.passwords.iter().map(|word| word.as_bytes().into()).collect(),
             tls,
@@ -254,7 +254,7 @@ impl Site {
             inspector(&self.config, self.threads, &database, self.spam.as_deref(), &self.common)?;
         let runtime = Runtime {
             inspector,
-            measure,
+            measure: with_lookups(measure, &self.lookups),
             signatures: signatures(&self.config, &self.wanted, &database, generation)?,
             ..Runtime::clone(&self.runtime)
         };
@@ -342,6 +342,12 @@ fn signatures(config: &Config, wanted: &Wanted, database: &Loaded, generation: u
         release: daily.map(|release| (release.version, release.built)),
         unready_days: config.database.unready_days,
     })
+}
+
+/// The same, and tables.
+fn with_lookups(measure: Measure, lookups: &Lookups) -> Measure {
+    let lookups = lookups.clone();
+    Arc::new(move |metrics| measure(metrics) + &lookups.measured())
 }
 
 /// Who inspects with these signatures, processes of their own or this one, and how that is measured.
