@@ -331,7 +331,7 @@ fn mail_that_is_moved_into_junk_and_out_of_it_is_learned() {
         let site = Site::start_with(&learn::head(rules.path(), isolation, &format!("moves = {moves}")));
         let mut wire = site.smtp();
         for number in 1..4 {
-            let mail = format!("Message-Id: <{number}@b.example>\r\n{}", learn::MAIL);
+            let mail = format!("{}number {number}\r\n", learn::MAIL);
             let (_, ends) = send(&mut wire, &["ann@mx.test"], mail.as_bytes(), 1);
             assert!(ends[0].starts_with("250 "), "{ends:?}");
         }
