@@ -44,10 +44,10 @@ fuzz_targets() { cargo check --manifest-path fuzz/Cargo.toml --target-dir "${CAR
 
 # All that tests print is kept in a file, since it says what they skipped; what failed is shown.
 printed=${CARGO_TARGET_DIR:-target}/tests.log
-# Every database that the tests build goes through its file form.
+# Every database that the tests build goes through its file form. No documentation has examples that run.
 tests() {
-    cargo test --workspace --features sluice-scan/through-file --locked --no-fail-fast -- --show-output 2>&1 | tee "$printed" |
-        grep --line-buffered -E '^ +(Compiling sluice|Running|Doc-tests) |^test .* FAILED$|^test result|^error'
+    cargo test --workspace --lib --bins --tests --features sluice-scan/through-file --locked --no-fail-fast -- --show-output 2>&1 | tee "$printed" |
+        grep --line-buffered -E '^ +(Compiling sluice|Running) |^test .* FAILED$|^test result|^error'
     local outcome=${PIPESTATUS[0]}
     [ "$outcome" = 0 ] || sed -n '/^failures:$/,/^test result/p' "$printed"
     return "$outcome"

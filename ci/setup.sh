@@ -66,6 +66,14 @@ if [ "${1:-}" != run ]; then
     need systemd-nspawn systemd-container
 fi
 
+# Meanwhile, where there is a linker; what is not optimised is there sooner.
+deny() { cargo deny --version >/dev/null 2>&1 || cargo install --locked --debug --quiet cargo-deny; }
+denying=""
+if [ "${1:-}" != run ] && command -v cc >/dev/null 2>&1; then
+    deny &
+    denying=$!
+fi
+
 as_root=""
 [ "$(id -u)" = 0 ] || as_root="sudo"
 
@@ -89,4 +97,7 @@ if [ ${#missing[@]} -gt 0 ]; then
     echo "installing: ${missing[*]}"
     DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -q --no-install-recommends "${missing[@]}"
 fi
-[ "${1:-}" = run ] || cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
+case $denying in
+    "") [ "${1:-}" = run ] || deny ;;
+    *) wait "$denying" ;;
+esac

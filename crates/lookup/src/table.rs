@@ -51,7 +51,11 @@ pub struct Table {
 enum Question {
     /// Without a waiter: for those who wait for it together.
     Rows(Key, Option<Waiter>),
-    Password { name: String, password: String, answer: oneshot::Sender<Result<bool, Error>> },
+    Password {
+        name: String,
+        password: String,
+        answer: oneshot::Sender<Result<bool, Error>>,
+    },
 }
 
 impl std::fmt::Debug for Table {
@@ -84,7 +88,14 @@ impl Table {
         let seconds = Duration::from_secs;
         let memory =
             Memory::new(seconds(settings.valid_seconds), seconds(settings.unknown_seconds), settings.entries_max);
-        Ok(Table { settings: settings.clone(), kind, memory: Mutex::new(memory), pending, counts: Counts::default(), questions })
+        Ok(Table {
+            settings: settings.clone(),
+            kind,
+            memory: Mutex::new(memory),
+            pending,
+            counts: Counts::default(),
+            questions,
+        })
     }
 
     /// What it was started with.
@@ -188,13 +199,7 @@ async fn serve(desk: Rc<Desk>, most: usize) {
 }
 
 impl Desk {
-    fn new(
-        name: String,
-        plan: Plan,
-        wait: Duration,
-        asked: mpsc::Receiver<Question>,
-        pending: Arc<Pending>,
-    ) -> Desk {
+    fn new(name: String, plan: Plan, wait: Duration, asked: mpsc::Receiver<Question>, pending: Arc<Pending>) -> Desk {
         Desk { name, plan, wait, asked: Turn::new(asked), pending, away: RefCell::default() }
     }
 

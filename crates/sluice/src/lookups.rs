@@ -49,7 +49,8 @@ impl Lookups {
             ("failed", "Questions that no server has answered.", |counts| &counts.failed),
         ];
         for (name, help, count) in kinds.into_iter().filter(|_| !self.0.is_empty()) {
-            let _ = writeln!(text, "# HELP sluice_lookup_{name}_total {help}\n# TYPE sluice_lookup_{name}_total counter");
+            let _ =
+                writeln!(text, "# HELP sluice_lookup_{name}_total {help}\n# TYPE sluice_lookup_{name}_total counter");
             for table in &self.0 {
                 let (lookup, count) = (&table.settings().name, count(table.counts()).load(Relaxed));
                 let _ = writeln!(text, "sluice_lookup_{name}_total{{lookup=\"{lookup}\"}} {count}");

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use crate::harness::imap::{Answer, ask};
-use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, free_port, mail_with, stuffed, wait_for};
+use crate::harness::{
+    Behaviour, Gateway, Sink, Wire, base64, children_of, eicar, free_port, mail_with, stuffed, wait_for,
+};
 use crate::learn;
 
 /// A folder with accounts `ann` and `bob` with the password `secret`; `bob` may have 4 KiB.
@@ -322,6 +324,27 @@ fn scripts_that_users_put_file_answer_and_send_on_even_if_the_relay_is_down_for_
     wait_for(|| (!crate::harness::is_running(gateway.supervisor())).then_some(()), "the gateway to end");
     // Without a server the store is looked into.
     assert_eq!(queue(&[]), "");
+}
+
+/// Nothing in the store keeps what inspects with signatures of before.
+#[test]
+fn inspections_with_old_signatures_end_where_there_is_a_store() {
+    let signatures = tempfile::tempdir().unwrap();
+    let file = signatures.path().join("a.ndb");
+    std::fs::write(&file, "Test.One:0:*:6f6e65206f6620746865206f6c64\n").unwrap();
+    let site = Site::start_with(&format!("[database]\npaths = [\"{}\"]\n", signatures.path().display()));
+    let jails = || {
+        let children = children_of(site.gateway.supervisor());
+        children
+            .into_iter()
+            .filter(|(_, name)| name.starts_with("sluice: jail"))
+            .map(|(pid, _)| pid)
+            .collect::<Vec<_>>()
+    };
+    let before = wait_for(|| Some(jails()).filter(|jails| jails.len() == 1), "a process that inspects");
+    std::fs::write(&file, "Test.Two:0:*:74776f206f6620746865206e6577\n").unwrap();
+    site.gateway.wait_for_log("reloaded generation=2");
+    wait_for(|| Some(jails()).filter(|jails| jails.len() == 1 && *jails != before), "another alone");
 }
 
 #[test]
