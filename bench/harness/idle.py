@@ -1,4 +1,4 @@
-"""bench/idle: what an IMAP connection costs that is logged in and waits in IDLE.
+"""bench/idle: what an IMAP connection costs that is logged in and waits in IDLE: through the gateway, and of the mail store.
 
 Clients and the server behind are event loops of one process each; the server says no more than it must. The figure is
 the growth of Sluice's proportional set size over what it takes with no connection, divided by their number: memory of
@@ -12,16 +12,18 @@ import os
 import resource
 import shutil
 import ssl
+import subprocess
 import sys
 import tempfile
 import time
 
 import mailboxes
-from processes import Failed, memory_bytes, take_charge
+from processes import Failed, Program, memory_bytes, take_charge
 from sockets import is_open
 
 SERVER, DOOR = 19_080, 19_082
 AIMS = {False: 16, True: 48}
+STORE_AIM = 12
 
 
 def main():
@@ -33,9 +35,10 @@ def main():
     folder = tempfile.mkdtemp(prefix="sluice-bench-", dir="/var/tmp")
     try:
         mailboxes.certificate(folder)
-        print("| TLS on both sides | connections | KiB each | aim | an answer, ms |\n|---|---|---|---|---|")
+        print("| | connections | KiB each | aim | an answer, ms |\n|---|---|---|---|---|")
         for tls in (False, True):
             print(row(options.connections, folder, tls), flush=True)
+        print(store_row(options.connections, folder), flush=True)
     except Failed as reason:
         sys.exit(f"bench/idle: {reason}")
     finally:
@@ -54,7 +57,30 @@ def row(connections, folder, tls):
         sluice.stop()
         server.kill()
         server.join()
-    return f"| {'yes' if tls else 'no'} | {connections} | {each / 1024:.1f} | {AIMS[tls]} | {1000 * seconds:.1f} |"
+    name = "through the gateway, TLS on both sides" if tls else "through the gateway, in the clear"
+    return shown(name, connections, each, AIMS[tls], seconds)
+
+
+def store_row(connections, folder):
+    """The store's own sessions, in the clear, of one account with an empty INBOX."""
+    volume, accounts = f"{folder}/mail", f"{folder}/accounts"
+    subprocess.run([os.environ["SLUICE"], "store", "create", "--size", "64M", volume], check=True, stdout=subprocess.DEVNULL)
+    with open(accounts, "w") as file:
+        file.write("tim:{PLAIN}secret:\n")
+    os.chmod(accounts, 0o600)
+    command = [os.environ["SLUICE"], "store", "serve", "--imap", f"127.0.0.1:{DOOR}", "--accounts", accounts]
+    command += ["--sessions-max", str(connections + 10), volume]
+    sluice = Program("sluice store", command, f"{folder}/store.log")
+    try:
+        sluice.wait_until(lambda: is_open(DOOR))
+        each, seconds = asyncio.run(fill(connections, sluice, False))
+    finally:
+        sluice.stop()
+    return shown("the store, in the clear", connections, each, STORE_AIM, seconds)
+
+
+def shown(name, connections, each, aim, seconds):
+    return f"| {name} | {connections} | {each / 1024:.1f} | {aim} | {1000 * seconds:.1f} |"
 
 
 async def fill(connections, sluice, tls):
