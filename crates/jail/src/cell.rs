@@ -28,8 +28,8 @@ const ROOM_BYTES: usize = TO_JAIL_BYTES / 4;
 /// Content of all inspections that is taken from the queue before it can be inspected, and one frame more.
 const WAITING_BYTES_MAX: usize = 256 << 10;
 
-/// Memory that an inspection keeps for content that it has not taken: what a slow client sends at a time.
-const WAITING_BYTES_KEPT: usize = 16 << 10;
+/// Content that an inspection has taken before the host hears of it, while there is more.
+const AHEAD_BYTES: u64 = 64 << 10;
 
 /// How often it looks how much memory it has.
 const MEASURE_EVERY: Duration = Duration::from_secs(1);
@@ -66,10 +66,10 @@ enum Ward {
 
 struct Running {
     inspecting: Box<dyn Inspecting>,
-    /// What was fed and has not been taken.
-    waiting: Vec<u8>,
-    at: usize,
+    waiting: Waiting,
     taken: u64,
+    /// How much of that the host has been told.
+    told: u64,
     finish: Finish,
     /// A report that is not all written.
     report: Vec<u8>,
@@ -80,6 +80,40 @@ struct Running {
     /// What is told when all is reported.
     owes: Option<Told>,
     is_active: bool,
+}
+
+/// What was fed and has not been taken, in the frames that it came in.
+#[derive(Default)]
+struct Waiting {
+    frames: VecDeque<Vec<u8>>,
+    /// How much of the first is taken.
+    at: usize,
+    /// How much is not.
+    bytes: usize,
+}
+
+impl Waiting {
+    fn push(&mut self, frame: Vec<u8>) {
+        if !frame.is_empty() {
+            self.bytes += frame.len();
+            self.frames.push_back(frame);
+        }
+    }
+
+    /// What comes next; nothing, if all is taken.
+    fn front(&self) -> Option<&[u8]> {
+        self.frames.front().map(|frame| &frame[self.at..])
+    }
+
+    /// So many bytes of that are taken.
+    fn take(&mut self, count: usize) {
+        self.bytes -= count;
+        self.at += count;
+        if self.front().is_some_and(<[u8]>::is_empty) {
+            self.frames.pop_front();
+            self.at = 0;
+        }
+    }
 }
 
 /// How far the end of the content is.
@@ -164,7 +198,9 @@ impl<'m> Cell<'m> {
             self.read_bytes += head.bytes();
             // Content is most of it, and copied once.
             if let (Asked::Feed, Some(Ward::Running(ward))) = (asked, self.wards.get_mut(&stream)) {
-                self.reader.take(&head, &mut ward.waiting);
+                let mut frame = Vec::new();
+                self.reader.take(&head, &mut frame);
+                ward.waiting.push(frame);
                 waiting += head.bytes();
                 self.wake(stream);
                 continue;
@@ -213,7 +249,7 @@ impl<'m> Cell<'m> {
     /// Content that was fed and has not been taken.
     fn waiting_bytes(&self) -> usize {
         let left = |stream: &u32| match self.wards.get(stream) {
-            Some(Ward::Running(ward)) => ward.waiting.len() - ward.at,
+            Some(Ward::Running(ward)) => ward.waiting.bytes,
             _ => 0,
         };
         self.active.iter().map(left).sum()
@@ -224,9 +260,9 @@ impl<'m> Cell<'m> {
         let context = wire::read(&context).map_err(|_| Broken)?;
         let running = Running {
             inspecting: self.inspector.open(context),
-            waiting: Vec::new(),
-            at: 0,
+            waiting: Waiting::default(),
             taken: 0,
+            told: 0,
             finish: Finish::NotYet,
             report: Vec::new(),
             written: 0,
@@ -266,7 +302,7 @@ impl<'m> Cell<'m> {
             match turn {
                 Turn::Over => drop(self.wards.remove(&stream)),
                 Turn::Idle => ward.is_active = false,
-                Turn::More | Turn::Stuck => self.active.push_back(stream),
+                Turn::More | Turn::Ahead | Turn::Stuck => self.active.push_back(stream),
             }
         }
         self.writer.side().tell(ring::Told::Working, 0);
@@ -279,6 +315,8 @@ impl<'m> Cell<'m> {
 enum Turn {
     /// There is more to do.
     More,
+    /// The same, and the host may send what comes behind it.
+    Ahead,
     /// There is no room for what it has to say.
     Stuck,
     /// It waits for more content.
@@ -305,22 +343,15 @@ impl Running {
         if !self.report(stream, writer) {
             return Turn::Stuck;
         }
-        while self.at < self.waiting.len() {
-            let taken = self.inspecting.feed(&self.waiting[self.at..]);
+        while let Some(front) = self.waiting.front() {
+            let taken = self.inspecting.feed(front);
             if taken == 0 {
                 break;
             }
-            self.at += taken;
+            self.waiting.take(taken);
             self.taken += taken as u64;
         }
-        let is_taken = self.at == self.waiting.len();
-        if is_taken {
-            self.waiting.clear();
-            self.at = 0;
-            if self.waiting.capacity() > WAITING_BYTES_KEPT {
-                self.waiting = Vec::new();
-            }
-        }
+        let is_taken = self.waiting.bytes == 0;
         let Poll::Ready(progress) = self.inspecting.poll(&mut Context::from_waker(Waker::noop())) else {
             return Turn::More;
         };
@@ -334,11 +365,17 @@ impl Running {
             Progress::Waiting => self.owes = Some(Told::Waits),
             _ => self.owes = Some(Told::Took(progress)),
         }
+        // While it works on what is left, more may come.
+        let is_ahead = self.owes.is_none() && !is_taken && self.taken - self.told >= AHEAD_BYTES;
+        if is_ahead {
+            self.owes = Some(Told::Took(Progress::Hungry));
+        }
         let ended = matches!(self.owes, Some(Told::Took(Progress::Done | Progress::Lost(_))));
         let owed = self.owes.is_some();
         match self.report(stream, writer) {
             false => Turn::Stuck,
             true if ended => Turn::Over,
+            true if is_ahead => Turn::Ahead,
             true if owed => Turn::Idle,
             true => Turn::More,
         }
@@ -362,6 +399,7 @@ impl Running {
         let told = writer.write(stream, owed.kind(), &count.to_le_bytes());
         if told {
             self.owes = None;
+            self.told = self.taken;
         }
         told
     }

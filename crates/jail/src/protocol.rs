@@ -17,7 +17,7 @@ use crate::ring::{PAYLOAD_BYTES_MAX, Writer};
 pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes that may be on their way to one inspection.
-pub const CREDIT_BYTES: u64 = 128 << 10;
+pub const CREDIT_BYTES: u64 = 512 << 10;
 
 /// What is told a jail that is started, along with its descriptors: the rings' memory, both bells, the account, the
 /// compiled signatures, and rules.
