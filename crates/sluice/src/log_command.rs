@@ -34,11 +34,16 @@ pub fn run(args: &Log) -> Result<ExitCode, Failure> {
         }
     };
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let (mut found, mut decisions) = (false, 0_u64);
+    let (mut found, mut decisions, mut shortened) = (false, 0_u64, 0_u64);
     let outcome = each_line(input, |line| {
-        let Some(entry) = decision(line).inspect(|_| decisions += 1).filter(|entry| means(args, entry)) else {
+        let Some(entry) = decision(line) else {
+            shortened += u64::from(is_shortened(line));
             return Ok(());
         };
+        decisions += 1;
+        if !means(args, &entry) {
+            return Ok(());
+        }
         found = true;
         if args.json { writeln!(out, "{entry}") } else { writeln!(out, "{}", text(&entry)) }
     });
@@ -46,6 +51,9 @@ pub fn run(args: &Log) -> Result<ExitCode, Failure> {
         // The reader has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         outcome => outcome?,
+    }
+    if shortened > 0 {
+        eprintln!("sluice: journalctl left out the text of {shortened} long lines: journalctl -o json --all");
     }
     if decisions == 0 {
         eprintln!("sluice: there is no line about a message in this log");
@@ -76,6 +84,11 @@ fn decision(line: &[u8]) -> Option<Value> {
         None => entry,
     };
     DECISIONS.contains(&entry.get("message")?.as_str()?).then_some(entry)
+}
+
+/// Whether journalctl has left out the line, since it is long: without `--all` that is from 4,096 bytes on.
+fn is_shortened(line: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(line).is_ok_and(|entry| entry.get("MESSAGE").is_some_and(Value::is_null))
 }
 
 /// The decision in a line for people: `TIME LEVEL MESSAGE KEY=VALUE ...`, values bare or in quotes.
@@ -215,6 +228,8 @@ mod tests {
         assert!(decision(br#"{"message":"reloaded"}"#).is_none());
         let journal = serde_json::json!({ "MESSAGE": LINE, "_PID": "1" }).to_string();
         assert_eq!(decision(journal.as_bytes()), decision(LINE.as_bytes()));
+        assert!(!is_shortened(journal.as_bytes()) && !is_shortened(b"not json"));
+        assert!(is_shortened(br#"{"MESSAGE":null,"SLUICE_ID":"abc"}"#));
     }
 
     #[test]

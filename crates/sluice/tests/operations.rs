@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 
-use crate::harness::{Gateway, PATIENCE, wait_for};
+use crate::harness::{Gateway, PATIENCE, base64, eicar, mail_with, wait_for};
 
 /// A service manager: a socket that notices come to, and the service.
 struct Manager {
@@ -92,6 +92,29 @@ fn the_watchdog_is_fed_while_the_event_loops_come_round() {
     told.sort();
     assert!(told[0].starts_with("READY=1"), "{told:?}");
     assert_eq!(&told[1..], ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"]);
+}
+
+#[test]
+fn the_journal_gets_the_fields_of_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let journal = UnixDatagram::bind(&path).unwrap();
+    journal.set_read_timeout(Some(PATIENCE)).unwrap();
+    let log = format!("[log]\nformat = \"json\"\njournal = \"{}\"", path.display());
+    let gateway = Gateway::start_with(&log, "smtp", "discard:", "");
+    let virus = mail_with("base64", "e.com", &base64(&eicar()));
+    assert!(gateway.connect().deliver(&virus).starts_with("554 5.7.1 "));
+    let next = || {
+        let mut record = vec![0; 64 << 10];
+        let count = journal.recv(&mut record).expect("a record of the message");
+        String::from_utf8_lossy(&record[..count]).into_owned()
+    };
+    let record = std::iter::repeat_with(next).find(|record| record.contains("\nSLUICE_MESSAGE=message\n")).unwrap();
+    assert!(record.starts_with("PRIORITY=6\nSYSLOG_IDENTIFIER=sluice\nMESSAGE={"), "{record}");
+    for field in ["ACTION=reject", "FOUND=Eicar-Test-Signature", "CLIENT=127.0.0.1", "FROM=<"] {
+        assert!(record.contains(&format!("\nSLUICE_{field}")), "{field}: {record}");
+    }
+    assert!(!gateway.log().contains("Eicar"), "it is written twice");
 }
 
 /// A gateway that shows its numbers, and where.
