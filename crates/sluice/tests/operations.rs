@@ -184,6 +184,11 @@ fn asked_by_the_dashboard() -> Vec<String> {
     targets.map(|target| target["expr"].as_str().unwrap().into()).collect()
 }
 
+/// What a series belongs to: those of a histogram have other names than its own.
+fn series(name: &str) -> &str {
+    ["_bucket", "_sum", "_count"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
 /// A gateway that has a certificate, and shows its numbers there.
 fn with_all_numbers() -> (Gateway, SocketAddr) {
     let folder = tempfile::tempdir().unwrap();
@@ -205,14 +210,12 @@ fn the_dashboard_asks_for_all_numbers_and_no_others() {
     assert!(told.contains("sluice_resident_bytes") && !text.contains("sluice_resident_bytes 0"), "{text}");
     let expressions = asked_by_the_dashboard();
     let words = expressions.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
-    // A histogram has series of other names than its own.
-    let words = words.map(|word| word.strip_suffix("_bucket").unwrap_or(word));
-    let asked: BTreeSet<&str> = words.filter(|word| word.starts_with("sluice_")).collect();
+    let asked: BTreeSet<&str> = words.filter(|word| word.starts_with("sluice_")).map(series).collect();
     assert_eq!(asked, told);
     let alerts = include_str!("../../../packaging/prometheus/sluice.rules.yml");
     let words =
         alerts.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.starts_with("sluice_"));
-    for word in words.map(|word| word.strip_suffix("_bucket").unwrap_or(word)) {
+    for word in words.map(series) {
         assert!(told.contains(word), "there is no {word}, for which an alert asks");
     }
     let page = include_str!("../../../docs/operate/configuration.md");
@@ -307,6 +310,18 @@ fn prometheus_takes_the_alerts() {
     };
     let said = String::from_utf8_lossy(&checked.stdout);
     assert!(checked.status.success() && said.contains("9 rules found"), "{said}");
+}
+
+#[test]
+fn promtool_finds_nothing_wrong_with_the_metrics() {
+    let (_gateway, address) = with_all_numbers();
+    let mut checker = Command::new("promtool");
+    checker.args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut checker) = checker.spawn() else { return eprintln!("skipped: promtool is not installed") };
+    checker.stdin.take().unwrap().write_all(get(address, "/metrics").1.as_bytes()).unwrap();
+    let output = checker.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
 }
 
 #[test]

@@ -373,7 +373,7 @@ impl Mail {
         if verdict.score.is_some() && passage.is_streamed() && marks(&self.ruling) {
             self.runtime.metrics.spam_unmarked_total.add(1);
         }
-        self.runtime.metrics.after_end_microseconds_total.add(last_dot.elapsed().as_micros() as u64);
+        self.runtime.metrics.after_end_seconds.add(last_dot.elapsed().as_micros() as u64);
         let to = self.recipients();
         tracing::info!(
             id = envelope.id,
