@@ -311,6 +311,9 @@ pub struct Top {
     /// Number of pages; 0 means no limit.
     #[arg(long, default_value_t = 0)]
     pub count: u32,
+    /// Print the metrics of each page as one JSON object per line.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `sluice rules`

@@ -34,14 +34,15 @@ struct Sample {
 pub fn run(args: &Top) -> Result<ExitCode, Failure> {
     let address = address(args)?;
     let mut out = io::stdout().lock();
-    let terminal = out.is_terminal().then(Terminal::open).flatten();
-    let redraw = if out.is_terminal() { REDRAW } else { "" };
+    let draws = out.is_terminal() && !args.json;
+    let terminal = draws.then(Terminal::open).flatten();
+    let redraw = if draws { REDRAW } else { "" };
     let every = Duration::from_secs(args.every.max(1));
     let mut before: Option<Sample> = None;
     let mut shown = 0;
     loop {
         let now = ask(address).map_err(|error| format!("{address}: {error}"))?;
-        let page = page(address, &now, before.as_ref());
+        let page = if args.json { object(address, &now) } else { page(address, &now, before.as_ref()) };
         let page = terminal.as_ref().map_or(page.clone(), |terminal| terminal.fit(&page));
         if writeln!(out, "{redraw}{page}").and_then(|()| out.flush()).is_err() {
             return Ok(ExitCode::SUCCESS);

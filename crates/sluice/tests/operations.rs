@@ -334,6 +334,11 @@ fn top_shows_what_a_gateway_does_and_nothing_to_obey_in_a_pipe() {
     assert!(output.status.success() && text.matches("sluice at ").count() == 2, "{text}");
     assert!(text.lines().any(|line| line.starts_with("  passed") && line.contains(" 1 ")), "{text}");
     assert!(!text.contains('\u{1b}') && text.contains("0.0/s"), "{text}");
+    let output = top(&["--metrics", &address.to_string(), "--count", "2", "--every", "1", "--json"]);
+    let objects: Vec<serde_json::Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 2);
+    assert_eq!(objects[1]["metrics"]["sluice_messages_passed_total"], 1.0, "{objects:?}");
     let config = gateway.folder.path().join("sluice.toml");
     assert!(top(&["--config", config.to_str().unwrap(), "--count", "1"]).status.success());
     assert_eq!(top(&["--metrics", "127.0.0.1:1"]).status.code(), Some(2));
