@@ -472,7 +472,8 @@ def folders():
 def removal():
     say("\n" + "=" * 100 + "\nremoval\n" + "=" * 100)
     sh("apt-get purge -y sluice", quiet=True)
-    sh("ls -d /etc/sluice /var/lib/sluice /var/lib/private/sluice /var/cache/private/sluice /run/sluice 2>&1 | grep -v 'No such'; true")
+    sh("test ! -e /etc/sluice || ! find /etc/sluice")
+    sh("ls -d /var/lib/sluice /var/lib/private/sluice /var/cache/private/sluice /run/sluice 2>&1 | grep -v 'No such'; true")
 
 
 os.chdir("/day")
