@@ -36,6 +36,10 @@ pub fn run(args: &Log) -> Result<ExitCode, Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let (mut found, mut decisions, mut shortened) = (false, 0_u64, 0_u64);
     let outcome = each_line(input, |line| {
+        // Whether there are decisions at all is known by then.
+        if decisions > 0 && !may_mean(args, line) {
+            return Ok(());
+        }
         let Some(entry) = decision(line) else {
             shortened += u64::from(is_shortened(line));
             return Ok(());
@@ -147,6 +151,19 @@ fn value(text: &str) -> Option<(Value, &str)> {
     }
 }
 
+/// Whether a line may be meant, as far as its bytes say: one that does not have in it what is wanted need not be parsed.
+fn may_mean(args: &Log, line: &[u8]) -> bool {
+    let wanted = [&args.id, &args.address, &args.from, &args.to, &args.found, &args.action].into_iter().flatten();
+    // What no format writes in any other way.
+    let is_plain = |text: &&String| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@.-_<> ".contains(&byte));
+    let mut wanted = wanted.filter(is_plain).map(|text| text.to_ascii_lowercase()).peekable();
+    if wanted.peek().is_none() || !line.is_ascii() {
+        return true;
+    }
+    let line = String::from_utf8_lossy(line).to_ascii_lowercase();
+    wanted.all(|text| line.contains(&text))
+}
+
 fn means(args: &Log, entry: &Value) -> bool {
     let value = |key: &str| field(entry, key);
     let holds = |wanted: &Option<String>, keys: &[&str]| {
@@ -202,7 +219,9 @@ mod tests {
     fn meant(args: &[&str]) -> bool {
         let cli = <crate::cli::Cli as clap::Parser>::parse_from([&["sluice", "log"], args].concat());
         let crate::cli::Command::Log(args) = cli.command else { unreachable!("the command is log") };
-        means(&args, &decision(LINE.as_bytes()).unwrap())
+        let meant = means(&args, &decision(LINE.as_bytes()).unwrap());
+        assert!(may_mean(&args, LINE.as_bytes()) || !meant);
+        meant
     }
 
     #[test]
@@ -220,6 +239,23 @@ mod tests {
         for args in [["--id", "ab"], ["--from", "c@d"], ["--action", "pass"], ["--until", "2026-11-21T20:00:00Z"]] {
             assert!(!meant(&args), "{args:?}");
         }
+    }
+
+    #[test]
+    fn a_line_without_what_is_wanted_is_not_parsed() {
+        let may = |args: &[&str], line: &str| {
+            let cli = <crate::cli::Cli as clap::Parser>::parse_from([&["sluice", "log"], args].concat());
+            let crate::cli::Command::Log(args) = cli.command else { unreachable!("the command is log") };
+            may_mean(&args, line.as_bytes())
+        };
+        assert!(may(&["--id", "abc"], LINE) && !may(&["--id", "abd"], LINE));
+        assert!(
+            may(&["--address", "E@F", "--action", "reject"], LINE)
+                && !may(&["--address", "E@F", "--action", "tag"], LINE)
+        );
+        assert!(may(&["--found", "a\"b"], LINE), "quotes are written in several ways");
+        assert!(may(&["--from", "k"], "\u{212a}"), "which is a k to those who do not know letters");
+        assert!(may(&[], "") && may(&["--since", "2026"], ""));
     }
 
     #[test]
