@@ -31,12 +31,8 @@ use crate::values::Kind;
 pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {
     let place = Place::find(args)?;
     match &args.command {
-        QuarantineCommand::List { selection, json } => match list(&place, place.meant(selection)?, *json) {
-            // The reader has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-            outcome => Ok(outcome.map(|()| ExitCode::SUCCESS)?),
-        },
-        QuarantineCommand::Show { id, json, raw } => show(&place, &place.one(id)?, *json, *raw),
+        QuarantineCommand::List { selection, json } => printed(list(&place, place.meant(selection)?, *json)),
+        QuarantineCommand::Show { id, json, raw } => printed(show(&place, &place.one(id)?, *json, *raw)),
         QuarantineCommand::Release { selection, hop, again } => {
             named(selection)?;
             let meant = place.meant(selection)?;
@@ -54,6 +50,14 @@ pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {
             named(selection)?;
             delete(place.meant(selection)?)
         }
+    }
+}
+
+/// What has come of printing; a reader that has seen enough is no failure.
+fn printed(outcome: io::Result<()>) -> Result<ExitCode, Failure> {
+    match outcome {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
     }
 }
 
@@ -219,15 +223,14 @@ fn list(place: &Place, meant: impl Iterator<Item = Kept>, json: bool) -> io::Res
     out.flush()
 }
 
-fn show(place: &Place, kept: &Kept, json: bool, raw: bool) -> Result<ExitCode, Failure> {
+fn show(place: &Place, kept: &Kept, json: bool, raw: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if raw {
         io::copy(&mut read(&kept.mail())?, &mut out)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     if json {
-        writeln!(out, "{:#}", object(place, kept)?)?;
-        return Ok(ExitCode::SUCCESS);
+        return writeln!(out, "{:#}", object(place, kept)?);
     }
     let facts = &kept.facts;
     let mut line = |name: &str, value: &str| writeln!(out, "{name:<10}{}", safe(value));
@@ -248,8 +251,7 @@ fn show(place: &Place, kept: &Kept, json: bool, raw: bool) -> Result<ExitCode, F
     let trained = |trained: &Trained| format!("{} as {} by {}", trained.date, trained.kind, trained.by);
     facts.trained.iter().try_for_each(|time| line("learnt", &trained(time)))?;
     writeln!(out)?;
-    header(kept)?.iter().try_for_each(|line| writeln!(out, "  {}", safe(line)))?;
-    Ok(ExitCode::SUCCESS)
+    header(kept)?.iter().try_for_each(|line| writeln!(out, "  {}", safe(line)))
 }
 
 /// The first lines of the mail, up to the empty one.
