@@ -112,6 +112,10 @@ def getting_started():
     page.skip("<** 554 5.7.1", "what was shown above")
     sh(page.take("sluice log --action reject"), shows=str(refused))
     page.skip("2026-11-21T20:41:20.847753Z", "what was shown above")
+    say("-- the journal knows the fields; its own form of them is read too")
+    sh(f"journalctl -u sluice SLUICE_MESSAGE=message SLUICE_ID={refused} -o verbose",
+       shows=["SLUICE_ACTION=reject", "PRIORITY=6", "SYSLOG_IDENTIFIER=sluice", "MESSAGE=2"], quiet=True)
+    sh(f"journalctl -u sluice SLUICE_ACTION=reject -o json --all | sluice log --id {refused}", shows="554 5.7.1")
     sh("""sed -i 's/^on_infected = "reject"/on_infected = "quarantine"/' """ + CONFIG)
     sh(page.take("--client 192.0.2.1 --from"), shows='on_infected = "quarantine"')
     time.sleep(1)
@@ -468,7 +472,11 @@ def folders():
 def removal():
     say("\n" + "=" * 100 + "\nremoval\n" + "=" * 100)
     sh("apt-get purge -y sluice", quiet=True)
-    sh("ls -d /etc/sluice /var/lib/sluice /var/lib/private/sluice /var/cache/private/sluice /run/sluice 2>&1 | grep -v 'No such'; true")
+    say("-- of /etc/sluice stays what the site has put there: keys, if the page of TLS was gone through")
+    sh("find /etc/sluice; true")
+    if quiet("(find /etc/sluice -mindepth 1 ! -name 'mail.example.net.*'; find /etc/sluice -empty) 2>/dev/null"):
+        fail("purge leaves something of the package in /etc/sluice")
+    sh("ls -d /var/lib/sluice /var/lib/private/sluice /var/cache/private/sluice /run/sluice 2>&1 | grep -v 'No such'; true")
 
 
 os.chdir("/day")

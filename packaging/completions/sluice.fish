@@ -313,6 +313,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand top" -s c -l config -d 'Th
 complete -c sluice -n "__fish_sluice_using_subcommand top" -l metrics -d 'Use this metrics endpoint, and no configuration' -r
 complete -c sluice -n "__fish_sluice_using_subcommand top" -l every -d 'Refresh interval in seconds' -r
 complete -c sluice -n "__fish_sluice_using_subcommand top" -l count -d 'Number of pages; 0 means no limit' -r
+complete -c sluice -n "__fish_sluice_using_subcommand top" -l json -d 'Print the metrics of each page as one JSON object per line'
 complete -c sluice -n "__fish_sluice_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand recipients; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand recipients; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Look up addresses as a listener would at RCPT: what it would answer, and which table and line say so'

@@ -72,40 +72,26 @@ impl Times {
         self.sum.fetch_add(microseconds, Relaxed);
     }
 
-    /// All of them together, in microseconds.
-    pub fn get(&self) -> u64 {
-        self.sum.load(Relaxed)
-    }
-
-    /// In Prometheus' text format: the sum as a counter of microseconds, and the histogram in seconds.
+    /// In Prometheus' text format, in seconds.
     fn text(&self, name: &str, help: &str, text: &mut String) {
-        let sum = self.get();
-        let _ = write!(
-            text,
-            "# HELP sluice_{name}_microseconds_total {help}\n# TYPE sluice_{name}_microseconds_total counter\n\
-             sluice_{name}_microseconds_total {sum}\n\
-             # HELP sluice_{name}_seconds {help}\n# TYPE sluice_{name}_seconds histogram\n"
-        );
+        let _ = write!(text, "# HELP sluice_{name} {help}\n# TYPE sluice_{name} histogram\n");
         let mut count = 0;
         for (bucket, bound) in self.buckets.iter().zip(BUCKETS.iter().map(|(_, bound)| *bound).chain(["+Inf"])) {
             count += bucket.load(Relaxed);
-            let _ = writeln!(text, "sluice_{name}_seconds_bucket{{le=\"{bound}\"}} {count}");
+            let _ = writeln!(text, "sluice_{name}_bucket{{le=\"{bound}\"}} {count}");
         }
-        let seconds = sum as f64 / 1e6;
-        let _ = write!(text, "sluice_{name}_seconds_sum {seconds}\nsluice_{name}_seconds_count {count}\n");
+        let seconds = self.sum.load(Relaxed) as f64 / 1e6;
+        let _ = write!(text, "sluice_{name}_sum {seconds}\nsluice_{name}_count {count}\n");
     }
 }
 
 macro_rules! numbers {
-    ($($field:ident $kind:literal $help:literal,)*) => {
+    ($($field:ident $kind:literal $help:literal,)*; $($times:ident $about:literal,)*) => {
         /// The metrics of the whole program.
         #[derive(Debug, Default)]
         pub struct Metrics {
             $(#[doc = $help] pub $field: Count,)*
-            /// Time spent in inspection.
-            pub inspect_microseconds_total: Times,
-            /// Time from the end of a message to the reply.
-            pub after_end_microseconds_total: Times,
+            $(#[doc = $about] pub $times: Times,)*
         }
 
         impl Metrics {
@@ -116,8 +102,7 @@ macro_rules! numbers {
                     let name = concat!("sluice_", stringify!($field));
                     let _ = write!(text, "# HELP {name} {}\n# TYPE {name} {}\n{name} {}\n", $help, $kind, self.$field.get());
                 )*
-                self.inspect_microseconds_total.text("inspect", "Time spent in inspection.", &mut text);
-                self.after_end_microseconds_total.text("after_end", "Time from the end of a message to the reply.", &mut text);
+                $(self.$times.text(stringify!($times), $about, &mut text);)*
                 text
             }
         }
@@ -152,7 +137,6 @@ numbers! {
     spam_found_total "counter" "Messages that the rules say are spam.",
     spam_unscored_total "counter" "Messages that were not scored: too large, or refused without.",
     spam_unmarked_total "counter" "Messages that streamed before their score was known, and have no fields of it.",
-    spam_microseconds_total "counter" "Time spent in the rules of spam.",
     spam_recalls_total "counter" "Messages about which was asked what was learned.",
     spam_recalls_lost_total "counter" "Messages about which there was no answer in time.",
     spam_greylisted_total "counter" "Messages that have to come again (greylisting).",
@@ -192,6 +176,10 @@ numbers! {
     reload_failures_total "counter" "Reloads that failed: the old configuration or the old signatures stay in force.",
     database_built_seconds "gauge" "Build time of the newest ClamAV container, in seconds since 1970; 0 if there is none.",
     database_generation "gauge" "Number of times the signatures have been loaded.",
+    ;
+    inspect_seconds "Time a message spent in inspection.",
+    after_end_seconds "Time from the end of a message to the reply.",
+    spam_seconds "Time a message spent in the rules of spam.",
 }
 
 /// Requests answered at a time; more wait their turn.
@@ -235,7 +223,7 @@ mod tests {
     #[test]
     fn times_fall_into_buckets_that_add_up() {
         let metrics = Metrics::default();
-        [1, 500, 501, 2_000_000, 90_000_000].iter().for_each(|&time| metrics.inspect_microseconds_total.add(time));
+        [1, 500, 501, 2_000_000, 90_000_000].iter().for_each(|&time| metrics.inspect_seconds.add(time));
         let text = metrics.text();
         for line in [
             "sluice_inspect_seconds_bucket{le=\"0.0005\"} 2",
@@ -244,7 +232,6 @@ mod tests {
             "sluice_inspect_seconds_bucket{le=\"+Inf\"} 5",
             "sluice_inspect_seconds_count 5",
             "sluice_inspect_seconds_sum 92.001002",
-            "sluice_inspect_microseconds_total 92001002",
         ] {
             assert!(text.lines().any(|told| told == line), "{line}: {text}");
         }

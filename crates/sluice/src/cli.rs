@@ -84,7 +84,7 @@ pub enum Command {
     Quarantine(Quarantine),
     /// Search the message log.
     ///
-    /// Reads JSON lines: a log written with `format = "json"` in `[log]`, or the output of `journalctl -u sluice -o cat`.
+    /// Reads the log in either format, or the output of `journalctl -u sluice -o cat` or `-o json --all`.
     /// Exit status: 0 something matched, 1 nothing matched, 2 an error.
     Log(Log),
     /// Inspect, compile, search, test and verify signature files.
@@ -96,7 +96,7 @@ pub enum Command {
     Update(Update),
     /// Show live statistics of a running gateway: sessions, messages by action, throughput, latency, memory.
     ///
-    /// Reads the metrics endpoint in `[metrics]`. In a pipe, pages are printed one after the other. Ctrl-C ends it.
+    /// Reads the metrics endpoint in `[metrics]`. In a pipe, pages are printed one after the other. `q` or Ctrl-C ends it.
     Top(Top),
     /// Say who is a recipient, and which table knows.
     Recipients {
@@ -311,6 +311,9 @@ pub struct Top {
     /// Number of pages; 0 means no limit.
     #[arg(long, default_value_t = 0)]
     pub count: u32,
+    /// Print the metrics of each page as one JSON object per line.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `sluice rules`

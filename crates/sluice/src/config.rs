@@ -226,6 +226,22 @@ pub struct Log {
     pub format: LogFormat,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub level: LogLevel,
+    /// The socket of the journal, or [`Log::NO_JOURNAL`]. None: the system's, if the standard error is its own.
+    pub journal: Option<PathBuf>,
+}
+
+impl Log {
+    /// What stands in place of a path when lines are wanted.
+    pub const NO_JOURNAL: &str = "off";
+
+    fn check(&self) -> Result<(), String> {
+        match &self.journal {
+            Some(path) if path.is_relative() && path != Path::new(Log::NO_JOURNAL) => {
+                Err(format!("log: journal = {path:?} is neither an absolute path nor \"off\""))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Where mails and files are inspected.
@@ -505,6 +521,7 @@ impl Config {
             return Err("database: signatures = \"required\" needs certificates = \"PATH\"".into());
         }
         self.clamd.check()?;
+        self.log.check()?;
         self.quarantine.train.check()?;
         self.notices.check()?;
         self.check_attachments()?;

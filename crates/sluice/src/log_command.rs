@@ -34,11 +34,20 @@ pub fn run(args: &Log) -> Result<ExitCode, Failure> {
         }
     };
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let (mut found, mut decisions) = (false, 0_u64);
+    let (mut found, mut decisions, mut shortened) = (false, 0_u64, 0_u64);
     let outcome = each_line(input, |line| {
-        let Some(entry) = decision(line).inspect(|_| decisions += 1).filter(|entry| means(args, entry)) else {
+        // Whether there are decisions at all is known by then.
+        if decisions > 0 && !may_mean(args, line) {
+            return Ok(());
+        }
+        let Some(entry) = decision(line) else {
+            shortened += u64::from(is_shortened(line));
             return Ok(());
         };
+        decisions += 1;
+        if !means(args, &entry) {
+            return Ok(());
+        }
         found = true;
         if args.json { writeln!(out, "{entry}") } else { writeln!(out, "{}", text(&entry)) }
     });
@@ -46,6 +55,9 @@ pub fn run(args: &Log) -> Result<ExitCode, Failure> {
         // The reader has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         outcome => outcome?,
+    }
+    if shortened > 0 {
+        eprintln!("sluice: journalctl left out the text of {shortened} long lines: journalctl -o json --all");
     }
     if decisions == 0 {
         eprintln!("sluice: there is no line about a message in this log");
@@ -76,6 +88,11 @@ fn decision(line: &[u8]) -> Option<Value> {
         None => entry,
     };
     DECISIONS.contains(&entry.get("message")?.as_str()?).then_some(entry)
+}
+
+/// Whether journalctl has left out the line, since it is long: without `--all` that is from 4,096 bytes on.
+fn is_shortened(line: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(line).is_ok_and(|entry| entry.get("MESSAGE").is_some_and(Value::is_null))
 }
 
 /// The decision in a line for people: `TIME LEVEL MESSAGE KEY=VALUE ...`, values bare or in quotes.
@@ -134,6 +151,19 @@ fn value(text: &str) -> Option<(Value, &str)> {
     }
 }
 
+/// Whether a line may be meant, as far as its bytes say: one that does not have in it what is wanted need not be parsed.
+fn may_mean(args: &Log, line: &[u8]) -> bool {
+    let wanted = [&args.id, &args.address, &args.from, &args.to, &args.found, &args.action].into_iter().flatten();
+    // What no format writes in any other way.
+    let is_plain = |text: &&String| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@.-_<> ".contains(&byte));
+    let mut wanted = wanted.filter(is_plain).map(|text| text.to_ascii_lowercase()).peekable();
+    if wanted.peek().is_none() || !line.is_ascii() {
+        return true;
+    }
+    let line = String::from_utf8_lossy(line).to_ascii_lowercase();
+    wanted.all(|text| line.contains(&text))
+}
+
 fn means(args: &Log, entry: &Value) -> bool {
     let value = |key: &str| field(entry, key);
     let holds = |wanted: &Option<String>, keys: &[&str]| {
@@ -189,7 +219,9 @@ mod tests {
     fn meant(args: &[&str]) -> bool {
         let cli = <crate::cli::Cli as clap::Parser>::parse_from([&["sluice", "log"], args].concat());
         let crate::cli::Command::Log(args) = cli.command else { unreachable!("the command is log") };
-        means(&args, &decision(LINE.as_bytes()).unwrap())
+        let meant = means(&args, &decision(LINE.as_bytes()).unwrap());
+        assert!(may_mean(&args, LINE.as_bytes()) || !meant);
+        meant
     }
 
     #[test]
@@ -210,11 +242,30 @@ mod tests {
     }
 
     #[test]
+    fn a_line_without_what_is_wanted_is_not_parsed() {
+        let may = |args: &[&str], line: &str| {
+            let cli = <crate::cli::Cli as clap::Parser>::parse_from([&["sluice", "log"], args].concat());
+            let crate::cli::Command::Log(args) = cli.command else { unreachable!("the command is log") };
+            may_mean(&args, line.as_bytes())
+        };
+        assert!(may(&["--id", "abc"], LINE) && !may(&["--id", "abd"], LINE));
+        assert!(
+            may(&["--address", "E@F", "--action", "reject"], LINE)
+                && !may(&["--address", "E@F", "--action", "tag"], LINE)
+        );
+        assert!(may(&["--found", "a\"b"], LINE), "quotes are written in several ways");
+        assert!(may(&["--from", "k"], "\u{212a}"), "which is a k to those who do not know letters");
+        assert!(may(&[], "") && may(&["--since", "2026"], ""));
+    }
+
+    #[test]
     fn other_lines_are_passed_over_and_the_journals_are_opened() {
         assert!(decision(b"not json").is_none());
         assert!(decision(br#"{"message":"reloaded"}"#).is_none());
         let journal = serde_json::json!({ "MESSAGE": LINE, "_PID": "1" }).to_string();
         assert_eq!(decision(journal.as_bytes()), decision(LINE.as_bytes()));
+        assert!(!is_shortened(journal.as_bytes()) && !is_shortened(b"not json"));
+        assert!(is_shortened(br#"{"MESSAGE":null,"SLUICE_ID":"abc"}"#));
     }
 
     #[test]

@@ -83,7 +83,11 @@ fn main() -> ExitCode {
         }
         _ => false,
     };
-    let cli = Cli::parse_from(scan_command::without_passed_over(arguments.into_iter()));
+    let is_clamscan = scan_command::clamscan::is_called(&mut arguments);
+    let mut cli = Cli::parse_from(scan_command::clamscan::without_passed_over(arguments.into_iter()));
+    if let (true, Command::Scan(scan)) = (is_clamscan, &mut cli.command) {
+        scan_command::clamscan::have_its_signatures(scan);
+    }
     let outcome = match cli.command {
         Command::Serve(args) if is_edge => serve::run(&args),
         Command::Serve(_) => supervise::run(),

@@ -34,14 +34,15 @@ struct Sample {
 pub fn run(args: &Top) -> Result<ExitCode, Failure> {
     let address = address(args)?;
     let mut out = io::stdout().lock();
-    let terminal = out.is_terminal().then(Terminal::open).flatten();
-    let redraw = if out.is_terminal() { REDRAW } else { "" };
+    let draws = out.is_terminal() && !args.json;
+    let terminal = draws.then(Terminal::open).flatten();
+    let redraw = if draws { REDRAW } else { "" };
     let every = Duration::from_secs(args.every.max(1));
     let mut before: Option<Sample> = None;
     let mut shown = 0;
     loop {
         let now = ask(address).map_err(|error| format!("{address}: {error}"))?;
-        let page = page(address, &now, before.as_ref());
+        let page = if args.json { object(address, &now) } else { page(address, &now, before.as_ref()) };
         let page = terminal.as_ref().map_or(page.clone(), |terminal| terminal.fit(&page));
         if writeln!(out, "{redraw}{page}").and_then(|()| out.flush()).is_err() {
             return Ok(ExitCode::SUCCESS);
@@ -168,6 +169,15 @@ impl Sample {
     }
 }
 
+/// The numbers of one moment in one line, by the names that Prometheus knows.
+fn object(address: SocketAddr, now: &Sample) -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let metrics: serde_json::Map<_, _> =
+        now.numbers.iter().map(|(name, value)| (format!("sluice_{name}"), (*value).into())).collect();
+    let seconds = since.as_millis() as f64 / 1_000.0;
+    serde_json::json!({ "address": address.to_string(), "time": seconds, "metrics": metrics }).to_string()
+}
+
 /// One page. Rates are those since the page before; on the first they are missing.
 fn page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
     if now.numbers.contains_key("dnsbl_queries_udp_total") {
@@ -199,12 +209,15 @@ fn page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
     line("content", bytes(level("content_bytes_total")), content);
     line("clamd scans", format!("{}", level("clamd_scans_total")), format!("{}/s", per_second("clamd_scans_total")));
     let each = |name: &str| {
-        let growth = |name: &str| before.map_or(level(name), |before| now.growth(before, name));
-        let messages = growth("messages_total");
-        if messages > 0.0 { format!("{:.2} ms", growth(name) / messages / 1_000.0) } else { "-".into() }
+        let growth = |what: &str| {
+            let name = format!("{name}_seconds_{what}");
+            before.map_or(level(&name), |before| now.growth(before, &name))
+        };
+        let count = growth("count");
+        if count > 0.0 { format!("{:.2} ms", growth("sum") / count * 1_000.0) } else { "-".into() }
     };
-    line("inspection, a message", each("inspect_microseconds_total"), String::new());
-    line("from end to reply", each("after_end_microseconds_total"), String::new());
+    line("inspection, a message", each("inspect"), String::new());
+    line("from end to reply", each("after_end"), String::new());
     line(
         "memory",
         bytes(level("resident_bytes")),
@@ -319,11 +332,13 @@ mod tests {
         let at = Instant::now();
         let before = sample(
             at,
-            "# HELP sluice_messages_total x\nsluice_messages_total 10\nsluice_inspect_microseconds_total 0\nother 3\n",
+            "# HELP sluice_messages_total x\nsluice_messages_total 10\nsluice_inspect_seconds_count 10\nsluice_inspect_seconds_sum 0\nother 3\n",
         );
-        let now =
-            sample(at + Duration::from_secs(2), "sluice_messages_total 30\nsluice_inspect_microseconds_total 40000\n");
-        assert_eq!(before.numbers.len(), 2);
+        let now = sample(
+            at + Duration::from_secs(2),
+            "sluice_messages_total 30\nsluice_inspect_seconds_count 30\nsluice_inspect_seconds_sum 0.04\n",
+        );
+        assert_eq!(before.numbers.len(), 3);
         let page = page("127.0.0.1:1".parse().unwrap(), &now, Some(&before));
         assert!(page.contains("10.0/s") && page.contains("2.00 ms"), "{page}");
     }

@@ -93,14 +93,21 @@ impl Drop for Server {
 /// Runs a client; none if it is not there.
 fn client(program: &str, arguments: &[&str], home: &Path) -> Option<String> {
     let output = Command::new("timeout").args(["60", program]).args(arguments).env("HOME", home).output().unwrap();
-    // What cannot be run, timeout(1) ends with 127; some programs do, too, when they fail, and say why.
-    if output.status.code() == Some(127) && output.stderr.starts_with(b"timeout: ") {
-        eprintln!("skipped: {program} is not installed");
+    if is_missing(program, &output) {
         return None;
     }
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{program} {arguments:?}: {out}{error}");
     Some(out.into_owned())
+}
+
+/// Whether timeout(1) has not found the program: then it says so, and ends with 127. Some programs end with that when they fail.
+fn is_missing(program: &str, output: &Output) -> bool {
+    let missing = output.status.code() == Some(127) && output.stderr.starts_with(b"timeout: ");
+    if missing {
+        eprintln!("skipped: {program} is not installed");
+    }
+    missing
 }
 
 fn mail(number: usize) -> Vec<u8> {
@@ -121,8 +128,7 @@ fn client_with_input(program: &str, arguments: &[&str], home: &Path, input: &str
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
-    if output.status.code() == Some(127) {
-        eprintln!("skipped: {program} is not installed");
+    if is_missing(program, &output) {
         return None;
     }
     let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 
-use crate::harness::{Gateway, PATIENCE, wait_for};
+use crate::harness::{Gateway, PATIENCE, base64, eicar, mail_with, wait_for};
 
 /// A service manager: a socket that notices come to, and the service.
 struct Manager {
@@ -94,6 +94,29 @@ fn the_watchdog_is_fed_while_the_event_loops_come_round() {
     assert_eq!(&told[1..], ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"]);
 }
 
+#[test]
+fn the_journal_gets_the_fields_of_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let journal = UnixDatagram::bind(&path).unwrap();
+    journal.set_read_timeout(Some(PATIENCE)).unwrap();
+    let log = format!("[log]\nformat = \"json\"\njournal = \"{}\"", path.display());
+    let gateway = Gateway::start_with(&log, "smtp", "discard:", "");
+    let virus = mail_with("base64", "e.com", &base64(&eicar()));
+    assert!(gateway.connect().deliver(&virus).starts_with("554 5.7.1 "));
+    let next = || {
+        let mut record = vec![0; 64 << 10];
+        let count = journal.recv(&mut record).expect("a record of the message");
+        String::from_utf8_lossy(&record[..count]).into_owned()
+    };
+    let record = std::iter::repeat_with(next).find(|record| record.contains("\nSLUICE_MESSAGE=message\n")).unwrap();
+    assert!(record.starts_with("PRIORITY=6\nSYSLOG_IDENTIFIER=sluice\nMESSAGE={"), "{record}");
+    for field in ["ACTION=reject", "FOUND=Eicar-Test-Signature", "CLIENT=127.0.0.1", "FROM=<"] {
+        assert!(record.contains(&format!("\nSLUICE_{field}")), "{field}: {record}");
+    }
+    assert!(!gateway.log().contains("Eicar"), "it is written twice");
+}
+
 /// A gateway that shows its numbers, and where.
 fn with_numbers() -> (Gateway, SocketAddr) {
     // The port is free a moment later, too.
@@ -161,6 +184,11 @@ fn asked_by_the_dashboard() -> Vec<String> {
     targets.map(|target| target["expr"].as_str().unwrap().into()).collect()
 }
 
+/// What a series belongs to: those of a histogram have other names than its own.
+fn series(name: &str) -> &str {
+    ["_bucket", "_sum", "_count"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
 /// A gateway that has a certificate, and shows its numbers there.
 fn with_all_numbers() -> (Gateway, SocketAddr) {
     let folder = tempfile::tempdir().unwrap();
@@ -182,14 +210,12 @@ fn the_dashboard_asks_for_all_numbers_and_no_others() {
     assert!(told.contains("sluice_resident_bytes") && !text.contains("sluice_resident_bytes 0"), "{text}");
     let expressions = asked_by_the_dashboard();
     let words = expressions.iter().flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
-    // A histogram has series of other names than its own.
-    let words = words.map(|word| word.strip_suffix("_bucket").unwrap_or(word));
-    let asked: BTreeSet<&str> = words.filter(|word| word.starts_with("sluice_")).collect();
+    let asked: BTreeSet<&str> = words.filter(|word| word.starts_with("sluice_")).map(series).collect();
     assert_eq!(asked, told);
     let alerts = include_str!("../../../packaging/prometheus/sluice.rules.yml");
     let words =
         alerts.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.starts_with("sluice_"));
-    for word in words.map(|word| word.strip_suffix("_bucket").unwrap_or(word)) {
+    for word in words.map(series) {
         assert!(told.contains(word), "there is no {word}, for which an alert asks");
     }
     let page = include_str!("../../../docs/operate/configuration.md");
@@ -287,6 +313,18 @@ fn prometheus_takes_the_alerts() {
 }
 
 #[test]
+fn promtool_finds_nothing_wrong_with_the_metrics() {
+    let (_gateway, address) = with_all_numbers();
+    let mut checker = Command::new("promtool");
+    checker.args(["check", "metrics"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+    let Ok(mut checker) = checker.spawn() else { return eprintln!("skipped: promtool is not installed") };
+    checker.stdin.take().unwrap().write_all(get(address, "/metrics").1.as_bytes()).unwrap();
+    let output = checker.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{said}");
+}
+
+#[test]
 fn top_shows_what_a_gateway_does_and_nothing_to_obey_in_a_pipe() {
     let (gateway, address) = with_numbers();
     assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n"), "250 2.0.0 Discarded");
@@ -296,6 +334,11 @@ fn top_shows_what_a_gateway_does_and_nothing_to_obey_in_a_pipe() {
     assert!(output.status.success() && text.matches("sluice at ").count() == 2, "{text}");
     assert!(text.lines().any(|line| line.starts_with("  passed") && line.contains(" 1 ")), "{text}");
     assert!(!text.contains('\u{1b}') && text.contains("0.0/s"), "{text}");
+    let output = top(&["--metrics", &address.to_string(), "--count", "2", "--every", "1", "--json"]);
+    let objects: Vec<serde_json::Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 2);
+    assert_eq!(objects[1]["metrics"]["sluice_messages_passed_total"], 1.0, "{objects:?}");
     let config = gateway.folder.path().join("sluice.toml");
     assert!(top(&["--config", config.to_str().unwrap(), "--count", "1"]).status.success());
     assert_eq!(top(&["--metrics", "127.0.0.1:1"]).status.code(), Some(2));

@@ -187,6 +187,33 @@ fn two_releases_at_once_send_one_mail() {
 }
 
 #[test]
+fn a_message_is_read_when_it_is_meant_and_while_somebody_reads() {
+    let gateway = Gateway::start("discard:", KEEPS);
+    let id = keep(&gateway, "a@b", &["c@d"]);
+    let folder = gateway.folder.path().join("quarantine");
+    std::fs::write(folder.join("broken.json"), "{").unwrap();
+    for args in [&["list", &id][..], &["show", &id], &["release", &id]] {
+        let output = quarantine(&gateway, args);
+        assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {}", text(&output));
+    }
+    let all = quarantine(&gateway, &["list"]);
+    assert!(all.status.success() && text(&all).contains("broken.json: EOF"), "{}", text(&all));
+    std::fs::remove_file(folder.join("broken.json")).unwrap();
+    let facts = std::fs::read_to_string(folder.join(format!("{id}.json"))).unwrap();
+    for number in 0..1_000 {
+        let other = format!("zz{number}");
+        std::fs::write(folder.join(format!("{other}.json")), facts.replace(&id, &other)).unwrap();
+        std::fs::write(folder.join(format!("{other}.eml")), "x\r\n").unwrap();
+    }
+    for command in ["list", "list --json"] {
+        let mut head = Command::new("bash");
+        head.args(["-o", "pipefail", "-c", &format!("\"$0\" quarantine --folder \"$1\" {command} | head -n 1")]);
+        let output = head.arg(env!("CARGO_BIN_EXE_sluice")).arg(&folder).output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{command}: {}", text(&output));
+    }
+}
+
+#[test]
 fn serve_removes_what_is_too_old() {
     let sink = Sink::start(Behaviour::default());
     let gateway = Gateway::start_with("[quarantine]\nkeep_days = 7", "smtp", &sink.forward(), KEEPS);

@@ -87,6 +87,16 @@ impl Tree {
 }
 
 #[test]
+fn by_the_name_of_clamscan_it_is_clamscan() {
+    let tree = Tree::new();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_sluice"), tree.path("clamscan")).unwrap();
+    let run = tree.run(Command::new(tree.path("clamscan")), &["-d", "database", "--no-summary", "-ri", "files"]);
+    let same = tree.scan(&["--no-summary", "-ri", "files"]);
+    assert!(run.status == 1 && run.output.contains(" FOUND"), "{}{}", run.output, run.errors);
+    assert_eq!(run.output, same.output);
+}
+
+#[test]
 fn clamscan_says_the_same() {
     if !Path::new("/usr/bin/clamscan").exists() {
         return eprintln!("skipped: clamscan is not installed");

@@ -88,6 +88,7 @@ fn implicit_tls_greets_within_it_and_tells_nothing_outside() {
     let (gateway, certificate) = gateway("discard:", "tls = \"implicit\"");
     let mut wire = gateway.connect().secure(certificate.client("mx.test"));
     assert_eq!(wire.deliver(MAIL), "250 2.0.0 Discarded");
+    gateway.wait_for_log("tls=\"TLSv1.3 TLS_AES_256_GCM_SHA384\" from=");
     let mut clear = gateway.connect();
     clear.send(b"EHLO x\r\n");
     let answer = clear.line();

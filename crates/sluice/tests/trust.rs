@@ -329,7 +329,9 @@ fn lists_at_hand_are_asked_of_nobody() {
 #[test]
 fn what_was_seen_is_shown_served_and_forgiven() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().to_str().unwrap();
+    // Which the gateway makes.
+    let path = folder.path().join("made/reputation");
+    let path = path.to_str().unwrap();
     let rules = tempfile::tempdir().unwrap();
     std::fs::write(rules.path().join("a.cf"), "body FREE /free money/\nscore FREE 6\n").unwrap();
     let trust = format!(
@@ -365,7 +367,7 @@ fn what_was_seen_is_shown_served_and_forgiven() {
     let noted = sluice.args(["dnsbl", "reputation", "--folder", path, "note", "192.0.2.1", "spam"]).status().unwrap();
     assert!(noted.success());
     assert_eq!(reputation("why").0, Some(0));
-    assert!(std::fs::read_to_string(folder.path().join("ip4")).unwrap().contains("192.0.2.1 :4:Seen here: infected"));
+    assert!(std::fs::read_to_string(Path::new(path).join("ip4")).unwrap().contains("192.0.2.1 :4:Seen here: infected"));
     // The gateway hears of both, and of forgiveness.
     let script = "S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b>\nS: 250 *\nC: RCPT TO:<c@d>";
     let refused = || {

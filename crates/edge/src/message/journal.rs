@@ -16,7 +16,7 @@ use crate::quarantine::{Envelope, Facts};
 pub fn count(metrics: &Metrics, passage: &Passage, action: Action, taken: bool) {
     metrics.messages_total.add(1);
     metrics.content_bytes_total.add(passage.received());
-    metrics.inspect_microseconds_total.add(passage.inspect_time().as_micros() as u64);
+    metrics.inspect_seconds.add(passage.inspect_time().as_micros() as u64);
     metrics.messages_streamed_total.add(u64::from(passage.is_streamed()));
     let counted = match action {
         Action::Reject => &metrics.messages_rejected_total,
@@ -37,7 +37,7 @@ pub fn count_score(metrics: &Metrics, passage: &Passage, verdict: &Verdict) {
     let Some(score) = &verdict.score else { return metrics.spam_unscored_total.add(1) };
     metrics.spam_scored_total.add(1);
     metrics.spam_found_total.add(u64::from(score.is_spam()));
-    metrics.spam_microseconds_total.add(score.micros);
+    metrics.spam_seconds.add(score.micros);
 }
 
 /// Counts what is known of who has sent a mail that is over.

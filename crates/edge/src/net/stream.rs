@@ -4,6 +4,7 @@
 //! been looked at is the caller's to throw away: it was said by nobody knows whom.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
@@ -16,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, ServerConfig};
+use tokio_rustls::rustls::{CipherSuite, ClientConfig, ProtocolVersion, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 /// How long a handshake may take.
@@ -41,6 +42,20 @@ pub enum Stream {
     Unix(UnixStream),
     /// Encrypted.
     Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// What a connection is encrypted by, in the names that mail servers log: `TLSv1.3 TLS_AES_256_GCM_SHA384`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cipher {
+    version: ProtocolVersion,
+    suite: CipherSuite,
+}
+
+impl fmt::Display for Cipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (version, suite) = (self.version.as_str().unwrap_or("TLS"), self.suite.as_str().unwrap_or("unknown"));
+        write!(f, "{} {}", version.replace('_', "."), suite.replace("TLS13_", "TLS_"))
+    }
 }
 
 impl Stream {
@@ -102,6 +117,13 @@ impl Stream {
             Stream::Tcp(stream) => Ok(stream),
             Stream::Unix(_) | Stream::Tls(_) => Err(io::Error::other("no TLS over this stream")),
         }
+    }
+
+    /// What it is encrypted by; none in the clear.
+    pub fn cipher(&self) -> Option<Cipher> {
+        let Stream::Tls(stream) = self else { return None };
+        let state = stream.get_ref().1;
+        Some(Cipher { version: state.protocol_version()?, suite: state.negotiated_cipher_suite()?.suite() })
     }
 
     /// Whether it is encrypted.

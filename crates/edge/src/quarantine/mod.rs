@@ -259,24 +259,21 @@ impl Kept {
         Ok(Kept { folder: folder.into(), facts, bytes: mail.len(), since: mail.modified()? })
     }
 
-    /// All messages of a folder, the oldest first; what cannot be read is told to `strange`.
+    /// The ids of all messages of a folder, in any order; none of the messages is opened.
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn all(folder: &Path, mut strange: impl FnMut(&Path, io::Error)) -> io::Result<Vec<Kept>> {
-        let mut all = Vec::new();
+    pub fn ids(folder: &Path) -> io::Result<Vec<String>> {
+        let mut ids = Vec::new();
         for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            let Some(id) = id_of(&path, "json") else { continue };
-            match Kept::open(folder, id) {
-                Ok(kept) => all.push(kept),
-                // It went while we looked.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !path.exists() => {}
-                Err(error) => strange(&path, error),
-            }
+            ids.extend(id_of(&entry?.path(), "json").map(String::from));
         }
-        all.sort_by(|one, other| (one.since, &one.facts.id).cmp(&(other.since, &other.facts.id)));
-        Ok(all)
+        Ok(ids)
+    }
+
+    /// Whether a folder has the message `id`.
+    pub fn is_there(folder: &Path, id: &str) -> bool {
+        is_id(id) && fs::symlink_metadata(folder.join(format!("{id}.json"))).is_ok()
     }
 
     /// Where the mail is.
@@ -406,9 +403,11 @@ mod tests {
     fn a_message_is_there_when_its_facts_are() {
         let folder = tempfile::tempdir().unwrap();
         let kept = kept(folder.path());
-        assert!(Kept::all(folder.path(), |_, _| ()).unwrap().is_empty());
+        assert!(Kept::ids(folder.path()).unwrap().is_empty() && !Kept::is_there(folder.path(), "abc"));
         kept.rewrite().unwrap();
-        assert_eq!(Kept::all(folder.path(), |_, _| ()).unwrap()[0].facts, kept.facts);
+        assert_eq!(Kept::ids(folder.path()).unwrap(), ["abc"]);
+        assert!(Kept::is_there(folder.path(), "abc") && !Kept::is_there(folder.path(), "../abc"));
+        assert_eq!(Kept::open(folder.path(), "abc").unwrap().facts, kept.facts);
         kept.delete().unwrap();
         kept.delete().unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -422,9 +421,6 @@ mod tests {
         std::os::unix::fs::symlink("elsewhere", folder.path().join("abc.eml")).unwrap();
         assert!(Kept::open(folder.path(), "abc").is_err());
         assert!(Kept::open(folder.path(), "../abc").is_err());
-        let mut strange = 0;
-        assert!(Kept::all(folder.path(), |_, _| strange += 1).unwrap().is_empty());
-        assert_eq!(strange, 1);
     }
 
     #[test]

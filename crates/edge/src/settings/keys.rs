@@ -85,7 +85,12 @@ impl<'de> Deserializer<'de> for Group<'_, 'de> {
         visitor: V,
     ) -> Result<V::Value, toml::de::Error> {
         let Keys { table, span, known } = self.0;
-        known.extend(fields);
+        // A group may be asked twice: for what it has, and for what another should not have.
+        for name in fields {
+            if !known.contains(name) {
+                known.push(name);
+            }
+        }
         let mut own = DeTable::new();
         for (key, value) in std::mem::take(table) {
             let place = if fields.contains(&key.get_ref().as_ref()) { &mut own } else { &mut *table };
@@ -125,6 +130,13 @@ mod tests {
         let both = (keys.take()?, keys.take()?);
         keys.end()?;
         Ok(both)
+    }
+
+    #[test]
+    fn a_group_that_is_asked_twice_is_named_once() {
+        let mut keys = Keys::new(DeTable::parse("b = 2").unwrap());
+        let _: (Two, Two) = (keys.take().unwrap(), keys.take().unwrap());
+        assert_eq!(keys.end().unwrap_err().message, "unknown field `b`, expected one of `out`");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::door::Door;
+use crate::net::stream::Cipher;
 use crate::settings::SmtpListener;
 use crate::upstream::smtp_hop::Leases;
 
@@ -19,8 +20,8 @@ pub struct Client {
     pub hello: String,
     /// It has said so by `EHLO`.
     pub extended: bool,
-    /// Its stream is encrypted.
-    pub encrypted: bool,
+    /// What its stream is encrypted by; none in the clear.
+    pub cipher: Option<Cipher>,
     /// Connections to the next hop that wait for their next transaction.
     pub leases: Leases,
 }

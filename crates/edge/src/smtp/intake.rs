@@ -29,6 +29,7 @@ use crate::message::pool::Pool;
 use crate::message::preferences;
 use crate::message::spam;
 use crate::message::trace::{self, Origin};
+use crate::net::stream::Cipher;
 use crate::quarantine::Facts;
 use crate::runtime::Runtime;
 use crate::settings::{BareLineEnds, Protocol, Ruling, Spam};
@@ -62,6 +63,7 @@ struct Mail {
     passage: Passage,
     runtime: Arc<Runtime>,
     client: IpAddr,
+    cipher: Option<Cipher>,
     /// The `Received` field, where one is added.
     trace: String,
     ruling: Arc<Ruling>,
@@ -82,7 +84,7 @@ impl Intake {
     pub async fn new(runtime: Arc<Runtime>, client: &Client, envelope: Envelope, hop: Hop) -> Intake {
         let listener = &client.door.listener;
         let ruling = client.door.rulings.under(envelope.rule);
-        let with = match (listener.protocol(), client.extended, client.encrypted) {
+        let with = match (listener.protocol(), client.extended, client.cipher.is_some()) {
             (Protocol::Lmtp, _, false) => "LMTP",
             (Protocol::Lmtp, _, true) => "LMTPS",
             (_, _, true) if client.leases.logged_in => "ESMTPSA",
@@ -130,7 +132,8 @@ impl Intake {
         if streams {
             passage.hold().stream();
         }
-        Intake { mail: Mail { envelope, passage, runtime, client: address, trace, ruling }, hop, stage: Stage::Held }
+        let mail = Mail { envelope, passage, runtime, client: address, cipher: client.cipher, trace, ruling };
+        Intake { mail, hop, stage: Stage::Held }
     }
 
     /// Takes more content; `more`: what comes behind it is there already.
@@ -370,13 +373,15 @@ impl Mail {
         if verdict.score.is_some() && passage.is_streamed() && marks(&self.ruling) {
             self.runtime.metrics.spam_unmarked_total.add(1);
         }
-        self.runtime.metrics.after_end_microseconds_total.add(last_dot.elapsed().as_micros() as u64);
+        self.runtime.metrics.after_end_seconds.add(last_dot.elapsed().as_micros() as u64);
         let to = self.recipients();
         tracing::info!(
             id = envelope.id,
             client = %self.client,
+            tls = self.cipher.map(|cipher| cipher.to_string()),
             from = %envelope.mail.path,
             to = to.join(","),
+            envid = envelope.mail.envid.as_deref(),
             bytes = passage.received(),
             objects = verdict.objects,
             action = action.name(),
@@ -486,7 +491,7 @@ fn flow(client: &Client, envelope: &Envelope) -> Flow {
         protocol: if client.door.listener.protocol() == Protocol::Lmtp { Speaks::Lmtp } else { Speaks::Smtp },
         client: Some(client.address.ip()),
         hello: client.hello.as_str().into(),
-        encrypted: client.encrypted,
+        encrypted: client.cipher.is_some(),
         login: client.leases.logged_in.then(Box::default),
         sender: envelope.mail.path.as_str().into(),
         recipients: envelope.recipients.iter().map(|rcpt| rcpt.path.as_str().into()).collect(),

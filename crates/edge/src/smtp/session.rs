@@ -23,7 +23,7 @@ use crate::door::{Door, Ticket};
 use crate::message::trace::{self, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::listening::{LOCAL, network_address};
-use crate::net::stream::{SHARED_BYTES, Stream};
+use crate::net::stream::{Cipher, SHARED_BYTES, Stream};
 use crate::recipients::desk::{self, Asked};
 use crate::settings::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol, SmtpListener};
 use crate::shared::Shared;
@@ -179,8 +179,8 @@ async fn admit(shared: Rc<Shared>, came: Came, ticket: Ticket, mut stream: Strea
             return Ok(None);
         }
     }
-    let encrypted = stream.is_encrypted();
-    let mut session = Box::new(Session::new(shared, Came { door, settings, client }, ticket, encrypted));
+    let cipher = stream.cipher();
+    let mut session = Box::new(Session::new(shared, Came { door, settings, client }, ticket, cipher));
     session.client.leases = leases;
     session.vetting = vetting;
     Ok(Some((session, stream)))
@@ -208,10 +208,10 @@ async fn secure(shared: &Shared, client: SocketAddr, stream: Stream) -> std::io:
 
 impl Session {
     /// A session that was let in.
-    fn new(shared: Rc<Shared>, came: Came, ticket: Ticket, encrypted: bool) -> Session {
+    fn new(shared: Rc<Shared>, came: Came, ticket: Ticket, cipher: Option<Cipher>) -> Session {
         let Came { door, settings, client: address } = came;
         let runtime = shared.runtime.borrow().clone();
-        let listener = &door.listener;
+        let (listener, encrypted) = (&door.listener, cipher.is_some());
         let usual = smtp::Config::default();
         let errors_max = match network_address(address).is_some_and(|client| listener.tests(client)) {
             true => runtime.warden.settings.errors_max,
@@ -241,7 +241,7 @@ impl Session {
                 address,
                 hello: String::new(),
                 extended: false,
-                encrypted,
+                cipher,
                 leases: shared.upstreams.clone(),
             },
             shared,
@@ -336,7 +336,7 @@ impl Session {
     /// Shakes hands. What the client has told before counts no more.
     async fn secure(&mut self, stream: Stream) -> std::io::Result<Stream> {
         let secured = secure(&self.shared, self.client.address, stream).await?;
-        self.client.encrypted = true;
+        self.client.cipher = secured.cipher();
         self.client.hello.clear();
         self.hello_is_told = false;
         self.xforward.clear();

@@ -4,6 +4,8 @@
 //! looked at. What learns from a mail is run as the owner, too, and a mail goes to next hops of the configuration only,
 //! whatever stands beside it, unless `--hop` names another.
 //!
+//! Messages are read one at a time, the oldest first; of a folder only the ids are held. What is named by its id is opened by it.
+//!
 //! Exit status: 0 done, 1 something could not be done or nothing was meant, 2 an error.
 
 use std::io::{self, Write as _};
@@ -29,14 +31,14 @@ use crate::values::Kind;
 pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {
     let place = Place::find(args)?;
     match &args.command {
-        QuarantineCommand::List { selection, json } => list(&place, &place.meant(selection)?, *json),
-        QuarantineCommand::Show { id, json, raw } => show(&place, &place.one(id)?, *json, *raw),
+        QuarantineCommand::List { selection, json } => printed(list(&place, place.meant(selection)?, *json)),
+        QuarantineCommand::Show { id, json, raw } => printed(show(&place, &place.one(id)?, *json, *raw)),
         QuarantineCommand::Release { selection, hop, again } => {
             named(selection)?;
             let meant = place.meant(selection)?;
             // Without ids, those that have gone already are not meant.
             let wanted = |kept: &Kept| *again || !selection.ids.is_empty() || kept.facts.waits();
-            let meant: Vec<Kept> = meant.into_iter().filter(wanted).collect();
+            let meant = meant.filter(wanted);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(release_all(&place, meant, hop.as_ref(), *again))
         }
@@ -46,8 +48,16 @@ pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {
         }
         QuarantineCommand::Delete { selection } => {
             named(selection)?;
-            delete(&place.meant(selection)?)
+            delete(place.meant(selection)?)
         }
+    }
+}
+
+/// What has come of printing; a reader that has seen enough is no failure.
+fn printed(outcome: io::Result<()>) -> Result<ExitCode, Failure> {
+    match outcome {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
     }
 }
 
@@ -108,21 +118,47 @@ impl Place {
         Ok(Place { config, folders })
     }
 
-    /// The messages that are meant, the oldest first.
-    fn meant(&self, selection: &Selection) -> Result<Vec<Kept>, Failure> {
+    /// The messages that are meant, the oldest first; each is read when its turn comes.
+    fn meant<'p>(&'p self, selection: &'p Selection) -> Result<impl Iterator<Item = Kept> + use<'p>, Failure> {
+        let now = SystemTime::now();
+        let candidates = self.candidates(selection)?.into_iter();
+        let opened = candidates.filter_map(|(id, folder)| self.open(folder, &id));
+        Ok(opened.filter(move |kept| selection.means(kept, now)))
+    }
+
+    /// The messages that may be meant, as far as their ids say: these begin with the time, so theirs is the order of age.
+    fn candidates(&self, selection: &Selection) -> Result<Vec<(String, &Folder)>, Failure> {
         let mut all = Vec::new();
         for folder in &self.folders {
-            let kept =
-                Kept::all(&folder.way, |path, error| eprintln!("sluice: {}: {error}", self.shown(path).display()));
-            all.extend(kept.map_err(|error| format!("{}: {error}", folder.held.path().display()))?);
+            let ids = match &selection.ids[..] {
+                [] => Kept::ids(&folder.way).map_err(|error| format!("{}: {error}", folder.held.path().display()))?,
+                named => named.iter().filter(|id| Kept::is_there(&folder.way, id)).cloned().collect(),
+            };
+            all.extend(ids.into_iter().map(|id| (id, folder)));
         }
-        let now = SystemTime::now();
-        all.retain(|kept| selection.means(kept, now));
-        for id in selection.ids.iter().filter(|id| !all.iter().any(|kept| kept.facts.id == **id)) {
-            eprintln!("sluice: {id}: not in the quarantine");
+        fn age<'a>((id, _): &'a (String, &Folder)) -> (usize, &'a str) {
+            (id.len(), id)
         }
-        all.sort_by_key(|kept| kept.since);
+        all.sort_by(|one, other| age(one).cmp(&age(other)));
+        for id in &selection.ids {
+            if all.binary_search_by(|candidate| age(candidate).cmp(&(id.len(), id))).is_err() {
+                eprintln!("sluice: {id}: not in the quarantine");
+            }
+        }
+        all.dedup_by(|one, other| one.0 == other.0 && std::ptr::eq(one.1, other.1));
         Ok(all)
+    }
+
+    fn open(&self, folder: &Folder, id: &str) -> Option<Kept> {
+        match Kept::open(&folder.way, id) {
+            Ok(kept) => Some(kept),
+            // It went while we looked.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !Kept::is_there(&folder.way, id) => None,
+            Err(error) => {
+                eprintln!("sluice: {}: {error}", folder.held.path().join(format!("{id}.json")).display());
+                None
+            }
+        }
     }
 
     fn one(&self, id: &str) -> Result<Kept, Failure> {
@@ -162,12 +198,12 @@ impl Place {
     }
 }
 
-fn list(place: &Place, meant: &[Kept], json: bool) -> Result<ExitCode, Failure> {
-    let mut out = io::stdout().lock();
+fn list(place: &Place, meant: impl Iterator<Item = Kept>, json: bool) -> io::Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
     for kept in meant {
         let facts = &kept.facts;
         if json {
-            writeln!(out, "{}", object(place, kept)?)?;
+            writeln!(out, "{}", object(place, &kept)?)?;
             continue;
         }
         let mailbox = facts.mailbox.iter().map(|mailbox| mailbox.user.as_str());
@@ -184,18 +220,17 @@ fn list(place: &Place, meant: &[Kept], json: bool) -> Result<ExitCode, Failure> 
         );
         writeln!(out, "{}", safe(&line))?;
     }
-    Ok(ExitCode::SUCCESS)
+    out.flush()
 }
 
-fn show(place: &Place, kept: &Kept, json: bool, raw: bool) -> Result<ExitCode, Failure> {
+fn show(place: &Place, kept: &Kept, json: bool, raw: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if raw {
         io::copy(&mut read(&kept.mail())?, &mut out)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     if json {
-        writeln!(out, "{:#}", object(place, kept)?)?;
-        return Ok(ExitCode::SUCCESS);
+        return writeln!(out, "{:#}", object(place, kept)?);
     }
     let facts = &kept.facts;
     let mut line = |name: &str, value: &str| writeln!(out, "{name:<10}{}", safe(value));
@@ -216,8 +251,7 @@ fn show(place: &Place, kept: &Kept, json: bool, raw: bool) -> Result<ExitCode, F
     let trained = |trained: &Trained| format!("{} as {} by {}", trained.date, trained.kind, trained.by);
     facts.trained.iter().try_for_each(|time| line("learnt", &trained(time)))?;
     writeln!(out)?;
-    header(kept)?.iter().try_for_each(|line| writeln!(out, "  {}", safe(line)))?;
-    Ok(ExitCode::SUCCESS)
+    header(kept)?.iter().try_for_each(|line| writeln!(out, "  {}", safe(line)))
 }
 
 /// The first lines of the mail, up to the empty one.
@@ -238,8 +272,14 @@ fn object(place: &Place, kept: &Kept) -> serde_json::Result<serde_json::Value> {
     Ok(object)
 }
 
-async fn release_all(place: &Place, meant: Vec<Kept>, to: Option<&Forward>, again: bool) -> Result<ExitCode, Failure> {
-    let mut whole = !meant.is_empty();
+async fn release_all(
+    place: &Place,
+    meant: impl Iterator<Item = Kept>,
+    to: Option<&Forward>,
+    again: bool,
+) -> Result<ExitCode, Failure> {
+    let mut meant = meant.peekable();
+    let mut whole = meant.peek().is_some();
     for mut kept in meant {
         let id = kept.facts.id.clone();
         let route = place.route(&kept, to)?;
@@ -262,9 +302,10 @@ async fn release_all(place: &Place, meant: Vec<Kept>, to: Option<&Forward>, agai
     Ok(ExitCode::from(u8::from(!whole)))
 }
 
-fn train_all(place: &Place, meant: Vec<Kept>, kind: Kind, json: bool) -> Result<ExitCode, Failure> {
+fn train_all(place: &Place, meant: impl Iterator<Item = Kept>, kind: Kind, json: bool) -> Result<ExitCode, Failure> {
     let learners = &place.config.quarantine.train;
-    let mut whole = !meant.is_empty();
+    let mut meant = meant.peekable();
+    let mut whole = meant.peek().is_some();
     for mut kept in meant {
         let id = kept.facts.id.clone();
         let trained = train::train(&mut kept, kind, learners);
@@ -282,12 +323,14 @@ fn train_all(place: &Place, meant: Vec<Kept>, kind: Kind, json: bool) -> Result<
     Ok(ExitCode::from(u8::from(!whole)))
 }
 
-fn delete(meant: &[Kept]) -> Result<ExitCode, Failure> {
+fn delete(meant: impl Iterator<Item = Kept>) -> Result<ExitCode, Failure> {
+    let mut none = true;
     for kept in meant {
         kept.delete().map_err(|error| format!("{}: {error}", kept.facts.id))?;
         println!("{}: deleted", kept.facts.id);
+        none = false;
     }
-    Ok(ExitCode::from(u8::from(meant.is_empty())))
+    Ok(ExitCode::from(u8::from(none)))
 }
 
 /// Text from a mail, without what a terminal would obey.

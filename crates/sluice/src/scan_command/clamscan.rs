@@ -1,6 +1,12 @@
-//! clamscan's options that mean nothing here, so that a script's command line can stay as it is.
+//! clamscan's name, and those of its options that mean nothing here, so that a script's command line can stay as it is.
 
 use std::ffi::OsString;
+use std::path::Path;
+
+use crate::cli::Scan;
+
+/// Where clamscan has its signatures.
+const SIGNATURES: &str = "/var/lib/clamav";
 
 /// Options that may have a value behind `=`: what they set is always done here, or there is no such thing to set.
 const PASSED_OVER: [&str; 30] = [
@@ -74,6 +80,23 @@ const WITH_VALUE: [&str; 16] = [
     "pcre-recmatch-limit",
 ];
 
+/// Makes `clamscan ...`, as which the program may be linked, into `clamscan scan ...`; whether it was that.
+pub fn is_called(arguments: &mut Vec<OsString>) -> bool {
+    let is_called =
+        arguments.first().and_then(|name| Path::new(name).file_name()).is_some_and(|name| name == "clamscan");
+    if is_called {
+        arguments.insert(1, "scan".into());
+    }
+    is_called
+}
+
+/// Whoever names no signatures means clamscan's.
+pub fn have_its_signatures(scan: &mut Scan) {
+    if scan.database.databases.is_empty() {
+        scan.database.databases.push(SIGNATURES.into());
+    }
+}
+
 /// The command line without those options, if it is one of `scan`.
 pub fn without_passed_over(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut kept: Vec<OsString> = Vec::new();
@@ -131,6 +154,23 @@ mod tests {
     fn kept(line: &str) -> String {
         let kept = without_passed_over(line.split(' ').map(OsString::from));
         kept.join(std::ffi::OsStr::new(" ")).into_string().unwrap()
+    }
+
+    #[test]
+    fn by_its_name_it_has_its_options_and_its_signatures() {
+        let scan = |line: &str| {
+            let mut arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let is_called = is_called(&mut arguments);
+            let cli = <crate::cli::Cli as clap::Parser>::parse_from(without_passed_over(arguments.into_iter()));
+            let crate::cli::Command::Scan(mut scan) = cli.command else { unreachable!("the command is scan") };
+            if is_called {
+                have_its_signatures(&mut scan);
+            }
+            scan.database.databases
+        };
+        assert_eq!(scan("/usr/local/bin/clamscan -r --debug x"), [Path::new("/var/lib/clamav")]);
+        assert_eq!(scan("clamscan -rd mine x"), [Path::new("mine")]);
+        assert!(scan("/usr/bin/sluice scan clamscan").is_empty());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //!  walk ── numbered files ──► as many threads as cores ── what is said of each ──► report: in the order of the numbers
 //! ```
 
-mod clamscan;
+pub mod clamscan;
 mod keep;
 mod known;
 mod report;
@@ -25,8 +25,6 @@ use flow::{Action, Policy, Protocol, Spotted, Verdict};
 use inspect::Engine;
 use jail::Local;
 use stream::{Class, Finding, Limits};
-
-pub use clamscan::without_passed_over;
 
 use self::keep::Keep;
 use self::known::{Asked, Known};

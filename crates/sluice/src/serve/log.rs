@@ -1,18 +1,20 @@
-//! The log: `tracing` lines on the standard error, for people or as JSON.
+//! The log: `tracing` lines on the standard error, for people or as JSON; or as records of the journal ([`journal`](super::journal)).
 //!
-//! Where it goes to the journal, each line begins with its priority (sd-daemon(3)), which the journal takes away: `journalctl -p
-//! warning` works. One line a message says what was decided and why. No content of mail and no credentials are logged; addresses are.
+//! Lines that go to the journal begin with their priority (sd-daemon(3)), which the journal takes away: `journalctl -p
+//! warning` works for them, too. One line a message says what was decided and why. No content of mail and no credentials are logged; addresses are.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
+use tracing::Metadata;
 use tracing::field::Field;
-use tracing::{Level, Metadata};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{self, Writer};
 
+use super::journal::{self, Journal, Journaled};
 use crate::config::{Log, LogFormat, LogLevel};
 
 /// Starts the log. `SLUICE_LOG` overrides the level, in `tracing`'s filter language.
@@ -29,14 +31,28 @@ pub fn start(settings: &Log) {
         .with_env_filter(filter)
         .with_target(false)
         .with_writer(Lines { of_journal: goes_to_journal() });
+    let journal = journal_of(settings);
     // A second start (in tests) keeps the first log.
     let _ = match settings.format {
         LogFormat::Human => {
             let fields = format::debug_fn(write_field).delimited(" ");
-            lines.with_ansi(std::io::stderr().is_terminal()).fmt_fields(fields).try_init()
+            let lines = lines.with_ansi(std::io::stderr().is_terminal()).fmt_fields(fields);
+            lines.map_event_format(|inner| Journaled { inner, journal }).try_init()
         }
-        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).try_init(),
+        LogFormat::Json => {
+            let lines = lines.json().flatten_event(true).with_current_span(false);
+            lines.map_event_format(|inner| Journaled { inner, journal }).try_init()
+        }
     };
+}
+
+/// The journal that is configured; if none is, the system's where the standard error is its own.
+fn journal_of(settings: &Log) -> Option<Journal> {
+    let path = match settings.journal.as_deref() {
+        Some(path) => Some(path).filter(|path| *path != Path::new(Log::NO_JOURNAL)),
+        None => goes_to_journal().then_some(Path::new(journal::SOCKET)),
+    };
+    Journal::at(path?).inspect_err(|error| eprintln!("sluice: lines in place of journal records: {error}")).ok()
 }
 
 /// Whether the standard error is the journal's (systemd.exec(5), `JOURNAL_STREAM`).
@@ -51,37 +67,29 @@ struct Lines {
 }
 
 /// One line, and what stands in front of it.
-struct Line(&'static str);
+struct Line(Option<u8>);
 
 impl<'a> MakeWriter<'a> for Lines {
     type Writer = Line;
 
     fn make_writer(&'a self) -> Line {
-        Line("")
+        Line(None)
     }
 
     fn make_writer_for(&'a self, about: &Metadata<'_>) -> Line {
-        Line(if self.of_journal { priority(*about.level()) } else { "" })
+        Line(self.of_journal.then(|| journal::priority(*about.level())))
     }
 }
 
 impl Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        io::stderr().write_all(&[self.0.as_bytes(), line].concat())?;
+        let priority = self.0.map(|priority| format!("<{priority}>")).unwrap_or_default();
+        io::stderr().write_all(&[priority.as_bytes(), line].concat())?;
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-fn priority(level: Level) -> &'static str {
-    match level {
-        Level::ERROR => "<3>",
-        Level::WARN => "<4>",
-        Level::INFO => "<6>",
-        Level::DEBUG | Level::TRACE => "<7>",
     }
 }
 

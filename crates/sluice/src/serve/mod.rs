@@ -9,6 +9,7 @@
 //!                           └─ edge 1 ── ...
 //! ```
 
+mod journal;
 pub mod log;
 mod reload;
 mod rights;

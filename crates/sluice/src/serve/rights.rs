@@ -146,6 +146,9 @@ pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
             std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
     }
+    if let Some(folder) = &config.trust.reputation {
+        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
     for bayes in config.spam.iter().flat_map(|spam| &spam.bayes) {
         crate::learned::prepare(&bayes.ledger)?;
     }

@@ -405,19 +405,22 @@ fn inspector(
 
 /// The processes, each with its own numbers, in Prometheus' text format.
 fn processes(jails: &[jail::Process], metrics: &Metrics) -> String {
+    let name = |jail: &jail::Process| format!("process=\"jail_{}\"", jail.number);
+    let pid = |pid: Option<u32>| pid.map_or_else(String::new, |pid| pid.to_string());
+    let edge = format!("process=\"edge\",pid=\"{}\"", std::process::id());
+    let resident = jails.iter().map(|jail| (format!("{},pid=\"{}\"", name(jail), pid(jail.pid)), jail.resident_bytes));
     let mut text = String::new();
-    let edge = [("edge".to_string(), Some(std::process::id()), metrics.resident_bytes.get(), None)];
-    let jails = jails.iter().map(|jail| {
-        (format!("jail_{}", jail.number), jail.pid, jail.resident_bytes, Some((jail.inspections, jail.starts)))
-    });
-    for (process, pid, resident_bytes, more) in edge.into_iter().chain(jails) {
-        let pid = pid.map_or_else(String::new, |pid| pid.to_string());
-        let _ = writeln!(text, "sluice_process_resident_bytes{{process=\"{process}\",pid=\"{pid}\"}} {resident_bytes}");
-        if let Some((inspections, starts)) = more {
-            let _ = writeln!(text, "sluice_process_inspections_total{{process=\"{process}\"}} {inspections}");
-            let _ = writeln!(text, "sluice_process_starts_total{{process=\"{process}\"}} {starts}");
+    let mut family = |name: &str, kind: &str, help: &str, values: Vec<(String, u64)>| {
+        let _ = write!(text, "# HELP sluice_process_{name} {help}\n# TYPE sluice_process_{name} {kind}\n");
+        for (labels, value) in values {
+            let _ = writeln!(text, "sluice_process_{name}{{{labels}}} {value}");
         }
-    }
+    };
+    let resident = std::iter::once((edge, metrics.resident_bytes.get())).chain(resident).collect();
+    family("resident_bytes", "gauge", "Resident memory of a process.", resident);
+    let each = |of: fn(&jail::Process) -> u64| jails.iter().map(|jail| (name(jail), of(jail))).collect();
+    family("inspections_total", "counter", "Inspections begun by a process.", each(|jail| jail.inspections));
+    family("starts_total", "counter", "Starts of an inspection process.", each(|jail| jail.starts));
     text
 }
 
