@@ -67,7 +67,7 @@ impl Run {
 
     /// Takes what is rare enough out of `strings`.
     fn close(&mut self, strings: Vec<Vec<u8>>, bytes_min: usize) -> Vec<Vec<u8>> {
-        let is_rare = |string: &Vec<u8>| string.len() >= bytes_min && share(string) < SHARE_CLOSED;
+        let is_rare = |string: &Vec<u8>| string.len() >= bytes_min && cost(string) > COST_CLOSED;
         let (rare, common) = strings.into_iter().partition(is_rare);
         self.closed.extend(rare);
         self.closed.sort_unstable();
@@ -263,7 +263,7 @@ impl Finder {
         // What came last, as much as may be, begins the next run.
         let bytes_min = self.limits.bytes_min.max(1);
         let common = |strings: &[Vec<u8>]| {
-            strings.iter().filter(|string| string.len() < bytes_min || share(string) >= SHARE_CLOSED).count().max(1)
+            strings.iter().filter(|string| string.len() < bytes_min || cost(string) <= COST_CLOSED).count().max(1)
         };
         let mut window = std::mem::take(&mut run.window);
         self.flush(run);
@@ -390,8 +390,8 @@ fn cost(string: &[u8]) -> u32 {
 /// What a string costs whatever it is: of sets that are rare enough, the one of fewer strings is better.
 const SHARE_OF_EACH: f64 = 1.0 / (1 << 22) as f64;
 
-/// The share from which on a string is rare enough, so that it need not grow where there are many.
-const SHARE_CLOSED: f64 = 1.0 / (1 << 20) as f64;
+/// The cost beyond which a string is rare enough, so that it need not grow where there are many: once in 2^20 places.
+const COST_CLOSED: u32 = 20 * 8;
 
 /// How often a string stands at an offset, by the model.
 fn share(string: &[u8]) -> f64 {

@@ -249,18 +249,21 @@ impl Automaton<'_> {
         1 + (length * each) as u64
     }
 
-    /// Walks forward over one chunk. With `earliest` it ends as soon as it is known that there is a match.
+    /// Walks forward over one chunk, no farther than a match may end. With `earliest` it ends as soon as it is known that
+    /// there is a match.
     pub fn forward(
         &mut self,
         walk: &mut Walk,
-        haystack: &[u8],
+        (haystack, until): (&[u8], usize),
         start: &Start,
         earliest: bool,
         meter: &mut Meter,
     ) -> Walked {
         let (memory, clears) = (self.cache.memory_usage(), self.cache.clear_count());
         let mut begun = walk.at;
-        let mut end = walk.at.saturating_add(self.chunk()).min(haystack.len());
+        // That a match ends somewhere is known behind the next byte.
+        let last = haystack.len().min(until.saturating_add(1));
+        let mut end = walk.at.saturating_add(self.chunk()).min(last);
         while walk.at < end {
             if walk.state.is_tagged() && walk.state.is_start() && walk.found.is_none() && leaps(start) {
                 let Some(skipped) = skip(start, haystack, &haystack[walk.at..], walk.at, walk.at) else {
@@ -273,7 +276,7 @@ impl Automaton<'_> {
                         return Walked::Stuck;
                     };
                     *walk = again;
-                    (begun, end) = (begun + skipped, (end + skipped).min(haystack.len()));
+                    (begun, end) = (begun + skipped, (end + skipped).min(last));
                     if walk.at >= end {
                         break;
                     }
@@ -299,8 +302,11 @@ impl Automaton<'_> {
             walk.at += 1;
         }
         meter.burn(self.cost(walk.at.saturating_sub(begun), memory, clears));
-        if walk.at < haystack.len() {
+        if walk.at < last {
             return Walked::On;
+        }
+        if last < haystack.len() {
+            return Walked::Done(walk.found);
         }
         match self.dfa.next_eoi_state(self.cache, walk.state) {
             Ok(last) if last.is_match() => Walked::Done(Some(haystack.len())),

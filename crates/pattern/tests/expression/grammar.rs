@@ -188,7 +188,7 @@ proptest! {
     /// Where an expression matches, its outline stands in the haystack.
     #[test]
     fn every_match_goes_through_the_outline(text in expressions(), haystacks in prop::collection::vec(haystacks(), 8)) {
-        let ask = Ask { any: &[], ascii: &[] };
+        let ask = Ask { any: &[], ascii: &[], share_rare: 0.0, share_common: 0.0 };
         let Ok((expression, needs)) = Expression::with_needs(&text, Flags::NONE, &ask) else {
             return Ok(());
         };

@@ -8,18 +8,30 @@
 //! * **As often as it must**: a match of a loop has one of its literals in every turn.
 //! * **Outlines**: what has no literals, or common ones, runs only where the sets of bytes that a match goes through follow
 //!   each other; all of these are looked for in one more pass.
+//! * **Where the literals stand** is where a match is, give or take its length, if it has a longest: only there is it run.
 //! * **What is left** runs only where the haystack is long enough and has a byte of each set that a match needs.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use pattern::ByteSet;
 use pattern::expression::{Literals, Outline, Outlines, fold};
 
 use super::words::{PADDING, Words};
-use crate::spam::search::Ready;
+use crate::spam::search::{Ready, SHARE_COMMON};
 
-/// An expression by its place in a [`Pass`], and the number of a haystack.
-pub(super) type Pair = (u32, u32);
+/// An expression by its place in a [`Pass`], a haystack that it may match in, and where in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) place: u32,
+    /// The number of the haystack.
+    pub(super) haystack: u32,
+    /// No match begins before it, and none ends behind it.
+    pub(super) within: Range<u32>,
+}
+
+/// Anywhere in a haystack.
+pub(super) const ANYWHERE: Range<u32> = 0..u32::MAX;
 
 /// An expression of a pass, and the only haystack that it is run over, if it is one.
 pub(super) struct Asked<'a> {
@@ -38,8 +50,6 @@ pub(super) struct Pass {
     outlines: [Outlines; 2],
 }
 
-/// From this share of places on literals are common.
-const SHARE_COMMON: f64 = 1e-4;
 /// An outline that is not as rare as this is of no use.
 const SHARE_OF_OUTLINE_MAX: f64 = 0.02;
 /// Literals that are not rarer than this much times the share of the outline are of no use beside it.
@@ -47,6 +57,9 @@ const SHARE_GAIN: f64 = 2.0;
 
 /// The most places that are counted of literals of which a match has several.
 const COUNTED_MAX: usize = 1 << 15;
+
+/// Matches that may be longer are looked for in the whole haystack.
+const REACH_MAX: u32 = 1 << 16;
 
 /// What an expression is looked for by.
 struct Filters<'n> {
@@ -68,6 +81,8 @@ impl<'n> Filters<'n> {
 #[derive(Debug)]
 struct Condition {
     bytes_min: usize,
+    /// How far the ends of a match are from where a literal in it begins, at most; of a long one nothing.
+    reach: Option<u32>,
     sets: Box<[ByteSet]>,
     only: Option<u32>,
     /// For either kind, whether the outline has to be there.
@@ -118,10 +133,14 @@ struct Outlined {
     width: usize,
 }
 
-/// In which haystack each literal was found last.
+/// In which haystack each literal was found last, and where.
 #[derive(Debug, Default)]
 struct Noted {
     stamps: Vec<u32>,
+    /// Of each literal, its spot.
+    spots: Vec<u32>,
+    /// Where a literal was found first and last in a haystack.
+    places: Vec<(u32, u32)>,
     /// The stamp of the next haystack.
     next: u32,
 }
@@ -190,15 +209,25 @@ impl Noted {
         }
         if self.stamps.len() < literals {
             self.stamps.resize(literals, u32::MAX);
+            self.spots.resize(literals, 0);
         }
+        self.places.clear();
         let first = self.next;
         self.next = first.saturating_add(haystacks);
         first
     }
 
-    /// Notes a literal, and says whether that is new for the stamp.
-    fn is_new(&mut self, literal: u32, stamp: u32) -> bool {
-        std::mem::replace(&mut self.stamps[literal as usize], stamp) != stamp
+    /// Notes where in a haystack a literal begins, and says whether it is the first place there; and the spot of both.
+    fn note(&mut self, literal: u32, stamp: u32, at: u32) -> (bool, u32) {
+        let literal = literal as usize;
+        let is_new = std::mem::replace(&mut self.stamps[literal], stamp) != stamp;
+        if is_new {
+            self.spots[literal] = self.places.len() as u32;
+            self.places.push((at, at));
+        } else if let Some((_, last)) = self.places.get_mut(self.spots[literal] as usize) {
+            *last = at;
+        }
+        (is_new, self.spots[literal])
     }
 }
 
@@ -223,26 +252,33 @@ impl Pass {
                 }
             }
             let sets = needs.sets.iter().copied().filter(|set| set.len() < 200).collect();
-            pass.items.push(Condition { bytes_min: needs.bytes_min, sets, only: asked.only, is_outlined });
+            let reach = needs.bytes_max.and_then(|bytes| u32::try_from(bytes).ok()).filter(|&bytes| bytes < REACH_MAX);
+            pass.items.push(Condition { bytes_min: needs.bytes_min, reach, sets, only: asked.only, is_outlined });
         }
         pass.index = builder.build();
         pass
     }
 
-    /// Which expressions may match in which haystacks, in order of both, each pair once.
+    /// Which expressions may match in which haystacks, and where, in order of both, each pair once.
     pub(super) fn candidates(&self, joined: &mut Joined, pairs: &mut Vec<Pair>) {
         pairs.clear();
         self.outline(joined);
         let outlined = &joined.outlined;
         for (haystack, fact) in (0..).zip(&joined.facts) {
             let all = self.always[fact.kind as usize].iter();
-            pairs.extend(
-                all.filter(|&&place| self.may_match(place, haystack, fact, outlined)).map(|&place| (place, haystack)),
-            );
+            let all = all.filter(|&&place| self.may_match(place, haystack, fact, outlined));
+            pairs.extend(all.map(|&place| Pair { place, haystack, within: ANYWHERE }));
         }
         self.find(joined, pairs);
-        pairs.sort_unstable();
-        pairs.dedup();
+        pairs.sort_unstable_by_key(|pair| (pair.place, pair.haystack));
+        pairs.dedup_by(|pair, kept| {
+            let is_same = (pair.place, pair.haystack) == (kept.place, kept.haystack);
+            if is_same {
+                kept.within.start = kept.within.start.min(pair.within.start);
+                kept.within.end = kept.within.end.max(pair.within.end);
+            }
+            is_same
+        });
     }
 
     /// Looks for outlines.
@@ -269,33 +305,40 @@ impl Pass {
         let index = &self.index;
         // Literals that repeat are noted once in each haystack.
         let first = noted.begin(index.words.len(), facts.len());
-        let mut counted: Vec<(Pair, u32, usize)> = Vec::new();
+        let mut counted: Vec<((u32, u32), u32, usize)> = Vec::new();
+        let mut spots: Vec<(u32, u32, u32)> = Vec::new();
         let mut haystack = 0;
         text.bytes.extend_from_slice(&[0; PADDING]);
         index.words.find(&text.bytes, |word, start| {
             haystack = text.place(start, haystack);
             let Some(fact) = facts.get(haystack as usize) else { return };
-            let is_new = noted.is_new(word, first + haystack);
-            for owner in index.owners(word).iter().filter(|owner| owner.kind == fact.kind) {
-                let pair = (owner.place, haystack);
-                if !is_new && owner.times == 1 || !self.may_match(owner.place, haystack, fact, outlined) {
+            let at = u32::try_from(start - text.start(haystack)).unwrap_or(u32::MAX);
+            let (is_new, spot) = noted.note(word, first + haystack, at);
+            let owners = index.owners(word).iter();
+            for owner in owners.filter(|owner| owner.kind == fact.kind && (is_new || owner.times > 1)) {
+                if !self.may_match(owner.place, haystack, fact, outlined) {
                     continue;
                 }
                 match owner.times {
-                    1 => pairs.push(pair),
-                    times if counted.len() < COUNTED_MAX => counted.push((pair, times, start)),
+                    1 => spots.push((owner.place, haystack, spot)),
+                    times if counted.len() < COUNTED_MAX => counted.push(((owner.place, haystack), times, start)),
                     // So many are not counted: it may match.
-                    _ if is_new => pairs.push(pair),
+                    _ if is_new => pairs.push(Pair { place: owner.place, haystack, within: ANYWHERE }),
                     _ => {}
                 }
             }
         });
         text.bytes.truncate(text.bytes.len() - PADDING);
+        pairs.extend(spots.into_iter().map(|(place, haystack, spot)| {
+            let within = self.items[place as usize].around(noted.places[spot as usize]);
+            Pair { place, haystack, within }
+        }));
         counted.sort_unstable();
         counted.dedup();
         let all = counted.chunk_by(|one, other| one.0 == other.0);
         let is_full = counted.len() >= COUNTED_MAX;
-        pairs.extend(all.filter(|all| is_full || all.len() >= all[0].1 as usize).map(|all| all[0].0));
+        let all = all.filter(|all| is_full || all.len() >= all[0].1 as usize).map(|all| all[0].0);
+        pairs.extend(all.map(|(place, haystack)| Pair { place, haystack, within: ANYWHERE }));
     }
 
     /// Expressions without literals in haystacks that are ASCII.
@@ -315,6 +358,12 @@ impl Pass {
 }
 
 impl Condition {
+    /// Where matches are that hold a literal whose first and last place these are. A line feed behind a match may count as its.
+    fn around(&self, (first, last): (u32, u32)) -> Range<u32> {
+        let around = |reach: u32| first.saturating_sub(reach)..last.saturating_add(reach + 1);
+        self.reach.map_or(ANYWHERE, around)
+    }
+
     /// Whether what is known of a haystack allows a match.
     fn may_match(&self, haystack: u32, fact: &Fact) -> bool {
         self.only.is_none_or(|only| only == haystack)
@@ -324,11 +373,14 @@ impl Condition {
 }
 
 impl Text {
+    /// Where a haystack begins.
+    fn start(&self, haystack: u32) -> usize {
+        (haystack as usize).checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
     /// The haystack in which a byte stands, which is near `near`.
     fn place(&self, at: usize, near: u32) -> u32 {
-        let near_at = near as usize;
-        let start = near_at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        if start <= at && self.ends.get(near_at).is_some_and(|&end| at < end) {
+        if self.start(near) <= at && self.ends.get(near as usize).is_some_and(|&end| at < end) {
             return near;
         }
         self.ends.partition_point(|&end| end <= at) as u32
@@ -385,11 +437,15 @@ mod tests {
         Pass::new(all.iter().map(|ready| Asked { ready, only: None }))
     }
 
-    fn candidates(pass: &Pass, haystacks: &[&str]) -> Vec<Pair> {
+    fn pairs(pass: &Pass, haystacks: &[&str]) -> Vec<Pair> {
         let (mut joined, mut pairs) = (Joined::default(), Vec::new());
         haystacks.iter().for_each(|haystack| joined.push(haystack.as_bytes()));
         pass.candidates(&mut joined, &mut pairs);
         pairs
+    }
+
+    fn candidates(pass: &Pass, haystacks: &[&str]) -> Vec<(u32, u32)> {
+        pairs(pass, haystacks).into_iter().map(|pair| (pair.place, pair.haystack)).collect()
     }
 
     #[test]
@@ -418,6 +474,19 @@ mod tests {
         let pass = pass(&["(?:(?:name|address|phone)[\\s:]+){3}"]);
         let haystacks = ["name: phone:", "name name name:", "your name and address and the phone:", "name name"];
         assert_eq!(candidates(&pass, &haystacks), [(0, 1), (0, 2)]);
+    }
+
+    #[test]
+    fn a_match_is_around_its_literals_as_far_as_it_may_be_long() {
+        let pass = pass(&["[a-z] viagra", "viagra.{0,9}|cialis", "free.*money"]);
+        let found =
+            pairs(&pass, &["nothing", &"-".repeat(40).replacen('-', "viagra or viagra, cialis", 1), "free money"]);
+        let within: Vec<_> = found.iter().map(|pair| (pair.place, pair.haystack, pair.within.clone())).collect();
+        // The literal is " viagra", and a line feed may be taken.
+        assert_eq!(within[0], (0, 1, 1..9 + 8 + 1));
+        assert_eq!(within[1], (1, 1, 0..18 + 15 + 1));
+        assert_eq!(within[2], (2, 2, ANYWHERE));
+        assert_eq!(within.len(), 3);
     }
 
     #[test]

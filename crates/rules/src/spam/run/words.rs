@@ -81,8 +81,9 @@ impl Words {
     /// none begins.
     pub(super) fn find(&self, padded: &[u8], mut found: impl FnMut(u32, usize)) {
         let [two, three, four] = &self.grams;
-        for at in 0..padded.len().saturating_sub(PADDING) {
-            let gram = u32::from_le_bytes([padded[at], padded[at + 1], padded[at + 2], padded[at + 3]]);
+        for (at, window) in padded.windows(PADDING + 1).enumerate() {
+            let Some(bytes) = window.first_chunk() else { continue };
+            let gram = u32::from_le_bytes(*bytes);
             let pair = (gram & 0xffff) as usize;
             if self.pairs.get(pair / 64).is_some_and(|word| word >> (pair % 64) & 1 != 0) {
                 self.entries(two, gram & 0xffff, at, padded, &mut found);
