@@ -1,6 +1,7 @@
 //! Searches within bounds: what a mail may cost, and what a search came to.
 
 mod limits;
+mod pooled;
 mod ready;
 
 use std::ops::Range;
@@ -9,6 +10,7 @@ use pattern::expression::{Progress, Search};
 use stream::Fuel;
 
 pub use limits::RunLimits;
+pub(crate) use pooled::Pooled;
 pub(crate) use ready::{Kept, Ready, SHARE_COMMON};
 
 /// What a mail may still cost.
