@@ -81,6 +81,8 @@ pub struct Fields<'m> {
     sender_field: Option<&'m str>,
     limits: &'m RunLimits,
     known: RefCell<HashMap<Request, Values>>,
+    /// The same by what a text asks for.
+    by_text: RefCell<HashMap<Box<str>, Values>>,
     by_name: HashMap<Box<[u8]>, Vec<&'m Written>>,
 }
 
@@ -100,7 +102,16 @@ impl<'m> Fields<'m> {
         for field in mail.fields().iter().filter(|field| is_seen(field)) {
             by_name.entry(lower(&field.name)).or_default().push(field);
         }
-        Fields { mail, path, reading, sender_field, limits, known: RefCell::default(), by_name }
+        Fields {
+            mail,
+            path,
+            reading,
+            sender_field,
+            limits,
+            known: RefCell::default(),
+            by_text: RefCell::default(),
+            by_name,
+        }
     }
 
     /// All values.
@@ -118,7 +129,12 @@ impl<'m> Fields<'m> {
 
     /// All values of what a text asks for.
     pub fn values(&self, text: &str) -> Values {
-        self.all(&Request::read(text))
+        if let Some(values) = self.by_text.borrow().get(text) {
+            return Rc::clone(values);
+        }
+        let values = self.all(&Request::read(text));
+        self.by_text.borrow_mut().insert(text.into(), Rc::clone(&values));
+        values
     }
 
     /// As functions see it: the first value of an address, a name or a host; otherwise all values, one behind the other. `None`

@@ -294,7 +294,7 @@ impl Engine {
             format!(
                 "{name}: {count} expressions, {} literals, {} run always, {} words",
                 pass.literals(),
-                pass.always().len(),
+                pass.always(),
                 pass.words()
             )
         };

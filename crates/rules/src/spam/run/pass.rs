@@ -45,7 +45,7 @@ pub(super) struct Pass {
     items: Vec<Condition>,
     index: Index,
     /// Expressions without literals: for haystacks that are ASCII, and for others.
-    always: [Vec<u32>; 2],
+    always: [Always; 2],
     /// The same two, for what is run often otherwise.
     outlines: [Outlines; 2],
 }
@@ -54,6 +54,35 @@ pub(super) struct Pass {
 const SHARE_OF_OUTLINE_MAX: f64 = 0.02;
 /// Literals that are not rarer than this much times the share of the outline are of no use beside it.
 const SHARE_GAIN: f64 = 2.0;
+
+/// Expressions that are looked for whatever the literals.
+#[derive(Debug, Default)]
+struct Always {
+    /// In every haystack.
+    everywhere: Vec<u32>,
+    /// In one haystack alone, by its number.
+    alone: Vec<Vec<u32>>,
+}
+
+impl Always {
+    fn push(&mut self, place: u32, only: Option<u32>) {
+        let Some(only) = only else { return self.everywhere.push(place) };
+        let only = only as usize;
+        if self.alone.len() <= only {
+            self.alone.resize(only + 1, Vec::new());
+        }
+        self.alone[only].push(place);
+    }
+
+    /// All of a haystack.
+    fn of(&self, haystack: u32) -> impl Iterator<Item = u32> {
+        self.everywhere.iter().chain(self.alone.get(haystack as usize).into_iter().flatten()).copied()
+    }
+
+    fn len(&self) -> usize {
+        self.everywhere.len() + self.alone.iter().map(Vec::len).sum::<usize>()
+    }
+}
 
 /// The most places that are counted of literals of which a match has several.
 const COUNTED_MAX: usize = 1 << 15;
@@ -84,7 +113,6 @@ struct Condition {
     /// How far the ends of a match are from where a literal in it begins, at most; of a long one nothing.
     reach: Option<u32>,
     sets: Box<[ByteSet]>,
-    only: Option<u32>,
     /// For either kind, whether the outline has to be there.
     is_outlined: [bool; 2],
 }
@@ -102,6 +130,8 @@ struct Index {
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     place: u32,
+    /// The haystack that it is run over, if it is one.
+    only: Option<u32>,
     kind: Kind,
     /// At how many places one of its literals has to begin.
     times: u32,
@@ -247,13 +277,13 @@ impl Pass {
                     is_outlined[kind as usize] = true;
                 }
                 match filters.literals {
-                    Some(literals) => builder.add(place, kind, literals),
-                    None => pass.always[kind as usize].push(place),
+                    Some(literals) => builder.add(place, asked.only, kind, literals),
+                    None => pass.always[kind as usize].push(place, asked.only),
                 }
             }
             let sets = needs.sets.iter().copied().filter(|set| set.len() < 200).collect();
             let reach = needs.bytes_max.and_then(|bytes| u32::try_from(bytes).ok()).filter(|&bytes| bytes < REACH_MAX);
-            pass.items.push(Condition { bytes_min: needs.bytes_min, reach, sets, only: asked.only, is_outlined });
+            pass.items.push(Condition { bytes_min: needs.bytes_min, reach, sets, is_outlined });
         }
         pass.index = builder.build();
         pass
@@ -265,9 +295,9 @@ impl Pass {
         self.outline(joined);
         let outlined = &joined.outlined;
         for (haystack, fact) in (0..).zip(&joined.facts) {
-            let all = self.always[fact.kind as usize].iter();
-            let all = all.filter(|&&place| self.may_match(place, haystack, fact, outlined));
-            pairs.extend(all.map(|&place| Pair { place, haystack, within: ANYWHERE }));
+            let all = self.always[fact.kind as usize].of(haystack);
+            let all = all.filter(|&place| self.may_match(place, haystack, fact, outlined));
+            pairs.extend(all.map(|place| Pair { place, haystack, within: ANYWHERE }));
         }
         self.find(joined, pairs);
         pairs.sort_unstable_by_key(|pair| (pair.place, pair.haystack));
@@ -296,7 +326,7 @@ impl Pass {
     /// Whether what is known of a haystack allows a match.
     fn may_match(&self, place: u32, haystack: u32, fact: &Fact, outlined: &Outlined) -> bool {
         let item = &self.items[place as usize];
-        (!item.is_outlined[fact.kind as usize] || outlined.has(haystack, place)) && item.may_match(haystack, fact)
+        (!item.is_outlined[fact.kind as usize] || outlined.has(haystack, place)) && item.may_match(fact)
     }
 
     /// Adds the pairs for which literals are found.
@@ -315,7 +345,10 @@ impl Pass {
             let at = u32::try_from(start - text.start(haystack)).unwrap_or(u32::MAX);
             let (is_new, spot) = noted.note(word, first + haystack, at);
             let owners = index.owners(word).iter();
-            for owner in owners.filter(|owner| owner.kind == fact.kind && (is_new || owner.times > 1)) {
+            let is_asked = |owner: &&Owner| {
+                owner.kind == fact.kind && (is_new || owner.times > 1) && owner.only.is_none_or(|only| only == haystack)
+            };
+            for owner in owners.filter(is_asked) {
                 if !self.may_match(owner.place, haystack, fact, outlined) {
                     continue;
                 }
@@ -342,8 +375,8 @@ impl Pass {
     }
 
     /// Expressions without literals in haystacks that are ASCII.
-    pub(super) fn always(&self) -> &[u32] {
-        &self.always[Kind::Ascii as usize]
+    pub(super) fn always(&self) -> usize {
+        self.always[Kind::Ascii as usize].len()
     }
 
     /// Words of outlines, of which there are four for each byte.
@@ -365,10 +398,8 @@ impl Condition {
     }
 
     /// Whether what is known of a haystack allows a match.
-    fn may_match(&self, haystack: u32, fact: &Fact) -> bool {
-        self.only.is_none_or(|only| only == haystack)
-            && fact.length >= self.bytes_min
-            && self.sets.iter().all(|set| set.meets(&fact.bytes))
+    fn may_match(&self, fact: &Fact) -> bool {
+        fact.length >= self.bytes_min && self.sets.iter().all(|set| set.meets(&fact.bytes))
     }
 }
 
@@ -403,13 +434,13 @@ struct Builder {
 }
 
 impl Builder {
-    fn add(&mut self, place: u32, kind: Kind, literals: &Literals) {
+    fn add(&mut self, place: u32, only: Option<u32>, kind: Kind, literals: &Literals) {
         for string in &literals.strings {
             let number = *self.numbers.entry(string.clone()).or_insert_with(|| {
                 self.words.push(string.clone());
                 self.words.len() as u32 - 1
             });
-            self.owners.push((number, Owner { place, kind, times: literals.times }));
+            self.owners.push((number, Owner { place, only, kind, times: literals.times }));
         }
     }
 
@@ -451,7 +482,7 @@ mod tests {
     #[test]
     fn only_what_a_literal_was_found_of_is_a_candidate() {
         let pass = pass(&["free money", "viagra|cialis", r"\d"]);
-        assert_eq!(pass.always(), [2]);
+        assert_eq!(pass.always(), 1);
         let pairs = candidates(&pass, &["Viagra 1\n", "nothing\n", "FREE MONEY and cialis 2\n"]);
         assert_eq!(pairs, [(0, 2), (1, 0), (1, 2), (2, 0), (2, 2)]);
     }
@@ -465,7 +496,7 @@ mod tests {
     #[test]
     fn letters_that_look_alike_are_known_by_their_outline() {
         let pass = pass(&[r"(?!pills)[p\xfe]{1,2}[\W_]{0,3}(?:[i1!|]|\xc3\xad)[\W_]{0,3}[l1|]{2}[\W_]{0,3}[s$z5]"]);
-        assert_eq!(pass.always(), [0]);
+        assert_eq!(pass.always(), 1);
         assert_eq!(candidates(&pass, &["p - i - ll s", "what there is", "p\u{ed}lls", "caf\u{e9}"]), [(0, 0), (0, 2)]);
     }
 
