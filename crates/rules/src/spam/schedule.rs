@@ -240,7 +240,7 @@ fn needed(steps: &[Step]) -> Vec<u32> {
                 (Vec::new(), None)
             }
             Step::Choose => {
-                (pop(), pop(), pop());
+                (0..3).for_each(|_| drop(pop()));
                 (Vec::new(), None)
             }
             step => {
