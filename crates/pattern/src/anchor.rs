@@ -4,6 +4,7 @@
 //! parts. Which shape it will be is decided for all parts together ([`shapes`](crate::shapes)).
 
 use std::cell::OnceCell;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -80,13 +81,13 @@ impl Run {
     }
 }
 
-/// A hash of numbers that nobody chooses to collide: those of who writes signatures.
+/// A hash of what nobody chooses to collide: those who write signatures do not.
 #[derive(Debug, Clone, Default)]
-struct Spread(u64);
+pub(crate) struct Spread(u64);
 
 impl Hasher for Spread {
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+        bytes.chunks(8).for_each(|eight| self.write_u64(rarity::number(eight)));
     }
 
     fn write_u64(&mut self, number: u64) {
@@ -138,34 +139,31 @@ impl Chooser {
     }
 
     fn best_of(&self, runs: &[Run], shape: Shape) -> Option<Choice> {
-        let mut candidates = Vec::new();
-        for (index, run) in runs.iter().enumerate() {
-            let shares = run.shares(shape.q());
-            let farthest = usize::from(run.distances.iter().copied().max().unwrap_or(0));
-            let places = (REACH_MAX + 1).saturating_sub(farthest + shape.window());
-            let phases = shares.windows(shape.s()).enumerate().take(places);
-            candidates.extend(phases.map(|(at, shares)| Candidate { passes: passes(shape, shares), run: index, at }));
-        }
         let rarest_first = |one: &Candidate, other: &Candidate| one.passes.total_cmp(&other.passes);
+        let shared = |candidate: &Candidate| self.sharing(&runs[candidate.run], candidate.at, shape);
+        let (mut rarest, mut equal): (Option<Candidate>, _) = (None, 0);
+        each(runs, shape, |one| match rarest.as_ref().map_or(Ordering::Less, |known| rarest_first(&one, known)) {
+            Ordering::Less => (rarest, equal) = (Some(one), 0),
+            Ordering::Equal => equal += 1,
+            Ordering::Greater => {}
+        });
+        let rarest = rarest?;
+        // If there is but one, and few share it, there is nothing to choose.
+        if equal == 0 && shared(&rarest) < SHARING_MAX {
+            return Some(choice(runs, shape, &rarest));
+        }
+        let mut candidates = Vec::new();
+        each(runs, shape, |one| candidates.push(one));
         if candidates.len() > TRIED_MAX {
             candidates.select_nth_unstable_by(TRIED_MAX, rarest_first);
             candidates.truncate(TRIED_MAX);
         }
         candidates.sort_by(|one, other| rarest_first(one, other).then((one.run, one.at).cmp(&(other.run, other.at))));
-        let shared = |candidate: &Candidate| self.sharing(&runs[candidate.run], candidate.at, shape);
         let chosen = candidates
             .iter()
             .find(|candidate| shared(candidate) < SHARING_MAX)
             .or_else(|| candidates.iter().min_by_key(|candidate| shared(candidate)))?;
-        let run = &runs[chosen.run];
-        let range = chosen.at..chosen.at + shape.window();
-        let anchor = Anchor {
-            shape,
-            window: run.bytes[range.clone()].to_vec(),
-            caseless: run.caseless[range].contains(&true),
-            distances: run.distances.iter().map(|distance| distance + chosen.at as u16).collect(),
-        };
-        Some(Choice { anchor, passes: chosen.passes })
+        Some(choice(runs, shape, chosen))
     }
 
     fn sharing(&self, run: &Run, at: usize, shape: Shape) -> u32 {
@@ -174,10 +172,32 @@ impl Chooser {
     }
 }
 
+/// Tells every window of a shape in the runs.
+fn each(runs: &[Run], shape: Shape, mut tell: impl FnMut(Candidate)) {
+    for (index, run) in runs.iter().enumerate() {
+        let farthest = usize::from(run.distances.iter().copied().max().unwrap_or(0));
+        let places = (REACH_MAX + 1).saturating_sub(farthest + shape.window());
+        for (at, shares) in run.shares(shape.q()).windows(shape.s()).take(places).enumerate() {
+            tell(Candidate { passes: passes(shape, shares), run: index, at });
+        }
+    }
+}
+
+/// The anchor at a place.
+fn choice(runs: &[Run], shape: Shape, chosen: &Candidate) -> Choice {
+    let run = &runs[chosen.run];
+    let range = chosen.at..chosen.at + shape.window();
+    let anchor = Anchor {
+        shape,
+        window: run.bytes[range.clone()].to_vec(),
+        caseless: run.caseless[range].contains(&true),
+        distances: run.distances.iter().map(|distance| distance + chosen.at as u16).collect(),
+    };
+    Choice { anchor, passes: chosen.passes }
+}
+
 fn key(gram: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[..gram.len()].copy_from_slice(gram);
-    u64::from_le_bytes(bytes) ^ (gram.len() as u64) << 60
+    rarity::number(gram) ^ (gram.len() as u64) << 60
 }
 
 /// The runs of fixed bytes at the top level of a part that begin within reach.
@@ -185,11 +205,12 @@ fn runs(pieces: &[Piece]) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut distances = vec![0u16];
     let mut open: Option<Run> = None;
-    for piece in pieces {
+    for (place, piece) in pieces.iter().enumerate() {
         if let Some((byte, caseless)) = fixed(piece) {
+            let bytes = (pieces.len() - place).min(REACH_MAX + 1);
             let run = open.get_or_insert_with(|| Run {
-                bytes: Vec::new(),
-                caseless: Vec::new(),
+                bytes: Vec::with_capacity(bytes),
+                caseless: Vec::with_capacity(bytes),
                 distances: distances.clone(),
                 shares: Default::default(),
             });

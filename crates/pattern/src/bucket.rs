@@ -43,9 +43,8 @@ pub(crate) struct Buckets {
 
 impl Buckets {
     /// A table of anchors, each with the hash of its gram.
-    pub(crate) fn new(mut entries: Vec<(u64, Registered)>) -> Buckets {
+    pub(crate) fn new(entries: Vec<(u64, Registered)>) -> Buckets {
         let homes = entries.len() / SLOTS + 1;
-        entries.sort_by_key(|(hash, one)| (home(homes, *hash), tag(*hash), one.value));
         let mut starts = vec![0; homes + 1];
         for (hash, _) in &entries {
             starts[home(homes, *hash) + 1] += 1;
@@ -53,11 +52,22 @@ impl Buckets {
         for home in 0..homes {
             starts[home + 1] += starts[home];
         }
-        let slots = entries.iter().map(|(hash, one)| {
+        // Each to its home, and only those of one home are sorted.
+        let mut sorted = vec![(0, Registered { value: 0, check: 0 }); entries.len()];
+        let mut ends = starts.clone();
+        for (hash, one) in entries {
+            let end: &mut u32 = &mut ends[home(homes, hash)];
+            sorted[*end as usize] = (tag(hash), one);
+            *end += 1;
+        }
+        for places in starts.windows(2) {
+            sorted[places[0] as usize..places[1] as usize].sort_by_key(|(tag, one)| (*tag, one.value));
+        }
+        let slots = sorted.iter().map(|(tag, one)| {
             let [a, b, c, _] = one.value.to_le_bytes();
-            Slot { value: [a, b, c], tag: tag(*hash), check: one.check }
+            Slot { value: [a, b, c], tag: *tag, check: one.check }
         });
-        let mut high: Vec<u8> = entries.iter().map(|(_, one)| (one.value >> 24) as u8).collect();
+        let mut high: Vec<u8> = sorted.iter().map(|(_, one)| (one.value >> 24) as u8).collect();
         if high.iter().all(|&byte| byte == 0) {
             high.clear();
         }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::hash::BuildHasherDefault;
 use std::ops::RangeInclusive;
 
-use crate::anchor::{Anchor, Choice, Chooser};
+use crate::anchor::{Anchor, Choice, Chooser, Spread};
 use crate::entry::{Entry, Start};
 use crate::patterns::{Patterns, Pinned};
 use crate::piece::{Edge, PartId, Piece, total};
@@ -68,7 +68,7 @@ pub struct Builder {
     starts: Vec<Start>,
     pinned: Vec<Pinned>,
     /// Parts by their encoding.
-    known: HashMap<Box<[u8]>, PartId, BuildHasherDefault<DefaultHasher>>,
+    known: HashMap<Box<[u8]>, PartId, BuildHasherDefault<Spread>>,
     count: u32,
     digest: Digest,
 }
@@ -132,16 +132,16 @@ impl Builder {
     }
 
     /// Compiles what was added.
-    pub fn build(self) -> Patterns {
+    pub fn build(mut self) -> Patterns {
         let shapes = shapes::spare(&self.anchors);
-        let mut anchors = shapes::choose(&self.anchors, &shapes);
+        let mut anchors = shapes::choose(std::mem::take(&mut self.anchors), &shapes);
         shapes::thin_out(&mut anchors);
         self.finish(&anchors)
     }
 
     /// The same with only this shape, but for parts that have no anchor of it.
-    pub(crate) fn build_of(self, shape: Shape) -> Patterns {
-        let anchors = shapes::choose(&self.anchors, &[shape]);
+    pub(crate) fn build_of(mut self, shape: Shape) -> Patterns {
+        let anchors = shapes::choose(std::mem::take(&mut self.anchors), &[shape]);
         self.finish(&anchors)
     }
 
@@ -243,8 +243,17 @@ const AT: u8 = 255;
 
 /// A part as bytes, so that equal parts have equal ones.
 fn encode(pieces: &[Piece]) -> Vec<u8> {
-    let mut code = Vec::with_capacity(2 * pieces.len());
-    encode_into(pieces, &mut code);
+    // Most parts are fixed bytes alone, and bytes after 0 are what these become.
+    let mut code = vec![0; 2 * pieces.len()];
+    let mut slots = code.as_chunks_mut::<2>().0.iter_mut().zip(pieces);
+    let is_fixed = slots.all(|(slot, piece)| {
+        slot[1] = if let Piece::Byte { value, .. } = piece { *value } else { 0 };
+        matches!(piece, Piece::Byte { mask: 0xff, .. })
+    });
+    if !is_fixed {
+        code.clear();
+        encode_into(pieces, &mut code);
+    }
     code
 }
 

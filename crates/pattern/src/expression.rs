@@ -211,7 +211,8 @@ impl Compiled {
 
     /// The automaton that finds where the first match ends; none if the expression is not regular, or too large.
     fn forward(&self) -> Option<&DFA> {
-        let build = || regular::forward(&regular::translate(&self.node())?, self.limits.cache_bytes).map(Box::new);
+        let build =
+            || regular::forward(&regular::translate(&self.node())?, &self.start, self.limits.cache_bytes).map(Box::new);
         if !self.is_regular {
             return None;
         }
@@ -226,7 +227,7 @@ impl Compiled {
                 true => regular::translate(&trie::for_hits(&self.node())),
                 false => regular::translate_loosely(&trie::for_hits(&loose::loosened(&self.node()))),
             };
-            regular::forward(&hir?, self.limits.cache_bytes).map(Box::new)
+            regular::forward(&hir?, &self.start, self.limits.cache_bytes).map(Box::new)
         };
         self.hits.get_or_init(build).as_deref()
     }

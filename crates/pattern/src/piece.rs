@@ -176,6 +176,7 @@ impl Piece {
     }
 
     /// The fewest and the most bytes that the piece consumes.
+    #[inline]
     pub fn lengths(&self) -> (usize, usize) {
         match self {
             Piece::Byte { .. } | Piece::Set(_) => (1, 1),

@@ -43,7 +43,10 @@ impl Assembly {
             return Start::Op(self.add_program(pieces, part));
         }
         let at = index(self.literals.len());
-        self.literals.extend(pieces.iter().flat_map(masked).map(|(value, _)| value));
+        self.literals.extend(pieces.iter().map(|piece| match piece {
+            Piece::Byte { value, .. } => *value,
+            _ => 0,
+        }));
         Start::Literal { at, length: pieces.len() as u8 }
     }
 

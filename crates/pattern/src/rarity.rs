@@ -8,6 +8,8 @@ mod common;
 
 use std::sync::LazyLock;
 
+pub(crate) use common::number;
+
 /// 256 costs of a byte, then 65,536 costs of a byte after another, in eighths of a bit.
 static TABLE: &[u8; 256 + 65536] = include_bytes!("../data/rarity.bin");
 
@@ -31,23 +33,22 @@ const COST_MAX: usize = 8 * 255;
 /// How often each gram of `q` bytes in `run` stands at an offset, by the model.
 pub(crate) fn shares(run: &[u8], q: usize) -> Vec<f32> {
     let shares = &*SHARES;
-    grams(run, q).into_iter().map(|cost| shares[(cost as usize).min(COST_MAX)]).collect()
+    grams(run, q).map(|cost| shares[(cost as usize).min(COST_MAX)]).collect()
 }
 
 /// The cost of each gram of `q` bytes in `run`.
-pub(crate) fn grams(run: &[u8], q: usize) -> Vec<u32> {
-    // What all pairs up to each place cost together.
-    let mut sums = Vec::with_capacity(run.len());
-    sums.push(0);
-    sums.extend(run.windows(2).scan(0, |sum, pair| {
-        *sum += after(pair[0], pair[1]);
-        Some(*sum)
-    }));
-    let of_gram = |(at, gram): (usize, &[u8])| {
-        let cost = alone(gram[0]) + sums[at + q - 1] - sums[at];
-        common::cost(gram, q).map_or(cost, |known| known.min(cost))
-    };
-    run.windows(q).enumerate().map(of_gram).collect()
+fn grams(run: &[u8], q: usize) -> impl Iterator<Item = u32> {
+    let pair = |pair: &[u8]| after(pair[0], pair[1]);
+    let first = run.get(..q).into_iter().flat_map(move |gram| gram.windows(2).map(pair)).sum::<u32>();
+    // What the pairs of a gram cost together: those of the one before without its first pair, and the last.
+    let mut sum = first;
+    run.windows(q).enumerate().map(move |(at, gram)| {
+        if at > 0 {
+            sum = sum + pair(&gram[q - 2..]) - pair(&run[at - 1..]);
+        }
+        let cost = alone(gram[0]) + sum;
+        common::cost(gram).map_or(cost, |known| known.min(cost))
+    })
 }
 
 #[cfg(test)]
@@ -56,9 +57,9 @@ mod tests {
 
     #[test]
     fn zeros_are_common_and_noise_is_rare() {
-        let zeros = grams(&[0; 8], 8)[0];
-        let words = grams(b" the for", 8)[0];
-        let noise = grams(&[0x9e, 0x37, 0xc1, 0x6b, 0xd2, 0xa9, 0x1b, 0xee], 8)[0];
+        let cost = |gram: &[u8; 8]| grams(gram, 8).next().expect("a gram");
+        let (zeros, words) = (cost(&[0; 8]), cost(b" the for"));
+        let noise = cost(&[0x9e, 0x37, 0xc1, 0x6b, 0xd2, 0xa9, 0x1b, 0xee]);
         assert!(zeros < words && words < noise, "{zeros} {words} {noise}");
     }
 
@@ -66,8 +67,17 @@ mod tests {
     fn common_sequences_are_common() {
         // What compilers fill the room between functions with: no-operations of several bytes.
         let filling = [0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];
-        let (long, short) = (grams(&filling, 8), grams(&filling, 4));
+        let (long, short): (Vec<_>, Vec<_>) = (grams(&filling, 8).collect(), grams(&filling, 4).collect());
         assert!(long.iter().all(|&cost| cost < 16 * 8), "{long:?}");
         assert!(short.iter().all(|&cost| cost < 14 * 8), "{short:?}");
+    }
+
+    #[test]
+    fn a_gram_costs_the_same_wherever_it_stands_in_a_run() {
+        let run = b"\x91\x3c\0\0 the for\x07\x5d\xb8\xff\xff\xff";
+        for q in [2, 4, 6, 8] {
+            let alone: Vec<u32> = run.windows(q).flat_map(|gram| grams(gram, q)).collect();
+            assert_eq!(grams(run, q).collect::<Vec<_>>(), alone);
+        }
     }
 }

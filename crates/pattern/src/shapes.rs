@@ -26,27 +26,35 @@ pub(crate) fn spare(all: &Choices) -> Vec<Shape> {
 
 /// That of `shapes` without which all parts together cost least, if that is less than with it.
 fn dearest(all: &Choices, shapes: &[Shape]) -> Option<Shape> {
-    let mut costs: Vec<f32> = shapes.iter().map(|shape| -shape.looks()).collect();
+    let is_one = Shape::ALL.map(|shape| shapes.contains(&shape));
+    let mut costs = Shape::ALL.map(|shape| -shape.looks());
     for (choices, _) in all {
-        let Some(best) = best(choices, shapes) else {
-            continue;
-        };
-        let others = possible(choices, shapes).filter(|choice| choice.anchor.shape != best.anchor.shape);
-        let without = others.map(|choice| choice.passes).fold(f32::INFINITY, f32::min);
-        let place = shapes.iter().position(|&shape| shape == best.anchor.shape).unwrap_or_default();
-        costs[place] += LOOKS_PER_PASS * (without - best.passes);
+        let (mut best, mut without): (Option<&Choice>, _) = (None, f32::INFINITY);
+        for choice in choices.iter().filter(|choice| is_one[choice.anchor.shape as usize]) {
+            match best {
+                Some(known) if known.passes <= choice.passes => without = without.min(choice.passes),
+                known => {
+                    without = known.map_or(without, |known| without.min(known.passes));
+                    best = Some(choice);
+                }
+            }
+        }
+        if let Some(best) = best {
+            costs[best.anchor.shape as usize] += LOOKS_PER_PASS * (without - best.passes);
+        }
     }
-    let (cost, shape) = costs.into_iter().zip(shapes).min_by(|(one, _), (other, _)| one.total_cmp(other))?;
-    (cost < 0.0).then_some(*shape)
+    let costs = shapes.iter().map(|&shape| (costs[shape as usize], shape));
+    let (cost, shape) = costs.min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    (cost < 0.0).then_some(shape)
 }
 
 /// The anchor of each part, of one of these shapes if it has any.
-pub(crate) fn choose(all: &Choices, shapes: &[Shape]) -> Vec<(Anchor, PartId)> {
-    let chosen = |choices: &[Choice]| {
-        let choice = best(choices, shapes).or_else(|| best(choices, &Shape::ALL))?;
-        Some(choice.anchor.clone())
+pub(crate) fn choose(all: Vec<(Vec<Choice>, PartId)>, shapes: &[Shape]) -> Vec<(Anchor, PartId)> {
+    let chosen = |choices: Vec<Choice>| {
+        let shape = best(&choices, shapes).or_else(|| best(&choices, &Shape::ALL))?.anchor.shape;
+        choices.into_iter().map(|choice| choice.anchor).find(|anchor| anchor.shape == shape)
     };
-    all.iter().filter_map(|(choices, part)| Some((chosen(choices)?, *part))).collect()
+    all.into_iter().filter_map(|(choices, part)| Some((chosen(choices)?, part))).collect()
 }
 
 /// The rarest of what a part can be found by if there are only these shapes; of equally rare ones that of the cheapest.

@@ -4,7 +4,7 @@ mod grammar;
 mod perl;
 mod rules;
 
-use pattern::expression::{Expression, Flags, Limits, LiteralLimits, Progress, Search, Want};
+use pattern::expression::{Ask, Expression, Flags, Limits, LiteralLimits, Progress, Search, Want};
 use stream::Fuel;
 
 /// Runs a search to its end with `units` of fuel at a time. Without an automaton the same is found, as far as its steps reach.
@@ -117,6 +117,40 @@ fn literals_are_the_rarest_that_every_match_needs() {
     assert_eq!(literals("a[bc]d{2}e*"), some(&["abdd", "acdd"]));
     assert_eq!(literals("(?!quux)a(?:quux)?"), None);
     assert_eq!(literals(".*"), None);
+}
+
+#[test]
+fn where_each_match_is_a_byte_of_a_set_these_are_as_many_as_the_matches() {
+    let ask = Ask { any: &[], ascii: &[], share_rare: 0.0, share_common: 0.0 };
+    let haystack = b"The Kelvin scale, e-mail and the Eel; abcd\n";
+    let all = [
+        ("e", "", true),
+        ("E", "i", true),
+        (r"(?:e|\xc3[\xa8\xa9]|\xe9)", "", true),
+        ("[a-c]|d", "", true),
+        ("(?>k)", "i", true),
+        (r"\xe9", "i", true),
+        (r"(a|\xc3.|l)", "", true),
+        ("ee", "i", false),
+        ("a|cd", "", false),
+        (r"e\b", "", false),
+        ("e(?!l)", "", false),
+        ("e?", "", false),
+        ("e+", "", false),
+        ("^e", "m", false),
+    ];
+    for (text, flags, is_byte) in all {
+        let (expression, needs) =
+            Expression::with_needs(text.as_bytes(), Flags::of(flags).expect("flags"), &ask).expect("an expression");
+        assert_eq!(needs.byte.is_some(), is_byte, "{text}");
+        let Some(set) = needs.byte else { continue };
+        let (mut from, mut count) = (0, 0);
+        while let Some((start, end)) = find(&expression, Want::Span, haystack, from, u64::MAX).span() {
+            assert_eq!(end, start + 1, "{text}");
+            (from, count) = (end, count + 1);
+        }
+        assert_eq!(haystack.iter().filter(|&&byte| set.has(byte)).count(), count, "{text}");
+    }
 }
 
 #[test]

@@ -40,8 +40,11 @@ impl<const N: usize> Digests<N> {
         let places: Vec<u64> = entries.iter().map(|entry| place(entry.1)).collect();
         let (mut starts, mut cut) = (Vec::new(), 0);
         if entries.len() >= MANY {
-            let before = |first: usize| entries.partition_point(|entry| first_bytes(&entry.0) < first) as u32;
-            starts.extend((0..=1 << (8 * SHARED)).map(before));
+            let mut before = 0;
+            for first in 0..=1 << (8 * SHARED) {
+                before += entries[before..].iter().take_while(|entry| first_bytes(&entry.0) < first).count();
+                starts.push(before as u32);
+            }
             cut = SHARED;
         }
         Digests {
@@ -163,14 +166,10 @@ impl AnyDigest {
     }
 }
 
-fn hex<const N: usize>(text: &str) -> Result<[u8; N], String> {
+fn hex<const N: usize>(digits: &str) -> Result<[u8; N], String> {
     let mut bytes = [0; N];
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        let digits = pair.iter().map(|&digit| char::from(digit).to_digit(16));
-        *byte = digits
-            .reduce(|high, low| Some(high? << 4 | low?))
-            .flatten()
-            .ok_or_else(|| format!("{text:?} is not hexadecimal"))? as u8;
+    for (byte, [high, low]) in bytes.iter_mut().zip(digits.as_bytes().as_chunks().0) {
+        *byte = text::hex::pair(*high, *low).ok_or_else(|| format!("{digits:?} is not hexadecimal"))?;
     }
     Ok(bytes)
 }

@@ -23,7 +23,8 @@ impl Packed {
     pub(crate) fn new(numbers: impl Iterator<Item = u64> + Clone) -> Packed {
         let most = numbers.clone().max().unwrap_or(0);
         let width = (u64::BITS - most.leading_zeros()).div_ceil(8).max(1) as usize;
-        let bytes: Vec<u8> = numbers.flat_map(|number| number.to_le_bytes().into_iter().take(width)).collect();
+        let mut bytes = Vec::with_capacity(numbers.size_hint().0.saturating_mul(width));
+        numbers.for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()[..width]));
         Packed { bytes: bytes.into(), width }
     }
 

@@ -3,22 +3,33 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// What a character stands for that is no digit.
+const NONE: u8 = u8::MAX;
+
+/// What each character stands for: digits of random bytes are no branch that can be foretold.
+const VALUES: [u8; 256] = {
+    let mut values = [NONE; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        values[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        values[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    values
+};
+
 /// What a digit stands for.
 pub const fn digit(character: u8) -> Option<u8> {
-    match character {
-        b'0'..=b'9' => Some(character - b'0'),
-        b'a'..=b'f' => Some(character - b'a' + 10),
-        b'A'..=b'F' => Some(character - b'A' + 10),
-        _ => None,
+    match VALUES[character as usize] {
+        NONE => None,
+        value => Some(value),
     }
 }
 
 /// The byte that two digits stand for.
 pub const fn pair(high: u8, low: u8) -> Option<u8> {
-    match (digit(high), digit(low)) {
-        (Some(high), Some(low)) => Some(high << 4 | low),
-        _ => None,
-    }
+    let (high, low) = (VALUES[high as usize], VALUES[low as usize]);
+    if high | low == NONE { None } else { Some(high << 4 | low) }
 }
 
 /// The bytes that digits stand for; nothing if one is none, or half of a byte is left over.

@@ -6,6 +6,8 @@
 //!
 //! What a look around asks for is not counted, and neither is what a reference repeats.
 
+use std::rc::Rc;
+
 use super::syntax::{Node, Repeat, UNBOUNDED, has_case};
 use crate::rarity;
 
@@ -56,7 +58,7 @@ struct Run {
     /// Strings that are rare enough as they are, so that nothing is put behind them.
     closed: Vec<Vec<u8>>,
     /// What the run was made of.
-    window: Vec<Vec<Vec<u8>>>,
+    window: Vec<Rc<[Vec<u8>]>>,
     best: Option<Literals>,
 }
 
@@ -67,7 +69,7 @@ impl Run {
 
     /// Takes what is rare enough out of `strings`.
     fn close(&mut self, strings: Vec<Vec<u8>>, bytes_min: usize) -> Vec<Vec<u8>> {
-        let is_rare = |string: &Vec<u8>| string.len() >= bytes_min && share(string) < SHARE_CLOSED;
+        let is_rare = |string: &Vec<u8>| string.len() >= bytes_min && cost(string) > COST_CLOSED;
         let (rare, common) = strings.into_iter().partition(is_rare);
         self.closed.extend(rare);
         self.closed.sort_unstable();
@@ -201,10 +203,8 @@ impl Finder {
                 is_exact.then(|| if *fold { cases(bytes) } else { vec![folded(bytes)] })
             }
             Node::Set(set) => {
-                let mut bytes: Vec<_> = set.iter().map(|byte| folded(&[byte])).collect();
-                bytes.sort_unstable();
-                bytes.dedup();
-                (bytes.len() <= CLASS_MAX).then_some(bytes)
+                let set = set.folded();
+                (set.len() <= CLASS_MAX).then(|| set.iter().map(|byte| vec![byte]).collect())
             }
             Node::Group(node, _) | Node::Atomic(node) => self.strings(node),
             Node::Alternate(nodes) => {
@@ -245,8 +245,8 @@ impl Finder {
         if count.saturating_mul(longest(all) + longest(next)) > FOLLOWED_BYTES_MAX {
             return None;
         }
-        let with = |one: &Vec<u8>| next.iter().map(|next| [&one[..], next].concat()).collect::<Vec<_>>();
-        let mut product: Vec<_> = all.iter().flat_map(with).collect();
+        let mut product = Vec::with_capacity(count);
+        all.iter().for_each(|one| product.extend(next.iter().map(|next| [&one[..], next].concat())));
         product.sort_unstable();
         product.dedup();
         Some(product)
@@ -254,7 +254,7 @@ impl Finder {
 
     /// Continues the run with strings of which exactly one follows; without them it ends and another begins.
     fn extend(&self, next: Option<Vec<Vec<u8>>>, run: &mut Run) {
-        let Some(next) = next else {
+        let Some(next) = next.map(Rc::from) else {
             return self.flush(run);
         };
         if self.append(&next, run) {
@@ -263,12 +263,12 @@ impl Finder {
         // What came last, as much as may be, begins the next run.
         let bytes_min = self.limits.bytes_min.max(1);
         let common = |strings: &[Vec<u8>]| {
-            strings.iter().filter(|string| string.len() < bytes_min || share(string) >= SHARE_CLOSED).count().max(1)
+            strings.iter().filter(|string| string.len() < bytes_min || cost(string) <= COST_CLOSED).count().max(1)
         };
         let mut window = std::mem::take(&mut run.window);
         self.flush(run);
         let mut count = common(&next);
-        let fits = |strings: &&Vec<Vec<u8>>| {
+        let fits = |strings: &&Rc<[Vec<u8>]>| {
             count = count.saturating_mul(common(strings));
             count <= self.limits.count_max
         };
@@ -283,12 +283,12 @@ impl Finder {
 
     /// Puts each of `next` behind each of the run's strings, if these are few. Where they are not, those that are rare enough stay
     /// as they are.
-    fn append(&self, next: &[Vec<u8>], run: &mut Run) -> bool {
+    fn append(&self, next: &Rc<[Vec<u8>]>, run: &mut Run) -> bool {
         let count_max = self.limits.count_max;
         let product = self.product(&run.ends, next).filter(|all| all.len() + run.closed.len() <= count_max);
         if let Some(product) = product {
             run.ends = product;
-            run.window.push(next.to_vec());
+            run.window.push(Rc::clone(next));
             return true;
         }
         let bytes_min = self.limits.bytes_min.max(1);
@@ -300,7 +300,7 @@ impl Finder {
             return false;
         };
         run.ends = product;
-        run.window.push(next.to_vec());
+        run.window.push(Rc::clone(next));
         true
     }
 
@@ -313,10 +313,12 @@ impl Finder {
         if !is_usable || ends.len() + closed.len() > self.limits.count_max {
             return;
         }
-        let strings = ends.iter().chain(&closed).map(|string| rarest(string, self.limits.bytes_max));
-        let strings: Vec<_> = strings.collect();
-        let share = strings.iter().map(|string| share(string) + SHARE_OF_EACH).sum();
-        run.offer(Some(Literals { strings, times: 1, share }));
+        let strings = || ends.iter().chain(&closed).map(|string| rarest(string, self.limits.bytes_max));
+        let share = strings().map(|string| share(string) + SHARE_OF_EACH).sum();
+        if run.best.as_ref().is_none_or(|best| share < best.share) {
+            let strings = strings().map(<[u8]>::to_vec).collect();
+            run.best = Some(Literals { strings, times: 1, share });
+        }
     }
 }
 
@@ -369,10 +371,11 @@ fn cases(part: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// The rarest part of a string of that many bytes.
-fn rarest(string: &[u8], bytes_max: usize) -> Vec<u8> {
-    let windows = string.windows(bytes_max.clamp(1, string.len().max(1)));
-    let rarest = windows.max_by_key(|window| cost(window));
-    rarest.unwrap_or_default().to_vec()
+fn rarest(string: &[u8], bytes_max: usize) -> &[u8] {
+    if string.len() <= bytes_max {
+        return string;
+    }
+    string.windows(bytes_max.max(1)).max_by_key(|window| cost(window)).unwrap_or_default()
 }
 
 /// Where the rarest `bytes` bytes in a row of a string begin, by the model of byte pairs; 0 if it has no more.
@@ -390,8 +393,8 @@ fn cost(string: &[u8]) -> u32 {
 /// What a string costs whatever it is: of sets that are rare enough, the one of fewer strings is better.
 const SHARE_OF_EACH: f64 = 1.0 / (1 << 22) as f64;
 
-/// The share from which on a string is rare enough, so that it need not grow where there are many.
-const SHARE_CLOSED: f64 = 1.0 / (1 << 20) as f64;
+/// The cost beyond which a string is rare enough, so that it need not grow where there are many: once in 2^20 places.
+const COST_CLOSED: u32 = 20 * 8;
 
 /// How often a string stands at an offset, by the model.
 fn share(string: &[u8]) -> f64 {

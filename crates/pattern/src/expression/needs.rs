@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::literals::{self, LiteralLimits, Literals};
 use super::outline::Outline;
-use super::syntax::{Look, Node, Repeat, has_case};
+use super::syntax::{Assertion, Look, Node, Repeat, has_case};
 use crate::ByteSet;
 use crate::rarity;
 
@@ -16,14 +16,18 @@ use crate::rarity;
 pub struct Needs {
     /// Bytes of the shortest match.
     pub bytes_min: usize,
+    /// Bytes of the longest, if there is a longest, and it does not depend on where the search began (`\G`).
+    pub bytes_max: Option<usize>,
     /// Sets of each of which a match has a byte; the rarest ones, not all.
     pub sets: Vec<ByteSet>,
     /// Literals in any haystack.
     pub any: Option<Literals>,
-    /// Literals in haystacks that are ASCII.
+    /// Literals in haystacks that are ASCII, where there are others than in any haystack.
     pub ascii: Option<Literals>,
     /// Sets of bytes that it goes through, in order.
     pub outline: Option<Outline>,
+    /// Of an expression whose matches in haystacks that are ASCII are the bytes of a set, one each, that set.
+    pub byte: Option<ByteSet>,
 }
 
 /// Literals that are asked for, first those that are preferred.
@@ -31,8 +35,12 @@ pub struct Needs {
 pub struct Ask<'a> {
     /// In any haystack.
     pub any: &'a [LiteralLimits],
-    /// In haystacks that are ASCII.
+    /// In haystacks that are ASCII, unless those in any haystack are rare.
     pub ascii: &'a [LiteralLimits],
+    /// Literals up to this share of places are so rare that others are not asked for.
+    pub share_rare: f64,
+    /// Literals beyond this share are so common that an outline is asked for.
+    pub share_common: f64,
 }
 
 /// The most sets that are told.
@@ -47,9 +55,45 @@ impl Needs {
         sets.dedup();
         sets.sort_by_cached_key(frequency);
         sets.truncate(SETS_MAX);
-        let ascii = find(&prune(node), ask.ascii);
-        Needs { bytes_min: node.lengths().0, sets, any: find(node, ask.any), ascii, outline: Outline::of(node) }
+        let any = find(node, ask.any);
+        let is_rare = any.as_ref().is_some_and(|any| any.share <= ask.share_rare);
+        let ascii = if is_rare { None } else { find(&prune(node), ask.ascii) };
+        let is_common = |literals: Option<&Literals>| literals.is_none_or(|all| all.share > ask.share_common);
+        let wants_outline = is_common(any.as_ref()) || is_common(ascii.as_ref().or(any.as_ref()));
+        let outline = if wants_outline { Outline::of(node) } else { None };
+        let (bytes_min, bytes_max) = node.lengths();
+        let bytes_max = bytes_max.filter(|_| !node.any(&mut |node| *node == Node::Assert(Assertion::From)));
+        Needs { bytes_min, bytes_max, sets, any, ascii, outline, byte: byte(node) }
     }
+}
+
+/// The bytes of which a node matches one in haystacks that are ASCII, and nothing else; none where it matches more.
+fn byte(node: &Node) -> Option<ByteSet> {
+    match node {
+        Node::Never => Some(ByteSet::EMPTY),
+        Node::Literal { bytes, .. } if !bytes.is_ascii() => Some(ByteSet::EMPTY),
+        Node::Literal { bytes, fold } => match bytes[..] {
+            [byte] => Some(cases(byte, *fold).intersection(&ASCII)),
+            _ => None,
+        },
+        Node::Set(set) => Some(set.intersection(&ASCII)),
+        Node::Group(node, _) | Node::Atomic(node) => byte(node),
+        Node::Alternate(nodes) => nodes.iter().try_fold(ByteSet::EMPTY, |all, node| Some(all.union(&byte(node)?))),
+        Node::Concat(nodes) => match &nodes[..] {
+            [node] => byte(node),
+            nodes if nodes.iter().any(|node| byte(node) == Some(ByteSet::EMPTY)) => Some(ByteSet::EMPTY),
+            _ => None,
+        },
+        Node::Empty | Node::Assert(_) | Node::Look(_) | Node::Repeat(_) | Node::Backreference { .. } => None,
+    }
+}
+
+/// A byte, or with `fold` the letter in either case.
+fn cases(byte: u8, fold: bool) -> ByteSet {
+    let mut set = ByteSet::EMPTY;
+    set.insert(byte);
+    set.insert(if fold && has_case(byte) { byte ^ 0x20 } else { byte });
+    set
 }
 
 /// What is left of a node in haystacks that are ASCII. What a look around or a reference asks for is left out, so that more may match.
@@ -114,15 +158,11 @@ fn prune_set(set: &ByteSet) -> Node {
 }
 
 const ASCII: ByteSet = ByteSet::from_words([u64::MAX, u64::MAX, 0, 0]);
+
 /// Adds sets of each of which a match has a byte.
 fn required(node: &Node, sets: &mut Vec<ByteSet>) {
     match node {
-        Node::Literal { bytes, fold } => sets.extend(bytes.iter().map(|&byte| {
-            let mut set = ByteSet::EMPTY;
-            set.insert(byte);
-            set.insert(if *fold && has_case(byte) { byte ^ 0x20 } else { byte });
-            set
-        })),
+        Node::Literal { bytes, fold } => sets.extend(bytes.iter().map(|&byte| cases(byte, *fold))),
         Node::Set(set) => sets.push(**set),
         Node::Concat(nodes) => nodes.iter().for_each(|node| required(node, sets)),
         Node::Group(node, _) | Node::Atomic(node) => required(node, sets),

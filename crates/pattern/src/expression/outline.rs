@@ -45,11 +45,13 @@ impl Outline {
     pub(super) fn of(node: &Node) -> Option<Outline> {
         let line = line(node);
         let strokes = &line.strokes;
+        let rare: Vec<f64> = strokes.iter().map(|stroke| surprise(&stroke.set)).collect();
+        let lost: Vec<f64> = strokes.iter().map(|stroke| surprise_lost(&stroke.gap)).collect();
         let mut best: Option<(f64, &[Stroke])> = None;
         for start in 0..strokes.len() {
             let mut bits = 0.0;
             for end in start..strokes.len().min(start + LENGTH_MAX) {
-                bits += surprise(&strokes[end].set);
+                bits += rare[end];
                 let window = &strokes[start..=end];
                 let worth = f64::min(bits, RARE) - COST_OF_EACH * window.len() as f64;
                 if best.is_none_or(|(known, _)| worth > known) {
@@ -58,7 +60,7 @@ impl Outline {
                 if bits >= RARE {
                     break;
                 }
-                bits = f64::max(bits - surprise_lost(&strokes[end].gap), 0.0);
+                bits = f64::max(bits - lost[end], 0.0);
             }
         }
         let (worth, window) = best?;

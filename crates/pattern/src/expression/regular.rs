@@ -167,8 +167,9 @@ fn class(set: &ByteSet) -> Hir {
 const NFA_BYTES_MAX: usize = 64 << 20;
 
 /// The automaton that finds where the first match ends.
-pub(super) fn forward(hir: &Hir, cache_bytes: usize) -> Option<DFA> {
-    let config = DFA::config().match_kind(MatchKind::LeftmostFirst).specialize_start_states(true);
+pub(super) fn forward(hir: &Hir, start: &Start, cache_bytes: usize) -> Option<DFA> {
+    // The state in which nothing has begun stands out only where the next start is found faster.
+    let config = DFA::config().match_kind(MatchKind::LeftmostFirst).specialize_start_states(leaps(start));
     build(hir, config, cache_bytes, false)
 }
 
@@ -249,18 +250,21 @@ impl Automaton<'_> {
         1 + (length * each) as u64
     }
 
-    /// Walks forward over one chunk. With `earliest` it ends as soon as it is known that there is a match.
+    /// Walks forward over one chunk, no farther than a match may end. With `earliest` it ends as soon as it is known that
+    /// there is a match.
     pub fn forward(
         &mut self,
         walk: &mut Walk,
-        haystack: &[u8],
+        (haystack, until): (&[u8], usize),
         start: &Start,
         earliest: bool,
         meter: &mut Meter,
     ) -> Walked {
         let (memory, clears) = (self.cache.memory_usage(), self.cache.clear_count());
         let mut begun = walk.at;
-        let mut end = walk.at.saturating_add(self.chunk()).min(haystack.len());
+        // That a match ends somewhere is known behind the next byte.
+        let last = haystack.len().min(until.saturating_add(1));
+        let mut end = walk.at.saturating_add(self.chunk()).min(last);
         while walk.at < end {
             if walk.state.is_tagged() && walk.state.is_start() && walk.found.is_none() && leaps(start) {
                 let Some(skipped) = skip(start, haystack, &haystack[walk.at..], walk.at, walk.at) else {
@@ -273,7 +277,7 @@ impl Automaton<'_> {
                         return Walked::Stuck;
                     };
                     *walk = again;
-                    (begun, end) = (begun + skipped, (end + skipped).min(haystack.len()));
+                    (begun, end) = (begun + skipped, (end + skipped).min(last));
                     if walk.at >= end {
                         break;
                     }
@@ -299,8 +303,11 @@ impl Automaton<'_> {
             walk.at += 1;
         }
         meter.burn(self.cost(walk.at.saturating_sub(begun), memory, clears));
-        if walk.at < haystack.len() {
+        if walk.at < last {
             return Walked::On;
+        }
+        if last < haystack.len() {
+            return Walked::Done(walk.found);
         }
         match self.dfa.next_eoi_state(self.cache, walk.state) {
             Ok(last) if last.is_match() => Walked::Done(Some(haystack.len())),
@@ -312,14 +319,25 @@ impl Automaton<'_> {
     /// Goes on from `at` to a state that is something particular, or to the last byte: the state, and the byte that led there.
     #[inline]
     fn run(&mut self, mut state: LazyStateID, haystack: &[u8], mut at: usize) -> Option<(LazyStateID, usize)> {
-        while let Some(&byte) = haystack.get(at) {
+        loop {
+            // As far as states are nothing particular and have been built.
+            let cache = &*self.cache;
+            for &byte in haystack.get(at..).filter(|_| !state.is_tagged()).unwrap_or_default() {
+                let next = self.dfa.next_state_untagged(cache, state, byte);
+                if next.is_tagged() {
+                    break;
+                }
+                (state, at) = (next, at + 1);
+            }
+            let Some(&byte) = haystack.get(at) else {
+                return Some((state, at.saturating_sub(1)));
+            };
             state = self.dfa.next_state(self.cache, state, byte).ok()?;
             if state.is_tagged() {
                 return Some((state, at));
             }
             at += 1;
         }
-        Some((state, at.saturating_sub(1)))
     }
 
     /// Walks back over one chunk, not beyond `from`.

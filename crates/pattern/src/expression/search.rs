@@ -53,6 +53,8 @@ struct State {
     /// It backtracks from the first byte on.
     is_bare: bool,
     from: usize,
+    /// No match ends behind it.
+    until: usize,
     phase: Phase,
     /// The length of the haystack that is being searched.
     length: usize,
@@ -82,6 +84,7 @@ impl Search {
             want,
             is_bare: false,
             from: 0,
+            until: usize::MAX,
             phase: Phase::Begin,
             length: 0,
             used: 0,
@@ -100,7 +103,13 @@ impl Search {
     /// Begins another search, for a match that begins at or behind byte `from`. What lies before it is seen by `\b`, `^`
     /// and looks behind.
     pub fn restart(&mut self, from: usize) {
-        self.state.restart(from);
+        self.restart_within(from..usize::MAX);
+    }
+
+    /// The same where the caller knows that no match ends behind the end of `place`: it need not be looked for there.
+    pub fn restart_within(&mut self, place: Range<usize>) {
+        self.state.until = place.end;
+        self.state.restart(place.start);
     }
 
     /// Goes on until something is known or the fuel is used up. A unit is about one byte, or one instruction. Each call
@@ -203,7 +212,7 @@ impl State {
         let (Some(dfa), Some(cache)) = (compiled.hits(), self.forward.as_deref_mut()) else {
             return self.begin_machine(compiled, self.from, false);
         };
-        match (Automaton { dfa, cache }).forward(&mut walk, haystack, &compiled.start, true, meter) {
+        match (Automaton { dfa, cache }).forward(&mut walk, (haystack, self.until), &compiled.start, true, meter) {
             Walked::On => self.phase = Phase::Loose(walk),
             Walked::Done(None) => drop(self.done(Progress::None)),
             Walked::Done(Some(_)) | Walked::Stuck => self.begin_machine(compiled, self.from, false),
@@ -224,7 +233,7 @@ impl State {
             return self.begin_machine(compiled, self.from, false);
         };
         let earliest = self.want == Want::Hit;
-        match (Automaton { dfa, cache }).forward(&mut walk, haystack, &compiled.start, earliest, meter) {
+        match (Automaton { dfa, cache }).forward(&mut walk, (haystack, self.until), &compiled.start, earliest, meter) {
             Walked::On => self.phase = Phase::Forward(walk),
             Walked::Stuck => self.begin_machine(compiled, self.from, false),
             Walked::Done(None) => drop(self.done(Progress::None)),

@@ -14,11 +14,11 @@ static TABLE: &[u8; 5 * (COUNTS[0].1 + COUNTS[1].1 + COUNTS[2].1)] = include_byt
 /// Slots of the table that is made of it; three quarters are free.
 const SLOTS: usize = 1 << 18;
 
-/// The cost of a gram of `q` bytes if it is one of them, in eighths of a bit.
-pub fn cost(gram: &[u8], q: usize) -> Option<u32> {
+/// The cost of a gram if it is one of them, in eighths of a bit.
+pub fn cost(gram: &[u8]) -> Option<u32> {
     static SLOTTED: OnceLock<Slotted> = OnceLock::new();
     let Slotted { slots, seen } = SLOTTED.get_or_init(slotted);
-    let key = key(number(gram), q);
+    let key = key(number(gram), gram.len());
     if !seen_at(key).into_iter().all(|(word, bit)| seen[word] & bit != 0) {
         return None;
     }
@@ -68,9 +68,10 @@ fn home(key: u32) -> usize {
 
 /// Up to eight bytes as a number, the lowest first.
 pub fn number(gram: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[..gram.len()].copy_from_slice(gram);
-    u64::from_le_bytes(bytes)
+    match gram.first_chunk() {
+        Some(eight) => u64::from_le_bytes(*eight),
+        None => gram.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)),
+    }
 }
 
 /// Stands for a gram of `q` bytes; of others it is another, but for one in thousands of millions. Never 0.

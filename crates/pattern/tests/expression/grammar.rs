@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use pattern::expression::{Ask, Expression, Flags, LiteralLimits, Outlines, Want, fold};
+use pattern::expression::{Ask, Expression, Flags, LiteralLimits, Outlines, Progress, Want, fold};
+use stream::Fuel;
 
 use super::perl::{Case, ask};
 use super::{Found, find};
@@ -165,6 +166,27 @@ proptest! {
         }
     }
 
+    /// The first match is found where a search is told that it lies.
+    #[test]
+    fn a_match_is_found_within_its_place(text in expressions(), haystack in haystacks()) {
+        let Ok(expression) = Expression::new(&text, Flags::NONE) else {
+            return Ok(());
+        };
+        let Some((start, end)) = find(&expression, Want::Span, &haystack, 0, u64::MAX).span() else {
+            return Ok(());
+        };
+        for want in [Want::Hit, Want::End, Want::Span].into_iter().filter(|_| !text.windows(2).any(|two| two == b"\\G")) {
+            let mut search = expression.search(want);
+            search.restart_within(start..end + 1);
+            let progress = search.run(&haystack, &mut Fuel::unlimited());
+            let is_found = match progress {
+                Progress::Match(span) => want == Want::Hit || span.end == end,
+                _ => false,
+            };
+            prop_assert!(is_found, "{want:?} {start}..{end} in {}", haystack.escape_ascii());
+        }
+    }
+
     /// A match contains one of the literals, in lower case.
     #[test]
     fn every_match_contains_a_literal(text in expressions(), haystacks in prop::collection::vec(haystacks(), 8), least in 1usize..3) {
@@ -188,7 +210,7 @@ proptest! {
     /// Where an expression matches, its outline stands in the haystack.
     #[test]
     fn every_match_goes_through_the_outline(text in expressions(), haystacks in prop::collection::vec(haystacks(), 8)) {
-        let ask = Ask { any: &[], ascii: &[] };
+        let ask = Ask { any: &[], ascii: &[], share_rare: 0.0, share_common: 0.0 };
         let Ok((expression, needs)) = Expression::with_needs(&text, Flags::NONE, &ask) else {
             return Ok(());
         };

@@ -5,13 +5,14 @@
 //! other in a ring, and what is made of those, never hit and count as 0: they are listed as excluded.
 //!
 //! Of a thousand metas few are made of anything that hit. What each comes to where nothing has hit is worked out once
-//! ([`Schedule::retain`]), and only metas with a part that came to something else are evaluated.
+//! ([`Schedule::retain`]), and only metas with a part that came to something else are evaluated; of those that are 0 without
+//! each of several parts, such as all in a row of `&&`, only where one of these did, that of which the fewest metas are made.
 
 use std::ops::Range;
 
 use super::limits::Limits;
 use super::rule::{Rules, Test};
-use super::syntax::meta::{self, Meta, Step};
+use super::syntax::meta::{self, Comparison, Meta, Step};
 use stream::Fuel;
 
 /// Metas in the order in which they can be evaluated, their names and globs looked up.
@@ -24,7 +25,7 @@ pub struct Schedule {
     rules: usize,
     /// What each rule comes to where nothing has hit.
     resting: Vec<f64>,
-    /// Of each rule, the metas that are made of it, by their places in the order.
+    /// Of each rule, the metas to be evaluated where it comes to something else, by their places in the order.
     users: Vec<Vec<u32>>,
 }
 
@@ -75,18 +76,30 @@ impl Schedule {
     /// Leaves metas out: they count as 0.
     pub fn retain(&mut self, keep: impl Fn(u32) -> bool) {
         self.order.retain(|(id, _)| keep(*id));
+        let (mut resting, mut stack) = (vec![0.0; self.rules], Vec::new());
+        let mut made_of = vec![0_u32; self.rules];
+        for (id, range) in &self.order {
+            let steps = &self.steps[range.clone()];
+            resting[*id as usize] = outcome(steps, &resting, &mut stack);
+            depends(steps).for_each(|part| made_of[part as usize] += 1);
+        }
         self.users = vec![Vec::new(); self.rules];
-        for (place, (_, range)) in (0..).zip(&self.order) {
-            for part in depends(&self.steps[range.clone()]) {
+        for (place, (id, range)) in (0..).zip(&self.order) {
+            let steps = &self.steps[range.clone()];
+            let is_zero = |rule: u32| resting[rule as usize] == 0.0;
+            let needed = if is_zero(*id) { needed(steps) } else { Vec::new() };
+            if let Some(part) =
+                needed.into_iter().filter(|part| is_zero(*part)).min_by_key(|part| made_of[*part as usize])
+            {
+                self.users[part as usize].push(place);
+                continue;
+            }
+            for part in depends(steps) {
                 let users = &mut self.users[part as usize];
                 if users.last() != Some(&place) {
                     users.push(place);
                 }
             }
-        }
-        let (mut resting, mut stack) = (vec![0.0; self.rules], Vec::new());
-        for (id, range) in &self.order {
-            resting[*id as usize] = outcome(&self.steps[range.clone()], &resting, &mut stack);
         }
         self.resting = resting;
     }
@@ -211,6 +224,44 @@ fn outcome(steps: &[Step], values: &[f64], stack: &mut Vec<f64>) -> f64 {
     if outcome < 0.0 { 1.0 } else { outcome }
 }
 
+/// Rules without each of which a meta comes to 0, whatever all others come to.
+fn needed(steps: &[Step]) -> Vec<u32> {
+    // Of what is on the stack, the rules without each of which it is 0, and its value if it is always the same.
+    let mut stack: Vec<(Vec<u32>, Option<f64>)> = Vec::new();
+    let both = |one: Vec<u32>, other: &[u32]| one.into_iter().filter(|rule| other.contains(rule)).collect();
+    for step in steps {
+        let mut pop = || stack.pop().unwrap_or_default();
+        let value = match *step {
+            Step::Number(number) => (Vec::new(), Some(number)),
+            Step::Rule(rule) => (vec![rule], None),
+            Step::Matching(_) => (Vec::new(), None),
+            Step::Not | Step::Negate => {
+                pop();
+                (Vec::new(), None)
+            }
+            Step::Choose => {
+                (0..3).for_each(|_| drop(pop()));
+                (Vec::new(), None)
+            }
+            step => {
+                let (right, left) = (pop(), pop());
+                let is = |value: Option<f64>, holds: fn(f64) -> bool| value.is_some_and(holds);
+                let needed = match step {
+                    Step::And => [left.0, right.0].concat(),
+                    Step::Or | Step::Add => both(left.0, &right.0),
+                    Step::Compare(Comparison::Greater) if is(right.1, |value| value >= 0.0) => left.0,
+                    Step::Compare(Comparison::GreaterOrEqual) if is(right.1, |value| value > 0.0) => left.0,
+                    Step::Compare(Comparison::Equal) if is(right.1, |value| value != 0.0) => left.0,
+                    _ => Vec::new(),
+                };
+                (needed, None)
+            }
+        };
+        stack.push(value);
+    }
+    stack.pop().unwrap_or_default().0
+}
+
 fn depends(steps: &[Step]) -> impl Iterator<Item = u32> {
     steps.iter().filter_map(|step| match step {
         Step::Rule(id) => Some(*id),
@@ -253,6 +304,44 @@ mod tests {
             (&[("A", 3.0), ("AB", 2.0)], "DIVIDED", 1.0),
         ] {
             assert_eq!(outcome(TEXT, hits, name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn metas_come_to_what_they_come_to_in_order() {
+        let mut text: String = ('A'..='F').map(|name| format!("body {name} /x/\n")).collect();
+        let metas = [
+            "A && B && !C",
+            "(A || B) && C > 1",
+            "A + B + C > 2",
+            "A + A >= 2",
+            "!M0 && D",
+            "M1 && M2 || E == 2",
+            "(A && B) || (A && C)",
+            "A * 0 == 0",
+            "D && (0 - F)",
+            "M5 ? M6 : E",
+            "A >= 0 && B",
+            "-A && F",
+            "3 > A && F",
+            "A == 0 && B == 1",
+            "M0 == 1 && M3",
+        ];
+        (0..).zip(metas).for_each(|(number, meta)| text += &format!("meta M{number} {meta}\n"));
+        let rules = load(&text);
+        let schedule = Schedule::new(&rules, &Limits::default());
+        assert_eq!(schedule.order().count(), metas.len());
+        for case in 0..3_u32.pow(6) {
+            let mut values = vec![0.0; rules.names().len()];
+            for (place, name) in (0..).zip('A'..='F') {
+                values[rules.id(&name.to_string()).unwrap() as usize] = f64::from(case / 3_u32.pow(place) % 3);
+            }
+            let mut expected = values.clone();
+            for (id, range) in &schedule.order {
+                expected[*id as usize] = super::outcome(&schedule.steps[range.clone()], &expected, &mut Vec::new());
+            }
+            assert!(schedule.evaluate(&mut values, &mut Fuel::new(1000)));
+            assert_eq!(values, expected, "{case}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Reading the lines of a file into a [`Builder`].
 
+use std::borrow::Cow;
+
 use md5::{Digest, Md5};
 
 use crate::census::{Class, Entry, Refused};
@@ -197,7 +199,8 @@ impl Builder {
 
     fn whole_line(&mut self, file: &mut File, line: &[u8]) -> Result<(), Error> {
         file.lines += 1;
-        let line = String::from_utf8_lossy(line.trim_ascii_end());
+        let line = line.trim_ascii_end();
+        let line = std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed);
         if line.is_empty() || line.starts_with('#') {
             return Ok(());
         }

@@ -58,9 +58,16 @@ pub(crate) fn parse(text: &str) -> Result<Vec<BodyPart>, Reject> {
     let mut gap = Gap::ANY;
     let mut open = Vec::with_capacity(text.len() / 2);
     while !reader.rest.is_empty() {
+        while let Some(byte) = reader.plain() {
+            open.push(Element::Piece(Piece::byte(byte)));
+        }
+        if reader.rest.is_empty() {
+            break;
+        }
         match reader.element()? {
             Element::Gap(next) => {
-                parts.push(BodyPart { gap, pieces: close(std::mem::take(&mut open))? });
+                let rest = Vec::with_capacity(reader.rest.len() / 2);
+                parts.push(BodyPart { gap, pieces: close(std::mem::replace(&mut open, rest))? });
                 gap = next;
             }
             element => open.push(element),
@@ -113,6 +120,16 @@ impl<'a> Reader<'a> {
 
     fn skip(&mut self, count: usize) {
         self.rest = self.rest.get(count..).unwrap_or(&[]);
+    }
+
+    /// The next byte, if it is written out.
+    fn plain(&mut self) -> Option<u8> {
+        let [high, low, rest @ ..] = self.rest else {
+            return None;
+        };
+        let byte = text::hex::pair(*high, *low)?;
+        self.rest = rest;
+        Some(byte)
     }
 
     fn byte(&mut self) -> Result<Piece, String> {

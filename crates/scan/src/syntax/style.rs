@@ -22,6 +22,9 @@ pub(crate) struct Style {
 impl Style {
     /// Rewrites the parts of a body.
     pub(crate) fn apply(self, parts: &mut [BodyPart]) {
+        if self == Style::default() {
+            return;
+        }
         for part in parts.iter_mut() {
             part.pieces = self.rewrite(&part.pieces);
         }

@@ -300,10 +300,13 @@ impl<T> Default for Interned<T> {
 impl<T: Pod> Interned<T> {
     /// The place of a value.
     fn add(&mut self, value: T) -> u32 {
-        *self.known.entry(bytemuck::bytes_of(&value).to_vec()).or_insert_with(|| {
-            self.values.push(value);
-            (self.values.len() - 1) as u32
-        })
+        if let Some(&place) = self.known.get(bytemuck::bytes_of(&value)) {
+            return place;
+        }
+        let place = self.values.len() as u32;
+        self.values.push(value);
+        self.known.insert(bytemuck::bytes_of(&value).to_vec(), place);
+        place
     }
 }
 

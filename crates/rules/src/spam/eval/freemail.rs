@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
-use pattern::expression::{Expression, Flags};
+use pattern::expression::Flags;
 
 use super::{Arguments, Context, Function, look, truth};
+use crate::spam::search::Pooled;
 
 /// The functions.
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -18,12 +19,12 @@ pub(super) const TAKES_EXPRESSION: [&str; 3] = ["check_freemail_from", "check_fr
 
 /// Expressions for users that mean nobody in particular, and for senders of lists.
 struct Common {
-    nobody: Option<Expression>,
-    bulk: Option<Expression>,
+    nobody: Option<Pooled>,
+    bulk: Option<Pooled>,
 }
 
 static COMMON: LazyLock<Common> = LazyLock::new(|| {
-    let read = |text: &str| Expression::new(text.as_bytes(), Flags { ignore_case: true, ..Flags::NONE }).ok();
+    let read = |text: &str| Pooled::new(text.as_bytes(), Flags { ignore_case: true, ..Flags::NONE }).ok();
     Common {
         nobody: read(concat!(
             r"^(?:abuse|support|sales|info|helpdesk|contact|kontakt|postmaster|hostmaster|domainmaster|undisclosed.*|",
@@ -41,26 +42,27 @@ static COMMON: LazyLock<Common> = LazyLock::new(|| {
 fn is_freemail(context: &Context<'_>, address: &[u8]) -> bool {
     let freemail = &context.settings.freemail;
     let domain = address.rsplit(|&byte| byte == b'@').next().unwrap_or_default();
-    let is_out = address.is_empty() || freemail.welcome.contains(address) || freemail.welcome.contains(domain);
-    if is_out || COMMON.nobody.as_ref().is_some_and(|nobody| context.matches(nobody, address)) {
+    // What says no to most addresses, and costs little, comes first.
+    let is_listed = freemail.exact.contains(domain)
+        || (domain.len() < address.len() && freemail.globs.iter().any(|glob| fits_domain(glob, domain)));
+    let is_out = !is_listed || freemail.welcome.contains(address) || freemail.welcome.contains(domain);
+    if is_out || address.is_empty() || COMMON.nobody.as_ref().is_some_and(|nobody| context.matches(nobody, address)) {
         return false;
     }
     let imports = |list: &str| {
         context.settings.number(&format!("freemail_import_{list}"), 0.0) != 0.0 && context.settings.has(list, address)
     };
-    if imports("welcomelist_auth") || imports("def_welcomelist_auth") {
-        return false;
-    }
-    freemail.exact.contains(domain)
-        || (domain.len() < address.len() && freemail.globs.iter().any(|glob| fits_domain(glob, domain)))
+    !imports("welcomelist_auth") && !imports("def_welcomelist_auth")
 }
 
 /// As a glob, but that `*` stands for text without dots.
 fn fits_domain(glob: &[u8], domain: &[u8]) -> bool {
-    let parts = |text: &[u8]| text.split(|&byte| byte == b'.').map(<[u8]>::to_vec).collect::<Vec<_>>();
-    let (globs, labels) = (parts(glob), parts(domain));
-    globs.len() == labels.len()
-        && globs.iter().zip(&labels).all(|(glob, label)| crate::spam::settings::fits(glob, label))
+    let dots = |text: &[u8]| text.iter().filter(|&&byte| byte == b'.').count();
+    fn parts(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+        text.split(|&byte| byte == b'.')
+    }
+    dots(glob) == dots(domain)
+        && parts(glob).zip(parts(domain)).all(|(glob, label)| crate::spam::settings::fits(glob, label))
 }
 
 fn is_available(context: &Context<'_>) -> bool {
@@ -80,7 +82,7 @@ fn note(context: &Context<'_>, address: &[u8]) {
 }
 
 /// Whether one of several addresses is free and fits an expression, if there is one.
-fn any(context: &Context<'_>, addresses: &[Box<[u8]>], expression: Option<&Expression>) -> f64 {
+fn any(context: &Context<'_>, addresses: &[Box<[u8]>], expression: Option<&Pooled>) -> f64 {
     let fits = |address: &[u8]| expression.is_none_or(|expression| context.matches(expression, address));
     let found = addresses.iter().find(|address| is_freemail(context, address) && fits(address));
     if let Some(address) = found {
@@ -130,7 +132,7 @@ fn find_in_body(context: &Context<'_>) -> Option<Vec<Box<[u8]>>> {
             break;
         }
     }
-    'body: for line in context.mail.body() {
+    'body: for line in context.mail.body().iter().filter(|line| line.contains(&b'@')) {
         let line = without_links(line);
         let line = without_fields(context, &line);
         let mut from = 0;
@@ -333,16 +335,16 @@ fn reply_to(context: &Context<'_>, arguments: &Arguments<'_>) -> f64 {
     truth(differs.is_some())
 }
 
-/// The first place where an expression matches, for tests.
-#[cfg(test)]
-fn matches(expression: &Expression, text: &str) -> bool {
-    let mut search = expression.search(pattern::expression::Want::Hit);
-    matches!(search.run(text.as_bytes(), &mut stream::Fuel::unlimited()), pattern::expression::Progress::Match(_))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn matches(expression: &Pooled, text: &str) -> bool {
+        expression.with_search(|search| {
+            let progress = search.run(text.as_bytes(), &mut stream::Fuel::unlimited());
+            matches!(progress, pattern::expression::Progress::Match(_))
+        })
+    }
 
     #[test]
     fn users_that_are_nobody_are_known() {

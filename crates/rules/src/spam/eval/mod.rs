@@ -25,14 +25,14 @@ pub use times::received_at;
 use core::cell::OnceCell;
 
 use flow::Alike;
-use pattern::expression::{Expression, Flags};
+use pattern::expression::Flags;
 
 use super::authentic::Known;
 use super::header::{Fields, Path};
 use super::message::{self, Message};
 use super::recalled::Recalled;
 use super::rule::View;
-use super::search::Budget;
+use super::search::{Budget, Pooled};
 use super::settings::Settings;
 use super::syntax::call::Call;
 
@@ -138,12 +138,12 @@ pub struct Arguments<'a> {
     pub rule: &'a str,
     values: &'a [Box<[u8]>],
     /// The first argument as an expression, where it was made one before.
-    expressions: &'a [Option<Expression>],
+    expressions: &'a [Option<Pooled>],
 }
 
 impl<'a> Arguments<'a> {
     /// Those of a call, with the expressions that [`compiled`] made of them.
-    pub fn new(rule: &'a str, call: &'a Call, expressions: &'a [Option<Expression>]) -> Arguments<'a> {
+    pub(crate) fn new(rule: &'a str, call: &'a Call, expressions: &'a [Option<Pooled>]) -> Arguments<'a> {
         Arguments { rule, values: &call.arguments, expressions }
     }
 
@@ -183,19 +183,19 @@ impl<'a> Arguments<'a> {
     }
 
     /// An argument as an expression; `None` where it is none.
-    pub fn expression(&self, place: usize) -> Option<&'a Expression> {
+    pub(crate) fn expression(&self, place: usize) -> Option<&'a Pooled> {
         self.expressions.get(place).and_then(Option::as_ref)
     }
 }
 
 /// Arguments as expressions: those of functions that take one.
-pub fn compiled(call: &Call) -> Vec<Option<Expression>> {
+pub(crate) fn compiled(call: &Call) -> Vec<Option<Pooled>> {
     let name = &*call.function;
     let takes = freemail::TAKES_EXPRESSION.contains(&name) || page::TAKES_EXPRESSION.contains(&name);
     if !takes {
         return Vec::new();
     }
-    call.arguments.iter().map(|argument| Expression::new(argument, Flags::NONE).ok()).collect()
+    call.arguments.iter().map(|argument| Pooled::new(argument, Flags::NONE).ok()).collect()
 }
 
 /// What a function sees: the mail, its header and path, and the settings.
@@ -260,9 +260,9 @@ impl<'m> Context<'m> {
     }
 
     /// Whether an expression matches; not, where the search costs too much.
-    pub(crate) fn matches(&self, expression: &Expression, text: &[u8]) -> bool {
-        let mut search = expression.search(pattern::expression::Want::Hit);
-        self.budget.borrow_mut().find(&mut search, text, 0).is_ok_and(|found| found.is_some())
+    pub(crate) fn matches(&self, expression: &Pooled, text: &[u8]) -> bool {
+        let mut budget = self.budget.borrow_mut();
+        expression.with_search(|search| budget.find(search, text, 0).is_ok_and(|found| found.is_some()))
     }
 
     /// Adds a note to the rule that is being run: what is shown below it in a report.

@@ -1,9 +1,8 @@
 //! Functions over HTML that need expressions or domains: SpamAssassin's HTTPSMismatch, and of HTMLEval what the views leave out.
 
-use pattern::expression::Expression;
-
 use super::{Arguments, Context, Function, look, truth};
 use crate::spam::message::{Reading, ascii, is_address};
+use crate::spam::search::Pooled;
 
 /// The functions.
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -25,7 +24,7 @@ fn text_not_match(context: &Context<'_>, arguments: &Arguments<'_>) -> f64 {
     any(context, arguments, |expression, text| !context.matches(expression, text))
 }
 
-fn any(context: &Context<'_>, arguments: &Arguments<'_>, holds: impl Fn(&Expression, &[u8]) -> bool) -> f64 {
+fn any(context: &Context<'_>, arguments: &Arguments<'_>, holds: impl Fn(&Pooled, &[u8]) -> bool) -> f64 {
     let Some(expression) = arguments.expression(1) else { return 0.0 };
     let texts = context.mail.pages().iter().filter_map(|html| html.texts.get(arguments.text(0)));
     truth(texts.flatten().any(|text| holds(expression, text)))

@@ -16,13 +16,37 @@ pub struct Request {
     name: Box<str>,
     /// Which of [`MODIFIERS`].
     modifiers: [bool; MODIFIERS.len()],
+    /// The name in lower case, of one that stands for the fields of that name and nothing else.
+    only: Option<Box<[u8]>>,
 }
 
+/// Names that stand for more than the fields of that name, in lower case.
+const MADE: [&[u8]; 14] = [
+    b"all",
+    b"all-trusted",
+    b"all-internal",
+    b"all-untrusted",
+    b"all-external",
+    b"envelopefrom",
+    b"x-spam-relays-untrusted",
+    b"x-spam-relays-trusted",
+    b"x-spam-relays-external",
+    b"x-spam-relays-internal",
+    b"tocc",
+    b"messageid",
+    b"x-senderdomain",
+    b"x-authordomain",
+];
+
 impl Request {
+    fn new(name: &str, modifiers: [bool; MODIFIERS.len()]) -> Request {
+        let only = Some(lower(name.as_bytes())).filter(|name| !MADE.contains(&&**name));
+        Request { name: name.into(), modifiers, only }
+    }
+
     /// What a rule asks for.
     pub fn of(field: &Field) -> Request {
-        let modifiers = MODIFIERS.map(|(_, modifier)| field.modifiers.contains(&modifier));
-        Request { name: field.name.clone(), modifiers }
+        Request::new(&field.name, MODIFIERS.map(|(_, modifier)| field.modifiers.contains(&modifier)))
     }
 
     /// What a text asks for: `From:addr`. Modifiers that there are not mean nothing.
@@ -30,7 +54,7 @@ impl Request {
         let mut parts = text.split(':');
         let name = parts.next().unwrap_or_default();
         let parts: Vec<&str> = parts.collect();
-        Request { name: name.into(), modifiers: MODIFIERS.map(|(word, _)| parts.contains(&word)) }
+        Request::new(name, MODIFIERS.map(|(word, _)| parts.contains(&word)))
     }
 
     fn has(&self, modifier: Modifier) -> bool {
@@ -57,6 +81,8 @@ pub struct Fields<'m> {
     sender_field: Option<&'m str>,
     limits: &'m RunLimits,
     known: RefCell<HashMap<Request, Values>>,
+    /// The same by what a text asks for.
+    by_text: RefCell<HashMap<Box<str>, Values>>,
     by_name: HashMap<Box<[u8]>, Vec<&'m Written>>,
 }
 
@@ -76,11 +102,23 @@ impl<'m> Fields<'m> {
         for field in mail.fields().iter().filter(|field| is_seen(field)) {
             by_name.entry(lower(&field.name)).or_default().push(field);
         }
-        Fields { mail, path, reading, sender_field, limits, known: RefCell::default(), by_name }
+        Fields {
+            mail,
+            path,
+            reading,
+            sender_field,
+            limits,
+            known: RefCell::default(),
+            by_text: RefCell::default(),
+            by_name,
+        }
     }
 
     /// All values.
     pub fn all(&self, request: &Request) -> Values {
+        if self.has_none(request) {
+            return Values::default();
+        }
         if let Some(values) = self.known.borrow().get(request) {
             return Rc::clone(values);
         }
@@ -91,7 +129,12 @@ impl<'m> Fields<'m> {
 
     /// All values of what a text asks for.
     pub fn values(&self, text: &str) -> Values {
-        self.all(&Request::read(text))
+        if let Some(values) = self.by_text.borrow().get(text) {
+            return Rc::clone(values);
+        }
+        let values = self.all(&Request::read(text));
+        self.by_text.borrow_mut().insert(text.into(), Rc::clone(&values));
+        values
     }
 
     /// As functions see it: the first value of an address, a name or a host; otherwise all values, one behind the other. `None`
@@ -110,6 +153,9 @@ impl<'m> Fields<'m> {
 
     /// As rules look at it: all values, a line each. `None` where there is none.
     pub fn haystack(&self, request: &Request) -> Option<Vec<u8>> {
+        if self.has_none(request) {
+            return None;
+        }
         let values = self.all(request);
         let first = values.first()?;
         let separator = if first.ends_with(b"\n") { &b""[..] } else { b"\n" };
@@ -119,6 +165,11 @@ impl<'m> Fields<'m> {
     /// The fields of a name as they came.
     pub fn written(&self, name: &str) -> &[&'m Written] {
         self.by_name.get(&*lower(name.as_bytes())).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether there is no field of the name, and nothing else that it stands for: most names that rules ask for.
+    fn has_none(&self, request: &Request) -> bool {
+        request.only.as_ref().is_some_and(|name| !self.by_name.contains_key(name))
     }
 
     fn find(&self, request: &Request) -> Vec<Box<[u8]>> {

@@ -108,6 +108,12 @@ fn paragraphs(text: &Text) -> String {
     let mut out = String::with_capacity(text.characters.len());
     let mut rest = text.characters.as_str();
     while let Some(next) = rest.chars().next() {
+        let plain = plain_length(rest.as_bytes());
+        if plain > 0 {
+            out.push_str(&rest[..plain]);
+            rest = &rest[plain..];
+            continue;
+        }
         let is_gap = |c: char| is_space(c, text.is_wide);
         if !is_gap(next) {
             let length = rest.find(|c| is_gap(c) || c == '\0').unwrap_or(rest.len());
@@ -133,6 +139,25 @@ fn paragraphs(text: &Text) -> String {
         }
     }
     out
+}
+
+/// How many bytes there are of words in ASCII with one space between each two, which stay as they are.
+fn plain_length(bytes: &[u8]) -> usize {
+    const IS_WORD: [bool; 256] = {
+        let mut is_word = [false; 256];
+        let mut byte = 1;
+        while byte < 0x80 {
+            is_word[byte] = !matches!(byte as u8, b'\t'..=b'\r' | b' ');
+            byte += 1;
+        }
+        is_word
+    };
+    let is_word = |byte: u8| IS_WORD[usize::from(byte)];
+    let stops = |at: &usize| match bytes[*at] {
+        b' ' => !bytes.get(at + 1).is_some_and(|&next| is_word(next)),
+        byte => !is_word(byte),
+    };
+    (0..bytes.len()).find(stops).unwrap_or(bytes.len())
 }
 
 /// The pieces of the decoded text parts that rawbody rules look at.

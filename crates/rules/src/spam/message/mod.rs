@@ -69,6 +69,8 @@ pub struct Message {
     has_long_uri: bool,
     /// What functions over parts ask, counted once.
     facts: OnceLock<Facts>,
+    /// Capitals among the letters, in percent, counted once.
+    capitals: OnceLock<Option<f64>>,
     is_cut: bool,
 }
 

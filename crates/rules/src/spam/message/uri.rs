@@ -284,7 +284,20 @@ const MAIL_MAX: usize = 251;
 fn next(line: &[u8], from: usize, reading: &Reading) -> Option<Found> {
     // The next `@` and where the run around a place ends: kept, so that a line is read once.
     let mut at_sign = memchr::memchr(b'@', line.get(from..)?).map(|at| from + at);
-    for begin in from..line.len() {
+    let (mut next, mut word_end) = (from, from);
+    while next < line.len() {
+        if next >= word_end {
+            // What is an address has no blank, and one of these in it.
+            next += line[next..].iter().take_while(|byte| is_blank(**byte)).count();
+            let word = line[next..].split(|byte| is_blank(*byte)).next().unwrap_or_default();
+            word_end = next + word.len();
+            if memchr::memchr3(b'.', b'@', b':', word).is_none() {
+                next = word_end;
+                continue;
+            }
+        }
+        let begin = next;
+        next += 1;
         if at_sign.is_some_and(|at| at < begin) {
             at_sign = memchr::memchr(b'@', &line[begin..]).map(|at| begin + at);
         }

@@ -18,6 +18,7 @@ use crate::spam::eval::Context;
 use crate::spam::header::parse_ip;
 use crate::spam::message::{ascii, is_host};
 use crate::spam::rule::{Rule, View};
+use crate::spam::search::Pooled;
 use crate::spam::syntax::call::Call;
 
 /// What is looked up.
@@ -285,11 +286,11 @@ impl Hashed {
 }
 
 /// Addresses that many sites have, and those that machines make up.
-static WELCOME: LazyLock<Option<Expression>> = LazyLock::new(|| {
+static WELCOME: LazyLock<Option<Pooled>> = LazyLock::new(|| {
     const PATTERN: &[u8] = b"^(?:abuse|support|sales|info|helpdesk|contact|kontakt|(?:post|host|domain)master\
         |undisclosed.*|request-[a-f0-9]{16}|bounced?-\
         |[a-f0-9]{8}(?:\\.[a-f0-9]{8}|-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12})|.+=.+=.+)@";
-    Expression::new(PATTERN, Flags::of("i").ok()?).ok()
+    Pooled::new(PATTERN, Flags::of("i").ok()?).ok()
 });
 
 fn emails_in(context: &Context<'_>, place: &str) -> Vec<Vec<u8>> {

@@ -3,13 +3,14 @@
 use core::cell::RefCell;
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use flow::{Alike, Answer};
 use pattern::expression::{Search, Want, fold};
 use stream::Fuel;
 
 use super::engine::{Criterion, Detail, DetailKey, Engine, Item, PartTest, ViewPass};
-use super::pass::Pair;
+use super::pass::{ANYWHERE, Pair};
 use super::profile::Work;
 use super::searcher::Scratch;
 use crate::spam::eval::{Arguments, Context};
@@ -319,8 +320,8 @@ impl Run<'_> {
         haystacks.iter().for_each(|haystack| self.scratch.joined.push(haystack));
         view.pass().candidates(&mut self.scratch.joined, &mut pairs);
         self.scratch.spent(Work::Literals, begun);
-        for group in pairs.chunk_by(|one, other| one.0 == other.0) {
-            let item = &view.items[group[0].0 as usize];
+        for group in pairs.chunk_by(|one, other| one.place == other.place) {
+            let item = &view.items[group[0].place as usize];
             let begun = self.scratch.now();
             let found = self.search(item, group, haystacks);
             self.scratch.spent(Work::Expression(item.rule), begun);
@@ -333,12 +334,12 @@ impl Run<'_> {
     fn search(&mut self, item: &Item, pairs: &[Pair], haystacks: &[&[u8]]) -> Found {
         let mut found = Found::default();
         self.context.budget.borrow_mut().next_rule();
-        for &(_, place) in pairs {
-            if item.is_without_subject && place == 0 {
+        for pair in pairs {
+            if item.is_without_subject && pair.haystack == 0 {
                 continue;
             }
-            let Some(haystack) = haystacks.get(place as usize) else { continue };
-            self.search_one(item, haystack, &mut found);
+            let Some(haystack) = haystacks.get(pair.haystack as usize) else { continue };
+            self.search_one(item, haystack, &pair.within, &mut found);
             if found.is_exhausted || found.count >= item.hits_max.min(self.engine.options.limits.hits_max) {
                 break;
             }
@@ -346,8 +347,8 @@ impl Run<'_> {
         found
     }
 
-    /// Counts the matches in one haystack.
-    fn search_one(&mut self, item: &Item, haystack: &[u8], found: &mut Found) {
+    /// Counts the matches in one haystack, which all are within a place in it.
+    fn search_one(&mut self, item: &Item, haystack: &[u8], within: &Range<u32>, found: &mut Found) {
         let hits_max = item.hits_max.min(self.engine.options.limits.hits_max);
         let want = match () {
             () if item.captures => Want::Groups,
@@ -356,11 +357,21 @@ impl Run<'_> {
             () if item.hits_max > 1 => Want::Span,
             () => Want::Hit,
         };
-        let search = self.scratch.search(item.number, &item.ready.expression, want);
         let mut budget = self.context.budget.borrow_mut();
-        let mut from = 0;
-        while found.count < hits_max && from <= haystack.len() {
-            let span = match budget.find(search, haystack, from) {
+        let counted = item.ready.needs.byte.filter(|_| want == Want::End && haystack.is_ascii());
+        if let Some(set) = counted.filter(|_| !self.explain || found.matched.is_some()) {
+            if budget.spend(haystack.len()).is_err() {
+                found.is_exhausted = true;
+                return;
+            }
+            let count = haystack.iter().filter(|&&byte| set.has(byte)).take((hits_max - found.count) as usize).count();
+            found.count += count as u32;
+            return;
+        }
+        let search = self.scratch.search(item.number, &item.ready.expression, want);
+        let (mut from, until) = (within.start as usize, within.end as usize);
+        while found.count < hits_max && from <= haystack.len().min(until) {
+            let span = match budget.find_within(search, haystack, from..until) {
                 Ok(Some(span)) => span,
                 Ok(None) => return,
                 Err(_) => {
@@ -402,11 +413,10 @@ impl Run<'_> {
         self.scratch.joined.clear();
         values.iter().for_each(|value| self.scratch.joined.push(value.as_deref().unwrap_or_default()));
         pass.pass().candidates(&mut self.scratch.joined, &mut pairs);
-        let mut may_match = vec![false; pass.tests.len()];
-        pairs.iter().for_each(|&(place, _)| may_match[place as usize] = true);
-        self.scratch.pairs = pairs;
         self.scratch.spent(Work::Literals, begun);
-        for (test, may_match) in pass.tests.iter().zip(may_match) {
+        let mut places = pairs.iter().peekable();
+        for (number, test) in (0..).zip(&pass.tests) {
+            let place = places.next_if(|pair| pair.place == number);
             let item = &test.item;
             let Some(value) = &values[test.request as usize] else {
                 if test.hits_unset() {
@@ -416,10 +426,10 @@ impl Run<'_> {
                 continue;
             };
             let mut found = Found::default();
-            if may_match {
+            if let Some(pair) = place {
                 let begun = self.scratch.now();
                 self.context.budget.borrow_mut().next_rule();
-                self.search_one(item, value, &mut found);
+                self.search_one(item, value, &pair.within, &mut found);
                 self.scratch.spent(Work::Expression(item.rule), begun);
             }
             if test.is_negated {
@@ -428,6 +438,7 @@ impl Run<'_> {
             }
             self.settle(item.rule, "", found);
         }
+        self.scratch.pairs = pairs;
     }
 
     fn evals(&mut self, view: View) {
@@ -475,13 +486,13 @@ impl Run<'_> {
                 joined.truncate(BYTES_MAX);
                 continue;
             }
-            self.search_one(&test.item, &value, &mut found);
+            self.search_one(&test.item, &value, &ANYWHERE, &mut found);
             if found.count > 0 || found.is_exhausted {
                 break;
             }
         }
         if test.is_joined {
-            self.search_one(&test.item, &joined, &mut found);
+            self.search_one(&test.item, &joined, &ANYWHERE, &mut found);
         }
         if test.is_negated {
             let count = u32::from(found.count == 0 && !found.is_exhausted);

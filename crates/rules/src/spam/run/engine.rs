@@ -16,7 +16,7 @@ use crate::spam::message::Reading;
 use crate::spam::network::Lists;
 use crate::spam::rule::{Rule, Rules, Test, View};
 use crate::spam::schedule::Schedule;
-use crate::spam::search::{Ready, RunLimits};
+use crate::spam::search::{Pooled, Ready, RunLimits};
 use crate::spam::settings::Settings;
 use crate::spam::syntax::call::Call;
 use crate::spam::syntax::expression::Expression;
@@ -171,7 +171,7 @@ pub(super) struct Eval {
     pub(super) view: View,
     pub(super) call: Call,
     pub(super) function: Function,
-    pub(super) expressions: Vec<Option<Compiled>>,
+    pub(super) expressions: Vec<Option<Pooled>>,
 }
 
 /// A rule whose expression holds what others capture.
@@ -294,7 +294,7 @@ impl Engine {
             format!(
                 "{name}: {count} expressions, {} literals, {} run always, {} words",
                 pass.literals(),
-                pass.always().len(),
+                pass.always(),
                 pass.words()
             )
         };

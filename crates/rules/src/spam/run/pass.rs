@@ -8,18 +8,30 @@
 //! * **As often as it must**: a match of a loop has one of its literals in every turn.
 //! * **Outlines**: what has no literals, or common ones, runs only where the sets of bytes that a match goes through follow
 //!   each other; all of these are looked for in one more pass.
+//! * **Where the literals stand** is where a match is, give or take its length, if it has a longest: only there is it run.
 //! * **What is left** runs only where the haystack is long enough and has a byte of each set that a match needs.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use pattern::ByteSet;
 use pattern::expression::{Literals, Outline, Outlines, fold};
 
 use super::words::{PADDING, Words};
-use crate::spam::search::Ready;
+use crate::spam::search::{Ready, SHARE_COMMON};
 
-/// An expression by its place in a [`Pass`], and the number of a haystack.
-pub(super) type Pair = (u32, u32);
+/// An expression by its place in a [`Pass`], a haystack that it may match in, and where in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) place: u32,
+    /// The number of the haystack.
+    pub(super) haystack: u32,
+    /// No match begins before it, and none ends behind it.
+    pub(super) within: Range<u32>,
+}
+
+/// Anywhere in a haystack.
+pub(super) const ANYWHERE: Range<u32> = 0..u32::MAX;
 
 /// An expression of a pass, and the only haystack that it is run over, if it is one.
 pub(super) struct Asked<'a> {
@@ -33,20 +45,50 @@ pub(super) struct Pass {
     items: Vec<Condition>,
     index: Index,
     /// Expressions without literals: for haystacks that are ASCII, and for others.
-    always: [Vec<u32>; 2],
+    always: [Always; 2],
     /// The same two, for what is run often otherwise.
     outlines: [Outlines; 2],
 }
 
-/// From this share of places on literals are common.
-const SHARE_COMMON: f64 = 1e-4;
 /// An outline that is not as rare as this is of no use.
 const SHARE_OF_OUTLINE_MAX: f64 = 0.02;
 /// Literals that are not rarer than this much times the share of the outline are of no use beside it.
 const SHARE_GAIN: f64 = 2.0;
 
+/// Expressions that are looked for whatever the literals.
+#[derive(Debug, Default)]
+struct Always {
+    /// In every haystack.
+    everywhere: Vec<u32>,
+    /// In one haystack alone, by its number.
+    alone: Vec<Vec<u32>>,
+}
+
+impl Always {
+    fn push(&mut self, place: u32, only: Option<u32>) {
+        let Some(only) = only else { return self.everywhere.push(place) };
+        let only = only as usize;
+        if self.alone.len() <= only {
+            self.alone.resize(only + 1, Vec::new());
+        }
+        self.alone[only].push(place);
+    }
+
+    /// All of a haystack.
+    fn of(&self, haystack: u32) -> impl Iterator<Item = u32> {
+        self.everywhere.iter().chain(self.alone.get(haystack as usize).into_iter().flatten()).copied()
+    }
+
+    fn len(&self) -> usize {
+        self.everywhere.len() + self.alone.iter().map(Vec::len).sum::<usize>()
+    }
+}
+
 /// The most places that are counted of literals of which a match has several.
 const COUNTED_MAX: usize = 1 << 15;
+
+/// Matches that may be longer are looked for in the whole haystack.
+const REACH_MAX: u32 = 1 << 16;
 
 /// What an expression is looked for by.
 struct Filters<'n> {
@@ -68,8 +110,9 @@ impl<'n> Filters<'n> {
 #[derive(Debug)]
 struct Condition {
     bytes_min: usize,
+    /// How far the ends of a match are from where a literal in it begins, at most; of a long one nothing.
+    reach: Option<u32>,
     sets: Box<[ByteSet]>,
-    only: Option<u32>,
     /// For either kind, whether the outline has to be there.
     is_outlined: [bool; 2],
 }
@@ -87,6 +130,8 @@ struct Index {
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     place: u32,
+    /// The haystack that it is run over, if it is one.
+    only: Option<u32>,
     kind: Kind,
     /// At how many places one of its literals has to begin.
     times: u32,
@@ -118,10 +163,14 @@ struct Outlined {
     width: usize,
 }
 
-/// In which haystack each literal was found last.
+/// In which haystack each literal was found last, and where.
 #[derive(Debug, Default)]
 struct Noted {
     stamps: Vec<u32>,
+    /// Of each literal, its spot.
+    spots: Vec<u32>,
+    /// Where a literal was found first and last in a haystack.
+    places: Vec<(u32, u32)>,
     /// The stamp of the next haystack.
     next: u32,
 }
@@ -190,15 +239,25 @@ impl Noted {
         }
         if self.stamps.len() < literals {
             self.stamps.resize(literals, u32::MAX);
+            self.spots.resize(literals, 0);
         }
+        self.places.clear();
         let first = self.next;
         self.next = first.saturating_add(haystacks);
         first
     }
 
-    /// Notes a literal, and says whether that is new for the stamp.
-    fn is_new(&mut self, literal: u32, stamp: u32) -> bool {
-        std::mem::replace(&mut self.stamps[literal as usize], stamp) != stamp
+    /// Notes where in a haystack a literal begins, and says whether it is the first place there; and the spot of both.
+    fn note(&mut self, literal: u32, stamp: u32, at: u32) -> (bool, u32) {
+        let literal = literal as usize;
+        let is_new = std::mem::replace(&mut self.stamps[literal], stamp) != stamp;
+        if is_new {
+            self.spots[literal] = self.places.len() as u32;
+            self.places.push((at, at));
+        } else if let Some((_, last)) = self.places.get_mut(self.spots[literal] as usize) {
+            *last = at;
+        }
+        (is_new, self.spots[literal])
     }
 }
 
@@ -218,31 +277,38 @@ impl Pass {
                     is_outlined[kind as usize] = true;
                 }
                 match filters.literals {
-                    Some(literals) => builder.add(place, kind, literals),
-                    None => pass.always[kind as usize].push(place),
+                    Some(literals) => builder.add(place, asked.only, kind, literals),
+                    None => pass.always[kind as usize].push(place, asked.only),
                 }
             }
             let sets = needs.sets.iter().copied().filter(|set| set.len() < 200).collect();
-            pass.items.push(Condition { bytes_min: needs.bytes_min, sets, only: asked.only, is_outlined });
+            let reach = needs.bytes_max.and_then(|bytes| u32::try_from(bytes).ok()).filter(|&bytes| bytes < REACH_MAX);
+            pass.items.push(Condition { bytes_min: needs.bytes_min, reach, sets, is_outlined });
         }
         pass.index = builder.build();
         pass
     }
 
-    /// Which expressions may match in which haystacks, in order of both, each pair once.
+    /// Which expressions may match in which haystacks, and where, in order of both, each pair once.
     pub(super) fn candidates(&self, joined: &mut Joined, pairs: &mut Vec<Pair>) {
         pairs.clear();
         self.outline(joined);
         let outlined = &joined.outlined;
         for (haystack, fact) in (0..).zip(&joined.facts) {
-            let all = self.always[fact.kind as usize].iter();
-            pairs.extend(
-                all.filter(|&&place| self.may_match(place, haystack, fact, outlined)).map(|&place| (place, haystack)),
-            );
+            let all = self.always[fact.kind as usize].of(haystack);
+            let all = all.filter(|&place| self.may_match(place, haystack, fact, outlined));
+            pairs.extend(all.map(|place| Pair { place, haystack, within: ANYWHERE }));
         }
         self.find(joined, pairs);
-        pairs.sort_unstable();
-        pairs.dedup();
+        pairs.sort_unstable_by_key(|pair| (pair.place, pair.haystack));
+        pairs.dedup_by(|pair, kept| {
+            let is_same = (pair.place, pair.haystack) == (kept.place, kept.haystack);
+            if is_same {
+                kept.within.start = kept.within.start.min(pair.within.start);
+                kept.within.end = kept.within.end.max(pair.within.end);
+            }
+            is_same
+        });
     }
 
     /// Looks for outlines.
@@ -260,7 +326,7 @@ impl Pass {
     /// Whether what is known of a haystack allows a match.
     fn may_match(&self, place: u32, haystack: u32, fact: &Fact, outlined: &Outlined) -> bool {
         let item = &self.items[place as usize];
-        (!item.is_outlined[fact.kind as usize] || outlined.has(haystack, place)) && item.may_match(haystack, fact)
+        (!item.is_outlined[fact.kind as usize] || outlined.has(haystack, place)) && item.may_match(fact)
     }
 
     /// Adds the pairs for which literals are found.
@@ -269,38 +335,48 @@ impl Pass {
         let index = &self.index;
         // Literals that repeat are noted once in each haystack.
         let first = noted.begin(index.words.len(), facts.len());
-        let mut counted: Vec<(Pair, u32, usize)> = Vec::new();
+        let mut counted: Vec<((u32, u32), u32, usize)> = Vec::new();
+        let mut spots: Vec<(u32, u32, u32)> = Vec::new();
         let mut haystack = 0;
         text.bytes.extend_from_slice(&[0; PADDING]);
         index.words.find(&text.bytes, |word, start| {
             haystack = text.place(start, haystack);
             let Some(fact) = facts.get(haystack as usize) else { return };
-            let is_new = noted.is_new(word, first + haystack);
-            for owner in index.owners(word).iter().filter(|owner| owner.kind == fact.kind) {
-                let pair = (owner.place, haystack);
-                if !is_new && owner.times == 1 || !self.may_match(owner.place, haystack, fact, outlined) {
+            let at = u32::try_from(start - text.start(haystack)).unwrap_or(u32::MAX);
+            let (is_new, spot) = noted.note(word, first + haystack, at);
+            let owners = index.owners(word).iter();
+            let is_asked = |owner: &&Owner| {
+                owner.kind == fact.kind && (is_new || owner.times > 1) && owner.only.is_none_or(|only| only == haystack)
+            };
+            for owner in owners.filter(is_asked) {
+                if !self.may_match(owner.place, haystack, fact, outlined) {
                     continue;
                 }
                 match owner.times {
-                    1 => pairs.push(pair),
-                    times if counted.len() < COUNTED_MAX => counted.push((pair, times, start)),
+                    1 => spots.push((owner.place, haystack, spot)),
+                    times if counted.len() < COUNTED_MAX => counted.push(((owner.place, haystack), times, start)),
                     // So many are not counted: it may match.
-                    _ if is_new => pairs.push(pair),
+                    _ if is_new => pairs.push(Pair { place: owner.place, haystack, within: ANYWHERE }),
                     _ => {}
                 }
             }
         });
         text.bytes.truncate(text.bytes.len() - PADDING);
+        pairs.extend(spots.into_iter().map(|(place, haystack, spot)| {
+            let within = self.items[place as usize].around(noted.places[spot as usize]);
+            Pair { place, haystack, within }
+        }));
         counted.sort_unstable();
         counted.dedup();
         let all = counted.chunk_by(|one, other| one.0 == other.0);
         let is_full = counted.len() >= COUNTED_MAX;
-        pairs.extend(all.filter(|all| is_full || all.len() >= all[0].1 as usize).map(|all| all[0].0));
+        let all = all.filter(|all| is_full || all.len() >= all[0].1 as usize).map(|all| all[0].0);
+        pairs.extend(all.map(|(place, haystack)| Pair { place, haystack, within: ANYWHERE }));
     }
 
     /// Expressions without literals in haystacks that are ASCII.
-    pub(super) fn always(&self) -> &[u32] {
-        &self.always[Kind::Ascii as usize]
+    pub(super) fn always(&self) -> usize {
+        self.always[Kind::Ascii as usize].len()
     }
 
     /// Words of outlines, of which there are four for each byte.
@@ -315,20 +391,27 @@ impl Pass {
 }
 
 impl Condition {
+    /// Where matches are that hold a literal whose first and last place these are. A line feed behind a match may count as its.
+    fn around(&self, (first, last): (u32, u32)) -> Range<u32> {
+        let around = |reach: u32| first.saturating_sub(reach)..last.saturating_add(reach + 1);
+        self.reach.map_or(ANYWHERE, around)
+    }
+
     /// Whether what is known of a haystack allows a match.
-    fn may_match(&self, haystack: u32, fact: &Fact) -> bool {
-        self.only.is_none_or(|only| only == haystack)
-            && fact.length >= self.bytes_min
-            && self.sets.iter().all(|set| set.meets(&fact.bytes))
+    fn may_match(&self, fact: &Fact) -> bool {
+        fact.length >= self.bytes_min && self.sets.iter().all(|set| set.meets(&fact.bytes))
     }
 }
 
 impl Text {
+    /// Where a haystack begins.
+    fn start(&self, haystack: u32) -> usize {
+        (haystack as usize).checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
     /// The haystack in which a byte stands, which is near `near`.
     fn place(&self, at: usize, near: u32) -> u32 {
-        let near_at = near as usize;
-        let start = near_at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        if start <= at && self.ends.get(near_at).is_some_and(|&end| at < end) {
+        if self.start(near) <= at && self.ends.get(near as usize).is_some_and(|&end| at < end) {
             return near;
         }
         self.ends.partition_point(|&end| end <= at) as u32
@@ -351,13 +434,13 @@ struct Builder {
 }
 
 impl Builder {
-    fn add(&mut self, place: u32, kind: Kind, literals: &Literals) {
+    fn add(&mut self, place: u32, only: Option<u32>, kind: Kind, literals: &Literals) {
         for string in &literals.strings {
             let number = *self.numbers.entry(string.clone()).or_insert_with(|| {
                 self.words.push(string.clone());
                 self.words.len() as u32 - 1
             });
-            self.owners.push((number, Owner { place, kind, times: literals.times }));
+            self.owners.push((number, Owner { place, only, kind, times: literals.times }));
         }
     }
 
@@ -385,17 +468,21 @@ mod tests {
         Pass::new(all.iter().map(|ready| Asked { ready, only: None }))
     }
 
-    fn candidates(pass: &Pass, haystacks: &[&str]) -> Vec<Pair> {
+    fn pairs(pass: &Pass, haystacks: &[&str]) -> Vec<Pair> {
         let (mut joined, mut pairs) = (Joined::default(), Vec::new());
         haystacks.iter().for_each(|haystack| joined.push(haystack.as_bytes()));
         pass.candidates(&mut joined, &mut pairs);
         pairs
     }
 
+    fn candidates(pass: &Pass, haystacks: &[&str]) -> Vec<(u32, u32)> {
+        pairs(pass, haystacks).into_iter().map(|pair| (pair.place, pair.haystack)).collect()
+    }
+
     #[test]
     fn only_what_a_literal_was_found_of_is_a_candidate() {
         let pass = pass(&["free money", "viagra|cialis", r"\d"]);
-        assert_eq!(pass.always(), [2]);
+        assert_eq!(pass.always(), 1);
         let pairs = candidates(&pass, &["Viagra 1\n", "nothing\n", "FREE MONEY and cialis 2\n"]);
         assert_eq!(pairs, [(0, 2), (1, 0), (1, 2), (2, 0), (2, 2)]);
     }
@@ -409,7 +496,7 @@ mod tests {
     #[test]
     fn letters_that_look_alike_are_known_by_their_outline() {
         let pass = pass(&[r"(?!pills)[p\xfe]{1,2}[\W_]{0,3}(?:[i1!|]|\xc3\xad)[\W_]{0,3}[l1|]{2}[\W_]{0,3}[s$z5]"]);
-        assert_eq!(pass.always(), [0]);
+        assert_eq!(pass.always(), 1);
         assert_eq!(candidates(&pass, &["p - i - ll s", "what there is", "p\u{ed}lls", "caf\u{e9}"]), [(0, 0), (0, 2)]);
     }
 
@@ -418,6 +505,19 @@ mod tests {
         let pass = pass(&["(?:(?:name|address|phone)[\\s:]+){3}"]);
         let haystacks = ["name: phone:", "name name name:", "your name and address and the phone:", "name name"];
         assert_eq!(candidates(&pass, &haystacks), [(0, 1), (0, 2)]);
+    }
+
+    #[test]
+    fn a_match_is_around_its_literals_as_far_as_it_may_be_long() {
+        let pass = pass(&["[a-z] viagra", "viagra.{0,9}|cialis", "free.*money"]);
+        let found =
+            pairs(&pass, &["nothing", &"-".repeat(40).replacen('-', "viagra or viagra, cialis", 1), "free money"]);
+        let within: Vec<_> = found.iter().map(|pair| (pair.place, pair.haystack, pair.within.clone())).collect();
+        // The literal is " viagra", and a line feed may be taken.
+        assert_eq!(within[0], (0, 1, 1..9 + 8 + 1));
+        assert_eq!(within[1], (1, 1, 0..18 + 15 + 1));
+        assert_eq!(within[2], (2, 2, ANYWHERE));
+        assert_eq!(within.len(), 3);
     }
 
     #[test]

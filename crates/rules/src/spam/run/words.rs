@@ -81,23 +81,25 @@ impl Words {
     /// none begins.
     pub(super) fn find(&self, padded: &[u8], mut found: impl FnMut(u32, usize)) {
         let [two, three, four] = &self.grams;
-        for at in 0..padded.len().saturating_sub(PADDING) {
-            let gram = u32::from_le_bytes([padded[at], padded[at + 1], padded[at + 2], padded[at + 3]]);
+        for (at, window) in padded.windows(PADDING + 1).enumerate() {
+            let Some(bytes) = window.first_chunk() else { continue };
+            let gram = u32::from_le_bytes(*bytes);
             let pair = (gram & 0xffff) as usize;
             if self.pairs.get(pair / 64).is_some_and(|word| word >> (pair % 64) & 1 != 0) {
-                self.entries(two, gram & 0xffff, at, padded, &mut found);
-                self.entries(three, gram & 0x00ff_ffff, at, padded, &mut found);
+                for (grams, gram) in [(two, gram & 0xffff), (three, gram & 0x00ff_ffff)] {
+                    if grams.may_have(gram) {
+                        self.entries(grams, gram, at, padded, &mut found);
+                    }
+                }
             }
-            self.entries(four, gram, at, padded, &mut found);
+            if four.may_have(gram) {
+                self.entries(four, gram, at, padded, &mut found);
+            }
         }
     }
 
-    /// Tells the strings that have the gram that stands at `at`.
-    #[inline]
+    /// Tells the strings that have the gram that stands at `at`, and whose bit is set.
     fn entries(&self, grams: &Grams, gram: u32, at: usize, padded: &[u8], found: &mut impl FnMut(u32, usize)) {
-        if !grams.may_have(gram) {
-            return;
-        }
         for entry in grams.entries_of(gram) {
             let Some(start) = at.checked_sub(entry.offset as usize) else { continue };
             if padded[start..].starts_with(self.word(entry.word)) {

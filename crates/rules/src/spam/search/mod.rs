@@ -1,6 +1,7 @@
 //! Searches within bounds: what a mail may cost, and what a search came to.
 
 mod limits;
+mod pooled;
 mod ready;
 
 use std::ops::Range;
@@ -9,7 +10,8 @@ use pattern::expression::{Progress, Search};
 use stream::Fuel;
 
 pub use limits::RunLimits;
-pub(crate) use ready::{Kept, Ready};
+pub(crate) use pooled::Pooled;
+pub(crate) use ready::{Kept, Ready, SHARE_COMMON};
 
 /// What a mail may still cost.
 #[derive(Debug)]
@@ -33,6 +35,17 @@ impl Budget {
         self.rule_left = self.rule_steps_max;
     }
 
+    /// Takes steps that something else than a search has taken; whether there were as many.
+    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
+        let steps = steps as u64;
+        if steps > self.left.min(self.rule_left) {
+            return Err(Exhausted);
+        }
+        self.left -= steps;
+        self.rule_left -= steps;
+        Ok(())
+    }
+
     /// The first match at or behind `from`.
     pub(crate) fn find(
         &mut self,
@@ -40,9 +53,19 @@ impl Budget {
         haystack: &[u8],
         from: usize,
     ) -> Result<Option<Range<usize>>, Exhausted> {
+        self.find_within(search, haystack, from..usize::MAX)
+    }
+
+    /// The first match at or behind the start of `place`, behind the end of which none ends.
+    pub(crate) fn find_within(
+        &mut self,
+        search: &mut Search,
+        haystack: &[u8],
+        place: Range<usize>,
+    ) -> Result<Option<Range<usize>>, Exhausted> {
         let given = self.left.min(self.rule_left);
         let mut fuel = Fuel::new(given);
-        search.restart(from);
+        search.restart_within(place);
         let progress = search.run(haystack, &mut fuel);
         let used = given - fuel.left();
         self.left = self.left.saturating_sub(used);

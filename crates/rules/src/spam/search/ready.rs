@@ -20,7 +20,13 @@ const MANY: LiteralLimits = LiteralLimits { count_max: 512, bytes_min: 3, bytes_
 /// Better two bytes than none: a match may need several.
 const LAST: LiteralLimits = LiteralLimits { count_max: 512, bytes_min: 2, bytes_max: 24 };
 
-const ASK: Ask<'_> = Ask { any: &[LONG, SHORT], ascii: &[MANY, SHORT, LAST] };
+/// From this share of places on literals are common.
+pub(crate) const SHARE_COMMON: f64 = 1e-4;
+/// So rare, they stand by chance in one text of 4 kB in hundreds.
+const SHARE_RARE: f64 = 1e-6;
+
+const ASK: Ask<'_> =
+    Ask { any: &[LONG, SHORT], ascii: &[MANY, SHORT, LAST], share_rare: SHARE_RARE, share_common: SHARE_COMMON };
 
 impl Ready {
     /// Reads an expression, once for the search and for what it needs.

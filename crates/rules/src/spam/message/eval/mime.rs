@@ -288,8 +288,14 @@ fn alternative_non_text(message: &Message, _: &[Box<[u8]>]) -> f64 {
 
 /// Capitals among the letters of lines with more than one word, in percent.
 fn uppercase(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
+    let percent = *message.capitals.get_or_init(|| capitals(message));
+    truth(percent.is_some_and(|percent| percent > number(arguments, 0) && percent <= number(arguments, 1)))
+}
+
+/// How many there are; none where that says nothing.
+fn capitals(message: &Message) -> Option<f64> {
     if has_odd_letters(message) {
-        return 0.0;
+        return None;
     }
     let (mut length, mut lower, mut upper) = (0usize, 0usize, 0usize);
     for line in message.body().iter().filter(|line| has_two_words(line) && !is_coded(line)) {
@@ -298,11 +304,7 @@ fn uppercase(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
         lower += line.iter().filter(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()).count();
         upper += line.iter().filter(|byte| byte.is_ascii_uppercase()).count();
     }
-    if length < 200 || upper + lower == 0 {
-        return 0.0;
-    }
-    let percent = upper as f64 / (upper + lower) as f64 * 100.0;
-    truth(percent > number(arguments, 0) && percent <= number(arguments, 1))
+    (length >= 200 && upper + lower > 0).then(|| upper as f64 / (upper + lower) as f64 * 100.0)
 }
 
 fn has_two_words(line: &[u8]) -> bool {
