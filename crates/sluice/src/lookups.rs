@@ -42,12 +42,13 @@ impl Lookups {
 
     /// How often each was asked, in Prometheus' text format.
     pub fn measured(&self) -> String {
-        let mut text = String::new();
-        let kinds: [(&str, &str, fn(&Counts) -> &AtomicU64); 3] = [
+        type Count = fn(&Counts) -> &AtomicU64;
+        let kinds: [(&str, &str, Count); 3] = [
             ("asked", "Questions to the servers of lookups.", |counts| &counts.asked),
             ("spared", "Questions that were answered by what is remembered or asked already.", |counts| &counts.spared),
             ("failed", "Questions that no server has answered.", |counts| &counts.failed),
         ];
+        let mut text = String::new();
         for (name, help, count) in kinds.into_iter().filter(|_| !self.0.is_empty()) {
             let _ =
                 writeln!(text, "# HELP sluice_lookup_{name}_total {help}\n# TYPE sluice_lookup_{name}_total counter");
