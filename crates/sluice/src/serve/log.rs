@@ -1,4 +1,4 @@
-//! The log: `tracing` lines on the standard error, for people or as JSON; or as records of the journal ([`journal`](super::journal)).
+//! The log: `tracing` lines on the standard error, for people or as JSON; or as records of the journal ([`journal`]).
 //!
 //! Lines that go to the journal begin with their priority (sd-daemon(3)), which the journal takes away: `journalctl -p
 //! warning` works for them, too. One line a message says what was decided and why. No content of mail and no credentials are logged; addresses are.
