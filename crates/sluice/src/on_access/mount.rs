@@ -32,7 +32,6 @@ pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
     let rules = rules(args)?;
     check(args, &rules)?;
     privileges::harden()?;
-    avfs::clear_stale(&args.point)?;
     let loaded = database::open(&args.common.database)?;
     loaded.warn();
     let detached = Detached::begin(&args.common)?;
@@ -51,9 +50,11 @@ pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
 fn mounted(args: &Mount, rules: Rules, loaded: &Loaded) -> Result<Mounted, Failure> {
     let judge: Option<Box<dyn Judge>> =
         if args.pass_all { None } else { Some(Box::new(Inspections::new(&args.common, loaded)?)) };
-    let source = Held::open(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
     let (state, quarantine) =
         (Held::private(args.common.state.as_deref())?, Held::private(args.common.quarantine.as_deref())?);
+    // What a process of before has left keeps everybody out until here; from here on to the mount nothing takes long.
+    avfs::clear_stale(&args.point)?;
+    let source = Held::open(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
     let options = avfs::Options {
         source: args.source.clone(),
         point: args.point.clone(),
