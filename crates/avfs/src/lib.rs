@@ -30,7 +30,7 @@ mod who;
 
 pub use guard::Settings;
 pub use judge::{Hit, Judge, Judging, Unjudged};
-pub use mount::{End, Mounted, Options, clear_stale, mount};
+pub use mount::{End, Mounted, Options, bare, mount};
 pub use node::{Mode, OnInfected};
 pub use rules::{Rules, Words, Wrong};
 pub use verdicts::{Before, Verdicts};

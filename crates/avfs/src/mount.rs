@@ -1,7 +1,6 @@
 //! Mounting, serving and unmounting.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,9 +12,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fuser::{Config, INodeNo, Notifier, Session, SessionACL};
-use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstatvfs, open};
+use rustix::fs::{CWD, Mode, OFlags, StatVfsMountFlags, fstat, fstatvfs, open, openat};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, UnmountFlags, unmount};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 
 use crate::files::Shared;
@@ -86,13 +88,13 @@ impl End {
 /// When it cannot be mounted: there has to be `/dev/fuse`, and the right to mount.
 pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Send + 'static) -> io::Result<Mounted> {
     let Options { source, point, threads, held_max, known_max, settings } = options;
-    clear_stale(&point)?;
     raise_limit();
-    let (source, point) = (source.canonicalize()?, point.canonicalize()?);
-    let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = open(&source, folder, Mode::empty())?;
-    let staging = open(&source, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let mount_flags = inherited(&root)?;
+    let point = point.canonicalize()?;
+    let root = bare(&source)?;
+    // Below a mount that is replaced, paths begin elsewhere.
+    let source = std::fs::read_link(format!("/proc/self/fd/{}", root.as_raw_fd()))?;
+    let staging = openat(&root, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let (mode, mount_flags) = (fstat(&root)?.st_mode, inherited(&root)?);
     let by_limit = Bounds::of_limit(getrlimit(Resource::Nofile).current);
     let bounds =
         Bounds { held: held_max.unwrap_or(by_limit.held), known: known_max.unwrap_or(by_limit.known), ..by_limit };
@@ -101,7 +103,7 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
     let shared = Arc::new(Shared::new(nodes, guard));
     // What callers ask for is masked already.
     umask(Mode::empty());
-    let device = attach(&point, mount_flags)?;
+    let device = attach(&point, mode, mount_flags)?;
     let (ready, is_ready) = mpsc::channel();
     let (over, ended) = mpsc::channel();
     let served = shared.clone();
@@ -258,7 +260,7 @@ impl Mounted {
 ///
 /// # Errors
 /// When that cannot be taken away.
-pub fn clear_stale(point: &Path) -> io::Result<()> {
+fn clear_stale(point: &Path) -> io::Result<()> {
     for _ in 0..STALE_MAX {
         // The attributes of before are remembered for a while, also without the process: this asks it.
         let answers = rustix::fs::statvfs(point).map_err(io::Error::from);
@@ -288,19 +290,82 @@ fn inherited(root: &OwnedFd) -> io::Result<MountFlags> {
     Ok(flags.fold(MountFlags::NOATIME, |all, flag| all | flag))
 }
 
-fn attach(point: &Path, flags: MountFlags) -> io::Result<OwnedFd> {
+/// Mounts it. A mount that a process of before has left keeps everybody out until this one is in its place, where the kernel
+/// can do that.
+fn attach(point: &Path, mode: u32, flags: MountFlags) -> io::Result<OwnedFd> {
     let device = open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| io::Error::other(format!("/dev/fuse: {error}")))?;
-    let mode = File::open(point)?.metadata()?.mode();
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    let data = format!(
-        "fd={},rootmode={mode:o},user_id={uid},group_id={gid},default_permissions,allow_other",
-        device.as_raw_fd()
-    );
-    let data = std::ffi::CString::new(data)?;
+    let words = [
+        ("fd", device.as_raw_fd().to_string()),
+        ("rootmode", format!("{mode:o}")),
+        ("user_id", uid.to_string()),
+        ("group_id", gid.to_string()),
+    ];
+    if is_stale(point) {
+        match attach_beneath(point, &words, flags) {
+            Ok(()) => {
+                tracing::warn!(point = %point.display(), "a mount without a process is replaced");
+                return Ok(device);
+            }
+            Err(error) => tracing::debug!(%error, "there is a moment without a mount"),
+        }
+    }
+    clear_stale(point)?;
+    let words: String = words.iter().map(|(name, value)| format!("{name}={value},")).collect();
+    let data = std::ffi::CString::new(words + "default_permissions,allow_other")?;
     rustix::mount::mount("sluice", point, KIND, flags, &*data)
         .map_err(|error| io::Error::other(format!("cannot mount at {}: {error}", point.display())))?;
     Ok(device)
+}
+
+/// Mounts it below the mount that is there, and takes that away (Linux 6.5).
+fn attach_beneath(point: &Path, words: &[(&str, String)], flags: MountFlags) -> rustix::io::Result<()> {
+    /// `MOVE_MOUNT_BENEATH` of `linux/mount.h`.
+    const BENEATH: MoveMountFlags = MoveMountFlags::from_bits_retain(0x200);
+    let context = fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in words {
+        fsconfig_set_string(&context, *name, value)?;
+    }
+    for (name, value) in [("source", "sluice"), ("subtype", "sluice")] {
+        fsconfig_set_string(&context, name, value)?;
+    }
+    for name in ["default_permissions", "allow_other"] {
+        fsconfig_set_flag(&context, name)?;
+    }
+    fsconfig_create(&context)?;
+    let pairs = [
+        (MountFlags::NOSUID, MountAttrFlags::MOUNT_ATTR_NOSUID),
+        (MountFlags::NODEV, MountAttrFlags::MOUNT_ATTR_NODEV),
+        (MountFlags::NOEXEC, MountAttrFlags::MOUNT_ATTR_NOEXEC),
+        (MountFlags::RDONLY, MountAttrFlags::MOUNT_ATTR_RDONLY),
+        (MountFlags::NOATIME, MountAttrFlags::MOUNT_ATTR_NOATIME),
+    ];
+    let attributes = pairs.into_iter().filter(|pair| flags.contains(pair.0)).map(|pair| pair.1);
+    let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes.collect())?;
+    move_mount(&mount, "", CWD, point, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | BENEATH)?;
+    unmount(point, UnmountFlags::DETACH)
+}
+
+/// Whether what is mounted there has no process any more.
+fn is_stale(point: &Path) -> bool {
+    // The attributes of before are remembered for a while, also without the process: this asks it.
+    rustix::fs::statvfs(point).is_err_and(|error| error == Errno::NOTCONN)
+}
+
+/// The folder at a path; or if what is mounted there has no process any more, the folder below that.
+///
+/// # Errors
+/// When there is none, or it cannot be reached.
+pub fn bare(path: &Path) -> io::Result<OwnedFd> {
+    let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let path = path.canonicalize()?;
+    let (true, Some(parent), Some(name)) = (is_stale(&path), path.parent(), path.file_name()) else {
+        return Ok(open(&path, folder, Mode::empty())?);
+    };
+    // What is above, without what is mounted in it.
+    let above = open_tree(CWD, parent, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
+    Ok(openat(&above, name, folder | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
 /// As many open files as the system lets us have.

@@ -31,6 +31,11 @@ impl Held {
         Ok(Held { descriptor: openat(CWD, path, FOLDER | OFlags::PATH, Mode::empty())?, path: path.into() })
     }
 
+    /// One that is open, and goes by this path.
+    pub fn at(descriptor: OwnedFd, path: &Path) -> Held {
+        Held { descriptor, path: path.into() }
+    }
+
     /// Opens a folder for us alone, if one is named, and makes it if it is missing.
     ///
     /// # Errors

@@ -52,9 +52,8 @@ fn mounted(args: &Mount, rules: Rules, loaded: &Loaded) -> Result<Mounted, Failu
         if args.pass_all { None } else { Some(Box::new(Inspections::new(&args.common, loaded)?)) };
     let (state, quarantine) =
         (Held::private(args.common.state.as_deref())?, Held::private(args.common.quarantine.as_deref())?);
-    // What a process of before has left keeps everybody out until here; from here on to the mount nothing takes long.
-    avfs::clear_stale(&args.point)?;
-    let source = Held::open(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
+    let source = avfs::bare(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
+    let source = Held::at(source, &args.source);
     let options = avfs::Options {
         source: args.source.clone(),
         point: args.point.clone(),
