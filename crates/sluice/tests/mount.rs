@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// The test file that every scanner knows; here in two pieces, so that this file is not one.
@@ -189,6 +189,45 @@ fn without_its_process_the_mount_fails_and_another_takes_its_place() {
     drop(open);
     assert!(mount.signal("-INT").success());
     assert!(fs::metadata(mount.folder.path().join("state/verdicts")).is_ok_and(|facts| facts.len() > 0));
+}
+
+/// From Linux 6.5 on.
+#[test]
+fn over_itself_it_is_bare_at_no_moment_while_another_takes_its_place() {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("the kernel's");
+    let mut parts = release.split('.').map(|part| part.parse().unwrap_or(0));
+    if (parts.next(), parts.next()) < (Some(6), Some(5)) {
+        return eprintln!("skipped: the kernel cannot put a mount below another");
+    }
+    let Some(mut mount) = Mount::new(&[]) else { return };
+    assert!(mount.signal("-TERM").success());
+    fs::remove_dir(mount.at("")).expect("the mount point");
+    std::os::unix::fs::symlink("source", mount.folder.path().join("point")).expect("a link");
+    fs::create_dir(mount.below("kept")).expect("a folder");
+    for name in ["evil", "kept/evil"] {
+        fs::write(mount.below(name), eicar()).expect("a file");
+    }
+    fs::write(mount.folder.path().join("rules"), "path=/kept/ skip\n").expect("rules");
+    let options = ["--rules", "rules"];
+    mount.process = start(mount.folder.path(), &options);
+    for _ in 0..3 {
+        mount.signal("-KILL");
+        let (evil, folder, over) = (mount.below("evil"), mount.folder.path(), AtomicBool::new(false));
+        let read =
+            || std::iter::from_fn(|| (!over.load(Relaxed)).then(|| fs::read(&evil))).filter(Result::is_ok).count();
+        mount.process = std::thread::scope(|scope| {
+            let reader = scope.spawn(read);
+            let process = start(folder, &options);
+            over.store(true, Relaxed);
+            assert_eq!(reader.join().expect("it reads"), 0);
+            process
+        });
+        assert_eq!(code(fs::read(mount.below("evil"))), Some(EPERM));
+        assert_eq!(fs::read(mount.below("kept/evil")).expect("as the rule says"), eicar());
+    }
+    assert!(mount.log().contains("file=\"evil\""), "{}", mount.log());
+    assert!(mount.signal("-TERM").success());
+    assert_eq!(fs::read(mount.below("evil")).expect("nothing is mounted there any more"), eicar());
 }
 
 /// The processes that inspect for a mount.
