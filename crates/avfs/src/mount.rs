@@ -353,7 +353,8 @@ fn is_stale(point: &Path) -> bool {
     rustix::fs::statvfs(point).is_err_and(|error| error == Errno::NOTCONN)
 }
 
-/// The folder at a path; or if what is mounted there has no process any more, the folder below that.
+/// The folder at a path; or if what is mounted there has no process any more, the folder below that. Where the kernel does not
+/// open that, such a mount is taken away.
 ///
 /// # Errors
 /// When there is none, or it cannot be reached.
@@ -364,8 +365,12 @@ pub fn bare(path: &Path) -> io::Result<OwnedFd> {
         return Ok(open(&path, folder, Mode::empty())?);
     };
     // What is above, without what is mounted in it.
-    let above = open_tree(CWD, parent, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
-    Ok(openat(&above, name, folder | OFlags::NOFOLLOW, Mode::empty())?)
+    let above = open_tree(CWD, parent, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC);
+    if let Ok(below) = above.and_then(|above| openat(&above, name, folder | OFlags::NOFOLLOW, Mode::empty())) {
+        return Ok(below);
+    }
+    clear_stale(&path)?;
+    Ok(open(&path, folder, Mode::empty())?)
 }
 
 /// As many open files as the system lets us have.
