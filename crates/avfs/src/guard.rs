@@ -85,8 +85,20 @@ impl Refusal {
     }
 }
 
-/// Gives the kernel what a file has at an offset, before anybody asks for it. The file goes by its node's id.
-pub type Pages = Box<dyn Fn(u64, u64, &[u8]) -> io::Result<()> + Send + Sync>;
+/// The pages of files that the kernel has. A file goes by its node's id.
+pub trait Pages: Send + Sync {
+    /// Has it drop all of a file.
+    ///
+    /// # Errors
+    /// When it does not.
+    fn forget(&self, id: u64) -> io::Result<()>;
+
+    /// Gives it what a file has at an offset, before anybody asks for it.
+    ///
+    /// # Errors
+    /// When it does not take it.
+    fn give(&self, id: u64, offset: u64, bytes: &[u8]) -> io::Result<()>;
+}
 
 /// What it works with.
 pub struct Settings {
@@ -117,7 +129,7 @@ pub struct Guard {
     /// Files whose pages the kernel has to drop.
     stale: mpsc::Sender<u64>,
     /// Who gives pages to the kernel, once it is mounted.
-    pages: OnceLock<Pages>,
+    pages: OnceLock<Box<dyn Pages>>,
     /// What the paths of the files below begin with.
     source: PathBuf,
 }
@@ -152,7 +164,7 @@ impl Guard {
     }
 
     /// From here on the kernel can be given pages.
-    pub fn give_pages(&self, pages: Pages) {
+    pub fn give_pages(&self, pages: Box<dyn Pages>) {
         let _ = self.pages.set(pages);
     }
 
@@ -238,6 +250,7 @@ impl Guard {
                     Ok(())
                 }
                 Ok(Some(hit)) => {
+                    content.pages.iter().for_each(|pages| _ = pages.forget(node.id));
                     node.content_mut().learn(stamp, Known::Infected);
                     let content = node.open(OFlags::RDONLY | OFlags::NOATIME).ok();
                     self.report(node, &hit, "open", who, content, None::<io::Empty>);
@@ -250,13 +263,15 @@ impl Guard {
     }
 
     /// Who gives the kernel the pages of a file while it is inspected, so that whoever waits for the verdict has them at once.
-    /// Nobody has it open then, and so nobody can read them before: whoever opens it waits, too. A file that changes
-    /// meanwhile gets none, and neither does one of which the first would be dropped before the last are read.
-    fn pages_for(&self, node: &Node, stamp: &Stamp, number: usize) -> Option<&Pages> {
+    /// Nobody has it open then, and so nobody can read them before: whoever opens it waits, too. It has no others of before: they
+    /// would be seen behind the end of a file that is shorter now. A file that changes meanwhile gets none, and neither does one of
+    /// which the first would be dropped before the last are read.
+    fn pages_for(&self, node: &Node, stamp: &Stamp, number: usize) -> Option<&dyn Pages> {
         const BYTES_MAX: u64 = 1 << 30;
         let content = node.content();
         let is_alone = content.handles == 0 && content.overlay.is_none();
-        self.pages.get().filter(|_| is_alone && number == 0 && stamp.size <= BYTES_MAX)
+        let pages = self.pages.get().filter(|_| is_alone && number == 0 && stamp.size <= BYTES_MAX);
+        pages.map(|pages| &**pages).filter(|pages| pages.forget(node.id).is_ok())
     }
 
     /// What was written and waits gets its verdict: it comes to the file below, or is dropped.
@@ -607,15 +622,14 @@ struct Ahead<'a> {
     node: &'a Node,
     at: u64,
     /// Nobody, if something could not be given.
-    pages: Option<&'a Pages>,
+    pages: Option<&'a dyn Pages>,
 }
 
 impl Read for Ahead<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut file = self.file;
         let count = file.read(buffer)?;
-        let given = self.pages.map(|pages| pages(self.node.id, self.at, &buffer[..count]));
-        self.pages = self.pages.filter(|_| given.is_some_and(|given| given.is_ok()));
+        self.pages = self.pages.filter(|pages| pages.give(self.node.id, self.at, &buffer[..count]).is_ok());
         self.at += count as u64;
         Ok(count)
     }

@@ -21,7 +21,7 @@ use rustix::mount::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 
 use crate::files::Shared;
-use crate::guard::{Guard, Settings};
+use crate::guard::{Guard, Pages, Settings};
 use crate::host::Host;
 use crate::nodes::{Bounds, Nodes, Unused};
 use crate::overlay::Staging;
@@ -155,11 +155,7 @@ fn serve(
     let spoken = device.try_clone()?;
     let session = Session::from_fd(Host::new(shared.clone(), threads), device, SessionACL::All, config)?;
     let notifier = session.notifier();
-    let giver = notifier.clone();
-    shared.guard.give_pages(Box::new(move |id, offset, bytes| match bytes {
-        [] => Ok(()),
-        bytes => giver.store(INodeNo(id), offset, bytes),
-    }));
+    shared.guard.give_pages(Box::new(Kernel(notifier.clone())));
     let (keeper, Told { stale, unused }) = (shared.clone(), told);
     let forgetting = Forgetting { device: spoken, notifier: notifier.clone(), can_prune: true };
     std::thread::Builder::new().name("sluice: notes".into()).spawn(move || keep(&keeper, &notifier, &stale))?;
@@ -167,6 +163,19 @@ fn serve(
     std::thread::Builder::new().name("sluice: names".into()).spawn(move || forgetting.run(&unused))?;
     let _ = ready.send(());
     session.run()
+}
+
+/// The pages that the kernel has.
+struct Kernel(Notifier);
+
+impl Pages for Kernel {
+    fn forget(&self, id: u64) -> io::Result<()> {
+        self.0.inval_inode(INodeNo(id), 0, 0)
+    }
+
+    fn give(&self, id: u64, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() { Ok(()) } else { self.0.store(INodeNo(id), offset, bytes) }
+    }
 }
 
 /// Has the kernel drop what was taken back, and writes down what is clean now and then. It ends with the process: the sender

@@ -191,6 +191,26 @@ fn without_its_process_the_mount_fails_and_another_takes_its_place() {
     assert!(fs::metadata(mount.folder.path().join("state/verdicts")).is_ok_and(|facts| facts.len() > 0));
 }
 
+/// What the kernel has of a file as it was before is not seen, whatever becomes shorter, longer, or infected.
+#[test]
+fn what_is_changed_below_is_read_as_it_is() {
+    let Some(mount) = Mount::new(&["--no-isolation"]) else { return };
+    let content =
+        |number: usize, size: usize| (0..size).map(|at| (at * 7 + at / 251 + number) as u8).collect::<Vec<u8>>();
+    let sizes = [3 << 20, 5_000, (1 << 20) + 77, 2_049, 131_073, 4_096, 131_072, 65_537];
+    for (number, size) in sizes.into_iter().cycle().take(48).enumerate() {
+        let is_evil = number % 5 == 2;
+        let data = if is_evil { [eicar(), vec![b' '; 40]].concat() } else { content(number, size) };
+        fs::write(mount.below("file"), &data).expect("a file below");
+        for _ in 0..2 {
+            match fs::read(mount.at("file")) {
+                Ok(read) => assert!(!is_evil && read == data, "{number}: {} bytes, not {}", read.len(), data.len()),
+                Err(error) => assert!(is_evil && error.raw_os_error() == Some(EPERM), "{number}: {error}"),
+            }
+        }
+    }
+}
+
 /// From Linux 6.5 on.
 #[test]
 fn over_itself_it_is_bare_at_no_moment_while_another_takes_its_place() {
