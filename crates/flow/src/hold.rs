@@ -161,11 +161,6 @@ impl<P: Blocks> Hold<P> {
         self.queue.grow(count, Self::OWN_BLOCKS)
     }
 
-    /// Whether a large piece may be held besides what is here; sets the memory apart.
-    pub fn has_room_for_more(&mut self) -> bool {
-        self.has_room(Self::STREAMED_BYTES)
-    }
-
     /// Takes the next bytes. They are to be inspected, unless it is [`State::Draining`].
     pub fn push(&mut self, bytes: &[u8]) {
         self.received += bytes.len() as u64;

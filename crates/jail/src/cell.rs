@@ -29,7 +29,7 @@ const ROOM_BYTES: usize = TO_JAIL_BYTES / 4;
 const WAITING_BYTES_MAX: usize = 256 << 10;
 
 /// Content that an inspection has taken before the host hears of it, while there is more.
-const AHEAD_BYTES: u64 = 64 << 10;
+const AHEAD_BYTES: u64 = 128 << 10;
 
 /// How often it looks how much memory it has.
 const MEASURE_EVERY: Duration = Duration::from_secs(1);

@@ -29,6 +29,8 @@ pub struct Handle {
     context: Vec<u8>,
     opened: usize,
     fed: u64,
+    /// It was offered more than it could send.
+    has_refused: bool,
     end: End,
     /// A finding that it is to end with.
     stop: Option<&'static str>,
@@ -57,6 +59,7 @@ impl Handle {
             context,
             opened: 0,
             fed: 0,
+            has_refused: false,
             end: End::Open,
             stop: None,
             reports: VecDeque::new(),
@@ -90,9 +93,20 @@ impl Handle {
         is_open
     }
 
+    /// Bytes that may be on their way: what is free is shared by all who send.
+    fn credit(writer: &Writer) -> u64 {
+        CREDIT_BYTES.min(writer.free_bytes() as u64)
+    }
+
+    /// Bytes that are to be inspected before whoever waits hears that it is [`Progress::Hungry`]: all of them, since what is
+    /// cleared may have to go on; but if there is more to send, so many that it is worth it.
+    fn wanted(&self, writer: &Writer) -> u64 {
+        if self.has_refused { self.fed.saturating_sub(Handle::credit(writer) / 2) } else { self.fed }
+    }
+
     /// How far it is, as far as the jail has said.
     fn progress(&mut self, link: &mut Link) -> Option<Progress> {
-        let (stream, fed) = (self.stream, self.fed);
+        let stream = self.stream;
         let ward = link.wards.get_mut(&stream)?;
         self.reports.append(&mut ward.reports);
         let (progress, taken, waits) = (ward.progress, ward.taken, ward.waits);
@@ -114,8 +128,7 @@ impl Handle {
                 None
             }
             End::Due => None,
-            // Whoever waits for it may have to send what is cleared, so all of it is waited for.
-            End::Open if taken < fed || ends.writer.room().is_none_or(|room| room == 0) => None,
+            End::Open if taken < self.wanted(&ends.writer) || ends.writer.room().is_none_or(|room| room == 0) => None,
             End::Open if progress == Some(Progress::Stopped) => Some(Progress::Stopped),
             End::Open => Some(Progress::Hungry),
         }
@@ -143,8 +156,9 @@ impl Inspecting for Handle {
         if !self.announce(&mut ends.writer) {
             return 0;
         }
-        let credit = CREDIT_BYTES.saturating_sub(self.fed.saturating_sub(taken)) as usize;
+        let credit = Handle::credit(&ends.writer).saturating_sub(self.fed.saturating_sub(taken)) as usize;
         let count = bytes.len().min(credit).min(ends.writer.room().unwrap_or(0));
+        self.has_refused = count < bytes.len();
         if count == 0 || !ends.writer.write(self.stream, Asked::Feed.kind(), &bytes[..count]) {
             return 0;
         }
@@ -182,11 +196,16 @@ impl Inspecting for Handle {
         if let Some(progress) = progress {
             return Poll::Ready(progress);
         }
+        let link = &mut *link;
         let Some(ward) = link.wards.get_mut(&self.stream) else {
             return Poll::Ready(Progress::Lost(Unfinished::Gone));
         };
         if waits {
             let is_between = self.end == End::Open && ward.taken == self.fed;
+            ward.wanted = match &link.ends {
+                Some(ends) if self.end == End::Open => self.wanted(&ends.writer),
+                _ => self.fed,
+            };
             ward.waker = Some(context.waker().clone());
             let has_more = !self.context.is_empty() || !self.answers.is_empty();
             ward.wants_room = self.end == End::Due || has_more || is_between;

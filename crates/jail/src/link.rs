@@ -76,6 +76,8 @@ pub struct Ward {
     piece: Vec<u8>,
     /// Bytes that it has taken.
     pub taken: u64,
+    /// Bytes that are to be taken before whoever waits is woken, unless it has ended.
+    pub wanted: u64,
     /// How far it was when it said so last.
     pub progress: Option<Progress>,
     /// How many answers it had heard when it said last that it waits for another.
@@ -174,7 +176,9 @@ impl Link {
                 Told::Took(progress) => {
                     ward.taken = u64::from_le_bytes(frame.payload.try_into().map_err(|_| Broken)?);
                     ward.progress = Some(progress);
-                    ward.waker.take().into_iter().for_each(Waker::wake);
+                    if ward.taken >= ward.wanted || !matches!(progress, Progress::Hungry) {
+                        ward.waker.take().into_iter().for_each(Waker::wake);
+                    }
                 }
             }
         }

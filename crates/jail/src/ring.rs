@@ -233,13 +233,17 @@ impl Writer {
         Writer { tail: 0, rung: 0, side, bell }
     }
 
-    /// The payload that fits now, at most [`PAYLOAD_BYTES_MAX`]; none where not even a header does.
-    pub fn room(&self) -> Option<usize> {
+    /// Bytes that nobody has written yet or that were taken.
+    pub fn free_bytes(&self) -> usize {
         let head = self.side.control().head.0.load(Ordering::Acquire);
         // A head that cannot be is that of a full queue.
         let used = usize::try_from(self.tail.wrapping_sub(head)).unwrap_or(usize::MAX);
-        let free = self.side.bytes.checked_sub(used)?;
-        free.checked_sub(HEADER_BYTES).map(|room| room.min(PAYLOAD_BYTES_MAX))
+        self.side.bytes.saturating_sub(used)
+    }
+
+    /// The payload that fits now, at most [`PAYLOAD_BYTES_MAX`]; none where not even a header does.
+    pub fn room(&self) -> Option<usize> {
+        self.free_bytes().checked_sub(HEADER_BYTES).map(|room| room.min(PAYLOAD_BYTES_MAX))
     }
 
     /// Writes a frame; whether it fitted.

@@ -131,6 +131,26 @@ fn a_mail_announced_as_larger_than_the_head_window_streams_at_once() {
 }
 
 #[test]
+fn what_is_cleared_goes_on_while_the_client_pauses() {
+    let mail = stuffed(&large_mail(600_000));
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), "");
+    let mut wire = gateway.connect();
+    wire.talk("S: 220 *\nC: EHLO x\nS: 250-*\nC: MAIL FROM:<a@b> SIZE=600000\nS: 250 *\nC: RCPT TO:<c@d>");
+    wire.talk("S: 250 *\nC: DATA\nS: 354 *");
+    for count in [400_000, 410_000] {
+        wire.send(&mail[if count == 400_000 { 0 } else { 400_000 }..count]);
+        // All but the tail of 16 KiB, and what the decoder holds of a line.
+        let is_there = || sink.content_bytes() > count - (17 << 10);
+        wait_for(|| is_there().then_some(()), "what is cleared");
+    }
+    wire.send(&mail[410_000..]);
+    wire.send(b".\r\n");
+    wire.expect("250 *");
+    assert_eq!(sink.wait(1).len(), 1);
+}
+
+#[test]
 fn blank_overwrites_the_part_and_tells_the_recipient() {
     let sink = Sink::start(Behaviour::default());
     let gateway = Gateway::start(&sink.forward(), "on_infected = \"blank\"");

@@ -68,6 +68,8 @@ pub struct Passage {
     without_copy: bool,
     fields: Vec<Field>,
     parts: Option<Parts>,
+    /// Somebody else inspects, and may not have taken all.
+    lags: bool,
     verdict: Option<Verdict>,
     lost: Option<Unfinished>,
     deadline: Option<Instant>,
@@ -108,6 +110,7 @@ impl Passage {
             without_copy: false,
             fields: Vec::new(),
             parts: None,
+            lags: false,
             verdict: None,
             lost: None,
             deadline: None,
@@ -173,8 +176,8 @@ impl Passage {
 
     /// Takes more of it, a piece that [`Hold::piece_bytes`] allows. A mail that does not fit the window any more streams from
     /// here on; one of which a copy is wanted, and which cannot go on, is watched.
-    /// Where more of it is there already, the inspection may lag behind it.
-    pub async fn take(&mut self, piece: &[u8], more: bool) {
+    /// The inspection may lag behind it where that is said; see [`Passage::catch_up`].
+    pub async fn take(&mut self, piece: &[u8], may_lag: bool) {
         if !self.hold.has_room(piece.len()) && self.state() == State::Holding {
             if !self.without_copy {
                 self.draft = self.begin_draft().await;
@@ -187,8 +190,12 @@ impl Passage {
         }
         self.hold.push(piece);
         if self.state() != State::Draining {
-            self.inspect(piece, more).await;
+            self.inspect(piece, may_lag).await;
         }
+        self.watch_if_hopeless();
+    }
+
+    fn watch_if_hopeless(&mut self) {
         if self.draft.is_some() && self.is_hopeless() && self.lost.is_none() {
             self.hold.watch();
         }
@@ -204,15 +211,26 @@ impl Passage {
         Some(draft)
     }
 
-    async fn inspect(&mut self, mut bytes: &[u8], more: bool) {
+    /// Whether something that was taken goes on when it is inspected, and may not be yet.
+    pub fn lags(&self) -> bool {
+        self.lags && self.state() == State::Streaming && self.lost.is_none()
+    }
+
+    /// Waits until all that was taken is inspected. May be dropped, and asked for again.
+    pub async fn catch_up(&mut self) {
+        if self.lags() {
+            self.work(true).await;
+            self.watch_if_hopeless();
+        }
+    }
+
+    async fn inspect(&mut self, mut bytes: &[u8], may_lag: bool) {
         while !bytes.is_empty() && self.lost.is_none() {
             let taken = self.inspecting.feed(bytes);
             bytes = &bytes[taken..];
-            // Nothing can go on while all of it is held; and what comes at once may come before what is cleared goes on, as
-            // far as there is room for it.
-            let may_lag = self.state() != State::Streaming || more && self.hold.has_room_for_more();
-            let waits = !bytes.is_empty() || !may_lag;
-            self.work(waits).await;
+            // Nothing can go on while all of it is held.
+            let may_lag = may_lag || self.state() != State::Streaming;
+            self.work(!bytes.is_empty() || !may_lag).await;
         }
     }
 
@@ -226,6 +244,7 @@ impl Passage {
             let turn = Instant::now();
             let progress = self.turn(waits).await;
             self.inspect_time += turn.elapsed();
+            self.lags = progress.is_none();
             while let Some(out) = self.inspecting.hear() {
                 self.hear(out);
             }

@@ -136,33 +136,53 @@ impl Intake {
         Intake { mail, hop, stage: Stage::Held }
     }
 
-    /// Takes more content; `more`: what comes behind it is there already.
-    pub async fn take(&mut self, content: &[u8], more: bool) {
+    /// Takes more content. The inspection may lag behind: what is cleared goes on with the next piece, when there is no room
+    /// for that, or when it [catches up](Intake::catch_up).
+    pub async fn take(&mut self, content: &[u8]) {
+        if !self.mail.passage.hold().has_room(content.len()) {
+            self.catch_up().await;
+            self.hand_on().await;
+        }
         let piece_bytes = self.mail.passage.hold().piece_bytes(content.len());
         for piece in content.chunks(piece_bytes.max(1)) {
-            self.take_piece(piece, more).await;
+            self.take_piece(piece, piece.len() == content.len()).await;
         }
     }
 
-    async fn take_piece(&mut self, piece: &[u8], more: bool) {
+    /// Whether it lags behind.
+    pub fn lags(&self) -> bool {
+        self.mail.passage.lags()
+    }
+
+    /// Waits until the inspection has caught up: then there is something to [hand on](Intake::hand_on). May be dropped, and asked
+    /// for again.
+    pub async fn catch_up(&mut self) {
+        self.mail.passage.catch_up().await;
+    }
+
+    async fn take_piece(&mut self, piece: &[u8], may_lag: bool) {
         let passage = &mut self.mail.passage;
         let most = passage.ruling().message_bytes_max;
         if most > 0 && passage.received() + piece.len() as u64 > most {
             self.fail(Reply::new(552, (5, 3, 4), "Message too large"));
         }
-        self.mail.passage.take(piece, more).await;
+        self.mail.passage.take(piece, may_lag).await;
+        self.hand_on().await;
+    }
+
+    /// Hands on what is cleared, all but the tail.
+    pub async fn hand_on(&mut self) {
         if let Some(unfinished) = self.mail.passage.lost() {
             self.fail(try_again(unfinished));
         }
         if self.mail.passage.state() == State::Streaming
-            && let Err(reply) = self.hand_on().await
+            && let Err(reply) = self.send_cleared().await
         {
             self.fail(reply);
         }
     }
 
-    /// Hands on what is cleared, all but the tail.
-    async fn hand_on(&mut self) -> Result<(), Reply> {
+    async fn send_cleared(&mut self) -> Result<(), Reply> {
         if self.mail.passage.is_hopeless() {
             return Err(Reply::new(554, (5, 7, 1), "Message refused"));
         }

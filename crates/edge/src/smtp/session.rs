@@ -44,9 +44,8 @@ const INPUT_BYTES_MAX: usize = 64 << 10;
 /// Bytes read at a time from all clients together, when there are many.
 const INPUT_BYTES_SHARED: usize = 2 << 20;
 
-/// Filled reads in a row after which the inspection may lag behind: of a client that pauses before, memory for that would
-/// be held for nothing.
-const READS_AHEAD: u32 = 8;
+/// How long the inspection may lag behind a client that pauses: then what was cleared goes on, and is not held any more.
+const LAG: Duration = Duration::from_millis(5);
 
 /// How long a client may take to take what we say.
 const REPLY_WAIT: Duration = Duration::from_secs(60);
@@ -301,7 +300,7 @@ impl Session {
                 ServerEvent::Idle => {}
                 ServerEvent::Content => {
                     if let Mail::Content(intake) = &mut self.mail {
-                        Box::pin(intake.take(content.filled(), self.filled_reads > READS_AHEAD)).await;
+                        Box::pin(intake.take(content.filled())).await;
                     }
                     content.clear();
                     let room = input.capacity().max(INPUT_BYTES);
@@ -607,6 +606,7 @@ impl Session {
         let waiting = Instant::now();
         let deadline = self.started + Duration::from_millis(self.server.deadline()).min(end);
         let mut control = self.shared.control.clone();
+        let is_lagging = matches!(&self.mail, Mail::Content(intake) if intake.lags());
         // A client that fills the buffer again and again gets a larger one, while it sends content and keeps it filled.
         let open = self.shared.runtime.borrow().metrics.sessions_open.get() as usize;
         let most = (INPUT_BYTES_SHARED / open.max(1)).clamp(INPUT_BYTES, INPUT_BYTES_MAX);
@@ -646,6 +646,12 @@ impl Session {
                 return Ok(count > 0);
             }
             () = tokio::time::sleep_until(deadline.into()) => self.server.timeout(),
+            () = catch_up(&mut self.mail), if is_lagging => {
+                self.pace.came(waiting.elapsed(), 0);
+                if let Mail::Content(intake) = &mut self.mail {
+                    Box::pin(intake.hand_on()).await;
+                }
+            }
             _ = control.wait_for(|control| control.stopping), if self.server.is_idle() => {
                 self.server.close(Reply::new(421, (4, 3, 2), "Shutting down, try again later"));
             }
@@ -656,6 +662,14 @@ impl Session {
     /// Milliseconds since the session began.
     fn now(&self) -> u64 {
         self.started.elapsed().as_millis() as u64
+    }
+}
+
+/// Waits while a client pauses, and then until the inspection has caught up with it.
+async fn catch_up(mail: &mut Mail) {
+    tokio::time::sleep(LAG).await;
+    if let Mail::Content(intake) = mail {
+        intake.catch_up().await;
     }
 }
 

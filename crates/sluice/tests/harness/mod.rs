@@ -535,6 +535,7 @@ struct SinkState {
     unfinished: Vec<Arrived>,
     commands: Vec<String>,
     clients: Vec<SocketAddr>,
+    content_bytes: usize,
 }
 
 impl Sink {
@@ -576,6 +577,11 @@ impl Sink {
     /// Mails whose end never came.
     pub fn unfinished(&self) -> Vec<Arrived> {
         self.state.lock().unwrap().unfinished.clone()
+    }
+
+    /// Bytes of content that have come by DATA, of mails under way too.
+    pub fn content_bytes(&self) -> usize {
+        self.state.lock().unwrap().content_bytes
     }
 
     /// All commands that were given.
@@ -697,6 +703,7 @@ impl Sink {
             if line == b".\r\n" {
                 return true;
             }
+            self.state.lock().unwrap().content_bytes += line.len();
             mail.content.extend_from_slice(line.strip_prefix(b".").unwrap_or(&line));
             if behaviour.close_after_bytes.is_some_and(|most| mail.content.len() > most) {
                 return false;
