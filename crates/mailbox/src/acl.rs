@@ -4,9 +4,10 @@
 //! have whoever else gives them. The owner has all rights, which nobody can take away. Mailboxes of others are
 //! `Other Users/ACCOUNT/MAILBOX`; whoever has neither `l` nor another right does not learn that there is one.
 //!
-//! There is one set of flags for all who read a mailbox, `\Seen` too. What annotations bound bounds lists: 4,096 in an account, with what scripts and
+//! There is one set of flags for all who read a mailbox, `\Seen` too. What annotations bound bounds lists: 2,000 in an account, with what scripts and
 //! metadata keep there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proto::imap::acl::{Modification, Rights};
@@ -166,13 +167,18 @@ pub(crate) fn above(name: &[u8]) -> Option<&[u8]> {
     name.get(..at)
 }
 
-/// All mailboxes of others that an account may know of, by the names that they have for it.
+/// All mailboxes of others that an account may know of, by the names that they have for it. Those of which nothing is given to it
+/// are not looked at.
 pub(crate) fn others(state: &State, account: u32) -> impl Iterator<Item = (Vec<u8>, u32)> {
-    let shared = state.mailboxes().filter(move |(_, mailbox)| {
-        // Most have no list.
-        mailbox.account != account && list(mailbox).next().is_some()
-    });
-    shared.filter_map(move |(number, mailbox)| {
+    let name = state.account(account).map(|account| key(&String::from_utf8_lossy(&account.name)));
+    let given: BTreeSet<u32> = [name, Some(key(ANYONE))]
+        .iter()
+        .flatten()
+        .flat_map(|key| state.mailboxes_annotated(key))
+        .map(|(number, _)| number)
+        .collect();
+    given.into_iter().filter_map(move |number| {
+        let mailbox = state.mailbox(number).filter(|mailbox| mailbox.account != account)?;
         if !rights(state, account, mailbox).has(Rights::LOOKUP) {
             return None;
         }

@@ -1,5 +1,9 @@
 //! Mailboxes of others, and rights (RFC 4314), line by line.
 
+use std::time::Instant;
+
+use store::{Quota, SpecialUse};
+
 use crate::harness::Server;
 
 const ALL: &str = "lrswipkxteacd";
@@ -206,4 +210,39 @@ async fn every_command_asks_for_its_right() {
     // Who may read no more is told nothing more.
     ann.talk("C: i DELETEACL Team bob\nS: i OK ...").await;
     bob.talk("C: ae FETCH 1 (FLAGS)\nS: ae NO [NOPERM] You may not\nC: af CLOSE\nS: af OK ...").await;
+}
+
+/// `cargo test --release -p sluice-mailbox --test all -- --ignored --nocapture mailboxes_of_all` prints how long LIST takes where there
+/// are 10,000 accounts with ten mailboxes each, of which one is shared.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement"]
+async fn what_list_costs_where_there_are_mailboxes_of_all() {
+    let server = Server::start();
+    let mut ann = server.imap("ann").await;
+    for first in (0..10_000).step_by(100) {
+        let add = server.store().transact(move |transaction| {
+            for number in first..first + 100 {
+                let account = transaction.add_account(format!("user{number}").as_bytes(), Quota::default())?;
+                for mailbox in 0..10 {
+                    let mailbox = transaction.create(account, format!("m{mailbox}").as_bytes(), SpecialUse::default())?;
+                    transaction.annotate(account, Some(mailbox), b"recent", Some(b"1"))?;
+                }
+            }
+            Ok::<_, store::Error>(())
+        });
+        add.await.unwrap();
+    }
+    mailbox::acl::set(server.store(), "user5000", "m5", "ann", "lr").await.unwrap();
+    for command in ["LIST \"\" \"*\"", "LIST \"\" \"INBOX\"", "NOOP"] {
+        let mut times = Vec::new();
+        for _ in 0..21 {
+            let began = Instant::now();
+            ann.talk(&format!("C: x {command}")).await;
+            let lines = ann.skip_to("x ").await;
+            assert!(!command.contains('*') || lines.iter().any(|line| line.contains("user5000/m5")), "{lines:?}");
+            times.push(began.elapsed());
+        }
+        times.sort();
+        println!("{command}: {:?} [{:?}..{:?}]", times[10], times[0], times[20]);
+    }
 }

@@ -121,14 +121,7 @@ impl State {
                 effects.added.push((*number, message.clone()));
             }
             Operation::Annotate { account, mailbox, name, value } => {
-                let annotations = match mailbox {
-                    0 => &mut self.account_mut(*account)?.annotations,
-                    mailbox => &mut self.mailbox_mut(*mailbox)?.annotations,
-                };
-                match value {
-                    Some(value) => Arc::make_mut(annotations).insert(name.clone(), value.as_ref().into()),
-                    None => Arc::make_mut(annotations).remove(name),
-                };
+                self.annotate(*account, *mailbox, name, value.as_deref())?;
             }
             Operation::Renumber => {
                 let numbers: Vec<_> = self.mailboxes.iter().map(|(number, _)| number as u32).collect();
@@ -241,6 +234,7 @@ impl State {
         self.expunge(number, &Uids::all(), modseq, effects)?;
         let removed = self.mailboxes.remove(u64::from(number)).ok_or(Refused::NoSuchMailbox)?;
         Arc::make_mut(&mut self.account_mut(removed.account)?.mailboxes).remove(&removed.name);
+        removed.annotations.keys().for_each(|name| self.count_annotated(number, name, false));
         Ok(())
     }
 

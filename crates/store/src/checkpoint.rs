@@ -125,11 +125,7 @@ pub(crate) fn decode(source: &mut impl Source) -> Result<(State, BTreeSet<u32>),
     while !source.is_at_end() {
         let (account, mailbox) = (source.u32()?, source.u32()?);
         let (name, value) = (source.name(ANNOTATION_NAME_BYTES_MAX)?, source.name(ANNOTATION_BYTES_MAX)?);
-        let annotations = match mailbox {
-            0 => &mut state.account_mut(account).map_err(|_| Malformed)?.annotations,
-            mailbox => &mut state.mailbox_mut(mailbox).map_err(|_| Malformed)?.annotations,
-        };
-        Arc::make_mut(annotations).insert(name.into(), value.into());
+        state.annotate(account, mailbox, &name, Some(&value)).map_err(|_| Malformed)?;
     }
     Ok((state, free))
 }

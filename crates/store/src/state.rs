@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
+use crate::error::Refused;
 use crate::map::Map;
 
 /// Longest name of an account or a mailbox, in bytes: what IMAP's clients send in a line.
@@ -48,6 +49,8 @@ pub struct State {
     pub(crate) mailboxes: Map<Arc<Mailbox>>,
     pub(crate) messages: Map<Message>,
     pub(crate) names: Arc<BTreeMap<Box<[u8]>, u32>>,
+    /// Which mailboxes have annotations, by the hash of their names: how many names of that hash each has. It follows from the rest.
+    pub(crate) annotated: Map<Map<u32>>,
 }
 
 /// Whose mailboxes they are.
@@ -227,6 +230,53 @@ impl State {
         self.mailboxes.iter().map(|(number, mailbox)| (number as u32, mailbox))
     }
 
+    /// The mailboxes that have an annotation of this name. Others are not looked at.
+    pub fn mailboxes_annotated<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = (u32, &'a Arc<Mailbox>)> {
+        let found = self.annotated.get(hash(name)).into_iter().flat_map(Map::iter);
+        let found = found.filter_map(|(number, _)| Some((number as u32, self.mailbox(number as u32)?)));
+        found.filter(move |(_, mailbox)| mailbox.annotations.contains_key(name))
+    }
+
+    /// Notes something of an account, or of a mailbox that is not 0; without a value it is forgotten.
+    pub(crate) fn annotate(
+        &mut self,
+        account: u32,
+        mailbox: u32,
+        name: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<(), Refused> {
+        let annotations = match mailbox {
+            0 => &mut self.account_mut(account)?.annotations,
+            mailbox => &mut self.mailbox_mut(mailbox)?.annotations,
+        };
+        let annotations = Arc::make_mut(annotations);
+        let former = match value {
+            Some(value) => annotations.insert(name.into(), value.into()),
+            None => annotations.remove(name),
+        };
+        if mailbox != 0 && former.is_some() != value.is_some() {
+            self.count_annotated(mailbox, name, value.is_some());
+        }
+        Ok(())
+    }
+
+    /// A mailbox has one more annotation of this name, or no longer the one it had.
+    pub(crate) fn count_annotated(&mut self, mailbox: u32, name: &[u8], more: bool) {
+        let (hash, mailbox) = (hash(name), u64::from(mailbox));
+        if self.annotated.get(hash).is_none() {
+            self.annotated.insert(hash, Map::default());
+        }
+        let Some(mailboxes) = self.annotated.get_mut(hash) else { return };
+        let count = mailboxes.get(mailbox).copied().unwrap_or(0);
+        match if more { count.saturating_add(1) } else { count.saturating_sub(1) } {
+            0 => drop(mailboxes.remove(mailbox)),
+            count => drop(mailboxes.insert(mailbox, count)),
+        }
+        if mailboxes.is_empty() {
+            self.annotated.remove(hash);
+        }
+    }
+
     /// A message.
     pub fn message(&self, number: u64) -> Option<&Message> {
         self.messages.get(number)
@@ -244,6 +294,12 @@ impl State {
             found.map(move |(uid, _)| (number, uid as u32))
         })
     }
+}
+
+/// FNV-1a, folded to thirty bits, which are five levels of a [`Map`]. Names of one hash cost time, nothing else.
+fn hash(name: &[u8]) -> u64 {
+    let hash = name.iter().fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    u64::from(hash >> 30 ^ hash & 0x3fff_ffff)
 }
 
 impl Mailbox {
@@ -335,12 +391,44 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
+    use crate::apply::Effects;
+    use crate::operation::Operation;
 
     #[test]
     fn an_entry_is_small() {
         assert!(size_of::<Option<Entry>>() <= 40);
         assert!(size_of::<Message>() <= 96);
+    }
+
+    /// Nothing is left of what was noted, whatever shares its hash.
+    #[test]
+    fn mailboxes_are_found_by_what_is_noted_of_them() {
+        let mut state = State::new(1);
+        for operation in [
+            Operation::AddAccount { number: 1, name: (*b"ann").into(), quota: Quota::default() },
+            Operation::AddMailbox { number: 1, account: 1, name: (*b"a").into(), special_use: SpecialUse::default() },
+            Operation::AddMailbox { number: 2, account: 1, name: (*b"b").into(), special_use: SpecialUse::default() },
+        ] {
+            state.apply(&operation, 1, &mut Effects::default()).unwrap();
+        }
+        let found = |state: &State, name: &[u8]| -> Vec<u32> { state.mailboxes_annotated(name).map(|(at, _)| at).collect() };
+        let names: [&[u8]; 3] = [b"one", b"two", b"three"];
+        for (mailbox, name) in [(1, names[0]), (2, names[0]), (2, names[1]), (2, names[0]), (0, names[2])] {
+            state.annotate(1, mailbox, name, Some(b"x")).unwrap();
+        }
+        // As if both were of one hash.
+        state.count_annotated(2, names[2], true);
+        assert_eq!(names.map(|name| found(&state, name)), [vec![1, 2], vec![2], vec![]]);
+        state.count_annotated(2, names[2], false);
+        for (mailbox, name) in [(1, names[0]), (1, names[0]), (1, names[2]), (0, names[2])] {
+            state.annotate(1, mailbox, name, None).unwrap();
+        }
+        assert_eq!(names.map(|name| found(&state, name)), [vec![2], vec![2], vec![]]);
+        state.apply(&Operation::RemoveMailbox { mailbox: 2 }, 2, &mut Effects::default()).unwrap();
+        assert!(state.annotated.is_empty());
     }
 
     #[test]

@@ -177,6 +177,15 @@ pub fn dump<D: Device>(volume: &Volume<D>) -> Result<Model, Error> {
             },
         );
     }
+    let mut annotated: BTreeSet<(Vec<u8>, u32)> = BTreeSet::new();
+    for (number, mailbox) in state.mailboxes() {
+        annotated.extend(mailbox.annotations.keys().map(|name| (name.to_vec(), number)));
+    }
+    for name in annotated.iter().map(|(name, _)| name).collect::<BTreeSet<_>>() {
+        let found: Vec<u32> = state.mailboxes_annotated(name).map(|(number, _)| number).collect();
+        let wanted = annotated.iter().filter(|(known, _)| known == name).map(|(_, number)| *number);
+        assert_eq!(found, wanted.collect::<Vec<_>>(), "names lead to the mailboxes that bear them");
+    }
     for (number, message) in state.messages() {
         assert_eq!(links.get(&number), Some(&message.links), "links of message {number}");
     }
