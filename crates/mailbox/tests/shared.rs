@@ -212,6 +212,131 @@ async fn every_command_asks_for_its_right() {
     bob.talk("C: ae FETCH 1 (FLAGS)\nS: ae NO [NOPERM] You may not\nC: af CLOSE\nS: af OK ...").await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_no_longer_read_is_told_nothing_more() {
+    let server = Server::start();
+    let (mut ann, mut bob, mut eve) = (server.imap("ann").await, server.imap("bob").await, server.imap("eve").await);
+    ann.talk(
+        "C: b CREATE Team\nS: b OK ...\nC: c SETACL Team bob lr\nS: c OK ...\nC: d SETACL Team eve lr\nS: d OK ...",
+    )
+    .await;
+    let team = "\"Other Users/ann/Team\"";
+    bob.talk(&format!("C: b SELECT {team}")).await;
+    bob.skip_to("b OK").await;
+    bob.talk("C: c IDLE\nS: + ...").await;
+    eve.talk(&format!(
+        "C: b NOTIFY SET (selected (MessageNew (UID BODY.PEEK[TEXT]) MessageExpunge))\nS: b OK ...\nC: c EXAMINE {team}"
+    ))
+    .await;
+    eve.skip_to("c OK").await;
+    let append = |tag: &str| format!("C: {tag} APPEND Team {{15+}}\nC: Subject: x\nC: \nC: y\nS: {tag} OK ...");
+    ann.talk(&append("e")).await;
+    bob.talk("S: * 1 EXISTS\nS: * 1 RECENT").await;
+    eve.talk("S: * 1 EXISTS").await;
+    eve.skip_to("y)").await;
+    ann.talk("C: f DELETEACL Team bob\nS: f OK ...\nC: g DELETEACL Team eve\nS: g OK ...").await;
+    ann.talk(&append("h")).await;
+    bob.talk("C: DONE\nS: c OK ...\nC: d NOOP\nS: d OK ...").await;
+    eve.talk("C: d NOOP\nS: d OK ...").await;
+    // With the right it goes on where it was.
+    ann.talk("C: i SETACL Team bob lr\nS: i OK ...").await;
+    bob.talk("C: e NOOP\nS: * 2 EXISTS\nS: * 2 RECENT\nS: e OK ...").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metadata_of_others_mailboxes_is_shared_or_ones_own() {
+    let server = Server::start();
+    let (mut ann, mut bob) = (server.imap("ann").await, server.imap("bob").await);
+    ann.talk(
+        "C: b CREATE Team
+         S: b OK ...
+         C: c SETMETADATA Team (/shared/comment \"of all\" /private/comment \"of ann\")
+         S: c OK ...
+         C: d SETACL Team bob l
+         S: d OK ...",
+    )
+    .await;
+    bob.talk(
+        "C: b GETMETADATA \"Other Users/ann/Team\" (/shared/comment)
+         S: b NO [NOPERM] ...
+         C: c SETMETADATA \"Other Users/ann/Team\" (/private/comment \"of bob\")
+         S: c NO [NOPERM] ...
+         C: d GETMETADATA \"Other Users/ann/INBOX\" (/shared/comment)
+         S: d NO [NONEXISTENT] ...",
+    )
+    .await;
+    ann.talk("C: e SETACL Team bob lr\nS: e OK ...").await;
+    bob.talk(
+        "C: e GETMETADATA \"Other Users/ann/Team\" (/shared/comment /private/comment)
+         S: * METADATA \"Other Users/ann/Team\" (\"/shared/comment\" \"of all\")
+         S: e OK ...
+         C: f SETMETADATA \"Other Users/ann/Team\" (/shared/comment \"of bob\")
+         S: f NO [NOPERM] ...
+         C: g SETMETADATA \"Other Users/ann/Team\" (/private/comment \"of bob\")
+         S: g OK ...
+         C: h GETMETADATA (DEPTH infinity) \"Other Users/ann/Team\" (/private /shared)
+         S: * METADATA \"Other Users/ann/Team\" (\"/private/comment\" \"of bob\" \"/shared/comment\" \"of all\")
+         S: h OK ...
+         C: i GETMETADATA (DEPTH infinity) \"\" (/private)
+         S: i OK ...",
+    )
+    .await;
+    ann.talk("C: f SETACL Team bob +w\nS: f OK ...").await;
+    bob.talk("C: j SETMETADATA \"Other Users/ann/Team\" (/shared/comment \"of both\")\nS: j OK ...").await;
+    ann.talk(
+        "C: g GETMETADATA Team (/shared/comment /private/comment)
+         S: * METADATA \"Team\" (\"/private/comment\" \"of ann\" \"/shared/comment\" \"of both\")
+         S: g OK ...
+         C: h DELETE Team
+         S: h OK ...",
+    )
+    .await;
+    // What is kept of a mailbox that is gone goes with the next that is set.
+    let kept = || {
+        let state = server.store().state();
+        let (_, bob) = state.account_named(b"bob").unwrap();
+        bob.annotations.keys().map(|key| String::from_utf8_lossy(key).into_owned()).collect::<Vec<_>>()
+    };
+    assert!(matches!(&kept()[..], [key] if key.ends_with("/private/comment")), "{:?}", kept());
+    bob.talk("C: k SETMETADATA \"\" (/private/comment \"x\")\nS: k OK ...").await;
+    assert_eq!(kept(), ["metadata/private/comment"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_changes_in_others_mailboxes_is_told_to_who_may_know() {
+    let server = Server::start();
+    let (mut ann, mut bob, mut eve) = (server.imap("ann").await, server.imap("bob").await, server.imap("eve").await);
+    ann.talk("C: b CREATE Team\nS: b OK ...\nC: c SETACL Team bob l\nS: c OK ...").await;
+    let events = "(MessageNew MessageExpunge FlagChange MailboxName)";
+    bob.talk(&format!("C: b NOTIFY SET STATUS (subtree \"Other Users\" {events})\nS: b OK ...")).await;
+    // What is others' is not one's own.
+    eve.talk(&format!("C: b NOTIFY SET (personal {events})\nS: b OK ...")).await;
+    let append = |tag: &str| format!("C: {tag} APPEND Team {{1+}}\nC: x\nS: {tag} OK ...");
+    ann.talk(&append("d")).await;
+    // Five times a second is looked what has changed.
+    let a_look = std::time::Duration::from_millis(300);
+    tokio::time::sleep(a_look).await;
+    ann.talk("C: e SETACL Team bob lr\nS: e OK ...\nC: f SETACL Team eve lr\nS: f OK ...").await;
+    tokio::time::sleep(a_look).await;
+    ann.talk(&append("g")).await;
+    let line = bob.line().await;
+    assert!(line.starts_with("* STATUS \"Other Users/ann/Team\" (MESSAGES 2 "), "{line}");
+    ann.talk("C: h RENAME Team Teams\nS: h OK ...").await;
+    bob.talk("S: * LIST () \"/\" \"Other Users/ann/Teams\" (\"OLDNAME\" (\"Other Users/ann/Team\"))").await;
+    ann.talk("C: i DELETEACL Teams bob\nS: i OK ...").await;
+    bob.talk("S: * LIST (\\NonExistent) \"/\" \"Other Users/ann/Teams\"").await;
+    ann.talk("C: j CREATE Teams/Below\nS: j OK ...\nC: k SETACL Teams/Below bob l\nS: k OK ...").await;
+    bob.talk("S: * LIST () \"/\" \"Other Users/ann/Teams/Below\"\nC: c NOOP\nS: c OK ...").await;
+    bob.talk(
+        "C: d NOTIFY SET STATUS (mailboxes \"Other Users/ann/Teams/Below\" (MessageNew MessageExpunge))\nS: d OK ...",
+    )
+    .await;
+    ann.talk("C: l SETACL Teams/Below bob lr\nS: l OK ...").await;
+    bob.talk("C: e NOTIFY SET STATUS (mailboxes \"Other Users/ann/Teams/Below\" (MessageNew MessageExpunge))").await;
+    bob.talk("S: * STATUS \"Other Users/ann/Teams/Below\" (MESSAGES 0 UIDNEXT 1 ...\nS: e OK ...").await;
+    eve.talk("C: c NOOP\nS: c OK ...").await;
+}
+
 /// `cargo test --release -p sluice-mailbox --test all -- --ignored --nocapture mailboxes_of_all` prints how long LIST takes where there
 /// are 10,000 accounts with ten mailboxes each, of which one is shared.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -224,7 +349,8 @@ async fn what_list_costs_where_there_are_mailboxes_of_all() {
             for number in first..first + 100 {
                 let account = transaction.add_account(format!("user{number}").as_bytes(), Quota::default())?;
                 for mailbox in 0..10 {
-                    let mailbox = transaction.create(account, format!("m{mailbox}").as_bytes(), SpecialUse::default())?;
+                    let mailbox =
+                        transaction.create(account, format!("m{mailbox}").as_bytes(), SpecialUse::default())?;
                     transaction.annotate(account, Some(mailbox), b"recent", Some(b"1"))?;
                 }
             }

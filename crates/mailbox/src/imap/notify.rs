@@ -1,18 +1,22 @@
 //! NOTIFY (RFC 5465): what changes in mailboxes that are not selected is told as STATUS and LIST, and in the selected one as it
-//! happens. What is new is found by comparing the last state that was told with the next one, at most five times a second.
+//! happens. What is new is found by comparing the last state that was told with the next one, at most five times a second. A mailbox
+//! of somebody else is there as long as it may be seen, and its messages are told to who may read it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use proto::imap::acl::Rights;
 use proto::imap::notify::{Events, Filter, Notify};
 use proto::imap::operation::StatusItem;
 use proto::imap::response;
-use store::{DELIMITER, State};
+use store::{DELIMITER, Mailbox, State};
 use tokio::time::Instant;
 
 use super::{Done, Refusal, Session, User, done, no};
+use crate::acl;
 use crate::wire::Stream;
 
 /// How often is looked at the most.
@@ -43,7 +47,7 @@ impl Notified {
         let fits = |filter: &Filter| match filter {
             Filter::Selected { .. } => false,
             Filter::Inboxes => name == b"INBOX",
-            Filter::Personal => true,
+            Filter::Personal => !name.starts_with(acl::OTHERS),
             Filter::Subscribed => subscriptions.contains(name),
             Filter::Subtree(tops) => tops.iter().any(is_below),
             Filter::Mailboxes(names) => names.iter().any(|known| known == name),
@@ -66,13 +70,13 @@ impl<S: Stream> Session<'_, S> {
         let (known, status) = (self.site.store.state(), wanted.status);
         let notified = Notified { wanted, known, next: Instant::now() };
         if let (true, Some(account)) = (status, notified.known.account(user.number)) {
-            for (name, &number) in account.mailboxes.iter() {
-                if self.is_selected(number) {
+            for seen in seen(&notified.known, user.number) {
+                if self.is_selected(seen.number) || !seen.is_read {
                     continue;
                 }
-                let events = notified.events(name, &account.subscriptions).filter(|events| events.messages);
-                let (Some(events), Some(mailbox)) = (events, notified.known.mailbox(number)) else { continue };
-                let line = self.status(name, number, mailbox, &items(true, events.flags));
+                let events = notified.events(&seen.name, &account.subscriptions).filter(|events| events.messages);
+                let Some(events) = events else { continue };
+                let line = self.status(&seen.name, seen.number, seen.mailbox, &items(true, events.flags));
                 self.server.bytes(&line);
                 self.flush_much().await?;
             }
@@ -104,30 +108,35 @@ impl<S: Stream> Session<'_, S> {
         let mut lines = Vec::new();
         let (Some(old), Some(new)) = (before.account(account), state.account(account)) else { return lines };
         let names = |name: &[u8]| notified.events(name, &new.subscriptions).is_some_and(|events| events.names);
-        for (name, &number) in new.mailboxes.iter() {
-            let Some(mailbox) = state.mailbox(number) else { continue };
-            let Some(known) = before.mailbox(number) else {
-                if names(name) {
-                    lines.push(self.listed("", name, None));
+        let is_seen = |state: &State, mailbox: &Arc<Mailbox>| acl::rights(state, account, mailbox).has(Rights::LOOKUP);
+        for Seen { name, number, mailbox, is_read } in seen(state, account) {
+            let Some(known) = before.mailbox(number).filter(|known| is_seen(before, known)) else {
+                if names(&name) {
+                    lines.push(self.listed("", &name, None));
                 }
                 continue;
             };
-            if known.name != mailbox.name && (names(name) || names(&known.name)) {
-                lines.push(self.listed("", name, Some(&known.name)));
+            if known.name != mailbox.name {
+                // What stands before it, if it is somebody else's, stays.
+                let above = name.len().saturating_sub(mailbox.name.len());
+                let former = [name.get(..above).unwrap_or_default(), &known.name].concat();
+                if names(&name) || names(&former) {
+                    lines.push(self.listed("", &name, Some(&former)));
+                }
             }
-            if Arc::ptr_eq(known, mailbox) || self.is_selected(number) {
+            if Arc::ptr_eq(known, mailbox) || self.is_selected(number) || !is_read {
                 continue;
             }
-            let Some(events) = notified.events(name, &new.subscriptions) else { continue };
+            let Some(events) = notified.events(&name, &new.subscriptions) else { continue };
             let moved = (known.uid_next, known.entries.len()) != (mailbox.uid_next, mailbox.entries.len());
             let changed = known.highest_modseq != mailbox.highest_modseq;
             if events.messages && moved || events.flags && changed {
-                lines.push(self.status(name, number, mailbox, &items(moved, events.flags)));
+                lines.push(self.status(&name, number, mailbox, &items(moved, events.flags)));
             }
         }
-        for (name, number) in old.mailboxes.iter().filter(|(name, _)| names(name)) {
-            if state.mailbox(*number).is_none() {
-                lines.push(self.listed("\\NonExistent", name, None));
+        for gone in seen(before, account).filter(|gone| names(&gone.name)) {
+            if state.mailbox(gone.number).is_none_or(|mailbox| !is_seen(state, mailbox)) {
+                lines.push(self.listed("\\NonExistent", &gone.name, None));
             }
         }
         if !Arc::ptr_eq(&old.subscriptions, &new.subscriptions) {
@@ -155,6 +164,26 @@ impl<S: Stream> Session<'_, S> {
         line.extend_from_slice(b"\r\n");
         line
     }
+}
+
+/// A mailbox that an account knows of.
+struct Seen<'a> {
+    name: Cow<'a, [u8]>,
+    number: u32,
+    mailbox: &'a Arc<Mailbox>,
+    /// Whether it may be told of messages.
+    is_read: bool,
+}
+
+/// All of them: its own, and those of others.
+fn seen(state: &State, account: u32) -> impl Iterator<Item = Seen<'_>> {
+    let own = state.account(account).into_iter().flat_map(|account| account.mailboxes.iter());
+    let own = own.map(|(name, &number)| (Cow::Borrowed(&**name), number));
+    let all = own.chain(acl::others(state, account).map(|(name, number)| (Cow::Owned(name), number)));
+    all.filter_map(move |(name, number)| {
+        let mailbox = state.mailbox(number)?;
+        Some(Seen { name, number, mailbox, is_read: acl::rights(state, account, mailbox).has(Rights::READ) })
+    })
 }
 
 fn items(messages: bool, flags: bool) -> Vec<StatusItem> {

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use proto::imap::acl::Rights;
+
 use super::notify::Notified;
 use super::{Refusal, Session};
 use crate::wire::Stream;
@@ -37,15 +39,18 @@ impl<S: Stream> Session<'_, S> {
         self.notify().await
     }
 
-    /// Tells what has changed in the selected mailbox, but for the flags of `untold`; those of others only to whom wants them.
+    /// Tells what has changed in the selected mailbox, but for the flags of `untold`; those of others only to whom wants them. Who
+    /// may not read it any more is told nothing.
     pub(super) fn tell(&mut self, may_expunge: bool, untold: Option<&[u32]>) {
         let state = self.changes.borrow_and_update().clone();
         let selected = self.notified.as_ref().and_then(Notified::selected);
         let wants_flags = selected.is_none_or(|(events, _)| events.flags);
         let untold = untold.or(wants_flags.then_some(&[]));
+        let may_read = self.rights_here().has(Rights::READ);
         let Some(view) = &mut self.selected else { return };
         let mut told = Vec::new();
         match state.mailbox(view.number) {
+            Some(_) if !may_read => {}
             Some(mailbox) => view.follow(mailbox, may_expunge, untold, self.enabled, &mut told),
             None => {
                 // Nobody can go on in a mailbox that is not there.
