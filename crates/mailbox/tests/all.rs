@@ -8,6 +8,7 @@ mod imaptest;
 mod load;
 mod managesieve;
 mod notify;
+mod rights;
 mod search;
 mod shared;
 mod sieve;

@@ -414,7 +414,8 @@ mod tests {
         ] {
             state.apply(&operation, 1, &mut Effects::default()).unwrap();
         }
-        let found = |state: &State, name: &[u8]| -> Vec<u32> { state.mailboxes_annotated(name).map(|(at, _)| at).collect() };
+        let found =
+            |state: &State, name: &[u8]| -> Vec<u32> { state.mailboxes_annotated(name).map(|(at, _)| at).collect() };
         let names: [&[u8]; 3] = [b"one", b"two", b"three"];
         for (mailbox, name) in [(1, names[0]), (2, names[0]), (2, names[1]), (2, names[0]), (0, names[2])] {
             state.annotate(1, mailbox, name, Some(b"x")).unwrap();

@@ -26,6 +26,8 @@ impl From<Error> for Refusal {
         let code = match &error {
             Error::Refused(Refused::OverQuota) => "[OVERQUOTA] ",
             Error::Refused(Refused::NoSuchMailbox) => "[NONEXISTENT] ",
+            // RFC 5530: another session has taken it out, which this one has not been told yet.
+            Error::Refused(Refused::NoSuchMessage) => "[EXPUNGEISSUED] ",
             Error::Refused(Refused::Exists) => "[ALREADYEXISTS] ",
             Error::Refused(Refused::TooManyKeywords | Refused::TransactionTooLarge) => "[LIMIT] ",
             Error::Refused(Refused::Name) => "[CANNOT] ",
