@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use crate::harness::imap::ask;
 use crate::harness::{Wire, free_port};
 
 struct Server {
@@ -233,6 +234,30 @@ fn an_administrator_keeps_scripts_with_a_server_and_without() {
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("line 1, column 1"), "{wrong:?}");
     let listed = said_of(&["store", "ls"], &[volume.to_str().unwrap(), "ann", "Archive"]);
     assert!(listed.contains("UIDNEXT 2"), "{listed}");
+}
+
+#[test]
+fn an_administrator_shares_a_mailbox_with_a_server_and_without() {
+    let folder = site("64M");
+    let volume = folder.path().join("mail");
+    let acl = |words: &[&str]| sluice(&["store", "acl"]).arg(&volume).args(words).output().unwrap();
+    let server = Server::start(folder.path());
+    server.deliver("ann", &mail(1));
+    said(&acl(&["ann", "inbox", "Bob", "lr"]));
+    assert_eq!(said(&acl(&["ann", "INBOX"])), "bob\tlr\n");
+    let missing = acl(&["ann", "Nowhere", "bob", "l"]);
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("ann has no mailbox Nowhere"), "{missing:?}");
+    // It counts for sessions under way.
+    let mut bob = Wire::connect(server.imap);
+    bob.line();
+    assert!(ask(&mut bob, "LOGIN bob secret").status.starts_with("OK"));
+    let status = "STATUS \"Other Users/ann/INBOX\" (MESSAGES)";
+    let told = ask(&mut bob, status);
+    assert_eq!(told.lines, ["* STATUS \"Other Users/ann/INBOX\" (MESSAGES 1)"], "{told:?}");
+    said(&acl(&["ann", "INBOX", "bob", "-r"]));
+    assert!(ask(&mut bob, status).status.starts_with("NO [NOPERM]"));
+    server.stop();
+    assert_eq!(said(&acl(&["ann", "INBOX"])), "bob\tl\n");
 }
 
 fn maildir(path: &Path) -> Vec<Vec<u8>> {
