@@ -244,7 +244,7 @@ impl Test {
         let made = Shared { owner, name: name.into(), list };
         let rights = parent.map_or_else(|| made.rights(owner), |parent| parent.rights(who));
         if self.expect(who, &rights, "k", &format!("CREATE {}", made.called(who))).await {
-            let (account, _) = self.state().account_named(NAMES[owner].as_bytes()).map(|(at, _)| (at, ())).unwrap();
+            let account = self.state().account_named(NAMES[owner].as_bytes()).unwrap().0;
             let number = self.state().mailbox_named(account, name.as_bytes()).unwrap().0;
             self.boxes.insert(number, made);
             self.same_list(number);
@@ -254,9 +254,9 @@ impl Test {
     /// Whoever has it selected is told to go, and comes again.
     async fn gone(&mut self, number: u32) {
         self.boxes.remove(&number);
-        for who in 0..3 {
+        for (who, name) in NAMES.iter().enumerate() {
             if self.selected[who] == Some(number) {
-                self.clients[who] = self.server.imap(NAMES[who]).await;
+                self.clients[who] = self.server.imap(name).await;
                 self.selected[who] = None;
             }
         }
