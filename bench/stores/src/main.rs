@@ -27,6 +27,16 @@ struct Options {
 }
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    if let (Some("--recover"), Some(mib)) = (arguments.next().as_deref(), arguments.next()) {
+        return match mib.parse().map_err(Failure::from).and_then(recover) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("bench/store: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     match options().and_then(|options| measure(&options)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -70,6 +80,50 @@ fn options() -> Result<Options, Failure> {
 struct Figures {
     deliveries: f64,
     written: f64,
+}
+
+/// How long it takes to open a volume that was not closed, where so many MiB of log lie behind the last checkpoint.
+fn recover(mib: u64) -> Result<(), Failure> {
+    let folder = PathBuf::from("/var/tmp").join(format!("sluice-bench-{}", std::process::id()));
+    fs::create_dir(&folder)?;
+    let outcome = recover_in(&folder, mib);
+    fs::remove_dir_all(&folder)?;
+    outcome
+}
+
+fn recover_in(folder: &Path, mib: u64) -> Result<(), Failure> {
+    use store::{Arrival, Format, Quota, SpecialUse, Volume};
+    let path = folder.join("volume");
+    let none = store::Options { checkpoint_bytes: u64::MAX, ..store::Options::default() };
+    let volume = Volume::format(file::File::create(&path, (mib * 2 << 20).max(1 << 30))?, &Format::new(1, 1))?;
+    let mut volume = Volume::open(volume, none)?;
+    let mut transaction = volume.transaction()?;
+    let account = transaction.add_account(b"bench", Quota::default())?;
+    let mailbox = transaction.create(account, b"INBOX", SpecialUse::default())?;
+    transaction.stage()?;
+    volume.commit()?;
+    let mail = vec![b'x'; 4096];
+    let mails = (mib << 20) / 4300;
+    for number in 0..mails {
+        let mut append = volume.append(None)?;
+        volume.write(&mut append, &mail)?;
+        let sealed = volume.seal(append, &[], 0)?;
+        let mut transaction = volume.transaction()?;
+        transaction.deliver(&sealed, mailbox, &Arrival::default())?;
+        transaction.stage()?;
+        if number % 16 == 15 {
+            volume.commit()?;
+        }
+    }
+    volume.commit()?;
+    drop(volume);
+    for _ in 0..5 {
+        let start = Instant::now();
+        let volume = Volume::open(file::File::open(&path, true)?, none)?;
+        let count = volume.state().messages().count();
+        println!("{mib} MiB of log with {count} mails: open after {:.2} s", start.elapsed().as_secs_f64());
+    }
+    Ok(())
 }
 
 fn measure(options: &Options) -> Result<(), Failure> {
