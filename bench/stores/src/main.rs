@@ -118,12 +118,20 @@ fn recover_in(folder: &Path, mib: u64) -> Result<(), Failure> {
     volume.commit()?;
     drop(volume);
     for _ in 0..5 {
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), processor()?);
         let volume = Volume::open(file::File::open(&path, true)?, none)?;
+        let (seconds, busy) = (start.elapsed().as_secs_f64(), processor()? - before);
         let count = volume.state().messages().count();
-        println!("{mib} MiB of log with {count} mails: open after {:.2} s", start.elapsed().as_secs_f64());
+        println!("{mib} MiB of log with {count} mails: open after {seconds:.2} s, {busy:.2} s of processor");
     }
     Ok(())
+}
+
+/// Seconds that this thread has run.
+fn processor() -> Result<f64, Failure> {
+    let text = fs::read_to_string("/proc/self/schedstat")?;
+    let nanoseconds: u64 = text.split(' ').next().ok_or("no time in /proc/self/schedstat")?.parse()?;
+    Ok(nanoseconds as f64 / 1e9)
 }
 
 fn measure(options: &Options) -> Result<(), Failure> {
