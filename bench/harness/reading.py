@@ -50,6 +50,7 @@ service pop3-login {{
 }}
 """
 FORMATS = {"maildir": "maildir:~/Maildir", "mdbox": "mdbox:~/mdbox"}
+TARGETS = ("sluice", *FORMATS)
 COMMANDS = [
     ("SELECT", "SELECT INBOX"),
     ("FETCH flags, envelopes", "FETCH 1:* (FLAGS ENVELOPE)"),
@@ -64,6 +65,7 @@ def main():
     parser = argparse.ArgumentParser(prog="bench/mailbox")
     parser.add_argument("count", nargs="?", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--targets", type=lambda text: text.split(","), default=list(TARGETS), help=", ".join(TARGETS))
     options = parser.parse_args()
     take_charge()
     folder = tempfile.mkdtemp(prefix="sluice-bench-", dir="/var/tmp")
@@ -80,7 +82,7 @@ def compare(options, folder):
     for name, count in (("ann", options.count), ("bob", min(10_000, options.count))):
         mails(f"{folder}/made/{name}", count)
     rows = {}
-    for target in ("sluice", *FORMATS):
+    for target in options.targets:
         port = {"imap": free_port(), "pop3": free_port()}
         home = f"{folder}/{target}"
         os.mkdir(home, 0o755)
@@ -98,10 +100,10 @@ def compare(options, folder):
         rows.setdefault("POP3, 10,000 mails", {})[target] = [drain(target, home, port) * 1000]
     with open("/proc/loadavg") as file:
         print(f"{options.count} mails; milliseconds, median [least..most] of {options.rounds} starts; load {file.read().split()[0]}\n")
-    print(f"| | {' | '.join(('sluice', *FORMATS))} |\n|---|---|---|---|")
+    print(f"| | {' | '.join(options.targets)} |\n|{'---|' * (len(options.targets) + 1)}")
     for name, figures in rows.items():
         cell = lambda ms: f"{statistics.median(ms):.1f} [{min(ms):.1f}..{max(ms):.1f}]"
-        print(f"| {name} | {' | '.join(cell(figures[target]) for target in ('sluice', *FORMATS))} |")
+        print(f"| {name} | {' | '.join(cell(figures[target]) for target in options.targets)} |")
 
 
 def mails(folder, count):
