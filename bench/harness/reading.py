@@ -126,31 +126,18 @@ def fill(target, home, folder, port):
         run("store", "create", "--size", "2G", f"{home}/mail")
         for name in ("ann", "bob"):
             run("account", "--accounts", f"{home}/mail.accounts", "add", name, input=b"secret\n")
-        program = start(target, home, port)
-        try:
-            for name in ("ann", "bob"):
-                append(port, name, f"{folder}/made/{name}/cur")
-        finally:
-            program.stop()
-        return
-    for name in ("run", "state", "home"):
-        os.mkdir(f"{home}/{name}")
-    with open(f"{home}/dovecot.conf", "w") as file:
-        file.write(DOVECOT.format(folder=home, location=FORMATS[target], **port))
-    for name in ("ann", "bob"):
-        if target == "maildir":
-            shutil.copytree(f"{folder}/made/{name}", f"{home}/home/{name}/Maildir")
-    subprocess.run(["chown", "-R", "65534:65534", f"{home}/home"], check=True)
-    os.chmod(f"{home}/home", 0o777)
-    if target != "maildir":
-        program = start(target, home, port)
-        try:
-            for name in ("ann", "bob"):
-                source = f"maildir:{folder}/made/{name}:INDEX=MEMORY:CONTROL={home}/home"
-                subprocess.run(["chown", "-R", "65534:65534", f"{folder}/made/{name}"], check=True)
-                subprocess.run(["doveadm", "-c", f"{home}/dovecot.conf", "import", "-s", "-u", name, source, "", "ALL"], check=True)
-        finally:
-            program.stop()
+    else:
+        for name in ("run", "state", "home"):
+            os.mkdir(f"{home}/{name}")
+        os.chmod(f"{home}/home", 0o777)
+        with open(f"{home}/dovecot.conf", "w") as file:
+            file.write(DOVECOT.format(folder=home, location=FORMATS[target], **port))
+    program = start(target, home, port)
+    try:
+        for name in ("ann", "bob"):
+            append(port, name, f"{folder}/made/{name}/cur")
+    finally:
+        program.stop()
 
 
 def append(port, name, folder):
@@ -166,8 +153,11 @@ def append(port, name, folder):
                     text = mail.read().replace(b"\n", b"\r\n")
                 command += b" (%s) {%d+}\r\n%s" % (b"\\Seen" if file.endswith("S") else b"", len(text), text)
             wire.sendall(command + b"\r\n")
-            if not wire.recv(65536).startswith(b"x OK"):
-                raise Failed("APPEND")
+            told = b""
+            while b"x " not in told:
+                told += wire.recv(65536)
+            if b"x OK" not in told:
+                raise Failed(f"APPEND: {told!r}")
 
 
 def start(target, home, port):
