@@ -24,6 +24,7 @@ use crate::guard::{Guard, Open, Refusal};
 use crate::node::{Known, Node, Share, Stamp, facts};
 use crate::nodes::Nodes;
 use crate::overlay::timespec;
+use crate::verdicts::Generation;
 use crate::who::Who;
 
 /// Bytes of directory entries read at a time.
@@ -136,7 +137,7 @@ impl Shared {
     /// Whether it may have to wait until something that waits has its verdict, or for who inspects it.
     pub fn waits_for(&self, node: &Node) -> bool {
         let waits = || node.content_now().is_none_or(|content| content.overlay.is_some());
-        self.guard.judge().is_some() && node.kind == FileType::RegularFile && waits()
+        self.guard.inspects() && node.kind == FileType::RegularFile && waits()
     }
 
     /// The same for an open file.
@@ -147,7 +148,7 @@ impl Shared {
     /// The same for what has a name.
     pub fn waits_for_name(&self, parent: INodeNo, name: &OsStr) -> bool {
         let named = || self.named(&*self.node(parent)?, name);
-        self.guard.judge().is_some() && named().ok().flatten().is_some_and(|node| self.waits_for(&node))
+        self.guard.inspects() && named().ok().flatten().is_some_and(|node| self.waits_for(&node))
     }
 
     /// Whether opening a file may have to wait.
@@ -157,7 +158,7 @@ impl Shared {
             true => self.guard.is_ready(&node),
             false => !self.waits_for(&node),
         };
-        self.guard.judge().is_some() && !self.node(ino).is_ok_and(is_ready)
+        self.guard.inspects() && !self.node(ino).is_ok_and(is_ready)
     }
 
     /// Whether reading may.
@@ -263,17 +264,17 @@ impl Shared {
         content.handles += 1;
         content.writers += u32::from(access.changes());
         let mut flags = FopenFlags::empty();
-        if content.writers > 0 && self.guard.judge().is_some() {
+        if content.writers > 0 && self.guard.inspects() {
             flags |= FopenFlags::FOPEN_DIRECT_IO;
             content.is_cached = false;
         } else if let Ok(stamp) = Stamp::of_file(&below) {
-            if self.guard.judge().is_none() {
-                content.learn(stamp, Known::Clean);
+            if !self.guard.inspects() {
+                content.learn(stamp, Generation::of(b""), Known::Clean);
             }
-            if content.is_cached && content.known == Some((stamp, Known::Clean)) {
+            if content.is_cached && content.was_clean(&stamp) {
                 flags |= FopenFlags::FOPEN_KEEP_CACHE;
             }
-            content.is_cached = content.writers == 0 && content.known == Some((stamp, Known::Clean));
+            content.is_cached = content.writers == 0 && content.was_clean(&stamp);
         }
         let epoch = content.taken_back;
         drop(content);
@@ -429,7 +430,7 @@ impl Shared {
 
     /// Before something gets another name, or takes another's place: what waits has its verdict.
     fn pass_on(&self, node: &Node, operation: &str, who: Who) -> Done<()> {
-        if node.kind != FileType::RegularFile || self.guard.judge().is_none() {
+        if node.kind != FileType::RegularFile || !self.guard.inspects() {
             return Ok(());
         }
         if node.content().overlay.is_some() {

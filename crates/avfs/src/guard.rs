@@ -24,17 +24,17 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, mpsc};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::evidence::{self, Evidence, Found};
-use crate::judge::{self, Hit, Judge, Unjudged};
-use crate::node::{Content, Known, Mode, Node, OnInfected, Share, Stamp, facts};
+use crate::judge::{self, Current, Hit, Judge, Unjudged};
+use crate::node::{Content, Inode, Known, Mode, Node, OnInfected, Share, Stamp, Verdict, facts};
 use crate::overlay::{Overlay, Staging, Stream, errno, read_all};
 use crate::rules::{Rules, Ruling, Subject};
-use crate::verdicts::{self, Verdicts};
+use crate::verdicts::{self, Generation, Verdicts};
 use crate::who::Who;
 
 /// How often content that changes is inspected without keeping writers waiting.
@@ -118,11 +118,15 @@ pub struct Settings {
 
 /// Decides what passes.
 pub struct Guard {
-    judge: Option<Box<dyn Judge>>,
+    /// Who inspects; nobody from the beginning to the end, or somebody.
+    current: Option<RwLock<Arc<Current>>>,
     /// What holds where no rule says.
     otherwise: Ruling,
     rules: Rules,
-    verdicts: Verdicts,
+    /// What is known to be clean.
+    pub verdicts: Verdicts,
+    /// Inspections that somebody waits for.
+    pub front: Front,
     staging: Arc<Staging>,
     evidence: Option<Evidence>,
     streams: Arc<AtomicUsize>,
@@ -141,13 +145,13 @@ impl Guard {
     /// When the folder cannot be had, or there is no randomness.
     pub fn new(settings: Settings, staging: Staging, source: &Path) -> io::Result<(Guard, mpsc::Receiver<u64>)> {
         let Settings { judge, mode, on_infected, rules, state, evidence } = settings;
-        let generation = judge.as_ref().map_or_else(Vec::new, |judge| judge.generation());
         let (stale, told) = mpsc::channel();
         let guard = Guard {
-            judge,
+            current: judge.map(|judge| RwLock::new(Arc::new(Current::new(judge)))),
             otherwise: Ruling { skips: false, mode, on_infected },
             rules,
-            verdicts: Verdicts::open(state, generation, verdicts::ROWS)?,
+            verdicts: Verdicts::open(state, verdicts::ROWS)?,
+            front: Front::default(),
             staging: Arc::new(staging),
             evidence: evidence.map(Evidence::new),
             streams: Arc::default(),
@@ -158,9 +162,31 @@ impl Guard {
         Ok((guard, told))
     }
 
-    /// Who inspects, if anybody does.
-    pub fn judge(&self) -> Option<&dyn Judge> {
-        self.judge.as_deref()
+    /// Whether anything is inspected.
+    pub fn inspects(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Who inspects now, if anybody does.
+    pub fn current(&self) -> Option<Arc<Current>> {
+        let current = self.current.as_ref()?.read().unwrap_or_else(PoisonError::into_inner);
+        Some(current.clone())
+    }
+
+    fn is_clean_now(&self, content: &Content, stamp: &Stamp) -> bool {
+        self.generation().is_none_or(|generation| Self::known(content, stamp, generation) == Some(Known::Clean))
+    }
+
+    fn generation(&self) -> Option<Generation> {
+        let current = self.current.as_ref()?.read().unwrap_or_else(PoisonError::into_inner);
+        Some(current.generation)
+    }
+
+    /// Somebody else inspects from here on: what is known by other signatures counts no longer. What is being inspected
+    /// goes on with those that it began with, and is known by them.
+    pub fn renew(&self, judge: Box<dyn Judge>) {
+        let Some(current) = &self.current else { return };
+        *current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Current::new(judge));
     }
 
     /// From here on the kernel can be given pages.
@@ -170,7 +196,7 @@ impl Guard {
 
     /// What holds for an open file, as it is.
     fn ruling(&self, node: &Node, below: &File, who: Who) -> Ruling {
-        let (Some(judge), false) = (self.judge(), self.rules.is_empty()) else { return self.otherwise };
+        let (Some(current), false) = (self.current(), self.rules.is_empty()) else { return self.otherwise };
         let Ok(facts) = facts(below) else { return self.otherwise };
         let path = std::fs::read_link(node.path()).ok().filter(|_| facts.stx_nlink > 0);
         let path = path.as_ref().and_then(|path| path.strip_prefix(&self.source).ok());
@@ -178,7 +204,7 @@ impl Guard {
         let kind = || {
             let mut head = [0; HEAD_BYTES];
             let count = read_all(below, &mut head, 0).unwrap_or(0);
-            judge.kind(&head[..count])
+            current.judge.kind(&head[..count])
         };
         let (names, size) = (facts.stx_nlink, facts.stx_size);
         let subject = Subject { path: path.as_deref(), names, size, user: who.uid, kind: &kind };
@@ -202,40 +228,47 @@ impl Guard {
     /// # Errors
     /// When it is not, or nobody can say.
     pub fn admit(&self, open: Open<'_>, who: Who) -> Result<(), Refusal> {
-        if self.judge.is_none() {
+        if !self.inspects() {
             return Ok(());
+        }
+        if open.node.is_opened(verdicts::now() / 60) {
+            self.verdicts.touch(open.node.inode);
         }
         self.settle(open.node, open.below, "open", who)?;
         if open.skips { Ok(()) } else { self.admit_below(open.node, open.below, who) }
     }
 
-    fn is_known(&self, content: &Content, stamp: &Stamp) -> Option<Known> {
-        let known = content.known.filter(|known| known.0 == *stamp).map(|known| known.1);
+    /// What is known of a content as it is, by these signatures.
+    fn known(content: &Content, stamp: &Stamp, generation: Generation) -> Option<Known> {
+        let holds = |verdict: &Verdict| verdict.stamp == *stamp && verdict.generation == generation;
+        let known = content.known.filter(holds).map(|verdict| verdict.known);
         known.or_else(|| (stamp.size == 0).then_some(Known::Clean))
     }
 
     fn admit_below(&self, node: &Node, below: &File, who: Who) -> Result<(), Refusal> {
-        let Some(judge) = self.judge() else { return Ok(()) };
+        let Some(current) = self.current() else { return Ok(()) };
+        let generation = current.generation;
         let told = |known| if known == Known::Clean { Ok(()) } else { Err(Refusal::Infected) };
         let mut stamp = Stamp::of_file(below)?;
-        if let Some(known) = self.is_known(&node.content(), &stamp) {
+        if let Some(known) = Self::known(&node.content(), &stamp, generation) {
             return told(known);
         }
-        if self.verdicts.is_clean(node.inode, &stamp) {
-            node.content_mut().learn(stamp, Known::Clean);
+        if self.verdicts.is_clean(node.inode, &stamp, generation) {
+            node.content_mut().learn(stamp, generation, Known::Clean);
             return Ok(());
         }
+        let _waits = self.front.enter();
         let _turn = node.inspected();
         for number in 0..=TRIES {
             stamp = Stamp::of_file(below)?;
-            if let Some(known) = self.is_known(&node.content(), &stamp) {
+            if let Some(known) = Self::known(&node.content(), &stamp, generation) {
                 return told(known);
             }
             stamp.outlast();
             // Reading it is not its user's reading.
             let quiet = node.open(OFlags::RDONLY | OFlags::NOATIME).or_else(|_| node.open(OFlags::RDONLY))?;
             let mut content = Ahead { file: &quiet, node, at: 0, pages: self.pages_for(node, &stamp, number) };
-            let outcome = judge::whole(judge, &mut content).map_err(errno)?;
+            let outcome = judge::whole(&*current.judge, &mut content).map_err(errno)?;
             if Stamp::of_file(below)? != stamp {
                 continue;
             }
@@ -243,23 +276,94 @@ impl Guard {
                 Ok(None) => {
                     let has_pages = content.pages.is_some();
                     let mut content = node.content_mut();
-                    content.learn(stamp, Known::Clean);
+                    content.learn(stamp, generation, Known::Clean);
                     content.is_cached |= has_pages && content.handles == 0;
                     drop(content);
-                    self.verdicts.add(node.inode, &stamp);
+                    self.verdicts.add(node.inode, &stamp, generation);
                     Ok(())
                 }
                 Ok(Some(hit)) => {
                     content.pages.iter().for_each(|pages| _ = pages.forget(node.id));
-                    node.content_mut().learn(stamp, Known::Infected);
-                    let content = node.open(OFlags::RDONLY | OFlags::NOATIME).ok();
-                    self.report(node, &hit, "open", who, content, None::<io::Empty>);
+                    self.found_below(node, stamp, generation, &hit, "open", who);
                     Err(Refusal::Infected)
                 }
                 Err(why) => Err(self.unjudged(node, &why, who)),
             };
         }
         Err(self.unjudged(node, &Unjudged("it changes all the time".into()), who))
+    }
+
+    /// Something was found in a file below. Who has it open since it was known to be clean has no more of it from the kernel's pages.
+    fn found_below(&self, node: &Node, stamp: Stamp, generation: Generation, hit: &Hit, operation: &str, who: Who) {
+        let was_clean = {
+            let mut content = node.content_mut();
+            let was_clean = content.was_clean(&stamp);
+            content.learn(stamp, generation, Known::Infected);
+            content.is_cached &= !was_clean;
+            was_clean
+        };
+        self.verdicts.forget(node.inode);
+        if was_clean {
+            let _ = self.stale.send(node.id);
+        }
+        let content = node.open(OFlags::RDONLY | OFlags::NOATIME).ok();
+        self.report(node, hit, operation, who, content, None::<io::Empty>);
+    }
+
+    /// Inspects a file that nobody waits for, if it is not known by these signatures; whoever comes meanwhile goes first. It has
+    /// no turn among the inspections of the file: somebody may open it, and does not wait for this one. Nothing where somebody
+    /// else inspects by now, or all is over.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn inspect_again(&self, current: &Current, node: &Node) -> rustix::io::Result<Option<Again>> {
+        let generation = current.generation;
+        for _ in 0..TRIES {
+            let below = node.open(OFlags::RDONLY | OFlags::NOATIME).or_else(|_| node.open(OFlags::RDONLY))?;
+            let stamp = Stamp::of_file(&below)?;
+            let is_known = Self::known(&node.content(), &stamp, generation).is_some();
+            if is_known || self.verdicts.is_clean(node.inode, &stamp, generation) {
+                return Ok(Some(Again::Known));
+            }
+            if self.skips(node, &below, Who::nobody()) {
+                return Ok(Some(Again::Known));
+            }
+            stamp.outlast();
+            let aside = Aside { file: &below, guard: self, inode: node.inode, stamp, generation };
+            let outcome = match judge::whole(&*current.judge, aside) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let is_over = !self.goes_on(generation);
+                    return Ok(if is_over { None } else { Some(Again::Known) });
+                }
+                outcome => outcome.map_err(errno)?,
+            };
+            if Stamp::of_file(&below)? != stamp {
+                continue;
+            }
+            return Ok(Some(match outcome {
+                Ok(None) => {
+                    self.verdicts.add(node.inode, &stamp, generation);
+                    Again::Clean
+                }
+                Ok(Some(hit)) => {
+                    // Somebody may have opened it meanwhile, and been told.
+                    if Self::known(&node.content(), &stamp, generation).is_none() {
+                        self.found_below(node, stamp, generation, &hit, "rescan", Who::nobody());
+                    }
+                    Again::Infected
+                }
+                Err(why) => {
+                    tracing::warn!(file = self.name(node), reason = %why, "no verdict in the background");
+                    Again::Unjudged
+                }
+            }));
+        }
+        Ok(Some(Again::Known))
+    }
+
+    /// Whether these are the signatures still, and all goes on; it waits while somebody else waits for an inspection.
+    pub fn goes_on(&self, generation: Generation) -> bool {
+        self.front.pass() && self.generation() == Some(generation)
     }
 
     /// Who gives the kernel the pages of a file while it is inspected, so that whoever waits for the verdict has them at once.
@@ -279,10 +383,12 @@ impl Guard {
     /// # Errors
     /// When it was dropped, or has no verdict, or there is no room below; then it still waits.
     pub fn settle(&self, node: &Node, below: &File, operation: &str, who: Who) -> Result<(), Refusal> {
-        let Some(judge) = self.judge() else { return Ok(()) };
+        let Some(current) = self.current() else { return Ok(()) };
+        let (judge, generation) = (&*current.judge, current.generation);
         if node.content().overlay.is_none() {
             return Ok(());
         }
+        let _waits = self.front.enter();
         let _turn = node.inspected();
         // Reading what shows of it is not its user's reading.
         let quiet = node.open(OFlags::RDONLY | OFlags::NOATIME).ok();
@@ -292,7 +398,7 @@ impl Guard {
             let lies_on_unknown = {
                 let content = node.content();
                 let Some(overlay) = &content.overlay else { return Ok(()) };
-                overlay.base() > 0 && self.is_known(&content, &was) != Some(Known::Clean)
+                overlay.base() > 0 && Self::known(&content, &was, generation) != Some(Known::Clean)
             };
             if lies_on_unknown {
                 was.outlast();
@@ -302,9 +408,10 @@ impl Guard {
                 let Some(overlay) = &mut content.overlay else { return Ok(()) };
                 (overlay.version(), overlay.stream.take(), overlay.size())
             };
+            let stream = stream.filter(|stream| stream.generation == generation);
             let outcome = match stream.and_then(|stream| stream.finish(size)) {
                 Some(outcome) => outcome,
-                None => match judge::whole(judge, Waiting { node, below: quiet, version, at: 0 }) {
+                None => match judge::whole(judge, Pending { node, below: quiet, version, at: 0 }) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                     outcome => outcome.map_err(errno)?,
                 },
@@ -314,7 +421,9 @@ impl Guard {
                 None => return Ok(()),
                 // What it lies over may be changed by others, behind the mount.
                 Some(overlay) if overlay.version() != version || Stamp::of_file(below)? != was => continue,
-                Some(_) => return self.conclude(node, &mut content, below, outcome, operation, who),
+                Some(_) => {
+                    return self.conclude(node, &mut content, below, (generation, outcome), operation, who);
+                }
             }
         }
         let mut content = node.content_mut();
@@ -324,7 +433,7 @@ impl Guard {
         if Stamp::of_file(below)? != was {
             outcome = Err(Unjudged("it changes all the time".into()));
         }
-        self.conclude(node, &mut content, below, outcome, operation, who)
+        self.conclude(node, &mut content, below, (generation, outcome), operation, who)
     }
 
     fn conclude(
@@ -332,7 +441,7 @@ impl Guard {
         node: &Node,
         content: &mut Content,
         below: &File,
-        outcome: Result<Option<Hit>, Unjudged>,
+        (generation, outcome): (Generation, Result<Option<Hit>, Unjudged>),
         operation: &str,
         who: Who,
     ) -> Result<(), Refusal> {
@@ -349,8 +458,8 @@ impl Guard {
             content.overlay = None;
             content.is_tainted = false;
             let stamp = Stamp::of_file(&below)?;
-            content.learn(stamp, Known::Clean);
-            self.verdicts.add(node.inode, &stamp);
+            content.learn(stamp, generation, Known::Clean);
+            self.verdicts.add(node.inode, &stamp, generation);
             return Ok(());
         };
         let before = facts(below).is_ok_and(|facts| facts.stx_size > 0);
@@ -388,14 +497,17 @@ impl Guard {
         }
         let (overlay, mode) = self.overlay(&mut content, node, below, who)?;
         let begins = mode == Mode::Regular && overlay.base() == 0 && overlay.size() == 0 && offset == 0;
-        if let Some(judge) = self.judge().filter(|_| begins) {
-            overlay.stream = Stream::begin(judge, &self.streams, STREAMS_MAX);
+        if let Some(current) = self.current().filter(|_| begins) {
+            overlay.stream = Stream::begin(&current, &self.streams, STREAMS_MAX);
         }
         overlay.write(below, data, offset)?;
         let (Some(mut stream), version) = (overlay.stream.take(), overlay.version()) else { return Ok(()) };
         // Others may look at the file while the inspection takes its time.
         drop(content);
-        let fed = stream.feed(data, offset);
+        let fed = {
+            let _waits = self.front.enter();
+            stream.feed(data, offset)
+        };
         let mut content = node.content_mut();
         // Whatever was changed meanwhile, no stream has seen: the whole is inspected when it is complete.
         let Some(overlay) = content.overlay.as_mut().filter(|overlay| overlay.version() == version) else {
@@ -408,7 +520,10 @@ impl Guard {
             }
             // All of it is evidence: its writer goes on, and it is inspected once more when it is complete.
             Ok(Some(_)) if content.on_infected == OnInfected::Deferred => Ok(()),
-            Ok(Some(hit)) => self.conclude(node, &mut content, below, Ok(Some(hit)), "write", who),
+            Ok(Some(hit)) => {
+                let outcome = (stream.generation, Ok(Some(hit)));
+                self.conclude(node, &mut content, below, outcome, "write", who)
+            }
             Err(_) => Ok(()),
         }
     }
@@ -440,7 +555,7 @@ impl Guard {
         open: Open<'_>,
         change: impl FnOnce() -> rustix::io::Result<T>,
     ) -> rustix::io::Result<Option<T>> {
-        if self.judge.is_none() {
+        if !self.inspects() {
             return change().map(Some);
         }
         if !open.skips {
@@ -451,7 +566,8 @@ impl Guard {
             return Ok(None);
         }
         let stamp = Stamp::of_file(open.below)?;
-        if self.is_known(&content, &stamp) == Some(Known::Clean) || self.verdicts.is_clean(open.node.inode, &stamp) {
+        // By whatever signatures: these may be in force again.
+        if content.was_clean(&stamp) | self.verdicts.forget(open.node.inode) {
             stamp.outlast();
         }
         content.known = None;
@@ -491,8 +607,8 @@ impl Guard {
                         return Ok(overlay.read(below, buffer, offset)?);
                     }
                     Some(_) => {}
-                    None if skips || self.judge.is_none() => return Ok(read_all(below, buffer, offset)?),
-                    None if self.is_known(&content, &Stamp::of_file(below)?) == Some(Known::Clean) => {
+                    None if skips || !self.inspects() => return Ok(read_all(below, buffer, offset)?),
+                    None if self.is_clean_now(&content, &Stamp::of_file(below)?) => {
                         return Ok(read_all(below, buffer, offset)?);
                     }
                     None => {}
@@ -510,7 +626,8 @@ impl Guard {
     pub fn is_ready(&self, node: &Node) -> bool {
         let Some(content) = node.content_now().filter(|content| content.overlay.is_none()) else { return false };
         let Ok(stamp) = facts(&node.held).map(|facts| Stamp::of(&facts)) else { return false };
-        self.is_known(&content, &stamp).is_some() || self.verdicts.is_clean(node.inode, &stamp)
+        let Some(generation) = self.generation() else { return true };
+        Self::known(&content, &stamp, generation).is_some() || self.verdicts.is_clean(node.inode, &stamp, generation)
     }
 
     /// Whether an open file can be read without waiting.
@@ -518,21 +635,23 @@ impl Guard {
         let Some(content) = open.node.content_now() else { return false };
         match &content.overlay {
             Some(_) => open.writes && content.handles <= 1,
-            None if open.skips || self.judge.is_none() => true,
-            None => Stamp::of_file(open.below).is_ok_and(|stamp| self.is_known(&content, &stamp).is_some()),
+            None if open.skips || !self.inspects() => true,
+            None => Stamp::of_file(open.below).is_ok_and(|stamp| {
+                self.generation().is_none_or(|generation| Self::known(&content, &stamp, generation).is_some())
+            }),
         }
     }
 
     /// Whether a file can be written without waiting: nobody inspects what is written meanwhile.
     pub fn writes_at_once(&self, node: &Node) -> bool {
         let streams = |content: &Content| content.overlay.as_ref().is_none_or(|overlay| overlay.stream.is_some());
-        self.judge.is_none() || node.content_now().is_some_and(|content| !streams(&content))
+        !self.inspects() || node.content_now().is_some_and(|content| !streams(&content))
     }
 
     /// The last who had a file open for writing has closed it: nothing waits any longer.
     pub fn release(&self, node: &Node, below: &File, who: Who) {
         let handles = match &*node.content() {
-            content if content.overlay.is_some() && self.judge.is_some() => content.handles,
+            content if content.overlay.is_some() && self.inspects() => content.handles,
             _ => return,
         };
         let is_gone = handles == 0 && facts(below).is_ok_and(|facts| facts.stx_nlink == 0);
@@ -558,16 +677,16 @@ impl Guard {
         node: Option<&Node>,
         change: impl FnOnce() -> rustix::io::Result<T>,
     ) -> rustix::io::Result<T> {
-        let known = node.and_then(|node| node.content().known).filter(|known| known.1 == Known::Clean);
-        let (Some(node), Some((known, _))) = (node, known) else { return change() };
-        let was_so = Stamp::of(&facts(&node.held)?) == known;
+        let known = node.and_then(|node| node.content().known).filter(|verdict| verdict.known == Known::Clean);
+        let (Some(node), Some(verdict)) = (node, known) else { return change() };
+        let was_so = Stamp::of(&facts(&node.held)?) == verdict.stamp;
         let done = change()?;
         let now = Stamp::of(&facts(&node.held)?);
-        if was_so && now.size == known.size {
+        if was_so && now.size == verdict.stamp.size {
             let mut content = node.content_mut();
-            if content.known == Some((known, Known::Clean)) {
-                content.known = Some((now, Known::Clean));
-                self.verdicts.add(node.inode, &now);
+            if content.known == Some(verdict) {
+                content.known = Some(Verdict { stamp: now, ..verdict });
+                self.verdicts.add(node.inode, &now, verdict.generation);
             }
         }
         Ok(done)
@@ -598,6 +717,68 @@ impl Guard {
         let path = std::fs::read_link(node.path()).unwrap_or_default();
         let path = path.strip_prefix(&self.source).map_or(path.as_path(), |inner| inner);
         path.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    }
+}
+
+/// What came of an inspection that nobody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// Nothing was found.
+    Clean,
+    /// Something was.
+    Infected,
+    /// There is no verdict.
+    Unjudged,
+    /// It was not needed: others were faster, a rule says so, or the file changes all the time.
+    Known,
+}
+
+/// Inspections that somebody waits for: whatever nobody waits for lets them pass.
+#[derive(Default)]
+pub struct Front {
+    state: Mutex<Waiting>,
+    is_free: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    count: usize,
+    is_over: bool,
+}
+
+/// One of them, until it is dropped.
+struct Waits<'a>(&'a Front);
+
+impl Front {
+    fn state(&self) -> MutexGuard<'_, Waiting> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self) -> Waits<'_> {
+        self.state().count += 1;
+        Waits(self)
+    }
+
+    /// Waits until nobody else does; not, if all is over.
+    fn pass(&self) -> bool {
+        let waiting = |state: &mut Waiting| state.count > 0 && !state.is_over;
+        !self.is_free.wait_while(self.state(), waiting).unwrap_or_else(PoisonError::into_inner).is_over
+    }
+
+    /// All is over.
+    pub fn end(&self) {
+        self.state().is_over = true;
+        self.is_free.notify_all();
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.count -= 1;
+        if state.count == 0 {
+            self.0.is_free.notify_all();
+        }
     }
 }
 
@@ -635,15 +816,35 @@ impl Read for Ahead<'_> {
     }
 }
 
+/// A file that is read while nobody waits for anything, as long as that is of use.
+struct Aside<'a> {
+    file: &'a File,
+    guard: &'a Guard,
+    inode: Inode,
+    stamp: Stamp,
+    generation: Generation,
+}
+
+impl Read for Aside<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let guard = self.guard;
+        if !guard.goes_on(self.generation) || guard.verdicts.is_clean(self.inode, &self.stamp, self.generation) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let mut file = self.file;
+        file.read(buffer)
+    }
+}
+
 /// What waits, read in pieces, as long as it is the same.
-struct Waiting<'a> {
+struct Pending<'a> {
     node: &'a Node,
     below: &'a File,
     version: u64,
     at: u64,
 }
 
-impl Read for Waiting<'_> {
+impl Read for Pending<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let content = self.node.content();
         match &content.overlay {

@@ -178,7 +178,7 @@ impl Filesystem for Host {
             Ok(node) => node,
             Err(error) => return reply.error(code(error)),
         };
-        let may_wait = self.shared.waits_for(&node) || size.is_some() && self.shared.guard.judge().is_some();
+        let may_wait = self.shared.waits_for(&node) || size.is_some() && self.shared.guard.inspects();
         self.run(may_wait, move |shared| {
             told(reply, shared.and_then(|shared| shared.change(&node, number, change, who)));
         });

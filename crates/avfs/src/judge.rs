@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::verdicts::Generation;
+
 /// Begins inspections.
 pub trait Judge: Send + Sync {
     /// The inspection of one content, which is fed from its beginning.
@@ -15,6 +17,22 @@ pub trait Judge: Send + Sync {
     /// What a content that begins so is, as rules call it.
     fn kind(&self, _head: &[u8]) -> &'static str {
         ""
+    }
+}
+
+/// Who inspects, and by which signatures.
+pub struct Current {
+    /// Who.
+    pub judge: Box<dyn Judge>,
+    /// The generation of it.
+    pub generation: Generation,
+}
+
+impl Current {
+    /// As it says itself.
+    pub fn new(judge: Box<dyn Judge>) -> Current {
+        let generation = Generation::of(&judge.generation());
+        Current { judge, generation }
     }
 }
 

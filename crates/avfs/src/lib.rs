@@ -8,7 +8,7 @@
 //! This crate knows files, and nothing of what they hold: a [`Judge`] says that. `host.rs` answers the kernel, `pool.rs` has the threads
 //! that may wait, `files.rs` does what is asked for, `node.rs` holds
 //! files, `nodes.rs` as many as there are descriptors for, `guard.rs` decides what passes, `rules.rs` says where something else holds, `overlay.rs` is what was written and has no verdict yet,
-//! `verdicts.rs` remembers what was clean. `docs/operate/file-system.md` is the page for who mounts it.
+//! `verdicts.rs` remembers what was clean, `rescan.rs` inspects it again when there are other signatures. `docs/operate/file-system.md` is the page for who mounts it.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +23,7 @@ mod nodes;
 mod overlay;
 mod pool;
 mod ranges;
+mod rescan;
 mod rules;
 mod verdicts;
 mod watch;
@@ -32,6 +33,7 @@ pub use guard::Settings;
 pub use judge::{Hit, Judge, Judging, Unjudged};
 pub use mount::{End, Mounted, Options, bare, mount};
 pub use node::{Mode, OnInfected};
+pub use rescan::Rescan;
 pub use rules::{Rules, Words, Wrong};
-pub use verdicts::{Before, Verdicts};
+pub use verdicts::{Before, Generation, Verdicts};
 pub use watch::{WatchOptions, Watching, watch};

@@ -23,8 +23,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use crate::files::Shared;
 use crate::guard::{Guard, Pages, Settings};
 use crate::host::Host;
+use crate::judge::Judge;
 use crate::nodes::{Bounds, Nodes, Unused};
 use crate::overlay::Staging;
+use crate::rescan::{Rescan, Rescanning};
 
 /// What the kernel's table of mounts calls it.
 const KIND: &str = "fuse.sluice";
@@ -60,6 +62,10 @@ pub struct Options {
     pub known_max: Option<usize>,
     /// What passes.
     pub settings: Settings,
+    /// What is inspected in the background, at the start and when there are other signatures.
+    pub rescan: Rescan,
+    /// Who inspects that at the start: other processes than those that somebody waits for.
+    pub aside: Option<Box<dyn Judge>>,
 }
 
 /// A folder that is mounted. It stays so until [`Mounted::end`], or somebody unmounts it, or the process ends: then whoever
@@ -69,6 +75,7 @@ pub struct Mounted {
     shared: Arc<Shared>,
     server: JoinHandle<io::Result<()>>,
     ended: Option<mpsc::Receiver<()>>,
+    aside: mpsc::Sender<Box<dyn Judge>>,
 }
 
 /// Waits for the end of a mount.
@@ -87,7 +94,7 @@ impl End {
 /// # Errors
 /// When it cannot be mounted: there has to be `/dev/fuse`, and the right to mount.
 pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Send + 'static) -> io::Result<Mounted> {
-    let Options { source, point, threads, held_max, known_max, settings } = options;
+    let Options { source, point, threads, held_max, known_max, settings, rescan, aside } = options;
     raise_limit();
     let point = point.canonicalize()?;
     let root = bare(&source)?;
@@ -98,6 +105,7 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
     let by_limit = Bounds::of_limit(getrlimit(Resource::Nofile).current);
     let bounds =
         Bounds { held: held_max.unwrap_or(by_limit.held), known: known_max.unwrap_or(by_limit.known), ..by_limit };
+    let walked = openat(&root, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let (guard, stale) = Guard::new(settings, Staging::new(staging, bounds.shadows), &source)?;
     let (nodes, unused) = Nodes::new(root, bounds)?;
     let shared = Arc::new(Shared::new(nodes, guard));
@@ -106,9 +114,14 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
     let device = attach(&point, mode, mount_flags)?;
     let (ready, is_ready) = mpsc::channel();
     let (over, ended) = mpsc::channel();
+    let (judges, asked) = mpsc::channel();
+    aside.into_iter().for_each(|judge| _ = judges.send(judge));
+    let rescanning = Rescanning::new(shared.clone(), walked, rescan)?;
+    let background = Background { rescanning, judges: asked };
     let served = shared.clone();
     let server = std::thread::Builder::new().name("sluice: mount".into()).spawn(move || {
-        let outcome = serve(&served, device, threads, Told { stale, unused }, confine, &ready);
+        let outcome = serve(&served, device, threads, Told { stale, unused }, background, confine, &ready);
+        served.guard.front.end();
         served.guard.save();
         drop(over);
         outcome
@@ -121,7 +134,7 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
     if let Err(error) = read_ahead(&point) {
         tracing::debug!(%error, "the kernel reads ahead as it likes");
     }
-    Ok(Mounted { point, shared, server, ended: Some(ended) })
+    Ok(Mounted { point, shared, server, ended: Some(ended), aside: judges })
 }
 
 /// Has the kernel read ahead as much as is read in one request.
@@ -139,11 +152,18 @@ struct Told {
     unused: mpsc::Receiver<Unused>,
 }
 
+/// What is inspected in the background, and by whom.
+struct Background {
+    rescanning: Rescanning,
+    judges: mpsc::Receiver<Box<dyn Judge>>,
+}
+
 fn serve(
     shared: &Arc<Shared>,
     device: OwnedFd,
     threads: usize,
     told: Told,
+    background: Background,
     confine: impl FnOnce() -> Result<(), String>,
     ready: &mpsc::Sender<()>,
 ) -> io::Result<()> {
@@ -161,6 +181,8 @@ fn serve(
     std::thread::Builder::new().name("sluice: notes".into()).spawn(move || keep(&keeper, &notifier, &stale))?;
     // Apart, since the kernel has it wait for whoever works in the folder.
     std::thread::Builder::new().name("sluice: names".into()).spawn(move || forgetting.run(&unused))?;
+    let Background { rescanning, judges } = background;
+    std::thread::Builder::new().name("sluice: rescan".into()).spawn(move || rescanning.run(&judges))?;
     let _ = ready.send(());
     session.run()
 }
@@ -228,6 +250,13 @@ impl Mounted {
         End(self.ended.take())
     }
 
+    /// Has others inspect from here on, by other signatures; `aside` inspects in the background what is known by those of
+    /// before.
+    pub fn renew(&self, judge: Box<dyn Judge>, aside: Option<Box<dyn Judge>>) {
+        self.shared.guard.renew(judge);
+        aside.into_iter().for_each(|judge| _ = self.aside.send(judge));
+    }
+
     /// How many files and folders the kernel remembers.
     pub fn known(&self) -> usize {
         self.shared.nodes.known()
@@ -238,7 +267,8 @@ impl Mounted {
     /// # Errors
     /// When it cannot be unmounted, or its service has failed.
     pub fn end(self) -> io::Result<()> {
-        let Mounted { point, shared, server, ended: _ended } = self;
+        let Mounted { point, shared, server, ended: _ended, aside: _aside } = self;
+        shared.guard.front.end();
         // Somebody else may have unmounted it, and what is there now is theirs.
         for _ in 0..5 {
             if server.is_finished() {

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::overlay::Overlay;
+use crate::verdicts::Generation;
 
 /// For how long a change may leave a file's times as they were: a tick of the kernel's clock, and a margin.
 const TICK_MILLIS_MAX: u32 = 20;
@@ -122,13 +123,21 @@ pub enum Known {
     Infected,
 }
 
+/// What is known of a file's content, as it was then, and by what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    pub stamp: Stamp,
+    pub generation: Generation,
+    pub known: Known,
+}
+
 /// The content of a file, as those have it who opened it.
 #[derive(Default)]
 pub struct Content {
     /// What was written and has no verdict.
     pub overlay: Option<Box<Overlay>>,
-    /// What is known of the file below, as it was then.
-    pub known: Option<(Stamp, Known)>,
+    /// What is known of the file below.
+    pub known: Option<Verdict>,
     /// When that is inspected, and what is done about a hit.
     pub mode: Mode,
     pub on_infected: OnInfected,
@@ -148,9 +157,14 @@ pub struct Content {
 
 impl Content {
     /// Something is known of the file below, as it is now.
-    pub fn learn(&mut self, stamp: Stamp, known: Known) {
-        self.is_cached &= self.known.is_some_and(|before| before.0 == stamp);
-        self.known = Some((stamp, known));
+    pub fn learn(&mut self, stamp: Stamp, generation: Generation, known: Known) {
+        self.is_cached &= self.known.is_some_and(|before| before.stamp == stamp);
+        self.known = Some(Verdict { stamp, generation, known });
+    }
+
+    /// Whether nothing was found in it as it is, by whatever signatures.
+    pub fn was_clean(&self, stamp: &Stamp) -> bool {
+        self.known.is_some_and(|verdict| verdict.stamp == *stamp && verdict.known == Known::Clean)
     }
 }
 
@@ -181,13 +195,15 @@ pub struct Node {
     inspected: Mutex<()>,
     /// It was asked for since somebody last asked whether it was.
     is_used: AtomicBool,
+    /// The minute since 1970 in which it was last opened.
+    opened: AtomicU32,
 }
 
 impl Node {
     /// One that holds this.
     pub fn new(id: u64, inode: Inode, kind: FileType, held: OwnedFd) -> Node {
         let (content, inspected, is_used) = (RwLock::default(), Mutex::new(()), AtomicBool::new(false));
-        Node { id, kind, inode, held, content, inspected, is_used }
+        Node { id, kind, inode, held, content, inspected, is_used, opened: AtomicU32::new(0) }
     }
 
     /// Somebody asks for it.
@@ -198,6 +214,11 @@ impl Node {
     /// Whether somebody has asked for it since this was last called.
     pub fn was_used(&self) -> bool {
         self.is_used.swap(false, Relaxed)
+    }
+
+    /// It is opened; whether that is worth noting.
+    pub fn is_opened(&self, minute: u32) -> bool {
+        self.opened.swap(minute, Relaxed) != minute
     }
 
     /// The way to it that leads nowhere else.

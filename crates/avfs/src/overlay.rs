@@ -21,8 +21,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::judge::{Hit, Judge, Judging, Unjudged, guarded};
+use crate::judge::{Current, Hit, Judging, Unjudged, guarded};
 use crate::ranges::{Place, Ranges};
+use crate::verdicts::Generation;
 
 /// Ranges of one file.
 const RANGES_MAX: usize = 4096;
@@ -120,6 +121,8 @@ impl Shadow {
 /// A sequence of writes that is inspected as it comes.
 pub struct Stream {
     judging: Mutex<Box<dyn Judging>>,
+    /// By which signatures.
+    pub generation: Generation,
     /// How far it has come: a write there goes on with it.
     at: u64,
     /// Gives its place back.
@@ -136,14 +139,14 @@ impl Drop for Slot {
 
 impl Stream {
     /// From the beginning; none if there are `most` already.
-    pub fn begin(judge: &dyn Judge, count: &Arc<AtomicUsize>, most: usize) -> Option<Stream> {
+    pub fn begin(current: &Current, count: &Arc<AtomicUsize>, most: usize) -> Option<Stream> {
         if count.fetch_add(1, Relaxed) >= most {
             count.fetch_sub(1, Relaxed);
             return None;
         }
         let place = Slot(count.clone());
-        let judging = guarded(|| Ok(judge.begin())).ok()?;
-        Some(Stream { judging: Mutex::new(judging), at: 0, place })
+        let judging = guarded(|| Ok(current.judge.begin())).ok()?;
+        Some(Stream { judging: Mutex::new(judging), generation: current.generation, at: 0, place })
     }
 
     /// Goes on with what was written at `offset`; an error where it cannot.
@@ -158,7 +161,7 @@ impl Stream {
 
     /// All was written, up to `size`; none if the stream has not seen that.
     pub fn finish(self, size: u64) -> Option<Result<Option<Hit>, Unjudged>> {
-        let Stream { judging, at, place: _place } = self;
+        let Stream { judging, at, place: _place, .. } = self;
         let judging = judging.into_inner().unwrap_or_else(PoisonError::into_inner);
         (at == size).then(|| guarded(|| judging.finish()))
     }

@@ -1,34 +1,43 @@
 //! What is known to be clean, from one mount to the next.
 //!
-//! A set of digests: each is over a file's identity, its stamp ([`Stamp`]), and the generation of signatures and settings that
-//! found nothing in it. A file that has changed in any of these has another digest, so nothing is ever taken out; the set has
-//! a fixed size, and in each of its rows the newest replaces the oldest. The digests are keyed with a secret of the file that
-//! the set is kept in: nobody who can write files can make one that is taken for another.
+//! A table with an entry a file: a tag of its identity, when it was last used, and a digest over identity, stamp ([`Stamp`]) and the
+//! generation of signatures and settings that found nothing in it ([`Generation`]). A file that has changed in any of these has
+//! another digest; its entry still says that it was known, and when it was used ([`Verdicts::standing`]). The table has a fixed
+//! size, and in each of its rows the newest replaces the oldest. Tags and digests are keyed with a secret of the file that the
+//! table is kept in: nobody who can write files can make one that is taken for another.
 //!
-//! The file: [`MAGIC`], 32 bytes of secret, the rows, SHA-256 of all that. It is replaced whole; one that is broken, or
-//! belongs to somebody else, is as none. Bounds: [`WIDTH`] digests of 16 bytes a row, in memory and on the disk: 4 MiB with
-//! [`ROWS`] rows.
+//! The file: [`MAGIC`], 32 bytes of secret, the rows, SHA-256 of all that. It is replaced whole; one that is broken, of another
+//! version, or belongs to somebody else, is as none. Bounds: [`WIDTH`] entries of [`ENTRY_BYTES`] a row, in memory and on the disk:
+//! 5 MiB with [`ROWS`] rows.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use rustix::fs::{Mode, OFlags, openat, renameat};
 
 use crate::node::{Inode, Stamp, facts};
 
-const MAGIC: &[u8; 16] = b"sluice verdicts1";
+const MAGIC: &[u8; 16] = b"sluice verdicts2";
 
-/// Rows of a set for some 200,000 files.
+/// Rows of a table for some 200,000 files.
 pub const ROWS: usize = 1 << 16;
 
-/// Digests of a row.
+/// Entries of a row.
 const WIDTH: usize = 4;
 
-const DIGEST_BYTES: usize = 16;
+const DIGEST_BYTES: usize = 12;
+const TAG_BYTES: usize = 4;
 const SECRET_BYTES: usize = 32;
+
+/// A digest, a tag, and seconds since 1970.
+const ENTRY_BYTES: usize = DIGEST_BYTES + TAG_BYTES + 4;
+
+/// Files that are used more often are not worth writing the table for.
+const USE_SECONDS: u32 = 3600;
 
 /// What the file is called in its folder.
 const NAME: &str = "verdicts";
@@ -36,77 +45,134 @@ const NAME: &str = "verdicts";
 /// Bytes of the file around its rows.
 const FRAME_BYTES: usize = MAGIC.len() + SECRET_BYTES + 32;
 
-type Digest = [u8; DIGEST_BYTES];
+/// Signatures and settings, told from others by a digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Generation([u8; 16]);
 
-/// A file as it was before it was inspected.
+impl Generation {
+    /// That which this text stands for.
+    pub fn of(text: &[u8]) -> Generation {
+        let whole = digest::sha256::digest(text);
+        Generation(*whole.first_chunk().unwrap_or(&[0; 16]))
+    }
+}
+
+/// A file as it was before it was inspected, and by what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Before {
     inode: Inode,
     stamp: Stamp,
+    generation: Generation,
 }
 
-/// The set.
+/// What is known of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It was clean, and is as it was.
+    Clean,
+    /// It was clean by other signatures, or before it changed; and used last at this time, in seconds since 1970.
+    Once(u32),
+    /// Nothing, or no more.
+    Unknown,
+}
+
+/// One file; nobody's if it is all zeros.
+#[derive(Debug, Clone, Copy, Default)]
+struct Entry {
+    digest: [u8; DIGEST_BYTES],
+    tag: [u8; TAG_BYTES],
+    used: u32,
+}
+
+impl Entry {
+    fn read(bytes: &[u8; ENTRY_BYTES]) -> Option<Entry> {
+        let (digest, rest) = bytes.split_first_chunk()?;
+        let (tag, used) = rest.split_first_chunk()?;
+        Some(Entry { digest: *digest, tag: *tag, used: u32::from_le_bytes(*used.first_chunk()?) })
+    }
+}
+
+type Row = [Entry; WIDTH];
+
+/// The table.
 pub struct Verdicts {
     secret: [u8; SECRET_BYTES],
-    generation: Vec<u8>,
     set: Mutex<Set>,
     folder: Option<OwnedFd>,
 }
 
 struct Set {
-    rows: Vec<[Digest; WIDTH]>,
+    rows: Vec<Row>,
     has_changed: bool,
 }
 
 impl Set {
-    fn row(&mut self, number: u64) -> &mut [Digest; WIDTH] {
+    fn row(&mut self, place: &Place) -> &mut Row {
         let count = self.rows.len();
-        &mut self.rows[usize::try_from(number % count as u64).unwrap_or(0)]
+        &mut self.rows[usize::try_from(place.row % count as u64).unwrap_or(0)]
+    }
+
+    fn entry(&mut self, place: &Place) -> Option<&mut Entry> {
+        self.row(place).iter_mut().find(|entry| entry.tag == place.tag)
     }
 }
 
+/// Where a file's entry is.
+struct Place {
+    row: u64,
+    tag: [u8; TAG_BYTES],
+}
+
 impl Verdicts {
-    /// As they are kept in a folder, for this generation of signatures; without a folder for as long as it is held. There are
-    /// so many rows, at least one.
+    /// As they are kept in a folder; without a folder for as long as it is held. There are so many rows, at least one.
     ///
     /// # Errors
     /// When there is no randomness.
-    pub fn open(folder: Option<OwnedFd>, generation: Vec<u8>, rows: usize) -> io::Result<Verdicts> {
+    pub fn open(folder: Option<OwnedFd>, rows: usize) -> io::Result<Verdicts> {
         let rows = rows.max(1);
         let kept = folder.as_ref().and_then(|folder| load(folder, rows).ok());
         let (secret, rows) = match kept {
             Some(kept) => kept,
-            None => (random()?, vec![[[0; DIGEST_BYTES]; WIDTH]; rows]),
+            None => (random()?, vec![Row::default(); rows]),
         };
-        Ok(Verdicts { secret, generation, set: Mutex::new(Set { rows, has_changed: false }), folder })
+        Ok(Verdicts { secret, set: Mutex::new(Set { rows, has_changed: false }), folder })
     }
 
     fn set(&self) -> MutexGuard<'_, Set> {
         self.set.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The row of what is known of it, and the digest.
-    fn digest(&self, inode: Inode, stamp: &Stamp) -> (u64, Digest) {
-        let mut text = Vec::with_capacity(160);
+    fn place(&self, inode: Inode) -> Place {
+        let whole = digest::sha256::digest(&[&self.secret[..], &of(inode)].concat());
+        let (row, rest) = whole.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        Place { row: u64::from_be_bytes(*row), tag: *rest.first_chunk().unwrap_or(&[0; TAG_BYTES]) }
+    }
+
+    fn digest(&self, inode: Inode, stamp: &Stamp, generation: Generation) -> [u8; DIGEST_BYTES] {
+        let mut text = Vec::with_capacity(128);
         text.extend(self.secret);
-        for part in [u64::from(inode.device.0), u64::from(inode.device.1), inode.number, stamp.size] {
-            text.extend(part.to_le_bytes());
-        }
+        text.extend(of(inode));
+        text.extend(stamp.size.to_le_bytes());
         for time in [stamp.born, stamp.mtime, stamp.ctime] {
             text.extend(time.to_le_bytes());
         }
-        text.extend(&self.generation);
-        let whole = digest::sha256::digest(&text);
-        let mut digest = [0; DIGEST_BYTES];
-        digest.copy_from_slice(&whole[..DIGEST_BYTES]);
-        let (_, row) = whole.split_last_chunk().unwrap_or((&[], &[0; 8]));
-        (u64::from_be_bytes(*row), digest)
+        text.extend(generation.0);
+        *digest::sha256::digest(&text).first_chunk().unwrap_or(&[0; DIGEST_BYTES])
+    }
+
+    /// What is known of a file, as it is.
+    pub fn standing(&self, inode: Inode, stamp: &Stamp, generation: Generation) -> Standing {
+        let (place, digest) = (self.place(inode), self.digest(inode, stamp, generation));
+        match self.set().entry(&place) {
+            Some(entry) if entry.digest == digest => Standing::Clean,
+            Some(entry) => Standing::Once(entry.used),
+            None => Standing::Unknown,
+        }
     }
 
     /// Whether this was clean.
-    pub fn is_clean(&self, inode: Inode, stamp: &Stamp) -> bool {
-        let (row, digest) = self.digest(inode, stamp);
-        self.set().row(row).contains(&digest)
+    pub fn is_clean(&self, inode: Inode, stamp: &Stamp, generation: Generation) -> bool {
+        self.standing(inode, stamp, generation) == Standing::Clean
     }
 
     /// Whether an open file is known to be clean as it is now; if it is not, what has to be handed to [`Verdicts::learn`] when
@@ -114,10 +180,10 @@ impl Verdicts {
     ///
     /// # Errors
     /// When the kernel says nothing of the file.
-    pub fn ask(&self, file: &File) -> io::Result<Option<Before>> {
+    pub fn ask(&self, file: &File, generation: Generation) -> io::Result<Option<Before>> {
         let facts = facts(file)?;
-        let before = Before { inode: Inode::of(&facts), stamp: Stamp::of(&facts) };
-        if self.is_clean(before.inode, &before.stamp) {
+        let before = Before { inode: Inode::of(&facts), stamp: Stamp::of(&facts), generation };
+        if self.is_clean(before.inode, &before.stamp, generation) {
             return Ok(None);
         }
         before.stamp.outlast();
@@ -130,23 +196,42 @@ impl Verdicts {
     /// When the kernel says nothing of the file.
     pub fn learn(&self, before: &Before, file: &File) -> io::Result<()> {
         if Stamp::of_file(file)? == before.stamp {
-            self.add(before.inode, &before.stamp);
+            self.add(before.inode, &before.stamp, before.generation);
         }
         Ok(())
     }
 
-    /// It is clean.
-    pub fn add(&self, inode: Inode, stamp: &Stamp) {
-        let (row, digest) = self.digest(inode, stamp);
+    /// It is clean, by this generation.
+    pub fn add(&self, inode: Inode, stamp: &Stamp, generation: Generation) {
+        let (place, digest) = (self.place(inode), self.digest(inode, stamp, generation));
         let mut set = self.set();
-        let row = set.row(row);
-        let place = row.iter().position(|other| *other == digest).unwrap_or(WIDTH - 1);
-        row[..=place].rotate_right(1);
-        row[0] = digest;
+        let row = set.row(&place);
+        let at = row.iter().position(|entry| entry.tag == place.tag).unwrap_or(WIDTH - 1);
+        row[..=at].rotate_right(1);
+        row[0] = Entry { digest, tag: place.tag, used: now() };
         set.has_changed = true;
     }
 
-    /// Writes the set to its folder, if something has changed.
+    /// It is used now.
+    pub fn touch(&self, inode: Inode) {
+        let (place, now) = (self.place(inode), now());
+        let mut set = self.set();
+        let Some(entry) = set.entry(&place) else { return };
+        let is_news = now.abs_diff(entry.used) >= USE_SECONDS;
+        entry.used = now;
+        set.has_changed |= is_news;
+    }
+
+    /// Nothing is known of it any more; whether something was.
+    pub fn forget(&self, inode: Inode) -> bool {
+        let place = self.place(inode);
+        let mut set = self.set();
+        let was_known = set.entry(&place).map(std::mem::take).is_some();
+        set.has_changed |= was_known;
+        was_known
+    }
+
+    /// Writes the table to its folder, if something has changed.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -159,7 +244,12 @@ impl Verdicts {
             if !std::mem::take(&mut set.has_changed) {
                 return Ok(());
             }
-            set.rows.iter().flatten().for_each(|digest| bytes.extend(digest));
+            bytes.reserve_exact(set.rows.len() * WIDTH * ENTRY_BYTES + 32);
+            for entry in set.rows.iter().flatten() {
+                bytes.extend(entry.digest);
+                bytes.extend(entry.tag);
+                bytes.extend(entry.used.to_le_bytes());
+            }
         }
         bytes.extend(digest::sha256::digest(&bytes));
         let part = format!(".{NAME}.part");
@@ -172,13 +262,28 @@ impl Verdicts {
     }
 }
 
+/// A file's identity, as it is digested.
+fn of(inode: Inode) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..4].copy_from_slice(&inode.device.0.to_le_bytes());
+    bytes[4..8].copy_from_slice(&inode.device.1.to_le_bytes());
+    bytes[8..].copy_from_slice(&inode.number.to_le_bytes());
+    bytes
+}
+
+/// Seconds since 1970.
+pub fn now() -> u32 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u32::try_from(since.as_secs()).unwrap_or(u32::MAX)
+}
+
 fn random() -> io::Result<[u8; SECRET_BYTES]> {
     let mut secret = [0; SECRET_BYTES];
     File::open("/dev/urandom")?.read_exact(&mut secret)?;
     Ok(secret)
 }
 
-type Kept = ([u8; SECRET_BYTES], Vec<[Digest; WIDTH]>);
+type Kept = ([u8; SECRET_BYTES], Vec<Row>);
 
 fn load(folder: &OwnedFd, rows: usize) -> io::Result<Kept> {
     let broken = || io::Error::from(io::ErrorKind::InvalidData);
@@ -186,7 +291,7 @@ fn load(folder: &OwnedFd, rows: usize) -> io::Result<Kept> {
     let file = File::from(openat(folder, NAME, flags, Mode::empty())?);
     let facts = file.metadata()?;
     let is_ours = facts.uid() == rustix::process::geteuid().as_raw() && facts.mode() & 0o077 == 0;
-    let file_bytes = FRAME_BYTES + rows * WIDTH * DIGEST_BYTES;
+    let file_bytes = FRAME_BYTES + rows * WIDTH * ENTRY_BYTES;
     if !is_ours || !facts.is_file() || facts.len() != file_bytes as u64 {
         return Err(broken());
     }
@@ -198,9 +303,8 @@ fn load(folder: &OwnedFd, rows: usize) -> io::Result<Kept> {
     }
     let content = content.strip_prefix(MAGIC).ok_or_else(broken)?;
     let (secret, rows) = content.split_first_chunk().ok_or_else(broken)?;
-    let digests: Vec<Digest> = rows.as_chunks().0.to_vec();
-    let rows = digests.as_chunks().0.to_vec();
-    Ok((*secret, rows))
+    let entries: Vec<Entry> = rows.as_chunks().0.iter().filter_map(Entry::read).collect();
+    Ok((*secret, entries.as_chunks().0.to_vec()))
 }
 
 #[cfg(test)]
@@ -213,49 +317,74 @@ mod tests {
         Inode { device: (1, 2), number }
     }
 
-    fn opened(folder: &tempfile::TempDir, generation: &[u8]) -> Verdicts {
+    fn generation(text: &str) -> Generation {
+        Generation::of(text.as_bytes())
+    }
+
+    fn opened(folder: &tempfile::TempDir) -> Verdicts {
         let folder = File::open(folder.path()).expect("the folder").into();
-        Verdicts::open(Some(folder), generation.to_vec(), ROWS).expect("a set")
+        Verdicts::open(Some(folder), ROWS).expect("a table")
     }
 
     #[test]
     fn what_was_clean_is_clean_after_a_restart_and_not_for_other_signatures() {
         let folder = tempfile::tempdir().expect("a folder");
-        let verdicts = opened(&folder, b"one");
-        verdicts.add(inode(1), &STAMP);
+        let verdicts = opened(&folder);
+        let (one, two) = (generation("one"), generation("two"));
+        verdicts.add(inode(1), &STAMP, one);
         verdicts.save().expect("it is written");
-        let (again, other) = (opened(&folder, b"one"), opened(&folder, b"two"));
-        assert!(again.is_clean(inode(1), &STAMP) && !again.is_clean(inode(2), &STAMP));
-        assert!(!other.is_clean(inode(1), &STAMP));
-        assert!(!again.is_clean(Inode { device: (1, 3), ..inode(1) }, &STAMP));
+        let again = opened(&folder);
+        assert!(again.is_clean(inode(1), &STAMP, one));
+        assert!(matches!(again.standing(inode(1), &STAMP, two), Standing::Once(used) if used > 0));
+        for other in [inode(2), Inode { device: (1, 3), ..inode(1) }] {
+            assert_eq!(again.standing(other, &STAMP, one), Standing::Unknown);
+        }
         for changed in [
             Stamp { size: 6, ..STAMP },
             Stamp { mtime: 7, ..STAMP },
             Stamp { ctime: 9, ..STAMP },
             Stamp { born: 4, ..STAMP },
         ] {
-            assert!(!again.is_clean(inode(1), &changed), "{changed:?}");
+            assert!(matches!(again.standing(inode(1), &changed, one), Standing::Once(_)), "{changed:?}");
         }
+        assert!(again.forget(inode(1)) && !again.forget(inode(1)));
+        assert_eq!(again.standing(inode(1), &STAMP, one), Standing::Unknown);
+    }
+
+    #[test]
+    fn a_file_has_one_entry() {
+        let verdicts = Verdicts::open(None, 1).expect("a table");
+        let generation = generation("one");
+        for number in 0..WIDTH as u64 {
+            verdicts.add(inode(number), &STAMP, generation);
+        }
+        for mtime in 0..100 {
+            verdicts.add(inode(0), &Stamp { mtime, ..STAMP }, generation);
+        }
+        assert!((1..WIDTH as u64).all(|number| verdicts.is_clean(inode(number), &STAMP, generation)));
+        assert!(verdicts.is_clean(inode(0), &Stamp { mtime: 99, ..STAMP }, generation));
+        assert!(!verdicts.is_clean(inode(0), &Stamp { mtime: 98, ..STAMP }, generation));
     }
 
     #[test]
     fn a_broken_file_is_as_none() {
         let folder = tempfile::tempdir().expect("a folder");
-        let verdicts = opened(&folder, b"one");
-        verdicts.add(inode(1), &STAMP);
+        let verdicts = opened(&folder);
+        verdicts.add(inode(1), &STAMP, generation("one"));
         verdicts.save().expect("it is written");
         let path = folder.path().join(NAME);
         let mut bytes = std::fs::read(&path).expect("the file");
         bytes[40] ^= 1;
         std::fs::write(&path, bytes).expect("it is broken");
-        assert!(!opened(&folder, b"one").is_clean(inode(1), &STAMP));
+        assert!(!opened(&folder).is_clean(inode(1), &STAMP, generation("one")));
     }
 
     #[test]
     fn a_hundred_thousand_files_fit() {
-        let verdicts = Verdicts::open(None, Vec::new(), ROWS).expect("a set");
-        (0..100_000).for_each(|number| verdicts.add(inode(number), &STAMP));
-        let known = (0..100_000).filter(|&number| verdicts.is_clean(inode(number), &STAMP)).count();
+        let verdicts = Verdicts::open(None, ROWS).expect("a table");
+        let generation = generation("one");
+        (0..100_000).for_each(|number| verdicts.add(inode(number), &STAMP, generation));
+        let known = (0..100_000).filter(|&number| verdicts.is_clean(inode(number), &STAMP, generation)).count();
         assert!(known > 97_000, "{known}");
     }
 }

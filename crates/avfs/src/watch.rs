@@ -35,7 +35,7 @@ use crate::evidence::{self, Evidence, Found};
 use crate::judge::{self, Hit, Judge, Unjudged};
 use crate::mount::raise_limit;
 use crate::node::{Inode, Stamp, facts};
-use crate::verdicts::{self, Verdicts};
+use crate::verdicts::{self, Generation, Verdicts};
 use crate::who::Who;
 
 /// Inspections of files that were closed, and that nobody waits for. More are left for when the file is opened.
@@ -95,6 +95,7 @@ struct Watch {
     places: Vec<Place>,
     options: WatchOptions,
     verdicts: Verdicts,
+    generation: Generation,
     evidence: Option<Evidence>,
     table: Mutex<Table>,
     is_due: Condvar,
@@ -149,11 +150,21 @@ pub fn watch(
     let opened = EventFFlags::O_RDONLY | EventFFlags::O_LARGEFILE | EventFFlags::O_CLOEXEC | EventFFlags::O_NOATIME;
     let group = Fanotify::init(asks, opened)?;
     let places: Vec<Place> = options.paths.iter().map(|path| Place::find(path)).collect::<io::Result<_>>()?;
-    let verdicts = Verdicts::open(options.state.take(), options.judge.generation(), verdicts::ROWS)?;
+    let verdicts = Verdicts::open(options.state.take(), verdicts::ROWS)?;
+    let generation = Generation::of(&options.judge.generation());
     let evidence = options.evidence.take().map(Evidence::new);
     let excluded = options.excluded.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
     options.excluded = excluded.collect();
-    let watch = Watch { group, places, options, verdicts, evidence, table: Mutex::default(), is_due: Condvar::new() };
+    let watch = Watch {
+        group,
+        places,
+        options,
+        verdicts,
+        generation,
+        evidence,
+        table: Mutex::default(),
+        is_due: Condvar::new(),
+    };
     let watch = Arc::new(watch);
     let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
     let (told, is_ready) = std::sync::mpsc::channel();
@@ -303,7 +314,7 @@ impl Watch {
 
     /// Whether what is known of a file is enough for an answer.
     fn known(&self, table: &Table, key: &Key) -> Option<bool> {
-        if key.1.size == 0 || self.verdicts.is_clean(key.0, &key.1) {
+        if key.1.size == 0 || self.verdicts.is_clean(key.0, &key.1, self.generation) {
             return Some(true);
         }
         table.infected.contains_key(key).then_some(false)
@@ -391,7 +402,7 @@ impl Watch {
         let inode = key.0;
         match self.inspected(file) {
             Ok((stamp, None)) => {
-                self.verdicts.add(inode, &stamp);
+                self.verdicts.add(inode, &stamp, self.generation);
                 true
             }
             Ok((stamp, Some(hit))) => {

@@ -5,6 +5,7 @@ mod harness;
 mod never;
 mod posix;
 mod remembered;
+mod rescan;
 mod rules;
 mod waits;
 mod watch;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avfs::{Hit, Judge, Judging, Mode, Mounted, OnInfected, Options, Rules, Settings, Unjudged, Words};
+use avfs::{Hit, Judge, Judging, Mode, Mounted, OnInfected, Options, Rescan, Rules, Settings, Unjudged, Words};
 
 /// What the judge of these tests finds.
 pub const EVIL: &[u8] = b"X-THIS-IS-EVIL-AND-FOUND-X";
@@ -31,13 +31,30 @@ pub struct Counts {
     pub begun: AtomicUsize,
     /// Bytes fed.
     pub bytes: AtomicUsize,
+    /// How the contents begin.
+    pub heads: Mutex<Vec<Vec<u8>>>,
 }
 
-/// Knows one word.
-pub struct Word(pub Arc<Counts>);
+/// What is remembered of each.
+const HEAD_BYTES: usize = 16;
+
+/// Knows one word, or two.
+pub struct Word {
+    pub counts: Arc<Counts>,
+    /// The other, if it knows that.
+    pub other: Option<&'static [u8]>,
+}
+
+impl Word {
+    /// That knows the one.
+    pub fn counting(counts: &Arc<Counts>) -> Word {
+        Word { counts: counts.clone(), other: None }
+    }
+}
 
 struct Reading {
     counts: Arc<Counts>,
+    other: Option<&'static [u8]>,
     seen: Vec<u8>,
     fed: usize,
     is_deadly: bool,
@@ -45,13 +62,14 @@ struct Reading {
 
 impl Judge for Word {
     fn begin(&self) -> Box<dyn Judging> {
-        self.0.begun.fetch_add(1, Relaxed);
-        happen(&self.0.before);
-        Box::new(Reading { counts: self.0.clone(), seen: Vec::new(), fed: 0, is_deadly: false })
+        self.counts.begun.fetch_add(1, Relaxed);
+        happen(&self.counts.before);
+        let Word { counts, other } = self;
+        Box::new(Reading { counts: counts.clone(), other: *other, seen: Vec::new(), fed: 0, is_deadly: false })
     }
 
     fn generation(&self) -> Vec<u8> {
-        b"word".to_vec()
+        [b"word", self.other.unwrap_or_default()].concat()
     }
 
     fn kind(&self, head: &[u8]) -> &'static str {
@@ -69,7 +87,15 @@ impl Judging for Reading {
             return Err(Unjudged("it died".into()));
         }
         self.seen.extend(piece);
-        let is_evil = self.seen.windows(EVIL.len()).any(|window| window == EVIL);
+        let holds = |word: &[u8]| self.seen.windows(word.len()).any(|window| window == word);
+        let is_evil = holds(EVIL) || self.other.is_some_and(holds);
+        if self.fed == piece.len() {
+            self.counts
+                .heads
+                .lock()
+                .expect("nobody panics with it")
+                .push(piece[..piece.len().min(HEAD_BYTES)].to_vec());
+        }
         let rest = self.seen.len().saturating_sub(EVIL.len() - 1);
         self.seen.drain(..rest);
         Ok(is_evil.then(|| Hit { name: "Test.Evil".into(), within: Vec::new() }))
@@ -109,6 +135,23 @@ pub struct How {
     pub held_max: Option<usize>,
     pub known_max: Option<usize>,
     pub rules: &'static str,
+    /// A word that is found, too.
+    pub other: Option<&'static [u8]>,
+    pub rescan: Rescan,
+}
+
+impl How {
+    /// As nobody says otherwise.
+    pub const PLAIN: How = How {
+        passes_all: false,
+        mode: Mode::Regular,
+        on_infected: OnInfected::Immediate,
+        held_max: None,
+        known_max: None,
+        rules: "",
+        other: None,
+        rescan: Rescan::Off,
+    };
 }
 
 /// A mount, until it is dropped.
@@ -117,6 +160,8 @@ pub struct Mount {
     pub source: PathBuf,
     pub point: PathBuf,
     pub counts: Arc<Counts>,
+    /// The same of the background.
+    pub aside: Arc<Counts>,
     mounted: Option<Mounted>,
     _turn: MutexGuard<'static, ()>,
 }
@@ -139,6 +184,7 @@ impl Mount {
             point: folder.path().join("point"),
             folder,
             counts: Arc::default(),
+            aside: Arc::default(),
             mounted: None,
             _turn: turn,
         };
@@ -150,7 +196,8 @@ impl Mount {
     pub fn mount(&mut self, how: How) {
         let open = |name: &str| Some(File::open(self.folder.path().join(name)).expect("a folder").into());
         let settings = Settings {
-            judge: (!how.passes_all).then(|| Box::new(Word(self.counts.clone())) as Box<dyn Judge>),
+            judge: (!how.passes_all)
+                .then(|| Box::new(Word { counts: self.counts.clone(), other: how.other }) as Box<dyn Judge>),
             mode: how.mode,
             on_infected: how.on_infected,
             rules: rules(how.rules),
@@ -160,8 +207,28 @@ impl Mount {
                 .flatten(),
         };
         let (source, point) = (self.source.clone(), self.point.clone());
-        let options = Options { source, point, threads: 4, held_max: how.held_max, known_max: how.known_max, settings };
+        let options = Options {
+            source,
+            point,
+            threads: 4,
+            held_max: how.held_max,
+            known_max: how.known_max,
+            settings,
+            rescan: how.rescan,
+            aside: self.aside(how),
+        };
         self.mounted = Some(avfs::mount(options, || Ok(())).expect("it mounts"));
+    }
+
+    fn aside(&self, how: How) -> Option<Box<dyn Judge>> {
+        let judge = Word { counts: self.aside.clone(), other: how.other };
+        (how.rescan != Rescan::Off).then(|| Box::new(judge) as Box<dyn Judge>)
+    }
+
+    /// Has it know another word.
+    pub fn renew(&self, how: How) {
+        let judge = Box::new(Word { counts: self.counts.clone(), other: how.other });
+        self.mounted.as_ref().expect("it is mounted").renew(judge, self.aside(how));
     }
 
     /// How many files and folders the kernel remembers.

@@ -14,24 +14,7 @@ use rustix::io::Errno;
 
 use crate::harness::{DEADLY, EVIL, How, Mount, PANIC, holds_word, until};
 
-const MODES: [How; 2] = [
-    How {
-        passes_all: false,
-        mode: Mode::Full,
-        on_infected: OnInfected::Immediate,
-        held_max: None,
-        known_max: None,
-        rules: "",
-    },
-    How {
-        passes_all: false,
-        mode: Mode::Regular,
-        on_infected: OnInfected::Immediate,
-        held_max: None,
-        known_max: None,
-        rules: "",
-    },
-];
+const MODES: [How; 2] = [How { mode: Mode::Full, ..How::PLAIN }, How::PLAIN];
 
 /// Content with the word in its middle.
 fn evil(before: usize, after: usize) -> Vec<u8> {

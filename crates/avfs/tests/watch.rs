@@ -43,7 +43,7 @@ impl Memory {
     fn options(&self) -> WatchOptions {
         WatchOptions {
             paths: vec![self.at("in")],
-            judge: Box::new(Word(self.counts.clone())),
+            judge: Box::new(Word::counting(&self.counts)),
             state: None,
             evidence: None,
             threads: 2,

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use avfs::{Before, Verdicts};
+use avfs::{Before, Generation, Verdicts};
 
 use crate::Failure;
 use crate::held::Held;
 
-/// Rows of the set: 64 MiB, for some three million files.
+/// Rows of the table: 80 MiB, for some three million files.
 const ROWS: usize = 1 << 20;
 
 /// How often it is written down.
@@ -20,6 +20,7 @@ const SAVED_EVERY: Duration = Duration::from_secs(30);
 /// The files of earlier scans, where `--state` names a folder.
 pub struct Known {
     kept: Option<(Verdicts, Held)>,
+    generation: Generation,
     saved: Mutex<Instant>,
 }
 
@@ -28,11 +29,11 @@ impl Known {
     ///
     /// # Errors
     /// When the folder cannot be had.
-    pub fn open(path: Option<&Path>, generation: Vec<u8>) -> Result<Known, Failure> {
+    pub fn open(path: Option<&Path>, generation: &[u8]) -> Result<Known, Failure> {
         let held = Held::private(path)?;
-        let open = |held: Held| Ok((Verdicts::open(Some(held.as_fd().try_clone_to_owned()?), generation, ROWS)?, held));
+        let open = |held: Held| Ok((Verdicts::open(Some(held.as_fd().try_clone_to_owned()?), ROWS)?, held));
         let kept = held.map(open).transpose().map_err(|error: std::io::Error| error)?;
-        Ok(Known { kept, saved: Mutex::new(Instant::now()) })
+        Ok(Known { kept, generation: Generation::of(generation), saved: Mutex::new(Instant::now()) })
     }
 
     /// The folder that is written to.
@@ -43,7 +44,7 @@ impl Known {
     /// Whether a file is known to be clean; otherwise what [`Known::learn`] wants.
     pub fn ask(&self, file: &File) -> Asked {
         let Some((verdicts, _)) = &self.kept else { return Asked::Unknown(None) };
-        match verdicts.ask(file) {
+        match verdicts.ask(file, self.generation) {
             Ok(None) => Asked::Clean,
             Ok(before) => Asked::Unknown(before),
             Err(_) => Asked::Unknown(None),

@@ -73,7 +73,7 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
             until: None,
         },
         keep: Keep::new(&args.keep).map_err(|error| format!("the folder for infected files: {error}"))?,
-        known: Known::open(args.state.as_deref(), generation)?,
+        known: Known::open(args.state.as_deref(), &generation)?,
         report: Report::new(&args.output).map_err(|error| format!("the log: {error}"))?,
         tally: Tally::default(),
     };

@@ -1,0 +1,259 @@
+//! Inspecting in the background what is known by other signatures alone, and what was changed behind the mount.
+//!
+//! ```text
+//!   a walk through the folder ──► the most recently used of what is to be inspected ──► one after the other
+//!        ▲                                                                                    │
+//!        └───────────────── if there was more than is held at a time, what was used before ◄──┘
+//! ```
+//!
+//! Whoever opens a file waits for none of this: an inspection that somebody waits for goes first, and this one stands still
+//! meanwhile; a file that is opened while it is inspected here is inspected once more, there. The thread has the lowest
+//! priority (nice 19), and so has the scheduler of the disk by it. What was done is in [`Verdicts`](crate::verdicts::Verdicts),
+//! so whoever is killed in the middle goes on with the rest.
+//!
+//! It does not go into other FUSE file systems, one of which may be ours, nor deeper than [`DEPTH_MAX`] folders.
+//!
+//! Bounds: [`HELD_MAX`] paths of [`HELD_BYTES_MAX`] together; a descriptor a folder on the way.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ffi::{CStr, OsStr};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Instant;
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, FsWord, Mode, OFlags, ResolveFlags, Statx, StatxFlags, fstatfs, openat, openat2, statx,
+};
+use rustix::io::Errno;
+
+use crate::files::Shared;
+use crate::guard::Again;
+use crate::judge::{Current, Judge};
+use crate::node::{Inode, Node, Stamp, facts};
+use crate::verdicts::Standing;
+
+/// Paths that are held at a time.
+const HELD_MAX: usize = 32_768;
+
+/// Bytes of these.
+const HELD_BYTES_MAX: usize = 4 << 20;
+
+/// Folders below each other: each is a descriptor.
+const DEPTH_MAX: usize = 128;
+
+/// How low the priority is: the lowest.
+const NICE: i32 = 19;
+
+/// What `statfs` calls a FUSE file system.
+const FUSE_MAGIC: FsWord = 0x6573_5546;
+
+/// The longest path that one system call takes.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// What is inspected in the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rescan {
+    /// Nothing.
+    #[default]
+    Off,
+    /// What was found clean by other signatures, or before it changed.
+    Changed,
+    /// That, and what was never inspected.
+    All,
+}
+
+/// Walks through a folder whenever there are other signatures.
+pub struct Rescanning {
+    shared: Arc<Shared>,
+    root: OwnedFd,
+    /// Where that is.
+    device: (u32, u32),
+    which: Rescan,
+}
+
+/// A file to inspect: the one that was used last is the greatest.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    used: u32,
+    path: Box<[u8]>,
+}
+
+/// The most recently used of what is to be inspected.
+#[derive(Default)]
+struct Found {
+    held: BinaryHeap<Reverse<Due>>,
+    bytes: usize,
+    /// Whether there was more.
+    is_more: bool,
+    /// Files looked at.
+    files: u64,
+}
+
+impl Found {
+    fn add(&mut self, due: Due) {
+        self.bytes += due.path.len();
+        self.held.push(Reverse(due));
+        while self.held.len() > HELD_MAX || self.bytes > HELD_BYTES_MAX {
+            let Some(Reverse(least)) = self.held.pop() else { return };
+            self.bytes -= least.path.len();
+            self.is_more = true;
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Default)]
+struct Counts {
+    clean: u64,
+    infected: u64,
+    unjudged: u64,
+}
+
+impl Rescanning {
+    /// Below this folder.
+    ///
+    /// # Errors
+    /// When the kernel says nothing of it.
+    pub fn new(shared: Arc<Shared>, root: OwnedFd, which: Rescan) -> rustix::io::Result<Rescanning> {
+        let device = Inode::of(&facts(&root)?).device;
+        Ok(Rescanning { shared, root, device, which })
+    }
+
+    /// One walk for each of these, until nobody has any more.
+    pub fn run(&self, judges: &mpsc::Receiver<Box<dyn Judge>>) {
+        if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+            tracing::debug!(%error, "the background has the priority of all");
+        }
+        for judge in judges {
+            self.inspect_all(&Current::new(judge));
+        }
+    }
+
+    fn inspect_all(&self, current: &Current) {
+        let (mut counts, begun, mut behind) = (Counts::default(), Instant::now(), None);
+        loop {
+            let Some(found) = self.find(current, behind.as_ref()) else { return };
+            let (files, is_more) = (found.files, found.is_more);
+            let dues: Vec<Due> = found.held.into_sorted_vec().into_iter().map(|due| due.0).collect();
+            if behind.is_none() {
+                if dues.is_empty() {
+                    return tracing::debug!(files, "nothing to inspect in the background");
+                }
+                tracing::info!(files, due = dues.len(), more = is_more, "inspecting in the background");
+            }
+            let is_over = !dues.iter().all(|due| self.inspect(current, due, &mut counts));
+            behind = dues.into_iter().next_back();
+            if is_over || !is_more || behind.is_none() {
+                let Counts { clean, infected, unjudged } = counts;
+                let seconds = begun.elapsed().as_secs();
+                tracing::info!(clean, infected, unjudged, seconds, complete = !is_over, "inspected in the background");
+                return self.shared.guard.save();
+            }
+        }
+    }
+
+    /// Inspects one; whether there is more to do.
+    fn inspect(&self, current: &Current, due: &Due, counts: &mut Counts) -> bool {
+        let Some(node) = self.node(OsStr::from_bytes(&due.path)) else {
+            return self.shared.guard.goes_on(current.generation);
+        };
+        match self.shared.guard.inspect_again(current, &node) {
+            Ok(None) => return false,
+            Ok(Some(Again::Clean)) => counts.clean += 1,
+            Ok(Some(Again::Infected)) => counts.infected += 1,
+            Ok(Some(Again::Unjudged)) => counts.unjudged += 1,
+            Ok(Some(Again::Known)) => {}
+            Err(error) => tracing::debug!(file = %String::from_utf8_lossy(&due.path), %error, "not inspected"),
+        }
+        true
+    }
+
+    /// The file at a path, if it is one still: the kernel's, if it knows it.
+    fn node(&self, path: &OsStr) -> Option<Arc<Node>> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let open = || openat2(&self.root, path, flags, Mode::empty(), resolve);
+        let held = self.shared.nodes.with_reserve(open).ok()?;
+        let facts = facts(&held).ok()?;
+        let kind = kind(&facts);
+        let again = held.try_clone().ok().filter(|_| kind == FileType::RegularFile)?;
+        let known = self.shared.nodes.find(again, &facts);
+        Some(known.unwrap_or_else(|| Arc::new(Node::new(0, Inode::of(&facts), kind, held))))
+    }
+
+    /// The most recently used that are to be inspected, of those that come behind one. Nothing when all is over.
+    fn find(&self, current: &Current, behind: Option<&Due>) -> Option<Found> {
+        let mut found = Found::default();
+        let (mut way, mut path) = (vec![(self.folder(&self.root, c".").ok()?, 0)], Vec::new());
+        loop {
+            let depth = way.len();
+            let Some((folder, length)) = way.last_mut() else { return Some(found) };
+            path.truncate(*length);
+            let Some(entry) = folder.read().and_then(Result::ok) else {
+                way.pop();
+                continue;
+            };
+            let name = entry.file_name();
+            let is_left_out = name == c"." || name == c".." || path.len() + name.count_bytes() >= PATH_BYTES_MAX;
+            let kind = entry.file_type();
+            let is_of_interest = matches!(kind, FileType::Directory | FileType::RegularFile | FileType::Unknown);
+            if is_left_out || !is_of_interest {
+                continue;
+            }
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+            let Ok(facts) = folder.fd().and_then(|fd| statx(fd, name, flags, wanted)) else { continue };
+            path.extend(name.to_bytes());
+            match self::kind(&facts) {
+                FileType::RegularFile => {
+                    if !self.shared.guard.goes_on(current.generation) {
+                        return None;
+                    }
+                    found.files += 1;
+                    let due = self.used(current, &facts).map(|used| Due { used, path: path.as_slice().into() });
+                    let has_had_its_turn = |due: &Due| behind.is_some_and(|behind| due >= behind);
+                    due.filter(|due| !has_had_its_turn(due)).into_iter().for_each(|due| found.add(due));
+                }
+                FileType::Directory if depth < DEPTH_MAX => {
+                    let inner = folder.fd().and_then(|fd| self.folder(fd, name));
+                    if let Ok(inner) = inner {
+                        path.push(b'/');
+                        way.push((inner, path.len()));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// When a file was used, if it is to be inspected.
+    fn used(&self, current: &Current, facts: &Statx) -> Option<u32> {
+        let stamp = Stamp::of(facts);
+        match self.shared.guard.verdicts.standing(Inode::of(facts), &stamp, current.generation) {
+            _ if stamp.size == 0 => None,
+            Standing::Clean => None,
+            Standing::Once(used) => Some(used),
+            Standing::Unknown => (self.which == Rescan::All).then_some(0),
+        }
+    }
+
+    /// A folder to read, unless it is on another FUSE file system.
+    fn folder(&self, above: impl std::os::fd::AsFd, name: &CStr) -> rustix::io::Result<Dir> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let above = above.as_fd();
+        let open = || {
+            let quiet = openat(above, name, flags | OFlags::NOATIME, Mode::empty());
+            quiet.or_else(|_| openat(above, name, flags, Mode::empty()))
+        };
+        let folder = self.shared.nodes.with_reserve(open)?;
+        let is_elsewhere = Inode::of(&facts(&folder)?).device != self.device;
+        if is_elsewhere && fstatfs(&folder)?.f_type == FUSE_MAGIC { Err(Errno::XDEV) } else { Dir::new(folder) }
+    }
+}
+
+fn kind(facts: &Statx) -> FileType {
+    FileType::from_raw_mode(facts.stx_mode.into())
+}
