@@ -62,10 +62,8 @@ pub struct Options {
     pub known_max: Option<usize>,
     /// What passes.
     pub settings: Settings,
-    /// What is inspected in the background, at the start and when there are other signatures.
+    /// What [`Mounted::rescan`] inspects.
     pub rescan: Rescan,
-    /// Who inspects that at the start: other processes than those that somebody waits for.
-    pub aside: Option<Box<dyn Judge>>,
 }
 
 /// A folder that is mounted. It stays so until [`Mounted::end`], or somebody unmounts it, or the process ends: then whoever
@@ -94,7 +92,7 @@ impl End {
 /// # Errors
 /// When it cannot be mounted: there has to be `/dev/fuse`, and the right to mount.
 pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Send + 'static) -> io::Result<Mounted> {
-    let Options { source, point, threads, held_max, known_max, settings, rescan, aside } = options;
+    let Options { source, point, threads, held_max, known_max, settings, rescan } = options;
     raise_limit();
     let point = point.canonicalize()?;
     let root = bare(&source)?;
@@ -115,7 +113,6 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
     let (ready, is_ready) = mpsc::channel();
     let (over, ended) = mpsc::channel();
     let (judges, asked) = mpsc::channel();
-    aside.into_iter().for_each(|judge| _ = judges.send(judge));
     let rescanning = Rescanning::new(shared.clone(), walked, rescan)?;
     let background = Background { rescanning, judges: asked };
     let served = shared.clone();
@@ -250,11 +247,15 @@ impl Mounted {
         End(self.ended.take())
     }
 
-    /// Has others inspect from here on, by other signatures; `aside` inspects in the background what is known by those of
-    /// before.
-    pub fn renew(&self, judge: Box<dyn Judge>, aside: Option<Box<dyn Judge>>) {
+    /// Has others inspect from here on, by other signatures: what was known before is known no longer.
+    pub fn renew(&self, judge: Box<dyn Judge>) {
         self.shared.guard.renew(judge);
-        aside.into_iter().for_each(|judge| _ = self.aside.send(judge));
+    }
+
+    /// Goes through the folder in the background, and has these inspect what is not known by the signatures of now. They are the
+    /// same signatures, in another process than those that somebody waits for.
+    pub fn rescan(&self, judge: Box<dyn Judge>) {
+        let _ = self.aside.send(judge);
     }
 
     /// How many files and folders the kernel remembers.

@@ -127,7 +127,7 @@ impl Rescanning {
         if let Err(error) = rustix::process::setpriority_process(None, NICE) {
             tracing::debug!(%error, "the background has the priority of all");
         }
-        for judge in judges {
+        for judge in judges.iter().filter(|_| self.which != Rescan::Off) {
             self.inspect_all(&Current::new(judge));
         }
     }

@@ -215,20 +215,23 @@ impl Mount {
             known_max: how.known_max,
             settings,
             rescan: how.rescan,
-            aside: self.aside(how),
         };
         self.mounted = Some(avfs::mount(options, || Ok(())).expect("it mounts"));
+        self.rescan(how);
     }
 
-    fn aside(&self, how: How) -> Option<Box<dyn Judge>> {
+    fn rescan(&self, how: How) {
         let judge = Word { counts: self.aside.clone(), other: how.other };
-        (how.rescan != Rescan::Off).then(|| Box::new(judge) as Box<dyn Judge>)
+        self.mounted.as_ref().expect("it is mounted").rescan(Box::new(judge));
     }
 
     /// Has it know another word.
     pub fn renew(&self, how: How) {
         let judge = Box::new(Word { counts: self.counts.clone(), other: how.other });
-        self.mounted.as_ref().expect("it is mounted").renew(judge, self.aside(how));
+        self.mounted.as_ref().expect("it is mounted").renew(judge);
+        if how.rescan != Rescan::Off {
+            self.rescan(how);
+        }
     }
 
     /// How many files and folders the kernel remembers.

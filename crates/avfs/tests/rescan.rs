@@ -17,8 +17,10 @@ const LATER: &[u8] = b"FOUND-LATER";
 /// How long nobody has to wait who waits for no inspection in the background.
 const LONG: Duration = Duration::from_secs(60);
 
-const BEFORE: How = How::PLAIN;
+/// How it is mounted at first.
+const BEFORE: How = How { rescan: Rescan::Changed, ..How::PLAIN };
 
+/// In place of that.
 const CHANGED: How = How { other: Some(LATER), rescan: Rescan::Changed, ..BEFORE };
 
 fn code<T>(outcome: std::io::Result<T>) -> Option<Errno> {

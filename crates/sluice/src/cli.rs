@@ -19,7 +19,7 @@ pub use self::dnsbl::{
     Dnsbl, DnsblCheck, DnsblCommand, DnsblFetch, DnsblPublish, DnsblReputation, DnsblServe, DnsblWhy, ReputationCommand,
 };
 pub use self::learn::{Learn, LearnCommand, LearnMails};
-pub use self::on_access::{Mount, MountInfected, MountMode, OnAccess, OnAccessLog, OnDoubt, Watch};
+pub use self::on_access::{Mount, MountInfected, MountMode, MountRescan, OnAccess, OnAccessLog, OnDoubt, Watch};
 pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
 pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveScript, SieveTest, SieveUser};

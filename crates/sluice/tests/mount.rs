@@ -191,6 +191,59 @@ fn without_its_process_the_mount_fails_and_another_takes_its_place() {
     assert!(fs::metadata(mount.folder.path().join("state/verdicts")).is_ok_and(|facts| facts.len() > 0));
 }
 
+/// Waits until something holds, for half a minute.
+fn until(mount: &Mount, what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < end, "never: {what}: {}", mount.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A signature of a word.
+fn signature(word: &str) -> String {
+    let digits: String = word.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("Test.{word}:0:*:{digits}\n")
+}
+
+#[test]
+fn new_signatures_are_taken_over_and_what_was_clean_is_inspected_again() {
+    let signatures = tempfile::tempdir().expect("a folder");
+    let signature_file = |name: &str| signatures.path().join(name);
+    fs::write(signature_file("a.ndb"), signature("NeverFound")).expect("signatures");
+    let options = ["--database", signatures.path().to_str().expect("text"), "--state", "state"];
+    let Some(mut mount) = Mount::new(&options) else { return };
+    for n in 0..50 {
+        fs::write(mount.at(&format!("{n}")), if n == 7 { "FoundLater".into() } else { format!("clean {n}") })
+            .expect("a file");
+    }
+    assert_eq!(fs::read(mount.at("7")).expect("clean by then"), b"FoundLater");
+    fs::write(signature_file("b.ndb"), signature("FoundLater")).expect("signatures");
+    until(&mount, "it is found", || mount.log().contains("infected=1"));
+    let log = mount.log();
+    assert!(log.contains("new signatures") && log.contains("clean=49"), "{log}");
+    assert!(log.contains("file=\"7\"") && log.contains("operation=\"rescan\""), "{log}");
+    assert_eq!(code(fs::read(mount.at("7"))), Some(EPERM));
+    assert_eq!(fs::read(mount.at("8")).expect("clean still"), b"clean 8");
+    // What cannot be loaded changes nothing.
+    fs::write(signature_file("c.ndb"), "Test.Wrong:0:*:zz\n").expect("no signature");
+    until(&mount, "it is refused", || mount.log().contains("the old ones stay in force"));
+    assert_eq!(code(fs::read(mount.at("7"))), Some(EPERM));
+    fs::remove_file(signature_file("c.ndb")).expect("it goes");
+    // Killed, and started with others: what is left is inspected.
+    mount.signal("-KILL");
+    fs::write(signature_file("b.ndb"), signature("clean 9") + &signature("FoundLater")).expect("signatures");
+    mount.process = start(mount.folder.path(), &options);
+    assert_eq!(code(fs::read(mount.at("9"))), Some(EPERM));
+    // The signal has it look, and nothing has changed.
+    let id = mount.process.id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &id]).status().expect("kill runs").success());
+    // Whoever closes it hears of it, but who does not look.
+    fs::write(mount.at("new"), b"clean 9").expect("it waits");
+    assert_eq!(fs::read(mount.below("new")).expect("the file"), b"");
+    assert!(mount.signal("-TERM").success());
+}
+
 /// What the kernel has of a file as it was before is not seen, whatever becomes shorter, longer, or infected.
 #[test]
 fn what_is_changed_below_is_read_as_it_is() {

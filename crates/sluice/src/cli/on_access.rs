@@ -8,7 +8,7 @@ use super::DatabaseArgs;
 use crate::values;
 
 /// `sluice mount`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Mount {
     /// The folder whose files are mounted.
     #[arg(value_name = "SOURCE", value_hint = ValueHint::DirPath)]
@@ -27,6 +27,10 @@ pub struct Mount {
     /// Where something else holds: rules by path, type, size and user, one a line.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Option<PathBuf>,
+    /// What is inspected in the background, at the start and when signatures are new: `changed`, what was found clean by other
+    /// signatures, or before it was changed behind the mount; `all`, what was never inspected, too; `off`, nothing.
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "changed")]
+    pub rescan: MountRescan,
     /// Threads that answer the kernel; 0 means four per core, and at least 16. An inspection occupies one while it lasts.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub threads: usize,
@@ -54,6 +58,17 @@ pub enum MountInfected {
     Immediate,
     /// Evidence.
     Deferred,
+}
+
+/// What `sluice mount` inspects in the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum MountRescan {
+    /// Nothing.
+    Off,
+    /// What was known.
+    Changed,
+    /// Everything.
+    All,
 }
 
 /// `sluice watch`
@@ -95,7 +110,7 @@ pub enum OnDoubt {
 }
 
 /// What inspections on access have in common.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct OnAccess {
     /// Signatures.
     #[command(flatten)]

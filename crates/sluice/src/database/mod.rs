@@ -212,18 +212,19 @@ pub fn load(paths: &[PathBuf], choice: &Choice, checker: &Checker) -> Result<Loa
 /// # Errors
 /// As [`Wanted::open`].
 pub fn open(args: &DatabaseArgs) -> Result<Loaded, Failure> {
+    wanted(args).open_told()
+}
+
+/// What the command line names.
+pub fn wanted(args: &DatabaseArgs) -> Wanted {
     let paths = args.databases.clone();
     let cache = match &args.cache {
         Some(named) => named_cache(named),
         None => usual_cache().filter(|folder| is_worthwhile(&paths) && cache::is_ours(folder)),
     };
-    let bar = Bar::new();
     let choice = Choice { builtin: true, pua: args.pua.clone() };
     let certificates = args.certificates.clone();
-    let loaded = Wanted { paths, choice, cache, certificates, signatures_required: false }
-        .open(&mut |done, total| bar.set(done, total));
-    bar.clear();
-    loaded
+    Wanted { paths, choice, cache, certificates, signatures_required: false }
 }
 
 fn is_worthwhile(paths: &[PathBuf]) -> bool {
@@ -255,6 +256,28 @@ impl Wanted {
             }
         }
         Ok(self.compile(progress)?.0)
+    }
+
+    /// The same, with a bar of progress.
+    ///
+    /// # Errors
+    /// As [`Wanted::open`].
+    pub fn open_told(&self) -> Result<Loaded, Failure> {
+        let bar = Bar::new();
+        let loaded = self.open(&mut |done, total| bar.set(done, total));
+        bar.clear();
+        loaded
+    }
+
+    /// What is there instead of `old`, all of it, however long that takes. Nothing if no file has changed.
+    ///
+    /// # Errors
+    /// As [`Wanted::open`].
+    pub fn renew(&self, old: &Loaded) -> Result<Option<Loaded>, Failure> {
+        match self.refresh(old)? {
+            Some(loaded) if loaded.is_due => Ok(Some(self.compile(&mut |_, _| ())?.0)),
+            loaded => Ok(loaded),
+        }
     }
 
     /// What can be in force at once instead of `old`: the small files that have changed over what was compiled last.

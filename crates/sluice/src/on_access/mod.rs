@@ -3,6 +3,7 @@
 
 pub mod helper;
 pub mod mount;
+mod renewal;
 pub mod watch;
 
 use std::ffi::OsString;
@@ -37,6 +38,9 @@ const MEMORY_BYTES_MIN: usize = 64 << 20;
 
 /// The processor time for one file.
 const CPU_MS_MAX: u64 = 120_000;
+
+/// How low the priority of what nobody waits for is: the lowest.
+const NICE: i32 = 19;
 
 /// The fewest threads that wait for inspections.
 const THREADS_MIN: usize = 16;
@@ -99,8 +103,17 @@ impl Signals {
         Ok(Signals { runtime, terminate, interrupt })
     }
 
-    /// Until one of them comes, or what is served ends by itself.
-    fn wait(self, end: Option<End>) {
+    /// The same, and the signal that something is to be read anew.
+    fn with_hangup() -> io::Result<(Signals, Signal)> {
+        let signals = Signals::new()?;
+        let inside = signals.runtime.enter();
+        let hangup = signal(SignalKind::hangup())?;
+        drop(inside);
+        Ok((signals, hangup))
+    }
+
+    /// Until one of them comes, or what is served ends by itself; meanwhile this is done.
+    fn wait(self, end: Option<End>, meanwhile: impl Future<Output = ()>) {
         let Signals { runtime, mut terminate, mut interrupt } = self;
         let ended = async {
             match end {
@@ -113,6 +126,7 @@ impl Signals {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
                 () = ended => {}
+                () = meanwhile => {}
             }
         });
         // Whoever waits for the end may wait longer than we do.
@@ -163,11 +177,29 @@ pub struct Inspections {
 }
 
 impl Inspections {
-    /// With these signatures.
+    /// With these signatures, in as many processes as there are cores.
     ///
     /// # Errors
     /// When the processes cannot be started.
     pub fn new(args: &OnAccess, loaded: &Loaded) -> Result<Inspections, Failure> {
+        Inspections::in_processes(cores(), args, loaded)
+    }
+
+    /// The same in a process of the lowest priority, for what nobody waits for.
+    ///
+    /// # Errors
+    /// As [`Inspections::new`].
+    pub fn aside(args: &OnAccess, loaded: &Loaded) -> Result<Inspections, Failure> {
+        // Whatever a thread starts has its priority.
+        let start = || {
+            rustix::process::setpriority_process(None, NICE)?;
+            Inspections::in_processes(1, args, loaded).map_err(|error| io::Error::other(error.to_string()))
+        };
+        let started = std::thread::scope(|scope| scope.spawn(start).join());
+        Ok(started.unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))?)
+    }
+
+    fn in_processes(count: usize, args: &OnAccess, loaded: &Loaded) -> Result<Inspections, Failure> {
         let limits = Limits { cpu_ms_max: CPU_MS_MAX, ..Limits::default() };
         let memory_bytes = usize::try_from(args.memory).unwrap_or(usize::MAX).max(MEMORY_BYTES_MIN);
         let mut generation = loaded.identity();
@@ -193,10 +225,10 @@ impl Inspections {
         } else {
             let user = privileges::is_root().then_some(privileges::NOBODY);
             let launch = Box::new(Children { user });
-            let settings = jail::Settings { count: cores(), limits, memory_bytes, launch };
+            let settings = jail::Settings { count, limits, memory_bytes, launch };
             let (counts, suspects) = (Arc::new(Counts::default()), Arc::new(Suspects::default()));
             let (jails, confined) = Jails::start(settings, loaded.signatures()?, counts, suspects)?;
-            tracing::info!(processes = cores(), %confined, "inspections are isolated");
+            tracing::info!(processes = count, %confined, "inspections are isolated");
             Arc::new(jails)
         };
         let look = Look { policy, first_match: true, ..Look::default() };

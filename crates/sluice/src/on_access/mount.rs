@@ -5,20 +5,21 @@
 //!  signatures · processes that inspect · folders held open · mount
 //!  ── the thread that serves the kernel, and all that it starts, keep the folder and nothing else to write to ──
 //! ```
-//! The first thread keeps its rights: it waits for signals, and unmounts.
+//! The first thread keeps its rights: it waits for signals, takes over new signatures, and unmounts.
 
 use std::process::ExitCode;
 
-use avfs::{Judge, Mode, Mounted, OnInfected, Rules, Settings, Words};
+use avfs::{Judge, Mode, Mounted, OnInfected, Rescan, Rules, Settings, Words};
 use stream::FileType;
 
+use super::renewal::Renewal;
 use super::{Detached, Inspections, Signals, in_background, opened, start_log, tell_ready, threads};
-use crate::cli::{Mount, MountInfected, MountMode};
+use crate::cli::{Mount, MountInfected, MountMode, MountRescan};
 use crate::confine::Reach;
 use crate::database::Loaded;
 use crate::held::Held;
 use crate::privileges::Account;
-use crate::{Failure, database, privileges};
+use crate::{Failure, privileges};
 
 /// What is printed when it is mounted, for who started it in the background.
 const READY: &str = "mounted";
@@ -32,16 +33,18 @@ pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
     let rules = rules(args)?;
     check(args, &rules)?;
     privileges::harden()?;
-    let loaded = database::open(&args.common.database)?;
+    let renewal = Renewal::new(args);
+    let loaded = renewal.open()?;
     loaded.warn();
     let detached = Detached::begin(&args.common)?;
-    let signals = Signals::new()?;
+    let (signals, hangup) = Signals::with_hangup()?;
     let mut mounted = detached.tell(mounted(args, rules, &loaded))?;
     tracing::info!(
         source = %args.source.display(), point = %args.point.display(), signatures = loaded.signatures, "mounted"
     );
     tell_ready(READY);
-    signals.wait(Some(mounted.to_wait()));
+    let end = mounted.to_wait();
+    signals.wait(Some(end), renewal.run(args, &mounted, loaded, hangup));
     mounted.end()?;
     tracing::info!("unmounted");
     Ok(ExitCode::SUCCESS)
@@ -70,6 +73,11 @@ fn mounted(args: &Mount, rules: Rules, loaded: &Loaded) -> Result<Mounted, Failu
             rules,
             state: opened(&state)?,
             evidence: opened(&quarantine)?,
+        },
+        rescan: match args.rescan {
+            MountRescan::Off => Rescan::Off,
+            MountRescan::Changed => Rescan::Changed,
+            MountRescan::All => Rescan::All,
         },
     };
     let confine = move || {

@@ -38,7 +38,7 @@ pub fn run(args: &Watch) -> Result<ExitCode, Failure> {
     let watching = detached.tell(watching(args, &loaded))?;
     tracing::info!(paths = ?args.paths, signatures = loaded.signatures, "watching");
     tell_ready(READY);
-    signals.wait(None);
+    signals.wait(None, std::future::pending());
     watching.end();
     tracing::info!("no longer watching");
     Ok(ExitCode::SUCCESS)

@@ -17,7 +17,7 @@ mod scorer;
 mod site;
 mod sweep;
 mod systemd;
-mod watcher;
+pub mod watcher;
 
 use std::future::Future;
 use std::net::TcpListener;
