@@ -72,6 +72,7 @@ pub struct Rescanning {
     /// Where that is.
     device: (u32, u32),
     which: Rescan,
+    held_max: usize,
 }
 
 /// A file to inspect: the one that was used last is the greatest.
@@ -85,6 +86,7 @@ struct Due {
 #[derive(Default)]
 struct Found {
     held: BinaryHeap<Reverse<Due>>,
+    /// Of their paths.
     bytes: usize,
     /// Whether there was more.
     is_more: bool,
@@ -93,10 +95,10 @@ struct Found {
 }
 
 impl Found {
-    fn add(&mut self, due: Due) {
+    fn add(&mut self, due: Due, most: usize) {
         self.bytes += due.path.len();
         self.held.push(Reverse(due));
-        while self.held.len() > HELD_MAX || self.bytes > HELD_BYTES_MAX {
+        while self.held.len() > most || self.bytes > HELD_BYTES_MAX {
             let Some(Reverse(least)) = self.held.pop() else { return };
             self.bytes -= least.path.len();
             self.is_more = true;
@@ -119,7 +121,7 @@ impl Rescanning {
     /// When the kernel says nothing of it.
     pub fn new(shared: Arc<Shared>, root: OwnedFd, which: Rescan) -> rustix::io::Result<Rescanning> {
         let device = Inode::of(&facts(&root)?).device;
-        Ok(Rescanning { shared, root, device, which })
+        Ok(Rescanning { shared, root, device, which, held_max: HELD_MAX })
     }
 
     /// One walk for each of these, until nobody has any more.
@@ -215,7 +217,7 @@ impl Rescanning {
                     found.files += 1;
                     let due = self.used(current, &facts).map(|used| Due { used, path: path.as_slice().into() });
                     let has_had_its_turn = |due: &Due| behind.is_some_and(|behind| due >= behind);
-                    due.filter(|due| !has_had_its_turn(due)).into_iter().for_each(|due| found.add(due));
+                    due.filter(|due| !has_had_its_turn(due)).into_iter().for_each(|due| found.add(due, self.held_max));
                 }
                 FileType::Directory if depth < DEPTH_MAX => {
                     let inner = folder.fd().and_then(|fd| self.folder(fd, name));
@@ -256,4 +258,101 @@ impl Rescanning {
 
 fn kind(facts: &Statx) -> FileType {
     FileType::from_raw_mode(facts.stx_mode.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::guard::{Guard, Settings};
+    use crate::judge::{Hit, Judging, Unjudged};
+    use crate::node::{Mode as Inspects, OnInfected};
+    use crate::nodes::{Bounds, Nodes};
+    use crate::overlay::Staging;
+    use crate::rules::Rules;
+    use crate::verdicts::Generation;
+
+    /// Keeps what it inspects.
+    #[derive(Clone, Default)]
+    struct Notes(Arc<Mutex<Vec<String>>>);
+
+    impl Judge for Notes {
+        fn begin(&self) -> Box<dyn Judging> {
+            Box::new(self.clone())
+        }
+
+        fn generation(&self) -> Vec<u8> {
+            b"now".to_vec()
+        }
+    }
+
+    impl Judging for Notes {
+        fn feed(&mut self, piece: &[u8]) -> Result<Option<Hit>, Unjudged> {
+            self.0.lock().expect("nobody panics").push(String::from_utf8_lossy(piece).into_owned());
+            Ok(None)
+        }
+
+        fn finish(self: Box<Self>) -> Result<Option<Hit>, Unjudged> {
+            Ok(None)
+        }
+    }
+
+    fn opened(folder: &Path) -> OwnedFd {
+        File::open(folder).expect("a folder").into()
+    }
+
+    fn over(folder: &Path, which: Rescan, held_max: usize) -> Rescanning {
+        let settings = Settings {
+            judge: Some(Box::new(Notes::default())),
+            mode: Inspects::Full,
+            on_infected: OnInfected::Immediate,
+            rules: Rules::default(),
+            state: None,
+            evidence: None,
+        };
+        let staging = Staging::new(opened(folder), i32::MAX);
+        let (guard, _) = Guard::new(settings, staging, folder).expect("a guard");
+        let (nodes, _) = Nodes::new(opened(folder), Bounds::of_limit(None)).expect("a table");
+        let shared = Arc::new(Shared::new(nodes, guard));
+        Rescanning { held_max, ..Rescanning::new(shared, opened(folder), which).expect("the folder") }
+    }
+
+    #[test]
+    fn what_is_more_than_is_held_comes_in_the_next_walk_and_each_file_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let deep: String = (0..40).map(|n| format!("deep{n}/")).collect();
+        std::fs::create_dir_all(folder.path().join(&deep)).expect("folders");
+        std::os::unix::fs::symlink("..", folder.path().join("link")).expect("a link");
+        let name = |n: usize| if n % 2 == 0 { format!("{n}") } else { format!("{deep}{n}") };
+        (0..100).for_each(|n| std::fs::write(folder.path().join(name(n)), format!("{n}")).expect("a file"));
+        let (notes, walks) = (Notes::default(), over(folder.path(), Rescan::All, 7));
+        let verdicts = &walks.shared.guard.verdicts;
+        for n in [17, 40] {
+            let facts = facts(File::open(folder.path().join(name(n))).expect("a file")).expect("facts");
+            verdicts.add(Inode::of(&facts), &Stamp::of(&facts), Generation::of(b"before"));
+        }
+        for _ in 0..2 {
+            walks.inspect_all(&Current::new(Box::new(notes.clone())));
+            let mut seen = notes.0.lock().expect("nobody panics").clone();
+            assert!(seen[..2].iter().all(|first| ["17", "40"].contains(&&**first)), "{seen:?}");
+            seen.sort_by_key(|text| text.parse::<usize>().expect("a number"));
+            assert_eq!(seen, (0..100).map(|n| n.to_string()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn it_ends_when_others_inspect_or_all_is_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("file"), "1").expect("a file");
+        let notes = Notes::default();
+        let walks = over(folder.path(), Rescan::All, 7);
+        let before = Current { generation: Generation::of(b"before"), ..Current::new(Box::new(notes.clone())) };
+        walks.inspect_all(&before);
+        walks.shared.guard.front.end();
+        walks.inspect_all(&Current::new(Box::new(notes.clone())));
+        assert_eq!(notes.0.lock().expect("nobody panics")[..], [] as [String; 0]);
+    }
 }

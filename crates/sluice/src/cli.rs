@@ -61,7 +61,8 @@ pub enum Command {
     ///
     /// Everything else is as in the folder itself. What is written comes to the folder when it has been inspected and found
     /// clean; what was found infected is an error for who reads or writes it, and leaves nothing behind. Needs root and
-    /// /dev/fuse. Runs in the foreground; SIGTERM, SIGINT or `umount` ends it. Exit status: 0 unmounted, 2 an error.
+    /// /dev/fuse. Runs in the foreground; SIGTERM, SIGINT or `umount` ends it, SIGHUP loads signatures that have changed, which it
+    /// also does by itself. Exit status: 0 unmounted, 2 an error.
     Mount(Box<Mount>),
     /// Watch folders so that nothing infected is opened or run.
     ///
