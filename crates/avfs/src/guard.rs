@@ -25,6 +25,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, mpsc};
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -34,7 +35,7 @@ use crate::judge::{self, Current, Hit, Judge, Unjudged};
 use crate::node::{Content, Inode, Known, Mode, Node, OnInfected, Share, Stamp, Verdict, facts};
 use crate::overlay::{Overlay, Staging, Stream, errno, read_all};
 use crate::rules::{Rules, Ruling, Subject};
-use crate::verdicts::{self, Generation, Verdicts};
+use crate::verdicts::{self, Generation, Sum, Verdicts};
 use crate::who::Who;
 
 /// How often content that changes is inspected without keeping writers waiting.
@@ -45,6 +46,13 @@ const LOOKS: usize = 8;
 
 /// Bytes from which the type of a content is told.
 const HEAD_BYTES: usize = 2048;
+
+/// What is inspected at less than this, in bytes a second, is remembered by its content: SHA-256 is computed thirty times as fast where
+/// the processor has instructions for it, and five times where it has not.
+const SLOW_BYTES_A_SECOND: f64 = 64e6;
+
+/// What took less is not.
+const SLOW_MIN: Duration = Duration::from_millis(2);
 
 /// Files that are inspected while they are written, at a time.
 const STREAMS_MAX: usize = 64;
@@ -268,7 +276,8 @@ impl Guard {
             // Reading it is not its user's reading.
             let quiet = node.open(OFlags::RDONLY | OFlags::NOATIME).or_else(|_| node.open(OFlags::RDONLY))?;
             let mut content = Ahead { file: &quiet, node, at: 0, pages: self.pages_for(node, &stamp, number) };
-            let outcome = judge::whole(&*current.judge, &mut content).map_err(errno)?;
+            let again = || At { file: &quiet, at: 0 };
+            let (outcome, sum) = self.inspect(&current, stamp.size, &mut content, again).map_err(errno)?;
             if Stamp::of_file(below)? != stamp {
                 continue;
             }
@@ -279,7 +288,7 @@ impl Guard {
                     content.learn(stamp, generation, Known::Clean);
                     content.is_cached |= has_pages && content.handles == 0;
                     drop(content);
-                    self.verdicts.add(node.inode, &stamp, generation);
+                    self.learn(node.inode, &stamp, generation, sum);
                     Ok(())
                 }
                 Ok(Some(hit)) => {
@@ -291,6 +300,36 @@ impl Guard {
             };
         }
         Err(self.unjudged(node, &Unjudged("it changes all the time".into()), who))
+    }
+
+    /// Inspects a content of this size, unless it is known. `content` is what is inspected, and `again` the same once more; whether
+    /// it was the same all the time, whoever calls this finds out. With the verdict comes what tells the content from others, if
+    /// that is worth to be known: it took far longer than a digest takes.
+    fn inspect<R: Read>(
+        &self,
+        current: &Current,
+        size: u64,
+        content: impl Read,
+        again: impl Fn() -> R,
+    ) -> io::Result<(Result<Option<Hit>, Unjudged>, Option<Sum>)> {
+        if self.verdicts.has_size(size, current.generation)
+            && let Some(sum) = verdicts::sum(again(), size)?
+            && self.verdicts.recall(size, &sum, current.generation)
+        {
+            return Ok((Ok(None), None));
+        }
+        let begun = Instant::now();
+        let outcome = judge::whole(&*current.judge, content)?;
+        let took = begun.elapsed();
+        let is_slow = took >= SLOW_MIN && took.as_secs_f64() * SLOW_BYTES_A_SECOND > size as f64;
+        let sum = if is_slow && outcome == Ok(None) { verdicts::sum(again(), size)? } else { None };
+        Ok((outcome, sum))
+    }
+
+    /// A file is clean as it is, and perhaps its content wherever it is.
+    fn learn(&self, inode: Inode, stamp: &Stamp, generation: Generation, sum: Option<Sum>) {
+        self.verdicts.add(inode, stamp, generation);
+        sum.iter().for_each(|sum| self.verdicts.add_content(stamp.size, sum, generation));
     }
 
     /// Something was found in a file below. Who has it open since it was known to be clean has no more of it from the kernel's pages.
@@ -329,8 +368,9 @@ impl Guard {
                 return Ok(Some(Again::Known));
             }
             stamp.outlast();
-            let aside = Aside { file: &below, guard: self, inode: node.inode, stamp, generation };
-            let outcome = match judge::whole(&*current.judge, aside) {
+            let aside =
+                || Aside { file: At { file: &below, at: 0 }, guard: self, inode: node.inode, stamp, generation };
+            let (outcome, sum) = match self.inspect(current, stamp.size, aside(), aside) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let is_over = !self.goes_on(generation);
                     return Ok(if is_over { None } else { Some(Again::Known) });
@@ -342,7 +382,7 @@ impl Guard {
             }
             return Ok(Some(match outcome {
                 Ok(None) => {
-                    self.verdicts.add(node.inode, &stamp, generation);
+                    self.learn(node.inode, &stamp, generation, sum);
                     Again::Clean
                 }
                 Ok(Some(hit)) => {
@@ -384,7 +424,7 @@ impl Guard {
     /// When it was dropped, or has no verdict, or there is no room below; then it still waits.
     pub fn settle(&self, node: &Node, below: &File, operation: &str, who: Who) -> Result<(), Refusal> {
         let Some(current) = self.current() else { return Ok(()) };
-        let (judge, generation) = (&*current.judge, current.generation);
+        let generation = current.generation;
         if node.content().overlay.is_none() {
             return Ok(());
         }
@@ -409,11 +449,12 @@ impl Guard {
                 (overlay.version(), overlay.stream.take(), overlay.size())
             };
             let stream = stream.filter(|stream| stream.generation == generation);
-            let outcome = match stream.and_then(|stream| stream.finish(size)) {
-                Some(outcome) => outcome,
-                None => match judge::whole(judge, Pending { node, below: quiet, version, at: 0 }) {
+            let pending = || Pending { node, below: quiet, version, at: 0 };
+            let (outcome, sum) = match stream.and_then(|stream| stream.finish(size)) {
+                Some(outcome) => (outcome, None),
+                None => match self.inspect(&current, size, pending(), pending) {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                    outcome => outcome.map_err(errno)?,
+                    inspected => inspected.map_err(errno)?,
                 },
             };
             let mut content = node.content_mut();
@@ -422,6 +463,9 @@ impl Guard {
                 // What it lies over may be changed by others, behind the mount.
                 Some(overlay) if overlay.version() != version || Stamp::of_file(below)? != was => continue,
                 Some(_) => {
+                    if let (Some(sum), Ok(None)) = (&sum, &outcome) {
+                        self.verdicts.add_content(size, sum, generation);
+                    }
                     return self.conclude(node, &mut content, below, (generation, outcome), operation, who);
                 }
             }
@@ -429,7 +473,7 @@ impl Guard {
         let mut content = node.content_mut();
         let Some(overlay) = &content.overlay else { return Ok(()) };
         let was = Stamp::of_file(below)?;
-        let mut outcome = judge::whole(judge, Held { overlay, below: quiet, at: 0 }).map_err(errno)?;
+        let mut outcome = judge::whole(&*current.judge, Held { overlay, below: quiet, at: 0 }).map_err(errno)?;
         if Stamp::of_file(below)? != was {
             outcome = Err(Unjudged("it changes all the time".into()));
         }
@@ -816,9 +860,23 @@ impl Read for Ahead<'_> {
     }
 }
 
+/// A file that is read from its beginning, wherever its descriptor stands.
+struct At<'a> {
+    file: &'a File,
+    at: u64,
+}
+
+impl Read for At<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
 /// A file that is read while nobody waits for anything, as long as that is of use.
 struct Aside<'a> {
-    file: &'a File,
+    file: At<'a>,
     guard: &'a Guard,
     inode: Inode,
     stamp: Stamp,
@@ -831,8 +889,7 @@ impl Read for Aside<'_> {
         if !guard.goes_on(self.generation) || guard.verdicts.is_clean(self.inode, &self.stamp, self.generation) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let mut file = self.file;
-        file.read(buffer)
+        self.file.read(buffer)
     }
 }
 

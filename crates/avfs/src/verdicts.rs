@@ -6,12 +6,15 @@
 //! size, and in each of its rows the newest replaces the oldest. Tags and digests are keyed with a secret of the file that the
 //! table is kept in: nobody who can write files can make one that is taken for another.
 //!
+//! The same table has contents ([`Verdicts::recall`]): what took long to be inspected, by a digest of size, SHA-256 and generation, and a
+//! tag of size and generation, so that nothing is digested whose size is not that of one of them.
+//!
 //! The file: [`MAGIC`], 32 bytes of secret, the rows, SHA-256 of all that. It is replaced whole; one that is broken, of another
 //! version, or belongs to somebody else, is as none. Bounds: [`WIDTH`] entries of [`ENTRY_BYTES`] a row, in memory and on the disk:
 //! 5 MiB with [`ROWS`] rows.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,6 +38,9 @@ const SECRET_BYTES: usize = 32;
 
 /// A digest, a tag, and seconds since 1970.
 const ENTRY_BYTES: usize = DIGEST_BYTES + TAG_BYTES + 4;
+
+/// Bytes that are digested at a time.
+const PIECE_BYTES: usize = 128 << 10;
 
 /// Files that are used more often are not worth writing the table for.
 const USE_SECONDS: u32 = 3600;
@@ -123,6 +129,42 @@ struct Place {
     tag: [u8; TAG_BYTES],
 }
 
+impl Place {
+    fn of(whole: &[u8; 32]) -> Place {
+        let (row, rest) = whole.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        Place { row: u64::from_be_bytes(*row), tag: *rest.first_chunk().unwrap_or(&[0; TAG_BYTES]) }
+    }
+}
+
+/// The SHA-256 of a content.
+pub type Sum = [u8; 32];
+
+/// The SHA-256 of a content of this size; nothing if it has another.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn sum(mut content: impl Read, size: u64) -> io::Result<Option<Sum>> {
+    let (mut state, mut length) = (digest::sha256::INITIAL, 0);
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let mut filled = 0;
+        while filled < piece.len() {
+            match content.read(&mut piece[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        length += filled as u64;
+        let (blocks, rest) = piece[..filled].as_chunks();
+        digest::sha256::compress(&mut [(&mut state, blocks)]);
+        if filled < piece.len() {
+            return Ok((length == size).then(|| digest::sha256::finish(state, rest, length)));
+        }
+    }
+}
+
 impl Verdicts {
     /// As they are kept in a folder; without a folder for as long as it is held. There are so many rows, at least one.
     ///
@@ -143,9 +185,7 @@ impl Verdicts {
     }
 
     fn place(&self, inode: Inode) -> Place {
-        let whole = digest::sha256::digest(&[&self.secret[..], &of(inode)].concat());
-        let (row, rest) = whole.split_first_chunk().unwrap_or((&[0; 8], &[]));
-        Place { row: u64::from_be_bytes(*row), tag: *rest.first_chunk().unwrap_or(&[0; TAG_BYTES]) }
+        Place::of(&digest::sha256::digest(&[&self.secret[..], &of(inode)].concat()))
     }
 
     fn digest(&self, inode: Inode, stamp: &Stamp, generation: Generation) -> [u8; DIGEST_BYTES] {
@@ -210,6 +250,45 @@ impl Verdicts {
         row[..=at].rotate_right(1);
         row[0] = Entry { digest, tag: place.tag, used: now() };
         set.has_changed = true;
+    }
+
+    /// Whether a content of this size is known to be clean, by this generation.
+    pub fn has_size(&self, size: u64, generation: Generation) -> bool {
+        let (place, _) = self.content(size, &[0; 32], generation);
+        self.set().entry(&place).is_some()
+    }
+
+    /// Whether a content of this size and SHA-256 is. If not, the oldest of its size is known no longer: where contents of one size
+    /// are all others, nobody digests them for long.
+    pub fn recall(&self, size: u64, sum: &Sum, generation: Generation) -> bool {
+        let (place, digest) = self.content(size, sum, generation);
+        let mut set = self.set();
+        set.has_changed = true;
+        let same = |entry: &&mut Entry| entry.tag == place.tag;
+        let mut known = set.row(&place).iter_mut().filter(same);
+        if let Some(entry) = known.find(|entry| entry.digest == digest) {
+            entry.used = now();
+            return true;
+        }
+        set.row(&place).iter_mut().filter(same).next_back().map(std::mem::take);
+        false
+    }
+
+    /// A content is clean, by this generation.
+    pub fn add_content(&self, size: u64, sum: &Sum, generation: Generation) {
+        let (place, digest) = self.content(size, sum, generation);
+        let mut set = self.set();
+        let row = set.row(&place);
+        let at = row.iter().position(|entry| entry.tag == place.tag && entry.digest == digest).unwrap_or(WIDTH - 1);
+        row[..=at].rotate_right(1);
+        row[0] = Entry { digest, tag: place.tag, used: now() };
+        set.has_changed = true;
+    }
+
+    fn content(&self, size: u64, sum: &Sum, generation: Generation) -> (Place, [u8; DIGEST_BYTES]) {
+        let text = [&self.secret[..], b"content", &size.to_le_bytes(), &generation.0].concat();
+        let whole = digest::sha256::digest(&[&text[..], sum].concat());
+        (Place::of(&digest::sha256::digest(&text)), *whole.first_chunk().unwrap_or(&[0; DIGEST_BYTES]))
     }
 
     /// It is used now.
@@ -349,6 +428,27 @@ mod tests {
         }
         assert!(again.forget(inode(1)) && !again.forget(inode(1)));
         assert_eq!(again.standing(inode(1), &STAMP, one), Standing::Unknown);
+    }
+
+    #[test]
+    fn a_content_is_known_by_size_digest_and_generation() {
+        let verdicts = Verdicts::open(None, 1).expect("a table");
+        let (one, two) = (generation("one"), generation("two"));
+        let of = |content: &[u8]| sum(content, content.len() as u64).expect("it is read").expect("of its size");
+        for length in [0, 1, 63, 64, 65, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 64, 3 * PIECE_BYTES + 17] {
+            let content: Vec<u8> = (0..length).map(|at| at as u8).collect();
+            assert_eq!(of(&content), digest::sha256::digest(&content), "{length}");
+            assert_eq!(sum(&content[..], length as u64 + 1).expect("it is read"), None);
+        }
+        assert!(!verdicts.has_size(3, one));
+        verdicts.add_content(3, &of(b"abc"), one);
+        verdicts.add_content(3, &of(b"xyz"), one);
+        assert!(verdicts.has_size(3, one) && !verdicts.has_size(4, one) && !verdicts.has_size(3, two));
+        assert!(verdicts.recall(3, &of(b"abc"), one) && verdicts.recall(3, &of(b"xyz"), one));
+        assert!(!verdicts.recall(3, &of(b"abc"), two) && !verdicts.recall(4, &of(b"abc"), one));
+        // Each of another content costs one its place.
+        assert!(!verdicts.recall(3, &of(b"123"), one) && verdicts.recall(3, &of(b"xyz"), one));
+        assert!(!verdicts.recall(3, &of(b"123"), one) && !verdicts.has_size(3, one));
     }
 
     #[test]

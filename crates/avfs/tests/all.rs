@@ -1,5 +1,6 @@
 //! The file system as processes see it. These tests need root and `/dev/fuse`.
 
+mod contents;
 mod differential;
 mod harness;
 mod never;
