@@ -291,8 +291,9 @@ mod tests {
 
     impl Judging for Notes {
         fn feed(&mut self, piece: &[u8]) -> Result<Option<Hit>, Unjudged> {
-            self.0.lock().expect("nobody panics").push(String::from_utf8_lossy(piece).into_owned());
-            Ok(None)
+            let text = String::from_utf8_lossy(piece);
+            self.0.lock().expect("nobody panics").push(text.clone().into_owned());
+            if text.ends_with('0') { Err(Unjudged("it dies".into())) } else { Ok(None) }
         }
 
         fn finish(self: Box<Self>) -> Result<Option<Hit>, Unjudged> {
@@ -334,13 +335,16 @@ mod tests {
             let facts = facts(File::open(folder.path().join(name(n))).expect("a file")).expect("facts");
             verdicts.add(Inode::of(&facts), &Stamp::of(&facts), Generation::of(b"before"));
         }
-        for _ in 0..2 {
+        let inspected = || {
             walks.inspect_all(&Current::new(Box::new(notes.clone())));
-            let mut seen = notes.0.lock().expect("nobody panics").clone();
-            assert!(seen[..2].iter().all(|first| ["17", "40"].contains(&&**first)), "{seen:?}");
-            seen.sort_by_key(|text| text.parse::<usize>().expect("a number"));
-            assert_eq!(seen, (0..100).map(|n| n.to_string()).collect::<Vec<_>>());
-        }
+            std::mem::take(&mut *notes.0.lock().expect("nobody panics"))
+        };
+        let mut seen = inspected();
+        assert!(seen[..2].iter().all(|first| ["17", "40"].contains(&&**first)), "{seen:?}");
+        seen.sort_by_key(|text| text.parse::<usize>().expect("a number"));
+        assert_eq!(seen, (0..100).map(|n| n.to_string()).collect::<Vec<_>>());
+        // Those without a verdict.
+        assert_eq!(inspected().len(), 10);
     }
 
     #[test]

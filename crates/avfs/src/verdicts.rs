@@ -105,6 +105,8 @@ pub struct Verdicts {
     secret: [u8; SECRET_BYTES],
     set: Mutex<Set>,
     folder: Option<OwnedFd>,
+    /// One writes at a time: whoever comes meanwhile waits until it is written.
+    writes: Mutex<()>,
 }
 
 struct Set {
@@ -177,7 +179,7 @@ impl Verdicts {
             Some(kept) => kept,
             None => (random()?, vec![Row::default(); rows]),
         };
-        Ok(Verdicts { secret, set: Mutex::new(Set { rows, has_changed: false }), folder })
+        Ok(Verdicts { secret, set: Mutex::new(Set { rows, has_changed: false }), folder, writes: Mutex::new(()) })
     }
 
     fn set(&self) -> MutexGuard<'_, Set> {
@@ -316,6 +318,7 @@ impl Verdicts {
     /// When it cannot be written.
     pub fn save(&self) -> io::Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
+        let _turn = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bytes = MAGIC.to_vec();
         bytes.extend(self.secret);
         {

@@ -263,9 +263,9 @@ impl Drop for Mount {
     }
 }
 
-/// Waits until something holds, for some seconds.
+/// Waits until something holds, for a minute: the background has the lowest priority.
 pub fn until(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..200 {
+    for _ in 0..3000 {
         if holds() {
             return;
         }

@@ -53,8 +53,8 @@ fn what_is_known_by_other_signatures_is_inspected_after_a_start_and_nobody_waits
     until("all are inspected", || begun(&mount).1 == names.len());
     until("and known", || names.iter().all(|name| name == &names[17] || fs::read(mount.at(name)).is_ok()));
     assert_eq!(code(fs::read(mount.at(&names[17]))), Some(Errno::PERM));
-    // The infected one, which the kernel did not know then.
-    assert!(begun(&mount).0 <= before + 1, "nobody waited");
+    // The infected one, which the kernel did not know then, and perhaps the last, which was under way.
+    assert!(begun(&mount).0 <= before + 2, "nobody waited");
     // What is done is done.
     mount.end();
     mount.mount(CHANGED);
@@ -76,6 +76,7 @@ fn what_is_found_in_the_background_is_refused_from_then_on() {
     // Neither has whoever had it open more of it.
     until("it is read no more", || code(read()) == Some(Errno::IO));
     assert!(names.iter().all(|name| name == &names[17] || fs::read(mount.at(name)).is_ok()));
+    // But perhaps for the last, which was under way.
     assert!(begun(&mount).0 <= before + 1, "nobody waited");
 }
 
@@ -112,13 +113,13 @@ fn what_was_changed_behind_the_mount_is_inspected_after_a_start_and_what_was_nev
     fs::write(mount.below("a/b/5"), b"changed").expect("a file below");
     fs::write(mount.below("a/new"), b"never seen").expect("a file below");
     mount.mount(How { rescan: Rescan::Changed, ..BEFORE });
-    until("one is inspected", || begun(&mount).1 == 1);
+    let heads = || mount.aside.heads.lock().expect("heads").clone();
+    until("one is inspected", || !heads().is_empty());
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(mount.aside.heads.lock().expect("heads")[..], [b"changed".to_vec()]);
+    assert_eq!(heads(), [b"changed"]);
     mount.end();
     mount.mount(How { rescan: Rescan::All, ..BEFORE });
-    until("the other is, too", || begun(&mount).1 == 2);
-    assert_eq!(mount.aside.heads.lock().expect("heads")[1], b"never seen");
+    until("the other is, too", || mount.aside.heads.lock().expect("heads").contains(&b"never seen".to_vec()));
 }
 
 #[test]
@@ -133,9 +134,9 @@ fn what_was_used_last_comes_first() {
     fs::read(mount.at("1")).expect("it is used");
     mount.end();
     mount.mount(CHANGED);
-    until("all are inspected", || begun(&mount).1 == 6);
-    let heads = mount.aside.heads.lock().expect("heads");
-    assert_eq!(heads[..2], [b"file 1".to_vec(), b"file 3".to_vec()]);
+    let heads = || mount.aside.heads.lock().expect("heads").clone();
+    until("all are inspected", || heads().len() == 6);
+    assert_eq!(heads()[..2], [b"file 1", b"file 3"]);
 }
 
 #[test]
@@ -226,9 +227,10 @@ fn a_rule_says_what_is_left_out() {
     }
     mount.end();
     mount.mount(How { rules: "path=/out/ skip", ..CHANGED });
-    until("one is inspected", || begun(&mount).1 == 1);
+    let heads = || mount.aside.heads.lock().expect("heads").clone();
+    until("one is inspected", || !heads().is_empty());
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(mount.aside.heads.lock().expect("heads")[..], [b"b".to_vec()]);
+    assert_eq!(heads(), [b"b"]);
 }
 
 #[test]
