@@ -21,10 +21,10 @@ use rustix::fs::{
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use crate::guard::{Guard, Open, Refusal};
+use crate::judge::Generation;
 use crate::node::{Known, Node, Share, Stamp, facts};
 use crate::nodes::Nodes;
 use crate::overlay::timespec;
-use crate::verdicts::Generation;
 use crate::who::Who;
 
 /// Bytes of directory entries read at a time.

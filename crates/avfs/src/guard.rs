@@ -31,11 +31,11 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::evidence::{self, Evidence, Found};
-use crate::judge::{self, Current, Hit, Judge, Unjudged};
+use crate::judge::{self, Current, Generation, Hit, Judge, Unjudged};
 use crate::node::{Content, Inode, Known, Mode, Node, OnInfected, Share, Stamp, Verdict, facts};
 use crate::overlay::{Overlay, Staging, Stream, errno, read_all};
 use crate::rules::{Rules, Ruling, Subject};
-use crate::verdicts::{self, Generation, Sum, Verdicts};
+use crate::verdicts::{self, Sum, Verdicts};
 use crate::who::Who;
 
 /// How often content that changes is inspected without keeping writers waiting.
@@ -107,6 +107,9 @@ pub trait Pages: Send + Sync {
     /// When it does not take it.
     fn give(&self, id: u64, offset: u64, bytes: &[u8]) -> io::Result<()>;
 }
+
+/// A verdict, and what tells the content from others, if that is worth to be known.
+type Inspected = (Result<Option<Hit>, Unjudged>, Option<Sum>);
 
 /// What it works with.
 pub struct Settings {
@@ -311,7 +314,7 @@ impl Guard {
         size: u64,
         content: impl Read,
         again: impl Fn() -> R,
-    ) -> io::Result<(Result<Option<Hit>, Unjudged>, Option<Sum>)> {
+    ) -> io::Result<Inspected> {
         if self.verdicts.has_size(size, current.generation)
             && let Some(sum) = verdicts::sum(again(), size)?
             && self.verdicts.recall(size, &sum, current.generation)

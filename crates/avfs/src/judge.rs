@@ -4,8 +4,6 @@ use std::fmt;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::verdicts::Generation;
-
 /// Begins inspections.
 pub trait Judge: Send + Sync {
     /// The inspection of one content, which is fed from its beginning.
@@ -17,6 +15,23 @@ pub trait Judge: Send + Sync {
     /// What a content that begins so is, as rules call it.
     fn kind(&self, _head: &[u8]) -> &'static str {
         ""
+    }
+}
+
+/// Signatures and settings, told from others by a digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Generation([u8; 16]);
+
+impl Generation {
+    /// That which this text stands for.
+    pub fn of(text: &[u8]) -> Generation {
+        let whole = digest::sha256::digest(text);
+        Generation(*whole.first_chunk().unwrap_or(&[0; 16]))
+    }
+
+    /// It, to be digested with more.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
     }
 }
 

@@ -30,10 +30,10 @@ mod watch;
 mod who;
 
 pub use guard::Settings;
-pub use judge::{Hit, Judge, Judging, Unjudged};
+pub use judge::{Generation, Hit, Judge, Judging, Unjudged};
 pub use mount::{End, Mounted, Options, bare, mount};
 pub use node::{Mode, OnInfected};
 pub use rescan::Rescan;
 pub use rules::{Rules, Words, Wrong};
-pub use verdicts::{Before, Generation, Verdicts};
+pub use verdicts::{Before, Verdicts};
 pub use watch::{WatchOptions, Watching, watch};

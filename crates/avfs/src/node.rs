@@ -16,8 +16,8 @@ use rustix::fs::{AtFlags, FileType, OFlags, ResolveFlags, Statx, StatxFlags, Sta
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::judge::Generation;
 use crate::overlay::Overlay;
-use crate::verdicts::Generation;
 
 /// For how long a change may leave a file's times as they were: a tick of the kernel's clock, and a margin.
 const TICK_MILLIS_MAX: u32 = 20;

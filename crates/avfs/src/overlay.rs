@@ -21,9 +21,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::judge::{Current, Hit, Judging, Unjudged, guarded};
+use crate::judge::{Current, Generation, Hit, Judging, Unjudged, guarded};
 use crate::ranges::{Place, Ranges};
-use crate::verdicts::Generation;
 
 /// Ranges of one file.
 const RANGES_MAX: usize = 4096;

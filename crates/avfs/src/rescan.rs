@@ -268,12 +268,11 @@ mod tests {
 
     use super::*;
     use crate::guard::{Guard, Settings};
-    use crate::judge::{Hit, Judging, Unjudged};
+    use crate::judge::{Generation, Hit, Judging, Unjudged};
     use crate::node::{Mode as Inspects, OnInfected};
     use crate::nodes::{Bounds, Nodes};
     use crate::overlay::Staging;
     use crate::rules::Rules;
-    use crate::verdicts::Generation;
 
     /// Keeps what it inspects.
     #[derive(Clone, Default)]
@@ -327,7 +326,7 @@ mod tests {
         let deep: String = (0..40).map(|n| format!("deep{n}/")).collect();
         std::fs::create_dir_all(folder.path().join(&deep)).expect("folders");
         std::os::unix::fs::symlink("..", folder.path().join("link")).expect("a link");
-        let name = |n: usize| if n % 2 == 0 { format!("{n}") } else { format!("{deep}{n}") };
+        let name = |n: usize| if n.is_multiple_of(2) { format!("{n}") } else { format!("{deep}{n}") };
         (0..100).for_each(|n| std::fs::write(folder.path().join(name(n)), format!("{n}")).expect("a file"));
         let (notes, walks) = (Notes::default(), over(folder.path(), Rescan::All, 7));
         let verdicts = &walks.shared.guard.verdicts;

@@ -22,6 +22,7 @@ use std::time::SystemTime;
 
 use rustix::fs::{Mode, OFlags, openat, renameat};
 
+use crate::judge::Generation;
 use crate::node::{Inode, Stamp, facts};
 
 const MAGIC: &[u8; 16] = b"sluice verdicts2";
@@ -50,18 +51,6 @@ const NAME: &str = "verdicts";
 
 /// Bytes of the file around its rows.
 const FRAME_BYTES: usize = MAGIC.len() + SECRET_BYTES + 32;
-
-/// Signatures and settings, told from others by a digest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Generation([u8; 16]);
-
-impl Generation {
-    /// That which this text stands for.
-    pub fn of(text: &[u8]) -> Generation {
-        let whole = digest::sha256::digest(text);
-        Generation(*whole.first_chunk().unwrap_or(&[0; 16]))
-    }
-}
 
 /// A file as it was before it was inspected, and by what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +187,7 @@ impl Verdicts {
         for time in [stamp.born, stamp.mtime, stamp.ctime] {
             text.extend(time.to_le_bytes());
         }
-        text.extend(generation.0);
+        text.extend(generation.bytes());
         *digest::sha256::digest(&text).first_chunk().unwrap_or(&[0; DIGEST_BYTES])
     }
 
@@ -272,7 +261,7 @@ impl Verdicts {
             entry.used = now();
             return true;
         }
-        set.row(&place).iter_mut().filter(same).next_back().map(std::mem::take);
+        set.row(&place).iter_mut().rfind(same).map(std::mem::take);
         false
     }
 
@@ -288,7 +277,7 @@ impl Verdicts {
     }
 
     fn content(&self, size: u64, sum: &Sum, generation: Generation) -> (Place, [u8; DIGEST_BYTES]) {
-        let text = [&self.secret[..], b"content", &size.to_le_bytes(), &generation.0].concat();
+        let text = [&self.secret[..], b"content", &size.to_le_bytes(), generation.bytes()].concat();
         let whole = digest::sha256::digest(&[&text[..], sum].concat());
         (Place::of(&digest::sha256::digest(&text)), *whole.first_chunk().unwrap_or(&[0; DIGEST_BYTES]))
     }

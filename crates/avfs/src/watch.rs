@@ -32,10 +32,10 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::FileType;
 
 use crate::evidence::{self, Evidence, Found};
-use crate::judge::{self, Hit, Judge, Unjudged};
+use crate::judge::{self, Generation, Hit, Judge, Unjudged};
 use crate::mount::raise_limit;
 use crate::node::{Inode, Stamp, facts};
-use crate::verdicts::{self, Generation, Verdicts};
+use crate::verdicts::{self, Verdicts};
 use crate::who::Who;
 
 /// Inspections of files that were closed, and that nobody waits for. More are left for when the file is opened.
