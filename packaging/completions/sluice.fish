@@ -119,6 +119,9 @@ full\t'Whole files'"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l on-infected -d 'What becomes of infected content: `immediate`, an error for who writes it; `deferred`, the writer notices nothing, the file keeps what it had, and the quarantine gets what was written and who wrote it. Reading is an error in both' -r -f -a "immediate\t'An error'
 deferred\t'Evidence'"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l rules -d 'Where something else holds: rules by path, type, size and user, one a line' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand mount" -l rescan -d 'What is inspected in the background, at the start and when signatures are new: `changed`, what was found clean by other signatures, or before it was changed behind the mount; `all`, what was never inspected, too; `off`, nothing' -r -f -a "off\t'Nothing'
+changed\t'What was known'
+all\t'Everything'"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l threads -d 'Threads that answer the kernel; 0 means four per core, and at least 16. An inspection occupies one while it lasts' -r
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -s d -l database -d 'Load this signature file, or all files in this folder, in addition to the built-in test signatures; repeatable' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l cache -d 'Cache compiled signatures in this folder; `none`: compile them at every start. Default: $CACHE_DIRECTORY for a service (CacheDirectory= of systemd), ~/.cache/sluice for other commands and sets of more than 4 MiB' -r -f -a "(__fish_complete_directories)"

@@ -303,7 +303,7 @@ fn over_itself_it_is_bare_at_no_moment_while_another_takes_its_place() {
     assert_eq!(fs::read(mount.below("evil")).expect("nothing is mounted there any more"), eicar());
 }
 
-/// The processes that inspect for a mount.
+/// The processes that inspect for a mount; that of the background comes and goes.
 fn jails(mount: &Mount) -> Vec<String> {
     let id = mount.process.id();
     let tasks = fs::read_dir(format!("/proc/{id}/task")).expect("its threads");
@@ -314,7 +314,7 @@ fn jails(mount: &Mount) -> Vec<String> {
 
 #[test]
 fn processes_that_inspect_may_die_and_others_take_their_place() {
-    let Some(mount) = Mount::new(&[]) else { return };
+    let Some(mount) = Mount::new(&["--rescan", "off"]) else { return };
     for round in 0..3 {
         let killed = jails(&mount);
         assert!(!killed.is_empty(), "there are some");
@@ -457,7 +457,7 @@ fn there_may_be_more_files_than_descriptors() {
 /// Processes that inspect are stopped: whoever waits gets an error, nobody else notices, and later all is as before.
 #[test]
 fn an_inspection_that_stands_still_costs_an_error() {
-    let Some(mount) = Mount::new(&["--stall", "1"]) else { return };
+    let Some(mount) = Mount::new(&["--stall", "1", "--rescan", "off"]) else { return };
     fs::write(mount.at("clean"), b"clean").expect("a clean file");
     let signal_all = |name: &str| {
         let ids = jails(&mount);
@@ -647,7 +647,7 @@ fn killed_under_load_it_fails_closed_and_no_file_is_broken() {
 /// Stopped while they have nothing to do: others take their place, without anybody's help.
 #[test]
 fn processes_that_are_stopped_while_idle_are_replaced() {
-    let Some(mount) = Mount::new(&["--stall", "1"]) else { return };
+    let Some(mount) = Mount::new(&["--stall", "1", "--rescan", "off"]) else { return };
     let stopped = jails(&mount);
     assert!(Command::new("kill").arg("-STOP").args(&stopped).status().expect("kill runs").success());
     fs::write(mount.below("unknown"), b"never inspected").expect("a file below");
