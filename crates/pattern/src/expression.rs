@@ -15,8 +15,10 @@
 
 mod compile;
 mod error;
+mod factor;
 mod flags;
 mod fuzz;
+mod joint;
 mod literals;
 mod loose;
 mod machine;
@@ -36,8 +38,10 @@ use std::sync::{Arc, OnceLock};
 use regex_automata::hybrid::dfa::DFA;
 
 pub use error::{SyntaxError, Wrong};
+pub use factor::Parts;
 pub use flags::Flags;
 pub use fuzz::fuzz_expression;
+pub use joint::{Joint, JointRoom, Toil};
 pub use literals::{LiteralLimits, Literals, fold, rarest_gram};
 pub use needs::{Ask, Needs};
 pub use outline::{Outline, Outlines};

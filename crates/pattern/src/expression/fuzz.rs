@@ -2,7 +2,7 @@
 
 use stream::Fuel;
 
-use super::{Expression, Flags, Limits, LiteralLimits, Progress, Want, fold};
+use super::{Ask, Expression, Flags, Joint, JointRoom, Limits, LiteralLimits, Needs, Progress, Toil, Want, fold};
 
 /// Fuzz body: two bytes of choices, the length of the expression, the expression; the rest is the haystack. Whatever the
 /// fuel, a search ends within its steps and says the same; the engines agree, and a match contains a literal.
@@ -41,7 +41,21 @@ pub fn fuzz_expression(data: &[u8]) {
         let has = |literal: &Vec<u8>| memchr::memmem::find(&matched, literal).is_some();
         assert!(literals.iter().any(has), "no literal in {}", matched.escape_ascii());
     }
+    if is_match(&span) && haystack.is_ascii() {
+        assert!(has_parts(text, flags, haystack), "a match without its parts");
+    }
     assert!(hit == Progress::Exhausted || span == Progress::Exhausted || is_match(&hit) == is_match(&span));
+}
+
+/// Whether the parts of an expression stand in a haystack, as far as it has any.
+fn has_parts(text: &[u8], flags: Flags, haystack: &[u8]) -> bool {
+    let ask = Ask { any: &[], ascii: &[], share_rare: 0.0, share_common: 0.0 };
+    let Ok((_, Needs { parts: Some(parts), .. })) = Expression::with_needs(text, flags, &ask) else { return true };
+    let mut joint = Joint::default();
+    joint.push(&parts);
+    let mut is_found = false;
+    let is_known = joint.find(&mut JointRoom::default(), haystack, &mut Toil::new(1 << 20), |_| is_found = true);
+    is_found || !is_known
 }
 
 fn is_match(progress: &Progress) -> bool {

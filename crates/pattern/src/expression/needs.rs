@@ -5,7 +5,9 @@
 
 use std::sync::LazyLock;
 
+use super::factor::Parts;
 use super::literals::{self, LiteralLimits, Literals};
+use super::loose::loosened;
 use super::outline::Outline;
 use super::syntax::{Assertion, Look, Node, Repeat, has_case};
 use crate::ByteSet;
@@ -26,6 +28,8 @@ pub struct Needs {
     pub ascii: Option<Literals>,
     /// Sets of bytes that it goes through, in order.
     pub outline: Option<Outline>,
+    /// Parts that it has in haystacks that are ASCII, where it has no literals.
+    pub parts: Option<Parts>,
     /// Of an expression whose matches in haystacks that are ASCII are the bytes of a set, one each, that set.
     pub byte: Option<ByteSet>,
 }
@@ -57,13 +61,15 @@ impl Needs {
         sets.truncate(SETS_MAX);
         let any = find(node, ask.any);
         let is_rare = any.as_ref().is_some_and(|any| any.share <= ask.share_rare);
-        let ascii = if is_rare { None } else { find(&prune(node), ask.ascii) };
+        let pruned = if is_rare { Node::Empty } else { prune(node) };
+        let ascii = if is_rare { None } else { find(&pruned, ask.ascii) };
         let is_common = |literals: Option<&Literals>| literals.is_none_or(|all| all.share > ask.share_common);
         let wants_outline = is_common(any.as_ref()) || is_common(ascii.as_ref().or(any.as_ref()));
+        let parts = if any.is_none() && ascii.is_none() { Parts::of(&loosened(&pruned)) } else { None };
         let outline = if wants_outline { Outline::of(node) } else { None };
         let (bytes_min, bytes_max) = node.lengths();
         let bytes_max = bytes_max.filter(|_| !node.any(&mut |node| *node == Node::Assert(Assertion::From)));
-        Needs { bytes_min, bytes_max, sets, any, ascii, outline, byte: byte(node) }
+        Needs { bytes_min, bytes_max, sets, any, ascii, outline, parts, byte: byte(node) }
     }
 }
 
@@ -97,10 +103,9 @@ fn cases(byte: u8, fold: bool) -> ByteSet {
 }
 
 /// What is left of a node in haystacks that are ASCII. What a look around or a reference asks for is left out, so that more may match.
-fn prune(node: &Node) -> Node {
+pub(super) fn prune(node: &Node) -> Node {
     match node {
-        Node::Empty | Node::Assert(_) => Node::Empty,
-        Node::Never => Node::Never,
+        Node::Empty | Node::Assert(_) | Node::Never => node.clone(),
         Node::Literal { bytes, fold } => literal(bytes, *fold),
         Node::Set(set) => prune_set(set),
         Node::Concat(nodes) => {

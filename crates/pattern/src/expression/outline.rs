@@ -186,7 +186,7 @@ fn share(set: &ByteSet) -> f64 {
 }
 
 /// How rare the bytes of a set are, in bits.
-fn surprise(set: &ByteSet) -> f64 {
+pub(super) fn surprise(set: &ByteSet) -> f64 {
     -share(set).max(1e-12).log2()
 }
 

@@ -170,21 +170,26 @@ const NFA_BYTES_MAX: usize = 64 << 20;
 pub(super) fn forward(hir: &Hir, start: &Start, cache_bytes: usize) -> Option<DFA> {
     // The state in which nothing has begun stands out only where the next start is found faster.
     let config = DFA::config().match_kind(MatchKind::LeftmostFirst).specialize_start_states(leaps(start));
-    build(hir, config, cache_bytes, false)
+    build(std::slice::from_ref(hir), config, cache_bytes, false)
+}
+
+/// The automaton that finds which of many match, each at every place where a match ends.
+pub(super) fn forward_of_many(all: &[Hir], cache_bytes: usize) -> Option<DFA> {
+    build(all, DFA::config().match_kind(MatchKind::All), cache_bytes, false)
 }
 
 /// The automaton that finds where a match begins, from where it ends.
 pub(super) fn reverse(hir: &Hir, cache_bytes: usize) -> Option<DFA> {
-    build(hir, DFA::config().match_kind(MatchKind::All), cache_bytes, true)
+    build(std::slice::from_ref(hir), DFA::config().match_kind(MatchKind::All), cache_bytes, true)
 }
 
-fn build(hir: &Hir, config: Config, cache_bytes: usize, is_reverse: bool) -> Option<DFA> {
+fn build(all: &[Hir], config: Config, cache_bytes: usize, is_reverse: bool) -> Option<DFA> {
     let thompson = thompson::Config::new()
         .utf8(false)
         .reverse(is_reverse)
         .which_captures(WhichCaptures::None)
         .nfa_size_limit(Some(NFA_BYTES_MAX));
-    let nfa = thompson::Compiler::new().configure(thompson).build_from_hir(hir).ok()?;
+    let nfa = thompson::Compiler::new().configure(thompson).build_many_from_hir(all).ok()?;
     // An automaton of many words has about as many states as they have letters.
     let cache_bytes =
         nfa.states().len().saturating_mul(BYTES_OF_EACH).clamp(cache_bytes, cache_bytes.saturating_mul(16));
@@ -203,6 +208,19 @@ pub(super) struct Walk {
     at: usize,
     /// Where a match ends, or begins, that a longer or better one may replace.
     found: Option<usize>,
+    /// Only matches that begin at one place are followed.
+    tried: Option<Tried>,
+}
+
+/// Where matches begin at few places, these are tried one after the other: most die within a few bytes.
+#[derive(Debug, Clone, Copy)]
+struct Tried {
+    /// The place that is tried.
+    at: usize,
+    /// The first that was.
+    first: usize,
+    /// Bytes walked for those before.
+    spent: usize,
 }
 
 /// How far a walk came.
@@ -222,11 +240,28 @@ pub(super) struct Automaton<'a> {
 }
 
 impl Automaton<'_> {
-    /// Begins a walk forward.
-    pub fn from(&mut self, haystack: &[u8], from: usize) -> Option<Walk> {
+    /// Begins a walk forward, for matches that begin as `start` says.
+    pub fn from(&mut self, haystack: &[u8], from: usize, start: &Start) -> Option<Walk> {
+        if !matches!(start, Start::First | Start::Line) {
+            return self.anywhere_from(haystack, from);
+        }
+        let skipped = haystack.get(from..).and_then(|rest| skip(start, haystack, rest, from, from));
+        let at = skipped.map_or(haystack.len(), |skipped| from + skipped);
+        self.alone_from(haystack, Tried { at, first: at, spent: 0 })
+    }
+
+    /// Begins a walk for matches that begin at `from` or behind it.
+    fn anywhere_from(&mut self, haystack: &[u8], from: usize) -> Option<Walk> {
         let input = Input::new(haystack).range(from.min(haystack.len())..);
         let state = self.dfa.start_state_forward(self.cache, &input).ok()?;
-        Some(Walk { state, at: from, found: None })
+        Some(Walk { state, at: from, found: None, tried: None })
+    }
+
+    /// Begins a walk for matches that begin at one place.
+    fn alone_from(&mut self, haystack: &[u8], tried: Tried) -> Option<Walk> {
+        let input = Input::new(haystack).range(tried.at..).anchored(Anchored::Yes);
+        let state = self.dfa.start_state_forward(self.cache, &input).ok()?;
+        Some(Walk { state, at: tried.at, found: None, tried: Some(tried) })
     }
 
     /// Begins a walk back from `end`, not beyond `from`.
@@ -234,7 +269,7 @@ impl Automaton<'_> {
         let end = end.min(haystack.len());
         let input = Input::new(haystack).range(from.min(end)..end).anchored(Anchored::Yes);
         let state = self.dfa.start_state_reverse(self.cache, &input).ok()?;
-        Some(Walk { state, at: end, found: None })
+        Some(Walk { state, at: end, found: None, tried: None })
     }
 
     /// How many bytes are walked in one piece: fewer of a large program, whose steps may be long.
@@ -260,20 +295,55 @@ impl Automaton<'_> {
         earliest: bool,
         meter: &mut Meter,
     ) -> Walked {
+        loop {
+            let walked = self.stretch(walk, (haystack, until), start, earliest, meter);
+            let again = match (walked, walk.tried) {
+                // It does not die: matches that begin behind it are followed with it.
+                (Walked::On, Some(tried)) => self.anywhere_from(haystack, tried.at),
+                (Walked::Done(None), Some(tried)) => {
+                    let Some(place) = next_place(start, haystack, tried.at + 1).filter(|&place| place <= until) else {
+                        return Walked::Done(None);
+                    };
+                    let spent = tried.spent + walk.at.saturating_sub(tried.at);
+                    match spent > SPENT_MAX + 2 * (place - tried.first) {
+                        true => self.anywhere_from(haystack, place),
+                        false => self.alone_from(haystack, Tried { at: place, spent, ..tried }),
+                    }
+                }
+                _ => return walked,
+            };
+            let Some(again) = again else { return Walked::Stuck };
+            *walk = again;
+            if walked == Walked::On || meter.is_empty() {
+                return Walked::On;
+            }
+        }
+    }
+
+    /// Walks forward over one chunk, or to the end of what is tried.
+    fn stretch(
+        &mut self,
+        walk: &mut Walk,
+        (haystack, until): (&[u8], usize),
+        start: &Start,
+        earliest: bool,
+        meter: &mut Meter,
+    ) -> Walked {
         let (memory, clears) = (self.cache.memory_usage(), self.cache.clear_count());
         let mut begun = walk.at;
         // That a match ends somewhere is known behind the next byte.
         let last = haystack.len().min(until.saturating_add(1));
         let mut end = walk.at.saturating_add(self.chunk()).min(last);
         while walk.at < end {
-            if walk.state.is_tagged() && walk.state.is_start() && walk.found.is_none() && leaps(start) {
+            let may_leap = walk.tried.is_none() && walk.found.is_none() && leaps(start);
+            if may_leap && walk.state.is_tagged() && walk.state.is_start() {
                 let Some(skipped) = skip(start, haystack, &haystack[walk.at..], walk.at, walk.at) else {
                     meter.burn((haystack.len() - walk.at) as u64 / 16);
                     return Walked::Done(None);
                 };
                 if skipped > 0 {
                     meter.burn(skipped as u64 / 16);
-                    let Some(again) = self.from(haystack, walk.at + skipped) else {
+                    let Some(again) = self.anywhere_from(haystack, walk.at + skipped) else {
                         return Walked::Stuck;
                     };
                     *walk = again;
@@ -377,6 +447,15 @@ impl Automaton<'_> {
         }
     }
 }
+
+/// The first place at or behind `from` where a match can begin and take a byte.
+fn next_place(start: &Start, haystack: &[u8], from: usize) -> Option<usize> {
+    let rest = haystack.get(from..)?;
+    skip(start, haystack, rest, from, from).map(|skipped| from + skipped).filter(|&place| place < haystack.len())
+}
+
+/// Bytes that may be walked over more than twice, where places are tried one after the other.
+const SPENT_MAX: usize = 512;
 
 /// Whether where a match can begin is found faster than the automaton gets there.
 fn leaps(start: &Start) -> bool {

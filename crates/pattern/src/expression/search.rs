@@ -200,7 +200,7 @@ impl State {
             return self.begin_machine(compiled, self.from, false);
         };
         let cache = self.forward.get_or_insert_with(|| Box::new(dfa.create_cache()));
-        match (Automaton { dfa, cache }).from(haystack, self.from) {
+        match (Automaton { dfa, cache }).from(haystack, self.from, &compiled.start) {
             Some(walk) if compiled.is_regular => self.phase = Phase::Forward(walk),
             Some(walk) => self.phase = Phase::Loose(walk),
             None => self.begin_machine(compiled, self.from, false),

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use pattern::expression::{Ask, Expression, Flags, LiteralLimits, Outlines, Progress, Want, fold};
+use pattern::expression::{
+    Ask, Expression, Flags, Joint, JointRoom, LiteralLimits, Outlines, Progress, Toil, Want, fold,
+};
 use stream::Fuel;
 
 use super::perl::{Case, ask};
@@ -224,6 +226,30 @@ proptest! {
             outlines.find(&haystack, |number| found.push(number));
             if find(&expression, Want::Span, &haystack, 0, u64::MAX).span().is_some() {
                 prop_assert_eq!(&found, &[7], "{:?} in {}", outline, haystack.escape_ascii());
+            }
+        }
+    }
+
+    /// Where an expression matches in ASCII, its parts stand there; walked with those of another.
+    #[test]
+    fn every_match_has_its_parts(texts in [expressions(), expressions()], haystacks in prop::collection::vec(haystacks(), 8)) {
+        let ask = Ask { any: &[], ascii: &[], share_rare: 0.0, share_common: 0.0 };
+        let mut joint = Joint::default();
+        let mut members = Vec::new();
+        for text in &texts {
+            let Ok((expression, needs)) = Expression::with_needs(text, Flags::NONE, &ask) else { continue };
+            let Some(parts) = needs.parts else { continue };
+            joint.push(&parts);
+            members.push(expression);
+        }
+        let mut room = JointRoom::default();
+        for haystack in haystacks.iter().filter(|haystack| haystack.is_ascii()) {
+            let mut found = Vec::new();
+            prop_assert!(joint.find(&mut room, haystack, &mut Toil::new(u64::MAX), |member| found.push(member)));
+            for (member, expression) in (0..).zip(&members) {
+                if find(expression, Want::Span, haystack, 0, u64::MAX).span().is_some() {
+                    prop_assert!(found.contains(&member), "{:?} in {}", expression, haystack.escape_ascii());
+                }
             }
         }
     }

@@ -12,7 +12,7 @@ use stream::Fuel;
 use super::engine::{Criterion, Detail, DetailKey, Engine, Item, PartTest, ViewPass};
 use super::pass::{ANYWHERE, Pair};
 use super::profile::Work;
-use super::searcher::Scratch;
+use super::searcher::{PASSES, Scratch};
 use crate::spam::eval::{Arguments, Context};
 use crate::spam::header::{Fields, Path, Request};
 use crate::spam::message::{Message, Part, Uri};
@@ -318,7 +318,8 @@ impl Run<'_> {
         let mut pairs = std::mem::take(&mut self.scratch.pairs);
         self.scratch.joined.clear();
         haystacks.iter().for_each(|haystack| self.scratch.joined.push(haystack));
-        view.pass().candidates(&mut self.scratch.joined, &mut pairs);
+        let Scratch { joined, rooms, .. } = &mut *self.scratch;
+        view.pass().candidates(joined, &mut rooms[view.number], &mut pairs);
         self.scratch.spent(Work::Literals, begun);
         for group in pairs.chunk_by(|one, other| one.place == other.place) {
             let item = &view.items[group[0].place as usize];
@@ -412,7 +413,8 @@ impl Run<'_> {
         let mut pairs = std::mem::take(&mut self.scratch.pairs);
         self.scratch.joined.clear();
         values.iter().for_each(|value| self.scratch.joined.push(value.as_deref().unwrap_or_default()));
-        pass.pass().candidates(&mut self.scratch.joined, &mut pairs);
+        let Scratch { joined, rooms, .. } = &mut *self.scratch;
+        pass.pass().candidates(joined, &mut rooms[PASSES - 1], &mut pairs);
         self.scratch.spent(Work::Literals, begun);
         let mut places = pairs.iter().peekable();
         for (number, test) in (0..).zip(&pass.tests) {

@@ -81,6 +81,8 @@ pub(super) struct Item {
 /// Expressions over a view.
 #[derive(Debug, Default)]
 pub(super) struct ViewPass {
+    /// Tells it from the other views.
+    pub(super) number: usize,
     pub(super) items: Vec<Item>,
     pub(super) pass: OnceLock<Pass>,
 }
@@ -223,6 +225,8 @@ impl Engine {
         }
         let Builder { engine, .. } = builder;
         let Parts { header, views, parts, details, evals, templated } = engine;
+        let mut views = views;
+        (0..).zip(&mut views).for_each(|(number, view)| view.number = number);
         let [body, rawbody, uri, full] = views;
         Engine {
             identity: IDENTITIES.fetch_add(1, Ordering::Relaxed),
@@ -292,8 +296,9 @@ impl Engine {
     pub fn describe(&self) -> String {
         let of = |name: &str, count: usize, pass: &Pass| {
             format!(
-                "{name}: {count} expressions, {} literals, {} run always, {} words",
+                "{name}: {count} expressions, {} literals, {} walked together, {} run always, {} words",
                 pass.literals(),
+                pass.joint(),
                 pass.always(),
                 pass.words()
             )

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use pattern::ByteSet;
-use pattern::expression::{Literals, Outline, Outlines, fold};
+use pattern::expression::{Joint, JointRoom, Literals, Outline, Outlines, Toil, fold};
 
 use super::words::{PADDING, Words};
 use crate::spam::search::{Ready, SHARE_COMMON};
@@ -48,7 +48,15 @@ pub(super) struct Pass {
     always: [Always; 2],
     /// The same two, for what is run often otherwise.
     outlines: [Outlines; 2],
+    /// What would be run over most haystacks that are ASCII, walked together; and which expressions these are.
+    joint: Joint,
+    members: Vec<u32>,
 }
+
+/// Expressions whose parts are less rare, in bits, are not walked together with others: they would be found everywhere.
+const BITS_OF_JOINT: f64 = 14.0;
+/// What the walk of a mail may cost ([`Toil`]): a few tenths of a second, of hostile mails.
+const TOIL_MAX: u64 = 1 << 17;
 
 /// An outline that is not as rare as this is of no use.
 const SHARE_OF_OUTLINE_MAX: f64 = 0.02;
@@ -270,7 +278,13 @@ impl Pass {
             let needs = &asked.ready.needs;
             let mut is_outlined = [false; 2];
             let any = needs.any.as_ref();
+            let parts = needs.parts.as_ref().filter(|parts| asked.only.is_none() && parts.bits >= BITS_OF_JOINT);
             for (kind, literals) in [(Kind::Ascii, needs.ascii.as_ref().or(any)), (Kind::Other, any)] {
+                if let Some(parts) = parts.filter(|_| kind == Kind::Ascii) {
+                    pass.joint.push(parts);
+                    pass.members.push(place);
+                    continue;
+                }
                 let filters = Filters::of(literals, needs.outline.as_ref());
                 if let Some(outline) = filters.outline {
                     pass.outlines[kind as usize].add(place, outline);
@@ -290,9 +304,10 @@ impl Pass {
     }
 
     /// Which expressions may match in which haystacks, and where, in order of both, each pair once.
-    pub(super) fn candidates(&self, joined: &mut Joined, pairs: &mut Vec<Pair>) {
+    pub(super) fn candidates(&self, joined: &mut Joined, room: &mut JointRoom, pairs: &mut Vec<Pair>) {
         pairs.clear();
         self.outline(joined);
+        self.walk(joined, room, pairs);
         let outlined = &joined.outlined;
         for (haystack, fact) in (0..).zip(&joined.facts) {
             let all = self.always[fact.kind as usize].of(haystack);
@@ -309,6 +324,28 @@ impl Pass {
             }
             is_same
         });
+    }
+
+    /// Walks over haystacks that are ASCII.
+    fn walk(&self, joined: &mut Joined, room: &mut JointRoom, pairs: &mut Vec<Pair>) {
+        let Joined { raw, text, facts, outlined, .. } = joined;
+        let mut toil = Toil::new(TOIL_MAX);
+        let mut start = 0;
+        for ((haystack, fact), &end) in (0..).zip(&*facts).zip(&text.ends) {
+            let bytes = &raw[start..end];
+            start = end;
+            if fact.kind != Kind::Ascii {
+                continue;
+            }
+            let members = &self.members;
+            let is_known = self.joint.find(room, bytes, &mut toil, |member| {
+                outlined.note(haystack, members[member as usize]);
+            });
+            let may_match = |&&place: &&u32| {
+                (!is_known || outlined.has(haystack, place)) && self.items[place as usize].may_match(fact)
+            };
+            pairs.extend(members.iter().filter(may_match).map(|&place| Pair { place, haystack, within: ANYWHERE }));
+        }
     }
 
     /// Looks for outlines.
@@ -382,6 +419,11 @@ impl Pass {
     /// Words of outlines, of which there are four for each byte.
     pub(super) fn words(&self) -> usize {
         self.outlines.iter().map(Outlines::words).sum()
+    }
+
+    /// Expressions that are walked together.
+    pub(super) fn joint(&self) -> usize {
+        self.members.len()
     }
 
     /// Literals.
@@ -471,7 +513,7 @@ mod tests {
     fn pairs(pass: &Pass, haystacks: &[&str]) -> Vec<Pair> {
         let (mut joined, mut pairs) = (Joined::default(), Vec::new());
         haystacks.iter().for_each(|haystack| joined.push(haystack.as_bytes()));
-        pass.candidates(&mut joined, &mut pairs);
+        pass.candidates(&mut joined, &mut JointRoom::default(), &mut pairs);
         pairs
     }
 

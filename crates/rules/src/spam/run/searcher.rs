@@ -1,6 +1,6 @@
 //! The memory that searches of one thread work in.
 
-use pattern::expression::{Expression, Search, Want};
+use pattern::expression::{Expression, JointRoom, Search, Want};
 
 use super::profile::{Profile, Work};
 
@@ -16,6 +16,8 @@ pub struct Scratch {
     pub(super) joined: super::pass::Joined,
     /// Candidates of a pass.
     pub(super) pairs: Vec<super::pass::Pair>,
+    /// The states of what is walked together, of each pass.
+    pub(super) rooms: [JointRoom; PASSES],
     profile: Option<Box<Profile>>,
 }
 
@@ -25,13 +27,17 @@ impl std::fmt::Debug for Scratch {
     }
 }
 
+/// Passes of an engine: one for each view, and one for the header.
+pub(super) const PASSES: usize = 5;
+
 /// After so many mails the memory of searches is added up.
 const MAILS_BETWEEN: u32 = 64;
 
 impl Scratch {
     /// The memory that searches hold, in bytes.
     pub fn bytes(&self) -> usize {
-        self.searches.iter().flatten().map(|search| search.memory()).sum()
+        let rooms: usize = self.rooms.iter().map(JointRoom::memory).sum();
+        rooms + self.searches.iter().flatten().map(|search| search.memory()).sum::<usize>()
     }
 
     /// From now on the time of checks is added up, by a clock of the caller's.
@@ -60,15 +66,20 @@ impl Scratch {
     pub(super) fn begin(&mut self, engine: u64, bytes_max: usize) {
         if self.engine != engine {
             self.engine = engine;
-            self.searches.clear();
+            self.forget();
         }
         self.mails += 1;
         if self.mails >= MAILS_BETWEEN {
             self.mails = 0;
             if self.bytes() > bytes_max {
-                self.searches.clear();
+                self.forget();
             }
         }
+    }
+
+    fn forget(&mut self) {
+        self.searches.clear();
+        self.rooms = Default::default();
     }
 }
 

@@ -1,0 +1,213 @@
+//! Many expressions as one automaton: which of them may match in a haystack that is ASCII.
+//!
+//! The plain way: walk each expression's automaton over the haystack. Instead the [`Parts`] of all of them are alternatives of one
+//! lazy automaton, which is walked once and tells which it has seen. Ordinary text has few of them, so that a walk takes the place
+//! of many, and one table of states lies in the cache in place of many.
+//!
+//! An expression that is not told has no match in the haystack. One that is told, since all its parts are there, may have one: it
+//! has to be searched for.
+//!
+//! States are built as they are reached. Where that costs too much (its steps are counted, and the caller bounds them) the walk
+//! is given up, and nothing is known.
+
+use std::sync::OnceLock;
+
+use regex_automata::Input;
+use regex_automata::hybrid::LazyStateID;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+
+use super::factor::Parts;
+use super::regular::{forward_of_many, translate_loosely};
+use super::syntax::Node;
+use super::trie::for_hits;
+
+/// Expressions that are walked together, known by their places.
+#[derive(Default, Debug)]
+pub struct Joint {
+    /// Parts of all, each once.
+    parts: Vec<Node>,
+    /// Of each expression, the places of its parts.
+    members: Vec<Vec<u32>>,
+    dfa: OnceLock<Option<Box<DFA>>>,
+}
+
+/// The states of a [`Joint`] that one thread has built.
+#[derive(Default, Debug)]
+pub struct JointRoom {
+    cache: Option<Box<Cache>>,
+    /// A bit for each part that was seen.
+    seen: Vec<u64>,
+}
+
+/// What walks may still cost: each transition that is not there yet, or leads to a match.
+#[derive(Debug, Clone, Copy)]
+pub struct Toil(u64);
+
+impl Joint {
+    /// Adds an expression behind the others, by what its matches have in haystacks that are ASCII.
+    pub fn push(&mut self, parts: &Parts) {
+        let places = parts.nodes.iter().map(|part| {
+            self.parts.iter().position(|known| known == part).unwrap_or_else(|| {
+                self.parts.push(part.clone());
+                self.parts.len() - 1
+            }) as u32
+        });
+        let places = places.collect();
+        self.members.push(places);
+        self.dfa = OnceLock::new();
+    }
+
+    /// How many expressions there are.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Tells the places of the expressions that may match in a haystack, which is ASCII; all others do not. False where the walk
+    /// was given up: each may match.
+    pub fn find(&self, room: &mut JointRoom, haystack: &[u8], toil: &mut Toil, mut found: impl FnMut(u32)) -> bool {
+        if self.members.is_empty() {
+            return true;
+        }
+        let Some(dfa) = self.dfa.get_or_init(|| self.build().map(Box::new)).as_deref() else { return false };
+        let cache = room.cache.get_or_insert_with(|| Box::new(dfa.create_cache()));
+        let seen = &mut room.seen;
+        seen.clear();
+        seen.resize(self.parts.len().div_ceil(64), 0);
+        let mut is_any = false;
+        let walked = walk(dfa, cache, haystack, toil, |part| {
+            seen[part / 64] |= 1 << (part % 64);
+            is_any = true;
+        });
+        let has = |part: &u32| seen[*part as usize / 64] >> (part % 64) & 1 != 0;
+        let all = (0..).zip(&self.members).filter(|(_, parts)| is_any && parts.iter().all(has));
+        all.for_each(|(member, _)| found(member));
+        walked.is_some()
+    }
+
+    fn build(&self) -> Option<DFA> {
+        let all: Option<Vec<_>> = self.parts.iter().map(|part| translate_loosely(&for_hits(part))).collect();
+        forward_of_many(&all?, CACHE_BYTES)
+    }
+}
+
+/// Bytes of the states of one thread, of large expressions up to sixteen times as many; beyond them they are built again.
+const CACHE_BYTES: usize = 512 << 10;
+
+/// One walk; none where it is given up.
+fn walk(dfa: &DFA, cache: &mut Cache, haystack: &[u8], toil: &mut Toil, mut found: impl FnMut(usize)) -> Option<()> {
+    let mut tell = |cache: &Cache, state: LazyStateID| {
+        (0..dfa.match_len(cache, state)).for_each(|place| found(dfa.match_pattern(cache, state, place).as_usize()));
+    };
+    let mut state = dfa.start_state_forward(cache, &Input::new(haystack)).ok()?;
+    let mut at = 0;
+    loop {
+        let mut cost = COST_OF_TAGGED;
+        if !state.is_tagged() {
+            // As far as states are nothing particular and have been built.
+            let states = &*cache;
+            for &byte in &haystack[at..] {
+                let next = dfa.next_state_untagged(states, state, byte);
+                if next.is_tagged() {
+                    break;
+                }
+                (state, at) = (next, at + 1);
+            }
+            cost = COST_OF_NEW;
+        }
+        let Some(&byte) = haystack.get(at) else { break };
+        toil.0 = toil.0.checked_sub(cost)?;
+        state = dfa.next_state(cache, state, byte).ok()?;
+        at += 1;
+        if state.is_match() {
+            tell(cache, state);
+        } else if state.is_dead() {
+            return Some(());
+        } else if state.is_quit() {
+            return None;
+        }
+    }
+    let last = dfa.next_eoi_state(cache, state).ok()?;
+    if last.is_match() {
+        tell(cache, last);
+    }
+    Some(())
+}
+
+/// What a step costs that may build a state, and one from a state that has just told a match.
+const COST_OF_NEW: u64 = 8;
+const COST_OF_TAGGED: u64 = 1;
+
+impl Toil {
+    /// So many units: one to eight for a transition, which takes some microseconds at most.
+    pub fn new(units: u64) -> Toil {
+        Toil(units)
+    }
+}
+
+impl JointRoom {
+    /// The memory of its states, in bytes.
+    pub fn memory(&self) -> usize {
+        self.cache.as_ref().map_or(0, |cache| cache.memory_usage())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Ask, Expression, Flags};
+    use super::*;
+
+    const ASK: Ask<'_> = Ask { any: &[], ascii: &[], share_rare: 0.0, share_common: 1.0 };
+
+    fn joint(texts: &[&str]) -> Joint {
+        let mut joint = Joint::default();
+        for text in texts {
+            let (_, needs) =
+                Expression::with_needs(text.as_bytes(), Flags::of("i").unwrap(), &ASK).expect("an expression");
+            joint.push(&needs.parts.expect("parts"));
+        }
+        joint
+    }
+
+    fn found(joint: &Joint, haystack: &str) -> Vec<u32> {
+        let mut found = Vec::new();
+        let is_known = joint
+            .find(&mut JointRoom::default(), haystack.as_bytes(), &mut Toil::new(1 << 20), |member| found.push(member));
+        assert!(is_known);
+        found
+    }
+
+    #[test]
+    fn expressions_of_which_all_parts_are_there_are_told() {
+        let joint =
+            joint(&["free .{0,9}money", r"\bviagra\b|cialis", "[a-z]+ing", r"(?=x)(x)y\1", "free .{0,9}money!"]);
+        assert_eq!(found(&joint, "Nothing at all"), [2]);
+        assert_eq!(found(&joint, "money is never free "), [0]);
+        assert_eq!(found(&joint, "FREE as all MONEY!"), [0, 4]);
+        assert_eq!(found(&joint, "viagras"), []);
+        assert_eq!(found(&joint, "Cialis"), [1]);
+        assert_eq!(found(&joint, "viagra"), [1]);
+        assert_eq!(found(&joint, "xyx"), [3]);
+    }
+
+    #[test]
+    fn parts_that_several_have_are_followed_once() {
+        let joint = joint(&["(?:name|address): .*pills", "(?:name|address): .*money"]);
+        assert_eq!(joint.parts.len(), 3);
+        assert_eq!(found(&joint, "your name: money"), [1]);
+    }
+
+    #[test]
+    fn a_walk_that_costs_too_much_is_given_up() {
+        let joint = joint(&["abcdefgh"]);
+        let mut room = JointRoom::default();
+        assert!(!joint.find(&mut room, b"abcdefgh", &mut Toil::new(16), |_| {}));
+        assert!(joint.find(&mut room, b"abcdefgh", &mut Toil::new(1000), |_| {}));
+        // What has been built costs nothing.
+        assert!(joint.find(&mut room, b"abcdefg", &mut Toil::new(0), |_| {}));
+    }
+}
