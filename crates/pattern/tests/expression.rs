@@ -97,6 +97,21 @@ fn angles_are_no_boundaries() {
 }
 
 #[test]
+fn matches_that_begin_with_a_line_are_found_whichever_line_it_is() {
+    let lines = "ab\n".repeat(2000) + "\n\nbc\nb";
+    let all = [("^b", "\nb", Some((1, 2))), ("^bc", &lines, Some((6002, 6004))), ("^a[^c]*c", &lines, Some((0, 6004)))];
+    for (text, haystack, span) in
+        all.into_iter().chain([("^b.c", &*lines, None), ("^(?:ab\n)+x|^bc", &lines, Some((6002, 6004)))])
+    {
+        let expression = expression(text, "m");
+        assert_eq!(find(&expression, Want::Span, haystack.as_bytes(), 0, u64::MAX).span(), span, "{text}");
+        assert_eq!(find(&expression, Want::Span, haystack.as_bytes(), 0, 7).span(), span, "{text} in pieces");
+        let hit = find(&expression, Want::Hit, haystack.as_bytes(), 0, u64::MAX);
+        assert_eq!(hit.span().is_some(), span.is_some(), "{text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_decided_in_the_steps_there_are_is_not_a_no() {
     let limits = Limits { steps_max: 10_000, ..Limits::default() };
     let haystack = format!("{}c", "a".repeat(40));
