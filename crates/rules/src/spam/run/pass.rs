@@ -55,8 +55,8 @@ pub(super) struct Pass {
 
 /// Expressions whose parts are less rare, in bits, are not walked together with others: they would be found everywhere.
 const BITS_OF_JOINT: f64 = 14.0;
-/// What the walk of a mail may cost ([`Toil`]): a few tenths of a second, of hostile mails.
-const TOIL_MAX: u64 = 1 << 17;
+/// What the walk of a mail may cost ([`Toil`]): some hundredths of a second, of hostile mails, since it is not cut into slices.
+const TOIL_MAX: u64 = 1 << 15;
 
 /// An outline that is not as rare as this is of no use.
 const SHARE_OF_OUTLINE_MAX: f64 = 0.02;
