@@ -314,21 +314,18 @@ fn forget_old(transaction: &Transaction<'_>, owner: i64, words_max: u64, now: i6
     let newest = "SELECT max(at) FROM word WHERE owner = ?1 AND at <= ?2";
     let newest: Option<i64> = transaction.query_row(newest, params![owner, now + AHEAD_SECONDS], |row| row.get(0))?;
     let newest = newest.unwrap_or(now).min(now);
-    let mut older = [0; expire::STEPS];
-    for (older, age) in older.iter_mut().zip(expire::ages()) {
-        let ask = "SELECT count(*) FROM word WHERE owner = ?1 AND at < ?2";
-        *older = transaction.query_row(ask, params![owner, newest.saturating_sub(age)], |row| row.get(0)).map(count)?;
-    }
-    let forgotten = match expire::age(all, words_max, older) {
-        Some(age) => transaction
-            .execute("DELETE FROM word WHERE owner = ?1 AND at < ?2", params![owner, newest.saturating_sub(age)])?,
-        None if all > words_max.saturating_mul(SURPLUS_FACTOR) => transaction.execute(
+    let Some(surplus) = expire::surplus(all, words_max) else { return Ok(0) };
+    let kept = "SELECT at FROM word WHERE owner = ?1 ORDER BY at LIMIT 1 OFFSET ?2";
+    let kept: i64 = transaction.query_row(kept, params![owner, signed(surplus)], |row| row.get(0))?;
+    let until = kept.min(newest.saturating_sub(expire::AGE_MIN));
+    let mut forgotten = transaction.execute("DELETE FROM word WHERE owner = ?1 AND at < ?2", params![owner, until])?;
+    if forgotten == 0 && all > words_max.saturating_mul(SURPLUS_FACTOR) {
+        forgotten = transaction.execute(
             "DELETE FROM word WHERE owner = ?1 AND key IN
              (SELECT key FROM word WHERE owner = ?1 ORDER BY at, spam + ham LIMIT ?2)",
-            params![owner, signed(all.saturating_sub(expire::wanted(words_max)))],
-        )?,
-        None => 0,
-    };
+            params![owner, signed(surplus)],
+        )?;
+    }
     Ok(forgotten as u64)
 }
 
